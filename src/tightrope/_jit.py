@@ -1,0 +1,85 @@
+"""The one decorator every kernel wears.
+
+Numba notices an edit only in the file a compiled function was written in, so a loop cached on disk would keep running an old
+kernel after an edit of another file. Kernels of this package therefore cache in a folder named by a hash of all its sources,
+and nothing that involves a policy or problem defined elsewhere is ever read from or written to disk.
+"""
+
+import hashlib
+import os
+import pathlib
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numba.core.caching as caching
+from numba import types
+
+ROOT = pathlib.Path(__file__).resolve().parent
+OPTIONS = {"nogil": True, "error_model": "numpy"}
+INTERPRETED = bool(numba.config.DISABLE_JIT)
+
+
+def _source_hash() -> str:
+    digest = hashlib.sha256(numba.__version__.encode())
+    for path in sorted(ROOT.rglob("*.py")):
+        digest.update(path.relative_to(ROOT).as_posix().encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+SOURCE_HASH = _source_hash()
+
+
+def cache_directory() -> pathlib.Path:
+    """Folder of the compiled kernels of exactly these sources (`$TIGHTROPE_CACHE`, or the user's cache)."""
+    base = os.environ.get("TIGHTROPE_CACHE")
+    if not base:
+        base = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "tightrope")
+    return pathlib.Path(base).expanduser() / SOURCE_HASH
+
+
+def _is_ours(cls: type | None) -> bool:
+    return cls is None or cls.__module__.partition(".")[0] in ("tightrope", "builtins", "numpy")
+
+
+def _touches_foreign_code(numba_type: Any) -> bool:
+    if isinstance(numba_type, types.BaseNamedTuple) and not _is_ours(getattr(numba_type, "instance_class", None)):
+        return True
+    if isinstance(numba_type, types.BaseTuple):
+        return any(_touches_foreign_code(inner) for inner in numba_type)
+    return False
+
+
+class _SourceCache(caching.FunctionCache):
+    """Numba's cache, closed to signatures whose types come from outside the package (their sources are not in the hash)."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        if any(_touches_foreign_code(argument) for argument in sig):
+            return None
+        return super().load_overload(sig, target_context)
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        if any(_touches_foreign_code(argument) for argument in data.signature.args):
+            return
+        super().save_overload(sig, data)
+
+
+def jit(function: Callable[..., Any]) -> Any:
+    """Compile `function` without the GIL, with C-like division, cached on disk if it belongs to this package."""
+    kernel = numba.njit(**OPTIONS)(function)
+    if INTERPRETED or not pathlib.Path(function.__code__.co_filename).resolve().is_relative_to(ROOT):
+        return kernel
+    saved, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(cache_directory())  # read when the cache object is made
+    try:
+        kernel._cache = _SourceCache(function)
+    except RuntimeError:
+        pass  # no writable cache folder: compile in memory
+    finally:
+        numba.config.CACHE_DIR = saved
+    return kernel
+
+
+def python_of(kernel: Any) -> Callable[..., Any]:
+    """The plain Python function behind a kernel."""
+    return getattr(kernel, "py_func", kernel)

@@ -1,0 +1,127 @@
+"""Checks at the public edge. Every message names the argument, the value, the allowed range and, where there is one, the remedy."""
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+
+def show(value: Any) -> str:
+    """A value, short enough for one line."""
+    if isinstance(value, np.ndarray) and value.size > 6:
+        return f"an array of shape {value.shape}"
+    text = " ".join(repr(value.tolist() if isinstance(value, np.ndarray) else value).split())
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def real(name: str, value: Any, *, above: float | None = None, least: float | None = None, below: float | None = None, most: float | None = None) -> float:
+    """A finite float within bounds (`above`/`below` exclusive, `least`/`most` inclusive)."""
+    low = above if above is not None else least
+    high = below if below is not None else most
+    number = _float(value)
+    inside = (
+        number is not None
+        and math.isfinite(number)
+        and (above is None or number > above)
+        and (least is None or number >= least)
+        and (below is None or number < below)
+        and (most is None or number <= most)
+    )
+    if not inside or number is None:
+        left = "(-inf" if low is None else f"{'(' if above is not None else '['}{low:g}"
+        right = "inf)" if high is None else f"{high:g}{')' if below is not None else ']'}"
+        raise ValueError(f"{name} = {show(value)} is not a number in {left}, {right}.")
+    return number
+
+
+def _float(value: Any) -> float | None:
+    if isinstance(value, (str, bytes, bool, np.bool_)):
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def integer(name: str, value: Any, *, least: int | None = None, most: int | None = None) -> int:
+    """An int within inclusive bounds."""
+    number: int | None = None
+    if not isinstance(value, (bool, np.bool_)):
+        try:
+            number = operator.index(value)
+        except TypeError:
+            if isinstance(value, (float, np.floating)) and float(value).is_integer():
+                number = int(value)
+    if number is None or (least is not None and number < least) or (most is not None and number > most):
+        span = f"from {'-inf' if least is None else least} to {'inf' if most is None else most}"
+        raise ValueError(f"{name} = {show(value)} is not a whole number {span}.")
+    return number
+
+
+def choice(name: str, value: Any, options: tuple[str, ...]) -> int:
+    """Position of a string among the allowed ones."""
+    if not isinstance(value, str) or value not in options:
+        raise ValueError(f"{name} = {show(value)} is not one of {', '.join(map(repr, options))}.")
+    return options.index(value)
+
+
+def flag(name: str, value: Any) -> bool:
+    """True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name} = {show(value)} is not True or False.")
+    return bool(value)
+
+
+def vector(name: str, value: Any, *, length: int | None = None, least: float | None = None, most: float | None = None, source: str = "") -> np.ndarray:
+    """A finite float64 vector, not empty, optionally of a given length and within inclusive bounds."""
+    array = _array(name, value, 1)
+    if array.size == 0:
+        raise ValueError(f"{name} is empty; it needs at least one entry.")
+    if length is not None and array.size != length:
+        raise ValueError(f"{name} has length {array.size}, but must have length {length}{f' ({source})' if source else ''}.")
+    bad = ~np.isfinite(array)
+    if least is not None:
+        bad |= array < least
+    if most is not None:
+        bad |= array > most
+    if bad.any():
+        k = int(np.argmax(bad))
+        low, high = "-inf" if least is None else f"{least:g}", "inf" if most is None else f"{most:g}"
+        raise ValueError(f"{name}[{k}] = {array[k]:g} is not a finite number in [{low}, {high}].")
+    return array
+
+
+def matrix(name: str, value: Any, *, shape: tuple[int | None, int | None] = (None, None)) -> np.ndarray:
+    """A finite, C-contiguous float64 matrix with at least one row and one column."""
+    array = _array(name, value, 2)
+    for axis, want in enumerate(shape):
+        if want is not None and array.shape[axis] != want:
+            raise ValueError(f"{name} has shape {array.shape}, but must have {want} {('rows', 'columns')[axis]}.")
+    if array.size == 0:
+        raise ValueError(f"{name} has shape {array.shape}; it needs at least one row and one column.")
+    if not np.isfinite(array).all():
+        row, column = np.argwhere(~np.isfinite(array))[0]
+        raise ValueError(f"{name}[{row}, {column}] = {array[row, column]:g} is not a finite number.")
+    return array
+
+
+def _array(name: str, value: Any, dimensions: int) -> np.ndarray:
+    try:
+        array = np.array(value, dtype=np.float64, order="C")
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} = {show(value)} is not an array of numbers.") from None
+    if array.ndim != dimensions:
+        kind = {1: "one-dimensional (K,)", 2: "two-dimensional (K, d)"}[dimensions]
+        raise ValueError(f"{name} has shape {array.shape}, but must be {kind}.")
+    return array
+
+
+def mask(name: str, value: Any, length: int) -> np.ndarray:
+    """A bool vector of a given length with at least one True."""
+    array = np.asarray(value)
+    if array.dtype != np.bool_ or array.shape != (length,):
+        raise ValueError(f"{name} has type {array.dtype} and shape {array.shape}, but must be bool of shape ({length},).")
+    if not array.any():
+        raise ValueError(f"{name} is False for all {length} arms; at least one must be eligible.")
+    return np.ascontiguousarray(array)

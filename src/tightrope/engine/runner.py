@@ -1,0 +1,154 @@
+"""Replications in threads: cut into blocks, run in slices, the same bits whatever the number of workers."""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import Any
+
+from .. import checks
+from .._jit import python_of
+from ..parameters import is_policy
+from ..rng import NOISE, POLICY, PROBLEM, stream
+from ..verbs import Arms, arms, init, private
+
+SLICE_SECONDS = 0.1  # how long a compiled loop runs before it looks up: progress, interruption
+FIRST_SLICE = 64
+
+Progress = Callable[[int, int], None]
+
+
+class Stopped(Exception):
+    """Raised inside a worker after an interruption."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """The run was stopped; `result` holds the replications that every policy had finished (None if there is none)."""
+
+    def __init__(self, result: Any) -> None:
+        super().__init__("interrupted")
+        self.result = result
+
+
+class Slices:
+    """Hands out loop ends so that one call lasts about SLICE_SECONDS; shared by the workers of one policy."""
+
+    def __init__(self, stop: threading.Event, advance: Callable[[int], None]) -> None:
+        self.size, self.stop, self.advance = FIRST_SLICE, stop, advance
+
+    def run(self, loop: Callable[[int, int], int], rounds: int) -> None:
+        """Call loop(first, last) -> rounds played until `rounds` are done or it plays fewer than asked."""
+        first = 0
+        while first < rounds:
+            if self.stop.is_set():
+                raise Stopped
+            last = min(first + self.size, rounds)
+            started = time.perf_counter()
+            played = loop(first, last)
+            elapsed = time.perf_counter() - started
+            self.advance(played - first)
+            if elapsed < SLICE_SECONDS / 2 and last - first == self.size:
+                self.size *= 4 if elapsed < SLICE_SECONDS / 8 else 2
+            elif elapsed > 2 * SLICE_SECONDS:
+                self.size = max(FIRST_SLICE, self.size // 2)
+            if played < last:
+                return
+            first = last
+
+
+@dataclass
+class Replication:
+    """Everything one replication of one policy starts from."""
+
+    policy: Any
+    state: Any
+    problem: Any
+    arms: Arms
+    streams: tuple[Any, Any, Any]  # problem, noise, policy
+
+
+def prepare(policy: Any, problem: Any, seed: int, replication: int, horizon: int | None) -> Replication:
+    """A fresh state, a private copy of the problem and the three streams."""
+    described = arms(problem)._replace(horizon=horizon)
+    chosen = policy if is_policy(policy) else policy(problem)
+    if type(problem) in private.table:
+        problem = private(problem)
+    return Replication(
+        chosen, init(chosen, described), problem, described,
+        (stream(seed, replication, PROBLEM), stream(seed, replication, NOISE), stream(seed, replication, POLICY)),
+    )  # fmt: skip
+
+
+def loop_for(loop: Any, policy: Any, problem: Any) -> Any:
+    """The compiled loop, or the interpreted one where the policy or problem asks for it."""
+    compiled = type(policy).TRAITS.compiled and getattr(type(problem), "COMPILED", True)
+    return loop if compiled else python_of(loop)
+
+
+def as_problems(problem: Any) -> Sequence[Any]:
+    """One problem, or a list of them that replications go round."""
+    problems = list(problem) if isinstance(problem, list | tuple) and not hasattr(problem, "_fields") else [problem]
+    if not problems:
+        raise ValueError("problem is an empty list; it needs at least one problem.")
+    for item in problems:
+        if type(item) not in arms.table:
+            raise ValueError(f"problem = {checks.show(item)} is not a problem; pass one such as problems.Bernoulli([0.3, 0.6]).")
+    if len({type(item) for item in problems}) > 1:
+        raise ValueError("problem is a list of different kinds; all of them must be of one class.")
+    return problems
+
+
+def as_policies(policies: Any, problems: Sequence[Any]) -> dict[str, Any]:
+    """Names and policies (or functions problem -> policy), checked against what the problem offers."""
+    if is_policy(policies):
+        policies = {type(policies).__name__: policies}
+    if not isinstance(policies, Mapping) or not policies:
+        raise ValueError(f"policies = {checks.show(policies)} is not a dict of names and policies such as {{'UCB': UCB()}}.")
+    for name, item in policies.items():
+        if not is_policy(item) and not callable(item):
+            raise ValueError(f"policies[{name!r}] = {checks.show(item)} is not a policy; pass an instance such as UCB().")
+        instance = item if is_policy(item) else item(problems[0])
+        check_fit(instance, arms(problems[0]))
+    return dict(policies)
+
+
+def offers(described: Arms) -> tuple[str, ...]:
+    """Which kinds of policy fit arms of this description."""
+    if described.oracle is not None:
+        return ("sets",)
+    if described.distances is not None:
+        return ("points", "arms")
+    if described.features is not None:
+        return ("features", "arms")
+    return ("contexts",) if described.dimension else ("arms",)
+
+
+def check_fit(policy: Any, described: Arms) -> None:
+    """Refuse a policy on arms it cannot play."""
+    fits, accepts = offers(described), type(policy).TRAITS.accepts
+    if not set(fits) & set(accepts):
+        raise ValueError(f"{type(policy).__name__} plays {' or '.join(accepts)}, but these arms offer {' or '.join(fits)}.")
+
+
+def run_blocks(tasks: Iterable[Callable[[], None]], workers: int | None, stop: threading.Event) -> bool:
+    """Run tasks in threads; True if all finished, False if the user interrupted. Errors of a task come out here."""
+    count = checks.integer("workers", workers, least=1) if workers is not None else os.cpu_count() or 1
+    pool = ThreadPoolExecutor(max_workers=count, thread_name_prefix="tightrope")
+    futures: set[Future[None]] = set()
+    try:
+        futures = {pool.submit(task) for task in tasks}
+        pending = futures
+        while pending:
+            done, pending = wait(pending, timeout=0.1)
+            for future in done:
+                future.result()
+        return True
+    except KeyboardInterrupt:
+        return False
+    finally:
+        stop.set()
+        for future in futures:
+            future.cancel()
+        pool.shutdown(wait=True)

@@ -1,0 +1,1 @@
+"""Pure maths kernels: ties, counts, divergences, radii, Cholesky, ridge regression."""

@@ -1,0 +1,52 @@
+"""The one place where ties are broken: to the lowest index, among the eligible."""
+
+import math
+
+import numpy as np
+
+from .._jit import jit
+from ..verbs import allowed
+
+
+@jit
+def argmax(values, eligible):
+    """Lowest index of the largest value among the eligible arms; NaN never wins. O(K)."""
+    best, top = -1, -math.inf
+    for k in range(values.shape[0]):
+        if allowed(eligible, k) and (values[k] > top or best < 0):
+            best, top = k, values[k]
+    return best
+
+
+@jit
+def first_unpulled(pulls, eligible):
+    """Lowest eligible arm never pulled, or -1. O(K)."""
+    for k in range(pulls.shape[0]):
+        if pulls[k] == 0.0 and allowed(eligible, k):
+            return k
+    return -1
+
+
+@jit
+def uniform_arm(count, eligible, rng):
+    """An eligible arm uniformly at random; one draw. O(K)."""
+    n = 0
+    for k in range(count):
+        if allowed(eligible, k):
+            n += 1
+    skip = int(rng.random() * n)
+    last = 0
+    for k in range(count):
+        if allowed(eligible, k):
+            last = k
+            if skip == 0:
+                return k
+            skip -= 1
+    return last
+
+
+def one_hot(arm: int, count: int) -> np.ndarray:
+    """Probability of each arm for a policy whose choice is certain."""
+    probability = np.zeros(count)
+    probability[arm] = 1.0
+    return probability

@@ -1,0 +1,247 @@
+"""How a policy declares itself: `@policy` turns an annotated class into a checked, keyword-only NamedTuple and registers it.
+
+A NamedTuple is what compiled code can take apart; its values are floats, ints, bools, arrays or other policies, so every
+constructor coerces (`alpha=2` and `alpha=2.0` must not compile twice) and checks its range once, here. Strings and `None` are
+encoded as numbers and shown as what the user wrote.
+"""
+
+import inspect
+import math
+from collections import namedtuple
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar, dataclass_transform
+
+import numpy as np
+
+from . import checks
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Field:
+    """One parameter: its default, what it accepts (in words), how it is checked and stored, how it is shown again."""
+
+    default: Any
+    words: str
+    encode: Callable[[str, Any], Any]
+    decode: Callable[[Any], Any] = lambda stored: stored
+    required: bool = False
+
+
+def _bounds(above: float | None, least: float | None, below: float | None, most: float | None) -> str:
+    low = f"({above:g}" if above is not None else "(-inf" if least is None else f"[{least:g}"
+    high = f"{below:g})" if below is not None else "inf)" if most is None else f"{most:g}]"
+    return f"{low}, {high}"
+
+
+def real(default: float | None = None, *, above: float | None = None, least: float | None = None, below: float | None = None, most: float | None = None) -> Any:
+    """A float; without a default it is required."""
+    return Field(default, f"number in {_bounds(above, least, below, most)}",
+                 lambda name, value: checks.real(name, value, above=above, least=least, below=below, most=most), required=default is None)  # fmt: skip
+
+
+def optional_real(*, above: float | None = None, least: float | None = None, below: float | None = None, most: float | None = None, words: str = "") -> Any:
+    """A float or None (stored as NaN)."""
+    return Field(None, f"number in {_bounds(above, least, below, most)}, or None{f' ({words})' if words else ''}",
+                 lambda name, value: math.nan if value is None else checks.real(name, value, above=above, least=least, below=below, most=most),
+                 lambda stored: None if math.isnan(stored) else stored)  # fmt: skip
+
+
+def real_or(default: float | str, words: tuple[str, ...], *, above: float | None = None, least: float | None = None, most: float | None = None) -> Any:
+    """A float, or one of a few words (stored as -inf, the word's place encoded as -1, -2, .. below it)."""
+
+    def encode(name: str, value: Any) -> float:
+        if isinstance(value, str):
+            return -1e300 * (1 + checks.choice(name, value, words) / 16)
+        return checks.real(name, value, above=above, least=least, most=most)
+
+    def decode(stored: float) -> Any:
+        return words[round((-stored / 1e300 - 1) * 16)] if stored <= -1e300 else stored
+
+    return Field(default, f"number in {_bounds(above, least, None, most)}, or {' or '.join(map(repr, words))}", encode, decode)
+
+
+def integer(default: int | None = None, *, least: int | None = None, most: int | None = None) -> Any:
+    """An int; without a default it is required."""
+    return Field(default, f"whole number from {'-inf' if least is None else least} to {'inf' if most is None else most}",
+                 lambda name, value: checks.integer(name, value, least=least, most=most), required=default is None)  # fmt: skip
+
+
+def optional_integer(*, least: int = 1, most: int | None = None, words: str = "") -> Any:
+    """An int or None (stored as least - 1)."""
+    return Field(None, f"whole number from {least}, or None{f' ({words})' if words else ''}",
+                 lambda name, value: least - 1 if value is None else checks.integer(name, value, least=least, most=most),
+                 lambda stored: None if stored < least else stored)  # fmt: skip
+
+
+def choice(default: str, *options: str) -> Any:
+    """One of a few words (stored as its place)."""
+    words = (default, *(option for option in options if option != default))
+    return Field(default, " or ".join(map(repr, words)), lambda name, value: checks.choice(name, value, words), lambda stored: words[stored])
+
+
+def flag(default: bool) -> Any:
+    """True or False."""
+    return Field(default, "True or False", checks.flag)
+
+
+def vector(default: Any = None, *, least: float | None = None, most: float | None = None, words: str = "numbers") -> Any:
+    """A float64 vector; None is stored as an empty one."""
+
+    def encode(name: str, value: Any) -> np.ndarray:
+        return np.empty(0) if value is None else checks.vector(name, value, least=least, most=most)
+
+    return Field(default, f"{words}, or None" if default is None else words, encode, lambda stored: stored.tolist() if stored.size else None)
+
+
+def inner_policy() -> Any:
+    """Another policy."""
+
+    def encode(name: str, value: Any) -> Any:
+        if not is_policy(value):
+            raise ValueError(f"{name} = {checks.show(value)} is not a policy; pass an instance such as UCB().")
+        return value
+
+    return Field(None, "a policy", encode, required=True)
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What the engine, the service and the documentation know of a policy class."""
+
+    accepts: tuple[str, ...]
+    paper: str
+    stops: bool
+    compiled: bool
+
+
+KINDS = ("arms", "features", "contexts", "points", "sets")
+REGISTRY: dict[str, Any] = {}
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(
+    real, optional_real, real_or, integer, optional_integer, choice, flag, vector, inner_policy))  # fmt: skip
+def policy(*accepts: str, paper: str, stops: bool = False, compiled: bool = True) -> Callable[[type[T]], type[T]]:
+    """Class decorator that makes and registers a policy.
+
+    accepts: what it can be given: "arms" (K arms without features), "features" (fixed (K, d)), "contexts" (new features every
+    round), "points" (a metric), "sets" (super arms from an oracle). paper: its source. stops: it answers `stopped` and
+    `recommend`. compiled: False when a round is dominated by BLAS or a solver, so that the loop runs interpreted.
+    """
+    unknown = set(accepts) - set(KINDS)
+    if unknown:
+        raise ValueError(f"accepts has {sorted(unknown)}, but must be among {KINDS}.")
+
+    def build(cls: type[T]) -> type[T]:
+        made = _named_tuple(cls, Traits(accepts, paper, stops, compiled))
+        REGISTRY[cls.__name__] = made
+        return made
+
+    return build
+
+
+def _named_tuple(cls: type, traits: Traits) -> Any:
+    fields: dict[str, Field] = {}
+    for name in cls.__annotations__:
+        field = cls.__dict__.get(name)
+        if not isinstance(field, Field):
+            raise TypeError(f"{cls.__name__}.{name} needs a field such as real(1.0) as its value.")
+        fields[name] = field
+    base: Any = namedtuple(cls.__name__, list(fields))  # type: ignore[misc]
+    settle = getattr(cls, "settle", None)
+
+    def __new__(klass: Any, **given: Any) -> Any:
+        unknown = [name for name in given if name not in fields]
+        if unknown:
+            raise TypeError(f"{cls.__name__} has no parameter {unknown[0]!r}; it takes {', '.join(fields) or 'none'}.")
+        missing = [name for name, field in fields.items() if field.required and name not in given]
+        if missing:
+            raise TypeError(f"{cls.__name__} needs {', '.join(missing)}.")
+        stored = {name: field.encode(name, given.get(name, field.default)) for name, field in fields.items()}
+        if settle is not None:
+            stored = settle(stored)
+        return base.__new__(klass, **stored)
+
+    def __repr__(self: Any) -> str:
+        return f"{cls.__name__}({', '.join(f'{name}={value!r}' for name, value in shown(self).items())})"
+
+    def __reduce__(self: Any) -> Any:
+        return type(self)._make, (tuple(self),)
+
+    kept = {name: value for name, value in vars(cls).items() if name not in fields and name not in ("__dict__", "__weakref__", "__annotations__")}
+    signature = inspect.Signature([
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=inspect.Parameter.empty if field.required else field.default)
+        for name, field in fields.items()
+    ])  # fmt: skip
+    members = kept | {
+        "__slots__": (), "__new__": __new__, "__repr__": __repr__, "__reduce__": __reduce__,
+        "__signature__": signature, "FIELDS": fields, "TRAITS": traits,
+    }  # fmt: skip
+    return type(cls.__name__, (base,), members)
+
+
+def is_policy(value: Any) -> bool:
+    """Whether a value is an instance of a registered policy class."""
+    return hasattr(type(value), "TRAITS") and hasattr(type(value), "FIELDS")
+
+
+def shown(value: Any) -> dict[str, Any]:
+    """Parameters of a policy as the user wrote them."""
+    return {name: field.decode(stored) for (name, field), stored in zip(type(value).FIELDS.items(), value, strict=True)}
+
+
+def described(value: Any) -> dict[str, Any]:
+    """A policy as JSON-ready data that `built` turns back into it."""
+    def plain(item: Any) -> Any:
+        return described(item) if is_policy(item) else item
+
+    return {"policy": type(value).__name__, **{name: plain(item) for name, item in shown(value).items()}}
+
+
+def built(data: dict[str, Any]) -> Any:
+    """The policy that `described` wrote down, or that a YAML file asks for: {"policy": name, parameter: value, ..}."""
+    if not isinstance(data, dict) or "policy" not in data:
+        raise ValueError(f"{checks.show(data)} does not name a policy; write it as {{policy: UCB, alpha: 2}}.")
+    parameters = {name: built(item) if isinstance(item, dict) and "policy" in item else item for name, item in data.items() if name != "policy"}
+    try:
+        return find(data["policy"])(**parameters)
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+
+
+def find(name: str) -> Any:
+    """Registered policy class or preset of a name; a misspelt one is refused with the nearest."""
+    if name in REGISTRY:
+        return REGISTRY[name]
+    import difflib
+
+    near = difflib.get_close_matches(str(name), REGISTRY, n=1, cutoff=0.5)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise ValueError(f"policy = {name!r} is not one of {', '.join(sorted(REGISTRY))}.{hint}")
+
+
+class Preset:
+    """A policy class under another name with other defaults; every parameter can still be given."""
+
+    def __init__(self, name: str, base: Any, doc: str, **defaults: Any) -> None:
+        self.__name__, self.base, self.__doc__, self.defaults = name, base, doc, defaults
+        self.__module__ = base.__module__
+        self.FIELDS, self.TRAITS = base.FIELDS, base.TRAITS
+        self.__signature__ = inspect.Signature([
+            parameter.replace(default=defaults.get(parameter.name, parameter.default))
+            for parameter in inspect.signature(base).parameters.values()
+        ])  # fmt: skip
+        REGISTRY[name] = self
+
+    def __call__(self, **given: Any) -> Any:
+        return self.base(**(self.defaults | given))
+
+    def __repr__(self) -> str:
+        return f"<preset {self.__name__} of {self.base.__name__}>"
+
+
+def registered() -> Iterator[tuple[str, Any]]:
+    """Names and classes (or presets), by name."""
+    yield from sorted(REGISTRY.items())

@@ -1,0 +1,1 @@
+"""Independent arms: UCB, KL-UCB, Thompson sampling, epsilon-greedy."""

@@ -1,0 +1,66 @@
+"""UCB: play the arm whose mean could plausibly be highest.
+
+When to use it: independent arms, rewards of known range, no more structure; the yardstick for everything else.
+Bound: E R(n) <= sum_k 8 ln n / gap_k + (1 + pi^2/3) gap_k for alpha = 2 and rewards in [0, 1].
+Source: Auer, Cesa-Bianchi, Fischer 2002, Figure 1 and Theorem 1. alpha = 1/2 is the sharp sub-Gaussian constant for [0, 1].
+O(K) a round.
+"""
+
+import math
+
+import numpy as np
+
+from ..._jit import jit
+from ...numerics.counts import count, intervals, means, new_counts, per_pull
+from ...numerics.ties import argmax, one_hot
+from ...parameters import policy, real
+from ...verbs import allowed, explain, init, select, update
+
+
+@policy("arms", paper="Auer, Cesa-Bianchi, Fischer 2002")
+class UCB:
+    """Optimism for independent arms: mean + sigma sqrt(alpha ln n / pulls).
+
+    alpha: width of the interval; 2 is UCB1. sigma: scale of the rewards (1 for rewards in [0, 1] with alpha = 2).
+    """
+
+    alpha: float = real(2.0, above=0)
+    sigma: float = real(1.0, above=0)
+
+
+@init.register(UCB)
+def _(policy, arms):
+    return new_counts(arms.count)
+
+
+@select.register(UCB)
+@jit
+def _(policy, state, context, rng):
+    scale = policy.alpha * policy.sigma * policy.sigma * math.log(state.rounds[0] + 1.0)
+    best, top = -1, -math.inf
+    for k in range(state.pulls.shape[0]):
+        if allowed(context.eligible, k):
+            n = state.pulls[k]
+            if n == 0.0:
+                return k
+            index = state.sums[k] / n + math.sqrt(scale / n)
+            if index > top:
+                best, top = k, index
+    return best
+
+
+@update.register(UCB)
+@jit
+def _(policy, state, context, action, reward):
+    return count(state, action, reward)
+
+
+@explain.register(UCB)
+def _(policy, state, context, rng):
+    numerator = policy.alpha * policy.sigma**2 * math.log(state.rounds[0] + 1.0)
+    report = intervals(means(state), np.sqrt(per_pull(numerator, state)))
+    return report | {"index": report["upper"], "probability": one_hot(argmax(report["upper"], context.eligible), state.pulls.size)}
+
+
+def example():
+    return [UCB()]

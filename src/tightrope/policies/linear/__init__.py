@@ -1,0 +1,1 @@
+"""Linear bandits: optimism, Thompson sampling and epsilon-greedy over one ridge regression."""
