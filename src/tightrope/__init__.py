@@ -2,15 +2,19 @@
 
 from typing import TYPE_CHECKING, Any
 
-from . import problems
+from . import (
+    policies,
+    problems,
+)
+from .engine.identify import Identification, identify
 from .engine.results import Result, load
 from .engine.runner import Interrupted
 from .engine.simulate import simulate
 from .parameters import REGISTRY
-from . import policies  # noqa: I001  (registers every policy)
+from .serving.session import Session
 
 __version__ = "0.1.0"
-__all__ = ["Interrupted", "Result", "load", "policies", "problems", "simulate", *REGISTRY]
+__all__ = ["Identification", "Interrupted", "Result", "Session", "identify", "load", "policies", "problems", "simulate", *REGISTRY]
 
 if not TYPE_CHECKING:
     globals().update(REGISTRY)

@@ -9,15 +9,17 @@ import hashlib
 import os
 import pathlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numba
 import numba.core.caching as caching
+import numba.core.config as _config
 from numba import types
 
+config: Any = _config
 ROOT = pathlib.Path(__file__).resolve().parent
-OPTIONS = {"nogil": True, "error_model": "numpy"}
-INTERPRETED = bool(numba.config.DISABLE_JIT)
+OPTIONS: Any = {"nogil": True, "error_model": "numpy"}
+INTERPRETED = bool(config.DISABLE_JIT)
 
 
 def _source_hash() -> str:
@@ -47,7 +49,7 @@ def _touches_foreign_code(numba_type: Any) -> bool:
     if isinstance(numba_type, types.BaseNamedTuple) and not _is_ours(getattr(numba_type, "instance_class", None)):
         return True
     if isinstance(numba_type, types.BaseTuple):
-        return any(_touches_foreign_code(inner) for inner in numba_type)
+        return any(_touches_foreign_code(inner) for inner in iter(cast(Any, numba_type)))
     return False
 
 
@@ -70,13 +72,13 @@ def jit(function: Callable[..., Any]) -> Any:
     kernel = numba.njit(**OPTIONS)(function)
     if INTERPRETED or not pathlib.Path(function.__code__.co_filename).resolve().is_relative_to(ROOT):
         return kernel
-    saved, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(cache_directory())  # read when the cache object is made
+    saved, config.CACHE_DIR = config.CACHE_DIR, str(cache_directory())  # read when the cache object is made
     try:
         kernel._cache = _SourceCache(function)
     except RuntimeError:
         pass  # no writable cache folder: compile in memory
     finally:
-        numba.config.CACHE_DIR = saved
+        config.CACHE_DIR = saved
     return kernel
 
 

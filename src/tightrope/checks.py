@@ -15,7 +15,9 @@ def show(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def real(name: str, value: Any, *, above: float | None = None, least: float | None = None, below: float | None = None, most: float | None = None) -> float:
+def real(
+    name: str, value: Any, *, above: float | None = None, least: float | None = None, below: float | None = None, most: float | None = None
+) -> float:
     """A finite float within bounds (`above`/`below` exclusive, `least`/`most` inclusive)."""
     low = above if above is not None else least
     high = below if below is not None else most
@@ -73,7 +75,9 @@ def flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
-def vector(name: str, value: Any, *, length: int | None = None, least: float | None = None, most: float | None = None, source: str = "") -> np.ndarray:
+def vector(
+    name: str, value: Any, *, length: int | None = None, least: float | None = None, most: float | None = None, source: str = ""
+) -> np.ndarray:
     """A finite float64 vector, not empty, optionally of a given length and within inclusive bounds."""
     array = _array(name, value, 1)
     if array.size == 0:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar, dataclass_transform
 import numpy as np
 
 from . import checks
+from .verbs import Arms
 
 T = TypeVar("T")
 
@@ -36,20 +37,31 @@ def _bounds(above: float | None, least: float | None, below: float | None, most:
     return f"{low}, {high}"
 
 
-def real(default: float | None = None, *, above: float | None = None, least: float | None = None, below: float | None = None, most: float | None = None) -> Any:
+def real(
+    default: float | None = None,
+    *,
+    above: float | None = None,
+    least: float | None = None,
+    below: float | None = None,
+    most: float | None = None,
+) -> Any:
     """A float; without a default it is required."""
     return Field(default, f"number in {_bounds(above, least, below, most)}",
                  lambda name, value: checks.real(name, value, above=above, least=least, below=below, most=most), required=default is None)  # fmt: skip
 
 
-def optional_real(*, above: float | None = None, least: float | None = None, below: float | None = None, most: float | None = None, words: str = "") -> Any:
+def optional_real(
+    *, above: float | None = None, least: float | None = None, below: float | None = None, most: float | None = None, words: str = ""
+) -> Any:
     """A float or None (stored as NaN)."""
     return Field(None, f"number in {_bounds(above, least, below, most)}, or None{f' ({words})' if words else ''}",
                  lambda name, value: math.nan if value is None else checks.real(name, value, above=above, least=least, below=below, most=most),
                  lambda stored: None if math.isnan(stored) else stored)  # fmt: skip
 
 
-def real_or(default: float | str, words: tuple[str, ...], *, above: float | None = None, least: float | None = None, most: float | None = None) -> Any:
+def real_or(
+    default: float | str, words: tuple[str, ...], *, above: float | None = None, least: float | None = None, most: float | None = None
+) -> Any:
     """A float, or one of a few words (stored as -inf, the word's place encoded as -1, -2, .. below it)."""
 
     def encode(name: str, value: Any) -> float:
@@ -79,7 +91,9 @@ def optional_integer(*, least: int = 1, most: int | None = None, words: str = ""
 def choice(default: str, *options: str) -> Any:
     """One of a few words (stored as its place)."""
     words = (default, *(option for option in options if option != default))
-    return Field(default, " or ".join(map(repr, words)), lambda name, value: checks.choice(name, value, words), lambda stored: words[stored])
+    return Field(
+        default, " or ".join(map(repr, words)), lambda name, value: checks.choice(name, value, words), lambda stored: words[stored]
+    )
 
 
 def flag(default: bool) -> Any:
@@ -93,7 +107,9 @@ def vector(default: Any = None, *, least: float | None = None, most: float | Non
     def encode(name: str, value: Any) -> np.ndarray:
         return np.empty(0) if value is None else checks.vector(name, value, least=least, most=most)
 
-    return Field(default, f"{words}, or None" if default is None else words, encode, lambda stored: stored.tolist() if stored.size else None)
+    return Field(
+        default, f"{words}, or None" if default is None else words, encode, lambda stored: stored.tolist() if stored.size else None
+    )
 
 
 def inner_policy() -> Any:
@@ -170,7 +186,11 @@ def _named_tuple(cls: type, traits: Traits) -> Any:
     def __reduce__(self: Any) -> Any:
         return type(self)._make, (tuple(self),)
 
-    kept = {name: value for name, value in vars(cls).items() if name not in fields and name not in ("__dict__", "__weakref__", "__annotations__")}
+    kept = {
+        name: value
+        for name, value in vars(cls).items()
+        if name not in fields and name not in ("__dict__", "__weakref__", "__annotations__")
+    }
     signature = inspect.Signature([
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=inspect.Parameter.empty if field.required else field.default)
         for name, field in fields.items()
@@ -194,6 +214,7 @@ def shown(value: Any) -> dict[str, Any]:
 
 def described(value: Any) -> dict[str, Any]:
     """A policy as JSON-ready data that `built` turns back into it."""
+
     def plain(item: Any) -> Any:
         return described(item) if is_policy(item) else item
 
@@ -204,7 +225,9 @@ def built(data: dict[str, Any]) -> Any:
     """The policy that `described` wrote down, or that a YAML file asks for: {"policy": name, parameter: value, ..}."""
     if not isinstance(data, dict) or "policy" not in data:
         raise ValueError(f"{checks.show(data)} does not name a policy; write it as {{policy: UCB, alpha: 2}}.")
-    parameters = {name: built(item) if isinstance(item, dict) and "policy" in item else item for name, item in data.items() if name != "policy"}
+    parameters = {
+        name: built(item) if isinstance(item, dict) and "policy" in item else item for name, item in data.items() if name != "policy"
+    }
     try:
         return find(data["policy"])(**parameters)
     except TypeError as error:
@@ -245,3 +268,21 @@ class Preset:
 def registered() -> Iterator[tuple[str, Any]]:
     """Names and classes (or presets), by name."""
     yield from sorted(REGISTRY.items())
+
+
+def offers(arms: Arms) -> tuple[str, ...]:
+    """Which kinds of policy fit arms of this description."""
+    if arms.oracle is not None:
+        return ("sets",)
+    if arms.distances is not None:
+        return ("points", "arms")
+    if arms.features is not None:
+        return ("features", "arms")
+    return ("contexts",) if arms.dimension else ("arms",)
+
+
+def check_fit(policy: Any, arms: Arms) -> None:
+    """Refuse a policy on arms it cannot play."""
+    fits, accepts = offers(arms), type(policy).TRAITS.accepts
+    if not set(fits) & set(accepts):
+        raise ValueError(f"{type(policy).__name__} plays {' or '.join(accepts)}, but these arms offer {' or '.join(fits)}.")

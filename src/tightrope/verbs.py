@@ -29,7 +29,7 @@ class Context(NamedTuple):
 class Arms(NamedTuple):
     """What a policy is told about the arms before the first round."""
 
-    count: int  # K
+    number: int  # K
     features: Any = None  # (K, d); None: the arms have no features, or new ones every round
     dimension: int = 0  # d; 0: no features
     distances: Any = None  # (K, K) metric

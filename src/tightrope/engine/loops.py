@@ -71,10 +71,10 @@ def fixed_horizon(policy, state, problem, monitor, tally, log, first, last, prob
 
 
 @jit
-def until_stop(policy, state, problem, log, first, last, problem_rng, noise_rng, policy_rng):
-    """Play rounds first .. last - 1, or fewer if the policy has its answer; return the state and the rounds played so far."""
+def until_stop(policy, state, problem, log, first, last, may_stop, problem_rng, noise_rng, policy_rng):
+    """Play rounds first .. last - 1, or fewer if the policy may stop and has its answer; return the state and the rounds played so far."""
     t = first
-    while t < last and not stopped(policy, state):
+    while t < last and not (may_stop and stopped(policy, state)):
         context = observe(problem, t, problem_rng)
         action = select(policy, state, context, policy_rng)
         reward = play(problem, context, action, noise_rng)

@@ -126,7 +126,7 @@ class Result:
             raise FileNotFoundError(f"path = {str(folder)!r} holds no result.json; pass a folder that Result.save wrote.")
         header = json.loads((folder / "result.json").read_text())
         if header.get("format") != FORMAT:
-            raise ValueError(f"{folder / 'result.json'} has format {header.get('format')}, but this version reads {FORMAT}; use the tightrope that wrote it.")
+            raise ValueError(f"{folder / 'result.json'} has format {header.get('format')}, but this version reads {FORMAT}.")
         names, replications = header["policies"], header["replications"]
         rounds = np.array(header["rounds"], dtype=np.int64)
 
@@ -161,4 +161,3 @@ def _write_table(path: pathlib.Path, columns: dict[str, Any]) -> None:
 
     with files.atomically(path) as file:
         pq.write_table(pa.table(columns), file, compression="zstd")
-

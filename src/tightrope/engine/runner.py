@@ -10,7 +10,7 @@ from typing import Any
 
 from .. import checks
 from .._jit import python_of
-from ..parameters import is_policy
+from ..parameters import check_fit, is_policy
 from ..rng import NOISE, POLICY, PROBLEM, stream
 from ..verbs import Arms, arms, init, private
 
@@ -112,24 +112,6 @@ def as_policies(policies: Any, problems: Sequence[Any]) -> dict[str, Any]:
         instance = item if is_policy(item) else item(problems[0])
         check_fit(instance, arms(problems[0]))
     return dict(policies)
-
-
-def offers(described: Arms) -> tuple[str, ...]:
-    """Which kinds of policy fit arms of this description."""
-    if described.oracle is not None:
-        return ("sets",)
-    if described.distances is not None:
-        return ("points", "arms")
-    if described.features is not None:
-        return ("features", "arms")
-    return ("contexts",) if described.dimension else ("arms",)
-
-
-def check_fit(policy: Any, described: Arms) -> None:
-    """Refuse a policy on arms it cannot play."""
-    fits, accepts = offers(described), type(policy).TRAITS.accepts
-    if not set(fits) & set(accepts):
-        raise ValueError(f"{type(policy).__name__} plays {' or '.join(accepts)}, but these arms offer {' or '.join(fits)}.")
 
 
 def run_blocks(tasks: Iterable[Callable[[], None]], workers: int | None, stop: threading.Event) -> bool:

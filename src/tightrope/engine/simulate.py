@@ -115,9 +115,11 @@ def _checked(checkpoints: Any, horizon: int) -> np.ndarray:
     return given.astype(np.int64)
 
 
-def _one(problem: Any, policy: Any, monitor: Any, horizon: int, rounds: np.ndarray, seed: int, replication: int, slices: Slices) -> dict[str, np.ndarray]:
+def _one(
+    problem: Any, policy: Any, monitor: Any, horizon: int, rounds: np.ndarray, seed: int, replication: int, slices: Slices
+) -> dict[str, np.ndarray]:
     run = prepare(policy, problem, seed, replication, horizon)
-    log = new_log(rounds, run.arms.count)
+    log = new_log(rounds, run.arms.number)
     tally = begin(monitor, run.arms, rounds.size)
     play_rounds = loop_for(fixed_horizon, run.policy, run.problem)
 
@@ -126,7 +128,9 @@ def _one(problem: Any, policy: Any, monitor: Any, horizon: int, rounds: np.ndarr
         return last
 
     slices.run(loop, horizon)
-    return {"regret": log.regret, "pulls": log.pulls} | {f"watched.{name}": getattr(tally, name) for name in tally._fields if getattr(tally, name).size}
+    return {"regret": log.regret, "pulls": log.pulls} | {
+        f"watched.{name}": getattr(tally, name) for name in tally._fields if getattr(tally, name).size
+    }
 
 
 def _assemble(rounds: np.ndarray, finished: dict[str, Any], replications: Any, settings: dict[str, Any]) -> Result:
@@ -169,7 +173,9 @@ class _Parts:
             found = json.loads(record.read_text())
             changed = [key for key in wanted if found.get(key) != wanted[key]]
             if changed:
-                raise ValueError(f"out = {str(folder.parent)!r} holds a run with other {', '.join(changed)}; choose another folder or remove it.")
+                raise ValueError(
+                    f"out = {str(folder.parent)!r} holds a run with other {', '.join(changed)}; choose another folder or remove it."
+                )
         else:
             files.write_json(record, settings)
 

@@ -11,7 +11,7 @@ class Counts(NamedTuple):
     pulls: np.ndarray  # (K,) rounds in which the arm was fed
     sums: np.ndarray  # (K,) its rewards
     rounds: np.ndarray  # (1,) all rounds so far
-    index: np.ndarray  # (K,) scratch of select
+    scores: np.ndarray  # (K,) scratch of select
 
 
 def new_counts(count: int) -> Counts:

@@ -1,0 +1,1 @@
+"""Reproductions: settings, claims and verdicts of the five papers."""

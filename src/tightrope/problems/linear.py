@@ -31,7 +31,9 @@ def check_means(means: np.ndarray, rewards: int) -> None:
     bad = (means < low - TOLERANCE) | (means > 1.0 + TOLERANCE)
     if bad.any():
         k = int(np.argmax(bad))
-        raise ValueError(f"arms @ theta gives arm {k} the mean {means[k]:g}, but rewards = {REWARDS[rewards]!r} needs means in [{low:g}, 1].")
+        raise ValueError(
+            f"arms @ theta gives arm {k} the mean {means[k]:g}, but rewards = {REWARDS[rewards]!r} needs means in [{low:g}, 1]."
+        )
 
 
 class _Linear(NamedTuple):

@@ -1,0 +1,1 @@
+"""Curves, tables and self-contained HTML pages."""

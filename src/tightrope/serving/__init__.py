@@ -1,0 +1,1 @@
+"""A policy in production: sessions and their files."""

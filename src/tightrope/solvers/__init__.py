@@ -1,0 +1,1 @@
+"""Linear programs, designs and oracles, with certificates."""

@@ -30,7 +30,7 @@ class UCB:
 
 @init.register(UCB)
 def _(policy, arms):
-    return new_counts(arms.count)
+    return new_counts(arms.number)
 
 
 @select.register(UCB)

@@ -1,0 +1,115 @@
+"""`identify`: policies that stop when they know the best arm."""
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .. import checks
+from ..parameters import is_policy
+from ..rng import PROBLEM, stream
+from ..verbs import mean, observe, recommend, stopped
+from . import provenance
+from .loops import new_log, until_stop
+from .runner import Interrupted, Progress, Slices, as_policies, as_problems, loop_for, prepare, run_blocks
+
+
+@dataclass(frozen=True)
+class Identification:
+    """What every policy named, and at what cost; arrays have one entry per replication.
+
+    arm[name], rounds[name], stopped[name] (False: max_rounds or the budget ran out, the arm is not certified),
+    correct[name] (the arm's mean is within the policy's epsilon of the best), pulls[name] (replications, K).
+    """
+
+    arm: dict[str, np.ndarray]
+    rounds: dict[str, np.ndarray]
+    pulls: dict[str, np.ndarray]
+    correct: dict[str, np.ndarray]
+    stopped: dict[str, np.ndarray]
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+def identify(
+    problem: Any,
+    policies: Mapping[str, Any] | Any,
+    *,
+    replications: int = 1,
+    seed: int = 0,
+    max_rounds: int = 10**7,
+    budget: int | None = None,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> Identification:
+    """Let every policy sample until it has its answer.
+
+    problem and policies: as for `simulate`; the policies must be able to stop. max_rounds: where to give up (the arm is then
+    not certified). budget: a fixed number of rounds instead: no stopping before, `stopped` tells whether it could have.
+    workers, seed, progress: as for `simulate`. Returns an `Identification`.
+    """
+    problems = as_problems(problem)
+    chosen = as_policies(policies, problems)
+    for name, item in chosen.items():
+        instance = item if is_policy(item) else item(problems[0])
+        if not type(instance).TRAITS.stops:
+            raise ValueError(f"policies[{name!r}] = {type(instance).__name__} never stops; use simulate, or an identification policy.")
+    replications = checks.integer("replications", replications, least=1)
+    seed = checks.integer("seed", seed, least=0)
+    limit = checks.integer("max_rounds", max_rounds, least=1) if budget is None else checks.integer("budget", budget, least=1)
+    stop, lock, done = threading.Event(), threading.Lock(), [0]
+    found: dict[str, dict[int, dict[str, Any]]] = {name: {} for name in chosen}
+
+    def advance(rounds: int) -> None:
+        if progress is not None:
+            with lock:
+                done[0] += rounds
+                progress(done[0], len(chosen) * replications * limit)
+
+    def one(name: str, replication: int, slices: Slices) -> None:
+        found[name][replication] = _one(
+            problems[replication % len(problems)], chosen[name], seed, replication, limit, budget is not None, slices
+        )
+
+    tasks = []
+    for name in chosen:
+        slices = Slices(stop, advance)
+        tasks += [lambda n=name, r=r, s=slices: one(n, r, s) for r in range(replications)]
+    complete = run_blocks(tasks, workers, stop)
+    common = sorted(set.intersection(*(set(item) for item in found.values())))
+    settings = {
+        "policies": {name: provenance.policy_record(item) for name, item in chosen.items()},
+        "problem": provenance.problem_record(problems),
+        "seed": seed, "max_rounds": max_rounds, "budget": budget, "replications": len(common),
+        "versions": provenance.versions(), "command": provenance.command(),
+    }  # fmt: skip
+
+    def column(key: str) -> dict[str, np.ndarray]:
+        return {name: np.array([found[name][r][key] for r in common]) for name in found}
+
+    result = Identification(column("arm"), column("rounds"), column("pulls"), column("correct"), column("stopped"), settings)
+    if not complete:
+        raise Interrupted(result if common else None)
+    return result
+
+
+def _one(problem: Any, policy: Any, seed: int, replication: int, limit: int, fixed_budget: bool, slices: Slices) -> dict[str, Any]:
+    run = prepare(policy, problem, seed, replication, limit if fixed_budget else None)
+    log = new_log(np.zeros(0, dtype=np.int64), run.arms.number)
+    play_rounds = loop_for(until_stop, run.policy, run.problem)
+    played = 0
+
+    def loop(first: int, last: int) -> int:
+        nonlocal played
+        run.state, played = play_rounds(run.policy, run.state, run.problem, log, first, last, not fixed_budget, *run.streams)
+        return int(played)
+
+    slices.run(loop, limit)
+    arm = int(recommend(run.policy, run.state))
+    context = observe(run.problem, 0, stream(seed, replication, PROBLEM))
+    truth = np.array([mean(run.problem, context, k) for k in range(run.arms.number)])
+    return {
+        "arm": arm, "rounds": played, "pulls": log.pulls, "stopped": bool(stopped(run.policy, run.state)),
+        "correct": bool(truth[arm] >= truth.max() - getattr(run.policy, "epsilon", 0.0) - 1e-12),
+    }  # fmt: skip

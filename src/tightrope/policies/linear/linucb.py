@@ -1,0 +1,89 @@
+"""LinUCB: optimism when the mean is linear in the arm's features.
+
+When to use it: many arms that share features; also with new features every round.
+Bound: O(d sqrt(T) log T) pseudo-regret with probability 1 - delta.
+Source: Abbasi-Yadkori, Pal, Szepesvari 2011 (radius="determinant"); Yang & Toni 2020, Eq 5 (radius="horizon").
+Deviation: where no horizon is known, as in a service, radius="horizon" falls back to the anytime "determinant".
+Per round: O(min(K^2, K d + d^2)) with fixed arms, O(K d^2) with new features.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..._jit import jit
+from ...numerics.counts import intervals
+from ...numerics.radii import determinant_radius, horizon_radius
+from ...numerics.ridge import learn, new_ridge, predict
+from ...numerics.ties import argmax, one_hot
+from ...parameters import choice, optional_real, policy, real
+from ...verbs import explain, init, select, update
+
+
+@policy("features", "contexts", paper="Abbasi-Yadkori, Pal, Szepesvari 2011; Yang & Toni 2020, Eq 5")
+class LinUCB:
+    """Optimism for linear rewards: x'theta_hat + beta ||x||_{V^-1}.
+
+    lam: ridge parameter. delta: probability that the confidence set fails. noise: sub-Gaussian scale of the rewards.
+    theta_bound: bound on ||theta||. beta: a fixed width instead. radius: where beta comes from otherwise.
+    """
+
+    lam: float = real(1.0, above=0)
+    delta: float = real(0.1, above=0, below=1)
+    noise: float = real(1.0, least=0)
+    theta_bound: float = real(1.0, least=0)
+    beta: float = optional_real(least=0, words="from radius")
+    radius: int = choice("horizon", "determinant")
+
+
+class State(NamedTuple):
+    model: Any  # a ridge
+    beta: np.ndarray  # (1,) fixed radius; NaN: from the determinant
+    scores: np.ndarray  # (K,) scratch
+
+
+@init.register(LinUCB)
+def _(policy, arms):
+    beta = policy.beta
+    if math.isnan(beta) and policy.radius == 0 and arms.horizon is not None:
+        beta = horizon_radius(policy.noise, policy.delta, arms.dimension, arms.horizon, policy.lam, policy.theta_bound)
+    return State(new_ridge(arms, policy.lam), np.array([beta]), np.zeros(arms.number))
+
+
+@jit
+def current_beta(policy, state):
+    """The radius of this round."""
+    if math.isnan(state.beta[0]):
+        return determinant_radius(policy.noise, policy.delta, state.model.log_det[0], policy.lam, policy.theta_bound)
+    return state.beta[0]
+
+
+@select.register(LinUCB)
+@jit
+def _(policy, state, context, rng):
+    predict(state.model, context)
+    beta = current_beta(policy, state)
+    for k in range(state.scores.shape[0]):
+        state.scores[k] = state.model.mean[k] + beta * math.sqrt(state.model.square[k])
+    return argmax(state.scores, context.eligible)
+
+
+@update.register(LinUCB)
+@jit
+def _(policy, state, context, action, reward):
+    learn(state.model, context, action, reward)
+    return state
+
+
+@explain.register(LinUCB)
+def _(policy, state, context, rng):
+    predict(state.model, context)
+    beta = current_beta(policy, state)
+    report = intervals(state.model.mean.copy(), beta * np.sqrt(state.model.square))
+    probability = one_hot(argmax(report["upper"], context.eligible), state.scores.size)
+    return report | {"index": report["upper"], "probability": probability, "beta": beta}
+
+
+def example():
+    return [LinUCB()]

@@ -1,0 +1,40 @@
+"""States as flat arrays and back: what a session file holds besides its header."""
+
+from typing import Any
+
+import numpy as np
+
+
+def flatten(state: Any, prefix: str = "state") -> dict[str, np.ndarray]:
+    """Every array and number of a nested NamedTuple, by its path."""
+    flat: dict[str, np.ndarray] = {}
+    for name, value in zip(state._fields, state, strict=True):
+        path = f"{prefix}.{name}"
+        if hasattr(value, "_fields"):
+            flat |= flatten(value, path)
+        elif value is not None:
+            flat[path] = np.asarray(value)
+    return flat
+
+
+def restore(template: Any, flat: dict[str, np.ndarray], prefix: str = "state") -> Any:
+    """A state of the template's classes with the stored values. Raises ValueError where the file does not fit."""
+    values = []
+    for name, value in zip(template._fields, template, strict=True):
+        path = f"{prefix}.{name}"
+        if hasattr(value, "_fields"):
+            values.append(restore(value, flat, path))
+        elif value is None:
+            values.append(None)
+        elif path not in flat:
+            raise ValueError(f"the file has no {path}; it was not written by this policy.")
+        elif isinstance(value, np.ndarray):
+            stored = flat[path]
+            if stored.dtype != value.dtype or stored.ndim != value.ndim:
+                raise ValueError(
+                    f"{path} in the file is {stored.dtype} with {stored.ndim} axes, but must be {value.dtype} with {value.ndim}."
+                )
+            values.append(stored.copy())
+        else:
+            values.append(type(value)(flat[path].item()))
+    return type(template)(*values)

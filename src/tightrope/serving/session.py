@@ -1,0 +1,209 @@
+"""`Session`: a policy in service, one decision at a time, by the very kernels that simulations run."""
+
+import pathlib
+from typing import Any
+
+import numpy as np
+
+from .. import checks, files, rng
+from ..parameters import built, check_fit, described, is_policy
+from ..verbs import Arms, Context, explain, init, recommend, select, stopped, update
+from .codec import flatten, restore
+
+FORMAT = 1
+
+
+class Session:
+    """One policy, its state and its random stream.
+
+    policy: an instance such as LinUCB(). arms: K, or (K, d) features. Exactly one of arms, points and distances describes the
+    arms: points is (K,) or (K, p), distances a (K, K) metric. dimension: d, when features come with every round. oracle: chooses
+    sets of arms. horizon: T, for policies whose widths use it. seed: of the policy's own randomness; `simulate` with the same
+    seed makes the same choices in replication 0.
+
+    Bad input raises ValueError and leaves the state as it was. Not thread-safe: one session, one thread at a time.
+    """
+
+    def __init__(
+        self,
+        policy: Any,
+        arms: Any = None,
+        *,
+        points: Any = None,
+        distances: Any = None,
+        dimension: int | None = None,
+        oracle: Any = None,
+        horizon: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        if not is_policy(policy):
+            raise ValueError(f"policy = {checks.show(policy)} is not a policy; pass an instance such as UCB().")
+        self.policy = policy
+        self.arms = describe_arms(arms, points, distances, dimension, oracle, horizon)
+        check_fit(policy, self.arms)
+        self.seed = checks.integer("seed", seed, least=0)
+        self._rng = rng.stream(self.seed, 0, rng.POLICY)
+        self.rounds = 0
+        self._changing = self.arms.dimension > 0 and self.arms.features is None
+        self._features: np.ndarray | None = None
+        self.state = init(policy, self._told())
+
+    def _told(self) -> Arms:
+        return self.arms._replace(features=None) if self._changing else self.arms
+
+    def select(self, context: Any = None, eligible: Any = None) -> Any:
+        """The arm (int) or set of arms (int array) to play now.
+
+        context: (K, d) features of this round's arms, or a `Context`, where they change; eligible: (K,) bool.
+        """
+        action = select(self.policy, self.state, self._context(context, eligible), self._rng)
+        return int(action) if np.ndim(action) == 0 else np.asarray(action)
+
+    def update(self, arm: Any, reward: Any, context: Any = None) -> None:
+        """Take in the reward of an arm (or of several: two arrays). Any arm, in any order, at any time.
+
+        context: the features of the round the reward belongs to; default those of the last `select`.
+        """
+        action, value = self._checked_reward(arm, reward)
+        round_ = self._context(context, None)
+        self.state = update(self.policy, self.state, round_, action, value)
+        self.rounds += 1
+
+    def explain(self, context: Any = None, eligible: Any = None) -> dict[str, Any]:
+        """Why: per-arm mean, width, lower, upper, index and probability, and what the family adds. Changes nothing."""
+        if type(self.policy) not in explain.table:
+            raise ValueError(f"{type(self.policy).__name__} does not explain itself.")
+        seen = self._context(context, eligible)
+        scratch = restore(self.state, flatten(self.state))  # kernels may write into their arrays
+        return dict(explain(self.policy, scratch, seen, rng.stream(self.seed, self.rounds, rng.AUDIT)))
+
+    @property
+    def stopped(self) -> bool:
+        """Whether an identification policy has its answer."""
+        self._needs_stopping()
+        return bool(stopped(self.policy, self.state))
+
+    def recommend(self) -> dict[str, Any]:
+        """The arm an identification policy would name, `status` "certified" or "not certified yet", and its evidence."""
+        self._needs_stopping()
+        arm = int(recommend(self.policy, self.state))
+        return {"arm": arm, "status": "certified" if self.stopped else "not certified yet"} | self._evidence()
+
+    def _evidence(self) -> dict[str, Any]:
+        report = self.explain()
+        return {key: report[key] for key in ("gap_bound", "samples_remaining") if key in report}
+
+    def _needs_stopping(self) -> None:
+        if not type(self.policy).TRAITS.stops:
+            name = type(self.policy).__name__
+            raise ValueError(f"{name} minimises regret and never stops; use LinGapE or another identification policy.")
+
+    def _context(self, context: Any, eligible: Any) -> Context:
+        given = context if isinstance(context, Context) else Context(features=context)
+        features = given.features
+        if eligible is None:
+            eligible = given.eligible
+        mask = None if eligible is None else checks.mask("eligible", eligible, self.arms.number)
+        if features is not None:
+            features = checks.matrix("context", features, shape=(self.arms.number, self.arms.dimension or None))
+            self._begin_changing()
+            self._features = features
+        elif self._changing:
+            features = self._features if self._features is not None else self.arms.features
+            if features is None:
+                raise ValueError(f"context is missing; pass this round's ({self.arms.number}, {self.arms.dimension}) features.")
+        return Context(features, mask, given.baseline, given.baseline_mean)
+
+    def _begin_changing(self) -> None:
+        """The first context turns fixed arms into changing ones; too late once rewards were taken in."""
+        if self._changing:
+            return
+        if "contexts" not in type(self.policy).TRAITS.accepts:
+            raise ValueError(f"context was given, but {type(self.policy).__name__} does not take features that change.")
+        if self.rounds:
+            raise ValueError("context was given, but this session has learned with fixed arms; start it with dimension=d instead.")
+        self._changing = True
+        self.state = init(self.policy, self._told())
+
+    def _checked_reward(self, arm: Any, reward: Any) -> tuple[Any, Any]:
+        if self.arms.oracle is None:
+            return checks.integer("arm", arm, least=0, most=self.arms.number - 1), checks.real("reward", reward)
+        arms = np.atleast_1d(np.asarray(arm))
+        values = checks.vector("reward", np.atleast_1d(np.asarray(reward, dtype=np.float64)), length=arms.size, source="one per arm")
+        if arms.dtype.kind not in "iu" or arms.ndim != 1 or (arms < 0).any() or (arms >= self.arms.number).any():
+            raise ValueError(f"arm = {checks.show(arms)} must hold whole numbers from 0 to {self.arms.number - 1}.")
+        return arms.astype(np.int64), values
+
+    def save(self, path: str | pathlib.Path) -> pathlib.Path:
+        """Write the session to one file (JSON header and arrays, no pickle); `load` continues bit for bit."""
+        arrays = flatten(self.state)
+        for name in ("features", "distances", "points"):
+            value = getattr(self.arms, name)
+            if value is not None:
+                arrays[f"arms.{name}"] = value
+        if self._features is not None:
+            arrays["features"] = self._features
+        header = {
+            "format": FORMAT,
+            "policy": described(self.policy),
+            "arms": {"number": self.arms.number, "dimension": self.arms.dimension, "horizon": self.arms.horizon},
+            "oracle": None if self.arms.oracle is None else repr(self.arms.oracle),
+            "changing": self._changing,
+            "rounds": self.rounds,
+            "seed": self.seed,
+            "rng": rng.pack(self._rng),
+        }
+        target = pathlib.Path(path)
+        files.write_arrays(target, header, arrays)
+        return target
+
+    @classmethod
+    def load(cls, path: str | pathlib.Path, *, oracle: Any = None, policy: Any = None) -> "Session":
+        """Read a saved session. oracle: needed again if it had one (code is not stored); policy: likewise for a class of your own."""
+        source = pathlib.Path(path)
+        try:
+            header, arrays = files.read_arrays(source)
+        except FileNotFoundError:
+            raise FileNotFoundError(f"path = {str(source)!r} does not exist; pass a file that Session.save wrote.") from None
+        except (ValueError, KeyError, OSError, EOFError) as error:
+            kind = type(error).__name__
+            raise ValueError(f"path = {str(source)!r} is not a session file ({kind}); pass one that Session.save wrote.") from None
+        if header.get("format") != FORMAT:
+            raise ValueError(f"path = {str(source)!r} has format {header.get('format')}, but this version reads {FORMAT}.")
+        if header["oracle"] is not None and oracle is None:
+            raise ValueError(f"oracle is missing; this session was saved with {header['oracle']}, pass it again.")
+        session = cls.__new__(cls)
+        session.policy = built(header["policy"]) if policy is None else policy
+        session.arms = Arms(
+            **header["arms"], oracle=oracle,
+            features=arrays.get("arms.features"), distances=arrays.get("arms.distances"), points=arrays.get("arms.points"),
+        )  # fmt: skip
+        session.seed, session.rounds, session._changing = header["seed"], header["rounds"], header["changing"]
+        session._features = arrays.get("features")
+        session._rng = rng.unpack(header["rng"])
+        session.state = restore(init(session.policy, session._told()), arrays)
+        return session
+
+
+def describe_arms(arms: Any, points: Any, distances: Any, dimension: Any, oracle: Any, horizon: Any) -> Arms:
+    """`Arms` from what the user gave; exactly one description."""
+    given = [name for name, value in (("arms", arms), ("points", points), ("distances", distances)) if value is not None]
+    if len(given) != 1:
+        raise ValueError(f"give exactly one of arms, points and distances; got {', '.join(given) or 'none'}.")
+    T = None if horizon is None else checks.integer("horizon", horizon, least=1)
+    if points is not None:
+        positions = np.asarray(points, dtype=np.float64)
+        positions = checks.vector("points", positions) if positions.ndim == 1 else checks.matrix("points", positions)
+        spread = positions.reshape(positions.shape[0], -1)
+        metric = np.sqrt(((spread[:, None, :] - spread[None, :, :]) ** 2).sum(axis=2))
+        return Arms(positions.shape[0], points=positions, distances=metric, horizon=T)
+    if distances is not None:
+        metric = checks.matrix("distances", distances)
+        if metric.shape[0] != metric.shape[1]:
+            raise ValueError(f"distances has shape {metric.shape}, but must be square (K, K).")
+        return Arms(metric.shape[0], distances=metric, horizon=T)
+    if np.ndim(arms) == 0:
+        d = 0 if dimension is None else checks.integer("dimension", dimension, least=1)
+        return Arms(checks.integer("arms", arms, least=1), dimension=d, oracle=oracle, horizon=T)
+    features = checks.matrix("arms", arms)
+    return Arms(features.shape[0], features=features, dimension=features.shape[1], oracle=oracle, horizon=T)

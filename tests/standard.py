@@ -1,0 +1,43 @@
+"""Small problems of every kind, and every policy on each kind that it accepts."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+import tightrope as tr
+from tightrope.parameters import offers
+from tightrope.policies import examples
+from tightrope.verbs import arms
+
+
+def unit_rows(rng: np.random.Generator, K: int, d: int) -> np.ndarray:
+    rows = rng.normal(size=(K, d))
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def problems() -> dict[str, Any]:
+    """Name -> problem; which policies fit is found by itself."""
+    rng = np.random.default_rng(7)
+    theta = unit_rows(rng, 1, 3)[0]
+    return {
+        "bernoulli": tr.problems.Bernoulli([0.3, 0.5, 0.45, 0.7, 0.2]),
+        "linear": tr.problems.Linear(unit_rows(rng, 6, 3), theta, noise=0.3),
+        "linear, K < d": tr.problems.Linear(unit_rows(rng, 3, 5), unit_rows(rng, 1, 5)[0], noise=0.3),
+        "contextual": tr.problems.ContextualLinear(theta, arms=4, noise=0.3),
+    }
+
+
+def fits(policy: Any, problem: Any) -> bool:
+    return bool(set(offers(arms(problem))) & set(type(policy).TRAITS.accepts))
+
+
+def pairs() -> list[Any]:
+    """(policy, problem) for every example and every kind of arms it accepts; independent arms where it offers no more."""
+    import pytest
+
+    found = []
+    for (label, policy), (name, problem) in itertools.product(examples().items(), problems().items()):
+        if fits(policy, problem) and (name == "bernoulli" or type(policy).TRAITS.accepts != ("arms",)):
+            found.append(pytest.param(policy, problem, id=f"{label} on {name}"))
+    return found
