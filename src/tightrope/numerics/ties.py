@@ -50,3 +50,9 @@ def one_hot(arm: int, count: int) -> np.ndarray:
     probability = np.zeros(count)
     probability[arm] = 1.0
     return probability
+
+
+def greedy_with_exploration(arm: int, epsilon: float, count: int, eligible: np.ndarray | None) -> np.ndarray:
+    """Probability of each arm: epsilon spread over the eligible, the rest on one."""
+    open_arms = np.ones(count) if eligible is None else eligible.astype(np.float64)
+    return epsilon * open_arms / open_arms.sum() + (1.0 - epsilon) * one_hot(arm, count)

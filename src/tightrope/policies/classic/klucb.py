@@ -1,0 +1,80 @@
+"""KL-UCB: optimism by the divergence of the reward family, asymptotically optimal for independent arms.
+
+When to use it: rewards in [0, 1], above all with means near 0 or 1, where UCB's interval is far too wide.
+Bound: regret / ln T -> sum_k gap_k / I(mean_k, best mean), the lower bound of Lai and Robbins.
+Source: Garivier, Cappe 2011, Algorithm 1 and Theorem 1. c = 3 is the value their proof uses, c = 0 what they recommend.
+Deviation: an index is solved for only where it may be the largest, which one evaluation of I decides. The choice is the same.
+O(K) a round.
+"""
+
+import math
+
+import numpy as np
+
+from ..._jit import jit
+from ...numerics.counts import count, means, new_counts
+from ...numerics.kl import DIVERGENCES, divergence, exploration, upper_root
+from ...numerics.ties import argmax, one_hot
+from ...parameters import choice, policy, real
+from ...verbs import allowed, explain, init, select, update
+
+SLACK = 1e-9  # relative to f(n): within it an arm is not ruled out before its root is solved for
+
+
+@policy("arms", paper="Garivier, Cappe 2011")
+class KLUCB:
+    """Optimism by divergence: sup{q : pulls I(mean, q) <= ln n + c ln ln n}.
+
+    c: weight of ln ln n, >= 0. divergence: "bernoulli" (rewards in [0, 1]) or "gaussian". sigma: standard deviation of Gaussian rewards.
+    """
+
+    c: float = real(0.0, least=0)
+    divergence: int = choice(*DIVERGENCES)
+    sigma: float = real(1.0, above=0)
+
+
+@init.register(KLUCB)
+def _(policy, arms):
+    return new_counts(arms.number)
+
+
+@select.register(KLUCB)
+@jit
+def _(policy, state, context, rng):
+    f = exploration(state.rounds[0] + 1.0, policy.c)
+    best, top = -1, -math.inf
+    for k in range(state.pulls.shape[0]):
+        if allowed(context.eligible, k):
+            n = state.pulls[k]
+            if n == 0.0:
+                return k
+            mean = state.sums[k] / n
+            if best >= 0 and mean < top and n * divergence(policy.divergence, mean, top, policy.sigma) > f * (1.0 + SLACK):
+                continue
+            index = upper_root(policy.divergence, mean, f / n, policy.sigma)
+            if best < 0 or index > top:
+                best, top = k, index
+    return best
+
+
+@update.register(KLUCB)
+@jit
+def _(policy, state, context, action, reward):
+    return count(state, action, reward)
+
+
+@explain.register(KLUCB)
+def _(policy, state, context, rng):
+    f = exploration(state.rounds[0] + 1.0, policy.c)
+    mean, upper, lower = means(state), np.full(state.pulls.size, np.inf), np.full(state.pulls.size, -np.inf)
+    for k in np.flatnonzero(state.pulls):
+        upper[k] = upper_root(policy.divergence, mean[k], f / state.pulls[k], policy.sigma)
+        lower[k] = -upper_root(policy.divergence, -mean[k], f / state.pulls[k], policy.sigma) if policy.divergence else 1.0 - upper_root(
+            0, 1.0 - mean[k], f / state.pulls[k], policy.sigma
+        )
+    probability = one_hot(argmax(upper, context.eligible), upper.size)
+    return {"mean": mean, "width": upper - mean, "lower": lower, "upper": upper, "index": upper, "probability": probability}
+
+
+def example():
+    return [KLUCB(), KLUCB(divergence="gaussian", sigma=0.5, c=3)]
