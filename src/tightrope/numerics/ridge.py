@@ -370,3 +370,14 @@ def _(model):
 @jit
 def _(model, scale, out, rng):
     sample_theta(model, scale, model.features, out, rng)
+
+
+# For audits, outside of compiled code ------------------------------------------------------------------------------------
+
+
+def deviations(model: Any) -> np.ndarray:
+    """A (K, r) root of the arms' joint covariance X V^-1 X' at the last prediction. O(K^3) or O(d^3 + K d^2)."""
+    if isinstance(model, ArmRidge):
+        values, vectors = np.linalg.eigh(model.product)
+        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+    return np.asarray(model.features @ np.linalg.cholesky(model.inverse))

@@ -1,0 +1,67 @@
+"""Epsilon-greedy on a ridge regression: mostly the best estimate, sometimes any arm.
+
+When to use it: a baseline, or where every arm must keep a known minimum probability (for off-policy evaluation).
+Bound: none that grows slower than T for a fixed epsilon.
+Source: Sutton, Barto 1998, section 2.2, with the linear estimate; the baseline of Yang & Toni 2020, section 5.
+Per round: as LinUCB.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..._jit import jit
+from ...numerics.counts import intervals
+from ...numerics.ridge import learn, new_ridge, predict
+from ...numerics.ties import argmax, greedy_with_exploration, uniform_arm
+from ...parameters import policy, real
+from ...verbs import explain, init, select, update
+
+
+@policy("features", "contexts", paper="Sutton, Barto 1998; Yang & Toni 2020, section 5")
+class LinEpsilonGreedy:
+    """Greedy on x'theta_hat with uniform exploration.
+
+    epsilon: probability of a uniform choice, in [0, 1]. lam: ridge parameter.
+    """
+
+    epsilon: float = real(0.05, least=0, most=1)
+    lam: float = real(1.0, above=0)
+
+
+class State(NamedTuple):
+    model: Any  # a ridge
+
+
+@init.register(LinEpsilonGreedy)
+def _(policy, arms):
+    return State(new_ridge(arms, policy.lam))
+
+
+@select.register(LinEpsilonGreedy)
+@jit
+def _(policy, state, context, rng):
+    predict(state.model, context)
+    if rng.random() < policy.epsilon:
+        return uniform_arm(state.model.mean.shape[0], context.eligible, rng)
+    return argmax(state.model.mean, context.eligible)
+
+
+@update.register(LinEpsilonGreedy)
+@jit
+def _(policy, state, context, action, reward):
+    learn(state.model, context, action, reward)
+    return state
+
+
+@explain.register(LinEpsilonGreedy)
+def _(policy, state, context, rng):
+    predict(state.model, context)
+    mean = state.model.mean.copy()
+    report = intervals(mean, np.sqrt(state.model.square))  # ||x||_{V^-1}: one standard deviation at unit noise; the rule ignores it
+    greedy = argmax(mean, context.eligible)
+    return report | {"index": mean, "probability": greedy_with_exploration(greedy, policy.epsilon, mean.size, context.eligible)}
+
+
+def example():
+    return [LinEpsilonGreedy()]
