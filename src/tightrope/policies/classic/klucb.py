@@ -69,8 +69,10 @@ def _(policy, state, context, rng):
     mean, upper, lower = means(state), np.full(state.pulls.size, np.inf), np.full(state.pulls.size, -np.inf)
     for k in np.flatnonzero(state.pulls):
         upper[k] = upper_root(policy.divergence, mean[k], f / state.pulls[k], policy.sigma)
-        lower[k] = -upper_root(policy.divergence, -mean[k], f / state.pulls[k], policy.sigma) if policy.divergence else 1.0 - upper_root(
-            0, 1.0 - mean[k], f / state.pulls[k], policy.sigma
+        lower[k] = (
+            -upper_root(policy.divergence, -mean[k], f / state.pulls[k], policy.sigma)
+            if policy.divergence
+            else 1.0 - upper_root(0, 1.0 - mean[k], f / state.pulls[k], policy.sigma)
         )
     probability = one_hot(argmax(upper, context.eligible), upper.size)
     return {"mean": mean, "width": upper - mean, "lower": lower, "upper": upper, "index": upper, "probability": probability}

@@ -1,0 +1,6 @@
+"""Problems built from real ratings. The data stay where the user has them; nothing is shipped."""
+
+from .find import DataNotFound, find
+from .jester import jester
+
+__all__ = ["DataNotFound", "find", "jester"]

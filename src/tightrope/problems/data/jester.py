@@ -1,0 +1,79 @@
+"""Jester as a cold-start problem: which of 40 jokes does a new user like best?
+
+19,181 users rated all of the 40 most rated jokes of Jester's first file. Their ratings r in [-10, 10], scaled to (r + 10) / 20,
+are factorised at a given rank; the right singular vectors are the jokes' features, a user's coordinates are theta. Rounding to
+rank 35 carries some users' means out of [0, 1]; "mean rewards in [0, 1]" is kept by drawing only users for whom it does not
+(four in five). Source: Garcelon et al. 2020, Jester experiment; Goldberg et al. 2001 for the data.
+"""
+
+import os
+import pathlib
+import zipfile
+from functools import lru_cache
+
+import numpy as np
+
+from ... import checks
+from ..linear import Linear
+from .find import download, find
+
+NAMES = ("jester/jester1.npz", "jester/jester-data-1.zip", "jester/jester-data-1.csv")
+URL = "https://github.com/negi-soumya/eigentaste/raw/0877aa8b2b16531cc806a77bae606ad2b8ee5122/jester-data-1.zip"
+SHA256 = "4adf783a1e03bd3be063315cb6e0a064fe63e983fd289d01b8e401a8e6c41e5f"
+JOKES = 40
+MISSING = 99.0
+
+
+def jester(
+    users: int = 100, *, rank: int = 35, noise: float = 0.1, seed: int = 0, data: str | os.PathLike[str] | None = None
+) -> list[Linear]:
+    """One `Linear` problem per new user: 40 jokes with (40, rank) features, means in [0, 1], Gaussian noise.
+
+    users: how many, drawn without replacement. rank: of the factorisation, 1..40. noise: standard deviation, >= 0. seed: of the
+    draw. data: a folder or file to look in first; then $TIGHTROPE_DATA, ./data, the user's cache, a download.
+    Raises `DataNotFound` where there is none.
+    """
+    rank = checks.integer("rank", rank, least=1, most=JOKES)
+    path = find(NAMES, data) or download(
+        "Jester (file 1)", URL, SHA256, data, "put jester1.npz or jester-data-1.zip there, or set TIGHTROPE_DATA to its folder."
+    )
+    features, thetas = _factorised(path, rank)
+    users = checks.integer("users", users, least=1, most=thetas.shape[0])
+    draw = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(JOKES,)))
+    chosen = draw.choice(thetas.shape[0], size=users, replace=False)
+    return [Linear(features, thetas[user], noise=noise) for user in chosen]
+
+
+def dense_ratings(path: str | os.PathLike[str]) -> np.ndarray:
+    """(19181, 40) ratings in [-10, 10] of the users who rated all of the most rated jokes."""
+    ratings = _read(pathlib.Path(path))
+    most_rated = np.sort(np.argsort(-np.isfinite(ratings).sum(axis=0), kind="stable")[:JOKES])
+    block = ratings[:, most_rated]
+    return block[np.isfinite(block).all(axis=1)]
+
+
+def _read(path: pathlib.Path) -> np.ndarray:
+    """(24983, 100) ratings, NaN where there is none, from npz or the original comma-separated table."""
+    if path.suffix == ".npz":
+        with np.load(path, allow_pickle=False) as file:
+            return np.round(file["ratings"].astype(np.float64), 2)
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path) as archive:
+            inside = next((name for name in archive.namelist() if name.endswith(".csv")), None)
+            if inside is None:
+                raise ValueError(f"{path} holds no .csv file; pass Jester's first file as csv or npz.")
+            with archive.open(inside) as file:
+                table = np.loadtxt(file, delimiter=",")
+    else:
+        table = np.loadtxt(path, delimiter=",")
+    ratings = table[:, 1:]  # the first column is the number of ratings
+    return np.where(ratings == MISSING, np.nan, ratings)
+
+
+@lru_cache(maxsize=4)
+def _factorised(path: pathlib.Path, rank: int) -> tuple[np.ndarray, np.ndarray]:
+    scaled = (dense_ratings(path) + 10.0) / 20.0
+    left, singular, right = np.linalg.svd(scaled, full_matrices=False)
+    features, thetas = np.ascontiguousarray(right[:rank].T), left[:, :rank] * singular[:rank]
+    means = thetas @ features.T
+    return features, thetas[((means >= 0.0) & (means <= 1.0)).all(axis=1)]

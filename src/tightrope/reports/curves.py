@@ -1,0 +1,74 @@
+"""Regret curves with bands, and reference curves such as a lower bound."""
+
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from .. import files
+from . import style
+
+FORMATS = ("svg", "png", "pdf")
+
+
+def regret_figure(
+    result: Any, *, title: str = "", log_rounds: bool = False, references: Mapping[str, tuple[Any, Any]] | None = None, policies: Any = None
+) -> Figure:
+    """Mean cumulative regret of every policy with a band of two standard errors.
+
+    references: label -> (rounds, values), drawn as dashed grey lines. log_rounds: logarithmic axis of rounds.
+    """
+    fig, (ax,) = style.figure()
+    draw_regret(ax, result, log_rounds=log_rounds, references=references, policies=policies)
+    if title:
+        ax.set_title(title, color=style.INK, fontsize=11, loc="left")
+    return fig
+
+
+def draw_regret(
+    ax: Axes, result: Any, *, log_rounds: bool = False, references: Mapping[str, tuple[Any, Any]] | None = None, policies: Any = None
+) -> None:
+    """Draw the curves of `regret_figure` into given axes."""
+    names = list(policies or result.policies)
+    draw_bands(ax, result.rounds, {name: result.regret[name] for name in names})
+    for number, (label, (rounds, values)) in enumerate((references or {}).items()):
+        ax.plot(rounds, values, color="#808a93", linestyle=style.LINES[1 + number % 3], linewidth=1.4, label=label, zorder=5)
+    if log_rounds:
+        ax.set_xscale("log")
+    ax.set_xlabel("round", color=style.INK)
+    ax.set_ylabel("cumulative pseudo-regret", color=style.INK)
+    ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
+    ax.legend(frameon=False, fontsize=9)
+
+
+def draw_bands(ax: Axes, rounds: np.ndarray, curves: Mapping[str, np.ndarray]) -> None:
+    """Mean curves with bands of two standard errors; curves[name] is (replications, n)."""
+    from ..engine.results import standard_error
+
+    for number, (name, curve) in enumerate(curves.items()):
+        mean = curve.mean(axis=0)
+        ax.plot(rounds, mean, color=style.colour(number), linestyle=style.line(number), linewidth=1.8, label=name)
+        if curve.shape[0] > 1:
+            error = 2 * standard_error(curve)
+            ax.fill_between(rounds, mean - error, mean + error, color=style.colour(number), alpha=0.15, linewidth=0)
+
+
+def save_figure(fig: Figure, path: pathlib.Path) -> pathlib.Path:
+    """Write a figure whole or not at all; the ending decides the format. Equal input gives equal bytes."""
+    kind = path.suffix.lstrip(".").lower()
+    if kind not in FORMATS:
+        raise ValueError(f"path = {str(path)!r} has no ending among {', '.join('.' + name for name in FORMATS)}.")
+    metadata: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
+    import matplotlib as mpl
+
+    with mpl.rc_context({"svg.hashsalt": "tightrope"}), files.atomically(path) as file:
+        fig.savefig(file, format=kind, dpi=150, metadata=metadata)
+    return path
+
+
+def save_regret(result: Any, path: pathlib.Path, **options: Any) -> pathlib.Path:
+    """`regret_figure` to a file."""
+    return save_figure(regret_figure(result, **options), path)

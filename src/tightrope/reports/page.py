@@ -1,0 +1,91 @@
+"""Self-contained HTML pages: figures inline, no script, nothing fetched."""
+
+import io
+import pathlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import jinja2
+import markupsafe
+from matplotlib.figure import Figure
+
+from .. import files
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of ready strings; numbers align right. verdict_column: a column to colour by its word."""
+
+    headers: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    caption: str = ""
+    verdict_column: int | None = None
+
+    @classmethod
+    def of(cls, frame: Any, caption: str = "", most_rows: int = 60) -> "Table":
+        """A table from a pandas DataFrame, numbers to four digits."""
+        rows = [[_cell(value) for value in row] for row in frame.head(most_rows).itertuples(index=False)]
+        more = f" (first {most_rows} of {len(frame)} rows)" if len(frame) > most_rows else ""
+        return cls([str(column) for column in frame.columns], rows, caption + more)
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading, a paragraph, figures (SVG text, caption) and tables."""
+
+    title: str
+    text: str = ""
+    figures: Sequence[tuple[str, str]] = field(default_factory=list)
+    tables: Sequence[Table] = field(default_factory=list)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return str(value)
+
+
+def figure_svg(fig: Figure) -> str:
+    """A figure as inline SVG that scales with the page."""
+    import matplotlib as mpl
+
+    buffer = io.BytesIO()
+    with mpl.rc_context({"svg.hashsalt": "tightrope", "svg.fonttype": "path"}):
+        fig.savefig(buffer, format="svg", metadata={"Date": None})
+    text = buffer.getvalue().decode()
+    text = text[text.index("<svg") :]
+    text = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", text, count=1)
+    return re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text, count=1)
+
+
+def _unique_ids(svg: str, number: int) -> str:
+    """Matplotlib reuses ids between figures; on one page they must differ."""
+    svg = re.sub(r'\bid="([^"]+)"', rf'id="f{number}-\1"', svg)
+    svg = re.sub(r'href="#([^"]+)"', rf'href="#f{number}-\1"', svg)
+    return re.sub(r"url\(#([^)]+)\)", rf"url(#f{number}-\1)", svg)
+
+
+def render_page(title: str, lead: str, sections: Sequence[Section], provenance: dict[str, Any]) -> str:
+    """The page as text."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("tightrope.reports"), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    number = 0
+    shown = []
+    for section in sections:
+        figures = []
+        for svg, caption in section.figures:
+            number += 1
+            figures.append((markupsafe.Markup(_unique_ids(svg, number)), caption))
+        shown.append({"title": section.title, "text": section.text, "figures": figures, "tables": section.tables})
+    environment.filters["numeric"] = lambda text: bool(re.match(r"^[-+−±]?[\d.,]+", str(text)))
+    environment.filters["slug"] = lambda text: re.sub(r"\W+", "-", str(text)).strip("-").lower()
+    return environment.get_template("page.html.j2").render(title=title, lead=lead, sections=shown, provenance=provenance)
+
+
+def write_page(path: pathlib.Path, title: str, lead: str, sections: Sequence[Section], provenance: dict[str, Any]) -> pathlib.Path:
+    """Write a page whole or not at all."""
+    files.write_text(path, render_page(title, lead, sections, provenance))
+    return path
