@@ -37,26 +37,23 @@ def _bounds(above: float | None, least: float | None, below: float | None, most:
     return f"{low}, {high}"
 
 
-def real(
-    default: float | None = None,
-    *,
-    above: float | None = None,
-    least: float | None = None,
-    below: float | None = None,
-    most: float | None = None,
-) -> Any:
+def real(default: Bound = None, *, above: Bound = None, least: Bound = None, below: Bound = None, most: Bound = None) -> Any:
     """A float; without a default it is required."""
-    return Field(default, f"number in {_bounds(above, least, below, most)}",
-                 lambda name, value: checks.real(name, value, above=above, least=least, below=below, most=most), required=default is None)  # fmt: skip
+
+    def encode(name: str, value: Any) -> float:
+        return checks.real(name, value, above=above, least=least, below=below, most=most)
+
+    return Field(default, f"number in {_bounds(above, least, below, most)}", encode, required=default is None)
 
 
-def optional_real(
-    *, above: float | None = None, least: float | None = None, below: float | None = None, most: float | None = None, words: str = ""
-) -> Any:
-    """A float or None (stored as NaN)."""
-    return Field(None, f"number in {_bounds(above, least, below, most)}, or None{f' ({words})' if words else ''}",
-                 lambda name, value: math.nan if value is None else checks.real(name, value, above=above, least=least, below=below, most=most),
-                 lambda stored: None if math.isnan(stored) else stored)  # fmt: skip
+def optional_real(*, above: Bound = None, least: Bound = None, below: Bound = None, most: Bound = None, words: str = "") -> Any:
+    """A float or None (stored as NaN). words: what None means."""
+
+    def encode(name: str, value: Any) -> float:
+        return math.nan if value is None else checks.real(name, value, above=above, least=least, below=below, most=most)
+
+    text = f"number in {_bounds(above, least, below, most)}, or None{f' ({words})' if words else ''}"
+    return Field(None, text, encode, lambda stored: None if math.isnan(stored) else stored)
 
 
 def real_or(

@@ -176,7 +176,7 @@ def _report(package: Any, outcomes: dict[str, Outcome], run: Run) -> None:
         tables += [Table.of(table, caption=label) for label, table in outcome.tables.items()]
         figures = [(figure_svg(plot), label) for label, plot in outcome.plots.items()]
         sections.append(Section(name, outcome.notes, figures, tables))
+    lead = f"Reproduction at scale “{run.scale}”. Every verdict comes from the stated test, none from a reader's eye."
     write_page(
-        run.out / "report.html", package.TITLE, f"Reproduction at scale “{run.scale}”. Every verdict comes from the stated test, none from a reader's eye.",
-        sections, {"command": provenance.command(), "seed": run.seed} | provenance.versions(),
+        run.out / "report.html", package.TITLE, lead, sections, {"command": provenance.command(), "seed": run.seed} | provenance.versions(),
     )  # fmt: skip

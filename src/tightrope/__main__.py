@@ -1,0 +1,5 @@
+"""`python -m tightrope`."""
+
+from .cli import main
+
+main()
