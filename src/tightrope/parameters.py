@@ -31,6 +31,9 @@ class Field:
     required: bool = False
 
 
+Bound = float | None
+
+
 def _bounds(above: float | None, least: float | None, below: float | None, most: float | None) -> str:
     low = f"({above:g}" if above is not None else "(-inf" if least is None else f"[{least:g}"
     high = f"{below:g})" if below is not None else "inf)" if most is None else f"{most:g}]"
