@@ -1,5 +1,6 @@
 """What every policy promises, on every kind of arms it accepts. A new policy file is found by itself."""
 
+import itertools
 import json
 import os
 import subprocess
@@ -41,7 +42,7 @@ def run_loop(policy, problem, seed, loop, cuts=()):
     log = new_log(np.arange(1, HORIZON + 1), run.arms.number)
     tally = begin(NoMonitor(), run.arms, HORIZON)
     edges = [0, *cuts, HORIZON]
-    for first, last in zip(edges, edges[1:], strict=False):
+    for first, last in itertools.pairwise(edges):
         run.state = loop(run.policy, run.state, run.problem, NoMonitor(), tally, log, first, last, *run.streams)
     return log, flatten(run.state)
 

@@ -38,6 +38,8 @@ def draw_regret(
         ax.plot(rounds, values, color="#808a93", linestyle=style.LINES[1 + number % 3], linewidth=1.4, label=label, zorder=5)
     if log_rounds:
         ax.set_xscale("log")
+    else:
+        ax.set_xlim(left=0)
     ax.set_xlabel("round", color=style.INK)
     ax.set_ylabel("cumulative pseudo-regret", color=style.INK)
     ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))

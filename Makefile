@@ -1,0 +1,35 @@
+# make demo: install and run the main job.  make test: install with test extras and run everything.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint bench clean
+
+demo: $(VENV)/.installed
+	$(BIN)/tightrope demo --out runs/demo
+
+test: $(VENV)/.installed-test lint
+	@command -v chromium chromium-browser google-chrome >/dev/null || sh tests/install_browser.sh
+	$(BIN)/python -m pytest -n auto --dist worksteal
+
+lint: $(VENV)/.installed-test
+	$(BIN)/ruff check src tests
+	$(BIN)/ruff format --check src tests
+	$(BIN)/mypy
+
+bench: $(VENV)/.installed
+	$(BIN)/tightrope bench
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/.installed-test: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
+	@touch $@ $(VENV)/.installed
+
+clean:
+	rm -rf $(VENV) runs dist

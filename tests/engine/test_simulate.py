@@ -1,0 +1,246 @@
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import tightrope as tr
+from tightrope.rng import NOISE, PROBLEM, stream
+
+PROBLEM_10 = tr.problems.Bernoulli(np.linspace(0.25, 0.75, 10))
+TWO = {"UCB": tr.UCB(), "Thompson": tr.BetaThompson()}
+
+
+def test_bits_do_not_depend_on_workers_or_company():
+    one = tr.simulate(PROBLEM_10, TWO, horizon=300, replications=7, seed=4, workers=1)
+    many = tr.simulate(PROBLEM_10, TWO, horizon=300, replications=7, seed=4, workers=5)
+    alone = tr.simulate(PROBLEM_10, {"Thompson": TWO["Thompson"]}, horizon=300, replications=3, seed=4)
+    for name in TWO:
+        assert np.array_equal(one.regret[name], many.regret[name])
+        assert np.array_equal(one.pulls[name], many.pulls[name])
+    assert np.array_equal(alone.regret["Thompson"], one.regret["Thompson"][:3])
+    other = tr.simulate(PROBLEM_10, TWO, horizon=300, replications=7, seed=5)
+    assert not np.array_equal(one.pulls["Thompson"], other.pulls["Thompson"])
+
+
+def test_checkpoints_and_pulls_add_up():
+    result = tr.simulate(PROBLEM_10, TWO, horizon=1000, replications=4)
+    gaps = 0.75 - np.linspace(0.25, 0.75, 10)
+    assert result.rounds[0] == 1
+    assert result.rounds[-1] == 1000
+    assert (np.diff(result.rounds) > 0).all()
+    for name in TWO:
+        assert result.pulls[name].sum(axis=1).tolist() == [1000.0] * 4
+        assert result.regret[name][:, -1] == pytest.approx(result.pulls[name] @ gaps, rel=1e-12)
+        assert (np.diff(result.regret[name], axis=1) >= 0).all()
+    chosen = tr.simulate(PROBLEM_10, TWO, horizon=1000, replications=1, checkpoints=[10, 500])
+    assert chosen.rounds.tolist() == [10, 500]
+
+
+def test_a_list_of_problems_goes_round_and_policies_may_depend_on_it():
+    problems = [tr.problems.Bernoulli([0.2, 0.8]), tr.problems.Bernoulli([0.9, 0.1])]
+    seen = []
+
+    def chosen(problem):
+        seen.append(problem.best)
+        return tr.UCB(alpha=1.0 if problem.best > 0.85 else 2.0)
+
+    result = tr.simulate(problems, {"UCB": chosen}, horizon=400, replications=4)
+    best = result.pulls["UCB"].argmax(axis=1)
+    assert best.tolist() == [1, 0, 1, 0]
+    assert set(seen) == {0.8, 0.9}
+
+
+def test_saved_results_come_back_bit_for_bit(tmp_path):
+    result = tr.simulate(PROBLEM_10, TWO, horizon=200, replications=3, seed=9)
+    result.save(tmp_path / "a")
+    again = tr.load(tmp_path / "a")
+    assert again.policies == result.policies
+    assert np.array_equal(again.rounds, result.rounds)
+    for name in TWO:
+        assert np.array_equal(again.regret[name], result.regret[name])
+        assert np.array_equal(again.pulls[name], result.pulls[name])
+    assert again.settings["seed"] == 9
+    assert again.settings["policies"]["UCB"] == {"policy": "UCB", "alpha": 2.0, "sigma": 1.0}
+    frame = again.frame()
+    assert list(frame.columns) == ["policy", "replication", "round", "regret"]
+    assert len(frame) == 2 * 3 * result.rounds.size
+    for ending in ("svg", "png", "pdf"):
+        assert result.plot(tmp_path / f"regret.{ending}").stat().st_size > 1000
+    with pytest.raises(FileNotFoundError, match=r"result\.json"):
+        tr.load(tmp_path)
+
+
+def test_a_killed_run_goes_on_where_it_was(tmp_path):
+    whole = tr.simulate(PROBLEM_10, TWO, horizon=100, replications=90, seed=2, out=tmp_path / "run")
+    parts = sorted((tmp_path / "run" / "parts").glob("*.npz"))
+    before = {path.name: path.stat().st_mtime_ns for path in parts}
+    for path in parts[::2]:
+        path.unlink()
+    again = tr.simulate(PROBLEM_10, TWO, horizon=100, replications=90, seed=2, out=tmp_path / "run")
+    for name in TWO:
+        assert np.array_equal(whole.regret[name], again.regret[name])
+    assert all(path.stat().st_mtime_ns == before[path.name] for path in parts[1::2])
+    with pytest.raises(ValueError, match="other seed"):
+        tr.simulate(PROBLEM_10, TWO, horizon=100, replications=90, seed=3, out=tmp_path / "run")
+
+
+INTERRUPTED = """
+import sys, time
+import numpy as np, tightrope as tr
+problem = tr.problems.Bernoulli(np.linspace(0.25, 0.75, 10))
+tr.simulate(problem, {"UCB": tr.UCB()}, horizon=100, replications=1)
+print("ready", flush=True)
+try:
+    tr.simulate(problem, {"UCB": tr.UCB()}, horizon=int(sys.argv[1]), replications=60, workers=2)
+except tr.Interrupted as stopped:
+    result = stopped.result
+    print("none" if result is None else result.replications, flush=True)
+"""
+
+
+@pytest.mark.parametrize(("horizon", "finished"), [(2_000_000_000, "none"), (3_000_000, "some")])
+def test_ctrl_c_stops_within_a_second_and_keeps_what_is_done(horizon, finished):
+    process = subprocess.Popen([sys.executable, "-c", INTERRUPTED, str(horizon)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline().strip() == "ready"
+    time.sleep(1.5 if finished == "none" else 2.5)
+    process.send_signal(signal.SIGINT)
+    started = time.monotonic()
+    out, _ = process.communicate(timeout=30)
+    assert time.monotonic() - started < 1.0 + (1.0 if os.environ.get("CI") or os.environ.get("PYTEST_XDIST_WORKER") else 0.0)
+    if finished == "none":
+        assert out.strip() == "none"
+    else:
+        assert 1 <= int(out) < 60
+
+
+def test_noise_is_the_same_for_every_policy():
+    """Two policies that play the same arm in the same round see the same reward."""
+    problem = tr.problems.Gaussian([0.0])
+    sums = []
+    for policy in (tr.UCB(), tr.EpsilonGreedy(epsilon=1.0)):
+        session = tr.Session(policy, arms=1, seed=0)
+        noise = stream(0, 0, NOISE)
+        for _ in range(20):
+            arm = session.select()
+            session.update(arm, tr.verbs.play(problem, tr.verbs.observe(problem, 0, stream(0, 0, PROBLEM)), arm, noise))
+        sums.append(session.state.sums[0])
+    assert sums[0] == sums[1]
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: tr.problems.Bernoulli([]), "means is empty"),
+        (lambda: tr.problems.Bernoulli([0.2, np.nan]), r"means\[1\] = nan is not a finite number in \[0, 1\]"),
+        (lambda: tr.problems.Bernoulli([0.2, 1.2]), r"means\[1\] = 1.2 .* \[0, 1\]"),
+        (lambda: tr.problems.Linear(np.eye(3), [1.0, 0.0]), r"theta has length 2, but must have length 3"),
+        (
+            lambda: tr.problems.Linear(np.eye(2), [1.5, 0.0], rewards="bernoulli"),
+            r"mean 1.5, but rewards = 'bernoulli' needs means in \[0, 1\]",
+        ),
+        (lambda: tr.problems.Linear(np.eye(2), [0.5, 0.0], rewards="poisson"), "rewards = 'poisson' is not one of"),
+        (lambda: tr.problems.Gaussian([0.0], sd=-1), r"sd = -1 is not a number in \[0, inf\)"),
+        (lambda: tr.UCB(alpha=0), r"alpha = 0 is not a number in \(0, inf\)"),
+        (lambda: tr.LinUCB(radius="wide"), "radius = 'wide' is not one of 'horizon', 'determinant'"),
+        (lambda: tr.simulate(PROBLEM_10, {}, horizon=10), "policies = {} is not a dict of names and policies"),
+        (lambda: tr.simulate(PROBLEM_10, TWO, horizon=0), "horizon = 0 is not a whole number from 1"),
+        (lambda: tr.simulate(PROBLEM_10, TWO, horizon=10, checkpoints=[5, 5]), "checkpoints = .* must be increasing"),
+        (lambda: tr.simulate(PROBLEM_10, tr.LinUCB(), horizon=10), "LinUCB plays features or contexts, but these arms offer arms"),
+        (lambda: tr.simulate([], TWO, horizon=10), "problem is an empty list"),
+        (lambda: tr.simulate(3, TWO, horizon=10), "problem = 3 is not a problem"),
+    ],
+)
+def test_bad_input_is_one_sentence(make, words):
+    with pytest.raises(ValueError, match=words) as caught:
+        make()
+    assert "\n" not in str(caught.value)
+
+
+def test_unknown_parameters_are_named():
+    with pytest.raises(TypeError, match=r"UCB has no parameter 'sgima'; it takes alpha, sigma\."):
+        tr.UCB(sgima=1)
+
+
+CACHED = """
+import json, sys
+import numpy as np, tightrope as tr
+from tightrope.engine.loops import fixed_horizon
+result = tr.simulate(tr.problems.Bernoulli(np.linspace(0.25, 0.75, 10)), tr.UCB(), horizon=500, replications=2)
+stats = fixed_horizon.stats
+print(json.dumps([sum(stats.cache_hits.values()), sum(stats.cache_misses.values()), result.pulls["UCB"].tolist()]))
+"""
+
+
+def run_copy(root, cache):
+    """Run a copy of the package in a process of its own."""
+    environment = os.environ | {"PYTHONPATH": str(root), "TIGHTROPE_CACHE": str(cache)}
+    done = subprocess.run([sys.executable, "-c", CACHED], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout)
+
+
+def test_second_process_compiles_nothing_and_an_edit_is_seen(tmp_path):
+    import shutil
+
+    source = pathlib.Path(tr.__file__).parent
+    shutil.copytree(source, tmp_path / "tightrope", ignore=shutil.ignore_patterns("__pycache__"))
+    first = run_copy(tmp_path, tmp_path / "cache")
+    second = run_copy(tmp_path, tmp_path / "cache")
+    assert first[1] == 1
+    assert second[:2] == [1, 0]
+    assert first[2] == second[2]
+    kernel = tmp_path / "tightrope" / "policies" / "classic" / "ucb.py"
+    text = kernel.read_text()
+    assert "math.sqrt(scale / n)" in text
+    kernel.write_text(text.replace("math.sqrt(scale / n)", "0.01 * math.sqrt(scale / n)"))
+    third = run_copy(tmp_path, tmp_path / "cache")
+    assert third[1] == 1
+    assert third[2] != first[2]
+
+
+FOREIGN = """
+from typing import NamedTuple
+import numpy as np
+import tightrope as tr
+from tightrope._jit import jit
+from tightrope.parameters import policy, real
+from tightrope.verbs import init, select, update
+
+@policy("arms", paper="none")
+class Stubborn:
+    arm: float = real(0.0)
+
+class State(NamedTuple):
+    pulls: np.ndarray
+
+@init.register(Stubborn)
+def _(policy, arms):
+    return State(np.zeros(arms.number))
+
+@select.register(Stubborn)
+@jit
+def _(policy, state, context, rng):
+    return CHOICE
+
+@update.register(Stubborn)
+@jit
+def _(policy, state, context, action, reward):
+    state.pulls[action] += 1.0
+    return state
+"""
+
+
+def test_a_policy_from_outside_is_never_read_from_a_stale_cache(tmp_path):
+    run = "import tightrope as tr, mine\nprint(tr.simulate(tr.problems.Bernoulli([.1, .2, .3]), mine.Stubborn(), horizon=5).pulls['Stubborn'].tolist())"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path]), "TIGHTROPE_CACHE": str(tmp_path / "cache")}
+    for choice in (1, 2):
+        (tmp_path / "mine.py").write_text(FOREIGN.replace("CHOICE", str(choice)))
+        done = subprocess.run([sys.executable, "-B", "-c", run], env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[-2000:]
+        assert json.loads(done.stdout)[0][choice] == 5

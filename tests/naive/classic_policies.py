@@ -1,0 +1,61 @@
+"""Slow, readable twins of the policies for independent arms: they keep the whole history and recompute everything."""
+
+import math
+
+import numpy as np
+from scipy.optimize import brentq
+
+
+class Naive:
+    """K arms, a history of (arm, reward)."""
+
+    def __init__(self, K):
+        self.rewards = [[] for _ in range(K)]
+
+    def update(self, arm, reward):
+        self.rewards[arm].append(reward)
+
+    @property
+    def n(self):
+        """The coming round, 1, 2, .."""
+        return sum(map(len, self.rewards)) + 1
+
+    def select(self):
+        for k, rewards in enumerate(self.rewards):
+            if not rewards:
+                return k
+        scores = [self.score(sum(rewards) / len(rewards), len(rewards)) for rewards in self.rewards]
+        return int(np.argmax(scores))
+
+
+class NaiveUCB(Naive):
+    def __init__(self, K, alpha=2.0, sigma=1.0):
+        super().__init__(K)
+        self.alpha, self.sigma = alpha, sigma
+
+    def score(self, mean, t):
+        return mean + self.sigma * math.sqrt(self.alpha * math.log(self.n) / t)
+
+
+def entropy_distance(x, y):
+    """Bernoulli divergence from the definition."""
+    total = 0.0
+    for p, q in ((x, y), (1 - x, 1 - y)):
+        if p > 0:
+            total += p * math.log(p / q) if q > 0 else math.inf
+    return total
+
+
+class NaiveKLUCB(Naive):
+    def __init__(self, K, c=0.0):
+        super().__init__(K)
+        self.c = c
+
+    def score(self, mean, t):
+        f = math.log(self.n) + self.c * math.log(max(1.0, math.log(self.n)))
+        if mean >= 1 or f <= 0:
+            return max(mean, 1.0 if mean >= 1 else mean)
+        top = 1 - 1e-16
+        if t * entropy_distance(mean, top) <= f:
+            return 1.0
+        return brentq(lambda q: t * entropy_distance(mean, q) - f, mean, top, xtol=1e-15, rtol=1e-15)

@@ -1,0 +1,73 @@
+import numpy as np
+import pytest
+
+import tightrope as tr
+from naive.classic_policies import NaiveKLUCB, NaiveUCB
+
+MEANS = np.array([0.31, 0.52, 0.48, 0.66])
+
+
+@pytest.mark.parametrize(
+    ("policy", "twin"),
+    [
+        (tr.UCB(), NaiveUCB(4)),
+        (tr.UCB(alpha=0.5, sigma=0.7), NaiveUCB(4, alpha=0.5, sigma=0.7)),
+        (tr.KLUCB(), NaiveKLUCB(4)),
+        (tr.KLUCB(c=3), NaiveKLUCB(4, c=3)),
+    ],
+    ids=repr,
+)
+def test_fast_equals_naive(policy, twin):
+    """Rewards are continuous, so that ties do not hide differences."""
+    rng = np.random.default_rng(11)
+    session = tr.Session(policy, arms=4, seed=0)
+    for t in range(400):
+        arm = session.select()
+        assert arm == twin.select(), t
+        reward = float(np.clip(MEANS[arm] + 0.25 * rng.normal(), 0.0, 1.0))
+        session.update(arm, reward)
+        twin.update(arm, reward)
+
+
+def test_gaussian_klucb_is_ucb_with_the_sharp_constant():
+    problem = tr.problems.Gaussian(MEANS, sd=0.3)
+    result = tr.simulate(
+        problem, {"KL": tr.KLUCB(divergence="gaussian", sigma=0.3), "UCB": tr.UCB(alpha=2, sigma=0.3)}, horizon=2000, replications=5
+    )
+    assert np.array_equal(result.pulls["KL"], result.pulls["UCB"])
+
+
+def test_thompson_plays_by_the_posterior():
+    """Choices of one state follow `probability`, which is integrated, not sampled: a chi-square test with 4 standard errors."""
+    session = tr.Session(tr.BetaThompson(a=0.5, b=2), arms=4, seed=1)
+    for arm, reward in [(0, 1), (0, 0), (1, 0.3), (2, 1), (2, 1), (3, 0), (3, 0), (3, 1)]:
+        session.update(arm, reward)
+    probability = session.explain()["probability"]
+    draws = np.bincount([session.select() for _ in range(20_000)], minlength=4)
+    chi_square = ((draws - draws.sum() * probability) ** 2 / (draws.sum() * probability)).sum()
+    assert chi_square < 3 + 4 * np.sqrt(2 * 3)
+
+
+def test_eligible_arms_only():
+    """Every policy for independent arms keeps to the mask and gives the others probability 0."""
+    mask = np.array([False, True, False, True])
+    for policy in (tr.UCB(), tr.KLUCB(), tr.BetaThompson(), tr.EpsilonGreedy(epsilon=0.5)):
+        session = tr.Session(policy, arms=4, seed=2)
+        for t in range(40):
+            arm = session.select(eligible=mask)
+            assert mask[arm], (policy, t)
+            session.update(arm, float(arm == 3))
+        probability = session.explain(eligible=mask)["probability"]
+        assert (probability[~mask] == 0).all()
+        assert probability.sum() == pytest.approx(1)
+
+
+def test_epsilon_greedy_probability_is_its_frequency():
+    session = tr.Session(tr.EpsilonGreedy(epsilon=0.3), arms=3, seed=3)
+    for arm, reward in [(0, 0.1), (1, 0.9), (2, 0.5)]:
+        session.update(arm, reward)
+    probability = session.explain()["probability"]
+    assert probability == pytest.approx([0.1, 0.8, 0.1])
+    n = 10_000
+    share = np.bincount([session.select() for _ in range(n)], minlength=3) / n
+    assert (abs(share - probability) < 4 * np.sqrt(probability * (1 - probability) / n)).all()

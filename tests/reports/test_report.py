@@ -1,0 +1,166 @@
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from tightrope.cli import app
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+def run_cli(*words, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "tightrope", *map(str, words)], env=os.environ | environment, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """The main job in small, with the Jester data missing."""
+    out = tmp_path_factory.mktemp("demo")
+    done = run_cli(
+        "demo",
+        "--out",
+        out,
+        "--horizon",
+        300,
+        "--users",
+        4,
+        "--data",
+        out / "nowhere",
+        TIGHTROPE_DATA="",
+        XDG_CACHE_HOME=str(out / "cache"),
+        HOME=os.environ["HOME"],
+    )
+    return out, done
+
+
+def test_demo_without_data_says_so_and_completes(demo):
+    out, done = demo
+    assert done.returncode == 0, done.stderr
+    assert "Jester part left out" in done.stderr
+    page = (out / "report.html").read_text()
+    assert "Ten Bernoulli arms" in page
+    assert "The Jester part was left out" in page
+    assert "final regret" in page
+
+
+def test_page_fetches_nothing(demo):
+    page = (demo[0] / "report.html").read_text()
+    assert "<script" not in page
+    for attribute in ('src="', "@import", "url(http", "<link"):
+        assert attribute not in page
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_page_fits_the_screen_in_a_real_browser(demo, width, tmp_path):
+    """Rendered by a browser: nothing is wider than the window, figures are drawn and not blank."""
+    browser = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    if browser is None:
+        assert not os.environ.get("CI"), "CI must have a browser; see tests/install_browser.sh"
+        pytest.skip("no Chromium on this machine")
+    # An iframe of the wanted width: a headless window cannot be narrower than 500 pixels.
+    report = demo[0] / "report.html"
+    probe = tmp_path / "probe.html"
+    probe.write_text(
+        f'<body style="margin:0"><iframe id="f" src="file://{report}" style="border:0;width:{width}px;height:3000px"></iframe><pre id="o"></pre>'
+        '<script>document.getElementById("f").onload = () => { const d = document.getElementById("f").contentDocument;'
+        'const s = [...d.querySelectorAll("figure svg")].map(e => e.getBoundingClientRect()).map(r => [r.width, r.height]);'
+        'document.getElementById("o").textContent = "RESULT" + JSON.stringify({scroll: d.documentElement.scrollWidth, figures: s,'
+        'headings: d.querySelectorAll("h2").length, rows: d.querySelectorAll("tbody tr").length}) + "END"; };</script>'
+    )
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update",
+             "--disable-sync", "--allow-file-access-from-files", f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=5000", "--window-size=1400,3000"]  # fmt: skip
+    done = subprocess.run([browser, *flags, "--dump-dom", f"file://{probe}"], capture_output=True, text=True, timeout=120, check=False)
+    seen = json.loads(done.stdout.split("RESULT")[1].split("END")[0])
+    assert seen["scroll"] <= width
+    assert seen["headings"] == 2
+    assert len(seen["figures"]) == 2
+    assert seen["rows"] == 6
+    for w, h in seen["figures"]:
+        assert 0.5 * width < w <= width or w >= 700
+        assert h > 50
+
+
+SPEC = """
+title: two arms
+problem: {kind: bernoulli, means: [0.4, 0.6]}
+policies:
+  UCB: {policy: UCB, alpha: 0.5}
+  KL: {policy: KLUCB}
+horizon: 200
+replications: 3
+seed: 1
+"""
+
+
+def test_run_and_report_from_a_spec(tmp_path):
+    (tmp_path / "spec.yaml").write_text(SPEC)
+    done = run_cli("run", tmp_path / "spec.yaml", "--out", tmp_path / "r", "--quiet")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "r" / "report.html").exists()
+    (tmp_path / "r" / "report.html").unlink()
+    again = run_cli("report", tmp_path / "r")
+    assert again.returncode == 0, again.stderr
+    assert (tmp_path / "r" / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (("policy: KLUCB", "policy: KLUBC"), "policies.KL: policy = 'KLUBC' is not one of"),
+        (("policy: KLUCB", "policy: KLUBC"), "Did you mean 'KLUCB'?"),
+        (("alpha: 0.5", "alpah: 0.5"), "UCB has no parameter 'alpah'"),
+        (("alpha: 0.5", "alpha: -1"), "alpha = -1 is not a number in (0, inf)"),
+        (("horizon: 200", "horizon: 0"), "horizon = '0'"),
+        (("[0.4, 0.6]", "[0.4, 1.6]"), "means[1] = 1.6"),
+        (("kind: bernoulli", "kind: binomial"), "problem"),
+        (("seed: 1", "sede: 1"), "sede"),
+    ],
+)
+def test_mistakes_in_a_spec_are_one_line(tmp_path, change, words):
+    (tmp_path / "spec.yaml").write_text(SPEC.replace(*change))
+    from tightrope.engine.spec import read_spec
+
+    with pytest.raises(ValueError) as caught:
+        read_spec(tmp_path / "spec.yaml")
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_errors_go_to_stderr_with_exit_code_2(tmp_path):
+    done = run_cli("report", tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: path = ")
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert done.stdout == ""
+
+
+def test_every_policy_is_listed_with_a_line_and_a_paper():
+    from tightrope.parameters import registered
+
+    listed = CliRunner().invoke(app, ["policies"], terminal_width=300).output
+    for name, item in registered():
+        assert name in listed
+        assert (item.__doc__ or "").strip()
+        assert item.TRAITS.paper
+        shown = CliRunner().invoke(app, ["policies", name]).output
+        for field in item.FIELDS:
+            assert f"{field} = " in shown
+    assert np.all([len((item.__doc__ or "").strip().splitlines()[0]) < 140 for _, item in registered()])
+
+
+def test_bench_prints_and_keeps_a_baseline(tmp_path):
+    file = tmp_path / "baseline.json"
+    first = run_cli("bench", "--only", "epsilongreedy(", "--baseline", file, "--save")
+    assert first.returncode == 0, first.stderr
+    kept = json.loads(file.read_text())
+    assert kept["relative"]
+    assert all(value > 0 for value in kept["relative"].values())
+    second = run_cli("bench", "--only", "epsilongreedy(", "--baseline", file)
+    assert "new" not in second.stdout
