@@ -126,7 +126,7 @@ def digests():
 
 def test_one_arm_and_one_round_are_no_special_case():
     problem = tr.problems.Bernoulli([0.4])
-    result = tr.simulate(problem, {name: p for name, p in single_arm_policies().items()}, horizon=1)
+    result = tr.simulate(problem, single_arm_policies(), horizon=1)
     for name in result.policies:
         assert result.pulls[name].sum() == 1
         assert result.regret[name][0, -1] == 0.0
