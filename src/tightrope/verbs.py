@@ -3,7 +3,8 @@
 In plain Python a verb looks the class up in a table; in compiled code `numba.extending.overload` reads the same table, so one
 loop serves every policy and problem, and the kernels it compiles to are the ones a service calls one decision at a time.
 
-A policy answers `init`, `select`, `update` and `explain`, one that identifies the best arm also `stopped` and `recommend`.
+A policy answers `init`, `select`, `update` and `explain`, one that identifies the best arm also `stopped` and `recommend`, and
+one that cannot take every reward `reward_range`.
 A problem answers `arms`, `private`, `observe`, `play`, `mean` and `regret`. A monitor answers `begin` and `watch`.
 """
 
@@ -115,6 +116,11 @@ def update(policy, state, context, action, reward):
 @python_verb
 def explain(policy, state, context, rng):
     """Dict of per-arm arrays (mean, width, lower, upper, index, probability) and what the family adds; changes nothing."""
+
+
+@python_verb
+def reward_range(policy):
+    """(lowest, highest) reward the policy can take in; policies that take any finite reward need not answer."""
 
 
 @verb

@@ -7,7 +7,7 @@ import numpy as np
 
 from .. import checks, files, rng
 from ..parameters import built, check_fit, described, is_policy
-from ..verbs import Arms, Context, explain, init, recommend, select, stopped, update
+from ..verbs import Arms, Context, explain, init, recommend, reward_range, select, stopped, update
 from .codec import flatten, restore
 
 FORMAT = 1
@@ -126,10 +126,13 @@ class Session:
         self.state = init(self.policy, self._told())
 
     def _checked_reward(self, arm: Any, reward: Any) -> tuple[Any, Any]:
+        limited = type(self.policy) in reward_range.table
+        least, most = reward_range(self.policy) if limited else (None, None)
         if self.arms.oracle is None:
-            return checks.integer("arm", arm, least=0, most=self.arms.number - 1), checks.real("reward", reward)
+            return checks.integer("arm", arm, least=0, most=self.arms.number - 1), checks.real("reward", reward, least=least, most=most)
         arms = np.atleast_1d(np.asarray(arm))
-        values = checks.vector("reward", np.atleast_1d(np.asarray(reward, dtype=np.float64)), length=arms.size, source="one per arm")
+        given = np.atleast_1d(np.asarray(reward, dtype=np.float64))
+        values = checks.vector("reward", given, length=arms.size, least=least, most=most, source="one per arm")
         if arms.dtype.kind not in "iu" or arms.ndim != 1 or (arms < 0).any() or (arms >= self.arms.number).any():
             raise ValueError(f"arm = {checks.show(arms)} must hold whole numbers from 0 to {self.arms.number - 1}.")
         return arms.astype(np.int64), values
