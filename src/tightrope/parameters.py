@@ -15,7 +15,7 @@ from typing import Any, TypeVar, dataclass_transform
 import numpy as np
 
 from . import checks
-from .verbs import Arms
+from .verbs import Arms, reward_range
 
 T = TypeVar("T")
 
@@ -283,6 +283,10 @@ def offers(arms: Arms) -> tuple[str, ...]:
 
 def check_fit(policy: Any, arms: Arms) -> None:
     """Refuse a policy on arms it cannot play."""
+    if arms.rewards is not None and type(policy) in reward_range.table:
+        low, high = reward_range(policy)
+        if arms.rewards[0] < low or arms.rewards[1] > high:
+            raise ValueError(f"{policy!r} takes rewards in [{low:g}, {high:g}], but this problem pays rewards in {arms.rewards}.")
     fits, accepts = offers(arms), type(policy).TRAITS.accepts
     if not set(fits) & set(accepts):
         raise ValueError(f"{type(policy).__name__} plays {' or '.join(accepts)}, but these arms offer {' or '.join(fits)}.")

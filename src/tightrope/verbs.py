@@ -37,6 +37,7 @@ class Arms(NamedTuple):
     points: Any = None  # (K,) or (K, p) positions
     oracle: Any = None  # chooses sets; None: single arms
     horizon: int | None = None  # T, if known
+    rewards: tuple[float, float] | None = None  # lowest and highest reward, if known
 
 
 class Verb:

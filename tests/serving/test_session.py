@@ -126,3 +126,15 @@ def test_a_failed_save_leaves_the_old_file(tmp_path, monkeypatch):
         session.save(path)
     assert path.read_bytes() == old
     assert [item.name for item in tmp_path.iterdir()] == ["s.npz"]
+
+
+@pytest.mark.parametrize("policy", [tr.KLUCB(), tr.BetaThompson()], ids=repr)
+def test_rewards_outside_the_unit_interval_are_refused(policy):
+    session = tr.Session(policy, arms=3, seed=0)
+    before = snapshot(session)
+    with pytest.raises(ValueError, match=r"reward = 1.5 is not a number in \[0, 1\]"):
+        session.update(0, 1.5)
+    assert unchanged(before, session)
+    with pytest.raises(ValueError, match=r"takes rewards in \[0, 1\], but this problem pays rewards in \(-inf, inf\)"):
+        tr.simulate(tr.problems.Gaussian([0.2, 0.4]), policy, horizon=10)
+    tr.Session(tr.KLUCB(divergence="gaussian"), arms=3).update(0, 1.5)

@@ -32,7 +32,7 @@ class Bernoulli(_Bernoulli):
 
 @arms.register(Bernoulli)
 def _(problem):
-    return Arms(problem.means.size)
+    return Arms(problem.means.size, rewards=(0.0, 1.0))
 
 
 @observe.register(Bernoulli)

@@ -1,5 +1,6 @@
 """Independent arms with Gaussian rewards."""
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +34,7 @@ class Gaussian(_Gaussian):
 
 @arms.register(Gaussian)
 def _(problem):
-    return Arms(problem.means.size)
+    return Arms(problem.means.size, rewards=(-math.inf, math.inf))
 
 
 @observe.register(Gaussian)

@@ -10,6 +10,7 @@ from .._jit import jit
 from ..verbs import Arms, Context, arms, mean, observe, play, private, regret
 
 REWARDS = ("gaussian", "bernoulli", "sign")
+RANGES = ((-math.inf, math.inf), (0.0, 1.0), (-1.0, 1.0))
 TOLERANCE = 1e-12  # by how much rounding may carry a mean out of its range
 
 
@@ -68,7 +69,7 @@ class Linear(_Linear):
 
 @arms.register(Linear)
 def _(problem):
-    return Arms(problem.means.size, features=problem.features, dimension=problem.theta.size)
+    return Arms(problem.means.size, features=problem.features, dimension=problem.theta.size, rewards=RANGES[problem.rewards])
 
 
 @observe.register(Linear)
@@ -135,7 +136,7 @@ def _(problem):
 
 @arms.register(ContextualLinear)
 def _(problem):
-    return Arms(problem.means.size, dimension=problem.theta.size)
+    return Arms(problem.means.size, dimension=problem.theta.size, rewards=RANGES[problem.rewards])
 
 
 @observe.register(ContextualLinear)

@@ -15,7 +15,7 @@ from ..._jit import jit
 from ...numerics.counts import count, new_counts
 from ...numerics.sampling import beta_draw
 from ...parameters import policy, real
-from ...verbs import allowed, explain, init, select, update
+from ...verbs import allowed, explain, init, reward_range, select, update
 
 NODES = 400  # per arm in the integral behind probability
 
@@ -52,6 +52,11 @@ def _(policy, state, context, rng):
 @jit
 def _(policy, state, context, action, reward):
     return count(state, action, reward)
+
+
+@reward_range.register(BetaThompson)
+def _(policy):
+    return 0.0, 1.0
 
 
 @explain.register(BetaThompson)

@@ -16,7 +16,7 @@ from ...numerics.counts import count, means, new_counts
 from ...numerics.kl import DIVERGENCES, divergence, exploration, upper_root
 from ...numerics.ties import argmax, one_hot
 from ...parameters import choice, policy, real
-from ...verbs import allowed, explain, init, select, update
+from ...verbs import allowed, explain, init, reward_range, select, update
 
 SLACK = 1e-9  # relative to f(n): within it an arm is not ruled out before its root is solved for
 
@@ -61,6 +61,11 @@ def _(policy, state, context, rng):
 @jit
 def _(policy, state, context, action, reward):
     return count(state, action, reward)
+
+
+@reward_range.register(KLUCB)
+def _(policy):
+    return (0.0, 1.0) if policy.divergence == 0 else (-math.inf, math.inf)
 
 
 @explain.register(KLUCB)
