@@ -237,7 +237,11 @@ def _(policy, state, context, action, reward):
 
 
 def test_a_policy_from_outside_is_never_read_from_a_stale_cache(tmp_path):
-    run = "import tightrope as tr, mine\nprint(tr.simulate(tr.problems.Bernoulli([.1, .2, .3]), mine.Stubborn(), horizon=5).pulls['Stubborn'].tolist())"
+    run = (
+        "import tightrope as tr, mine\n"
+        "result = tr.simulate(tr.problems.Bernoulli([.1, .2, .3]), mine.Stubborn(), horizon=5)\n"
+        "print(result.pulls['Stubborn'].tolist())"
+    )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path]), "TIGHTROPE_CACHE": str(tmp_path / "cache")}
     for choice in (1, 2):
         (tmp_path / "mine.py").write_text(FOREIGN.replace("CHOICE", str(choice)))

@@ -61,7 +61,7 @@ def run_demo(
         texts[name] = (
             f"{users} users drawn from 19,181 who rated all 40 jokes; features are a rank-35 factorisation of all ratings, means lie in "
             f"[0, 1], Gaussian noise {NOISE}. LinUCB uses Eq 5's width with its guarantee, LinTS the plain posterior without one. "
-            "With 35 dimensions for 40 jokes, features save little. Pull shares average over users with different favourites."
+            "Pull shares average over users with different favourites."
         )
         results[name] = simulate(
             cold_start,
