@@ -212,6 +212,13 @@ def shown(value: Any) -> dict[str, Any]:
     return {name: field.decode(stored) for (name, field), stored in zip(type(value).FIELDS.items(), value, strict=True)}
 
 
+def label(value: Any) -> str:
+    """A policy in short: its name and the parameters that differ from their defaults."""
+    fields = type(value).FIELDS
+    given = ", ".join(f"{name}={item!r}" for name, item in shown(value).items() if fields[name].required or item != fields[name].default)
+    return type(value).__name__ + (f"({given})" if given else "")
+
+
 def described(value: Any) -> dict[str, Any]:
     """A policy as JSON-ready data that `built` turns back into it."""
 

@@ -68,13 +68,15 @@ def test_page_fits_the_screen_in_a_real_browser(demo, width, tmp_path):
     report = demo[0] / "report.html"
     probe = tmp_path / "probe.html"
     probe.write_text(
-        f'<body style="margin:0"><iframe id="f" src="file://{report}" style="border:0;width:{width}px;height:3000px"></iframe><pre id="o"></pre>'
+        f'<body style="margin:0"><iframe id="f" src="file://{report}" style="border:0;width:{width}px;height:3000px"></iframe>'
+        '<pre id="o"></pre>'
         '<script>document.getElementById("f").onload = () => { const d = document.getElementById("f").contentDocument;'
         'const s = [...d.querySelectorAll("figure svg")].map(e => e.getBoundingClientRect()).map(r => [r.width, r.height]);'
         'document.getElementById("o").textContent = "RESULT" + JSON.stringify({scroll: d.documentElement.scrollWidth, figures: s,'
         'headings: d.querySelectorAll("h2").length, rows: d.querySelectorAll("tbody tr").length}) + "END"; };</script>'
     )
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update",
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+             "--disable-component-update",
              "--disable-sync", "--allow-file-access-from-files", f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=5000", "--window-size=1400,3000"]  # fmt: skip
     done = subprocess.run([browser, *flags, "--dump-dom", f"file://{probe}"], capture_output=True, text=True, timeout=120, check=False)
     seen = json.loads(done.stdout.split("RESULT")[1].split("END")[0])
@@ -157,10 +159,10 @@ def test_every_policy_is_listed_with_a_line_and_a_paper():
 
 def test_bench_prints_and_keeps_a_baseline(tmp_path):
     file = tmp_path / "baseline.json"
-    first = run_cli("bench", "--only", "epsilongreedy(", "--baseline", file, "--save")
+    first = run_cli("bench", "--only", "epsilongreedy", "--baseline", file, "--save")
     assert first.returncode == 0, first.stderr
     kept = json.loads(file.read_text())
     assert kept["relative"]
     assert all(value > 0 for value in kept["relative"].values())
-    second = run_cli("bench", "--only", "epsilongreedy(", "--baseline", file)
+    second = run_cli("bench", "--only", "epsilongreedy", "--baseline", file)
     assert "new" not in second.stdout

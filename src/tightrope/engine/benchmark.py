@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import problems
 from .._jit import jit
-from ..parameters import offers
+from ..parameters import label, offers
 from ..policies import examples
 from ..verbs import arms, begin
 from .loops import fixed_horizon, new_log
@@ -48,12 +48,12 @@ def standard_problems() -> dict[str, Any]:
 
 def cases() -> Iterator[tuple[str, Any, str, Any]]:
     """Every policy on every standard problem that offers the richest structure it accepts."""
-    for label, policy in examples().items():
+    for policy in examples().values():
         accepts = type(policy).TRAITS.accepts
         for name, problem in standard_problems().items():
             best = offers(arms(problem))[0]
             if best in accepts:
-                yield label, policy, name, problem
+                yield label(policy), policy, name, problem
 
 
 @jit
@@ -83,7 +83,7 @@ def _timed(run: Any, rounds: int) -> float:
     return rounds / max(time.process_time() - started, 1e-9)
 
 
-def measure(label: str, policy: Any, name: str, problem: Any, yardstick: float) -> Measurement:
+def measure(name_of_policy: str, policy: Any, name: str, problem: Any, yardstick: float) -> Measurement:
     """Median speed over RUNS runs of about SECONDS each, after compilation and a warm-up."""
     horizon = 64
     speed = _speed(policy, problem, horizon)
@@ -92,7 +92,7 @@ def measure(label: str, policy: Any, name: str, problem: Any, yardstick: float) 
         speed = _speed(policy, problem, horizon)
     horizon = max(int(speed * SECONDS), 16)
     speed = float(np.median([_speed(policy, problem, horizon) for _ in range(RUNS)]))
-    return Measurement(label, name, speed, 1e6 / speed, speed / yardstick)
+    return Measurement(name_of_policy, name, speed, 1e6 / speed, speed / yardstick)
 
 
 def _speed(policy: Any, problem: Any, horizon: int) -> float:
