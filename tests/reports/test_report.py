@@ -77,7 +77,8 @@ def test_page_fits_the_screen_in_a_real_browser(demo, width, tmp_path):
     )
     flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
              "--disable-component-update",
-             "--disable-sync", "--allow-file-access-from-files", f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=5000", "--window-size=1400,3000"]  # fmt: skip
+             "--disable-sync", "--allow-file-access-from-files", f"--user-data-dir={tmp_path / 'profile'}",
+             "--virtual-time-budget=5000", "--window-size=1400,3000"]  # fmt: skip
     done = subprocess.run([browser, *flags, "--dump-dom", f"file://{probe}"], capture_output=True, text=True, timeout=120, check=False)
     seen = json.loads(done.stdout.split("RESULT")[1].split("END")[0])
     assert seen["scroll"] <= width
