@@ -134,6 +134,11 @@ def recommend(policy, state):
     """The arm an identification policy would name now."""
 
 
+@python_verb
+def evidence(policy, state):
+    """What supports the recommendation: a dict with `gap_bound`, `error` and `samples_remaining`, each a float."""
+
+
 # What a problem answers ------------------------------------------------------------------------------------------------
 
 
