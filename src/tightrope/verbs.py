@@ -80,7 +80,7 @@ def chosen({arguments}):
     generic.__doc__ = signature.__doc__
     generic.__module__ = __name__
     if compiled:
-        overload(generic, jit_options=OPTIONS)(scope["chosen"])
+        overload(generic, jit_options=OPTIONS | {"forceinline": True})(scope["chosen"])
     verb = Verb(names, generic, table)
     generic.register, generic.table = verb.register, table
     return generic

@@ -17,10 +17,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import jit
+from .._jit import inlined, jit
 from .cholesky import cholesky, log_det, solve_lower, solve_lower_transposed
 from .ridge import REFRESH, invert_from_factor
 
+ROUNDS = 0  # fed so far
+MISSING = 1  # arms never fed
+RENEWAL = 2  # the round of the next factorisation
+LOG_DET = 3  # log det(A) - d log(lam); without the second term if lam = 0
+LEADER = 4  # the arm that gap_square is measured from
 RANK_TOLERANCE = 1e-9  # of the largest singular value: below it a direction of the features counts as absent
 
 
@@ -31,13 +36,9 @@ class GapRidge(NamedTuple):
     mean: np.ndarray  # (K,)
     square: np.ndarray  # (K,) x_k'A^-1 x_k
     gap_square: np.ndarray  # (K,) squared widths of x_leader - x_k
-    leader: np.ndarray  # (1,) int64
-    log_det: np.ndarray  # (1,) log det(A) - d log(lam); without the second term if lam = 0
     pulls: np.ndarray  # (K,)
     sums: np.ndarray  # (K,)
-    rounds: np.ndarray  # (1,)
-    missing: np.ndarray  # (1,) arms never fed
-    renewal: np.ndarray  # (1,) the round of the next factorisation
+    numbers: np.ndarray  # (5,) see ROUNDS ..; one array, because compiled code pays for every array of a state
     inverse: np.ndarray  # (d, d) A^-1
     direction: np.ndarray  # (d,) scratch
     projection: np.ndarray  # (K,) scratch
@@ -51,12 +52,9 @@ class PairRidge(NamedTuple):
     mean: np.ndarray  # (K,)
     product: np.ndarray  # (K, K) X A^-1 X'
     pair_square: np.ndarray  # (K, K) squared widths of x_i - x_j
-    log_det: np.ndarray  # (1,) as in GapRidge
     pulls: np.ndarray  # (K,)
     sums: np.ndarray  # (K,)
-    rounds: np.ndarray  # (1,)
-    missing: np.ndarray  # (1,)
-    renewal: np.ndarray  # (1,)
+    numbers: np.ndarray  # (5,)
     direction: np.ndarray  # (d,) scratch
     projection: np.ndarray  # (K,) scratch
     design: np.ndarray  # (d, d) scratch
@@ -73,13 +71,18 @@ def spanning(features: np.ndarray) -> np.ndarray:
     return features if rank == features.shape[1] else np.ascontiguousarray(left[:, :rank] * values[:rank])
 
 
+def _numbers(K: int) -> np.ndarray:
+    numbers = np.zeros(5)
+    numbers[MISSING] = K
+    return numbers
+
+
 def new_gaps(features: np.ndarray, lam: float) -> GapRidge:
     """The model without data; features: (K, d)."""
     K, d = features.shape
     return GapRidge(
-        features, np.ascontiguousarray(features.T), lam, np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(1, dtype=np.int64), np.zeros(1),
-        np.zeros(K), np.zeros(K), np.zeros(1), np.full(1, float(K)), np.zeros(1), np.zeros((d, d)), np.zeros(d), np.zeros(K),
-        np.zeros((d, d)), np.zeros((d, d)),
+        features, np.ascontiguousarray(features.T), lam, np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(K),
+        _numbers(K), np.zeros((d, d)), np.zeros(d), np.zeros(K), np.zeros((d, d)), np.zeros((d, d)),
     )  # fmt: skip
 
 
@@ -87,8 +90,7 @@ def new_pairs(features: np.ndarray, lam: float) -> PairRidge:
     """The model without data; features: (K, d)."""
     K, d = features.shape
     return PairRidge(
-        features, lam, np.zeros(K), np.zeros((K, K)), np.zeros((K, K)), np.zeros(1), np.zeros(K), np.zeros(K), np.zeros(1),
-        np.full(1, float(K)), np.zeros(1), np.zeros(d), np.zeros(K), np.zeros((d, d)), np.zeros((d, d)),
+        features, lam, np.zeros(K), np.zeros((K, K)), np.zeros((K, K)), np.zeros(K), np.zeros(K), _numbers(K), np.zeros(d), np.zeros(K), np.zeros((d, d)), np.zeros((d, d)),
     )  # fmt: skip
 
 
@@ -104,8 +106,8 @@ def factorise(model):
                     total += model.pulls[k] * model.features[k, i] * model.features[k, j]
             model.design[i, j] = total
     cholesky(model.design, model.factor)
-    model.log_det[0] = log_det(model.factor) - (d * math.log(model.lam) if model.lam > 0.0 else 0.0)
-    model.renewal[0] = model.rounds[0] + min(model.rounds[0], float(REFRESH))
+    model.numbers[LOG_DET] = log_det(model.factor) - (d * math.log(model.lam) if model.lam > 0.0 else 0.0)
+    model.numbers[RENEWAL] = model.numbers[ROUNDS] + min(model.numbers[ROUNDS], float(REFRESH))
 
 
 @jit
@@ -139,38 +141,39 @@ def solve_means(model):
         model.mean[k] = total
 
 
-@jit
+@inlined
 def feed(model, arm, reward):
-    """Count one reward; whether the estimates exist and still have to take it in."""
-    ready = model.missing[0] == 0.0
+    """Count one reward; whether a rank-one step takes it in (before the first factorisation and when the next one is due: no)."""
     if model.pulls[arm] == 0.0:
-        model.missing[0] -= 1.0
+        model.numbers[MISSING] -= 1.0
     model.pulls[arm] += 1.0
     model.sums[arm] += reward
-    model.rounds[0] += 1.0
-    return ready
+    model.numbers[ROUNDS] += 1.0
+    return model.numbers[ROUNDS] < model.numbers[RENEWAL]
 
 
 # Widths to one leader ---------------------------------------------------------------------------------------------------
 
 
-@jit
+@inlined
 def learn_gaps(model, arm, reward):
     """Take in one reward. O(K d + d^2)."""
-    if not feed(model, arm, reward):
-        if model.missing[0] == 0.0:
-            renew_gaps(model)
-        return
-    if model.rounds[0] >= model.renewal[0]:
+    if feed(model, arm, reward):
+        absorb_gaps(model, arm, reward)
+    elif model.numbers[MISSING] == 0.0:
         renew_gaps(model)
-        return
+
+
+@inlined
+def absorb_gaps(model, arm, reward):
+    """The rank-one step: O(K d + d^2)."""
     K, d = model.features.shape
     columns, inverse, direction, projection = model.columns, model.inverse, model.direction, model.projection
     multiply(inverse, model.features[arm], direction)
     multiply(columns, direction, projection)
     denominator = 1.0 + projection[arm]
     error = (reward - model.mean[arm]) / denominator
-    lead = projection[model.leader[0]]
+    lead = projection[int(model.numbers[LEADER])]
     for k in range(K):
         g = projection[k]
         model.mean[k] += g * error
@@ -180,10 +183,10 @@ def learn_gaps(model, arm, reward):
         share = direction[p] / denominator
         for q in range(d):
             inverse[p, q] -= share * direction[q]
-    model.log_det[0] += math.log1p(projection[arm])
+    model.numbers[LOG_DET] += math.log1p(projection[arm])
 
 
-@jit
+@inlined
 def multiply(matrix, vector, out):
     """out <- matrix' vector, rows outermost. O(size of matrix)."""
     n = out.shape[0]
@@ -209,16 +212,21 @@ def renew_gaps(model):
         for p in range(d):
             total += model.direction[p] * model.direction[p]
         model.square[k] = total
-        model.gap_square[k] = square_of_gap(model, model.leader[0], k)
+        model.gap_square[k] = square_of_gap(model, int(model.numbers[LEADER]), k)
     solve_means(model)
 
 
-@jit
+@inlined
 def lead(model, leader):
     """Measure gaps from this arm. O(K d^2) if it is a new one."""
-    if model.leader[0] == leader:
-        return
-    model.leader[0] = leader
+    if model.numbers[LEADER] != leader:
+        model.numbers[LEADER] = leader
+        measure_gaps(model, leader)
+
+
+@jit
+def measure_gaps(model, leader):
+    """gap_square <- y'A^-1 y for y = x_leader - x_k. O(K d^2)."""
     K, d = model.features.shape
     columns, total = model.columns, model.gap_square
     for k in range(K):
@@ -232,7 +240,7 @@ def lead(model, leader):
         total[k] = max(total[k], 0.0)
 
 
-@jit
+@inlined
 def greedy_scores(model, i, j, scores):
     """(x_a'A^-1 y)^2 / (1 + x_a'A^-1 x_a) for y = x_i - x_j: what a pull of a takes off y'A^-1 y. O(K d + d^2)."""
     d = model.direction.shape[0]
@@ -248,16 +256,18 @@ def greedy_scores(model, i, j, scores):
 # Widths of all pairs ----------------------------------------------------------------------------------------------------
 
 
-@jit
+@inlined
 def learn_pairs(model, arm, reward):
     """Take in one reward. O(K^2)."""
-    if not feed(model, arm, reward):
-        if model.missing[0] == 0.0:
-            renew_pairs(model)
-        return
-    if model.rounds[0] >= model.renewal[0]:
+    if feed(model, arm, reward):
+        absorb_pairs(model, arm, reward)
+    elif model.numbers[MISSING] == 0.0:
         renew_pairs(model)
-        return
+
+
+@inlined
+def absorb_pairs(model, arm, reward):
+    """The rank-one step: O(K^2)."""
     K = model.mean.shape[0]
     product, squares, projection = model.product, model.pair_square, model.projection
     for k in range(K):
@@ -270,7 +280,7 @@ def learn_pairs(model, arm, reward):
         for j in range(K):
             product[i, j] -= g * projection[j] / denominator
             squares[i, j] = max(squares[i, j] - (g - projection[j]) * (g - projection[j]) / denominator, 0.0)
-    model.log_det[0] += math.log1p(projection[arm])
+    model.numbers[LOG_DET] += math.log1p(projection[arm])
 
 
 @jit

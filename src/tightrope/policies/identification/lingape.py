@@ -10,21 +10,20 @@ O(K d + d^2) a round; a new leader O(K d^2); rule="ratio" solves an LP of O(K d^
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._jit import jit
+from ..._jit import inlined, jit
 from ...numerics.counts import intervals
-from ...numerics.gaps import GapRidge, greedy_scores, lead, learn_gaps, new_gaps
+from ...numerics.gaps import LEADER, LOG_DET, MISSING, ROUNDS, GapRidge, greedy_scores, lead, learn_gaps, new_gaps
 from ...numerics.radii import determinant_radius
-from ...numerics.ties import argmax, first_unpulled, one_hot
+from ...numerics.ties import argmax, one_hot
 from ...parameters import choice, flag, policy, real
 from ...solvers.lp import Tableau, least_l1, new_tableau
-from ...verbs import allowed, evidence, explain, init, recommend, select, stopped, update
+from ...verbs import allowed, evidence, explain, init, recommend, select, stopped, update, verb
 from .common import checked_features, error_estimate, forecast
 
-GREEDY, RATIO = 0, 1
 MOST_PAIRS = 1024  # optimal ratios kept; a pair that lost its place is solved again
 SUPPORT = 1e-9  # a smaller share of the ratio is a zero of the LP
 
@@ -48,27 +47,97 @@ class LinGapE:
     batch_growth: float = real(0.0, least=0)
 
 
-class State(NamedTuple):
-    model: GapRidge
-    radius: np.ndarray  # (1,) C
-    gap_bound: np.ndarray  # (1,) B
-    challenger: np.ndarray  # (1,) j; the leader i is in the model
-    due: np.ndarray  # (1,) round of the next decision
-    scores: np.ndarray  # (K,) what a pull takes off the squared width (greedy), or p (ratio)
+class Greedy(NamedTuple):
+    scores: np.ndarray  # (K,) what one more pull takes off the squared width
+
+
+class Ratio(NamedTuple):
+    scores: np.ndarray  # (K,) the optimal ratio p of the pair in question
     pairs: np.ndarray  # (slots,) which pair's ratio a slot holds, -1: none
     ratios: np.ndarray  # (slots, K)
     tableau: Tableau
+
+
+class State(NamedTuple):
+    model: GapRidge  # with the leader i
+    sampling: Any  # Greedy or Ratio
+    decision: np.ndarray  # (4,) see RADIUS ..
+
+
+RADIUS = 0  # C
+BOUND = 1  # B
+CHALLENGER = 2  # j
+DUE = 3  # the round of the next decision
 
 
 @init.register(LinGapE)
 def _(policy, arms):
     X = checked_features(arms, policy.epsilon, "LinGapE")
     K, d = X.shape
-    slots = min(K * (K - 1) // 2, MOST_PAIRS) if policy.rule == RATIO else 0
-    return State(
-        new_gaps(X, policy.lam), np.full(1, math.inf), np.full(1, math.inf), np.zeros(1, dtype=np.int64), np.zeros(1), np.zeros(K),
-        np.full(slots, -1, dtype=np.int64), np.zeros((slots, K)), new_tableau(K, d) if slots else new_tableau(0, 0),
-    )  # fmt: skip
+    slots = max(min(K * (K - 1) // 2, MOST_PAIRS), 1)
+    ratio = (np.full(slots, -1, dtype=np.int64), np.zeros((slots, K)), new_tableau(K, d)) if policy.rule else ()
+    scores = np.ones(K)  # until every arm was pulled: 1 for those that were not
+    sampling = Ratio(scores, *ratio) if policy.rule else Greedy(scores)
+    return State(new_gaps(X, policy.lam), sampling, np.array([math.inf, math.inf, 0.0, 0.0]))
+
+
+@verb
+def aim(sampling, model, i, j):
+    """Prepare to sample what tells arms i and j apart."""
+
+
+@verb
+def sample(sampling, model, eligible):
+    """The arm to sample now."""
+
+
+@aim.register(Greedy)
+@inlined
+def _(sampling, model, i, j):
+    greedy_scores(model, i, j, sampling.scores)
+
+
+@sample.register(Greedy)
+@inlined
+def _(sampling, model, eligible):
+    return argmax(sampling.scores, eligible)
+
+
+@aim.register(Ratio)
+@jit
+def _(sampling, model, i, j):
+    """p of Eq 10, the same for y and -y, from the LP of Eq 11."""
+    low, high = min(i, j), max(i, j)
+    pair = high * (high - 1) // 2 + low
+    slot = pair % sampling.pairs.shape[0]
+    ratio = sampling.ratios[slot]
+    if i != j and sampling.pairs[slot] != pair:
+        y = model.direction
+        for p in range(y.shape[0]):
+            y[p] = model.features[low, p] - model.features[high, p]
+        least_l1(model.features, y, sampling.tableau, ratio)
+        total = 0.0
+        for a in range(ratio.shape[0]):
+            total += abs(ratio[a])
+        for a in range(ratio.shape[0]):
+            ratio[a] = abs(ratio[a]) / total
+        sampling.pairs[slot] = pair
+    for a in range(ratio.shape[0]):
+        sampling.scores[a] = ratio[a]
+
+
+@sample.register(Ratio)
+@jit
+def _(sampling, model, eligible):
+    """argmin T_a / p_a over p_a > 0 (Eq 12); where none of them is eligible, the arm pulled least."""
+    best, least, fallback = -1, math.inf, -1
+    for a in range(sampling.scores.shape[0]):
+        if allowed(eligible, a):
+            if fallback < 0 or model.pulls[a] < model.pulls[fallback]:
+                fallback = a
+            if sampling.scores[a] > SUPPORT and model.pulls[a] / sampling.scores[a] < least:
+                best, least = a, model.pulls[a] / sampling.scores[a]
+    return best if best >= 0 else fallback
 
 
 @jit
@@ -77,79 +146,39 @@ def radius_of(policy, log_det, K):
     return determinant_radius(policy.noise, policy.delta / (K * K if policy.union else 1), log_det, policy.lam, policy.theta_bound)
 
 
-@jit
+@inlined
 def decide(policy, state):
     """Leader, challenger and B (Algorithm 2), then what to sample (Eq 9 or Eqs 10-11)."""
-    model = state.model
-    K = model.mean.shape[0]
-    i = argmax(model.mean, None)
-    lead(model, i)
-    C = radius_of(policy, model.log_det[0], K)
+    mean, squares = state.model.mean, state.model.gap_square
+    K = mean.shape[0]
+    i = argmax(mean, None)
+    lead(state.model, i)
+    C = radius_of(policy, state.model.numbers[LOG_DET], K)
     j, bound = i, -math.inf
     for k in range(K):
         if k != i:
-            value = model.mean[k] - model.mean[i] + C * math.sqrt(model.gap_square[k])
+            value = mean[k] - mean[i] + C * math.sqrt(squares[k])
             if value > bound:
                 j, bound = k, value
-    state.radius[0], state.gap_bound[0], state.challenger[0] = C, bound, j
-    state.due[0] = model.rounds[0] * (1.0 + policy.batch_growth)
-    if policy.rule == GREEDY or i == j:
-        greedy_scores(model, i, j, state.scores)
-    else:
-        ratio_of(state, min(i, j), max(i, j))
-
-
-@jit
-def ratio_of(state, i, j):
-    """scores <- p of Eq 10 for the pair i < j; the same for y and -y."""
-    pair = j * (j - 1) // 2 + i
-    slot = pair % state.pairs.shape[0]
-    ratio = state.ratios[slot]
-    if state.pairs[slot] != pair:
-        y = state.model.direction
-        for p in range(y.shape[0]):
-            y[p] = state.model.features[i, p] - state.model.features[j, p]
-        least_l1(state.model.features, y, state.tableau, ratio)
-        total = 0.0
-        for a in range(ratio.shape[0]):
-            total += abs(ratio[a])
-        for a in range(ratio.shape[0]):
-            ratio[a] = abs(ratio[a]) / total
-        state.pairs[slot] = pair
-    for a in range(ratio.shape[0]):
-        state.scores[a] = ratio[a]
-
-
-@jit
-def furthest_behind(state, eligible):
-    """argmin T_a / p_a over p_a > 0 (Eq 12); where none of them is eligible, the arm pulled least."""
-    best, least, fallback = -1, math.inf, -1
-    for a in range(state.scores.shape[0]):
-        if allowed(eligible, a):
-            if fallback < 0 or state.model.pulls[a] < state.model.pulls[fallback]:
-                fallback = a
-            if state.scores[a] > SUPPORT and state.model.pulls[a] / state.scores[a] < least:
-                best, least = a, state.model.pulls[a] / state.scores[a]
-    return best if best >= 0 else fallback
+    decision = state.decision
+    decision[RADIUS], decision[BOUND], decision[CHALLENGER] = C, bound, j
+    decision[DUE] = state.model.numbers[ROUNDS] * (1.0 + policy.batch_growth)
+    aim(state.sampling, state.model, i, j)
 
 
 @select.register(LinGapE)
 @jit
 def _(policy, state, context, rng):
-    if state.model.missing[0] > 0.0:
-        arm = first_unpulled(state.model.pulls, context.eligible)
-        if arm >= 0:
-            return arm
-    if policy.rule == GREEDY:
-        return argmax(state.scores, context.eligible)
-    return furthest_behind(state, context.eligible)
+    return sample(state.sampling, state.model, context.eligible)
 
 
 @update.register(LinGapE)
 @jit
 def _(policy, state, context, action, reward):
     learn_gaps(state.model, action, reward)
-    if state.model.missing[0] == 0.0 and state.model.rounds[0] >= state.due[0]:
+    if state.model.numbers[MISSING] > 0.0:
+        state.sampling.scores[action] = 0.0
+    elif state.model.numbers[ROUNDS] >= state.decision[DUE]:
         decide(policy, state)
     return state
 
@@ -157,38 +186,39 @@ def _(policy, state, context, action, reward):
 @stopped.register(LinGapE)
 @jit
 def _(policy, state):
-    return state.gap_bound[0] <= policy.epsilon
+    return state.decision[BOUND] <= policy.epsilon
 
 
 @recommend.register(LinGapE)
 @jit
 def _(policy, state):
-    return state.model.leader[0]
+    return int(state.model.numbers[LEADER])
 
 
 @evidence.register(LinGapE)
 def _(policy, state):
-    model, i = state.model, int(state.model.leader[0])
-    if model.missing[0] > 0:
+    model = state.model
+    i = int(model.numbers[LEADER])
+    if model.numbers[MISSING] > 0:
         return {"gap_bound": math.inf, "error": 1.0, "samples_remaining": math.inf}
     left = 0.0
-    if state.gap_bound[0] > policy.epsilon:
+    if state.decision[BOUND] > policy.epsilon:
         left = forecast(model.features, policy.lam, model.pulls, model.mean, i, policy.epsilon,
                         lambda log_det, pulls: radius_of(policy, log_det, model.mean.size))  # fmt: skip
     error = error_estimate(model.mean, np.sqrt(model.gap_square), i, policy.epsilon, policy.noise)
-    return {"gap_bound": float(state.gap_bound[0]), "error": error, "samples_remaining": left}
+    return {"gap_bound": float(state.decision[BOUND]), "error": error, "samples_remaining": left}
 
 
 @explain.register(LinGapE)
 def _(policy, state, context, rng):
     model = state.model
-    known = model.missing[0] == 0
-    report = intervals(np.where(known, model.mean, np.nan), state.radius[0] * np.sqrt(model.square) if known else np.full(model.mean.size, np.inf))
-    name = "direction_scores" if policy.rule == GREEDY else "design"
+    known = model.numbers[MISSING] == 0
+    report = intervals(np.where(known, model.mean, np.nan), state.decision[RADIUS] * np.sqrt(model.square) if known else np.full(model.mean.size, np.inf))
+    name = "direction_scores" if policy.rule == 0 else "design"
     return report | evidence(policy, state) | {
-        "index": state.scores.copy(), "probability": one_hot(select(policy, state, context, rng), model.mean.size),
-        "leader": int(model.leader[0]), "challenger": int(state.challenger[0]), "radius": float(state.radius[0]),
-        name: state.scores.copy(),
+        "index": state.sampling.scores.copy(), "probability": one_hot(select(policy, state, context, rng), model.mean.size),
+        "leader": int(model.numbers[LEADER]), "challenger": int(state.decision[CHALLENGER]), "radius": float(state.decision[RADIUS]),
+        name: state.sampling.scores.copy(),
     }  # fmt: skip
 
 
