@@ -67,9 +67,14 @@ class _SourceCache(caching.FunctionCache):
         super().save_overload(sig, data)
 
 
-def jit(function: Callable[..., Any]) -> Any:
+def inlined(function: Callable[..., Any]) -> Any:
+    """`jit` for a small kernel on a hot path: its code goes into every caller, which then need not count references to states."""
+    return jit(function, forceinline=True)
+
+
+def jit(function: Callable[..., Any], **more: Any) -> Any:
     """Compile `function` without the GIL, with C-like division, cached on disk if it belongs to this package."""
-    kernel = numba.njit(**OPTIONS)(function)
+    kernel = numba.njit(**OPTIONS, **more)(function)
     if INTERPRETED or not pathlib.Path(function.__code__.co_filename).resolve().is_relative_to(ROOT):
         return kernel
     saved, config.CACHE_DIR = config.CACHE_DIR, str(cache_directory())  # read when the cache object is made

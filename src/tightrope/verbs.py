@@ -80,7 +80,7 @@ def chosen({arguments}):
     generic.__doc__ = signature.__doc__
     generic.__module__ = __name__
     if compiled:
-        overload(generic, jit_options=OPTIONS)(scope["chosen"])
+        overload(generic, jit_options=OPTIONS | {"forceinline": True})(scope["chosen"])
     verb = Verb(names, generic, table)
     generic.register, generic.table = verb.register, table
     return generic
@@ -132,6 +132,11 @@ def stopped(policy, state):
 @verb
 def recommend(policy, state):
     """The arm an identification policy would name now."""
+
+
+@python_verb
+def evidence(policy, state):
+    """What supports the recommendation: a dict with `gap_bound`, `error` and `samples_remaining`, each a float."""
 
 
 # What a problem answers ------------------------------------------------------------------------------------------------

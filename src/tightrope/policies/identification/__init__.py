@@ -1,0 +1,1 @@
+"""Best-arm identification: sample until the best arm is known, then stop."""

@@ -1,0 +1,227 @@
+"""LinGapE: name an epsilon-best arm of a linear bandit with few samples.
+
+When to use it: an experiment that should end as soon as the winner is known, arms with shared features (factorial variants).
+Guarantee: mean of the named arm >= best mean - epsilon with probability >= 1 - delta (Theorem 1), for noise that is sub-Gaussian
+with scale `noise` and ||theta|| <= theta_bound.
+Source: Xu, Honda, Sugiyama 2018, "A fully adaptive algorithm for pure exploration in linear bandits", Algorithms 1-2, Eqs 3, 8-12.
+Deviations: `union=False` drops K^2 from Eq 3 (Theorem 1 holds without it: Proposition 2 covers all directions at once, by the
+norm of A); `batch_growth` > 0 decides again only when the number of samples grew by that factor.
+O(K d + d^2) a round; a new leader O(K d^2); rule="ratio" solves an LP of O(K d^2) the first time a pair appears.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..._jit import inlined, jit
+from ...numerics.counts import intervals
+from ...numerics.gaps import LEADER, LOG_DET, MISSING, ROUNDS, GapRidge, greedy_scores, lead, learn_gaps, new_gaps
+from ...numerics.radii import determinant_radius
+from ...numerics.ties import argmax, one_hot
+from ...parameters import choice, flag, policy, real
+from ...solvers.lp import Tableau, least_l1, new_tableau
+from ...verbs import allowed, evidence, explain, init, recommend, select, stopped, update, verb
+from .common import checked_features, error_estimate, forecast
+
+MOST_PAIRS = 1024  # optimal ratios kept; a pair that lost its place is solved again
+SUPPORT = 1e-9  # a smaller share of the ratio is a zero of the LP
+
+
+@policy("features", paper="Xu, Honda, Sugiyama 2018, Algorithm 1", stops=True)
+class LinGapE:
+    """Compare the apparent best arm with its most ambiguous rival, sample what tells them apart, stop when nothing is left open.
+
+    epsilon: how much worse than the best the named arm may be. delta: probability of a worse one. lam: ridge parameter. noise:
+    sub-Gaussian scale of the rewards. theta_bound: bound on ||theta||. union: the paper's K^2 in the radius (False: 10-15 % fewer
+    samples, same guarantee). rule: which arm to sample, Eq 9 or Eq 12. batch_growth: decide again after so much growth; 0 = always.
+    """
+
+    epsilon: float = real(0.0, least=0)
+    delta: float = real(0.05, above=0, below=1)
+    lam: float = real(1.0, above=0)
+    noise: float = real(1.0, above=0)
+    theta_bound: float = real(1.0, least=0)
+    union: bool = flag(True)
+    rule: int = choice("greedy", "ratio")
+    batch_growth: float = real(0.0, least=0)
+
+
+class Greedy(NamedTuple):
+    scores: np.ndarray  # (K,) what one more pull takes off the squared width
+
+
+class Ratio(NamedTuple):
+    scores: np.ndarray  # (K,) the optimal ratio p of the pair in question
+    pairs: np.ndarray  # (slots,) which pair's ratio a slot holds, -1: none
+    ratios: np.ndarray  # (slots, K)
+    tableau: Tableau
+
+
+class State(NamedTuple):
+    model: GapRidge  # with the leader i
+    sampling: Any  # Greedy or Ratio
+    decision: np.ndarray  # (4,) see RADIUS ..
+
+
+RADIUS = 0  # C
+BOUND = 1  # B
+CHALLENGER = 2  # j
+DUE = 3  # the round of the next decision
+
+
+@init.register(LinGapE)
+def _(policy, arms):
+    X = checked_features(arms, policy.epsilon, "LinGapE")
+    K, d = X.shape
+    slots = max(min(K * (K - 1) // 2, MOST_PAIRS), 1)
+    ratio = (np.full(slots, -1, dtype=np.int64), np.zeros((slots, K)), new_tableau(K, d)) if policy.rule else ()
+    scores = np.ones(K)  # until every arm was pulled: 1 for those that were not
+    sampling = Ratio(scores, *ratio) if policy.rule else Greedy(scores)
+    return State(new_gaps(X, policy.lam), sampling, np.array([math.inf, math.inf, 0.0, 0.0]))
+
+
+@verb
+def aim(sampling, model, i, j):
+    """Prepare to sample what tells arms i and j apart."""
+
+
+@verb
+def sample(sampling, model, eligible):
+    """The arm to sample now."""
+
+
+@aim.register(Greedy)
+@inlined
+def _(sampling, model, i, j):
+    greedy_scores(model, i, j, sampling.scores)
+
+
+@sample.register(Greedy)
+@inlined
+def _(sampling, model, eligible):
+    return argmax(sampling.scores, eligible)
+
+
+@aim.register(Ratio)
+@jit
+def _(sampling, model, i, j):
+    """p of Eq 10, the same for y and -y, from the LP of Eq 11."""
+    low, high = min(i, j), max(i, j)
+    pair = high * (high - 1) // 2 + low
+    slot = pair % sampling.pairs.shape[0]
+    ratio = sampling.ratios[slot]
+    if i != j and sampling.pairs[slot] != pair:
+        y = model.direction
+        for p in range(y.shape[0]):
+            y[p] = model.features[low, p] - model.features[high, p]
+        least_l1(model.features, y, sampling.tableau, ratio)
+        total = 0.0
+        for a in range(ratio.shape[0]):
+            total += abs(ratio[a])
+        for a in range(ratio.shape[0]):
+            ratio[a] = abs(ratio[a]) / total
+        sampling.pairs[slot] = pair
+    for a in range(ratio.shape[0]):
+        sampling.scores[a] = ratio[a]
+
+
+@sample.register(Ratio)
+@jit
+def _(sampling, model, eligible):
+    """argmin T_a / p_a over p_a > 0 (Eq 12); where none of them is eligible, the arm pulled least."""
+    best, least, fallback = -1, math.inf, -1
+    for a in range(sampling.scores.shape[0]):
+        if allowed(eligible, a):
+            if fallback < 0 or model.pulls[a] < model.pulls[fallback]:
+                fallback = a
+            if sampling.scores[a] > SUPPORT and model.pulls[a] / sampling.scores[a] < least:
+                best, least = a, model.pulls[a] / sampling.scores[a]
+    return best if best >= 0 else fallback
+
+
+@jit
+def radius_of(policy, log_det, K):
+    """C of Eq 3; log_det is that of A / lam."""
+    return determinant_radius(policy.noise, policy.delta / (K * K if policy.union else 1), log_det, policy.lam, policy.theta_bound)
+
+
+@inlined
+def decide(policy, state):
+    """Leader, challenger and B (Algorithm 2), then what to sample (Eq 9 or Eqs 10-11)."""
+    mean, squares = state.model.mean, state.model.gap_square
+    K = mean.shape[0]
+    i = argmax(mean, None)
+    lead(state.model, i)
+    C = radius_of(policy, state.model.numbers[LOG_DET], K)
+    j, bound = i, -math.inf
+    for k in range(K):
+        if k != i:
+            value = mean[k] - mean[i] + C * math.sqrt(squares[k])
+            if value > bound:
+                j, bound = k, value
+    decision = state.decision
+    decision[RADIUS], decision[BOUND], decision[CHALLENGER] = C, bound, j
+    decision[DUE] = state.model.numbers[ROUNDS] * (1.0 + policy.batch_growth)
+    aim(state.sampling, state.model, i, j)
+
+
+@select.register(LinGapE)
+@jit
+def _(policy, state, context, rng):
+    return sample(state.sampling, state.model, context.eligible)
+
+
+@update.register(LinGapE)
+@jit
+def _(policy, state, context, action, reward):
+    learn_gaps(state.model, action, reward)
+    if state.model.numbers[MISSING] > 0.0:
+        state.sampling.scores[action] = 0.0
+    elif state.model.numbers[ROUNDS] >= state.decision[DUE]:
+        decide(policy, state)
+    return state
+
+
+@stopped.register(LinGapE)
+@jit
+def _(policy, state):
+    return state.decision[BOUND] <= policy.epsilon
+
+
+@recommend.register(LinGapE)
+@jit
+def _(policy, state):
+    return int(state.model.numbers[LEADER])
+
+
+@evidence.register(LinGapE)
+def _(policy, state):
+    model = state.model
+    i = int(model.numbers[LEADER])
+    if model.numbers[MISSING] > 0:
+        return {"gap_bound": math.inf, "error": 1.0, "samples_remaining": math.inf}
+    left = 0.0
+    if state.decision[BOUND] > policy.epsilon:
+        left = forecast(model.features, policy.lam, model.pulls, model.mean, i, policy.epsilon,
+                        lambda log_det, pulls: radius_of(policy, log_det, model.mean.size))  # fmt: skip
+    error = error_estimate(model.mean, np.sqrt(model.gap_square), i, policy.epsilon, policy.noise)
+    return {"gap_bound": float(state.decision[BOUND]), "error": error, "samples_remaining": left}
+
+
+@explain.register(LinGapE)
+def _(policy, state, context, rng):
+    model = state.model
+    known = model.numbers[MISSING] == 0
+    report = intervals(np.where(known, model.mean, np.nan), state.decision[RADIUS] * np.sqrt(model.square) if known else np.full(model.mean.size, np.inf))
+    name = "direction_scores" if policy.rule == 0 else "design"
+    return report | evidence(policy, state) | {
+        "index": state.sampling.scores.copy(), "probability": one_hot(select(policy, state, context, rng), model.mean.size),
+        "leader": int(model.numbers[LEADER]), "challenger": int(state.decision[CHALLENGER]), "radius": float(state.decision[RADIUS]),
+        name: state.sampling.scores.copy(),
+    }  # fmt: skip
+
+
+def example():
+    shared = {"epsilon": 0.1, "delta": 0.1, "noise": 0.3}
+    return [LinGapE(**shared), LinGapE(**shared, rule="ratio"), LinGapE(**shared, batch_growth=0.1, union=False)]
