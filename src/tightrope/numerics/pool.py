@@ -18,6 +18,7 @@ from .kl import upper_root
 
 SLACK = 1e-9  # S_k(q) < f - SLACK: the index exceeds q
 SAME = 1e-12  # distances that differ by less, relative to the largest, are one
+BELOW_ONE = 1.0 - 2.0**-53  # an index above it cannot be told from 1
 MOST_STEPS = 100
 
 
@@ -145,12 +146,12 @@ def tangent(pool, kind, sigma, arm, q):
 @jit
 def above(pool, kind, sigma, arm, f):
     """A point not below the index: the least of what each arm's own rewards allow."""
-    high = 1.0 if kind == 0 else math.inf
+    high = BELOW_ONE if kind == 0 else math.inf
     for j in range(pool.near.shape[1]):
         i = pool.near[arm, j]
         if pool.pulls[i] > 0.0:
             high = min(high, pool.reach[pool.level[arm, j]] + upper_root(kind, pool.mean[i], f / pool.pulls[i], sigma))
-            if i == arm:
+            if i == arm and high < BELOW_ONE:
                 break
     return high
 
@@ -166,15 +167,9 @@ def index(pool, kind, sigma, arm, f):
     if kind == 0 and known and m >= 1.0:
         return 1.0
     q, high = pool.warm[arm], -1.0
-    if not (known and m < q and (kind == 1 or q < 1.0)):
+    if not (known and m < q and (kind == 1 or q < BELOW_ONE)):
         q = high = above(pool, kind, sigma, arm, f)
-        if kind == 0 and q >= 1.0:
-            if known:
-                return 1.0
-            new_level(pool)
-            if evidence(pool, kind, sigma, arm, 1.0, f) <= f:
-                return 1.0
-        elif q == math.inf:
+        if q == math.inf:
             return q
     for _ in range(MOST_STEPS):
         total, slope = tangent(pool, kind, sigma, arm, q)
@@ -183,8 +178,6 @@ def index(pool, kind, sigma, arm, f):
         if excess < 0.0 and (kind == 0 or slope == 0.0):
             if high == -1.0:
                 high = above(pool, kind, sigma, arm, f)
-            if kind == 0 and high >= 1.0:
-                return 1.0
             if new >= high:
                 if q >= high:
                     break
@@ -195,7 +188,7 @@ def index(pool, kind, sigma, arm, f):
         if math.fabs(excess) <= 1e-7:
             break
     pool.warm[arm] = q
-    return q
+    return 1.0 if kind == 0 and q >= BELOW_ONE else q
 
 
 @jit
