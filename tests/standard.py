@@ -24,6 +24,8 @@ def problems() -> dict[str, Any]:
         "bernoulli": tr.problems.Bernoulli([0.3, 0.5, 0.45, 0.7, 0.2]),
         "linear": tr.problems.Linear(unit_rows(rng, 6, 3), theta, noise=0.3),
         "linear, K < d": tr.problems.Linear(unit_rows(rng, 3, 5), unit_rows(rng, 1, 5)[0], noise=0.3),
+        "lipschitz": tr.problems.Lipschitz(np.array([0.0, 0.1, 0.35, 0.5, 0.8, 1.0]), [0.3, 0.4, 0.6, 0.75, 0.5, 0.35], lipschitz=1.0),
+        "lipschitz, contexts": tr.problems.ContextualLipschitz([0.0, 0.5], [0.0, 0.4, 1.0], [[0.8, 0.6, 0.3], [0.6, 0.7, 0.5]], 0.5),
         "contextual": tr.problems.ContextualLinear(theta, arms=4, noise=0.3),
     }
 

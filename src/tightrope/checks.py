@@ -129,3 +129,51 @@ def mask(name: str, value: Any, length: int) -> np.ndarray:
     if not array.any():
         raise ValueError(f"{name} is False for all {length} arms; at least one must be eligible.")
     return np.ascontiguousarray(array)
+
+
+def metric(points: Any, distances: Any) -> tuple[np.ndarray | None, np.ndarray]:
+    """Positions (None if not given) and the (K, K) metric of exactly one of points and distances.
+
+    points: (K,) strictly increasing, or (K, p) distinct rows, with Euclidean distances. distances: (K, K) symmetric, zero on the
+    diagonal, not negative; the triangle inequality is not checked. O(K^2).
+    """
+    if (points is None) == (distances is None):
+        raise ValueError(f"give exactly one of points and distances; got {'none' if points is None else 'both'}.")
+    if distances is not None:
+        return None, _distances(distances)
+    positions = np.asarray(points)
+    positions = vector("points", points) if positions.ndim == 1 else matrix("points", points)
+    if positions.ndim == 1:
+        falling = np.flatnonzero(np.diff(positions) <= 0)
+        if falling.size:
+            k = int(falling[0])
+            raise ValueError(
+                f"points[{k + 1}] = {positions[k + 1]:g} does not exceed points[{k}] = {positions[k]:g}; points must increase, "
+                "so sort them (and the means with them) and merge duplicates."
+            )
+        return positions, np.abs(positions[:, None] - positions[None, :])
+    squares = np.zeros((positions.shape[0],) * 2)
+    for column in positions.T:
+        squares += (column[:, None] - column[None, :]) ** 2
+    spread = np.sqrt(squares)
+    same = np.argwhere((spread == 0.0) & ~np.eye(spread.shape[0], dtype=bool))
+    if same.size:
+        raise ValueError(f"points[{same[0, 0]}] and points[{same[0, 1]}] are equal; merge duplicates.")
+    return positions, spread
+
+
+def _distances(value: Any) -> np.ndarray:
+    array = matrix("distances", value)
+    K = array.shape[0]
+    if array.shape[1] != K:
+        raise ValueError(f"distances has shape {array.shape}, but must be square (K, K).")
+    rules = (
+        (array < 0, "is negative; distances are at least 0"),
+        (np.eye(K, dtype=bool) & (array != 0), "is not 0; an arm has distance 0 to itself"),
+        (np.abs(array - array.T) > 1e-12 * np.abs(array).max(), "differs from its mirror image; distances are symmetric"),
+    )
+    for bad, words in rules:
+        if bad.any():
+            i, j = np.argwhere(bad)[0]
+            raise ValueError(f"distances[{i}, {j}] = {array[i, j]:g} {words}.")
+    return array

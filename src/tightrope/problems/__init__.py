@@ -4,5 +4,6 @@ from . import data
 from .bernoulli import Bernoulli
 from .gaussian import Gaussian
 from .linear import ContextualLinear, Linear
+from .lipschitz import ContextualLipschitz, Lipschitz
 
-__all__ = ["Bernoulli", "ContextualLinear", "Gaussian", "Linear", "data"]
+__all__ = ["Bernoulli", "ContextualLinear", "ContextualLipschitz", "Gaussian", "Linear", "Lipschitz", "data"]

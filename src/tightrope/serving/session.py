@@ -194,17 +194,9 @@ def describe_arms(arms: Any, points: Any, distances: Any, dimension: Any, oracle
     if len(given) != 1:
         raise ValueError(f"give exactly one of arms, points and distances; got {', '.join(given) or 'none'}.")
     T = None if horizon is None else checks.integer("horizon", horizon, least=1)
-    if points is not None:
-        positions = np.asarray(points, dtype=np.float64)
-        positions = checks.vector("points", positions) if positions.ndim == 1 else checks.matrix("points", positions)
-        spread = positions.reshape(positions.shape[0], -1)
-        metric = np.sqrt(((spread[:, None, :] - spread[None, :, :]) ** 2).sum(axis=2))
-        return Arms(positions.shape[0], points=positions, distances=metric, horizon=T)
-    if distances is not None:
-        metric = checks.matrix("distances", distances)
-        if metric.shape[0] != metric.shape[1]:
-            raise ValueError(f"distances has shape {metric.shape}, but must be square (K, K).")
-        return Arms(metric.shape[0], distances=metric, horizon=T)
+    if arms is None:
+        positions, metric = checks.metric(points, distances)
+        return Arms(metric.shape[0], points=positions, distances=metric, horizon=T)
     if np.ndim(arms) == 0:
         d = 0 if dimension is None else checks.integer("dimension", dimension, least=1)
         return Arms(checks.integer("arms", arms, least=1), dimension=d, oracle=oracle, horizon=T)

@@ -1,0 +1,214 @@
+"""Evidence pooled over a metric: how strongly all arms' rewards speak against one arm's mean being as high as q.
+
+If means are L-Lipschitz and arm k had mean q, arm i would have at least q - L D(k, i). The evidence against it is
+S_k(q) = sum_i t_i I+(mean_i, q - L D(k, i)), convex and increasing in q; the index of arm k is the largest q with S_k(q) <= f.
+
+Two devices keep a round cheap and change no decision: arms are visited nearest first and a sum stops once it passes its cap, and
+the logarithms of q - L D are computed once per distinct distance and q (on a uniform grid there are K distances, not K^2).
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from .._jit import jit
+from ..verbs import allowed
+from .kl import upper_root
+
+SLACK = 1e-9  # S_k(q) < f - SLACK: the index exceeds q
+SAME = 1e-12  # distances that differ by less, relative to the largest, are one
+BELOW_ONE = 1.0 - 2.0**-53  # an index above it cannot be told from 1
+MOST_STEPS = 100
+
+
+class Pool(NamedTuple):
+    """Counts of all arms, their order by counts, and the metric in the form the sums need."""
+
+    pulls: np.ndarray  # (K,) t
+    sums: np.ndarray  # (K,)
+    mean: np.ndarray  # (K,) 0 where never pulled
+    entropy: np.ndarray  # (K,) t (m ln m + (1-m) ln(1-m)), for Bernoulli rewards
+    rounds: np.ndarray  # (1,)
+    order: np.ndarray  # (K,) arms by (pulls, number)
+    place: np.ndarray  # (K,) where an arm stands in order
+    near: np.ndarray  # (K, K) arms by distance from the row's arm
+    level: np.ndarray  # (K, K) number of that distance
+    reach: np.ndarray  # (levels,) L times the distance
+    log_y: np.ndarray  # (levels,) ln(q - reach) for the q of this stamp
+    log_rest: np.ndarray  # (levels,) ln(1 - q + reach)
+    stamp: np.ndarray  # (levels,) when they were computed
+    clock: np.ndarray  # (1,) the newest stamp
+    warm: np.ndarray  # (K,) last index: where Newton starts
+
+
+def new_pool(distances: np.ndarray, lipschitz: float) -> Pool:
+    """Nothing pulled yet. O(K^2 log K)."""
+    K = distances.shape[0]
+    scaled = lipschitz * distances
+    values = np.unique(scaled)
+    first = np.concatenate(([True], np.diff(values) > SAME * max(values[-1], 1e-300)))
+    levels = (np.cumsum(first) - 1)[np.searchsorted(values, scaled)]
+    near = np.argsort(levels, axis=1, kind="stable")
+    reach, indices = values[first], np.arange(K)
+    return Pool(
+        np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(1), indices, indices.copy(),
+        near.astype(np.int32), np.take_along_axis(levels, near, axis=1).astype(np.int32), reach,
+        np.zeros(reach.size), np.zeros(reach.size), np.zeros(reach.size, dtype=np.int64), np.zeros(1, dtype=np.int64), np.zeros(K),
+    )  # fmt: skip
+
+
+@jit
+def learn(pool, kind, arm, reward):
+    """Take in one reward. O(arms with as many pulls)."""
+    t = pool.pulls[arm] + 1.0
+    s = pool.sums[arm] + reward
+    m = s / t
+    pool.pulls[arm], pool.sums[arm], pool.mean[arm] = t, s, m
+    pool.rounds[0] += 1.0
+    if kind == 0:
+        entropy = 0.0
+        if s > 0.0:
+            entropy += s * math.log(m)
+        if m < 1.0:
+            entropy += (t - s) * math.log(1.0 - m)
+        pool.entropy[arm] = entropy
+    j = pool.place[arm]
+    while j + 1 < pool.order.shape[0]:
+        other = pool.order[j + 1]
+        if pool.pulls[other] > t or (pool.pulls[other] == t and other > arm):
+            break
+        pool.order[j], pool.place[other] = other, j
+        j += 1
+    pool.order[j], pool.place[arm] = arm, j
+
+
+@jit
+def new_level(pool):
+    """Call before `evidence` at a new q: its logarithms are forgotten."""
+    pool.clock[0] += 1
+
+
+@jit
+def logarithms(pool, level, y):
+    """ln y and ln(1 - y) for y = q - reach[level]."""
+    if pool.stamp[level] != pool.clock[0]:
+        pool.log_y[level] = math.log(y)
+        pool.log_rest[level] = math.log(1.0 - y) if y < 1.0 else -math.inf
+        pool.stamp[level] = pool.clock[0]
+    return pool.log_y[level], pool.log_rest[level]
+
+
+@jit
+def evidence(pool, kind, sigma, arm, q, cap):
+    """S_arm(q), or some part of it above cap. Needs `new_level` after a change of q. O(K), without logarithms seen before."""
+    total = 0.0
+    for j in range(pool.near.shape[1]):
+        level = pool.level[arm, j]
+        y = q - pool.reach[level]
+        if kind == 0 and y <= 0.0:
+            break
+        i = pool.near[arm, j]
+        m, t = pool.mean[i], pool.pulls[i]
+        if m < y and t > 0.0:
+            if kind == 0:
+                log_y, log_rest = logarithms(pool, level, y)
+                s = pool.sums[i]
+                total += pool.entropy[i] - s * log_y - (t - s) * log_rest
+            else:
+                total += t * (y - m) * (y - m) / (2.0 * sigma * sigma)
+            if total > cap:
+                break
+    return total
+
+
+@jit
+def tangent(pool, kind, sigma, arm, q):
+    """S_arm(q) and its derivative, for q below 1. O(K)."""
+    total, slope = 0.0, 0.0
+    for j in range(pool.near.shape[1]):
+        y = q - pool.reach[pool.level[arm, j]]
+        if kind == 0 and y <= 0.0:
+            break
+        i = pool.near[arm, j]
+        m, t = pool.mean[i], pool.pulls[i]
+        if m < y and t > 0.0:
+            if kind == 0:
+                s = pool.sums[i]
+                total += pool.entropy[i] - s * math.log(y) - (t - s) * math.log(1.0 - y)
+                slope += (t * y - s) / (y * (1.0 - y))
+            else:
+                total += t * (y - m) * (y - m) / (2.0 * sigma * sigma)
+                slope += t * (y - m) / (sigma * sigma)
+    return total, slope
+
+
+@jit
+def above(pool, kind, sigma, arm, f):
+    """A point not below the index: the least of what each arm's own rewards allow."""
+    high = BELOW_ONE if kind == 0 else math.inf
+    for j in range(pool.near.shape[1]):
+        i = pool.near[arm, j]
+        if pool.pulls[i] > 0.0:
+            high = min(high, pool.reach[pool.level[arm, j]] + upper_root(kind, pool.mean[i], f / pool.pulls[i], sigma))
+            if i == arm and high < BELOW_ONE:
+                break
+    return high
+
+
+@jit
+def index(pool, kind, sigma, arm, f):
+    """sup{q >= mean : S_arm(q) <= f}; the mean where it violates already; 1 (Gaussian: inf) where nothing violates.
+
+    Newton's method started at the last index: S is convex, so after one step the iterates are above the root and fall.
+    """
+    m = pool.mean[arm]
+    known = pool.pulls[arm] > 0.0
+    if kind == 0 and known and m >= 1.0:
+        return 1.0
+    q, high = pool.warm[arm], -1.0
+    if not (known and m < q and (kind == 1 or q < BELOW_ONE)):
+        q = high = above(pool, kind, sigma, arm, f)
+        if q == math.inf:
+            return q
+    for _ in range(MOST_STEPS):
+        total, slope = tangent(pool, kind, sigma, arm, q)
+        excess = total - f
+        new = q - excess / slope if slope > 0.0 else math.inf
+        if excess < 0.0 and (kind == 0 or slope == 0.0):
+            if high == -1.0:
+                high = above(pool, kind, sigma, arm, f)
+            if new >= high:
+                if q >= high:
+                    break
+                new = high
+        if known and new <= m:
+            return m
+        q = new
+        if math.fabs(excess) <= 1e-7:
+            break
+    pool.warm[arm] = q
+    return 1.0 if kind == 0 and q >= BELOW_ONE else q
+
+
+@jit
+def first_below(pool, floor, eligible):
+    """Lowest eligible arm with fewer than `floor` pulls, or -1. O(1) where no arm has."""
+    if pool.pulls[pool.order[0]] < floor:
+        for k in range(pool.pulls.shape[0]):
+            if pool.pulls[k] < floor and allowed(eligible, k):
+                return k
+    return -1
+
+
+@jit
+def least_played_above(pool, kind, sigma, leader, q, f, eligible):
+    """Least-played eligible arm other than the leader whose index exceeds q, or -1. O(K^2), usually O(K)."""
+    if kind == 0 and q >= 1.0:
+        return -1
+    new_level(pool)
+    for j in range(pool.order.shape[0]):
+        k = pool.order[j]
+        if k != leader and allowed(eligible, k) and evidence(pool, kind, sigma, k, q, f) < f - SLACK:
+            return k
+    return -1

@@ -1,0 +1,1 @@
+"""Arms with a metric and a known Lipschitz constant."""

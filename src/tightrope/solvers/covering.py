@@ -1,0 +1,175 @@
+"""The linear program of the Lipschitz regret lower bound, solved by the simplex method on its dual.
+
+min sum_k c_k gap_k over c >= 0 such that for every suboptimal arm k: sum_i c_i I(theta_i, lambda^k_i) >= need_k, where
+lambda^k_i = max(theta_i, best - L D(k, i)) is the most confusing instance in which k is best.
+Source: Magureanu, Combes, Proutiere 2014, Theorem 3.1 (Eqs 3 and 4).
+
+In z_k = c_k gap_k the dual is max need'y subject to sum_k y_k I(theta_i, lambda^k_i) / gap_i <= 1: its origin is feasible, so
+no first phase is needed. Each y is scaled by its largest coefficient, because near a tie coefficients are as small as the gap.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import checks
+from .._jit import jit
+from ..numerics.kl import DIVERGENCES, divergence
+
+TIE = 1e-12  # true means that differ by less are equal
+OPTIMAL, UNFINISHED = 0, 1
+ZERO = 1e-11  # relative to its column, a number that rounding may have made
+GREEDY_PIVOTS, MOST_PIVOTS = 8, 60  # per arm: then the lowest-index rule, which cannot cycle; then give up
+
+
+class Work(NamedTuple):
+    """Scratch of one size; `cover` allocates nothing."""
+
+    table: np.ndarray  # (K + 1, K + 1) dictionary of the dual
+    scale: np.ndarray  # (K,) of each y
+    arms: np.ndarray  # (K,) suboptimal arms
+    rows: np.ndarray  # (K,) what a row holds: y_j as j, slack of row i as n + i
+    columns: np.ndarray  # (K,) likewise
+
+
+def new_work(K: int) -> Work:
+    """Scratch for K arms."""
+    return Work(np.zeros((K + 1, K + 1)), np.zeros(K), *(np.zeros(K, dtype=np.int64) for _ in range(3)))
+
+
+@jit
+def cover(work, information, gaps, need, rates, dual):
+    """Fill rates c (K,) and dual y (K,); return OPTIMAL or UNFINISHED. About K pivots of O(K^2).
+
+    information (K, K): [k, i] = I(theta_i, lambda^k_i). gaps (K,): of the suboptimal arms, 0 elsewhere. need (K,): right-hand
+    sides; a constraint with need <= 0 asks for nothing.
+    """
+    table, arms, rows, columns = work.table, work.arms, work.rows, work.columns
+    n = 0
+    for k in range(gaps.shape[0]):
+        rates[k], dual[k] = 0.0, 0.0
+        if gaps[k] > 0.0:
+            arms[n] = k
+            n += 1
+    for j in range(n):
+        k, largest = arms[j], 0.0
+        for i in range(n):
+            table[i, j] = information[k, arms[i]] / gaps[arms[i]]
+            largest = max(largest, table[i, j])
+        asked = need[k] > 0.0 and 0.0 < largest < math.inf
+        work.scale[j] = largest if asked else 1.0
+        for i in range(n):
+            table[i, j] = table[i, j] / largest if asked else 0.0
+        table[n, j] = -need[k] / largest if asked else 0.0
+        columns[j], rows[j], table[j, n] = j, n + j, 1.0
+    table[n, n] = 0.0
+    status = _pivot_until_optimal(work, need, n)
+    for j in range(n):
+        if columns[j] >= n:
+            i = arms[columns[j] - n]
+            rates[i] = max(table[n, j], 0.0) / gaps[i]
+        if rows[j] < n:
+            dual[arms[rows[j]]] = table[j, n] / work.scale[rows[j]]
+    return status
+
+
+@jit
+def _pivot_until_optimal(work, need, n):
+    table, rows, columns = work.table, work.rows, work.columns
+    for pivot in range(MOST_PIVOTS * n + 1):
+        greedy = pivot < GREEDY_PIVOTS * n
+        q, most = -1, 0.0
+        for j in range(n):
+            column = columns[j]
+            unit = need[work.arms[column]] / work.scale[column] if column < n else 1.0
+            if table[n, j] < -ZERO * unit:
+                lead = -table[n, j] / unit if greedy else 1.0 / (1.0 + column)
+                if lead > most:
+                    q, most = j, lead
+        if q < 0:
+            return OPTIMAL
+        p, least = -1, math.inf
+        for i in range(n):
+            if table[i, q] > ZERO:
+                ratio = table[i, n] / table[i, q]
+                if ratio < least or (ratio == least and rows[i] < rows[p]):
+                    p, least = i, ratio
+        if p < 0:
+            return UNFINISHED
+        _exchange(table, p, q, n)
+        rows[p], columns[q] = columns[q], rows[p]
+    return UNFINISHED
+
+
+@jit
+def _exchange(table, p, q, n):
+    """Swap the variable of row p with that of column q."""
+    inverse = 1.0 / table[p, q]
+    for j in range(n + 1):
+        table[p, j] *= inverse
+    table[p, q] = inverse
+    for i in range(n + 1):
+        factor = table[i, q]
+        if i != p and factor != 0.0:
+            for j in range(n + 1):
+                table[i, j] -= factor * table[p, j]
+            table[i, q] = -factor * inverse
+
+
+@dataclass(frozen=True)
+class LowerBound:
+    """No uniformly good algorithm has regret below value ln T as T grows.
+
+    value: C(theta), in units of regret. rates: (K,) c_k, pulls per unit of ln T (0 for the best arms). dual: (K,) y_k of each
+    arm's constraint: sum(dual) = value and sum_k dual_k I(theta_i, lambda^k_i) <= gap_i prove that value is the minimum.
+    """
+
+    value: float
+    rates: np.ndarray
+    dual: np.ndarray
+
+
+def confusing_information(means: np.ndarray, best: np.ndarray, reach: np.ndarray, kind: int, sigma: float) -> np.ndarray:
+    """(K, K) matrix [k, i] = I(theta_i, max(theta_i, best_k - reach_ki))."""
+    K = means.size
+    found = np.zeros((K, K))
+    for k in range(K):
+        for i in range(K):
+            y = best[k] - reach[k, i]
+            if y > means[i]:
+                found[k, i] = divergence(kind, means[i], y, sigma)
+    return found
+
+
+def lipschitz_lower_bound(
+    means: Any, *, points: Any = None, distances: Any = None, lipschitz: float,
+    divergence: str = "bernoulli", sigma: float = 1.0, contexts: Any = None,
+) -> LowerBound:  # fmt: skip
+    """C(theta) and the optimal rates of exploration of a Lipschitz bandit.
+
+    means: (K,), in [0, 1] for "bernoulli". points: (K,) increasing or (K, p), or distances: (K, K). lipschitz: L > 0; a large one
+    gives the bound of Lai and Robbins for unrelated arms. divergence: "bernoulli", or "gaussian" with standard deviation sigma.
+    contexts: (K,) labels when arms are (context, arm) pairs; an arm then competes within its context, and the best pairs of
+    other contexts inform for free.
+
+    Returns a `LowerBound`; rates need not be unique, value is. Raises ValueError on bad arguments. About K pivots of O(K^2).
+    Source: Magureanu, Combes, Proutiere 2014, Theorem 3.1.
+    """
+    metric = checks.metric(points, distances)[1]
+    kind = checks.choice("divergence", divergence, DIVERGENCES)
+    low, high = (0.0, 1.0) if kind == 0 else (None, None)
+    theta = checks.vector("means", means, length=metric.shape[0], least=low, most=high, source="the number of points")
+    L = checks.real("lipschitz", lipschitz, above=0.0)
+    sigma = checks.real("sigma", sigma, above=0.0)
+    labels = np.zeros(theta.size) if contexts is None else checks.vector("contexts", contexts, length=theta.size)
+    best = np.array([theta[labels == label].max() for label in labels])
+    gaps = np.where(best - theta > TIE, best - theta, 0.0)
+    information = confusing_information(theta, best, L * metric, kind, sigma)
+    free = (information[:, gaps == 0.0] > TIE).any(axis=1)
+    need = np.where((gaps > 0.0) & ~free, 1.0, 0.0)
+    rates, dual = np.zeros(theta.size), np.zeros(theta.size)
+    if cover(new_work(theta.size), information, gaps, need, rates, dual) != OPTIMAL:
+        raise RuntimeError("the simplex method did not finish; the means lie too close together to be told apart.")
+    return LowerBound(float(rates @ gaps), rates, dual)

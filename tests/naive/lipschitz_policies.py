@@ -1,0 +1,130 @@
+"""Slow, readable twins of the Lipschitz policies: every index by bisection, every program by a general solver, every round anew."""
+
+import math
+
+import numpy as np
+from scipy.optimize import linprog
+
+
+def bernoulli(x, y):
+    """I(x, y) with 0 ln 0 = 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(x > 0, x * np.log(x / y), 0.0) + np.where(x < 1, (1 - x) * np.log((1 - x) / (1 - y)), 0.0)
+
+
+def gaussian(sigma):
+    return lambda x, y: (x - y) ** 2 / (2 * sigma**2)
+
+
+def program(theta, reach, divergence, need=None):
+    """min sum c gap over c >= 0 with sum_i c_i I(theta_i, lambda^k_i) >= need_k, by HiGHS in z = c gap: (value, c)."""
+    gap = theta.max() - theta
+    worse = np.flatnonzero(gap > 1e-12)
+    c = np.zeros(theta.size)
+    if worse.size == 0:
+        return 0.0, c
+    rows = [divergence(theta[worse], np.maximum(theta[worse], theta.max() - reach[k, worse])) / gap[worse] for k in worse]
+    need = np.ones(theta.size) if need is None else need
+    rows, sides = np.array(rows), need[worse]
+    scale = rows.max(axis=1)
+    found = linprog(np.ones(worse.size), A_ub=-rows / scale[:, None], b_ub=-sides / scale, method="highs")
+    c[worse] = found.x / gap[worse]
+    return found.fun, c
+
+
+class Pooled:
+    def __init__(self, distances, lipschitz, loglog=0.0, divergence=bernoulli, top=1.0):
+        self.reach, self.divergence, self.top = lipschitz * np.asarray(distances), divergence, top
+        self.K = len(distances)
+        self.loglog = 3 * self.K + 1 if loglog == "theory" else loglog
+        self.t, self.s, self.n = np.zeros(self.K), np.zeros(self.K), 1
+
+    @property
+    def mean(self):
+        return np.where(self.t > 0, self.s / np.maximum(self.t, 1), 0.0)
+
+    def f(self):
+        return math.log(self.n) + self.loglog * math.log(max(1.0, math.log(self.n)))
+
+    def evidence(self, q):
+        """S_k(q_k) of every arm k."""
+        y = np.asarray(q)[:, None] - self.reach
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where((self.mean < y) & (self.t > 0), self.t * self.divergence(self.mean, y), 0.0).sum(axis=1)
+
+    def indices(self):
+        low, high, f = self.mean, np.full(self.K, self.top), self.f()
+        fixed = np.where(self.evidence(low) > f, low, np.where(self.evidence(high) <= f, high, np.nan))
+        for _ in range(64):
+            middle = (low + high) / 2
+            inside = self.evidence(middle) <= f
+            low, high = np.where(inside, middle, low), np.where(inside, high, middle)
+        return np.where(np.isnan(fixed), low, fixed)
+
+    def unpulled(self, eligible):
+        return next((k for k in eligible if self.t[k] == 0), None)
+
+    def update(self, arm, reward):
+        self.t[arm] += 1
+        self.s[arm] += reward
+        self.n += 1
+
+
+def least_played(policy, arms):
+    return min(arms, key=lambda k: (policy.t[k], k))
+
+
+class CKLUCB(Pooled):
+    def __init__(self, *args, forced=True, **options):
+        super().__init__(*args, **options)
+        self.forced = forced
+
+    def select(self, eligible):
+        if (first := self.unpulled(eligible)) is not None:
+            return first
+        if self.forced and self.n > 2:
+            for k in eligible:
+                if self.t[k] < math.log(math.log(self.n)):
+                    return k
+        leader = max(eligible, key=lambda k: (self.mean[k], -k))
+        index = self.indices()
+        better = [k for k in eligible if k != leader and index[k] > index[leader] + 1e-12]
+        return least_played(self, better) if better else leader
+
+
+class OSLB(Pooled):
+    def __init__(self, *args, epsilon=0.05, **options):
+        super().__init__(*args, **options)
+        self.epsilon, self.programs = epsilon, 0
+
+    def select(self, eligible):
+        if (first := self.unpulled(eligible)) is not None:
+            return first
+        leader = max(eligible, key=lambda k: (self.mean[k], -k))
+        top = self.mean[leader]
+        index = self.indices()
+        rivals = [k for k in eligible if k != leader and index[k] > top + 1e-12]
+        return self.explore(rivals, eligible, top) if rivals else leader
+
+    def rates(self, eligible, top):
+        """Rates of the eligible arms when the others' rewards are given."""
+        chosen = np.array(eligible)
+        others = np.setdiff1d(np.arange(self.K), chosen)
+        given = np.zeros(self.K)
+        for k in chosen:
+            y = top - self.reach[k, others]
+            below = (self.mean[others] < y) & (self.t[others] > 0)
+            given[k] = (self.t[others][below] * self.divergence(self.mean[others][below], y[below])).sum()
+        need = np.maximum(0.0, 1 - given[chosen] / self.f())
+        c = np.zeros(self.K)
+        c[chosen] = program(self.mean[chosen], self.reach[np.ix_(chosen, chosen)], self.divergence, need)[1]
+        self.programs += 1
+        return c
+
+    def explore(self, rivals, eligible, top):
+        c = self.rates(eligible, top)
+        short = [k for k in eligible if self.mean[k] < top and self.t[k] <= c[k] * self.f()]
+        if not short:
+            return least_played(self, rivals)
+        explored, least = least_played(self, short), least_played(self, eligible)
+        return least if self.t[least] < self.epsilon / self.K * self.t[explored] else explored
