@@ -12,9 +12,10 @@ from .engine.runner import Interrupted
 from .engine.simulate import simulate
 from .parameters import REGISTRY
 from .serving.session import Session
+from .solvers import oracles
 
 __version__ = "0.1.0"
-__all__ = ["Identification", "Interrupted", "Result", "Session", "identify", "load", "policies", "problems", "simulate", *REGISTRY]
+__all__ = ["Identification", "Interrupted", "Result", "Session", "identify", "load", "oracles", "policies", "problems", "simulate", *REGISTRY]
 
 if not TYPE_CHECKING:
     globals().update(REGISTRY)
