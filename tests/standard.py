@@ -25,6 +25,9 @@ def problems() -> dict[str, Any]:
         "linear": tr.problems.Linear(unit_rows(rng, 6, 3), theta, noise=0.3),
         "linear, K < d": tr.problems.Linear(unit_rows(rng, 3, 5), unit_rows(rng, 1, 5)[0], noise=0.3),
         "contextual": tr.problems.ContextualLinear(theta, arms=4, noise=0.3),
+        "sets": tr.problems.SemiBandit(unit_rows(rng, 12, 3), theta, tr.oracles.TopK(3), noise=0.3),
+        "sets, contexts": tr.problems.SemiBandit(unit_rows(rng, 12, 3), theta, tr.oracles.TopK(3), rewards="sign", shown=8),
+        "promotions": tr.problems.Promotions(unit_rows(rng, 9, 3), rng.integers(0, 5, (9, 2)), k=2, shown=7),
     }
 
 

@@ -32,12 +32,12 @@ def top_k_probability(centre: np.ndarray, spread: np.ndarray, k: int, law: str) 
     cuts = np.array(CUTS if law == "normal" else (0.0, 1.0))
     points = np.unique(centre[:, None] + spread[:, None] * cuts)
     unit, weight = np.polynomial.legendre.leggauss(NODES)
-    half = np.diff(points) / 2
+    half, left = np.diff(points) / 2, points[:-1]
     out = np.zeros(n)
     chunk = max(1, 10**6 // (n * NODES))
     for first in range(0, half.size, chunk):
         h = half[first : first + chunk, None]
-        s = (points[first : first + chunk, None] + h + h * unit).reshape(-1, 1)
+        s = (left[first : first + chunk, None] + h + h * unit).reshape(-1, 1)
         z = (s - centre) / spread
         if law == "normal":
             exceed, density = ndtr(-z), np.exp(-0.5 * z * z) / (math.sqrt(2 * math.pi) * spread)

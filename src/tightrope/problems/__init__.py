@@ -4,5 +4,7 @@ from . import data
 from .bernoulli import Bernoulli
 from .gaussian import Gaussian
 from .linear import ContextualLinear, Linear
+from .promotions import Promotions
+from .semibandit import SemiBandit
 
-__all__ = ["Bernoulli", "ContextualLinear", "Gaussian", "Linear", "data"]
+__all__ = ["Bernoulli", "ContextualLinear", "Gaussian", "Linear", "Promotions", "SemiBandit", "data"]
