@@ -7,7 +7,7 @@ import numpy as np
 from .. import checks
 from ..solvers.oracles import choose, set_size
 from ..verbs import Arms, Context, arms, mean, observe, play, private, regret
-from .linear import REWARDS, check_means
+from .linear import RANGES, REWARDS, check_means
 
 
 class _SemiBandit(NamedTuple):
@@ -67,7 +67,7 @@ def _(problem):
 @arms.register(SemiBandit)
 def _(problem):
     fixed = None if problem.shown else problem.features
-    return Arms(problem.means.size, features=fixed, dimension=problem.theta.size, oracle=problem.oracle)
+    return Arms(problem.means.size, features=fixed, dimension=problem.theta.size, oracle=problem.oracle, rewards=RANGES[problem.rewards])
 
 
 @observe.register(SemiBandit)
