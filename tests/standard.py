@@ -27,6 +27,9 @@ def problems() -> dict[str, Any]:
         "lipschitz": tr.problems.Lipschitz(np.array([0.0, 0.1, 0.35, 0.5, 0.8, 1.0]), [0.3, 0.4, 0.6, 0.75, 0.5, 0.35], lipschitz=1.0),
         "lipschitz, contexts": tr.problems.ContextualLipschitz([0.0, 0.5], [0.0, 0.4, 1.0], [[0.8, 0.6, 0.3], [0.6, 0.7, 0.5]], 0.5),
         "contextual": tr.problems.ContextualLinear(theta, arms=4, noise=0.3),
+        "sets": tr.problems.SemiBandit(unit_rows(rng, 12, 3), theta, tr.oracles.TopK(3), noise=0.3),
+        "sets, contexts": tr.problems.SemiBandit(unit_rows(rng, 12, 3), theta, tr.oracles.TopK(3), rewards="sign", shown=8),
+        "promotions": tr.problems.Promotions(unit_rows(rng, 9, 3), rng.integers(0, 5, (9, 2)), k=2, shown=7),
     }
 
 

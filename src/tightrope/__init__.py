@@ -2,20 +2,32 @@
 
 from typing import TYPE_CHECKING, Any
 
-from . import (
-    policies,
-    problems,
-)
+from . import policies, problems
 from .engine.identify import Identification, identify
 from .engine.results import Result, load
 from .engine.runner import Interrupted
 from .engine.simulate import simulate
 from .parameters import REGISTRY
 from .serving.session import Session
+from .solvers import oracles
 from .solvers.covering import LowerBound, lipschitz_lower_bound
 
 __version__ = "0.1.0"
-__all__ = ["Identification", "Interrupted", "LowerBound", "Result", "Session", "identify", "lipschitz_lower_bound", "load", "policies", "problems", "simulate", *REGISTRY]
+__all__ = [
+    "Identification",
+    "Interrupted",
+    "LowerBound",
+    "Result",
+    "Session",
+    "identify",
+    "lipschitz_lower_bound",
+    "load",
+    "oracles",
+    "policies",
+    "problems",
+    "simulate",
+    *REGISTRY,
+]
 
 if not TYPE_CHECKING:
     globals().update(REGISTRY)

@@ -31,13 +31,19 @@ class Arms(NamedTuple):
     """What a policy is told about the arms before the first round."""
 
     number: int  # K
-    features: Any = None  # (K, d); None: the arms have no features, or new ones every round
+    features: Any = None  # (K / blocks, d); None: the arms have no features, or new ones every round
     dimension: int = 0  # d; 0: no features
     distances: Any = None  # (K, K) metric
     points: Any = None  # (K,) or (K, p) positions
     oracle: Any = None  # chooses sets; None: single arms
     horizon: int | None = None  # T, if known
     rewards: tuple[float, float] | None = None  # lowest and highest reward, if known
+    blocks: int = 1  # arms per row of features: arm = row * blocks + block, one regression per block
+
+    @property
+    def rows(self) -> int:
+        """Rows of features."""
+        return self.number // self.blocks
 
 
 class Verb:

@@ -30,7 +30,7 @@ def session_for(policy, problem, seed):
         if a.points is not None
         else {"distances": a.distances}
         if a.distances is not None
-        else {"arms": a.number if a.features is None else a.features}
+        else {"arms": a.rows if a.features is None else a.features}
     )
     if a.features is None and a.dimension:
         given["dimension"] = a.dimension

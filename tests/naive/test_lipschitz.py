@@ -56,7 +56,12 @@ def normal(mean, data):
 
 @pytest.mark.parametrize(
     ("options", "noise"),
-    [({}, beta), ({"loglog": "theory", "forced": False}, beta), ({"loglog": 3.0}, zero_one), ({"divergence": "gaussian", "sigma": 0.3}, normal)],
+    [
+        ({}, beta),
+        ({"loglog": "theory", "forced": False}, beta),
+        ({"loglog": 3.0}, zero_one),
+        ({"divergence": "gaussian", "sigma": 0.3}, normal),
+    ],
 )
 @pytest.mark.parametrize("arms", ["line", "plane"])
 def test_cklucb_plays_the_twins_arms(options, noise, arms):
@@ -85,7 +90,9 @@ def test_oslb_plays_the_twins_arms_and_solves_only_when_it_explores(gaussian):
 @pytest.mark.parametrize("name", ["CKLUCB", "OSLB"])
 def test_contexts_offer_their_pairs_and_all_pairs_inform(name):
     contexts, points = np.array([0.0, 0.3, 1.0]), np.array([0.0, 0.2, 0.5, 0.9])
-    distances = (np.abs(contexts[:, None, None, None] - contexts[None, None, :, None]) + np.abs(points[None, :, None, None] - points)).reshape(12, 12)
+    distances = (
+        np.abs(contexts[:, None, None, None] - contexts[None, None, :, None]) + np.abs(points[None, :, None, None] - points)
+    ).reshape(12, 12)
     means = (0.8 - 0.5 * np.abs(contexts[:, None] - points[None, :])).reshape(-1)
     twin = getattr(naive, name)(distances, 0.6)
     groups = np.repeat(np.arange(3), 4)

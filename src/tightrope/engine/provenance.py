@@ -1,5 +1,6 @@
 """What made a result: enough to make it again."""
 
+import dataclasses
 import hashlib
 import platform
 import shlex
@@ -46,6 +47,8 @@ def problem_record(problems: Any) -> dict[str, Any]:
         elif isinstance(item, tuple | list):
             for inner in item:
                 add(inner)
+        elif dataclasses.is_dataclass(item):
+            add([type(item).__name__, *vars(item).values()])
         elif item is None or isinstance(item, int | float | str):
             digest.update(repr(item).encode())
 

@@ -5,5 +5,17 @@ from .bernoulli import Bernoulli
 from .gaussian import Gaussian
 from .linear import ContextualLinear, Linear
 from .lipschitz import ContextualLipschitz, Lipschitz
+from .promotions import Promotions
+from .semibandit import SemiBandit
 
-__all__ = ["Bernoulli", "ContextualLinear", "ContextualLipschitz", "Gaussian", "Linear", "Lipschitz", "data"]
+__all__ = [
+    "Bernoulli",
+    "ContextualLinear",
+    "ContextualLipschitz",
+    "Gaussian",
+    "Linear",
+    "Lipschitz",
+    "Promotions",
+    "SemiBandit",
+    "data",
+]

@@ -5,6 +5,11 @@ from typing import Any
 import numpy as np
 
 
+def is_data(value: Any) -> bool:
+    """Whether a field is an array or a number; anything else (None, what `init` was told) is made again, not stored."""
+    return isinstance(value, np.ndarray | np.generic | int | float)
+
+
 def flatten(state: Any, prefix: str = "state") -> dict[str, np.ndarray]:
     """Every array and number of a nested NamedTuple, by its path."""
     flat: dict[str, np.ndarray] = {}
@@ -12,7 +17,7 @@ def flatten(state: Any, prefix: str = "state") -> dict[str, np.ndarray]:
         path = f"{prefix}.{name}"
         if hasattr(value, "_fields"):
             flat |= flatten(value, path)
-        elif value is not None:
+        elif is_data(value):
             flat[path] = np.asarray(value)
     return flat
 
@@ -24,8 +29,8 @@ def restore(template: Any, flat: dict[str, np.ndarray], prefix: str = "state") -
         path = f"{prefix}.{name}"
         if hasattr(value, "_fields"):
             values.append(restore(value, flat, path))
-        elif value is None:
-            values.append(None)
+        elif not is_data(value):
+            values.append(value)
         elif path not in flat:
             raise ValueError(f"the file has no {path}; it was not written by this policy.")
         elif isinstance(value, np.ndarray):

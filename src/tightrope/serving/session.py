@@ -18,8 +18,8 @@ class Session:
 
     policy: an instance such as LinUCB(). arms: K, or (K, d) features. Exactly one of arms, points and distances describes the
     arms: points is (K,) or (K, p), distances a (K, K) metric. dimension: d, when features come with every round. oracle: chooses
-    sets of arms. horizon: T, for policies whose widths use it. seed: of the policy's own randomness; `simulate` with the same
-    seed makes the same choices in replication 0.
+    sets of arms; for `oracles.Promotions` give the users as arms. horizon: T, for policies whose widths use it. seed: of the
+    policy's own randomness; `simulate` with the same seed makes the same choices in replication 0.
 
     Bad input raises ValueError and leaves the state as it was. Not thread-safe: one session, one thread at a time.
     """
@@ -54,9 +54,19 @@ class Session:
     def select(self, context: Any = None, eligible: Any = None) -> Any:
         """The arm (int) or set of arms (int array) to play now.
 
-        context: (K, d) features of this round's arms, or a `Context`, where they change; eligible: (K,) bool.
+        context: (K, d) features of this round's arms, or a `Context`, where they change; eligible: (K,) bool. Where several arms
+        share a row of features (promotions for a user), features are (N, d), eligible is (N,) or (N, M), and arm = user * M + promotion.
         """
-        action = select(self.policy, self.state, self._context(context, eligible), self._rng)
+        seen = self._context(context, eligible)
+        before = None if self.arms.oracle is None else self._rng.bit_generator.state
+        try:
+            action = select(self.policy, self.state, seen, self._rng)
+        except BaseException:
+            if before is not None:  # an oracle may refuse after the noise was drawn
+                self._rng.bit_generator.state = before
+            raise
+        if self._changing:
+            self._features = seen.features
         return int(action) if np.ndim(action) == 0 else np.asarray(action)
 
     def update(self, arm: Any, reward: Any, context: Any = None) -> None:
@@ -103,16 +113,22 @@ class Session:
         features = given.features
         if eligible is None:
             eligible = given.eligible
-        mask = None if eligible is None else checks.mask("eligible", eligible, self.arms.number)
+        mask = None if eligible is None else checks.mask("eligible", self._per_arm(eligible), self.arms.number)
         if features is not None:
-            features = checks.matrix("context", features, shape=(self.arms.number, self.arms.dimension or None))
+            features = checks.matrix("context", features, shape=(self.arms.rows, self.arms.dimension or None))
             self._begin_changing()
-            self._features = features
         elif self._changing:
             features = self._features if self._features is not None else self.arms.features
             if features is None:
-                raise ValueError(f"context is missing; pass this round's ({self.arms.number}, {self.arms.dimension}) features.")
+                raise ValueError(f"context is missing; pass this round's ({self.arms.rows}, {self.arms.dimension}) features.")
         return Context(features, mask, given.baseline, given.baseline_mean)
+
+    def _per_arm(self, eligible: Any) -> Any:
+        """A mask of rows or of (row, block) pairs as one of arms."""
+        blocks, shape = self.arms.blocks, np.shape(eligible)
+        if blocks > 1 and shape == (self.arms.rows,):
+            return np.repeat(eligible, blocks)
+        return np.reshape(eligible, -1) if shape == (self.arms.rows, blocks) else eligible
 
     def _begin_changing(self) -> None:
         """The first context turns fixed arms into changing ones; too late once rewards were taken in."""
@@ -149,7 +165,7 @@ class Session:
         header = {
             "format": FORMAT,
             "policy": described(self.policy),
-            "arms": {"number": self.arms.number, "dimension": self.arms.dimension, "horizon": self.arms.horizon},
+            "arms": {name: getattr(self.arms, name) for name in ("number", "dimension", "horizon", "blocks")},
             "oracle": None if self.arms.oracle is None else repr(self.arms.oracle),
             "changing": self._changing,
             "rounds": self.rounds,
@@ -197,8 +213,10 @@ def describe_arms(arms: Any, points: Any, distances: Any, dimension: Any, oracle
     if arms is None:
         positions, metric = checks.metric(points, distances)
         return Arms(metric.shape[0], points=positions, distances=metric, horizon=T)
+    blocks = getattr(oracle, "blocks", 1)
     if np.ndim(arms) == 0:
         d = 0 if dimension is None else checks.integer("dimension", dimension, least=1)
-        return Arms(checks.integer("arms", arms, least=1), dimension=d, oracle=oracle, horizon=T)
+        return Arms(checks.integer("arms", arms, least=1) * blocks, dimension=d, oracle=oracle, horizon=T, blocks=blocks)
     features = checks.matrix("arms", arms)
-    return Arms(features.shape[0], features=features, dimension=features.shape[1], oracle=oracle, horizon=T)
+    rows, d = features.shape
+    return Arms(rows * blocks, features=features, dimension=d, oracle=oracle, horizon=T, blocks=blocks)

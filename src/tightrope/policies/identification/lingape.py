@@ -213,7 +213,9 @@ def _(policy, state):
 def _(policy, state, context, rng):
     model = state.model
     known = model.numbers[MISSING] == 0
-    report = intervals(np.where(known, model.mean, np.nan), state.decision[RADIUS] * np.sqrt(model.square) if known else np.full(model.mean.size, np.inf))
+    report = intervals(
+        np.where(known, model.mean, np.nan), state.decision[RADIUS] * np.sqrt(model.square) if known else np.full(model.mean.size, np.inf)
+    )
     name = "direction_scores" if policy.rule == 0 else "design"
     return report | evidence(policy, state) | {
         "index": state.sampling.scores.copy(), "probability": one_hot(select(policy, state, context, rng), model.mean.size),

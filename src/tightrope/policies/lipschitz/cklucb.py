@@ -93,4 +93,8 @@ def _(policy, state, context, rng):
 
 
 def example():
-    return [CKLUCB(lipschitz=1.0), CKLUCB(lipschitz=0.5, loglog="theory", forced=False), CKLUCB(lipschitz=1.0, divergence="gaussian", sigma=0.5)]
+    return [
+        CKLUCB(lipschitz=1.0),
+        CKLUCB(lipschitz=0.5, loglog="theory", forced=False),
+        CKLUCB(lipschitz=1.0, divergence="gaussian", sigma=0.5),
+    ]

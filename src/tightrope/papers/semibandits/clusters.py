@@ -1,0 +1,29 @@
+"""Figure 2's world: ten clusters of equal arms."""
+
+import numpy as np
+
+from ...problems import SemiBandit
+from ...solvers.oracles import TopK
+
+DIMENSION = 11
+
+
+def clustered(angle: float, *, seed: int, arms: int = 2000, k: int = 100, jitter: float = 0.0, tiers: bool = False) -> SemiBandit:
+    """Clusters (cos a, 0, .., sin a at place i, .., 0), i = 2..11, of arms / 10 arms each; rewards -1 or 1 with mean theta'x.
+
+    theta: uniform on the unit sphere, drawn from seed. jitter: standard deviation of noise on every feature, which leaves no
+    ties. tiers: cluster j has norm 1 - 0.001 j, so that clusters are never tied. Norms are kept at or below 1.
+    """
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2,)))
+    theta = rng.standard_normal(DIMENSION)
+    theta /= np.linalg.norm(theta)
+    cluster = np.arange(arms) // (arms // (DIMENSION - 1))
+    features = np.zeros((arms, DIMENSION))
+    features[:, 0] = np.cos(angle)
+    features[np.arange(arms), 1 + cluster] = np.sin(angle)
+    if tiers:
+        features *= (1 - 0.001 * cluster)[:, None]
+    if jitter:
+        features += jitter * rng.standard_normal(features.shape)
+        features /= np.maximum(1.0, np.linalg.norm(features, axis=1))[:, None]
+    return SemiBandit(features, theta, TopK(k), rewards="sign")

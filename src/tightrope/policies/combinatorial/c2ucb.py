@@ -1,0 +1,60 @@
+"""C2UCB: optimism for sets of arms with linear rewards.
+
+When to use it: many arms with features, a set of them each round, a reward seen for each. In catalogues with large groups of
+similar arms prefer PC2UCB or CombTS(randomization="arm"), which spread a set over several groups.
+Bound: O~(max(sqrt(d), sqrt(lam)) sqrt(d k T)) regret for lam >= k and alpha = "theory" (Theorem 4).
+Source: Qin, Chen, Zhu 2014; Takemura & Ito 2019, Algorithm 1. Scores theta'x + alpha ||x||_{V^-1}, V and theta before the round.
+Per round: O(N d^2 / 2) and the oracle.
+"""
+
+from ...parameters import choice, policy, real, real_or
+from ...verbs import explain, init, select, update
+from .sets import best_set, learn_set, new_state, predictions, radius, report
+
+
+@policy("sets", paper="Qin, Chen, Zhu 2014; Takemura & Ito 2019, Algorithm 1", compiled=False)
+class C2UCB:
+    """Optimism for sets of arms with linear rewards.
+
+    alpha: width of the interval, or "theory": beta_t(delta) from noise (sub-Gaussian scale of a reward) and theta_bound (bound
+    on ||theta||). lam: ridge parameter. ties: equal scores go to the lowest index, or to one at random.
+    """
+
+    alpha: float = real_or(1.0, ("theory",), least=0)
+    lam: float = real(1.0, above=0)
+    delta: float = real(0.1, above=0, below=1)
+    noise: float = real(1.0, least=0)
+    theta_bound: float = real(1.0, least=0)
+    ties: int = choice("index", "random")
+
+
+def alpha_now(policy, state):
+    """Width factor of this round."""
+    return policy.alpha if policy.alpha >= 0 else radius(state, policy.delta, policy.noise, policy.theta_bound, policy.lam)
+
+
+@init.register(C2UCB)
+def _(policy, arms):
+    return new_state(arms, policy.lam)
+
+
+@select.register(C2UCB)
+def _(policy, state, context, rng):
+    mean, width = predictions(state, context)
+    return best_set(state, context, mean + alpha_now(policy, state) * width, policy.ties, rng)
+
+
+@update.register(C2UCB)
+def _(policy, state, context, action, reward):
+    return learn_set(state, context, action, reward)
+
+
+@explain.register(C2UCB)
+def _(policy, state, context, rng):
+    mean, width = predictions(state, context)
+    width *= alpha_now(policy, state)
+    return report(state, context, mean, width, mean + width, policy.ties, rng, None)
+
+
+def example():
+    return [C2UCB(), C2UCB(alpha="theory", ties="random")]

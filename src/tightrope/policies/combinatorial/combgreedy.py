@@ -1,0 +1,57 @@
+"""CombGreedy: the set of largest estimated means, after a random first round.
+
+When to use it: as a yardstick. Strong where a random first set covers all clusters, weak where good arms are rare. No bound.
+Source: Takemura & Ito 2019, section VII-B1: scores theta'x; before any reward has come in, standard normal scores.
+Per round: O(N d) and the oracle.
+"""
+
+from ...numerics.batch_ridge import linear_scores, solve
+from ...parameters import choice, policy, real
+from ...verbs import explain, init, select, update
+from .sets import best_set, features_of, learn_set, new_state, predictions, report
+
+
+@policy("sets", paper="Takemura & Ito 2019, section VII-B1", compiled=False)
+class CombGreedy:
+    """The set of largest estimated means; random before the first reward.
+
+    lam: ridge parameter. ties: equal scores go to the lowest index, or to one at random.
+    """
+
+    lam: float = real(1.0, above=0)
+    ties: int = choice("index", "random")
+
+
+@init.register(CombGreedy)
+def _(policy, arms):
+    return new_state(arms, policy.lam)
+
+
+@select.register(CombGreedy)
+def _(policy, state, context, rng):
+    if state.model.seen[0] == 0.0:
+        scores = rng.standard_normal(state.told.number)
+    else:
+        scores = linear_scores(features_of(state, context), solve(state.model)[0])
+    return best_set(state, context, scores, policy.ties, rng)
+
+
+@update.register(CombGreedy)
+def _(policy, state, context, action, reward):
+    return learn_set(state, context, action, reward)
+
+
+@explain.register(CombGreedy)
+def _(policy, state, context, rng):
+    mean, width = predictions(state, context)
+    if state.model.seen[0] > 0.0:
+        return report(state, context, mean, width, mean, policy.ties, rng, None)
+
+    def draw():
+        return rng.standard_normal(mean.size)
+
+    return report(state, context, mean, width, draw(), policy.ties, rng, draw, ("normal", 0.0 * mean, 0.0 * mean + 1.0))
+
+
+def example():
+    return [CombGreedy()]

@@ -1,0 +1,54 @@
+"""CombLinTS: Thompson sampling for sets in the Kalman form, with a Gaussian prior and known noise.
+
+When to use it: as round-wise CombTS, when a prior scale and the noise are easier to name than v and lam.
+Bound: O~(d k sqrt(T)) Bayes regret (Wen, Kveton, Ashkan 2015, Theorem 1).
+Source: Wen, Kveton, Ashkan 2015, Algorithms 1 and 2: one theta ~ N(mean, Sigma), Sigma^-1 = I / prior_scale^2 + sum x x' / noise^2.
+That is round-wise CombTS with lam = noise^2 / prior_scale^2 and v = noise, in whose form it is computed.
+Per round: O(N d) and the oracle.
+"""
+
+from ...parameters import choice, policy, real
+from ...verbs import explain, init, select, update
+from .combts import round_scores
+from .sets import best_set, features_of, learn_set, new_state, predictions, report
+
+
+@policy("sets", paper="Wen, Kveton, Ashkan 2015, Algorithm 2", compiled=False)
+class CombLinTS:
+    """Thompson sampling for sets with prior N(0, prior_scale^2 I) and noise variance noise^2.
+
+    prior_scale, noise: > 0. ties: "index" or "random".
+    """
+
+    prior_scale: float = real(1.0, above=0)
+    noise: float = real(1.0, above=0)
+    ties: int = choice("index", "random")
+
+
+@init.register(CombLinTS)
+def _(policy, arms):
+    return new_state(arms, (policy.noise / policy.prior_scale) ** 2)
+
+
+@select.register(CombLinTS)
+def _(policy, state, context, rng):
+    return best_set(state, context, round_scores(state, features_of(state, context), policy.noise, rng), policy.ties, rng)
+
+
+@update.register(CombLinTS)
+def _(policy, state, context, action, reward):
+    return learn_set(state, context, action, reward)
+
+
+@explain.register(CombLinTS)
+def _(policy, state, context, rng):
+    mean, width = predictions(state, context)
+
+    def draw():
+        return round_scores(state, features_of(state, context), policy.noise, rng)
+
+    return report(state, context, mean, policy.noise * width, draw(), policy.ties, rng, draw)
+
+
+def example():
+    return [CombLinTS(prior_scale=0.5, noise=0.3)]

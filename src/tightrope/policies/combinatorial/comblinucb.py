@@ -1,0 +1,52 @@
+"""CombLinUCB: optimism for sets in the Kalman form, with a Gaussian prior and known noise.
+
+When to use it: as C2UCB, when a prior scale and the noise are easier to name than alpha and lam.
+Bound: O~(d k sqrt(T)) regret (Wen, Kveton, Ashkan 2015, Theorem 2).
+Source: Wen, Kveton, Ashkan 2015, Algorithms 1 and 3: Sigma^-1 = I / prior_scale^2 + sum x x' / noise^2, scores x'mean + c sqrt(x' Sigma x).
+That is C2UCB with lam = noise^2 / prior_scale^2 and alpha = c noise, in whose form it is computed.
+Per round: O(N d^2 / 2) and the oracle.
+"""
+
+from ...parameters import choice, policy, real
+from ...verbs import explain, init, select, update
+from .sets import best_set, learn_set, new_state, predictions, report
+
+
+@policy("sets", paper="Wen, Kveton, Ashkan 2015, Algorithm 3", compiled=False)
+class CombLinUCB:
+    """Optimism for sets with prior N(0, prior_scale^2 I) and noise variance noise^2.
+
+    prior_scale, noise: > 0. c: width of the interval in posterior standard deviations, >= 0. ties: "index" or "random".
+    """
+
+    prior_scale: float = real(1.0, above=0)
+    noise: float = real(1.0, above=0)
+    c: float = real(1.0, least=0)
+    ties: int = choice("index", "random")
+
+
+@init.register(CombLinUCB)
+def _(policy, arms):
+    return new_state(arms, (policy.noise / policy.prior_scale) ** 2)
+
+
+@select.register(CombLinUCB)
+def _(policy, state, context, rng):
+    mean, width = predictions(state, context)
+    return best_set(state, context, mean + policy.c * policy.noise * width, policy.ties, rng)
+
+
+@update.register(CombLinUCB)
+def _(policy, state, context, action, reward):
+    return learn_set(state, context, action, reward)
+
+
+@explain.register(CombLinUCB)
+def _(policy, state, context, rng):
+    mean, width = predictions(state, context)
+    width *= policy.c * policy.noise
+    return report(state, context, mean, width, mean + width, policy.ties, rng, None)
+
+
+def example():
+    return [CombLinUCB(prior_scale=0.5, noise=0.3)]

@@ -1,0 +1,94 @@
+"""CombTS: Thompson sampling for sets, with one parameter drawn per round or one per arm.
+
+When to use it: as C2UCB and PC2UCB; randomization="arm" where arms form large clusters, "round" is the textbook posterior draw.
+Bound: O~(max(d, sqrt(d lam)) sqrt(d k T)) regret for lam >= k and v = "theory" (Takemura & Ito 2019, Theorems 1 and 2).
+Source: Takemura & Ito 2019, Algorithm 2. Arm-wise, the score x'theta_i with theta_i ~ N(theta, v^2 V^-1) is drawn as the one
+normal N(theta'x, v^2 ||x||^2_{V^-1}) that it is.
+Per round: O(N d) round-wise, O(N d^2 / 2) arm-wise, and the oracle.
+"""
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from ...numerics.batch_ridge import linear_scores, solve
+from ...parameters import choice, policy, real, real_or
+from ...verbs import explain, init, select, update
+from .sets import best_set, features_of, learn_set, new_state, predictions, radius, report
+
+ROUND, ARM = 0, 1
+
+
+@policy("sets", paper="Takemura & Ito 2019, Algorithm 2", compiled=False)
+class CombTS:
+    """Thompson sampling for sets of arms with linear rewards.
+
+    v: scale of the posterior, or "theory": beta_t(delta / (4 N T)) arm-wise, beta_t(delta / (4 T)) round-wise, which needs a
+    horizon. lam: ridge parameter. randomization: "round" (one theta for all arms) or "arm". delta, noise, theta_bound, ties: as
+    for C2UCB.
+    """
+
+    v: float = real_or(1.0, ("theory",), least=0)
+    lam: float = real(1.0, above=0)
+    randomization: int = choice("round", "arm")
+    delta: float = real(0.1, above=0, below=1)
+    noise: float = real(1.0, least=0)
+    theta_bound: float = real(1.0, least=0)
+    ties: int = choice("index", "random")
+
+
+def v_now(policy, state):
+    """Posterior scale of this round."""
+    if policy.v >= 0:
+        return policy.v
+    shares = 4 * state.told.horizon * (state.told.number if policy.randomization == ARM else 1)
+    return radius(state, policy.delta / shares, policy.noise, policy.theta_bound, policy.lam)
+
+
+def round_scores(state, features, v, rng):
+    """x'theta for one theta ~ N(theta_hat, v^2 V^-1), drawn independently in every block."""
+    theta, factor = solve(state.model)
+    normal = rng.standard_normal(theta.shape)
+    drawn = [solve_triangular(L, z, trans="T", lower=True) for L, z in zip(factor, normal, strict=True)]
+    return linear_scores(features, theta + v * np.stack(drawn))
+
+
+@init.register(CombTS)
+def _(policy, arms):
+    if policy.v < 0 and arms.horizon is None:
+        raise ValueError("v = 'theory' needs the number of rounds; pass horizon=T, or a number for v.")
+    return new_state(arms, policy.lam)
+
+
+@select.register(CombTS)
+def _(policy, state, context, rng):
+    v = v_now(policy, state)
+    if policy.randomization == ROUND:
+        scores = round_scores(state, features_of(state, context), v, rng)
+    else:
+        mean, width = predictions(state, context)
+        scores = mean + v * width * rng.standard_normal(mean.size)
+    return best_set(state, context, scores, policy.ties, rng)
+
+
+@update.register(CombTS)
+def _(policy, state, context, action, reward):
+    return learn_set(state, context, action, reward)
+
+
+@explain.register(CombTS)
+def _(policy, state, context, rng):
+    v = v_now(policy, state)
+    mean, width = predictions(state, context)
+    width *= v
+
+    def draw():
+        if policy.randomization == ROUND:
+            return round_scores(state, features_of(state, context), v, rng)
+        return mean + width * rng.standard_normal(mean.size)
+
+    law = ("normal", mean, width) if policy.randomization == ARM else None
+    return report(state, context, mean, width, draw(), policy.ties, rng, draw, law)
+
+
+def example():
+    return [CombTS(), CombTS(randomization="arm"), CombTS(v="theory", randomization="arm")]

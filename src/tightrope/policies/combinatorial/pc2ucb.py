@@ -1,0 +1,69 @@
+"""PC2UCB: C2UCB whose optimism is perturbed for each arm on its own, so that one set explores several clusters.
+
+When to use it: sets from a catalogue with large groups of similar arms, few rounds.
+Bound: as C2UCB for c = O(1) and alpha = "theory" (Takemura & Ito 2019, Theorem 3).
+Source: Takemura & Ito 2019, Algorithm 1: scores theta'x + (1 + u_i) alpha ||x||_{V^-1}, u_i ~ U[0, c] fresh per arm and round.
+With exact ties between the arms of a cluster, its advantage over C2UCB is that it breaks them at random (docs: explanation).
+Per round: O(N d^2 / 2), N uniform draws and the oracle.
+"""
+
+from ...parameters import choice, policy, real, real_or
+from ...verbs import explain, init, select, update
+from .sets import best_set, learn_set, new_state, predictions, radius, report
+
+
+@policy("sets", paper="Takemura & Ito 2019, Algorithm 1", compiled=False)
+class PC2UCB:
+    """C2UCB with arm-wise perturbed widths.
+
+    alpha, lam, delta, noise, theta_bound, ties: as for C2UCB. c: largest relative perturbation, >= 0; 0 is C2UCB.
+    """
+
+    alpha: float = real_or(1.0, ("theory",), least=0)
+    lam: float = real(1.0, above=0)
+    c: float = real(1.0, least=0)
+    delta: float = real(0.1, above=0, below=1)
+    noise: float = real(1.0, least=0)
+    theta_bound: float = real(1.0, least=0)
+    ties: int = choice("index", "random")
+
+
+def alpha_now(policy, state):
+    """Width factor of this round, before the perturbation."""
+    return policy.alpha if policy.alpha >= 0 else radius(state, policy.delta, policy.noise, policy.theta_bound, policy.lam)
+
+
+def perturbed(policy, mean, width, rng):
+    """theta'x + (1 + u_i) alpha w."""
+    return mean + (1 + policy.c * rng.random(mean.size)) * width
+
+
+@init.register(PC2UCB)
+def _(policy, arms):
+    return new_state(arms, policy.lam)
+
+
+@select.register(PC2UCB)
+def _(policy, state, context, rng):
+    mean, width = predictions(state, context)
+    return best_set(state, context, perturbed(policy, mean, alpha_now(policy, state) * width, rng), policy.ties, rng)
+
+
+@update.register(PC2UCB)
+def _(policy, state, context, action, reward):
+    return learn_set(state, context, action, reward)
+
+
+@explain.register(PC2UCB)
+def _(policy, state, context, rng):
+    mean, width = predictions(state, context)
+    width *= alpha_now(policy, state)
+
+    def draw():
+        return perturbed(policy, mean, width, rng)
+
+    return report(state, context, mean, width, draw(), policy.ties, rng, draw, ("uniform", mean + width, policy.c * width))
+
+
+def example():
+    return [PC2UCB()]

@@ -1,0 +1,122 @@
+"""What all policies over sets share: the state, asking the oracle, breaking ties, the chance of each arm.
+
+Scores of a round use the data before it; the oracle turns them into the set. Nothing here decides how scores are made.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...numerics.batch_ridge import BatchRidge, learn_batch, new_batch_ridge, predict_batch
+from ...numerics.inclusion import exact_is_cheap, top_k_probability
+from ...solvers.oracles import TopK, choose, set_size
+from ...verbs import Arms
+
+TIE = 2.0**-36  # scores that agree to this part of the largest are tied: what rounding can do to equal means and widths
+DRAWS, DRAWN_SCORES = 1000, 10**7  # Monte Carlo of `probability`: as many draws, but fewer (at least 50) for many arms
+
+
+@dataclass(frozen=True)
+class Told:
+    """What `init` was told; not part of a saved state."""
+
+    features: np.ndarray | None  # (rows, d); None: new ones every round
+    blocks: int
+    oracle: Any
+    size: int  # the most arms a set can hold
+    number: int
+    horizon: int | None
+
+
+class State(NamedTuple):
+    model: BatchRidge
+    told: Told
+
+
+def new_state(arms: Arms, lam: float) -> State:
+    """State without data. Refuses an oracle that can never be satisfied."""
+    size = set_size(arms.oracle, arms.number)
+    if size > arms.number:
+        raise ValueError(f"oracle = {arms.oracle!r} chooses {size} arms, but there are only {arms.number}; lower k or add arms.")
+    if arms.dimension < 1:
+        raise ValueError("arms = a number without features; pass (N, d) features, or dimension=d with new features every round.")
+    told = Told(arms.features, arms.blocks, arms.oracle, size, arms.number, arms.horizon)
+    return State(new_batch_ridge(arms.blocks, arms.dimension, lam), told)
+
+
+def features_of(state: State, context: Any) -> np.ndarray:
+    """This round's rows of features."""
+    return state.told.features if context.features is None else context.features
+
+
+def predictions(state: State, context: Any) -> tuple[np.ndarray, np.ndarray]:
+    """theta'x and ||x||_{V^-1} of every arm, by the data so far."""
+    return predict_batch(state.model, features_of(state, context))
+
+
+def best_set(state: State, context: Any, scores: np.ndarray, ties: int, rng: Any) -> np.ndarray:
+    """The oracle's set for these scores; ties by index (0), or at random (1)."""
+    top = np.abs(scores if context.eligible is None else scores[context.eligible]).max()
+    grid = TIE * top if top > 0 else 1.0
+    settled = np.rint(scores / grid) * grid
+    if ties:
+        settled += 0.5 * grid * rng.random(scores.size)
+    return choose(state.told.oracle, settled, context.eligible)
+
+
+def learn_set(state: State, context: Any, action: np.ndarray, reward: np.ndarray) -> State:
+    """V += sum x x', b += sum r x over the arms whose rewards have come in."""
+    learn_batch(state.model, features_of(state, context), np.atleast_1d(action), np.atleast_1d(reward))
+    return state
+
+
+def radius(state: State, delta: float, noise: float, theta_bound: float, lam: float) -> float:
+    """beta_t(delta) = noise sqrt(d ln((1 + k t / lam) / delta)) + sqrt(lam) theta_bound (Takemura & Ito 2019, section VI).
+
+    k t counts the rewards by the end of this round (those seen and a full set more), which is right under delay as well;
+    d is the dimension of all blocks together.
+    """
+    d, seen = state.model.response.size, state.model.seen[0] + state.told.size
+    return noise * math.sqrt(d * math.log((1 + seen / lam) / delta)) + math.sqrt(lam) * theta_bound
+
+
+def report(
+    state: State, context: Any, mean: np.ndarray, width: np.ndarray, score: np.ndarray, ties: int, rng: Any,
+    draw: Callable[[], np.ndarray] | None, law: tuple[str, np.ndarray, np.ndarray] | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """The explanation. draw: this round's random scores again, or None if they are certain. law: their independent distributions."""
+    chosen = best_set(state, context, score, ties, rng)
+    told = {
+        "mean": mean, "width": width, "lower": mean - width, "upper": mean + width, "index": score, "score": score,
+        "oracle_value": float(score[chosen].sum()),
+    }  # fmt: skip
+    categories = getattr(state.told.oracle, "categories", None)
+    if categories is not None:
+        told["cluster"] = categories
+    exact = _exact(state, context, law) if law is not None else None
+    if exact is not None:
+        return told | {"probability": exact, "probability_se": np.zeros(score.size)}
+    if draw is None and not ties:
+        probability = np.zeros(score.size)
+        probability[chosen] = 1.0
+        return told | {"probability": probability, "probability_se": np.zeros(score.size)}
+    draws = int(min(DRAWS, max(50, DRAWN_SCORES // score.size)))
+    hits = np.zeros(score.size)
+    for _ in range(draws):
+        hits[best_set(state, context, score if draw is None else draw(), ties, rng)] += 1.0
+    probability = hits / draws
+    return told | {"probability": probability, "probability_se": np.sqrt(probability * (1 - probability) / draws)}
+
+
+def _exact(state: State, context: Any, law: tuple[str, np.ndarray, np.ndarray]) -> np.ndarray | None:
+    """Chances under top-k with independent scores, where the integral is cheap."""
+    name, centre, spread = law
+    open_ = np.ones(centre.size, dtype=np.bool_) if context.eligible is None else context.eligible
+    if not isinstance(state.told.oracle, TopK) or (spread[open_] <= 0).any() or not exact_is_cheap(int(open_.sum()), state.told.size):
+        return None
+    probability = np.zeros(centre.size)
+    probability[open_] = top_k_probability(centre[open_], spread[open_], state.told.size, name)
+    return probability

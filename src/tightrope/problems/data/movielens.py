@@ -1,0 +1,77 @@
+"""MovieLens as a promotion problem: which users should hear of which film?
+
+Some films are held out as promotions; users' features are a truncated singular value decomposition of all other ratings, with a
+constant. A promotion's reward is the user's rating of the film, 0 where there is none.
+Source: Takemura & Ito 2019, section VII-A2; Harper and Konstan 2015 for the data.
+"""
+
+import os
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from scipy.sparse.linalg import svds
+
+from ... import checks
+from .ratings import movielens_ratings
+
+RATERS = (1400 / 138_493, 2800 / 138_493)  # share of the users who rated a promoted film, as in the paper's ML-20M
+SCALINGS = ("factor", "raw", "unit")
+
+
+class MovieLens(NamedTuple):
+    """Users and their answers to the promotions; give both to `problems.Promotions`."""
+
+    features: np.ndarray  # (U, rank + 1), the constant last
+    rewards: np.ndarray  # (U, M) ratings of the held-out films, 0: unrated
+    films: np.ndarray  # (M,) their numbers in the data
+    users: np.ndarray  # (U,) numbers of the users in the data
+
+
+def movielens(
+    path: str | os.PathLike[str] | None = None, *, promotions: int = 10, rank: int = 50, scaling: str = "factor",
+    raters: tuple[int, int] | None = None, seed: int = 0,
+) -> MovieLens:  # fmt: skip
+    """Features of all users and their ratings of held-out films.
+
+    path: a file of any MovieLens release, or a folder to look in; default where data sets are kept. promotions: how many films M to
+    hold out, at random (seed) among those rated by raters[0]..raters[1] users; default the paper's 1,400 to 2,800 of 138,493,
+    in proportion to the users at hand. rank: of the decomposition U S V', user features are U S and a constant 1. scaling:
+    "factor" divides all features by the largest norm, "raw" leaves them, "unit" gives every user norm 1: the paper does not
+    say which, and it matters. Raises `DataNotFound` where there are no data.
+    """
+    users, films, ratings = _read(None if path is None else os.fspath(path))
+    names, rows = np.unique(users, return_inverse=True)
+    titles, columns = np.unique(films, return_inverse=True)
+    M = checks.integer("promotions", promotions, least=1, most=titles.size - 1)
+    rank = checks.integer("rank", rank, least=1, most=min(names.size, titles.size - M) - 1)
+    how = SCALINGS[checks.choice("scaling", scaling, SCALINGS)]
+    low, high = (RATERS[0] * names.size, RATERS[1] * names.size) if raters is None else raters
+    counts = np.bincount(columns)
+    fitting = np.flatnonzero((counts >= low) & (counts <= high))
+    if fitting.size < M:
+        raise ValueError(f"raters = ({low:g}, {high:g}) fits {fitting.size} films, but promotions = {M} are needed; widen it.")
+    held = np.sort(np.random.default_rng(np.random.SeedSequence(seed)).choice(fitting, M, replace=False))
+    matrix = csr_matrix((ratings, (rows, columns)), shape=(names.size, titles.size))
+    rewards = matrix[:, held].toarray()
+    coordinates = decomposed(matrix[:, np.setdiff1d(np.arange(titles.size), held)], rank)
+    features = np.column_stack([coordinates, np.ones(names.size)])
+    norms = np.linalg.norm(features, axis=1)
+    if how != "raw":
+        features /= norms.max() if how == "factor" else norms[:, None]
+    return MovieLens(features, rewards, titles[held], names)
+
+
+def decomposed(matrix: Any, rank: int) -> np.ndarray:
+    """(U, rank) coordinates U S of the rows, largest singular value first; the same for every run."""
+    left, singular, _ = svds(matrix.astype(np.float64), k=rank, v0=np.ones(min(matrix.shape)))
+    order = np.argsort(-singular)
+    coordinates = left[:, order] * singular[order]
+    return coordinates * np.where(coordinates[np.abs(coordinates).argmax(axis=0), np.arange(rank)] < 0, -1.0, 1.0)
+
+
+@lru_cache(maxsize=2)
+def _read(path: str | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    users, films, ratings = movielens_ratings(path)
+    return np.asarray(users), np.asarray(films), np.asarray(ratings, dtype=np.float64)

@@ -1,0 +1,83 @@
+"""Sending promotions: each round some users appear, and every promotion goes to k of them, at most one promotion a user."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import checks
+from ..solvers import oracles
+from ..verbs import Arms, Context, arms, mean, observe, play, private, regret
+
+
+class _Promotions(NamedTuple):
+    features: np.ndarray  # (U, d)
+    rewards: np.ndarray  # (U, M)
+    oracle: oracles.Promotions
+    shown: int  # users of a round
+    users: np.ndarray  # (shown,) who they are
+    best: np.ndarray  # (1,) value of this round's best assignment
+
+
+class Promotions(_Promotions):
+    """U users with features and a known answer to each of M promotions, such as a rating; the learner sees only those it sends.
+
+    features: (U, d). rewards: (U, M). k: users per promotion and round. shown: users drawn each round, without replacement;
+    default all. Arms are pairs: number user * M + promotion, user counted within the round. Rewards carry no noise of their own;
+    regret is measured against the best assignment of the round's users.
+    """
+
+    __slots__ = ()
+    COMPILED = False
+
+    def __new__(cls, features: Any, rewards: Any, k: int, shown: int | None = None) -> "Promotions":
+        features = checks.matrix("features", features)
+        rewards = checks.matrix("rewards", rewards, shape=(features.shape[0], None))
+        oracle = oracles.Promotions(promotions=rewards.shape[1], k=k)
+        count = features.shape[0] if shown is None else checks.integer("shown", shown, least=1, most=features.shape[0])
+        if oracle.size > count:
+            raise ValueError(f"k = {oracle.k} users for each of {oracle.promotions} promotions need {oracle.size}, but shown = {count}.")
+        return super().__new__(cls, features, rewards, oracle, count, np.arange(count), np.zeros(1))
+
+    def __reduce__(self) -> Any:
+        return type(self)._make, (tuple(self),)
+
+
+@private.register(Promotions)
+def _(problem):
+    return problem._replace(users=problem.users.copy(), best=problem.best.copy())
+
+
+@arms.register(Promotions)
+def _(problem):
+    M = problem.rewards.shape[1]
+    return Arms(problem.shown * M, dimension=problem.features.shape[1], oracle=problem.oracle, blocks=M)
+
+
+@observe.register(Promotions)
+def _(problem, t, rng):
+    problem.users[:] = rng.choice(problem.features.shape[0], problem.shown, replace=False)
+    rewards = problem.rewards[problem.users]
+    pairs = problem.oracle(rewards)
+    problem.best[0] = rewards[pairs[:, 0], pairs[:, 1]].sum()
+    return Context(problem.features[problem.users], None, None, None)
+
+
+def answers(problem, arm):
+    """Reward of the pairs."""
+    users, promotions = np.divmod(arm, problem.rewards.shape[1])
+    return problem.rewards[problem.users[users], promotions]
+
+
+@play.register(Promotions)
+def _(problem, context, action, rng):
+    return answers(problem, action)
+
+
+@mean.register(Promotions)
+def _(problem, context, arm):
+    return answers(problem, arm)
+
+
+@regret.register(Promotions)
+def _(problem, context, action):
+    return problem.best[0] - answers(problem, action).sum()

@@ -1,0 +1,13 @@
+"""Oracles: the best admissible set of arms for given scores. All are exact, refuse what cannot be met, and honour a mask.
+
+`oracle(scores, eligible=None)` returns the arms of a set of largest total score. `oracle.size` is the most arms a set can
+hold, `oracle.blocks` how many arms share a row of features (promotions for the same user). Any callable serves as an oracle.
+"""
+
+from .choose import choose, set_size
+from .knapsack import Knapsack
+from .partition import Partition
+from .promotions import Assignment, Promotions
+from .top import TopK
+
+__all__ = ["Assignment", "Knapsack", "Partition", "Promotions", "TopK", "choose", "set_size"]

@@ -1,0 +1,46 @@
+"""How policies and problems ask any oracle: one form of scores, masks and answers."""
+
+import inspect
+from typing import Any
+
+import numpy as np
+
+
+def set_size(oracle: Any, number: int) -> int:
+    """The most arms a set of this oracle can hold; all of them where it does not say."""
+    return int(getattr(oracle, "size", number))
+
+
+def choose(oracle: Any, scores: np.ndarray, eligible: np.ndarray | None) -> np.ndarray:
+    """The oracle's set as arm numbers, for scores (N M,) in the order row * M + block. Raises ValueError on an invalid answer.
+
+    An oracle with `blocks` = M > 1 is given (N, M) matrices and answers (row, block) pairs. One that takes no `eligible` is
+    given -inf for ineligible arms, and its answer is checked.
+    """
+    blocks = getattr(oracle, "blocks", 1)
+    shape = (scores.size // blocks, blocks) if blocks > 1 else scores.shape
+    if eligible is None:
+        answer = oracle(scores.reshape(shape))
+    elif takes_mask(oracle):
+        answer = oracle(scores.reshape(shape), eligible=eligible.reshape(shape))
+    else:
+        answer = oracle(np.where(eligible, scores, -np.inf).reshape(shape))
+    chosen = np.asarray(answer)
+    if chosen.ndim == 2 and chosen.shape[1] == 2:
+        chosen = chosen[:, 0] * blocks + chosen[:, 1]
+    if chosen.size == 0:
+        return np.zeros(0, dtype=np.int64)
+    valid = chosen.ndim == 1 and chosen.dtype.kind in "iu" and chosen.min() >= 0 and chosen.max() < scores.size
+    if not valid or np.unique(chosen).size != chosen.size:
+        raise ValueError(f"oracle = {oracle!r} did not answer with distinct arms from 0 to {scores.size - 1}.")
+    if eligible is not None and not eligible[chosen].all():
+        raise ValueError(f"oracle = {oracle!r} chose arm {int(chosen[~eligible[chosen]][0])}, which is not eligible; admit more arms.")
+    return chosen.astype(np.int64)
+
+
+def takes_mask(oracle: Any) -> bool:
+    """Whether a callable has an `eligible` argument."""
+    try:
+        return "eligible" in inspect.signature(oracle).parameters
+    except (TypeError, ValueError):
+        return False

@@ -1,0 +1,57 @@
+"""Sets under a budget: the 0-1 knapsack, solved by HiGHS."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+from ... import checks
+from .top import admitted
+
+SCALE = 1e5  # HiGHS closes the gap to 1e-6; scores scaled to this maximum make that 1e-11 of the largest
+SLACK = 1e-12  # by how much rounding may carry an exact sum of costs over the budget
+
+
+@dataclass(frozen=True, eq=False)
+class Knapsack:
+    """The set of largest total score whose costs stay within a budget; arms of negative score stay out.
+
+    costs: (N,), >= 0. budget: >= 0. Exact to 1e-10 of the largest score: about 5 ms at N = 100. Returns arms by index, possibly
+    none.
+    """
+
+    costs: Any
+    budget: float
+    blocks = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "costs", checks.vector("costs", self.costs, least=0))
+        object.__setattr__(self, "budget", checks.real("budget", self.budget, least=0))
+
+    @property
+    def size(self) -> int:
+        """The most arms a set can hold: the cheapest that fit."""
+        return max(1, int((np.cumsum(np.sort(self.costs)) <= self.budget * (1 + SLACK)).sum()))
+
+    def __call__(self, scores: Any, eligible: Any = None) -> np.ndarray:
+        if np.shape(scores) != self.costs.shape:
+            raise ValueError(f"scores has shape {np.shape(scores)}, but must be {self.costs.shape}, one for each entry of costs.")
+        values, arms = admitted(scores, eligible)
+        most = self.budget * (1 + SLACK)
+        useful = (values > 0) & (self.costs[arms] <= most)
+        values, arms = values[useful], arms[useful]
+        costs = self.costs[arms]
+        if costs.sum() <= most:
+            return arms
+        rows = [LinearConstraint(costs[None, :] / self.budget, ub=1.0)]
+        while True:
+            found = milp(-values * (SCALE / values.max()), constraints=rows, integrality=np.ones(arms.size),
+                         bounds=Bounds(0, 1), options={"mip_rel_gap": 0.0})  # fmt: skip
+            if found.x is None:
+                raise RuntimeError(f"HiGHS could not solve the knapsack: {found.message}")
+            chosen = found.x > 0.5
+            if costs[chosen].sum() <= most:
+                return arms[chosen]
+            # HiGHS accepts a budget overrun by 1e-6: cut off this very set and ask again.
+            rows.append(LinearConstraint(chosen[None, :].astype(np.float64), ub=float(chosen.sum()) - 1.0))

@@ -1,0 +1,63 @@
+"""At most so many arms of each category: a partition matroid, on which greedy is exact."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ... import checks
+from .top import admitted, largest
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """Exactly k arms, at most `limit` of each category. O(N log N) a call.
+
+    categories: (N,) the category of each arm, any labels. limit: >= 0, one number for all categories, or a dict label -> number
+    that names every category. k: >= 1. Returns (k,) arms by descending score, equal scores by index.
+    """
+
+    categories: Any
+    limit: Any
+    k: int
+    blocks = 1
+
+    def __post_init__(self) -> None:
+        labels = np.asarray(self.categories)
+        if labels.ndim != 1 or labels.size == 0:
+            raise ValueError(f"categories has shape {labels.shape}, but must be one-dimensional (N,) with at least one entry.")
+        names, codes = np.unique(labels, return_inverse=True)
+        if isinstance(self.limit, dict):
+            missing = [name for name in names.tolist() if name not in self.limit]
+            if missing:
+                raise ValueError(f"limit names no number for category {missing[0]!r}; give one for every category.")
+            limits = [checks.integer(f"limit[{name!r}]", self.limit[name], least=0) for name in names.tolist()]
+        else:
+            limits = [checks.integer("limit", self.limit, least=0)] * names.size
+        k = checks.integer("k", self.k, least=1)
+        for name, value in (("categories", labels), ("k", k), ("_codes", codes), ("_limits", np.array(limits))):
+            object.__setattr__(self, name, value)
+        self._check_feasible(np.bincount(codes))
+
+    def _check_feasible(self, counts: np.ndarray) -> None:
+        most = int(np.minimum(counts, self._limits).sum())  # type: ignore[attr-defined]
+        if most < self.k:
+            raise ValueError(f"k = {self.k} arms were asked for, but the limits admit only {most} eligible ones; lower k or raise limit.")
+
+    @property
+    def size(self) -> int:
+        """Arms in a set."""
+        return self.k
+
+    def __call__(self, scores: Any, eligible: Any = None) -> np.ndarray:
+        codes: np.ndarray = self._codes  # type: ignore[attr-defined]
+        if np.shape(scores) != codes.shape:
+            raise ValueError(f"scores has shape {np.shape(scores)}, but must be {codes.shape}, one for each entry of categories.")
+        values, arms = admitted(scores, eligible)
+        codes = codes[arms]
+        counts = np.bincount(codes, minlength=self._limits.size)  # type: ignore[attr-defined]
+        self._check_feasible(counts)
+        order = np.lexsort((arms, -values, codes))  # category by category, best first
+        rank = np.arange(arms.size) - (np.cumsum(counts) - counts)[codes[order]]
+        kept = np.sort(order[rank < self._limits[codes[order]]])  # type: ignore[attr-defined]
+        return arms[kept[largest(values[kept], self.k)]]

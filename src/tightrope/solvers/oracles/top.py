@@ -1,0 +1,62 @@
+"""The k arms of largest score."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ... import checks
+
+
+@dataclass(frozen=True)
+class TopK:
+    """Exactly k arms. O(N) a call by partial selection.
+
+    k: >= 1. Called with scores (N,) and a mask (N,) of bool; returns (k,) arms by descending score, equal scores by index.
+    """
+
+    k: int
+    blocks = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", checks.integer("k", self.k, least=1))
+
+    @property
+    def size(self) -> int:
+        """Arms in a set."""
+        return self.k
+
+    def __call__(self, scores: Any, eligible: Any = None) -> np.ndarray:
+        values, arms = admitted(scores, eligible)
+        if arms.size < self.k:
+            raise ValueError(f"k = {self.k} arms were asked for, but only {arms.size} are eligible; lower k or admit more arms.")
+        return arms[largest(values, self.k)]
+
+
+def admitted(scores: Any, eligible: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Scores and numbers of the eligible arms, checked."""
+    values = np.asarray(scores, dtype=np.float64)
+    if values.ndim != 1 or values.size == 0:
+        raise ValueError(f"scores has shape {values.shape}, but must be one-dimensional (N,) with at least one entry.")
+    if np.isnan(values).any():
+        raise ValueError(f"scores[{int(np.argmax(np.isnan(values)))}] = nan is not a number.")
+    if eligible is None:
+        return values, np.arange(values.size)
+    mask = np.asarray(eligible)
+    if mask.dtype != np.bool_ or mask.shape != values.shape:
+        raise ValueError(f"eligible has type {mask.dtype} and shape {mask.shape}, but must be bool of shape {values.shape}.")
+    arms = np.flatnonzero(mask)
+    return values[arms], arms
+
+
+def largest(values: np.ndarray, k: int) -> np.ndarray:
+    """Places of the k largest values, descending, equal values by place: what a stable sort would give, in O(N + k log k)."""
+    n = values.size
+    if k < n:
+        threshold = np.partition(values, n - k)[n - k]
+        above = np.flatnonzero(values > threshold)
+        level = np.flatnonzero(values == threshold)[: k - above.size]
+        places = np.concatenate([above, level])
+    else:
+        places = np.arange(n)
+    return places[np.lexsort((places, -values[places]))]

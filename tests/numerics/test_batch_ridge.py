@@ -1,0 +1,90 @@
+"""Ridge over many arms: fresh factorisation, rank-k updates and Woodbury agree; equal rows are equal to the bit; exact inclusion."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from tightrope.numerics.batch_ridge import LANES, learn_batch, new_batch_ridge, predict_batch, solve
+from tightrope.numerics.inclusion import top_k_probability
+
+
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_rank_k_updates_equal_a_fresh_factorisation_and_woodbury(blocks):
+    rng = np.random.default_rng(0)
+    N, d, k, lam = 200, 9, 7, 0.3
+    X = rng.normal(size=(N, d))
+    model = new_batch_ridge(blocks, d, lam)
+    inverse = np.stack([np.eye(d) / lam] * blocks)
+    history = []
+    for _ in range(60):
+        arms = rng.choice(N * blocks, k * blocks, replace=False)
+        rewards = rng.normal(size=arms.size)
+        learn_batch(model, X, arms, rewards)
+        history += zip(arms.tolist(), rewards, strict=True)
+        for block in range(blocks):
+            U = X[arms[arms % blocks == block] // blocks].T
+            P = inverse[block]
+            inverse[block] = P - P @ U @ np.linalg.solve(np.eye(U.shape[1]) + U.T @ P @ U, U.T @ P)
+    means, widths = predict_batch(model, X)
+    theta, _ = solve(model)
+    for block in range(blocks):
+        rows = np.array([arm // blocks for arm, _ in history if arm % blocks == block])
+        rewards = np.array([r for arm, r in history if arm % blocks == block])
+        V = lam * np.eye(d) + X[rows].T @ X[rows]
+        fresh = np.linalg.solve(V, X[rows].T @ rewards)
+        np.testing.assert_allclose(theta[block], fresh, rtol=1e-9)
+        np.testing.assert_allclose(means.reshape(N, blocks)[:, block], X @ fresh, atol=1e-11)
+        width = np.sqrt(np.einsum("nd,nd->n", X, np.linalg.solve(V, X.T).T))
+        np.testing.assert_allclose(widths.reshape(N, blocks)[:, block], width, rtol=1e-11)
+        np.testing.assert_allclose(inverse[block], np.linalg.inv(V), atol=1e-12)
+
+
+def test_equal_rows_get_equal_numbers_wherever_they_stand():
+    rng = np.random.default_rng(1)
+    d = 7
+    model = new_batch_ridge(1, d, 1.0)
+    some = rng.normal(size=(50, d))
+    learn_batch(model, some, np.arange(50), rng.normal(size=50))
+    X = np.tile(rng.normal(size=d), (3 * LANES + 5, 1))
+    for values in predict_batch(model, X):
+        assert np.unique(values).size == 1
+
+
+def test_no_rows_shorter_than_the_lanes_are_lost():
+    X = np.arange(1.0, 4.0)[:, None]
+    means, widths = predict_batch(new_batch_ridge(1, 1, 4.0), X)
+    assert means.tolist() == [0.0, 0.0, 0.0]
+    assert widths.tolist() == [0.5, 1.0, 1.5]
+
+
+def brute_force(exceed_order, k, n):
+    counts = np.zeros(n)
+    for order in exceed_order:
+        counts[list(order[:k])] += 1
+    return counts / len(exceed_order)
+
+
+def test_exchangeable_scores_share_the_places():
+    orders = list(itertools.permutations(range(4)))
+    np.testing.assert_allclose(top_k_probability(np.zeros(4), np.ones(4), 2, "normal"), brute_force(orders, 2, 4), atol=1e-9)
+
+
+@pytest.mark.parametrize("law", ["normal", "uniform"])
+def test_inclusion_against_monte_carlo(law):
+    rng = np.random.default_rng(4)
+    n, k, draws = 9, 3, 200_000
+    centre, spread = rng.normal(size=n), np.exp(rng.normal(-1, 1.5, size=n))  # scales from 0.02 to 7
+    noise = rng.standard_normal((draws, n)) if law == "normal" else rng.random((draws, n))
+    top = np.argpartition(-(centre + spread * noise), k, axis=1)[:, :k]
+    seen = np.bincount(top.ravel(), minlength=n) / draws
+    exact = top_k_probability(centre, spread, k, law)
+    assert exact.sum() == pytest.approx(k, abs=1e-7)
+    assert (np.abs(seen - exact) <= 4 * np.sqrt(exact * (1 - exact) / draws) + 1e-6).all()
+
+
+def test_two_normals_have_a_closed_form():
+    from scipy.special import ndtr
+
+    exact = top_k_probability(np.array([0.0, 1.0]), np.array([1.0, 1e-3]), 1, "normal")
+    np.testing.assert_allclose(exact, [ndtr(-1 / np.hypot(1, 1e-3)), ndtr(1 / np.hypot(1, 1e-3))], atol=1e-9)

@@ -1,0 +1,51 @@
+"""What the paper is about, at a size that a test can afford: sets from clusters of equal arms."""
+
+import numpy as np
+import pytest
+
+import tightrope as tr
+from tightrope.engine.monitors import SetValue
+
+TRIALS = 40
+
+
+@pytest.fixture(scope="module")
+def gains():
+    """Value of every policy at an angle of 0.6 pi/2, by trial, under both tie rules."""
+    from tightrope.papers.semibandits.clusters import clustered
+
+    problems = [clustered(0.6 * np.pi / 2, seed=trial, arms=1000, k=50) for trial in range(TRIALS)]
+    found = {}
+    for ties in ("index", "random"):
+        policies = {
+            "C2UCB": tr.C2UCB(ties=ties), "PC2UCB": tr.PC2UCB(ties=ties), "round": tr.CombTS(ties=ties),
+            "arm": tr.CombTS(randomization="arm", ties=ties),
+        }  # fmt: skip
+        result = tr.simulate(problems, policies, horizon=10, replications=TRIALS, checkpoints=[10], monitor=SetValue(), workers=1)
+        found[ties] = {name: result.watched[name]["value"][:, -1] for name in policies}
+    return found
+
+
+def ahead(first, second):
+    difference = first - second
+    return difference.mean() / (difference.std(ddof=1) / np.sqrt(difference.size))
+
+
+@pytest.mark.parametrize("ties", ["index", "random"])
+def test_arm_wise_thompson_beats_round_wise_under_both_tie_rules(gains, ties):
+    assert ahead(gains[ties]["arm"], gains[ties]["round"]) > 4
+
+
+def test_perturbed_optimism_wins_by_its_tie_breaking(gains):
+    assert ahead(gains["index"]["PC2UCB"], gains["index"]["C2UCB"]) > 4
+    assert abs(ahead(gains["random"]["PC2UCB"], gains["random"]["C2UCB"])) < 4
+
+
+def test_random_ties_spread_over_clusters_and_index_ties_do_not():
+    from tightrope.papers.semibandits.clusters import clustered
+
+    problem = clustered(0.5, seed=0, arms=1000, k=50)
+    labels = np.arange(1000) // 100
+    for ties, clusters in (("index", 1), ("random", 10)):
+        session = tr.Session(tr.C2UCB(ties=ties), arms=problem.features, oracle=problem.oracle, seed=0)
+        assert np.unique(labels[session.select()]).size == clusters
