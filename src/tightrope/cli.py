@@ -175,9 +175,7 @@ def bench(
     console.print(f"yardstick (hand-fused UCB loop, K = 10): {yardstick / 1e6:.1f} M rounds/s and core")
     table = Table("policy", "problem", "rounds/s", "µs/round", "x yardstick", "x baseline")
     kept: dict[str, float] = dict(before)
-    for label, policy, name, problem in cases():
-        if only.lower() not in label.lower():
-            continue
+    for label, policy, name, problem in cases(only):
         got = measure(label, policy, name, problem, yardstick)
         key = f"{label} on {name}"
         ratio = f"{got.relative / before[key]:.2f}" if key in before else "new"

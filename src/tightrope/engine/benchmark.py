@@ -11,6 +11,7 @@ from .. import problems
 from .._jit import jit
 from ..parameters import label, offers
 from ..policies import examples
+from ..solvers.oracles import TopK
 from ..verbs import arms, begin
 from .loops import fixed_horizon, new_log
 from .monitors import NoMonitor
@@ -30,29 +31,43 @@ class Measurement(NamedTuple):
     relative: float  # speed as a multiple of the yardstick's
 
 
-def standard_problems() -> dict[str, Any]:
-    """The problems each kind of policy is timed on."""
+def standard_problems() -> dict[str, tuple[Any, bool | None]]:
+    """Name -> (problem, for policies that stop: True, that never stop: False, both: None)."""
     rng = np.random.default_rng(0)
 
     def sphere(*shape: int) -> np.ndarray:
         rows = rng.normal(size=shape)
-        return rows / np.linalg.norm(rows, axis=-1, keepdims=True)
+        return np.asarray(rows / np.linalg.norm(rows, axis=-1, keepdims=True))
+
+    def triangle(K: int) -> Any:
+        points = np.linspace(0, 1, K)
+        return problems.Lipschitz(points=points, means=0.8 - 0.5 * np.abs(points - 0.5), lipschitz=0.5)
+
+    def catalogue(N: int) -> Any:
+        return problems.SemiBandit(sphere(N, 51), sphere(51), TopK(200), noise=0.5)
 
     return {
-        "Bernoulli K=10": problems.Bernoulli(np.linspace(0.25, 0.75, 10)),
-        "Linear K=30 d=100": problems.Linear(sphere(30, 100), sphere(100), noise=0.1),
-        "Linear K=50 d=10": problems.Linear(sphere(50, 10), sphere(10), noise=0.1),
-        "Contextual K=10 d=10": problems.ContextualLinear(sphere(10), arms=10, noise=0.1),
+        "Bernoulli K=10": (problems.Bernoulli(np.linspace(0.25, 0.75, 10)), None),
+        "Linear K=30 d=100": (problems.Linear(sphere(30, 100), sphere(100), noise=0.1), False),
+        "Linear K=50 d=10": (problems.Linear(sphere(50, 10), sphere(10), noise=0.1), False),
+        "Linear K=6 d=5": (problems.Linear(sphere(6, 5), sphere(5), noise=1.0), True),
+        "Linear K=40 d=36": (problems.Linear(sphere(40, 36), sphere(36), noise=1.0), True),
+        "Contextual K=10 d=10": (problems.ContextualLinear(sphere(10), arms=10, noise=0.1), None),
+        "Lipschitz K=17": (triangle(17), None),
+        "Lipschitz K=46": (triangle(46), None),
+        "Sets N=20,000 k=200": (catalogue(20_000), None),
+        "Sets N=200,000 k=200": (catalogue(200_000), None),
     }
 
 
-def cases() -> Iterator[tuple[str, Any, str, Any]]:
-    """Every policy on every standard problem that offers the richest structure it accepts."""
+def cases(only: str = "") -> Iterator[tuple[str, Any, str, Any]]:
+    """Every policy whose label contains `only`, on the standard problems whose richest structure it accepts."""
     for policy in examples().values():
-        accepts = type(policy).TRAITS.accepts
-        for name, problem in standard_problems().items():
-            best = offers(arms(problem))[0]
-            if best in accepts:
+        if only.lower() not in label(policy).lower():
+            continue
+        traits = type(policy).TRAITS
+        for name, (problem, stops) in standard_problems().items():
+            if offers(arms(problem))[0] in traits.accepts and stops in (None, traits.stops):
                 yield label(policy), policy, name, problem
 
 
