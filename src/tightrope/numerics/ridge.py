@@ -53,6 +53,8 @@ class FeatureRidge(NamedTuple):
     design: np.ndarray  # (d, d) scratch
     factor: np.ndarray  # (d, d) Cholesky factor of V at the last factorisation, of V itself if keeps_factor
     keeps_factor: bool
+    transposed: np.ndarray  # (d, K) features: sums over d run side by side for all arms, in vector registers and unchanged order
+    projection: np.ndarray  # (K,) scratch
 
 
 class ContextRidge(NamedTuple):
@@ -85,7 +87,8 @@ def new_ridge(arms: Arms, lam: float, *, sampling: bool = False, form: str | Non
     if form == "arm" or (form is None and d > K):
         model = ArmRidge(*shared, np.zeros((K, K)), np.zeros(K), np.zeros((d, d)), np.zeros((d, d)), np.zeros((K, K)))
     else:
-        model = FeatureRidge(*shared, np.zeros(d), np.zeros((d, d)), np.zeros(d), np.zeros((d, d)), np.zeros((d, d)), sampling)
+        model = FeatureRidge(*shared, np.zeros(d), np.zeros((d, d)), np.zeros(d), np.zeros((d, d)), np.zeros((d, d)), sampling,
+                             np.ascontiguousarray(X.T), np.zeros(K))  # fmt: skip
     refresh(model)
     return model
 
@@ -257,12 +260,17 @@ def _(model, context, arm, reward):
     error = (reward - model.mean[arm]) / denominator
     for i in range(d):
         model.theta[i] += model.direction[i] * error
+    projection = model.projection
     for k in range(K):
-        total = 0.0
-        for i in range(d):
-            total += model.features[k, i] * model.direction[i]
-        model.mean[k] += total * error
-        model.square[k] = max(model.square[k] - total * total / denominator, 0.0)
+        projection[k] = 0.0
+    for i in range(d):
+        factor = model.direction[i]
+        for k in range(K):
+            projection[k] += model.transposed[i, k] * factor
+    scale = 1.0 / denominator
+    for k in range(K):
+        model.mean[k] += projection[k] * error
+        model.square[k] = max(model.square[k] - projection[k] * projection[k] * scale, 0.0)
     if model.updates[0] >= REFRESH:
         refresh(model)
 

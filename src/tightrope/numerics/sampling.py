@@ -31,3 +31,17 @@ def beta_draw(a, b, rng):
         return rng.beta(a, b)
     x = gamma_draw(a, rng)
     return x / (x + gamma_draw(b, rng))
+
+
+@jit
+def categorical(weights, total, rng):
+    """An index with probability weights / total (weights >= 0, total their sum); one uniform. O(K)."""
+    left = rng.random() * total
+    last = 0
+    for k in range(weights.shape[0]):
+        if weights[k] > 0.0:
+            last = k
+            left -= weights[k]
+            if left < 0.0:
+                return k
+    return last

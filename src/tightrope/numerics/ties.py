@@ -19,6 +19,26 @@ def argmax(values, eligible):
 
 
 @jit
+def largest(values, eligible):
+    """The largest value among the eligible arms, -inf without any. O(K), in four running maxima that do not wait for each other."""
+    a, b, c, d = -math.inf, -math.inf, -math.inf, -math.inf
+    K = values.shape[0]
+    for k in range(0, K - 3, 4):
+        if allowed(eligible, k):
+            a = max(a, values[k])
+        if allowed(eligible, k + 1):
+            b = max(b, values[k + 1])
+        if allowed(eligible, k + 2):
+            c = max(c, values[k + 2])
+        if allowed(eligible, k + 3):
+            d = max(d, values[k + 3])
+    for k in range(K - K % 4, K):
+        if allowed(eligible, k):
+            a = max(a, values[k])
+    return max(max(a, b), max(c, d))
+
+
+@jit
 def first_unpulled(pulls, eligible):
     """Lowest eligible arm never pulled, or -1. O(K)."""
     for k in range(pulls.shape[0]):

@@ -1,0 +1,1 @@
+"""SoftUCB: confidence widths learned from data."""

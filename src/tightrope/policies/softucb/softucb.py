@@ -1,0 +1,219 @@
+"""SoftUCB: a linear bandit whose choice is a softmax of how far each arm's upper bound clears the best lower bound.
+
+When to use it: linear rewards whose noise is unknown or far below the worst case, so that the width beta is better learned (from
+past trajectories by `train_softucb`, or online) than taken from Eq 5; or where exact propensities of every choice are needed.
+Bound: 4 sqrt(2) beta sqrt(T d log(1 + T/d)) pseudo-regret where beta covers the truth (Theorem 1); none for the online rule.
+Source: Yang & Toni 2020, "Differentiable linear bandit algorithm", Algorithm 1, Eqs 6-9, Lemma 2 and Eqs 13-15.
+Deviations: gamma = 0 where Eq 9 is negative or no arm is eliminated; beta is kept >= beta_min, for beta = 0 leaves no slack to
+divide by; the paper's delta of Eq 9 is called mass.
+Per round: that of LinUCB, plus K exponentials (2 K when online).
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..._jit import inlined, jit
+from ...numerics.counts import intervals
+from ...numerics.radii import horizon_radius
+from ...numerics.ridge import learn, new_ridge, predict
+from ...numerics.sampling import categorical
+from ...numerics.ties import argmax, largest
+from ...parameters import choice, flag, optional_integer, policy, real
+from ...verbs import allowed, explain, init, select, update
+
+COLDEST = 1e300  # gamma where no slack is left; its product with any difference of slacks is 0 or -inf
+
+
+@policy("features", paper="Yang & Toni 2020")
+class SoftUCB:
+    """Softmax over the slack S_i = UCB_i - max_j LCB_j = beta (w_i + w_*) - (mu_* - mu_i), with gamma S as its exponent.
+
+    beta: width; where online, its start. mass: probability that arms with S >= 0 keep (Lemma 2), near 1. timing: gamma of the
+    round before ("lagged", Algorithm 1) or of this one ("fresh", as Lemma 2 needs). lam: ridge parameter. online: move beta by
+    the gradient of Eq 15 with weight eta on the widths and step length `step`; the horizon T is needed (here or in the run).
+    full_gradient: with gamma's own dependence on beta. beta_min: least beta, a smaller one is raised to it. noise, delta,
+    theta_bound: of the beta of Eq 5, twice which counts as diverged.
+    """
+
+    beta: float = real(1.0, least=0)
+    online: bool = flag(False)
+    eta: float = real(4.0, least=0)
+    step: float = real(0.02, least=0)
+    horizon: int = optional_integer(words="from the run")
+    mass: float = real(0.99, above=0, below=1)
+    timing: int = choice("lagged", "fresh")
+    lam: float = real(1.0, above=0)
+    full_gradient: bool = flag(False)
+    beta_min: float = real(1e-3, above=0)
+    noise: float = real(1.0, least=0)
+    delta: float = real(0.1, above=0, below=1)
+    theta_bound: float = real(1.0, least=0)
+
+
+class State(NamedTuple):
+    model: Any  # a ridge
+    horizon: float  # T; 0: unknown
+    beta: np.ndarray  # (1,)
+    gamma: np.ndarray  # (2,) of the last round, and its derivative by beta
+    sums: np.ndarray  # (3,) rounds, sum of scores A_t, sum of all widths: what the gradient is made of
+    width: np.ndarray  # (K,) scratch: ||x||_{V^-1}
+    slack: np.ndarray  # (K,) scratch: S
+    weight: np.ndarray  # (K,) scratch: exp(gamma (S - max S)), 0 where not eligible
+
+
+@init.register(SoftUCB)
+def _(policy, arms):
+    horizon = policy.horizon if policy.horizon > 0 else arms.horizon
+    if policy.online and horizon is None:
+        raise ValueError("horizon is missing, but online=True needs the number of rounds T; pass horizon=T to SoftUCB or to Session.")
+    zeros = [np.zeros(arms.number) for _ in range(3)]
+    beta = np.array([max(policy.beta, policy.beta_min)])
+    return State(new_ridge(arms, policy.lam), float(horizon or 0), beta, np.zeros(2), np.zeros(3), *zeros)
+
+
+@inlined
+def measure(state, context):
+    """Fill width, slack (Eqs 6, 7, as UCB_i - max_j LCB_j) and weight (LCB) and return the most slack."""
+    beta, mean, square, width, slack, lower = state.beta[0], state.model.mean, state.model.square, state.width, state.slack, state.weight
+    for k in range(width.shape[0]):
+        width[k] = math.sqrt(square[k])
+        slack[k] = mean[k] + beta * width[k]
+        lower[k] = mean[k] - beta * width[k]
+    best = largest(lower, context.eligible)
+    for k in range(width.shape[0]):
+        slack[k] -= best
+    return largest(slack, context.eligible)
+
+
+@inlined
+def coldness(policy, state, context, peak):
+    """Gamma of Eq 9."""
+    eliminated = 0
+    for k in range(state.slack.shape[0]):
+        if state.slack[k] < 0.0 and allowed(context.eligible, k):
+            eliminated += 1
+    if eliminated == 0:
+        return 0.0
+    target = math.log(policy.mass * eliminated / (1.0 - policy.mass))
+    if target <= 0.0:
+        return 0.0
+    return target / peak if peak * COLDEST > target else COLDEST
+
+
+@inlined
+def coldness_slope(state, context, gamma):
+    """Derivative of gamma by beta, from phi = w + w_* of the arm with the most slack. Call after `measure`, before `soften`."""
+    if gamma == 0.0 or gamma == COLDEST:
+        return 0.0
+    top, leader = argmax(state.slack, context.eligible), argmax(state.weight, context.eligible)
+    return -gamma * (state.width[top] + state.width[leader]) / state.slack[top]
+
+
+@inlined
+def soften(state, context, gamma, peak):
+    """Fill weight with the softmax before normalisation (Eq 8) and return its sum."""
+    total = 0.0
+    for k in range(state.slack.shape[0]):
+        state.weight[k] = 0.0
+        if allowed(context.eligible, k):
+            state.weight[k] = math.exp(gamma * (state.slack[k] - peak)) if gamma > 0.0 else 1.0
+            total += state.weight[k]
+    return total
+
+
+@inlined
+def score(state, gamma, slope, total):
+    """A_t of Eq 13: the derivative of sum_i p_i mu_i by beta, = Cov_p(mu, gamma w + slope S). The common part of phi drops out."""
+    mean_mu, mean_exponent, product = 0.0, 0.0, 0.0
+    for k in range(state.weight.shape[0]):
+        if state.weight[k] > 0.0:
+            p, mu = state.weight[k] / total, state.model.mean[k]
+            exponent = gamma * state.width[k] + slope * state.slack[k]
+            mean_mu += p * mu
+            mean_exponent += p * exponent
+            product += p * mu * exponent
+    return product - mean_mu * mean_exponent
+
+
+@inlined
+def draw(policy, state, context, rng):
+    """An arm from the softmax; one uniform."""
+    predict(state.model, context)
+    peak = measure(state, context)
+    gamma = coldness(policy, state, context, peak) if policy.timing == 1 else state.gamma[0]
+    return categorical(state.weight, soften(state, context, gamma, peak), rng)
+
+
+@inlined
+def take_in(policy, state, context, action, reward):
+    """The gradient step where online, gamma for the next round, and the ridge regression."""
+    peak = measure(state, context)
+    fresh = coldness(policy, state, context, peak)
+    slope = coldness_slope(state, context, fresh) if policy.full_gradient else 0.0
+    state.sums[0] += 1.0
+    if policy.online:
+        if policy.timing == 1:
+            current = score(state, fresh, slope, soften(state, context, fresh, peak))
+        else:
+            current = score(state, state.gamma[0], state.gamma[1], soften(state, context, state.gamma[0], peak))
+        widths = 0.0
+        for k in range(state.width.shape[0]):
+            widths += state.width[k]
+        state.sums[1] += current
+        state.sums[2] += widths
+        left = max(state.horizon - state.sums[0], 0.0)
+        gradient = (state.sums[1] + left * current + policy.eta * widths) / state.horizon
+        state.beta[0] = max(policy.beta_min, state.beta[0] + policy.step * gradient)
+    state.gamma[0], state.gamma[1] = fresh, slope
+    learn(state.model, context, action, reward)
+
+
+@select.register(SoftUCB)
+@jit
+def _(policy, state, context, rng):
+    return draw(policy, state, context, rng)
+
+
+@update.register(SoftUCB)
+@jit
+def _(policy, state, context, action, reward):
+    take_in(policy, state, context, action, reward)
+    return state
+
+
+@explain.register(SoftUCB)
+def _(policy, state, context, rng):
+    predict(state.model, context)
+    peak = measure(state, context)
+    leader, (gamma, slope) = argmax(state.weight, context.eligible), state.gamma
+    if policy.timing == 1:
+        gamma = coldness(policy, state, context, peak)
+        slope = coldness_slope(state, context, gamma) if policy.full_gradient else 0.0
+    total = soften(state, context, gamma, peak)
+    beta, slack = float(state.beta[0]), state.slack.copy()
+    in_upper = (slack >= 0.0) & (np.ones(slack.size, dtype=np.bool_) if context.eligible is None else context.eligible)
+    report = intervals(state.model.mean.copy(), beta * state.width)
+    return report | {
+        "index": slack, "slack": slack, "probability": state.weight / total, "in_upper": in_upper, "leader": int(leader),
+        "gamma": float(gamma), "beta": beta, "score": float(score(state, gamma, slope, total)), "status": status(policy, state, beta),
+    }  # fmt: skip
+
+
+def status(policy: Any, state: Any, beta: float) -> str:
+    """What became of beta: "fixed", "learning", or that it diverged and what helps."""
+    if not policy.online:
+        return "fixed"
+    d = state.model.features.shape[1]
+    theory = horizon_radius(policy.noise, policy.delta, d, int(state.horizon), policy.lam, policy.theta_bound)
+    return diverged(beta, theory, policy.eta) if beta > 2.0 * theory else "learning"
+
+
+def diverged(beta: float, theory: float, eta: float) -> str:
+    """The message where beta left the range that any theory asks for."""
+    return f"diverged: beta = {beta:.3g} is above {2 * theory:.3g}, twice the beta of Eq 5; lower eta (now {eta:g}) or step."
+
+
+def example():
+    return [SoftUCB(), SoftUCB(beta=0.5, online=True, timing="fresh", full_gradient=True), SoftUCB(online=True)]
