@@ -245,10 +245,10 @@ def prove(pool, kind, sigma, leader, f):
     pool.pulls[leader] = 0.0
     new_level(pool)
     for k in range(pool.pulls.shape[0]):
-        if k != leader and (B == -math.inf or evidence(pool, kind, sigma, k, B, later) < later):
+        if k != leader and (-math.inf == B or evidence(pool, kind, sigma, k, B, later) < later):
             B = max(B, index(pool, kind, sigma, k, later))
             new_level(pool)
-    others = evidence(pool, kind, sigma, leader, B, math.inf) if B < math.inf and (kind == 1 or B < 1.0) else math.inf
+    others = evidence(pool, kind, sigma, leader, B, math.inf) if math.inf > B and (kind == 1 or B < 1.0) else math.inf
     pool.pulls[leader] = t
     pool.proved[0] = leader
     pool.proof[0], pool.proof[1], pool.proof[2] = B, later, others

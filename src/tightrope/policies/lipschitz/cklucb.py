@@ -11,8 +11,6 @@ taken over the eligible arms and S_k sums over all. Usually O(K) a round, at wor
 
 import math
 
-import numpy as np
-
 from ..._jit import jit
 from ...numerics.kl import DIVERGENCES, exploration
 from ...numerics.pool import first_below, index, learn, least_played_above, new_pool, prove, unrivalled
