@@ -7,6 +7,7 @@ from .engine.identify import Identification, identify
 from .engine.results import Result, load
 from .engine.runner import Interrupted
 from .engine.simulate import simulate
+from .numerics.intervals import discretize
 from .parameters import REGISTRY
 from .serving.session import Session
 from .solvers import oracles
@@ -19,6 +20,7 @@ __all__ = [
     "LowerBound",
     "Result",
     "Session",
+    "discretize",
     "identify",
     "lipschitz_lower_bound",
     "load",

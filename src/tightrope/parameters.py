@@ -133,7 +133,7 @@ class Traits:
     compiled: bool
 
 
-KINDS = ("arms", "features", "contexts", "points", "sets")
+KINDS = ("arms", "features", "contexts", "points", "line", "sets")
 REGISTRY: dict[str, Any] = {}
 
 
@@ -143,8 +143,8 @@ def policy(*accepts: str, paper: str, stops: bool = False, compiled: bool = True
     """Class decorator that makes and registers a policy.
 
     accepts: what it can be given: "arms" (K arms without features), "features" (fixed (K, d)), "contexts" (new features every
-    round), "points" (a metric), "sets" (super arms from an oracle). paper: its source. stops: it answers `stopped` and
-    `recommend`. compiled: False when a round is dominated by BLAS or a solver, so that the loop runs interpreted.
+    round), "points" (a metric), "line" (points on the line), "sets" (super arms from an oracle). paper: its source. stops: it
+    answers `stopped` and `recommend`. compiled: False when a round is dominated by BLAS or a solver, so that the loop runs interpreted.
     """
     unknown = set(accepts) - set(KINDS)
     if unknown:
@@ -282,7 +282,7 @@ def offers(arms: Arms) -> tuple[str, ...]:
     if arms.oracle is not None:
         return ("sets",)
     if arms.distances is not None:
-        return ("points", "arms")
+        return ("points", "line", "arms") if arms.points is not None and arms.points.ndim == 1 else ("points", "arms")
     if arms.features is not None:
         return ("features", "arms")
     return ("contexts",) if arms.dimension else ("arms",)

@@ -3,8 +3,9 @@
 If means are L-Lipschitz and arm k had mean q, arm i would have at least q - L D(k, i). The evidence against it is
 S_k(q) = sum_i t_i I+(mean_i, q - L D(k, i)), convex and increasing in q; the index of arm k is the largest q with S_k(q) <= f.
 
-Two devices keep a round cheap and change no decision: arms are visited nearest first and a sum stops once it passes its cap, and
-the logarithms of q - L D are computed once per distinct distance and q (on a uniform grid there are K distances, not K^2).
+Three devices keep a round cheap and change no decision: arms are visited nearest first and a sum stops once it passes its cap;
+the logarithms of q - L D are computed once per distinct distance and q (on a uniform grid there are K distances, not K^2); and
+a proof that no arm can beat the leader is kept while only the leader is played, so that such rounds need O(1) evidence.
 """
 
 import math
@@ -14,8 +15,9 @@ import numpy as np
 
 from .._jit import jit
 from ..verbs import allowed
-from .kl import upper_root
+from .kl import divergence, upper_root
 
+PROOF_SPAN = 0.02  # by how much f may grow before a proof expires
 SLACK = 1e-9  # S_k(q) < f - SLACK: the index exceeds q
 SAME = 1e-12  # distances that differ by less, relative to the largest, are one
 BELOW_ONE = 1.0 - 2.0**-53  # an index above it cannot be told from 1
@@ -40,6 +42,8 @@ class Pool(NamedTuple):
     stamp: np.ndarray  # (levels,) when they were computed
     clock: np.ndarray  # (1,) the newest stamp
     warm: np.ndarray  # (K,) last index: where Newton starts
+    proved: np.ndarray  # (1,) leader of the proof, or -1
+    proof: np.ndarray  # (3,) B, the f up to which it holds, the others' part of S_leader(B)
 
 
 def new_pool(distances: np.ndarray, lipschitz: float) -> Pool:
@@ -55,6 +59,7 @@ def new_pool(distances: np.ndarray, lipschitz: float) -> Pool:
         np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(1), indices, indices.copy(),
         near.astype(np.int32), np.take_along_axis(levels, near, axis=1).astype(np.int32), reach,
         np.zeros(reach.size), np.zeros(reach.size), np.zeros(reach.size, dtype=np.int64), np.zeros(1, dtype=np.int64), np.zeros(K),
+        np.full(1, -1, dtype=np.int64), np.zeros(3),
     )  # fmt: skip
 
 
@@ -66,6 +71,8 @@ def learn(pool, kind, arm, reward):
     m = s / t
     pool.pulls[arm], pool.sums[arm], pool.mean[arm] = t, s, m
     pool.rounds[0] += 1.0
+    if arm != pool.proved[0]:
+        pool.proved[0] = -1
     if kind == 0:
         entropy = 0.0
         if s > 0.0:
@@ -212,3 +219,36 @@ def least_played_above(pool, kind, sigma, leader, q, f, eligible):
         if k != leader and allowed(eligible, k) and evidence(pool, kind, sigma, k, q, f) < f - SLACK:
             return k
     return -1
+
+
+@jit
+def unrivalled(pool, kind, sigma, leader, f, at_mean):
+    """Whether a proof shows that no arm's index exceeds the leader's index (at_mean: the leader's mean). O(1).
+
+    The proof is a B that no other arm's index reaches without the leader's rewards at any f up to the proof's. The leader's
+    index is at least B if and only if S_leader(B) <= f, and of that sum only the leader's own term has changed.
+    """
+    if pool.proved[0] != leader or f > pool.proof[1]:
+        return False
+    B, m = pool.proof[0], pool.mean[leader]
+    if m >= B:
+        return True
+    return not at_mean and pool.pulls[leader] * divergence(kind, m, B, sigma) + pool.proof[2] <= f
+
+
+@jit
+def prove(pool, kind, sigma, leader, f):
+    """Keep B, the largest index of the other arms at a slightly larger f without the leader's rewards. O(K^2)."""
+    if pool.proved[0] == leader and f <= pool.proof[1]:
+        return
+    later, B, t = f + PROOF_SPAN, -math.inf, pool.pulls[leader]
+    pool.pulls[leader] = 0.0
+    new_level(pool)
+    for k in range(pool.pulls.shape[0]):
+        if k != leader and (-math.inf == B or evidence(pool, kind, sigma, k, B, later) < later):
+            B = max(B, index(pool, kind, sigma, k, later))
+            new_level(pool)
+    others = evidence(pool, kind, sigma, leader, B, math.inf) if math.inf > B and (kind == 1 or B < 1.0) else math.inf
+    pool.pulls[leader] = t
+    pool.proved[0] = leader
+    pool.proof[0], pool.proof[1], pool.proof[2] = B, later, others

@@ -13,7 +13,7 @@ import math
 
 from ..._jit import jit
 from ...numerics.kl import DIVERGENCES, exploration
-from ...numerics.pool import first_below, index, learn, least_played_above, new_pool
+from ...numerics.pool import first_below, index, learn, least_played_above, new_pool, prove, unrivalled
 from ...numerics.ties import argmax, one_hot
 from ...parameters import choice, flag, policy, real, real_or
 from ...verbs import explain, init, reward_range, select, update
@@ -66,9 +66,15 @@ def _(policy, state, context, rng):
         return arm
     f = level_of(policy, state)
     leader = argmax(state.mean, context.eligible)
+    if context.eligible is None and unrivalled(state, policy.divergence, policy.sigma, leader, f, False):
+        return leader
     b = index(state, policy.divergence, policy.sigma, leader, f)
     arm = least_played_above(state, policy.divergence, policy.sigma, leader, b, f, context.eligible)
-    return leader if arm < 0 else arm
+    if arm >= 0:
+        return arm
+    if context.eligible is None:
+        prove(state, policy.divergence, policy.sigma, leader, f)
+    return leader
 
 
 @update.register(CKLUCB)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from ..._jit import jit
 from ...numerics.kl import DIVERGENCES, exploration
-from ...numerics.pool import first_below, learn, least_played_above, new_pool
+from ...numerics.pool import first_below, learn, least_played_above, new_pool, prove, unrivalled
 from ...numerics.ties import argmax, one_hot
 from ...parameters import choice, policy, real, real_or
 from ...verbs import allowed, explain, init, reward_range, select, update
@@ -63,8 +63,12 @@ def _(policy, state, context, rng):
         return arm
     f = level_of(policy, pool)
     leader = argmax(pool.mean, eligible)
+    if eligible is None and unrivalled(pool, policy.divergence, policy.sigma, leader, f, True):
+        return leader
     rival = least_played_above(pool, policy.divergence, policy.sigma, leader, pool.mean[leader], f, eligible)
     if rival < 0:
+        if eligible is None:
+            prove(pool, policy.divergence, policy.sigma, leader, f)
         return leader
     solve_rates(rates, pool, policy.divergence, policy.sigma, leader, f, eligible)
     least, explored = -1, -1
