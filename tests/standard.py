@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import tightrope as tr
-from tightrope.parameters import offers
+from tightrope.parameters import accepts, offers
 from tightrope.policies import examples
 from tightrope.verbs import arms
 
@@ -34,7 +34,7 @@ def problems() -> dict[str, Any]:
 
 
 def fits(policy: Any, problem: Any) -> bool:
-    return bool(set(offers(arms(problem))) & set(type(policy).TRAITS.accepts))
+    return bool(set(offers(arms(problem))) & set(accepts(policy)))
 
 
 def pairs() -> list[Any]:
@@ -43,6 +43,6 @@ def pairs() -> list[Any]:
 
     found = []
     for (label, policy), (name, problem) in itertools.product(examples().items(), problems().items()):
-        if fits(policy, problem) and (name == "bernoulli" or type(policy).TRAITS.accepts != ("arms",)):
+        if fits(policy, problem) and (name == "bernoulli" or accepts(policy) != ("arms",)):
             found.append(pytest.param(policy, problem, id=f"{label} on {name}"))
     return found

@@ -72,6 +72,14 @@ def inlined(function: Callable[..., Any]) -> Any:
     return jit(function, forceinline=True)
 
 
+def lean(function: Callable[..., Any]) -> Any:
+    """`jit` for kernels that return numbers or nothing and make no arrays: compiled without reference counts.
+
+    Counting references to every array of a policy and its state at every call costs 5 ns each, which is most of a round of 0.2 us.
+    """
+    return jit(function, _nrt=False)
+
+
 def jit(function: Callable[..., Any], **more: Any) -> Any:
     """Compile `function` without the GIL, with C-like division, cached on disk if it belongs to this package."""
     kernel = numba.njit(**OPTIONS, **more)(function)

@@ -1,5 +1,6 @@
 """Checks at the public edge. Every message names the argument, the value, the allowed range and, where there is one, the remedy."""
 
+import itertools
 import math
 import operator
 from typing import Any
@@ -177,3 +178,20 @@ def _distances(value: Any) -> np.ndarray:
             i, j = np.argwhere(bad)[0]
             raise ValueError(f"distances[{i}, {j}] = {array[i, j]:g} {words}.")
     return array
+
+
+def checkpoints(name: str, value: Any) -> np.ndarray:
+    """Rounds at which something is verified: every T-th (stored as [-T]), or an iterable of increasing rounds (its first 10^6)."""
+    if np.ndim(value) == 0 and not hasattr(value, "__iter__"):
+        return np.array([-integer(name, value, least=1)], dtype=np.int64)
+    rounds: list[int] = []
+    for item in itertools.islice(value, 10**6):
+        k = integer(f"{name}[{len(rounds)}]", item, least=1)
+        if rounds and k <= rounds[-1]:
+            raise ValueError(f"{name}[{len(rounds)}] = {k} comes after {rounds[-1]}; checkpoints must increase.")
+        if k > 2**53:
+            break
+        rounds.append(k)
+    if not rounds:
+        raise ValueError(f"{name} = {show(value)} is empty; give a whole number from 1 or increasing rounds.")
+    return np.array(rounds, dtype=np.int64)

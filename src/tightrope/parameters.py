@@ -29,6 +29,7 @@ class Field:
     encode: Callable[[str, Any], Any]
     decode: Callable[[Any], Any] = lambda stored: stored
     required: bool = False
+    positional: bool = False
 
 
 Bound = float | None
@@ -112,15 +113,24 @@ def vector(default: Any = None, *, least: float | None = None, most: float | Non
     )
 
 
+def checkpoints(default: int = 1) -> Any:
+    """Rounds at which something is verified: every T-th, or increasing rounds (stored as `checks.checkpoints` encodes them)."""
+
+    def decode(stored: np.ndarray) -> Any:
+        return -int(stored[0]) if stored[0] < 0 else stored.tolist()
+
+    return Field(default, "whole number T from 1 (every T rounds), or increasing rounds", checks.checkpoints, decode)
+
+
 def inner_policy() -> Any:
-    """Another policy."""
+    """Another policy; it may be given without its name."""
 
     def encode(name: str, value: Any) -> Any:
         if not is_policy(value):
             raise ValueError(f"{name} = {checks.show(value)} is not a policy; pass an instance such as UCB().")
         return value
 
-    return Field(None, "a policy", encode, required=True)
+    return Field(None, "a policy", encode, required=True, positional=True)
 
 
 @dataclass(frozen=True)
@@ -138,7 +148,7 @@ REGISTRY: dict[str, Any] = {}
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(
-    real, optional_real, real_or, integer, optional_integer, choice, flag, vector, inner_policy))  # fmt: skip
+    real, optional_real, real_or, integer, optional_integer, choice, flag, vector, checkpoints, inner_policy))  # fmt: skip
 def policy(*accepts: str, paper: str, stops: bool = False, compiled: bool = True) -> Callable[[type[T]], type[T]]:
     """Class decorator that makes and registers a policy.
 
@@ -160,15 +170,21 @@ def policy(*accepts: str, paper: str, stops: bool = False, compiled: bool = True
 
 def _named_tuple(cls: type, traits: Traits) -> Any:
     fields: dict[str, Field] = {}
-    for name in cls.__annotations__:
-        field = cls.__dict__.get(name)
-        if not isinstance(field, Field):
-            raise TypeError(f"{cls.__name__}.{name} needs a field such as real(1.0) as its value.")
-        fields[name] = field
+    for parent in reversed(cls.__mro__):  # parameters that several policies share may stand in a plain base class
+        for name in parent.__dict__.get("__annotations__", ()):
+            field = parent.__dict__.get(name)
+            if not isinstance(field, Field):
+                raise TypeError(f"{cls.__name__}.{name} needs a field such as real(1.0) as its value.")
+            fields[name] = field
     base: Any = namedtuple(cls.__name__, list(fields))  # type: ignore[misc]
     settle = getattr(cls, "settle", None)
 
-    def __new__(klass: Any, **given: Any) -> Any:
+    leading = [name for name, field in fields.items() if field.positional]
+
+    def __new__(klass: Any, *unnamed: Any, **given: Any) -> Any:
+        if len(unnamed) > len(leading) or any(name in given for name in leading[: len(unnamed)]):
+            raise TypeError(f"{cls.__name__} takes {', '.join(leading) or 'nothing'} without a name; name the other parameters.")
+        given |= zip(leading, unnamed, strict=False)
         unknown = [name for name in given if name not in fields]
         if unknown:
             raise TypeError(f"{cls.__name__} has no parameter {unknown[0]!r}; it takes {', '.join(fields) or 'none'}.")
@@ -192,8 +208,12 @@ def _named_tuple(cls: type, traits: Traits) -> Any:
         if name not in fields and name not in ("__dict__", "__weakref__", "__annotations__")
     }
     signature = inspect.Signature([
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=inspect.Parameter.empty if field.required else field.default)
-        for name, field in fields.items()
+        inspect.Parameter(
+            name,
+            inspect.Parameter.POSITIONAL_OR_KEYWORD if field.positional else inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if field.required else field.default,
+        )
+        for name, field in sorted(fields.items(), key=lambda item: not item[1].positional)
     ])  # fmt: skip
     members = kept | {
         "__slots__": (), "__new__": __new__, "__repr__": __repr__, "__reduce__": __reduce__,
@@ -265,8 +285,8 @@ class Preset:
         ])  # fmt: skip
         REGISTRY[name] = self
 
-    def __call__(self, **given: Any) -> Any:
-        return self.base(**(self.defaults | given))
+    def __call__(self, *unnamed: Any, **given: Any) -> Any:
+        return self.base(*unnamed, **(self.defaults | given))
 
     def __repr__(self) -> str:
         return f"<preset {self.__name__} of {self.base.__name__}>"
@@ -288,12 +308,26 @@ def offers(arms: Arms) -> tuple[str, ...]:
     return ("contexts",) if arms.dimension else ("arms",)
 
 
+def accepts(policy: Any) -> tuple[str, ...]:
+    """Kinds of arms a policy can be given: those of its class that the policies inside it take as well."""
+    kinds = type(policy).TRAITS.accepts
+    for item in policy:
+        if is_policy(item):
+            kinds = tuple(kind for kind in kinds if kind in accepts(item))
+    return kinds
+
+
+def compiled(policy: Any) -> bool:
+    """Whether the loop runs compiled for this policy and those inside it."""
+    return type(policy).TRAITS.compiled and all(compiled(item) for item in policy if is_policy(item))
+
+
 def check_fit(policy: Any, arms: Arms) -> None:
     """Refuse a policy on arms it cannot play."""
     if arms.rewards is not None and type(policy) in reward_range.table:
         low, high = reward_range(policy)
         if arms.rewards[0] < low or arms.rewards[1] > high:
             raise ValueError(f"{policy!r} takes rewards in [{low:g}, {high:g}], but this problem pays rewards in {arms.rewards}.")
-    fits, accepts = offers(arms), type(policy).TRAITS.accepts
-    if not set(fits) & set(accepts):
-        raise ValueError(f"{type(policy).__name__} plays {' or '.join(accepts)}, but these arms offer {' or '.join(fits)}.")
+    fits, kinds = offers(arms), accepts(policy)
+    if not set(fits) & set(kinds):
+        raise ValueError(f"{type(policy).__name__} plays {' or '.join(kinds)}, but these arms offer {' or '.join(fits)}.")

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import types
 from numba.extending import overload
 
 from ._jit import OPTIONS, python_of
@@ -65,28 +66,28 @@ class Verb:
         return bind
 
 
-def _generic(signature: Callable[..., Any], compiled: bool) -> Any:
+def _generic(signature: Callable[..., Any], compiled: bool, otherwise: Any = None, **more: Any) -> Any:
     # Written out by exec, because Numba needs the argument names themselves, not *args.
     table: dict[type, Any] = {}
     name, names = signature.__name__, list(inspect.signature(signature).parameters)
     arguments, first = ", ".join(names), names[0]
     source = f"""
 def {name}({arguments}):
-    kernel = table.get(type({first}))
+    kernel = table.get(type({first}), otherwise)
     if kernel is None:
         raise TypeError(f"{{type({first}).__name__}} does not answer the verb '{name}'.")
     return kernel({arguments})
 def chosen({arguments}):
-    kernel = table.get(getattr({first}, "instance_class", None))
+    kernel = table.get(getattr({first}, "instance_class", None), otherwise)
     return None if kernel is None else python_of(kernel)
 """
-    scope: dict[str, Any] = {"table": table, "python_of": python_of}
+    scope: dict[str, Any] = {"table": table, "python_of": python_of, "otherwise": otherwise}
     exec(source, scope)
     generic = scope[name]
     generic.__doc__ = signature.__doc__
     generic.__module__ = __name__
     if compiled:
-        overload(generic, jit_options=OPTIONS | {"forceinline": True})(scope["chosen"])
+        overload(generic, jit_options=OPTIONS | {"forceinline": True} | more)(scope["chosen"])
     verb = Verb(names, generic, table)
     generic.register, generic.table = verb.register, table
     return generic
@@ -95,6 +96,16 @@ def chosen({arguments}):
 def verb(signature: Callable[..., Any]) -> Any:
     """Make a verb that compiled loops can call."""
     return _generic(signature, compiled=True)
+
+
+def lean_verb(signature: Callable[..., Any]) -> Any:
+    """A verb whose kernels all are `lean`."""
+    return _generic(signature, compiled=True, _nrt=False)
+
+
+def verb_or(otherwise: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Make a verb that compiled loops can call and that `otherwise` answers for every class without a kernel of its own."""
+    return lambda signature: _generic(signature, compiled=True, otherwise=otherwise)
 
 
 def python_verb(signature: Callable[..., Any]) -> Any:
@@ -128,6 +139,20 @@ def explain(policy, state, context, rng):
 @python_verb
 def reward_range(policy):
     """(lowest, highest) reward the policy can take in; policies that take any finite reward need not answer."""
+
+
+@python_verb
+def admit(policy, state, context):
+    """Raise ValueError where a round breaks what the policy relies on; policies that rely on nothing need not answer."""
+
+
+def _own_choice(policy, state, action):
+    return 0
+
+
+@verb_or(_own_choice)
+def event(policy, state, action):
+    """How the action of this round came about: 0 the learner's first choice, 1 another arm because that was not safe, 2 a baseline."""
 
 
 @verb
@@ -204,3 +229,15 @@ def _allowed(eligible, arm):
     if isinstance(eligible, np.ndarray) or hasattr(eligible, "dtype"):
         return lambda eligible, arm: eligible[arm]
     return lambda eligible, arm: True
+
+
+def either(given, otherwise):
+    """What a round gives, or else what was agreed before."""
+    return otherwise if given is None else given
+
+
+@overload(either, jit_options=OPTIONS, inline="always")
+def _either(given, otherwise):
+    if isinstance(given, types.NoneType):
+        return lambda given, otherwise: otherwise
+    return lambda given, otherwise: given

@@ -15,6 +15,7 @@ from tightrope._jit import python_of
 from tightrope.engine.loops import fixed_horizon, new_log
 from tightrope.engine.monitors import NoMonitor
 from tightrope.engine.runner import prepare
+from tightrope.parameters import accepts
 from tightrope.rng import NOISE, PROBLEM, stream
 from tightrope.serving.codec import flatten
 from tightrope.verbs import arms, begin, observe, play, private
@@ -135,7 +136,7 @@ def test_one_arm_and_one_round_are_no_special_case():
 def single_arm_policies():
     from tightrope.policies import examples
 
-    return {label: policy for label, policy in examples().items() if "arms" in type(policy).TRAITS.accepts}
+    return {label: policy for label, policy in examples().items() if "arms" in accepts(policy)}
 
 
 if __name__ == "__main__":

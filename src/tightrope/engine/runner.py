@@ -10,7 +10,7 @@ from typing import Any
 
 from .. import checks
 from .._jit import python_of
-from ..parameters import check_fit, is_policy
+from ..parameters import check_fit, compiled, is_policy
 from ..rng import NOISE, POLICY, PROBLEM, stream
 from ..verbs import Arms, arms, init, private
 
@@ -83,8 +83,7 @@ def prepare(policy: Any, problem: Any, seed: int, replication: int, horizon: int
 
 def loop_for(loop: Any, policy: Any, problem: Any) -> Any:
     """The compiled loop, or the interpreted one where the policy or problem asks for it."""
-    compiled = type(policy).TRAITS.compiled and getattr(type(problem), "COMPILED", True)
-    return loop if compiled else python_of(loop)
+    return loop if compiled(policy) and getattr(type(problem), "COMPILED", True) else python_of(loop)
 
 
 def as_problems(problem: Any) -> Sequence[Any]:

@@ -1,0 +1,1 @@
+"""Conservative exploration: learning that stays within a fraction alpha of a known baseline."""

@@ -1,0 +1,152 @@
+"""CUCB, CLUCB and their improvements: optimism that never falls more than a fraction alpha behind a known baseline.
+
+When to use it: a baseline runs in production, its mean reward is known (or can be learned), and no loss beyond alpha of what it
+would have earned may happen while something better is looked for.
+Bound: the constraint holds in every round (checkpoint) with probability 1 - delta, regret as UCB / LinUCB plus
+O(K / (alpha mu_b)) resp. O(d^2 / (alpha mu_l)^2) rounds of the baseline, up to logarithms.
+Source: Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020, Eq 2-12 and Algorithm 1 (CUCB2, CLUCB2, CLUCB2T); Wu, Shariff, Lattimore,
+Szepesvari 2016 (CUCB); Kazerouni, Ghavamzadeh, Abbasi-Yadkori, Van Roy 2017 (CLUCB).
+Deviations: r_b in Eq 8 is read as mu_b. Linear lower bounds are clipped at 0 also in Eq 7's sum unless clip = "paper". Where the
+baseline is not eligible and no arm is safe, the eligible arm with the largest TOT is played.
+Per round: O(K), linear O(K^2) or O(K d + d^2) with fixed arms, O(K d^2) with new features.
+"""
+
+import math
+
+from ..._jit import jit, lean
+from ...numerics.ties import argmax, one_hot
+from ...parameters import Preset, choice, policy
+from ...verbs import admit, event, explain, init, select, update
+from .guarantee import (
+    BASELINE,
+    CHOICE,
+    CONSTRAINED,
+    EVENT,
+    INDEX,
+    OWN,
+    SAFE_OTHER,
+    UPPER,
+    Limits,
+    check_round,
+    fall_back,
+    is_safe,
+    new_state,
+    settle,
+    weigh,
+)
+from .reasons import account
+
+MEAN_INDEX, UCB_INDEX = range(2)
+
+
+@policy("arms", "features", "contexts", paper="Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020")
+class Conservative(Limits):
+    """Optimism under the constraint that cumulative mean reward stays >= (1 - alpha) times the baseline's.
+
+    baseline: its arm; None: `Context.baseline` names it every round. baseline_mean: its known mean in [0, 1] (or
+    `Context.baseline_mean`); None: learn it (then the baseline must be one arm, or linear). alpha, delta: level of the
+    constraint, probability of breaking it. sigma: sub-Gaussian scale of the noise (1/2 suffices for rewards in [0, 1]).
+    lam, theta_bound, arm_bound: ridge parameter, bounds of ||theta|| and of all ||x||.
+    bound: of the reward earned: "martingale" (Eq 5-7, 12), "confidence" (Eq 4) or "oracle" (true_means, for simulations).
+    selection: "constrained" (Eq 8), "two-step" (the UCB arm or the baseline), "largest-lower" (Wu et al.'s remark).
+    With bound = "confidence" the literal joint minimum admits arms that point away from all that was played; take clip = "both".
+    checkpoint: verify every T rounds, or at these increasing rounds (after the last: at every one). min_gap: checkpoints are not
+    known beforehand, but at least so far apart; those in `checkpoint` are known once past. For a random gap take its lower
+    delta/2 quantile. baseline_floor: mu_l, what the baseline earns at least in rounds to come.
+    baseline_index: the baseline's index in the two-step argmax: its "mean", or its own "ucb" (if optimistic and safe it is
+    then explored). clip: mean rewards are >= 0, so lower bounds are clipped at 0: "both" the sum's and the arm's, or as in the
+    "paper" (Eq 4, 6: neither; 7: the arm's; 12: both). martingale: "freedman", or "subgaussian" without (2/3) L.
+    model: "independent" ignores features.
+    """
+
+    baseline_index: int = choice("mean", "ucb")
+
+
+@init.register(Conservative)
+def _(policy, arms):
+    return new_state(policy, arms)
+
+
+@lean
+def choose(policy, state, context):
+    """The arm, with the event noted in the book."""
+    baseline, mean = weigh(policy, state, context)
+    arms, book = state.arms, state.book
+    for k in range(arms.shape[1]):
+        arms[INDEX, k] = arms[UPPER, k]
+    if policy.baseline_index == MEAN_INDEX and not math.isnan(mean):
+        arms[INDEX, baseline] = mean
+    first = argmax(arms[INDEX], context.eligible)
+    if policy.selection == CONSTRAINED or not is_safe(arms, book, first) or (first == baseline and not may_explore(policy, mean)):
+        arm = fall_back(policy, state, context, baseline)
+        optimistic = arm != baseline and arms[INDEX, arm] >= arms[INDEX, first]
+        book[EVENT] = OWN if optimistic else (BASELINE if arm == baseline else SAFE_OTHER)
+    else:
+        arm = first
+        book[EVENT] = OWN
+    book[CHOICE] = arm
+    return arm
+
+
+@select.register(Conservative)
+@jit
+def _(policy, state, context, rng):
+    return choose(policy, state, context)
+
+
+@lean
+def may_explore(policy, mean):
+    """Whether the baseline may be played as a learner's arm."""
+    return policy.baseline_index == UCB_INDEX and not math.isnan(mean)
+
+
+@update.register(Conservative)
+@jit
+def _(policy, state, context, action, reward):
+    settle(policy, state, context, action, reward, True)
+    return state
+
+
+@event.register(Conservative)
+@jit
+def _(policy, state, action):
+    return int(state.book[EVENT])
+
+
+@admit.register(Conservative)
+def _(policy, state, context):
+    check_round(policy, state, context)
+
+
+@explain.register(Conservative)
+def _(policy, state, context, rng):
+    book = state.book
+    before = book[EVENT], book[CHOICE]
+    arm = choose(policy, state, context)
+    first = argmax(state.arms[INDEX], context.eligible)
+    report = account(policy, state, context, first, arm, int(book[EVENT])) | {
+        "index": state.arms[INDEX].copy(), "probability": one_hot(arm, state.arms.shape[1]),
+    }  # fmt: skip
+    book[EVENT], book[CHOICE] = before
+    return report
+
+
+_INDEPENDENT = {"model": "independent", "baseline_index": "mean", "clip": "paper"}
+_LINEAR = {"model": "linear", "baseline_index": "ucb"}
+CUCB = Preset("CUCB", Conservative, "Conservative UCB (Wu et al. 2016).", bound="confidence", selection="two-step", **_INDEPENDENT)
+CUCB2 = Preset("CUCB2", Conservative, "CUCB with the martingale bound and constrained selection.", **_INDEPENDENT)
+CUCB2T = Preset("CUCB2T", Conservative, "CUCB2 verified at checkpoints only; give `checkpoint`.", **_INDEPENDENT)
+CLUCB = Preset(
+    "CLUCB", Conservative, "Conservative LinUCB (Kazerouni et al. 2017).", bound="confidence", selection="two-step", clip="paper", **_LINEAR
+)
+CLUCB2 = Preset("CLUCB2", Conservative, "CLUCB with the martingale bound and constrained selection.", **_LINEAR)
+CLUCB2T = Preset("CLUCB2T", Conservative, "CLUCB2 verified at checkpoints only; give `checkpoint`.", **_LINEAR)
+
+
+def example():
+    given = {"baseline": 0, "alpha": 0.3, "sigma": 0.2}
+    return [
+        CUCB2T(**given, baseline_mean=0.4, checkpoint=7),
+        CLUCB(**given, baseline_mean=0.4),
+        CLUCB2T(**given, selection="largest-lower", checkpoint=[5, 11, 30]),  # learns the baseline's mean
+    ]

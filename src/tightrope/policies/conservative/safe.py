@@ -1,0 +1,109 @@
+"""Safe: the conservative guarantee around any policy.
+
+When to use it: Thompson sampling, KL-UCB or any other policy that plays single arms is to be rolled out beside a known baseline.
+Bound: the constraint of `Conservative` with the same probability, whatever the inner policy does.
+Source: the conservative condition of Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020 (Eq 4, 6, 7, 12) applied to another policy's
+choice, as their Algorithm 1 applies it to the optimistic one.
+Deviations: the inner policy learns from every round, also the baseline's, so that its index of the baseline does not stay
+infinite; the guarantee's own estimates do not.
+Per round: the inner policy's cost, plus O(K), or O(K^2) or O(K d + d^2) with features, O(K d^2) if they change.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..._jit import jit, lean
+from ...parameters import find, inner_policy, policy
+from ...verbs import admit, event, explain, init, reward_range, select, update
+from .guarantee import BASELINE, CHOICE, EVENT, OWN, SAFE_OTHER, Limits, check_round, fall_back, is_safe, new_state, settle, weigh
+from .reasons import account
+
+
+@policy("arms", "features", "contexts", "points", paper="Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020")
+class Safe(Limits):
+    """An inner policy whose choice is played when it is safe; else `selection` falls back as in `Conservative`.
+
+    inner: any policy that plays single arms; the other parameters are those of `Conservative`. With selection = "constrained" an
+    unsafe choice gives way to the safe arm of the largest upper bound, with "two-step" to the baseline.
+    """
+
+    inner: Any = inner_policy()
+
+
+class State(NamedTuple):
+    guarded: Any  # Independent or Linear
+    inner: Any  # of the inner policy
+
+
+@init.register(Safe)
+def _(policy, arms):
+    return State(new_state(policy, arms), init(policy.inner, arms))
+
+
+@lean
+def admitted(policy, state, context, baseline, wanted):
+    """The arm played where the inner policy wants another, and why."""
+    guarded = state.guarded
+    if wanted == baseline:
+        return wanted, BASELINE
+    if is_safe(guarded.arms, guarded.book, wanted):
+        return wanted, OWN
+    arm = fall_back(policy, guarded, context, baseline)
+    return arm, (BASELINE if arm == baseline else SAFE_OTHER)
+
+
+@select.register(Safe)
+@jit
+def _(policy, state, context, rng):
+    baseline, _ = weigh(policy, state.guarded, context)
+    wanted = select(policy.inner, state.inner, context, rng)
+    arm, why = admitted(policy, state, context, baseline, wanted)
+    state.guarded.book[EVENT], state.guarded.book[CHOICE] = why, arm
+    return arm
+
+
+@update.register(Safe)
+@jit
+def _(policy, state, context, action, reward):
+    settle(policy, state.guarded, context, action, reward, False)
+    return State(state.guarded, update(policy.inner, state.inner, context, action, reward))
+
+
+@event.register(Safe)
+@jit
+def _(policy, state, action):
+    return int(state.guarded.book[EVENT])
+
+
+@admit.register(Safe)
+def _(policy, state, context):
+    check_round(policy, state.guarded, context)
+    if type(policy.inner) in admit.table:
+        admit(policy.inner, state.inner, context)
+
+
+@reward_range.register(Safe)
+def _(policy):
+    return reward_range(policy.inner) if type(policy.inner) in reward_range.table else (-math.inf, math.inf)
+
+
+@explain.register(Safe)
+def _(policy, state, context, rng):
+    baseline, _ = weigh(policy, state.guarded, context)
+    inner = explain(policy.inner, state.inner, context, rng)
+    probability = np.zeros_like(inner["probability"])
+    for k, share in enumerate(inner["probability"]):
+        if share > 0:
+            probability[admitted(policy, state, context, baseline, k)[0]] += share
+    wanted = int(np.argmax(inner["probability"]))  # the likeliest wish stands for all in `event` and `reason`
+    arm, why = admitted(policy, state, context, baseline, wanted)
+    report = account(policy, state.guarded, context, wanted, int(arm), int(why))
+    own = {"index": inner.get("index", report["upper"]), "probability": probability}
+    return report | own | {"inner": {key: inner[key] for key in ("mean", "width", "lower", "upper", "probability") if key in inner}}
+
+
+def example():
+    inner = find("UCB")(), find("LinUCB")()
+    return [Safe(policy, baseline=0, baseline_mean=0.4, alpha=0.2, selection="two-step") for policy in inner]
