@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-
 import semibandit_policies as naive
+
 import tightrope as tr
 from tightrope.rng import POLICY, stream
 
