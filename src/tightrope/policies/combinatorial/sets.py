@@ -49,7 +49,11 @@ def new_state(arms: Arms, lam: float) -> State:
 
 def features_of(state: State, context: Any) -> np.ndarray:
     """This round's rows of features."""
-    return state.told.features if context.features is None else context.features
+    if context.features is not None:
+        return np.asarray(context.features)
+    if state.told.features is None:
+        raise ValueError("context is missing; pass this round's features.")
+    return state.told.features
 
 
 def predictions(state: State, context: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -81,15 +81,13 @@ class Promotions:
         if eligible is not None:
             mask = np.asarray(eligible)
             if mask.dtype != np.bool_ or mask.shape not in (values.shape, values.shape[:1]):
-                raise ValueError(
-                    f"eligible has type {mask.dtype} and shape {mask.shape}, but must be bool of shape {values.shape[:1]} or {values.shape}."
-                )
+                wanted = f"{values.shape[:1]} or {values.shape}"
+                raise ValueError(f"eligible has type {mask.dtype} and shape {mask.shape}, but must be bool of shape {wanted}.")
             mask = np.broadcast_to(mask.reshape(values.shape[0], -1), values.shape)
         users = values.shape[0] if mask is None else int(mask.any(axis=1).sum())
         if users < self.size:
-            raise ValueError(
-                f"k = {self.k} users for each of {M} promotions need {self.size}, but only {users} are eligible; lower k or admit more users."
-            )
+            need = f"k = {self.k} users for each of {M} promotions need {self.size}"
+            raise ValueError(f"{need}, but only {users} are eligible; lower k or admit more users.")
         return values, mask
 
     def _assign(self, values: np.ndarray, mask: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,87 @@
+"""Worlds of sets: regret of the best set is zero, rewards have their means, MovieLens features are what they say."""
+
+import numpy as np
+import pytest
+
+import tightrope as tr
+from tightrope.rng import NOISE, PROBLEM, stream
+from tightrope.verbs import observe, play, private, regret
+
+
+def test_regret_is_the_best_set_s_value_minus_the_set_s():
+    rng = np.random.default_rng(0)
+    X, theta = rng.normal(size=(8, 3)), rng.normal(size=3)
+    problem = tr.problems.SemiBandit(X, theta, tr.oracles.Partition(categories=[0, 0, 0, 0, 1, 1, 1, 1], limit=1, k=2))
+    means = X @ theta
+    best = [int(means[:4].argmax()), 4 + int(means[4:].argmax())]
+    context = observe(problem, 0, None)
+    assert regret(problem, context, np.array(best)) == pytest.approx(0, abs=1e-12)
+    assert regret(problem, context, np.array([0, 5])) == pytest.approx(means[best].sum() - means[[0, 5]].sum())
+
+
+@pytest.mark.parametrize("rewards", ["gaussian", "bernoulli", "sign"])
+def test_rewards_have_their_means(rewards):
+    X = np.array([[0.2], [0.7]])
+    problem = tr.problems.SemiBandit(X, [1.0], tr.oracles.TopK(2), noise=0.5, rewards=rewards)
+    rng = stream(0, 0, NOISE)
+    drawn = np.array([play(problem, None, np.array([0, 1]), rng) for _ in range(4000)])
+    if rewards != "gaussian":
+        assert set(np.unique(drawn)) == ({0.0, 1.0} if rewards == "bernoulli" else {-1.0, 1.0})
+    assert (np.abs(drawn.mean(axis=0) - [0.2, 0.7]) < 4 * drawn.std(axis=0) / np.sqrt(4000)).all()
+
+
+def test_promotions_draw_users_and_measure_against_the_best_assignment():
+    rng = np.random.default_rng(1)
+    X, answers = rng.normal(size=(30, 4)), rng.integers(0, 6, size=(30, 2)).astype(float)
+    problem = private(tr.problems.Promotions(X, answers, k=3, shown=12))
+    context = observe(problem, 0, stream(0, 0, PROBLEM))
+    assert context.features.shape == (12, 4)
+    assert np.unique(problem.users).size == 12
+    np.testing.assert_array_equal(context.features, X[problem.users])
+    pairs = problem.oracle(answers[problem.users])
+    arms = pairs[:, 0] * 2 + pairs[:, 1]
+    assert regret(problem, context, arms) == 0
+    np.testing.assert_array_equal(play(problem, context, arms, None), answers[problem.users[pairs[:, 0]], pairs[:, 1]])
+
+
+def test_refusals():
+    X = np.eye(3)
+    with pytest.raises(ValueError, match="chooses more than the 3 arms"):
+        tr.problems.SemiBandit(X, np.ones(3), tr.oracles.TopK(4))
+    with pytest.raises(ValueError, match="arm 0 the mean 2"):
+        tr.problems.SemiBandit(X, [2.0, 0, 0], tr.oracles.TopK(1), rewards="sign")
+    with pytest.raises(ValueError, match=r"arms\[1, 0\] = nan"):
+        tr.problems.SemiBandit([[1.0], [np.nan]], [1.0], tr.oracles.TopK(1))
+    with pytest.raises(ValueError, match="need 4, but shown = 3"):
+        tr.problems.Promotions(X, np.ones((3, 2)), k=2)
+
+
+def test_movielens_features_from_the_users_own_file(tmp_path):
+    """A small file in ML-100k's format: rank-2 ratings come back exactly, the held-out films do not leak into the features."""
+    rng = np.random.default_rng(2)
+    lines = []
+    for user in range(1, 41):
+        for film in range(1, 13):
+            if rng.random() < 0.6:
+                lines.append(f"{user}\t{film}\t{rng.integers(1, 6)}\t0\n")
+    (tmp_path / "ml-100k").mkdir()
+    path = tmp_path / "ml-100k" / "u.data"
+    path.write_text("".join(lines))
+    from tightrope.problems.data import movielens
+
+    data = movielens(path, promotions=2, rank=3, scaling="raw", raters=(1, 40), seed=3)
+    table = np.zeros((41, 13))
+    for line in lines:
+        user, film, rating, _ = line.split("\t")
+        table[int(user), int(film)] = float(rating)
+    table = table[np.unique([int(line.split("\t")[0]) for line in lines])]
+    np.testing.assert_array_equal(data.rewards, table[:, data.films])
+    rest = np.delete(table, [0, *data.films], axis=1)
+    left, singular, _ = np.linalg.svd(rest, full_matrices=False)
+    np.testing.assert_allclose(np.abs(data.features[:, :3]), np.abs(left[:, :3] * singular[:3]), atol=1e-8)
+    assert (data.features[:, 3] == 1).all()
+    assert np.linalg.norm(movielens(path, promotions=2, rank=3, raters=(1, 40)).features, axis=1).max() == pytest.approx(1)
+    unit = movielens(path, promotions=2, rank=3, raters=(1, 40), scaling="unit").features
+    np.testing.assert_allclose(np.linalg.norm(unit, axis=1), 1)
+    with pytest.raises(ValueError, match="widen it"):
+        movielens(path, promotions=2, rank=3, raters=(39, 40))
