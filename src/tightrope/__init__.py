@@ -7,6 +7,7 @@ from .engine.identify import Identification, identify
 from .engine.results import Result, load
 from .engine.runner import Interrupted
 from .engine.simulate import simulate
+from .engine.training import TrainedBeta, train_softucb
 from .numerics.intervals import discretize
 from .parameters import REGISTRY
 from .serving.session import Session
@@ -20,6 +21,7 @@ __all__ = [
     "LowerBound",
     "Result",
     "Session",
+    "TrainedBeta",
     "discretize",
     "identify",
     "lipschitz_lower_bound",
@@ -28,6 +30,7 @@ __all__ = [
     "policies",
     "problems",
     "simulate",
+    "train_softucb",
     *REGISTRY,
 ]
 
