@@ -152,6 +152,17 @@ def feed(model, arm, reward):
     return model.numbers[ROUNDS] < model.numbers[RENEWAL]
 
 
+@jit
+def forget(model):
+    """Drop all data; the last estimates stay until every arm was fed again."""
+    for k in range(model.pulls.shape[0]):
+        model.pulls[k] = 0.0
+        model.sums[k] = 0.0
+    model.numbers[ROUNDS] = 0.0
+    model.numbers[RENEWAL] = 0.0
+    model.numbers[MISSING] = float(model.pulls.shape[0])
+
+
 # Widths to one leader ---------------------------------------------------------------------------------------------------
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from .. import checks, files, rng
-from ..parameters import built, check_fit, described, is_policy
+from ..parameters import built, check_fit, check_question, described, is_policy
 from ..verbs import Arms, Context, explain, init, recommend, reward_range, select, stopped, update
 from .codec import flatten, restore
 
@@ -41,6 +41,8 @@ class Session:
         self.policy = policy
         self.arms = describe_arms(arms, points, distances, dimension, oracle, horizon)
         check_fit(policy, self.arms)
+        if type(policy).TRAITS.stops:
+            check_question(policy, self.arms)
         self.seed = checks.integer("seed", seed, least=0)
         self._rng = rng.stream(self.seed, 0, rng.POLICY)
         self.rounds = 0
