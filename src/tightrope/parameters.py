@@ -336,4 +336,7 @@ def check_fit(policy: Any, arms: Arms) -> None:
 def check_question(policy: Any, arms: Arms) -> None:
     """Refuse to look for the best of fewer than two arms."""
     if arms.number < 2:
-        raise ValueError(f"arms has {arms.number} row, but {type(policy).__name__} identifies the best of at least 2; one arm is the best without a sample.")
+        name = type(policy).__name__
+        raise ValueError(
+            f"arms has {arms.number} row, but {name} needs at least 2 to choose from; a single arm is the best without a sample."
+        )

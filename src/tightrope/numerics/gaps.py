@@ -90,7 +90,8 @@ def new_pairs(features: np.ndarray, lam: float) -> PairRidge:
     """The model without data; features: (K, d)."""
     K, d = features.shape
     return PairRidge(
-        features, lam, np.zeros(K), np.zeros((K, K)), np.zeros((K, K)), np.zeros(K), np.zeros(K), _numbers(K), np.zeros(d), np.zeros(K), np.zeros((d, d)), np.zeros((d, d)),
+        features, lam, np.zeros(K), np.zeros((K, K)), np.zeros((K, K)), np.zeros(K), np.zeros(K),
+        _numbers(K), np.zeros(d), np.zeros(K), np.zeros((d, d)), np.zeros((d, d)),
     )  # fmt: skip
 
 

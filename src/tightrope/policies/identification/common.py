@@ -125,13 +125,16 @@ def most_ambiguous(mean, squares, i, C):
 
 @jit
 def furthest_behind(pulls, shares, eligible):
-    """argmin pulls_a / shares_a over shares_a > 0; where none of them is eligible, the arm pulled least. O(K)."""
+    """argmin pulls_a / shares_a over shares_a > 0; where none of them is eligible, the arm pulled least. O(K).
+
+    Equal shares come out of a solver equal up to rounding only, which must not decide.
+    """
     best, least, fallback = -1, math.inf, -1
     for a in range(pulls.shape[0]):
         if allowed(eligible, a):
             if fallback < 0 or pulls[a] < pulls[fallback]:
                 fallback = a
-            if shares[a] > SUPPORT and pulls[a] / shares[a] < least:
+            if shares[a] > SUPPORT and pulls[a] / shares[a] < least * (1.0 - TIE):
                 best, least = a, pulls[a] / shares[a]
     return best if best >= 0 else fallback
 
