@@ -9,17 +9,18 @@ from standard import unit_rows
 
 rng = np.random.default_rng(11)
 ARMS = unit_rows(rng, 7, 3)
-THETA = np.array([0.9, 0.3, -0.4])
+THETA = 1.5 * ARMS[2]
+NOISE = 0.3
 TWINS = {
-    "LinGapE, greedy": (tr.LinGapE(epsilon=0.05, delta=0.1, lam=0.5, noise=0.3), NaiveLinGapE(ARMS, 0.05, 0.1, 0.5, 0.3)),
+    "LinGapE, greedy": (tr.LinGapE(epsilon=0.05, delta=0.1, lam=0.5, noise=NOISE), NaiveLinGapE(ARMS, 0.05, 0.1, 0.5, NOISE)),
     "LinGapE, ratio": (
-        tr.LinGapE(epsilon=0.05, delta=0.1, noise=0.3, theta_bound=2, rule="ratio", union=False),
-        NaiveLinGapE(ARMS, 0.05, 0.1, noise=0.3, theta_bound=2, rule="ratio", union=False),
+        tr.LinGapE(epsilon=0.05, delta=0.1, noise=NOISE, theta_bound=2, rule="ratio", union=False),
+        NaiveLinGapE(ARMS, 0.05, 0.1, noise=NOISE, theta_bound=2, rule="ratio", union=False),
     ),
-    "XYStatic": (tr.XYStatic(delta=0.1, noise=0.3), NaiveXYStatic(ARMS, 0.1, 0.3)),
-    "XYStatic, sqrt2": (tr.XYStatic(delta=0.1, noise=0.3, constant=2**0.5), NaiveXYStatic(ARMS, 0.1, 0.3, 2**0.5)),
-    "XYAdaptive": (tr.XYAdaptive(delta=0.1, noise=0.3, alpha=0.3), NaiveXYAdaptive(ARMS, 0.1, 0.3, 0.3)),
-    "UGapE": (tr.UGapE(epsilon=0.05, delta=0.1, noise=0.3), NaiveUGapE(7, 0.05, 0.1, 0.3)),
+    "XYStatic": (tr.XYStatic(delta=0.1, noise=NOISE), NaiveXYStatic(ARMS, 0.1, NOISE)),
+    "XYStatic, sqrt2": (tr.XYStatic(delta=0.1, noise=NOISE, constant=2**0.5), NaiveXYStatic(ARMS, 0.1, NOISE, 2**0.5)),
+    "XYAdaptive": (tr.XYAdaptive(delta=0.1, noise=NOISE, alpha=0.3), NaiveXYAdaptive(ARMS, 0.1, NOISE, 0.3)),
+    "UGapE": (tr.UGapE(epsilon=0.05, delta=0.1, noise=NOISE), NaiveUGapE(7, 0.05, 0.1, NOISE)),
 }
 
 
@@ -34,7 +35,7 @@ def test_actions_and_stop_equal_those_of_the_twin(name):
             break
         arm = session.select()
         assert arm == twin.select(), n
-        reward = float(ARMS[arm] @ THETA + 0.3 * noise.standard_normal())
+        reward = float(ARMS[arm] @ THETA + NOISE * noise.standard_normal())
         session.update(arm, reward)
         twin.update(arm, reward)
     assert session.stopped
@@ -43,7 +44,7 @@ def test_actions_and_stop_equal_those_of_the_twin(name):
 
 def test_lingape_reports_the_bound_and_radius_of_the_formulas():
     policy, _ = TWINS["LinGapE, greedy"]
-    twin = NaiveLinGapE(ARMS, 0.05, 0.1, 0.5, 0.3)
+    twin = NaiveLinGapE(ARMS, 0.05, 0.1, 0.5, NOISE)
     session = tr.Session(policy, arms=ARMS)
     noise = np.random.default_rng(6)
     for _ in range(25):
@@ -62,7 +63,7 @@ def test_lingape_reports_the_bound_and_radius_of_the_formulas():
 
 
 def test_batch_growth_decides_rarely_and_costs_few_samples():
-    problem = tr.problems.Linear(ARMS, THETA, noise=0.3)
+    problem = tr.problems.Linear(ARMS, THETA, noise=NOISE)
     base = {"epsilon": 0.0, "delta": 0.1, "noise": 0.3}
     found = tr.identify(problem, {"each": tr.LinGapE(**base), "batch": tr.LinGapE(**base, batch_growth=0.2)}, replications=40, seed=3)
     assert found.correct["batch"].all()
