@@ -331,3 +331,12 @@ def check_fit(policy: Any, arms: Arms) -> None:
     fits, kinds = offers(arms), accepts(policy)
     if not set(fits) & set(kinds):
         raise ValueError(f"{type(policy).__name__} plays {' or '.join(kinds)}, but these arms offer {' or '.join(fits)}.")
+
+
+def check_question(policy: Any, arms: Arms) -> None:
+    """Refuse to look for the best of fewer than two arms."""
+    if arms.number < 2:
+        name = type(policy).__name__
+        raise ValueError(
+            f"arms has {arms.number} row, but {name} needs at least 2 to choose from; a single arm is the best without a sample."
+        )

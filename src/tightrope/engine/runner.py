@@ -1,6 +1,8 @@
 """Replications in threads: cut into blocks, run in slices, the same bits whatever the number of workers."""
 
+import json
 import os
+import pathlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -8,7 +10,9 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any
 
-from .. import checks
+import numpy as np
+
+from .. import checks, files
 from .._jit import python_of
 from ..parameters import check_fit, compiled, is_policy
 from ..rng import NOISE, POLICY, PROBLEM, stream
@@ -56,6 +60,30 @@ class Slices:
             if played < last:
                 return
             first = last
+
+
+class Parts:
+    """Finished blocks on disk, tied to the settings that made them."""
+
+    def __init__(self, folder: pathlib.Path, settings: dict[str, Any]) -> None:
+        self.folder = folder
+        record, wanted = folder / "settings.json", json.loads(json.dumps(settings, default=str))
+        if record.exists():
+            found = json.loads(record.read_text())
+            changed = [key for key in wanted if found.get(key) != wanted[key]]
+            if changed:
+                raise ValueError(
+                    f"out = {str(folder.parent)!r} holds a run with other {', '.join(changed)}; choose another folder or remove it."
+                )
+        else:
+            files.write_json(record, settings)
+
+    def read(self, label: str) -> dict[str, np.ndarray] | None:
+        path = self.folder / f"{label}.npz"
+        return files.read_arrays(path)[1] if path.exists() else None
+
+    def write(self, label: str, arrays: dict[str, np.ndarray]) -> None:
+        files.write_arrays(self.folder / f"{label}.npz", {}, arrays)
 
 
 @dataclass

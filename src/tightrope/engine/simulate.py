@@ -1,6 +1,5 @@
 """`simulate`: policies against a problem over a fixed horizon."""
 
-import json
 import pathlib
 import threading
 from collections.abc import Mapping
@@ -8,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks, files
+from .. import checks
 from ..verbs import begin
 from . import provenance
 from .loops import fixed_horizon, new_log
 from .monitors import NoMonitor
 from .results import Result
-from .runner import Interrupted, Progress, Slices, as_policies, as_problems, loop_for, prepare, run_blocks
+from .runner import Interrupted, Parts, Progress, Slices, as_policies, as_problems, loop_for, prepare, run_blocks
 
 MOST_BLOCKS = 40  # per policy: the grain of resuming and of sharing work
 
@@ -69,7 +68,7 @@ def simulate(
         "monitor": repr(monitor),
         "versions": provenance.versions(),
     }
-    parts = _Parts(pathlib.Path(out) / "parts", settings) if out is not None else None
+    parts = Parts(pathlib.Path(out) / "parts", settings) if out is not None else None
     stop = threading.Event()
     finished: dict[str, dict[int, dict[str, np.ndarray]]] = {name: {} for name in chosen}
     meter = _Meter(progress, len(chosen) * replications * horizon)
@@ -161,27 +160,3 @@ class _Meter:
             with self.lock:
                 self.done += rounds
                 self.progress(self.done, self.total)
-
-
-class _Parts:
-    """Finished blocks on disk, tied to the settings that made them."""
-
-    def __init__(self, folder: pathlib.Path, settings: dict[str, Any]) -> None:
-        self.folder = folder
-        record, wanted = folder / "settings.json", json.loads(json.dumps(settings, default=str))
-        if record.exists():
-            found = json.loads(record.read_text())
-            changed = [key for key in wanted if found.get(key) != wanted[key]]
-            if changed:
-                raise ValueError(
-                    f"out = {str(folder.parent)!r} holds a run with other {', '.join(changed)}; choose another folder or remove it."
-                )
-        else:
-            files.write_json(record, settings)
-
-    def read(self, label: str) -> dict[str, np.ndarray] | None:
-        path = self.folder / f"{label}.npz"
-        return files.read_arrays(path)[1] if path.exists() else None
-
-    def write(self, label: str, arrays: dict[str, np.ndarray]) -> None:
-        files.write_arrays(self.folder / f"{label}.npz", {}, arrays)

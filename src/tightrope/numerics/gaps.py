@@ -90,7 +90,8 @@ def new_pairs(features: np.ndarray, lam: float) -> PairRidge:
     """The model without data; features: (K, d)."""
     K, d = features.shape
     return PairRidge(
-        features, lam, np.zeros(K), np.zeros((K, K)), np.zeros((K, K)), np.zeros(K), np.zeros(K), _numbers(K), np.zeros(d), np.zeros(K), np.zeros((d, d)), np.zeros((d, d)),
+        features, lam, np.zeros(K), np.zeros((K, K)), np.zeros((K, K)), np.zeros(K), np.zeros(K),
+        _numbers(K), np.zeros(d), np.zeros(K), np.zeros((d, d)), np.zeros((d, d)),
     )  # fmt: skip
 
 
@@ -150,6 +151,17 @@ def feed(model, arm, reward):
     model.sums[arm] += reward
     model.numbers[ROUNDS] += 1.0
     return model.numbers[ROUNDS] < model.numbers[RENEWAL]
+
+
+@jit
+def forget(model):
+    """Drop all data; the last estimates stay until every arm was fed again."""
+    for k in range(model.pulls.shape[0]):
+        model.pulls[k] = 0.0
+        model.sums[k] = 0.0
+    model.numbers[ROUNDS] = 0.0
+    model.numbers[RENEWAL] = 0.0
+    model.numbers[MISSING] = float(model.pulls.shape[0])
 
 
 # Widths to one leader ---------------------------------------------------------------------------------------------------

@@ -79,9 +79,9 @@ class Run:
         return simulate(problem, policies, out=self.out / "runs" / label, **options)
 
     def identify(self, label: str, problem: Any, policies: Any, **options: Any) -> Identification:
-        """`tightrope.identify` with this run's seed and workers."""
+        """`tightrope.identify` whose finished replications are kept under out/runs/label and found again."""
         options = {"seed": self.seed, "workers": self.workers, "progress": self.progress(label)} | options
-        return identify(problem, policies, **options)
+        return identify(problem, policies, out=self.out / "runs" / label, **options)
 
 
 def below(difference: float, se: float, margin: float = 4.0) -> str:

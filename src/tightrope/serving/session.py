@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from .. import checks, files, rng
-from ..parameters import built, check_fit, described, is_policy
-from ..verbs import Arms, Context, explain, init, recommend, reward_range, select, stopped, update
+from ..parameters import built, check_fit, check_question, described, is_policy
+from ..verbs import Arms, Context, evidence, explain, init, recommend, reward_range, select, stopped, update
 from .codec import flatten, restore
 
 FORMAT = 1
@@ -41,6 +41,8 @@ class Session:
         self.policy = policy
         self.arms = describe_arms(arms, points, distances, dimension, oracle, horizon)
         check_fit(policy, self.arms)
+        if type(policy).TRAITS.stops:
+            check_question(policy, self.arms)
         self.seed = checks.integer("seed", seed, least=0)
         self._rng = rng.stream(self.seed, 0, rng.POLICY)
         self.rounds = 0
@@ -84,8 +86,7 @@ class Session:
         if type(self.policy) not in explain.table:
             raise ValueError(f"{type(self.policy).__name__} does not explain itself.")
         seen = self._context(context, eligible)
-        scratch = restore(self.state, flatten(self.state))  # kernels may write into their arrays
-        return dict(explain(self.policy, scratch, seen, rng.stream(self.seed, self.rounds, rng.AUDIT)))
+        return dict(explain(self.policy, self._copy(), seen, rng.stream(self.seed, self.rounds, rng.AUDIT)))
 
     @property
     def stopped(self) -> bool:
@@ -94,14 +95,17 @@ class Session:
         return bool(stopped(self.policy, self.state))
 
     def recommend(self) -> dict[str, Any]:
-        """The arm an identification policy would name, `status` "certified" or "not certified yet", and its evidence."""
-        self._needs_stopping()
-        arm = int(recommend(self.policy, self.state))
-        return {"arm": arm, "status": "certified" if self.stopped else "not certified yet"} | self._evidence()
+        """The arm an identification policy would name, and what supports it.
 
-    def _evidence(self) -> dict[str, Any]:
-        report = self.explain()
-        return {key: report[key] for key in ("gap_bound", "samples_remaining") if key in report}
+        status: "certified" or "not certified yet". gap_bound: with probability 1 - delta the arm is at most that much worse than the
+        best (B). error: estimated probability that it is worse by more than epsilon. samples_remaining: a forecast.
+        """
+        self._needs_stopping()
+        status = "certified" if self.stopped else "not certified yet"
+        return {"arm": int(recommend(self.policy, self.state)), "status": status} | dict(evidence(self.policy, self._copy()))
+
+    def _copy(self) -> Any:
+        return restore(self.state, flatten(self.state))  # kernels may write into their arrays
 
     def _needs_stopping(self) -> None:
         if not type(self.policy).TRAITS.stops:

@@ -15,17 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._jit import inlined, jit
-from ...numerics.counts import intervals
 from ...numerics.gaps import LEADER, LOG_DET, MISSING, ROUNDS, GapRidge, greedy_scores, lead, learn_gaps, new_gaps
-from ...numerics.radii import determinant_radius
 from ...numerics.ties import argmax, one_hot
 from ...parameters import choice, flag, policy, real
 from ...solvers.lp import Tableau, least_l1, new_tableau
-from ...verbs import allowed, evidence, explain, init, recommend, select, stopped, update, verb
-from .common import checked_features, error_estimate, forecast
+from ...verbs import evidence, explain, init, recommend, select, stopped, update, verb
+from .common import NOTHING_KNOWN, checked_features, error_estimate, forecast, furthest_behind, gap_radius, most_ambiguous, report
 
 MOST_PAIRS = 1024  # optimal ratios kept; a pair that lost its place is solved again
-SUPPORT = 1e-9  # a smaller share of the ratio is a zero of the LP
 
 
 @policy("features", paper="Xu, Honda, Sugiyama 2018, Algorithm 1", stops=True)
@@ -129,37 +126,17 @@ def _(sampling, model, i, j):
 @sample.register(Ratio)
 @jit
 def _(sampling, model, eligible):
-    """argmin T_a / p_a over p_a > 0 (Eq 12); where none of them is eligible, the arm pulled least."""
-    best, least, fallback = -1, math.inf, -1
-    for a in range(sampling.scores.shape[0]):
-        if allowed(eligible, a):
-            if fallback < 0 or model.pulls[a] < model.pulls[fallback]:
-                fallback = a
-            if sampling.scores[a] > SUPPORT and model.pulls[a] / sampling.scores[a] < least:
-                best, least = a, model.pulls[a] / sampling.scores[a]
-    return best if best >= 0 else fallback
-
-
-@jit
-def radius_of(policy, log_det, K):
-    """C of Eq 3; log_det is that of A / lam."""
-    return determinant_radius(policy.noise, policy.delta / (K * K if policy.union else 1), log_det, policy.lam, policy.theta_bound)
+    return furthest_behind(model.pulls, sampling.scores, eligible)
 
 
 @inlined
 def decide(policy, state):
     """Leader, challenger and B (Algorithm 2), then what to sample (Eq 9 or Eqs 10-11)."""
     mean, squares = state.model.mean, state.model.gap_square
-    K = mean.shape[0]
     i = argmax(mean, None)
     lead(state.model, i)
-    C = radius_of(policy, state.model.numbers[LOG_DET], K)
-    j, bound = i, -math.inf
-    for k in range(K):
-        if k != i:
-            value = mean[k] - mean[i] + C * math.sqrt(squares[k])
-            if value > bound:
-                j, bound = k, value
+    C = gap_radius(policy, state.model.numbers[LOG_DET], mean.shape[0])
+    j, bound = most_ambiguous(mean, squares, i, C)
     decision = state.decision
     decision[RADIUS], decision[BOUND], decision[CHALLENGER] = C, bound, j
     decision[DUE] = state.model.numbers[ROUNDS] * (1.0 + policy.batch_growth)
@@ -197,30 +174,26 @@ def _(policy, state):
 
 @evidence.register(LinGapE)
 def _(policy, state):
-    model = state.model
-    i = int(model.numbers[LEADER])
+    model, i = state.model, int(state.model.numbers[LEADER])
     if model.numbers[MISSING] > 0:
-        return {"gap_bound": math.inf, "error": 1.0, "samples_remaining": math.inf}
+        return NOTHING_KNOWN
     left = 0.0
     if state.decision[BOUND] > policy.epsilon:
         left = forecast(model.features, policy.lam, model.pulls, model.mean, i, policy.epsilon,
-                        lambda log_det, pulls: radius_of(policy, log_det, model.mean.size))  # fmt: skip
+                        lambda log_det, pulls: gap_radius(policy, log_det, model.mean.size))  # fmt: skip
     error = error_estimate(model.mean, np.sqrt(model.gap_square), i, policy.epsilon, policy.noise)
     return {"gap_bound": float(state.decision[BOUND]), "error": error, "samples_remaining": left}
 
 
 @explain.register(LinGapE)
 def _(policy, state, context, rng):
-    model = state.model
-    known = model.numbers[MISSING] == 0
-    report = intervals(
-        np.where(known, model.mean, np.nan), state.decision[RADIUS] * np.sqrt(model.square) if known else np.full(model.mean.size, np.inf)
-    )
-    name = "direction_scores" if policy.rule == 0 else "design"
-    return report | evidence(policy, state) | {
-        "index": state.sampling.scores.copy(), "probability": one_hot(select(policy, state, context, rng), model.mean.size),
-        "leader": int(model.numbers[LEADER]), "challenger": int(state.decision[CHALLENGER]), "radius": float(state.decision[RADIUS]),
-        name: state.sampling.scores.copy(),
+    model, decision = state.model, state.decision
+    width = decision[RADIUS] * np.sqrt(model.square)
+    probability = one_hot(select(policy, state, context, rng), model.mean.size)
+    arms = report(model.mean, width, state.sampling.scores, probability, model.numbers[MISSING] == 0)
+    return arms | evidence(policy, state) | {
+        "leader": int(model.numbers[LEADER]), "challenger": int(decision[CHALLENGER]), "radius": float(decision[RADIUS]),
+        "design" if policy.rule else "direction_scores": state.sampling.scores.copy(),
     }  # fmt: skip
 
 

@@ -1,0 +1,147 @@
+"""UGapE: best-arm identification for independent arms.
+
+When to use it: a few variants that share no features; LinGapE is its linear form.
+Guarantee: mean of the named arm >= best mean - epsilon with probability >= 1 - delta, for noise that is sub-Gaussian with scale
+`noise` (1/2 for rewards in [0, 1]).
+Source: Gabillon, Ghavamzadeh, Lazaric 2012, UGapEc for one arm (m = 1): beta_k = b sqrt(c ln(4 K N^3 / delta) / T_k) after N
+samples. Rewards in [0, b] with their c = 1/2 are the case noise = b / 2 of noise sqrt(2 ln(4 K N^3 / delta) / T_k).
+O(K) a round.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._jit import jit
+from ...numerics.counts import Counts, count, means, new_counts
+from ...numerics.ties import first_unpulled, one_hot
+from ...parameters import policy, real
+from ...verbs import allowed, evidence, explain, init, recommend, select, stopped, update
+from .common import NOTHING_KNOWN, error_estimate, report
+
+
+@policy("arms", paper="Gabillon, Ghavamzadeh, Lazaric 2012", stops=True)
+class UGapE:
+    """Sample the less certain of the arm with the smallest gap bound and its rival; stop when that bound is at most epsilon.
+
+    epsilon: how much worse than the best the named arm may be. delta: probability of a worse one. noise: sub-Gaussian scale.
+    """
+
+    epsilon: float = real(0.0, least=0)
+    delta: float = real(0.05, above=0, below=1)
+    noise: float = real(1.0, above=0)
+
+
+class State(NamedTuple):
+    counts: Counts
+    decision: np.ndarray  # (3,) B, the arm with the smallest gap bound, its rival
+
+
+@init.register(UGapE)
+def _(policy, arms):
+    return State(new_counts(arms.number), np.array([math.inf, 0.0, 0.0]))
+
+
+@jit
+def half_width(policy, rounds, K, pulls):
+    """beta_k after `rounds` samples."""
+    return policy.noise * math.sqrt(2.0 * math.log(4.0 * K * rounds**3 / policy.delta) / pulls)
+
+
+@jit
+def decide(policy, state):
+    """J = argmin_k B_k with B_k = max_{j != k} U_j - L_k, and its rival argmax_{j != J} U_j."""
+    counts = state.counts
+    K = counts.pulls.shape[0]
+    upper = counts.scores
+    first, second = -1, -1
+    for k in range(K):
+        upper[k] = counts.sums[k] / counts.pulls[k] + half_width(policy, counts.rounds[0], K, counts.pulls[k])
+        if first < 0 or upper[k] > upper[first]:
+            first, second = k, first
+        elif second < 0 or upper[k] > upper[second]:
+            second = k
+    best, bound = 0, math.inf
+    for k in range(K):
+        rival = second if k == first else first
+        value = -math.inf
+        if rival >= 0:
+            value = upper[rival] - 2.0 * counts.sums[k] / counts.pulls[k] + upper[k]  # L = 2 mean - U
+        if value < bound:
+            best, bound = k, value
+    state.decision[0], state.decision[1] = bound, best
+    state.decision[2] = max(second if best == first else first, 0)
+
+
+@select.register(UGapE)
+@jit
+def _(policy, state, context, rng):
+    arm = first_unpulled(state.counts.pulls, context.eligible)
+    if arm < 0:  # the one with the wider interval, that is with fewer pulls
+        i, j = int(state.decision[1]), int(state.decision[2])
+        pulls = state.counts.pulls
+        arm = i if pulls[i] < pulls[j] or (pulls[i] == pulls[j] and i < j) else j
+        if not allowed(context.eligible, arm):
+            arm = i + j - arm
+        if not allowed(context.eligible, arm):
+            for k in range(pulls.shape[0]):
+                if allowed(context.eligible, k) and (not allowed(context.eligible, arm) or pulls[k] < pulls[arm]):
+                    arm = k
+    return arm
+
+
+@update.register(UGapE)
+@jit
+def _(policy, state, context, action, reward):
+    count(state.counts, action, reward)
+    if first_unpulled(state.counts.pulls, None) < 0:
+        decide(policy, state)
+    return state
+
+
+@stopped.register(UGapE)
+@jit
+def _(policy, state):
+    return state.decision[0] <= policy.epsilon
+
+
+@recommend.register(UGapE)
+@jit
+def _(policy, state):
+    return int(state.decision[1])
+
+
+@evidence.register(UGapE)
+def _(policy, state):
+    pulls, mean, i = state.counts.pulls, means(state.counts), int(state.decision[1])
+    if not pulls.all():
+        return NOTHING_KNOWN
+    K, N = pulls.size, state.counts.rounds[0]
+    left = 0.0
+    if state.decision[0] > policy.epsilon:  # pulls of each arm until two half widths fit into its gap, at the end's N
+        lead = np.delete(mean[i] - mean, i) + policy.epsilon
+        if lead.min() <= 0:
+            left = math.inf
+        else:
+            lead = np.insert(lead, i, lead.min())
+            wanted = np.zeros(K)
+            for _ in range(6):
+                wanted = np.maximum((2.0 * half_width(policy, N + wanted.sum(), K, 1.0) / lead) ** 2 - pulls, 0.0)
+            left = float(np.ceil(wanted).sum())
+    error = error_estimate(mean, np.sqrt(1.0 / pulls + 1.0 / pulls[i]), i, policy.epsilon, policy.noise)
+    return {"gap_bound": float(state.decision[0]), "error": error, "samples_remaining": left}
+
+
+@explain.register(UGapE)
+def _(policy, state, context, rng):
+    pulls = state.counts.pulls
+    K, N, known = pulls.size, state.counts.rounds[0], pulls > 0
+    width = np.array([half_width(policy, N, K, n) if n else math.inf for n in pulls])
+    probability = one_hot(select(policy, state, context, rng), K)
+    arms = report(np.where(known, means(state.counts), math.nan), width, width, probability, True)
+    return arms | evidence(policy, state) | {"leader": int(state.decision[1]), "challenger": int(state.decision[2])}
+
+
+def example():
+    return [UGapE(epsilon=0.1, delta=0.1, noise=0.5)]

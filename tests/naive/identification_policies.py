@@ -1,0 +1,164 @@
+"""Slow, readable twins of the policies for best-arm identification: all data kept, everything recomputed every round."""
+
+import itertools
+import math
+
+import numpy as np
+from scipy.optimize import linprog
+
+
+def optimal_ratio(X, y):
+    """p = |w| / |w|_1 for the smallest L1 combination w of arms that makes y; by an LP over (w+, w-)."""
+    K = len(X)
+    solved = linprog(np.ones(2 * K), A_eq=np.hstack([X.T, -X.T]), b_eq=y, bounds=(0, None), method="highs")
+    w = np.abs(solved.x[:K] - solved.x[K:])
+    return w / w.sum()
+
+
+class Linear:
+    """The list of arms and rewards of a linear bandit."""
+
+    def __init__(self, X, lam=0.0):
+        self.X, self.lam, self.arms, self.rewards = np.asarray(X, float), lam, [], []
+
+    def update(self, arm, reward):
+        self.arms.append(arm)
+        self.rewards.append(reward)
+
+    @property
+    def n(self):
+        return len(self.arms)
+
+    @property
+    def A(self):
+        played = self.X[self.arms]
+        return self.lam * np.eye(self.X.shape[1]) + played.T @ played
+
+    @property
+    def means(self):
+        return self.X @ np.linalg.solve(self.A, self.X[self.arms].T @ np.array(self.rewards))
+
+    def square(self, y, A=None):
+        return y @ np.linalg.solve(self.A if A is None else A, y)
+
+    def unpulled(self):
+        return next((k for k in range(len(self.X)) if k not in self.arms), None)
+
+
+class NaiveLinGapE(Linear):
+    def __init__(self, X, epsilon, delta, lam=1.0, noise=1.0, theta_bound=1.0, union=True, rule="greedy"):
+        super().__init__(X, lam)
+        self.epsilon, self.delta, self.noise, self.theta_bound, self.union, self.rule = epsilon, delta, noise, theta_bound, union, rule
+
+    def radius(self):  # Eq 3
+        d = self.X.shape[1]
+        log_ratio = 0.5 * np.linalg.slogdet(self.A)[1] - 0.5 * np.linalg.slogdet(self.lam * np.eye(d))[1]
+        log_pairs = 2 * math.log(len(self.X)) if self.union else 0.0
+        return self.noise * math.sqrt(2 * (log_pairs + log_ratio - math.log(self.delta))) + math.sqrt(self.lam) * self.theta_bound
+
+    def direction(self):  # Algorithm 2
+        m, C = self.means, self.radius()
+        i = int(np.argmax(m))
+        bounds = [-math.inf if j == i else m[j] - m[i] + C * math.sqrt(self.square(self.X[i] - self.X[j])) for j in range(len(m))]
+        return i, int(np.argmax(bounds)), max(bounds)
+
+    def stopped(self):
+        return self.unpulled() is None and self.direction()[2] <= self.epsilon
+
+    def select(self):
+        if self.unpulled() is not None:
+            return self.unpulled()
+        i, j, _ = self.direction()
+        y = self.X[i] - self.X[j]
+        if self.rule == "greedy":  # Eq 9
+            return int(np.argmin([self.square(y, self.A + np.outer(x, x)) for x in self.X]))
+        p = optimal_ratio(self.X, y)  # Eqs 10-12
+        pulls = np.bincount(self.arms, minlength=len(self.X))
+        behind = np.array([pulls[a] / p[a] if p[a] > 1e-9 else math.inf for a in range(len(p))])
+        return int(np.flatnonzero(behind <= behind.min() * (1 + 1e-9))[0])  # equal shares of the LP are equal up to rounding
+
+
+def static_bound(constant, noise, n, K, delta):
+    return constant * noise * math.sqrt(math.log(6 * n**2 * K**2 / (math.pi**2 * delta)))
+
+
+class NaiveXYStatic(Linear):
+    def __init__(self, X, delta, noise=1.0, constant=2 * math.sqrt(2)):
+        super().__init__(X)
+        self.delta, self.noise, self.constant = delta, noise, constant
+        self.among = range(len(X))
+
+    def best_shrink(self):
+        """max_y y'(A + x_a x_a')^-1 y for every arm a."""
+        values = []
+        for x in self.X:
+            inverse = np.linalg.inv(self.A + np.outer(x, x))
+            values.append(
+                max((self.X[i] - self.X[j]) @ inverse @ (self.X[i] - self.X[j]) for i, j in itertools.combinations(self.among, 2))
+            )
+        return values
+
+    def select(self):
+        return self.unpulled() if self.unpulled() is not None else int(np.argmin(self.best_shrink()))
+
+    def beaten(self, i, j):
+        """Whether i beats j by more than the bound."""
+        width = static_bound(self.constant, self.noise, self.n, len(self.X), self.delta) * math.sqrt(self.square(self.X[i] - self.X[j]))
+        return self.means[i] - self.means[j] > width
+
+    def stopped(self):
+        if self.unpulled() is not None:
+            return False
+        i = int(np.argmax(self.means))
+        return all(self.beaten(i, j) for j in range(len(self.X)) if j != i)
+
+
+class NaiveXYAdaptive(NaiveXYStatic):
+    def __init__(self, X, delta, noise=1.0, alpha=0.1, constant=2 * math.sqrt(2)):
+        super().__init__(X, delta, noise, constant)
+        self.alpha, self.target, self.done = alpha, None, False
+
+    def update(self, arm, reward):
+        super().update(arm, reward)
+        if self.unpulled() is not None or self.done:
+            return
+        widest = max(self.square(self.X[i] - self.X[j]) for i, j in itertools.combinations(self.among, 2))
+        if self.target is None:
+            self.target = self.alpha * widest
+        if widest <= self.target:
+            K = range(len(self.X))
+            self.among = [j for j in K if not any(self.beaten(i, j) for i in K if i != j)]
+            self.target, self.done = self.alpha * widest, len(self.among) == 1
+            if not self.done:
+                self.arms, self.rewards = [], []
+
+    def stopped(self):
+        return self.done
+
+
+class NaiveUGapE:
+    def __init__(self, K, epsilon, delta, noise=1.0):
+        self.rewards, self.epsilon, self.delta, self.noise = [[] for _ in range(K)], epsilon, delta, noise
+
+    def update(self, arm, reward):
+        self.rewards[arm].append(reward)
+
+    def bounds(self):
+        K, N = len(self.rewards), sum(map(len, self.rewards))
+        width = [self.noise * math.sqrt(2 * math.log(4 * K * N**3 / self.delta) / len(r)) for r in self.rewards]
+        mean = [sum(r) / len(r) for r in self.rewards]
+        upper, lower = np.add(mean, width), np.subtract(mean, width)
+        gaps = [max(upper[j] for j in range(K) if j != k) - lower[k] for k in range(K)]
+        leader = int(np.argmin(gaps))
+        rival = max((j for j in range(K) if j != leader), key=lambda j: upper[j])
+        return leader, rival, gaps[leader], width
+
+    def stopped(self):
+        return all(self.rewards) and self.bounds()[2] <= self.epsilon
+
+    def select(self):
+        for k, rewards in enumerate(self.rewards):
+            if not rewards:
+                return k
+        leader, rival, _, width = self.bounds()
+        return max(sorted((leader, rival)), key=lambda k: width[k])
