@@ -1,4 +1,4 @@
-"""Figure 2: cumulative reward in ten clusters of equal arms, by the angle between them, under three rules for ties."""
+"""Figure 2: cumulative reward in ten clusters of equal arms, by the angle between them, under several rules for ties."""
 
 import math
 from typing import Any
@@ -16,6 +16,12 @@ from .grids import GRID, NAMES, Gap, best, gap, grid, kept
 ROUNDS = 10
 FROM = 0.3  # the angle, in units of pi/2, from which the paper's figure shows the gaps
 MARGIN = 4.0
+RULES = {
+    "index": "ties to the lowest index",
+    "random": "random ties",
+    "jitter": "jittered features",
+    "tiers": "clusters of norm 1 - 0.001 j, random ties within",
+}
 
 
 def values(run: Run, angle: float, rule: str, name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -24,12 +30,11 @@ def values(run: Run, angle: float, rule: str, name: str) -> tuple[np.ndarray, np
     fresh = run.at(smoke=12, laptop=200, paper=500)
     arms, k = run.at(smoke=(400, 20), laptop=(2000, 100), paper=(2000, 100))
     c = run.at(smoke=(1.0,), laptop=(1.0,), paper=None)
-    settings = grid(name, run.at(smoke=GRID[1:4], laptop=GRID, paper=GRID), "random" if rule == "random" else "index", c)
+    settings = grid(name, run.at(smoke=GRID[1:4], laptop=GRID, paper=GRID), "random" if rule in ("random", "tiers") else "index", c)
 
     def play(setting: Any, first: int, count: int) -> np.ndarray:
-        problems = [
-            clustered(angle * math.pi / 2, seed=first + t, arms=arms, k=k, jitter=1e-3 if rule == "jitter" else 0.0) for t in range(count)
-        ]
+        jitter, tiers = 1e-3 if rule == "jitter" else 0.0, rule == "tiers"
+        problems = [clustered(angle * math.pi / 2, seed=first + t, arms=arms, k=k, jitter=jitter, tiers=tiers) for t in range(count)]
         result = simulate(problems, {"it": setting}, horizon=ROUNDS, replications=count, seed=run.seed, checkpoints=[ROUNDS],
                           monitor=SetValue(), workers=run.workers or 1)  # fmt: skip
         return result.watched["it"]["value"][:, -1]
@@ -44,9 +49,9 @@ def values(run: Run, angle: float, rule: str, name: str) -> tuple[np.ndarray, np
 
 
 def fig2(run: Run) -> Outcome:
-    """All algorithms at all angles, with index ties, random ties and jittered features."""
+    """All algorithms at all angles, under every rule for ties."""
     angles = run.at(smoke=(0.6,), laptop=(0.1, 0.3, 0.5, 0.7, 1.0), paper=tuple(np.round(np.arange(0.1, 1.01, 0.1), 1).tolist()))
-    rules = run.at(smoke=("index", "random"), laptop=("index", "random", "jitter"), paper=("index", "random", "jitter"))
+    rules = run.at(smoke=("index", "random"), laptop=tuple(RULES), paper=tuple(RULES))
     found: dict[tuple[str, float, str], np.ndarray] = {}
     rows = []
     for rule in rules:
@@ -82,8 +87,7 @@ def _claims(found, rules, angles) -> list[Claim]:
         claims.append(Claim("fig2", text, paper, ours, None, test, _verdict(gaps), reason))
 
     for rule in rules:
-        label = {"index": "ties to the lowest index", "random": "random ties", "jitter": "jittered features"}[rule]
-        add(f"arm-wise TS above round-wise TS, {label}", "clearly above", rule, "arm-wise TS", "round-wise TS")
+        add(f"arm-wise TS above round-wise TS, {RULES[rule]}", "clearly above", rule, "arm-wise TS", "round-wise TS")
         add(
             f"PC2UCB above C2UCB, {label}",
             "clearly above",

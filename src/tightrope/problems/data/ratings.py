@@ -62,6 +62,6 @@ def _table(source: Any, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     options: dict[str, Any] = {"sep": ",", "header": 0} if name.endswith(".csv") else {"sep": "\t", "header": None}
     if name.endswith(".dat"):  # user::movie::rating::time; single colons are read as separators of empty columns
         options = {"sep": ":", "header": None, "usecols": [0, 2, 4]}
-    table = pd.read_csv(source, **({"usecols": [0, 1, 2]} | options))
+    table: Any = pd.read_csv(source, **({"usecols": [0, 1, 2]} | options))
     columns = [table.iloc[:, i].to_numpy() for i in range(3)]
     return columns[0].astype(np.int64), columns[1].astype(np.int64), columns[2].astype(np.float64)
