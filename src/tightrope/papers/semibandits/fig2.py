@@ -89,7 +89,7 @@ def _claims(found, rules, angles) -> list[Claim]:
     for rule in rules:
         add(f"arm-wise TS above round-wise TS, {RULES[rule]}", "clearly above", rule, "arm-wise TS", "round-wise TS")
         add(
-            f"PC2UCB above C2UCB, {label}",
+            f"PC2UCB above C2UCB, {RULES[rule]}",
             "clearly above",
             rule,
             "PC2UCB",
