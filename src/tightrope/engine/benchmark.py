@@ -57,6 +57,7 @@ def standard_problems() -> dict[str, tuple[Any, bool | None]]:
         "Lipschitz K=46": (triangle(46), None),
         "Sets N=20,000 k=200": (catalogue(20_000), None),
         "Sets N=200,000 k=200": (catalogue(200_000), None),
+        "Promotions N=20,000 k=200": (problems.Promotions(sphere(20_000, 51), rng.integers(0, 6, (20_000, 10)), k=200), None),
     }
 
 

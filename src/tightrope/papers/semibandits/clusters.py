@@ -12,7 +12,7 @@ def clustered(angle: float, *, seed: int, arms: int = 2000, k: int = 100, jitter
     """Clusters (cos a, 0, .., sin a at place i, .., 0), i = 2..11, of arms / 10 arms each; rewards -1 or 1 with mean theta'x.
 
     theta: uniform on the unit sphere, drawn from seed. jitter: standard deviation of noise on every feature, which leaves no
-    ties. tiers: cluster j has norm 1 - 0.001 j, so that clusters are never tied. Norms are kept at or below 1.
+    ties. tiers: cluster j has norm 1 - 0.001 j, so that clusters are never tied. Norms stay at or below 1.
     """
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2,)))
     theta = rng.standard_normal(DIMENSION)
@@ -25,5 +25,5 @@ def clustered(angle: float, *, seed: int, arms: int = 2000, k: int = 100, jitter
         features *= (1 - 0.001 * cluster)[:, None]
     if jitter:
         features += jitter * rng.standard_normal(features.shape)
-        features /= np.maximum(1.0, np.linalg.norm(features, axis=1))[:, None]
+        features /= max(1.0, float(np.linalg.norm(features, axis=1).max()))
     return SemiBandit(features, theta, TopK(k), rewards="sign")

@@ -74,11 +74,3 @@ def gap(first: np.ndarray, second: np.ndarray) -> Gap:
 def best(values: np.ndarray) -> int:
     """Row of (settings, trials) with the largest mean: the paper's choice."""
     return int(values.mean(axis=1).argmax())
-
-
-def held_out(values: np.ndarray) -> np.ndarray:
-    """(trials,) values where each half of the trials is played with the setting that was best on the other half."""
-    n = values.shape[1] // 2
-    if n == 0:
-        return values[best(values)]
-    return np.concatenate([values[best(values[:, n:]), :n], values[best(values[:, :n]), n:]])

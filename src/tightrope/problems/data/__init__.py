@@ -2,5 +2,7 @@
 
 from .find import DataNotFound, find
 from .jester import jester
+from .movielens import movielens
+from .ratings import movielens_ratings
 
-__all__ = ["DataNotFound", "find", "jester"]
+__all__ = ["DataNotFound", "find", "jester", "movielens", "movielens_ratings"]
