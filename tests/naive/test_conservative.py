@@ -13,7 +13,12 @@ from tightrope.verbs import Context
 ROUNDS = 160
 BOUNDS = ("confidence", "martingale")
 SELECTIONS = ("two-step", "largest-lower", "constrained")
-CHECKPOINTS = {"every round": {}, "T": {"checkpoint": 9}, "listed": {"checkpoint": [4, 30, 90]}, "gap": {"checkpoint": [10, 60], "min_gap": 9}}
+CHECKPOINTS = {
+    "every round": {},
+    "T": {"checkpoint": 9},
+    "listed": {"checkpoint": [4, 30, 90]},
+    "gap": {"checkpoint": [10, 60], "min_gap": 9},
+}
 
 
 def twin_of(policy, K, X):
