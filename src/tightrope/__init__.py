@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import policies, problems
 from .engine.identify import Identification, identify
+from .engine.monitors import Budget
 from .engine.results import Result, load
 from .engine.runner import Interrupted
 from .engine.simulate import simulate
@@ -16,6 +17,7 @@ from .solvers.covering import LowerBound, lipschitz_lower_bound
 
 __version__ = "0.1.0"
 __all__ = [
+    "Budget",
     "Identification",
     "Interrupted",
     "LowerBound",

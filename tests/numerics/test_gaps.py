@@ -88,6 +88,6 @@ def test_spanning_coordinates_keep_all_inner_products():
     X = rng.standard_normal((3, 5))
     Z = spanning(X)
     assert Z.shape == (3, 3)
-    assert Z @ Z.T == pytest.approx(X @ X.T, rel=1e-12, abs=1e-12)
+    assert pytest.approx(X @ X.T, rel=1e-12, abs=1e-12) == Z @ Z.T
     square = rng.standard_normal((6, 4))
     assert spanning(square) is square

@@ -1,10 +1,12 @@
 """Monitors look over the loop's shoulder: what to record besides regret and pulls."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..verbs import begin, mean, watch
+from .. import checks
+from ..numerics.budget import is_checkpoint
+from ..verbs import begin, either, event, mean, watch
 
 
 class NoMonitor(NamedTuple):
@@ -48,3 +50,69 @@ def _(monitor, tally, policy, state, problem, context, action, t, checkpoint):
     tally.total[0] += np.sum(mean(problem, context, action))
     if checkpoint >= 0:
         tally.value[checkpoint] = tally.total[0]
+
+
+class _Budget(NamedTuple):
+    baseline: int
+    alpha: float
+    checkpoint: np.ndarray  # as checks.checkpoints encodes it
+
+
+class Budget(_Budget):
+    """Records the true budget B(t) = sum_{i <= t} mu_{a_i} - (1 - alpha) mu_{b_i} of any policy, conservative or not.
+
+    baseline: its arm; None: every round names it in its Context. alpha: level of the constraint, in (0, 1). checkpoint: B must
+    not be negative after every T-th round, or after these increasing rounds.
+
+    watched[name] holds budget (replications, n) at the checkpoints of the result, lowest (replications, 1) over all rounds,
+    minimum and violations (replications, 1) over the rounds that are verified (violation: B < -1e-6), and events
+    (replications, n, 3): how many rounds so far were the learner's first choice, another safe arm, the baseline.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, baseline: int | None = None, alpha: float = 0.05, checkpoint: Any = 1) -> "Budget":
+        arm = -1 if baseline is None else checks.integer("baseline", baseline, least=0)
+        return super().__new__(cls, arm, checks.real("alpha", alpha, above=0, below=1), checks.checkpoints("checkpoint", checkpoint))
+
+    def __reduce__(self) -> Any:
+        return type(self)._make, (tuple(self),)
+
+
+class BudgetTally(NamedTuple):
+    budget: np.ndarray  # (n,)
+    events: np.ndarray  # (n, 3)
+    lowest: np.ndarray  # (1,)
+    minimum: np.ndarray  # (1,)
+    violations: np.ndarray  # (1,)
+    so_far: np.ndarray  # (5,) B, rounds by event, next listed checkpoint
+
+
+@begin.register(Budget)
+def _(monitor, arms, n_checkpoints):
+    if monitor.baseline >= arms.number:
+        raise ValueError(f"baseline = {monitor.baseline} is not an arm; the arms are 0 to {arms.number - 1}.")
+    return BudgetTally(
+        np.zeros(n_checkpoints), np.zeros((n_checkpoints, 3)), np.full(1, np.inf), np.full(1, np.inf), np.zeros(1), np.zeros(5)
+    )
+
+
+@watch.register(Budget)
+def _(monitor, tally, policy, state, problem, context, action, t, checkpoint):
+    baseline, so_far = either(context.baseline, monitor.baseline), tally.so_far
+    if baseline < 0:
+        raise ValueError("baseline is missing; give the Budget monitor an arm, or every round its baseline.")
+    why = 2 if action == baseline else event(policy, state, action)
+    so_far[0] += mean(problem, context, action) - (1.0 - monitor.alpha) * mean(problem, context, baseline)
+    so_far[1 + why] += 1.0
+    tally.lowest[0] = min(tally.lowest[0], so_far[0])
+    place = int(so_far[4])
+    if is_checkpoint(monitor.checkpoint, place, t + 1):
+        tally.minimum[0] = min(tally.minimum[0], so_far[0])
+        if so_far[0] < -1e-6:
+            tally.violations[0] += 1.0
+        so_far[4] += 1.0
+    if checkpoint >= 0:
+        tally.budget[checkpoint] = so_far[0]
+        for i in range(3):
+            tally.events[checkpoint, i] = so_far[1 + i]

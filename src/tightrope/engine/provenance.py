@@ -36,6 +36,11 @@ def policy_record(policy: Any) -> Any:
     return described(policy) if is_policy(policy) else {"policy": f"chosen by {getattr(policy, '__qualname__', policy)}"}
 
 
+def monitor_record(monitors: dict[str, Any]) -> dict[str, str]:
+    """Monitors by policy, functions of the problem by their names."""
+    return {name: f"chosen by {item.__qualname__}" if hasattr(item, "__qualname__") else repr(item) for name, item in monitors.items()}
+
+
 def problem_record(problems: Any) -> dict[str, Any]:
     """Class, number and a digest of all the data of the problems."""
     digest = hashlib.sha256()

@@ -42,7 +42,8 @@ def simulate(
     policies: dict of name -> policy, or name -> function of the problem that returns one (for a baseline or an oracle that
     differs from problem to problem); a single policy is named after its class.
     horizon: T >= 1. replications: >= 1. seed: >= 0; streams depend only on seed and replication.
-    checkpoints: increasing rounds in 1..T; default about 60 on a log scale. monitor: records more than regret (see monitors).
+    checkpoints: increasing rounds in 1..T; default about 60 on a log scale. monitor: records more than regret (see monitors); like
+    a policy it may be a function of the problem, and a dict gives every policy its own.
     workers: threads, default all cores; results do not depend on it. out: a folder that finished blocks are written to; the
     same call finds them again after an interruption. progress: called with (rounds done, rounds in all).
 
@@ -54,9 +55,7 @@ def simulate(
     replications = checks.integer("replications", replications, least=1)
     seed = checks.integer("seed", seed, least=0)
     rounds = geometric_checkpoints(horizon) if checkpoints is None else _checked(checkpoints, horizon)
-    monitor = NoMonitor() if monitor is None else monitor
-    if type(monitor) not in begin.table:
-        raise ValueError(f"monitor = {checks.show(monitor)} is not a monitor.")
+    monitors = _as_monitors(monitor, chosen, problems)
 
     settings = {
         "policies": {name: provenance.policy_record(item) for name, item in chosen.items()},
@@ -65,7 +64,7 @@ def simulate(
         "replications": replications,
         "seed": seed,
         "rounds": rounds.tolist(),
-        "monitor": repr(monitor),
+        "monitor": provenance.monitor_record(monitors),
         "versions": provenance.versions(),
     }
     parts = Parts(pathlib.Path(out) / "parts", settings) if out is not None else None
@@ -80,7 +79,8 @@ def simulate(
         rows = parts.read(label) if parts is not None else None
         if rows is None:
             collected = [
-                _one(problems[r % len(problems)], chosen[name], monitor, horizon, rounds, seed, r, slices) for r in range(first, last)
+                _one(problems[r % len(problems)], chosen[name], monitors[name], horizon, rounds, seed, r, slices)
+                for r in range(first, last)
             ]
             rows = {key: np.stack([one[key] for one in collected]) for key in collected[0]}
             if parts is not None:
@@ -114,11 +114,26 @@ def _checked(checkpoints: Any, horizon: int) -> np.ndarray:
     return given.astype(np.int64)
 
 
+def _as_monitors(monitor: Any, chosen: Mapping[str, Any], problems: Any) -> dict[str, Any]:
+    """A monitor, or a function problem -> monitor, for every policy."""
+    given = dict(monitor) if isinstance(monitor, Mapping) else dict.fromkeys(chosen, monitor)
+    if given.keys() != chosen.keys():
+        raise ValueError(f"monitor has {', '.join(given)}, but must have the names of the policies, {', '.join(chosen)}.")
+    found = {name: NoMonitor() if item is None else item for name, item in given.items()}
+    for item in found.values():
+        instance = item if type(item) in begin.table or not callable(item) else item(problems[0])
+        if type(instance) not in begin.table:
+            raise ValueError(f"monitor = {checks.show(instance)} is not a monitor; pass one such as Budget(baseline=0).")
+    return found
+
+
 def _one(
     problem: Any, policy: Any, monitor: Any, horizon: int, rounds: np.ndarray, seed: int, replication: int, slices: Slices
 ) -> dict[str, np.ndarray]:
     run = prepare(policy, problem, seed, replication, horizon)
     log = new_log(rounds, run.arms.number)
+    if type(monitor) not in begin.table:
+        monitor = monitor(problem)
     tally = begin(monitor, run.arms, rounds.size)
     play_rounds = loop_for(fixed_horizon, run.policy, run.problem)
 

@@ -7,15 +7,18 @@ from .linear import ContextualLinear, Linear
 from .lipschitz import ContextualLipschitz, Lipschitz
 from .promotions import Promotions
 from .semibandit import SemiBandit
+from .spread import ContextualSpread, spread_arms
 
 __all__ = [
     "Bernoulli",
     "ContextualLinear",
     "ContextualLipschitz",
+    "ContextualSpread",
     "Gaussian",
     "Linear",
     "Lipschitz",
     "Promotions",
     "SemiBandit",
     "data",
+    "spread_arms",
 ]

@@ -7,7 +7,7 @@ import numpy as np
 
 from .. import checks, files, rng
 from ..parameters import built, check_fit, check_question, described, is_policy
-from ..verbs import Arms, Context, evidence, explain, init, recommend, reward_range, select, stopped, update
+from ..verbs import Arms, Context, admit, evidence, explain, init, recommend, reward_range, select, stopped, update
 from .codec import flatten, restore
 
 FORMAT = 1
@@ -48,6 +48,7 @@ class Session:
         self.rounds = 0
         self._changing = self.arms.dimension > 0 and self.arms.features is None
         self._features: np.ndarray | None = None
+        self._baseline: tuple[int | None, float | None] = (None, None)
         self.state = init(policy, self._told())
 
     def _told(self) -> Arms:
@@ -69,15 +70,16 @@ class Session:
             raise
         if self._changing:
             self._features = seen.features
+        self._baseline = seen.baseline, seen.baseline_mean
         return int(action) if np.ndim(action) == 0 else np.asarray(action)
 
     def update(self, arm: Any, reward: Any, context: Any = None) -> None:
         """Take in the reward of an arm (or of several: two arrays). Any arm, in any order, at any time.
 
-        context: the features of the round the reward belongs to; default those of the last `select`.
+        context: the features (and baseline) of the round the reward belongs to; default those of the last `select`.
         """
         action, value = self._checked_reward(arm, reward)
-        round_ = self._context(context, None)
+        round_ = self._context(context, None, self._baseline if context is None else (None, None))
         self.state = update(self.policy, self.state, round_, action, value)
         self.rounds += 1
 
@@ -112,8 +114,8 @@ class Session:
             name = type(self.policy).__name__
             raise ValueError(f"{name} minimises regret and never stops; use LinGapE or another identification policy.")
 
-    def _context(self, context: Any, eligible: Any) -> Context:
-        given = context if isinstance(context, Context) else Context(features=context)
+    def _context(self, context: Any, eligible: Any, agreed: tuple[Any, Any] = (None, None)) -> Context:
+        given = context if isinstance(context, Context) else Context(features=context, baseline=agreed[0], baseline_mean=agreed[1])
         features = given.features
         if eligible is None:
             eligible = given.eligible
@@ -125,7 +127,16 @@ class Session:
             features = self._features if self._features is not None else self.arms.features
             if features is None:
                 raise ValueError(f"context is missing; pass this round's ({self.arms.rows}, {self.arms.dimension}) features.")
-        return Context(features, mask, given.baseline, given.baseline_mean)
+        baseline, known = given.baseline, given.baseline_mean
+        round_ = Context(
+            features,
+            mask,
+            None if baseline is None else checks.integer("baseline", baseline, least=0, most=self.arms.number - 1),
+            None if known is None else checks.real("baseline_mean", known),
+        )
+        if type(self.policy) in admit.table:
+            admit(self.policy, self.state, round_)
+        return round_
 
     def _per_arm(self, eligible: Any) -> Any:
         """A mask of rows or of (row, block) pairs as one of arms."""
@@ -172,6 +183,7 @@ class Session:
             "arms": {name: getattr(self.arms, name) for name in ("number", "dimension", "horizon", "blocks")},
             "oracle": None if self.arms.oracle is None else repr(self.arms.oracle),
             "changing": self._changing,
+            "baseline": self._baseline,
             "rounds": self.rounds,
             "seed": self.seed,
             "rng": rng.pack(self._rng),
@@ -203,6 +215,7 @@ class Session:
         )  # fmt: skip
         session.seed, session.rounds, session._changing = header["seed"], header["rounds"], header["changing"]
         session._features = arrays.get("features")
+        session._baseline = tuple(header["baseline"])
         session._rng = rng.unpack(header["rng"])
         session.state = restore(init(session.policy, session._told()), arrays)
         return session

@@ -63,6 +63,16 @@ class Limits:
     true_means: np.ndarray = vector(least=0, most=1, words="(K,) true means, for bound='oracle'")
     model: int = choice("linear", "independent")
 
+    @staticmethod
+    def settle(stored: dict[str, Any]) -> dict[str, Any]:
+        """Refuse checkpoints closer than min_gap."""
+        listed, gap = stored["checkpoint"], stored["min_gap"]
+        if gap > 0 and listed[0] != -1:
+            nearest = int(-listed[0] if listed[0] < 0 else np.diff(listed, prepend=0).min())
+            if nearest < gap:
+                raise ValueError(f"min_gap = {gap} exceeds {nearest}, the smallest gap of checkpoint; give at most that.")
+        return stored
+
 
 # A state is few arrays, because compiled code counts references to each of them at every call. Places in `book`:
 ROUNDS = 0  # t - 1

@@ -1,0 +1,93 @@
+"""Models, baselines and line-ups that the figures share."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ... import policies, problems
+from ...engine.monitors import Budget
+
+ALPHA, DELTA = 0.05, 0.01
+Choice = Callable[[Any], Any]
+
+
+def ranked(problem: Any, rank: int) -> dict[str, Any]:
+    """The arm of a rank (1 is the best) as baseline, with its mean."""
+    arm = int(np.argsort(-problem.means, kind="stable")[rank - 1])
+    return {"baseline": arm, "baseline_mean": float(np.clip(problem.means[arm], 0.0, 1.0))}
+
+
+def variant(name: str, rank: int, problem: Any, **parameters: Any) -> Any:
+    """A preset told this problem's baseline; bound = "oracle" is told the means as well."""
+    if parameters.get("bound") == "oracle":
+        parameters.setdefault("true_means", np.clip(problem.means, 0.0, 1.0))
+    return getattr(policies, name)(**ranked(problem, rank), delta=DELTA, **({"alpha": ALPHA} | parameters))
+
+
+def unconstrained(name: str, rank: int, problem: Any, **parameters: Any) -> Any:
+    """The same index without the constraint: every arm is safe if all of them are said to have mean 1."""
+    given = {"bound": "oracle", "selection": "two-step", "baseline_index": "ucb", "true_means": np.ones(problem.means.size)}
+    return variant(name, rank, problem, **(parameters | given))
+
+
+def guard(rank: int, alpha: float, checkpoint: Any, problem: Any) -> Budget:
+    """The true budget of a problem."""
+    return Budget(baseline=ranked(problem, rank)["baseline"], alpha=alpha, checkpoint=checkpoint)
+
+
+def budget_monitor(rank: int, alpha: float = ALPHA, checkpoint: Any = 1) -> Choice:
+    """`guard` for every problem."""
+    return named(partial(guard, rank, alpha, checkpoint), f"budget of rank {rank}, alpha {alpha}, checkpoint {checkpoint}")
+
+
+def named(choose: Any, label: str) -> Choice:
+    """A function of the problem whose record in the results says what it chooses."""
+
+    def chosen(problem: Any) -> Any:
+        return choose(problem)
+
+    chosen.__qualname__ = label
+    return chosen
+
+
+def line_up(plain: str, improved: str, rank: int, label: str, **common: Any) -> dict[str, Choice]:
+    """UCB without constraint, the conservative algorithm, its ablations and the improved one (paper, Fig 3)."""
+    C, C2 = plain.removesuffix("UCB") + "UCB", improved
+    parts: dict[str, tuple[Any, str, dict[str, Any]]] = {
+        label: (unconstrained, plain, {}),
+        f"{C}-Or": (variant, plain, {"bound": "oracle"}),
+        C: (variant, plain, {}),
+        f"{C}-L": (variant, plain, {"selection": "largest-lower"}),
+        f"{C}-M": (variant, plain, {"bound": "martingale"}),
+        f"{C}-S": (variant, plain, {"selection": "constrained"}),
+        C2: (variant, improved, {}),
+    }
+    return {
+        name: named(partial(make, preset, rank, **(common | own)), f"{name} of rank {rank} with {common | own}")
+        for name, (make, preset, own) in parts.items()
+    }
+
+
+def bernoulli_models(count: int, seed: int) -> list[Any]:
+    """K = 10 arms with means uniform on [0.25, 0.75]."""
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
+    return [problems.Bernoulli(rng.uniform(0.25, 0.75, 10)) for _ in range(count)]
+
+
+def linear_models(count: int, seed: int, draw: str) -> list[Any]:
+    """K = 30, d = 100, noise 0.1. "spread": unit vectors with means uniform on [0, 1]; "ball": uniform in the ball, means >= 0."""
+    rng, found = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2,))), []
+    for _ in range(count):
+        theta = rng.standard_normal(100)
+        theta /= np.linalg.norm(theta)
+        if draw == "spread":
+            X = problems.spread_arms(30, theta, rng)
+        else:  # the literal reading: a uniform point of the ball, given that its mean is not negative
+            theta *= rng.random() ** (1 / 100)
+            X = rng.standard_normal((30, 100))
+            X *= (rng.random(30) ** (1 / 100) / np.linalg.norm(X, axis=1))[:, None]
+            X *= np.sign(X @ theta)[:, None]
+        found.append(problems.Linear(X, theta, noise=0.1))
+    return found

@@ -1,0 +1,120 @@
+"""Linear rewards whose means spread evenly over [0, 1], so that a baseline's cumulative reward is worth guarding.
+
+On the unit sphere in dimension d the means of random features crowd around 0 with standard deviation 1/sqrt(d). Here an arm is a
+unit vector with mean m drawn uniformly from [0, 1]: x = m theta + sqrt(1 - m^2) u, u a random unit vector orthogonal to theta.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import checks
+from .._jit import jit
+from ..verbs import Arms, Context, arms, mean, observe, play, private, regret
+
+
+def spread_arms(number: int, theta: Any, rng: np.random.Generator) -> np.ndarray:
+    """(number, d) unit features with means uniform on [0, 1] under the unit vector theta."""
+    theta = checks.vector("theta", theta)
+    means = rng.random(number)
+    across = rng.standard_normal((number, theta.size))
+    across -= np.outer(across @ theta, theta)
+    across /= np.linalg.norm(across, axis=1, keepdims=True)
+    return means[:, None] * theta + np.sqrt(1 - means**2)[:, None] * across
+
+
+class _ContextualSpread(NamedTuple):
+    theta: np.ndarray  # (d,)
+    noise: float
+    rank: int
+    features: np.ndarray  # (K, d) this round's arms
+    means: np.ndarray  # (K,) this round's means
+    best: np.ndarray  # (1,) their maximum
+
+
+class ContextualSpread(_ContextualSpread):
+    """K unit features drawn anew every round with means uniform on [0, 1]; the round's baseline is its arm of a given rank.
+
+    theta: (d,) of norm 1, d >= 2. arms: K. noise: standard deviation of Gaussian rewards. baseline_rank: 1 is the best arm of the
+    round; every Context names that arm and its mean.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, theta: Any, arms: int = 10, noise: float = 0.1, baseline_rank: int = 3) -> "ContextualSpread":
+        theta = checks.vector("theta", theta)
+        if theta.size < 2 or abs(float(np.linalg.norm(theta)) - 1.0) > 1e-9:
+            raise ValueError(f"theta = {checks.show(theta)} is not a vector of norm 1 and length 2 or more.")
+        count = checks.integer("arms", arms, least=1)
+        rank = checks.integer("baseline_rank", baseline_rank, least=1, most=count)
+        return super().__new__(
+            cls, theta, checks.real("noise", noise, least=0.0), rank, np.zeros((count, theta.size)), np.zeros(count), np.zeros(1)
+        )
+
+    def __reduce__(self) -> Any:
+        return type(self)._make, (tuple(self),)
+
+
+@private.register(ContextualSpread)
+def _(problem):
+    return problem._replace(features=problem.features.copy(), means=problem.means.copy(), best=problem.best.copy())
+
+
+@arms.register(ContextualSpread)
+def _(problem):
+    return Arms(problem.means.size, dimension=problem.theta.size)
+
+
+@jit
+def arm_of_rank(means, rank):
+    """Arm with exactly rank - 1 arms before it, in the order of falling means and rising indices."""
+    for k in range(means.shape[0]):
+        before = 1
+        for j in range(means.shape[0]):
+            if means[j] > means[k] or (means[j] == means[k] and j < k):
+                before += 1
+        if before == rank:
+            return k
+    return 0
+
+
+@observe.register(ContextualSpread)
+@jit
+def _(problem, t, rng):
+    K, d = problem.features.shape
+    features, theta = problem.features, problem.theta
+    problem.best[0] = -math.inf
+    for k in range(K):
+        m, inner, squared = rng.random(), 0.0, 0.0
+        for i in range(d):
+            features[k, i] = rng.standard_normal()
+            inner += features[k, i] * theta[i]
+        for i in range(d):
+            features[k, i] -= inner * theta[i]
+            squared += features[k, i] * features[k, i]
+        scale = math.sqrt((1.0 - m * m) / squared)
+        for i in range(d):
+            features[k, i] = m * theta[i] + scale * features[k, i]
+        problem.means[k] = m
+        problem.best[0] = max(problem.best[0], m)
+    baseline = arm_of_rank(problem.means, problem.rank)
+    return Context(features, None, baseline, problem.means[baseline])
+
+
+@play.register(ContextualSpread)
+@jit
+def _(problem, context, action, rng):
+    return problem.means[action] + problem.noise * rng.standard_normal()
+
+
+@mean.register(ContextualSpread)
+@jit
+def _(problem, context, arm):
+    return problem.means[arm]
+
+
+@regret.register(ContextualSpread)
+@jit
+def _(problem, context, action):
+    return problem.best[0] - problem.means[action]

@@ -1,0 +1,278 @@
+"""The guarantee holds, exploration starts when the formulas say, and the regret is right, not merely safe."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tightrope as tr
+from standard import unit_rows
+from tightrope.engine.results import standard_error
+from tightrope.verbs import Context
+
+RUNS = 1000
+
+
+def exploration_rounds(policy, K, features, reward, rounds):
+    """Rounds in which another arm than the baseline is played when it always pays `reward`."""
+    session = tr.Session(policy, arms=K if features is None else features)
+    found = []
+    for t in range(1, rounds + 1):
+        arm = session.select()
+        if arm != policy.baseline:
+            found.append(t)
+        session.update(arm, reward if arm != policy.baseline else policy.baseline_mean)
+    return found
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    q=st.integers(2, 12), p=st.integers(1, 3), delta=st.floats(0.01, 0.3), sigma=st.floats(0.05, 2.0), T=st.integers(1, 9), mu=st.floats(0.3, 0.9)
+)  # fmt: skip
+def test_first_exploration_is_where_the_closed_form_says(q, p, delta, sigma, T, mu):
+    alpha = Fraction(p, q) if p < q else Fraction(1, q)
+    given = {"baseline": 1, "baseline_mean": mu, "alpha": float(alpha), "delta": delta, "sigma": sigma}
+    # S is empty and every lower bound 0: alpha T ceil(t / T) >= 1; a tie in exact arithmetic counts as safe.
+    first = (math.ceil(1 / (alpha * T)) - 1) * T + 1
+    for policy in (tr.CUCB(**given, checkpoint=T), tr.CUCB2T(**given, checkpoint=T, clip="both")):
+        assert exploration_rounds(policy, 3, None, 0.5, first)[:1] == [first]
+    # Literal Eq 7 charges psi(0) = (2/3) ln(3/delta) on the empty sum.
+    charged = (1 + 2 / 3 * math.log(3 / delta) / mu) / float(alpha)
+    if abs(charged - round(charged)) > 1e-6 and T > 1:
+        assert exploration_rounds(tr.CUCB2(**given), 3, None, 0.5, math.ceil(charged))[:1] == [math.ceil(charged)]
+
+
+@settings(max_examples=10, deadline=None)
+@given(alpha=st.floats(0.08, 0.5), delta=st.floats(0.01, 0.3), reward=st.floats(0.0, 1.0), mu=st.floats(0.3, 0.9))
+def test_all_exploration_rounds_of_constant_rewards(alpha, delta, reward, mu):
+    sigma, rounds = 3.0, 150  # widths so large that every lower bound stays 0
+    policy = tr.CUCB2(baseline=0, baseline_mean=mu, alpha=alpha, delta=delta, sigma=sigma)
+    expected, t = [], 0
+    for m in range(rounds):
+        L = math.log(3 * max(m, 1) ** 2 / delta)
+        psi = sigma * math.sqrt(2 * m * L) + 2 / 3 * L
+        threshold = ((1 + m) * mu - m * reward + psi) / (alpha * mu)
+        if abs(threshold - round(threshold)) < 1e-6:
+            return
+        t = max(t + 1, math.ceil(threshold))
+        if t > rounds:
+            break
+        expected.append(t)
+    assert exploration_rounds(policy, 4, None, reward, rounds) == expected
+
+
+@settings(max_examples=10, deadline=None)
+@given(alpha=st.floats(0.2, 0.6), sigma=st.floats(0.01, 0.1), lam=st.floats(0.2, 2.0), B=st.floats(0.9, 1.5))
+def test_first_exploration_of_the_literal_linear_bound(alpha, sigma, lam, B):
+    d, mu, delta = 3, 0.8, 0.1
+    X = np.eye(3)
+    beta = sigma * math.sqrt(d * math.log((1 + 1 / lam) / delta)) + B * math.sqrt(lam)
+    threshold = (1 + beta / math.sqrt(lam) / mu) / alpha
+    if abs(threshold - round(threshold)) < 1e-6:
+        return
+    policy = tr.CLUCB(
+        baseline=2, baseline_mean=mu, alpha=alpha, delta=delta, sigma=sigma, lam=lam, theta_bound=B, baseline_index="mean"
+    )  # fmt: skip
+    assert exploration_rounds(policy, 3, X, 0.5, math.ceil(threshold))[:1] == [math.ceil(threshold)]
+
+
+def bernoulli_models(count, seed=0):
+    rng = np.random.default_rng(seed)
+    return [tr.problems.Bernoulli(rng.uniform(0.25, 0.75, 10)) for _ in range(count)]
+
+
+def fourth_best(problem):
+    b = int(np.argsort(problem.means)[-4])
+    return {"baseline": b, "baseline_mean": float(problem.means[b]), "sigma": 0.5}
+
+
+def test_no_violation_of_the_true_budget_in_a_thousand_runs():
+    problems = bernoulli_models(50)
+    policies = {
+        "UCB": lambda p: tr.UCB(alpha=0.5),
+        "unknown": lambda p: tr.CUCB2(baseline=fourth_best(p)["baseline"], sigma=0.5),
+        "Safe KL-UCB": lambda p: tr.Safe(tr.KLUCB(), **fourth_best(p)),
+        "Safe Thompson": lambda p: tr.Safe(tr.BetaThompson(), **fourth_best(p)),
+    }
+    for bound, selection in itertools.product(("confidence", "martingale"), ("two-step", "largest-lower", "constrained")):
+        policies[f"{bound} {selection}"] = lambda p, b=bound, s=selection: tr.CUCB(bound=b, selection=s, **fourth_best(p))
+    monitor = lambda p: tr.Budget(baseline=fourth_best(p)["baseline"])  # noqa: E731
+    result = tr.simulate(problems, policies, horizon=800, replications=RUNS, monitor=monitor, checkpoints=[800])
+    assert (result.watched["UCB"]["violations"] > 0).mean() > 0.5
+    for name in policies:
+        if name != "UCB":
+            assert result.watched[name]["violations"].sum() == 0, name
+            assert result.watched[name]["minimum"].min() >= -1e-6
+            assert (result.pulls[name].max(axis=1) < 800).any()  # it does explore
+
+
+def test_checkpoints_are_kept_though_the_rounds_between_are_not():
+    problems = bernoulli_models(50)
+    scheme = {"T": 250, "listed": [400, 1000, 1700, 2500]}
+    policies = {name: (lambda p, c=c: tr.CUCB2T(checkpoint=c, **fourth_best(p))) for name, c in scheme.items()}
+    monitors = {name: (lambda p, c=c: tr.Budget(baseline=fourth_best(p)["baseline"], checkpoint=c)) for name, c in scheme.items()}
+    result = tr.simulate(problems, policies, horizon=2500, replications=RUNS, monitor=monitors, checkpoints=[2500])
+    for name in scheme:
+        assert result.watched[name]["violations"].sum() == 0
+        assert result.watched[name]["minimum"].min() >= -1e-6
+        assert (result.watched[name]["lowest"] < -0.5).any()  # the leeway between checkpoints is used
+
+
+def spread_models(count, K=12, d=20, seed=0):
+    rng, found = np.random.default_rng(seed), []
+    for _ in range(count):
+        theta = unit_rows(rng, 1, d)[0]
+        found.append(tr.problems.Linear(tr.problems.spread_arms(K, theta, rng), theta, noise=0.1))
+    return found
+
+
+def fourth_best_linear(problem):
+    return fourth_best(problem) | {"sigma": 0.1, "lam": 0.5, "alpha": 0.2}
+
+
+def test_linear_variants_are_safe_and_the_improved_one_is_better():
+    problems = spread_models(20)
+    policies = {
+        "LinUCB": lambda p: tr.LinUCB(noise=0.1, lam=0.5),
+        "CLUCB": lambda p: tr.CLUCB(**fourth_best_linear(p)),
+        "CLUCB2": lambda p: tr.CLUCB2(**fourth_best_linear(p)),
+        "CLUCB2, unknown": lambda p: tr.CLUCB2(**(fourth_best_linear(p) | {"baseline_mean": None})),
+        "Safe LinTS": lambda p: tr.Safe(tr.LinTS(noise=0.1, lam=0.5), **fourth_best_linear(p)),
+    }
+    monitor = lambda p: tr.Budget(baseline=fourth_best(p)["baseline"], alpha=0.2)  # noqa: E731
+    result = tr.simulate(problems, policies, horizon=500, replications=RUNS, monitor=monitor, checkpoints=[500])
+    assert (result.watched["LinUCB"]["violations"] > 0).mean() > 0.5
+    for name in list(policies)[1:]:
+        assert result.watched[name]["violations"].sum() == 0, name
+    difference = result.regret["CLUCB2"][:, -1] - result.regret["CLUCB"][:, -1]
+    assert difference.mean() < -4 * standard_error(difference)
+
+
+def test_contextual_guarantee_and_regret():
+    problem = tr.problems.ContextualSpread(unit_rows(np.random.default_rng(1), 1, 4)[0], arms=8, noise=0.1)
+    given = {"sigma": 0.1, "lam": 0.5, "alpha": 0.3}
+    policies = {
+        "CLUCB": tr.CLUCB(**given),
+        "CLUCB2": tr.CLUCB2(**given),
+        "sub-Gaussian": tr.CLUCB2(**given, martingale="subgaussian"),
+        "literal": tr.CLUCB2(**given, clip="paper"),
+    }
+    result = tr.simulate(problem, policies, horizon=800, replications=RUNS // 4, monitor=tr.Budget(alpha=0.3), checkpoints=[800])
+    for name in policies:
+        assert result.watched[name]["violations"].sum() == 0, name
+    final = {name: curve[:, -1] for name, curve in result.regret.items()}
+    for better, worse in (("sub-Gaussian", "CLUCB"), ("CLUCB2", "literal")):
+        difference = final[better] - final[worse]
+        assert difference.mean() < -4 * standard_error(difference), (better, worse)
+
+
+def test_martingale_bound_and_constrained_selection_lower_the_regret():
+    problems = bernoulli_models(10)
+    policies = {
+        "CUCB": lambda p: tr.CUCB(**fourth_best(p)),
+        "M": lambda p: tr.CUCB(bound="martingale", **fourth_best(p)),
+        "CUCB2": lambda p: tr.CUCB2(**fourth_best(p)),
+        "Or": lambda p: tr.CUCB(bound="oracle", true_means=p.means, **fourth_best(p)),
+    }
+    result = tr.simulate(problems, policies, horizon=20_000, replications=60, checkpoints=[20_000], monitor=tr.Budget(baseline=0))
+    final = {name: curve[:, -1] for name, curve in result.regret.items()}
+    for better, worse in (("M", "CUCB"), ("CUCB2", "CUCB"), ("Or", "CUCB2")):
+        difference = final[better] - final[worse]
+        assert difference.mean() < -4 * standard_error(difference), (better, worse)
+
+
+def test_budget_monitor_counts_what_happened():
+    means = np.array([0.2, 0.8, 0.5])
+    policy = tr.CUCB2(baseline=2, baseline_mean=0.5, sigma=0.5)
+    every = np.arange(1, 401)
+    for item in (policy, tr.UCB()):
+        result = tr.simulate(tr.problems.Bernoulli(means), item, horizon=400, checkpoints=every, monitor=tr.Budget(baseline=2, alpha=0.1))
+        name = result.policies[0]
+        record = {key: value[0] for key, value in result.watched[name].items()}
+        played = means.max() - np.diff(np.r_[0.0, result.regret[name][0]])  # the mean of every round's arm
+        budget = np.cumsum(played - 0.9 * 0.5)
+        np.testing.assert_allclose(record["budget"], budget, atol=1e-9)
+        np.testing.assert_allclose(record["lowest"], budget.min(), atol=1e-9)
+        assert record["violations"][0] == (budget < -1e-6).sum()
+        assert record["events"][:, 2].tolist() == np.cumsum(np.isclose(played, 0.5)).tolist()
+        assert record["events"].sum(axis=1).tolist() == every.tolist()
+
+
+BAD = [
+    (lambda: tr.CUCB(baseline=0, alpha=0.0), r"alpha = 0.0 .*\(0, 1\)"),
+    (lambda: tr.CUCB2(baseline=0, alpha=1.0), r"alpha = 1.0 .*\(0, 1\)"),
+    (lambda: tr.CUCB2(baseline=-1), "baseline = -1"),
+    (lambda: tr.Session(tr.CUCB2(baseline=4), arms=4), "baseline = 4 is not an arm; the arms are 0 to 3"),
+    (lambda: tr.CUCB2(baseline=0, baseline_mean=1.2), r"baseline_mean = 1.2 .*\[0, 1\]"),
+    (lambda: tr.CUCB2T(baseline=0, checkpoint=[3, 8, 8]), r"checkpoint\[2\] = 8 .*increase"),
+    (lambda: tr.CUCB2T(baseline=0, checkpoint=0), "checkpoint = 0"),
+    (lambda: tr.CUCB2T(baseline=0, checkpoint=[5, 8], min_gap=4), r"min_gap = 4"),
+    (lambda: tr.Session(tr.CLUCB2(baseline=0), arms=[[2.0, 0.0], [0.0, 1.0]]), "arm 0 has norm 2.*arm_bound"),
+    (lambda: tr.Session(tr.CLUCB2(), arms=3).select(), "baseline is missing"),
+    (lambda: tr.Session(tr.CUCB(baseline=0, bound="oracle"), arms=3), "true_means"),
+    (lambda: tr.Session(tr.CLUCB2(), arms=2, dimension=2).select(np.eye(2)), "baseline is missing"),
+    (lambda: tr.Session(tr.CLUCB2(), arms=2, dimension=2).select(Context(np.eye(2), None, 2, 0.5)), "baseline = 2"),
+    (lambda: tr.Session(tr.CLUCB2(), arms=2, dimension=2).select(Context(np.eye(2), None, 0, 1.5)), "baseline_mean = 1.5"),
+    (lambda: tr.Session(tr.CLUCB2(baseline=0), arms=2, dimension=2).select(3 * np.eye(2)), "arm 0 has norm 3"),
+    (lambda: tr.Budget(baseline=0, alpha=2), "alpha = 2"),
+    (lambda: tr.simulate(tr.problems.Bernoulli([0.5]), tr.UCB(), horizon=3, monitor=tr.Budget(baseline=1)), "baseline = 1"),
+]
+
+
+@pytest.mark.parametrize(("make", "message"), BAD)
+def test_bad_input_is_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_safe_takes_its_policy_without_a_name_and_passes_its_needs_on():
+    assert tr.Safe(tr.UCB(), baseline=0).inner == tr.Safe(inner=tr.UCB(), baseline=0).inner
+    with pytest.raises(TypeError, match="without a name"):
+        tr.Safe(tr.UCB(), 0)
+    with pytest.raises(ValueError, match="Safe plays features or contexts"):
+        tr.Session(tr.Safe(tr.LinUCB(), baseline=0), arms=3)
+    with pytest.raises(ValueError, match="reward"):
+        tr.Session(tr.Safe(tr.KLUCB(), baseline=0), arms=3).update(0, 2.0)
+
+
+def test_explanation_says_why():
+    session = tr.Session(tr.CUCB2(baseline=1, baseline_mean=0.5, alpha=0.1, sigma=0.1), arms=3)
+    report = session.explain()
+    assert report["event"] == "baseline"
+    assert "short of" in report["reason"]
+    assert "arm 0" in report["reason"]
+    assert report["safe"].tolist() == [False, False, False]
+    while session.select() == 1:
+        session.update(1, 1.0)
+    report = session.explain()
+    assert report["event"] == "ucb"
+    assert report["safe"].any()
+    assert report["budget_bound"] == pytest.approx(0.1 * 0.5 * session.rounds - report["psi"])
+
+
+def test_safe_probability_is_how_often_select_plays_the_arm():
+    policy = tr.Safe(tr.BetaThompson(), baseline=1, baseline_mean=0.5, alpha=0.5, sigma=0.1, selection="constrained")
+    session = tr.Session(policy, arms=4, seed=1)
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        arm = session.select()
+        session.update(arm, float(rng.random() < (0.3, 0.5, 0.6, 0.1)[arm]))
+    report, draws = session.explain(), 3000
+    played = np.bincount([session.select() for _ in range(draws)], minlength=4) / draws
+    margin = 4 * np.sqrt(played * (1 - played) / draws) + 5 * report["inner"]["probability"].max() * 0.01
+    assert (np.abs(played - report["probability"]) <= margin + 1e-3).all()
+
+
+def test_an_ineligible_baseline_leaves_the_least_risky_arm():
+    session = tr.Session(tr.CUCB2(baseline=1, baseline_mean=0.5, sigma=0.01), arms=3)
+    mask = np.array([True, False, True])
+    for _ in range(20):
+        session.update(2, 0.2)  # so far behind that nothing is safe
+    report = session.explain(eligible=mask)
+    arm = session.select(eligible=mask)
+    assert report["probability"][arm] == 1.0
+    assert arm == 2
