@@ -4,7 +4,7 @@ import importlib
 import math
 import pathlib
 import pkgutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, TypeVar
 
@@ -52,9 +52,9 @@ class Outcome:
     """What one figure's experiment returns."""
 
     claims: list[Claim] = field(default_factory=list)
-    results: dict[str, Result | Identification] = field(default_factory=dict)
-    tables: dict[str, pd.DataFrame] = field(default_factory=dict)
-    plots: dict[str, Figure] = field(default_factory=dict)
+    results: Mapping[str, Result | Identification] = field(default_factory=dict)
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    plots: Mapping[str, Figure] = field(default_factory=dict)
     notes: str = ""
 
 
