@@ -16,6 +16,7 @@ from .loops import fixed_horizon, new_log
 from .monitors import NoMonitor
 from .runner import loop_for, prepare
 
+MAKE: Any = SoftUCB  # a field's default makes it optional
 SETTLED = 0.1  # converged: the means of the last two sixths of the path differ by at most this share of beta
 SCALES = {0: None, 1: 0.5, 2: 1.0}  # sub-Gaussian scale of 0/1 and -1/1 rewards; Gaussian ones bring their own
 
@@ -67,7 +68,7 @@ def train_softucb(
         raise ValueError(f"problem = {checks.show(problem)} is not a problem; pass one such as problems.Linear(X, theta).")
     if policy is None:
         noise = SCALES.get(getattr(problem, "rewards", 0))
-        policy = SoftUCB(noise=getattr(problem, "noise", 1.0) if noise is None else noise)
+        policy = MAKE(noise=getattr(problem, "noise", 1.0) if noise is None else noise)
     elif not isinstance(policy, SoftUCB):
         raise ValueError(f"policy = {checks.show(policy)} is not a SoftUCB; only its width is trained here.")
     # A step of 0 leaves beta where it is while the state sums up scores and widths.
@@ -76,7 +77,9 @@ def train_softucb(
     check_fit(policy, told)
     theory = horizon_radius(policy.noise, policy.delta, told.dimension, horizon, policy.lam, policy.theta_bound)
     beta = max(policy.beta_min, beta0)
-    path, regret, gradients = [beta], [], []
+    path: list[float] = [beta]
+    regret: list[float] = []
+    gradients: list[float] = []
     while len(regret) < trajectories and beta <= 2.0 * theory:
         n = len(regret)
         cost, gradient = _trajectory(policy._replace(beta=beta), problem, seed, n, horizon)
