@@ -4,5 +4,6 @@ from .find import DataNotFound, find
 from .jester import jester
 from .movielens import movielens
 from .ratings import movielens_ratings
+from .yahoo import yahoo
 
-__all__ = ["DataNotFound", "find", "jester", "movielens", "movielens_ratings"]
+__all__ = ["DataNotFound", "find", "jester", "movielens", "movielens_ratings", "yahoo"]
