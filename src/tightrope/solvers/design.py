@@ -17,6 +17,7 @@ from ..numerics.cholesky import cholesky, solve_lower
 
 GAP = 1e-3  # relative distance of value and bound at which the iteration ends
 MOST_ITERATIONS = 20_000
+LEAST_SHARE = 1e-9  # keeps A regular where no direction needs an arm
 
 
 class Design(NamedTuple):
@@ -111,7 +112,7 @@ def design_kernel(features, directions, wanted, work, gap, most):
                     inner += work.matrix[p, q] * work.arms[a, q]
                 g += work.arms[a, p] * inner
             steepest = max(steepest, g)
-            work.current[a] *= math.sqrt(max(g, 0.0) / f)
+            work.current[a] = max(work.current[a] * math.sqrt(max(g, 0.0) / f), LEAST_SHARE)
             total += work.current[a]
         bound = max(bound, f * f / steepest)
         if value <= (1.0 + gap) * bound:

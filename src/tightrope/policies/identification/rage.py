@@ -19,9 +19,11 @@ from ..._jit import jit
 from ...numerics.gaps import PairRidge, feed, forget, new_pairs, renew_pairs, spanning
 from ...numerics.ties import argmax, one_hot
 from ...parameters import policy, real
-from ...solvers.design import GAP, MOST_ITERATIONS, Workspace, design_kernel, new_workspace, pair_directions
+from ...solvers.design import MOST_ITERATIONS, Workspace, design_kernel, new_workspace, pair_directions
 from ...verbs import evidence, explain, init, recommend, select, stopped, update
 from .common import NOTHING_KNOWN, checked_features, error_estimate, report
+
+ACCURACY = 0.01  # of the designs: far below `rounding`
 
 
 @policy("features", paper="Fiez, Jain, Jamieson, Ratliff 2019, Algorithm 1", stops=True)
@@ -79,7 +81,7 @@ def begin_phase(policy, state):
     """Design and sample sizes of the next phase."""
     state.decision[0] += 1.0
     work = state.work
-    value, _ = design_kernel(state.model.features, state.directions, state.wanted, work, GAP, MOST_ITERATIONS)
+    value, _ = design_kernel(state.model.features, state.directions, state.wanted, work, ACCURACY, MOST_ITERATIONS)
     state.decision[4] = value
     size = phase_size(policy, state, state.decision[0])
     for a in range(state.plan.shape[0]):

@@ -5,5 +5,14 @@ from .jester import jester
 from .movielens import movielens
 from .ratings import movielens_ratings
 from .stars import movielens_stars
+from .yahoo import yahoo
 
-__all__ = ["DataNotFound", "find", "jester", "movielens", "movielens_ratings", "movielens_stars"]
+__all__ = [
+    "DataNotFound",
+    "find",
+    "jester",
+    "movielens",
+    "movielens_ratings",
+    "movielens_stars",
+    "yahoo",
+]

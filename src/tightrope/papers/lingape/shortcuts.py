@@ -1,0 +1,160 @@
+"""Long runs of policies whose sampling does not look at the rewards, or looks only between phases, by sufficient statistics.
+
+Between two looks at the data only the sum of each arm's rewards matters, and that can be drawn at once. `fixed_sequence` takes
+a sequence that no reward influences, the same for all seeds, and looks at it on a grid of rounds (each 0.2 % later than the one
+before, so a stop is seen at most that late). `by_phase` plays the phases of XY-adaptive and RAGE through the policies' own kernels.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..._jit import jit
+from ...numerics.gaps import MISSING, ROUNDS, learn_pairs, new_pairs, renew_pairs, spanning
+from ...numerics.radii import determinant_radius, static_factor
+from ...policies.identification.common import SQRT8, shrinking_arm
+from ...policies.identification.rage import end_phase as end_rage
+from ...policies.identification.xyadaptive import end_phase as end_adaptive
+from ...problems.linear import Linear
+from ...rng import NOISE, POLICY, stream
+from ...verbs import arms as described
+from ...verbs import init
+
+GRID = 1.002
+
+
+@jit
+def greedy_rounds(model, among, rounds, rng):
+    """XY-static's sequence for the differences of some arms, without rewards."""
+    K = model.mean.shape[0]
+    for _ in range(rounds):
+        arm = int(model.numbers[ROUNDS])
+        if arm >= K:
+            arm = shrinking_arm(model.product, model.pair_square, among, None, rng)
+        learn_pairs(model, arm, 0.0)
+
+
+def static_pulls(X: np.ndarray, exact: int, seed: int) -> Callable[[int], np.ndarray]:
+    """Pull counts of XY-static after n rounds, n increasing; after `exact` rounds the shares stay as they are."""
+    model, everyone, rng = new_pairs(spanning(X), 0.0), np.ones(len(X), dtype=np.bool_), stream(seed, 0, POLICY)
+
+    def pulls(n: int) -> np.ndarray:
+        behind = min(n, exact) - int(model.numbers[ROUNDS])
+        if behind > 0:
+            greedy_rounds(model, everyone, behind, rng)
+        return np.asarray(model.pulls * max(n / model.numbers[ROUNDS], 1.0))
+
+    return pulls
+
+
+def uniform_pulls(K: int) -> Callable[[int], np.ndarray]:
+    """Pull counts of a round robin."""
+    return lambda n: n // K + (np.arange(K) < n % K).astype(np.float64)
+
+
+def reward_sums(problem: Any, pulls: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Sums of so many rewards of each arm: (K,)."""
+    if problem.rewards == 0:
+        return np.asarray(pulls * problem.means + problem.noise * np.sqrt(pulls) * rng.standard_normal(pulls.size))
+    share = problem.means if problem.rewards == 1 else (1.0 + problem.means) / 2.0
+    ones = rng.binomial(np.round(pulls).astype(np.int64), np.clip(share, 0.0, 1.0))
+    return np.asarray(ones if problem.rewards == 1 else 2.0 * ones - np.round(pulls))
+
+
+def static_stop(noise: float, delta: float, constant: float = SQRT8, epsilon: float = 0.0) -> dict[str, Any]:
+    """The stop of XY-static."""
+    return {"lam": 0.0, "strict": True, "epsilon": epsilon, "factor": lambda n, K, log_det: static_factor(constant, noise, n, K, delta)}
+
+
+def gap_stop(noise: float, delta: float, lam: float, theta_bound: float, epsilon: float = 0.0) -> dict[str, Any]:
+    """The stop of LinGapE."""
+    return {"lam": lam, "strict": False, "epsilon": epsilon,
+            "factor": lambda n, K, log_det: determinant_radius(noise, delta / K**2, log_det, lam, theta_bound)}  # fmt: skip
+
+
+def fixed_sequence(
+    problem: Linear, pulls_after: Callable[[int], np.ndarray], stops: dict[str, dict[str, Any]], replications: int, seed: int
+) -> dict[str, dict[str, np.ndarray]]:
+    """Rounds until each stop, the arm named and its pulls, for every seed along one sequence."""
+    X = spanning(problem.features)
+    K, d = X.shape
+    rngs = [stream(seed, r, NOISE) for r in range(replications)]
+    sums, before, n = np.zeros((replications, K)), np.zeros(K), K
+    found = {
+        name: {"rounds": np.zeros(replications), "arm": np.full(replications, -1), "pulls": np.zeros((replications, K))} for name in stops
+    }
+    while any((item["arm"] < 0).any() for item in found.values()):
+        pulls = pulls_after(n)
+        if problem.rewards:
+            pulls = np.round(pulls)
+        running = np.any([item["arm"] < 0 for item in found.values()], axis=0)
+        for r in np.flatnonzero(running):
+            sums[r] += reward_sums(problem, pulls - before, rngs[r])
+        before = pulls
+        for name, rule in stops.items():
+            lam, item = rule["lam"], found[name]
+            A = lam * np.eye(d) + X.T @ (pulls[:, None] * X)
+            inverse = np.linalg.inv(A)
+            log_det = np.linalg.slogdet(A)[1] - (d * math.log(lam) if lam > 0 else 0.0)
+            means = sums @ X @ inverse @ X.T
+            factor = rule["factor"](float(n), K, float(log_det))
+            for r in np.flatnonzero(item["arm"] < 0):
+                i = int(np.argmax(means[r]))
+                Y = np.delete(X[i] - X, i, axis=0)
+                width = factor * np.sqrt(np.einsum("ki,ki->k", Y @ inverse, Y))
+                bound = (width - (means[r, i] - np.delete(means[r], i))).max()
+                if bound < rule["epsilon"] or (bound == rule["epsilon"] and not rule["strict"]):
+                    item["rounds"][r], item["arm"][r], item["pulls"][r] = n, i, pulls
+        n = max(n + 1, int(n * GRID))
+    return found
+
+
+def adaptive_by_phase(problem: Linear, policy: Any, replications: int, seed: int, exact: int = 100_000) -> dict[str, np.ndarray]:
+    """XY-adaptive phase by phase; a phase's shares are those of the greedy sequence after `exact` rounds."""
+    shares: dict[bytes, tuple[np.ndarray, float, float]] = {}
+    rows = []
+    for r in range(replications):
+        rng, state, total = stream(seed, r, NOISE), init(policy, described(problem)), 0.0
+        while state.decision[3] == 0.0:
+            key = state.survivors.tobytes()
+            if key not in shares:
+                model = new_pairs(state.model.features, 0.0)
+                greedy_rounds(model, state.survivors, len(state.survivors), stream(seed, 0, POLICY))
+                first = _widest(model, state.survivors)
+                greedy_rounds(model, state.survivors, exact, stream(seed, 0, POLICY))
+                shares[key] = model.pulls / model.numbers[ROUNDS], _widest(model, state.survivors) * model.numbers[ROUNDS], first
+            share, rho, first = shares[key]
+            target = state.decision[0] if state.decision[0] >= 0 else policy.alpha * first
+            pulls = np.maximum(np.ceil(share * rho / target), 1.0)
+            _fill(state.model, problem, pulls, rng)
+            total += pulls.sum()
+            end_adaptive(policy, state, _widest(state.model, state.survivors))
+        rows.append((total, int(state.decision[2])))
+    return {"rounds": np.array([row[0] for row in rows]), "arm": np.array([row[1] for row in rows])}
+
+
+def rage_by_phase(problem: Linear, policy: Any, replications: int, seed: int) -> dict[str, np.ndarray]:
+    """RAGE phase by phase."""
+    rows = []
+    for r in range(replications):
+        rng, state, total = stream(seed, r, NOISE), init(policy, described(problem)), 0.0
+        while state.decision[3] == 0.0:
+            pulls = state.plan.copy()
+            _fill(state.model, problem, pulls, rng)
+            total += pulls.sum()
+            end_rage(policy, state)
+        rows.append((total, int(state.decision[2])))
+    return {"rounds": np.array([row[0] for row in rows]), "arm": np.array([row[1] for row in rows])}
+
+
+def _fill(model: Any, problem: Linear, pulls: np.ndarray, rng: np.random.Generator) -> None:
+    model.pulls[:] = pulls
+    model.sums[:] = reward_sums(problem, pulls, rng)
+    model.numbers[ROUNDS], model.numbers[MISSING] = pulls.sum(), 0.0
+    renew_pairs(model)
+
+
+def _widest(model: Any, among: np.ndarray) -> float:
+    return float(model.pair_square[np.ix_(among, among)].max())
