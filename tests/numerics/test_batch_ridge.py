@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
+from tightrope.numerics import batch_ridge
 from tightrope.numerics.batch_ridge import LANES, learn_batch, new_batch_ridge, predict_batch, solve
 from tightrope.numerics.inclusion import top_k_probability
 
@@ -49,6 +50,18 @@ def test_equal_rows_get_equal_numbers_wherever_they_stand():
     X = np.tile(rng.normal(size=d), (3 * LANES + 5, 1))
     for values in predict_batch(model, X):
         assert np.unique(values).size == 1
+
+
+def test_threads_change_no_bit(monkeypatch):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(501, 6))
+    model = new_batch_ridge(2, 6, 1.0)
+    learn_batch(model, X, np.arange(80), rng.normal(size=80))
+    alone = predict_batch(model, X)
+    monkeypatch.setattr(batch_ridge, "THREAD_WORK", 1.0)
+    monkeypatch.setattr(batch_ridge.os, "cpu_count", lambda: 7)
+    for first, second in zip(alone, predict_batch(model, X), strict=True):
+        assert np.array_equal(first, second)
 
 
 def test_no_rows_shorter_than_the_lanes_are_lost():

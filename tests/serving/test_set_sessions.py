@@ -140,6 +140,10 @@ def test_what_a_session_of_sets_explains():
     assert np.flatnonzero(report["probability"]).tolist() == sorted(chosen.tolist())
     with pytest.raises(ValueError, match="chooses 13 arms, but there are only 12"):
         tr.Session(tr.C2UCB(), arms=X, oracle=tr.oracles.TopK(13))
+    with pytest.raises(ValueError, match="oracle = 3 is not callable"):
+        tr.Session(tr.C2UCB(), arms=X, oracle=3)
+    with pytest.raises(ValueError, match="without features"):
+        tr.Session(tr.C2UCB(), arms=12, oracle=tr.oracles.TopK(3))
     with pytest.raises(ValueError, match="horizon"):
         tr.Session(tr.CombTS(v="theory"), arms=X, oracle=tr.oracles.TopK(3))
 

@@ -9,6 +9,8 @@ Widths of N rows cost O(N M d^2 / 2) by forward substitution on LANES rows side 
 operations wherever it stands, so equal rows get equal scores to the bit: ties are ties.
 """
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +19,7 @@ from scipy.linalg import cho_solve
 from .._jit import jit
 
 LANES = 64  # rows solved together: d x LANES numbers stay in the first cache
+THREAD_WORK = 2e8  # arms x d^2 that keep one thread busy for some 20 ms
 
 
 class BatchRidge(NamedTuple):
@@ -55,9 +58,20 @@ def predict_batch(model: BatchRidge, features: np.ndarray) -> tuple[np.ndarray, 
     theta, factor = solve(model)
     means = linear_scores(features, theta)
     squares = np.empty_like(means)
-    d = features.shape[1]
-    squared_norms(features, factor, np.zeros((d, LANES)), np.zeros((d, LANES)), squares.reshape(-1, theta.shape[0]))
-    return means, np.sqrt(squares)
+    N, d = features.shape
+    by_row = squares.reshape(N, -1)
+
+    def part(first: int, last: int) -> None:
+        squared_norms(features[first:last], factor, np.zeros((d, LANES)), np.zeros((d, LANES)), by_row[first:last])
+
+    threads = min(os.cpu_count() or 1, int(squares.size * d * d / THREAD_WORK))
+    if threads < 2:
+        part(0, N)
+    else:  # rows do not depend on each other: the cut changes no bit
+        edges = np.linspace(0, N, threads + 1).astype(np.int64).tolist()
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(part, edges[:-1], edges[1:]))
+    return means, np.sqrt(squares, out=squares)
 
 
 def linear_scores(features: np.ndarray, theta: np.ndarray) -> np.ndarray:

@@ -230,6 +230,8 @@ def describe_arms(arms: Any, points: Any, distances: Any, dimension: Any, oracle
     if arms is None:
         positions, metric = checks.metric(points, distances)
         return Arms(metric.shape[0], points=positions, distances=metric, horizon=T)
+    if oracle is not None and not callable(oracle):
+        raise ValueError(f"oracle = {checks.show(oracle)} is not callable; pass one of tightrope.oracles such as TopK(5), or a function.")
     blocks = getattr(oracle, "blocks", 1)
     if np.ndim(arms) == 0:
         d = 0 if dimension is None else checks.integer("dimension", dimension, least=1)

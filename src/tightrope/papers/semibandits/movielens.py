@@ -39,14 +39,17 @@ class Source(NamedTuple):
     name: str
     path: pathlib.Path
     ks: tuple[int, ...]
+    trials: int  # below paper scale: enough for a standard error of the gaps below 3 %
 
 
 def sources(run: Run) -> list[Source]:
     """The largest release at hand (10M or more), or else ML-1M and ML-100k; at smoke scale ML-100k alone."""
     ks = tuple(PAPER)
-    small = Source("ML-100k", find(SMALL, run.data) or pathlib.Path(), (9,))
+    small = Source("ML-100k", find(SMALL, run.data) or pathlib.Path(), (9,), 40)
     large, middle = find(LARGE, run.data), find(MIDDLE, run.data)
-    found = [Source(large.parent.name, large, ks)] if large is not None else [Source("ML-1M", middle, ks)] if middle is not None else []
+    found = (
+        [Source(large.parent.name, large, ks, 12)] if large is not None else [Source("ML-1M", middle, ks, 12)] if middle is not None else []
+    )
     if small.path.is_file():
         found = [small] if run.scale == "smoke" else [*found, small]
     if not found:
@@ -77,7 +80,7 @@ def tuned(run: Run, source: Source, k: int, scaling: str, name: str) -> np.ndarr
     """(trials, rounds) cumulative reward of an algorithm's best setting (see NOTES)."""
     settings = grid(name, run.at(smoke=GRID[1:3], laptop=GRID, paper=GRID), c=run.at(smoke=(1.0,), laptop=(1.0,), paper=None))
     label = name.replace(" ", "-")
-    trials = range(run.at(smoke=2, laptop=12, paper=20))
+    trials = range(run.at(smoke=2, laptop=source.trials, paper=2 * source.trials))
     progress = run.progress(f"{source.name}, features {scaling}, k = {k}")
     if progress is not None:
         progress(NAMES.index(name), len(NAMES))

@@ -1,4 +1,4 @@
-"""Sets under a budget: the 0-1 knapsack, solved by HiGHS."""
+"""Sets under a budget: the 0-1 knapsack, solved by HiGHS after arms that its relaxation decides are fixed."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,8 +17,8 @@ SLACK = 1e-12  # by how much rounding may carry an exact sum of costs over the b
 class Knapsack:
     """The set of largest total score whose costs stay within a budget; arms of negative score stay out.
 
-    costs: (N,), >= 0. budget: >= 0. Exact to 1e-10 of the largest score: about 5 ms at N = 100. Returns arms by index, possibly
-    none.
+    costs: (N,), >= 0. budget: >= 0. Exact to 1e-10 of the largest score. About 6 ms at N = 100, 70 ms at 1,000, 0.3 s at
+    10,000. Returns arms by index, possibly none.
     """
 
     costs: Any
@@ -44,14 +44,45 @@ class Knapsack:
         costs = self.costs[arms]
         if costs.sum() <= most:
             return arms
-        rows = [LinearConstraint(costs[None, :] / self.budget, ub=1.0)]
+        sure, core = reduced(values, costs, self.budget)
+        chosen = sure.copy()
+        chosen[core] = self._solved(values[core], costs[core], self.budget - costs[sure].sum(), most - costs[sure].sum())
+        return arms[chosen]
+
+    def _solved(self, values: np.ndarray, costs: np.ndarray, budget: float, most: float) -> np.ndarray:
+        """Which of the undecided arms to take, by HiGHS."""
+        if costs.sum() <= most:
+            return np.ones(values.size, dtype=np.bool_)
+        rows = [LinearConstraint(costs[None, :] / self.budget, ub=budget / self.budget)]
         while True:
-            found = milp(-values * (SCALE / values.max()), constraints=rows, integrality=np.ones(arms.size),
+            found = milp(-values * (SCALE / values.max()), constraints=rows, integrality=np.ones(values.size),
                          bounds=Bounds(0, 1), options={"mip_rel_gap": 0.0})  # fmt: skip
             if found.x is None:
                 raise RuntimeError(f"HiGHS could not solve the knapsack: {found.message}")
-            chosen = found.x > 0.5
+            chosen: np.ndarray = found.x > 0.5
             if costs[chosen].sum() <= most:
-                return arms[chosen]
+                return chosen
             # HiGHS accepts a budget overrun by 1e-6: cut off this very set and ask again.
             rows.append(LinearConstraint(chosen[None, :].astype(np.float64), ub=float(chosen.sum()) - 1.0))
+
+
+def reduced(values: np.ndarray, costs: np.ndarray, budget: float) -> tuple[np.ndarray, np.ndarray]:
+    """Masks of arms surely in an optimal set, and of those still open (Dembo and Hammer 1980).
+
+    The relaxation fills the budget by value per cost at a price; an arm against its price by more than the gap between the
+    relaxation and a greedy set cannot change sides.
+    """
+    order = np.argsort(-values / np.maximum(costs, 1e-300), kind="stable")
+    spent = np.cumsum(costs[order])
+    split = int(np.searchsorted(spent, budget, side="right"))  # the first arm that does not fit whole
+    price = values[order[split]] / costs[order[split]]
+    base = spent[split - 1] if split else 0.0
+    value = values[order[:split]].sum()
+    relaxed, left = value + (budget - base) * price, budget - base
+    for arm in order[split:]:
+        if costs[arm] <= left:
+            left -= costs[arm]
+            value += values[arm]
+    gap = (relaxed - value) + 1e-9 * relaxed
+    excess = values - price * costs
+    return excess > gap, np.abs(excess) <= gap
