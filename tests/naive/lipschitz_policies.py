@@ -128,3 +128,89 @@ class OSLB(Pooled):
             return least_played(self, rivals)
         explored, least = least_played(self, short), least_played(self, eligible)
         return least if self.t[least] < self.epsilon / self.K * self.t[explored] else explored
+
+
+class TrackCKLUCB(OSLB):
+    def __init__(self, *args, patience=2.0, **options):
+        super().__init__(*args, **options)
+        self.patience = patience
+
+    def select(self, eligible):
+        if (first := self.unpulled(eligible)) is not None:
+            return first
+        if self.n > 2:
+            for k in eligible:
+                if self.t[k] < math.log(math.log(self.n)):
+                    return k
+        index = self.indices()
+        leader = max(eligible, key=lambda k: (self.mean[k], -k))
+        better = [k for k in eligible if k != leader and index[k] > index[leader] + 1e-12]
+        if not better:
+            return leader
+        rival, top, f = least_played(self, better), self.mean[leader], self.f()
+        if self.t[rival] * self.divergence(self.mean[rival], top) <= self.patience * math.sqrt(f):
+            return rival
+        c = self.rates(eligible, top)
+        if self.t[rival] <= c[rival] * f:
+            return rival
+        short = [k for k in eligible if self.mean[k] < min(top, top - self.reach[rival, k]) and self.t[k] <= c[k] * f]
+        return least_played(self, short) if short else rival
+
+
+def grow_hoo(points, nu, rho, choose, rounds):
+    """HOO with cells as intervals in a dictionary; choose(arm) gives the reward. Returns the arms played."""
+    pulls, sums, played = {}, {}, []
+
+    def inside(cell):
+        h, i = cell
+        last = points <= 1.0 if i == 2**h - 1 else points < (i + 1) / 2**h
+        return np.flatnonzero((points >= i / 2**h) & last)
+
+    def halves(cell):
+        h, i = cell
+        return [half for half in ((h + 1, 2 * i), (h + 1, 2 * i + 1)) if inside(half).size] if inside(cell).size > 1 else []
+
+    def bound(cell, n):
+        if cell not in pulls:
+            return math.inf
+        U = sums[cell] / pulls[cell] + math.sqrt(2 * math.log(n) / pulls[cell]) + nu * rho ** cell[0]
+        return min([U] + ([max(bound(half, n) for half in halves(cell))] if halves(cell) else []))
+
+    for n in range(1, rounds + 1):
+        cell, path = (0, 0), [(0, 0)]
+        while cell in pulls and halves(cell):
+            cell = max(halves(cell), key=lambda half: (bound(half, n), -half[1]))
+            path.append(cell)
+        middle, arms = (cell[1] + 0.5) / 2 ** cell[0], inside(cell)
+        arm = int(arms[np.argmin(np.abs(points[arms] - middle))])
+        reward = choose(arm)
+        for seen in path:
+            pulls[seen], sums[seen] = pulls.get(seen, 0) + 1, sums.get(seen, 0.0) + reward
+        played.append(arm)
+    return played
+
+
+def zoom(points, lipschitz, horizon, choose, rounds):
+    """The zooming algorithm by checking a fine set of places for coverage; choose(arm) gives the reward. Returns the arms played."""
+    pulls, sums, played = {}, {}, []
+    places = np.linspace(0, 1, 200_001)
+
+    def radius(k):
+        return math.sqrt(2 * math.log(horizon) / (pulls[k] + 1))
+
+    for _ in range(rounds):
+        covered = np.zeros(places.size, dtype=bool)
+        for k in pulls:
+            covered |= np.abs(places - points[k]) <= radius(k) / lipschitz
+        edges = np.flatnonzero(np.diff(np.concatenate(([0], ~covered, [0]))))
+        arm = -1
+        if edges.size:
+            first, last = edges[::2], edges[1::2] - 1
+            widest = int(np.argmax(places[last] - places[first]))
+            arm = int(np.argmin(np.abs(points - (places[first[widest]] + places[last[widest]]) / 2)))
+        if arm < 0 or arm in pulls:
+            arm = max(pulls, key=lambda k: (sums[k] / pulls[k] + 2 * radius(k), -k))
+        reward = choose(arm)
+        pulls[arm], sums[arm] = pulls.get(arm, 0) + 1, sums.get(arm, 0.0) + reward
+        played.append(arm)
+    return played

@@ -87,6 +87,43 @@ def test_oslb_plays_the_twins_arms_and_solves_only_when_it_explores(gaussian):
     assert session.explain()["programs_solved"] == twin.programs < 250 - LINE.size
 
 
+def test_track_cklucb_plays_the_twins_arms():
+    twin = naive.TrackCKLUCB(metric(LINE), 0.7, patience=0.3)
+    session, played = play(tr.TrackCKLUCB(lipschitz=0.7, patience=0.3), twin, {"points": LINE}, peaked(LINE), 250, beta, 6)
+    assert (played > 1).sum() > 2
+    assert session.explain()["programs_solved"] == twin.programs > 0
+
+
+def test_hoo_and_zooming_play_the_twins_arms():
+    points = np.sort(np.random.default_rng(8).random(40))
+    for policy, twin in (
+        (tr.HOO(nu=0.8, rho=0.6), lambda choose: naive.grow_hoo(points, 0.8, 0.6, choose, 300)),
+        (tr.Zooming(lipschitz=30.0), lambda choose: naive.zoom(points, 30.0, 300, choose, 300)),
+    ):
+        data = np.random.default_rng(9)
+        rewards = [float(data.random()) for _ in range(300)]
+        session, played = tr.Session(policy, points=points, horizon=300), []
+        for reward in rewards:
+            played.append(session.select())
+            session.update(played[-1], reward * peaked(points)[played[-1]])
+        left = iter(rewards)
+        assert played == twin(lambda arm, left=left: next(left) * peaked(points)[arm])
+        assert len(set(played)) > 15
+
+
+def test_the_proof_that_nothing_rivals_the_leader_changes_no_decision():
+    """A mask switches the proof off: one context with all its arms eligible is the same bandit."""
+    points = np.linspace(0, 1, 17)
+    means = 0.9 - 1.6 * np.abs(points - 0.5)
+    with_proof = tr.problems.Lipschitz(points, means, lipschitz=1.6)
+    without = tr.problems.ContextualLipschitz([0.0], points, means[None], (0.0, 1.6))
+    for name in ("CKLUCB", "OSLB", "TrackCKLUCB"):
+        first = tr.simulate(with_proof, {"a": getattr(tr, name)(lipschitz=1.6)}, horizon=20_000, replications=2, seed=1)
+        second = tr.simulate(without, {"a": getattr(tr, name)(lipschitz=1.0)}, horizon=20_000, replications=2, seed=1)
+        np.testing.assert_allclose(first.regret["a"], second.regret["a"], rtol=0, atol=1e-7)
+        assert np.array_equal(first.pulls["a"], second.pulls["a"])
+
+
 @pytest.mark.parametrize("name", ["CKLUCB", "OSLB"])
 def test_contexts_offer_their_pairs_and_all_pairs_inform(name):
     contexts, points = np.array([0.0, 0.3, 1.0]), np.array([0.0, 0.2, 0.5, 0.9])

@@ -1,0 +1,120 @@
+"""TrackCKLUCB (an extension): CKL-UCB decides when to explore, the lower bound's rates decide what.
+
+When to use it: where OSLB's asymptotic rates matter and the horizon is one that happens: 1e4 to 1e6 rounds.
+Bound: none proved here. The argument that the rates are OSLB's: while the leader is the best arm and the means are near theirs,
+an arm is explored only while t_k <= c_k f(n), as in OSLB, or while its own evidence t_k I(mean_k, mean_leader) is at most
+patience sqrt(f(n)), or up to ln ln n pulls; the last two add O(sqrt(ln n)) pulls an arm, so regret / ln T -> C(theta). That the
+other rounds are o(ln T) is what forced exploration and the pooled index are for, as in the analysis of CKL-UCB.
+Source: Magureanu, Combes, Proutiere 2014, Algorithms 1 and 2, combined as follows.
+Differences to OSLB: (1) exploration ends when no index exceeds the leader's index, not its mean, so that a leader with few pulls
+is played; (2) the least-played rival is tried itself before the program may refute it through worse neighbours, because a best
+arm that had bad luck is never found out otherwise; (3) only arms that inform on the rival are played for it.
+O(K^2) a round at worst, and one linear program in exploring rounds past a rival's patience.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+from ..._jit import jit
+from ...numerics.kl import DIVERGENCES, divergence, exploration
+from ...numerics.pool import first_below, index, learn, least_played_above, new_pool, prove, unrivalled
+from ...numerics.ties import argmax, one_hot
+from ...parameters import choice, policy, real, real_or
+from ...verbs import allowed, explain, init, reward_range, select, update
+from ._rates import Rates, new_rates, report, solve_rates
+
+
+@policy("points", paper="extension of Magureanu, Combes, Proutiere 2014")
+class TrackCKLUCB:
+    """CKL-UCB whose exploration tracks the rates of the regret lower bound.
+
+    lipschitz: L > 0, a bound on |mean difference| / distance. patience: a rival is played itself until its own evidence exceeds
+    patience sqrt(f(n)); large: CKL-UCB. loglog: weight of ln ln n in f(n), or "theory" for 3K + 1. divergence: "bernoulli"
+    (rewards in [0, 1]) or "gaussian" with standard deviation sigma.
+    """
+
+    lipschitz: float = real(above=0)
+    patience: float = real(2.0, least=0)
+    loglog: float = real_or(0.0, ("theory",), least=0)
+    divergence: int = choice(*DIVERGENCES)
+    sigma: float = real(1.0, above=0)
+
+
+class State(NamedTuple):
+    pool: Any
+    rates: Rates
+
+
+@init.register(TrackCKLUCB)
+def _(policy, arms):
+    return State(new_pool(arms.distances, policy.lipschitz), new_rates(arms.number))
+
+
+@jit
+def level_of(policy, pool):
+    """f(n)."""
+    weight = policy.loglog if policy.loglog >= 0.0 else 3.0 * pool.pulls.shape[0] + 1.0
+    return exploration(pool.rounds[0] + 1.0, weight)
+
+
+@jit
+def arm_for(policy, pool, rates, rival, leader, f, eligible):
+    """The arm to play so that the rival is refuted, or found to be best."""
+    own = pool.pulls[rival] * divergence(policy.divergence, pool.mean[rival], pool.mean[leader], policy.sigma)
+    if own <= policy.patience * math.sqrt(f):
+        return rival
+    solve_rates(rates, pool, policy.divergence, policy.sigma, leader, f, eligible)
+    if pool.pulls[rival] <= rates.c[rival] * f:
+        return rival
+    for j in range(pool.order.shape[0]):
+        k = pool.order[j]
+        short = allowed(eligible, k) and rates.gaps[k] > 0.0 and pool.pulls[k] <= rates.c[k] * f
+        if short and rates.information[rival, k] > 0.0:
+            return k
+    return rival
+
+
+@select.register(TrackCKLUCB)
+@jit
+def _(policy, state, context, rng):
+    pool, eligible, n = state.pool, context.eligible, state.pool.rounds[0] + 1.0
+    arm = first_below(pool, 1.0, eligible)
+    if arm < 0 and n > 2.0:
+        arm = first_below(pool, math.log(math.log(n)), eligible)
+    if arm >= 0:
+        return arm
+    f = level_of(policy, pool)
+    leader = argmax(pool.mean, eligible)
+    if eligible is None and unrivalled(pool, policy.divergence, policy.sigma, leader, f, False):
+        return leader
+    b = index(pool, policy.divergence, policy.sigma, leader, f)
+    rival = least_played_above(pool, policy.divergence, policy.sigma, leader, b, f, eligible)
+    if rival >= 0:
+        return arm_for(policy, pool, state.rates, rival, leader, f, eligible)
+    if eligible is None:
+        prove(pool, policy.divergence, policy.sigma, leader, f)
+    return leader
+
+
+@update.register(TrackCKLUCB)
+@jit
+def _(policy, state, context, action, reward):
+    learn(state.pool, policy.divergence, action, reward)
+    return state
+
+
+@reward_range.register(TrackCKLUCB)
+def _(policy):
+    return (0.0, 1.0) if policy.divergence == 0 else (-math.inf, math.inf)
+
+
+@explain.register(TrackCKLUCB)
+def _(policy, state, context, rng):
+    found = report(state.pool, policy.divergence, policy.sigma, level_of(policy, state.pool), context.eligible)
+    solves = int(state.rates.solves[0])
+    chosen = select(policy, state, context, rng)
+    return found | {"probability": one_hot(chosen, state.pool.pulls.size), "programs_solved": solves}
+
+
+def example():
+    return [TrackCKLUCB(lipschitz=1.0, patience=0.5)]
