@@ -13,12 +13,7 @@ from tightrope.verbs import Context
 ROUNDS = 160
 BOUNDS = ("confidence", "martingale")
 SELECTIONS = ("two-step", "largest-lower", "constrained")
-CHECKPOINTS = {
-    "every round": {},
-    "T": {"checkpoint": 9},
-    "listed": {"checkpoint": [4, 30, 90]},
-    "gap": {"checkpoint": [10, 60], "min_gap": 9},
-}
+CHECKPOINTS = ({}, {"checkpoint": 9}, {"checkpoint": [4, 30, 90]}, {"checkpoint": [10, 60], "min_gap": 9})
 
 
 def twin_of(policy, K, X):
@@ -60,9 +55,7 @@ def follow(policy, means, X, noise, seed, rounds=ROUNDS):
 def test_same_arms_and_safe_sets_as_the_twin(kind):
     data = np.random.default_rng(2)
     seen = set()
-    for number, (bound, selection, (label, rounds), known) in enumerate(
-        itertools.product(BOUNDS, SELECTIONS, CHECKPOINTS.items(), (True, False))
-    ):
+    for number, (bound, selection, rounds, known) in enumerate(itertools.product(BOUNDS, SELECTIONS, CHECKPOINTS, (True, False))):
         if kind == "independent":
             K, X, means = 5, None, data.random(5) * 0.6 + 0.2
         else:

@@ -124,6 +124,7 @@ def _(model, total, cross):
 
 @jit
 def project_vector(model, total, cross):
+    """`project` where the model keeps V^-1 and sums are vectors. O(d^2 + K d)."""
     K, d = model.features.shape
     inner, square = 0.0, 0.0
     for i in range(d):

@@ -7,8 +7,15 @@ from .ratings import fig5, fig8
 
 TITLE = "Improved algorithms for conservative exploration in bandits (Garcelon et al. 2020)"
 FIGURES = {
-    "fig1": fig1, "fig3-mab": fig3_mab, "fig6": fig6, "fig3-linear": fig3_linear, "fig7": fig7, "e2": e2,
-    "fig4": fig4, "fig5": fig5, "fig8": fig8,
-}  # fmt: skip
+    "fig1": fig1,
+    "fig3-mab": fig3_mab,
+    "fig6": fig6,
+    "fig3-linear": fig3_linear,
+    "fig7": fig7,
+    "e2": e2,
+    "fig4": fig4,
+    "fig5": fig5,
+    "fig8": fig8,
+}
 
 __all__ = ["FIGURES", "TITLE"]

@@ -26,8 +26,14 @@ def fig4(run: Run) -> Outcome:
     chosen["UCB"] = named(partial(unconstrained, "CUCB", RANK, sigma=SIGMA), f"UCB beside rank {RANK}")
     monitors = {f"T = {T}": budget_monitor(RANK, ALPHA, T) for T in lengths} | {"UCB": budget_monitor(RANK)}
     result = run.simulate(
-        "fig4", bernoulli_models(count, run.seed), chosen, horizon=horizon, replications=count * runs, checkpoints=[horizon], monitor=monitors
-    )  # fmt: skip
+        "fig4",
+        bernoulli_models(count, run.seed),
+        chosen,
+        horizon=horizon,
+        replications=count * runs,
+        checkpoints=[horizon],
+        monitor=monitors,
+    )
     free = final(result, "UCB")
     extra = [final(result, f"T = {T}") - free for T in lengths]
     mean, se = np.array([x.mean() for x in extra]), np.array([float(standard_error(x)) for x in extra])
@@ -36,13 +42,26 @@ def fig4(run: Run) -> Outcome:
     drop_se = float(standard_error(last - first))
     left = abs(mean[-1]) / free.mean()
     claims = [
-        Claim("fig4", "the difference to UCB decreases as T grows: last minus first T", "below 0", drop, drop_se, "below 0 by 4 s.e.",
-              "reproduced" if drop < -4 * drop_se else "partly" if drop < 0 else "not reproduced"),
-        Claim("fig4", "even for T = n CUCB2T and UCB differ a little (share of UCB's regret)", "small, not 0", float(left),
-              float(se[-1] / free.mean()), "at most 10 % of UCB's regret; partly at most 25 %",
-              "reproduced" if left <= 0.1 else "partly" if left <= 0.25 else "not reproduced"),
+        Claim(
+            "fig4",
+            "the difference to UCB decreases as T grows: last minus first T",
+            "below 0",
+            drop,
+            drop_se,
+            "below 0 by 4 s.e.",
+            "reproduced" if drop < -4 * drop_se else "partly" if drop < 0 else "not reproduced",
+        ),
+        Claim(
+            "fig4",
+            "even for T = n CUCB2T and UCB differ a little (share of UCB's regret)",
+            "small, not 0",
+            float(left),
+            float(se[-1] / free.mean()),
+            "at most 10 % of UCB's regret; partly at most 25 %",
+            "reproduced" if left <= 0.1 else "partly" if left <= 0.25 else "not reproduced",
+        ),
         *safety("fig4", result, ("UCB",)),
-    ]  # fmt: skip
+    ]
     fig, (ax,) = style.figure()
     ax.errorbar(lengths, mean, yerr=2 * se, color=style.colour(0), marker="o", capsize=3)
     ax.axhline(0.0, color=style.INK, linewidth=0.8)

@@ -28,18 +28,29 @@ def play(run: Run) -> Result:
     literal = partial(variant, "CUCB", RANK, sigma=SIGMA, baseline_index="ucb")
     chosen["CUCB, UCB index"] = named(literal, f"CUCB of rank {RANK} with its own UCB")
     return run.simulate(
-        "fig3-mab", bernoulli_models(count, run.seed), chosen, horizon=horizon, replications=count * runs,
-        checkpoints=even_checkpoints(horizon), monitor=budget_monitor(RANK),
-    )  # fmt: skip
+        "fig3-mab",
+        bernoulli_models(count, run.seed),
+        chosen,
+        horizon=horizon,
+        replications=count * runs,
+        checkpoints=even_checkpoints(horizon),
+        monitor=budget_monitor(RANK),
+    )
 
 
 def fig1(run: Run) -> Outcome:
     """UCB, CUCB and CUCB with the true condition."""
     result = play(run)
     claims = [
-        lower("fig1", "CUCB with the exact condition has a much lower regret than CUCB", "much lower", final(result, "CUCB-Or"), final(result, "CUCB")),
+        lower(
+            "fig1",
+            "CUCB with the exact condition has a much lower regret than CUCB",
+            "much lower",
+            final(result, "CUCB-Or"),
+            final(result, "CUCB"),
+        ),
         almost("fig1", "CUCB with the exact condition has almost the regret of UCB", result, "CUCB-Or", "UCB"),
-    ]  # fmt: skip
+    ]
     return Outcome(claims, {"fig1": result}, {}, {"fig1": regret_figure(result, policies=["UCB", "CUCB", "CUCB-Or"])})
 
 
@@ -48,9 +59,7 @@ def almost(figure: str, text: str, result: Result, first: str, second: str) -> C
     ours = ratio(final(result, first), final(result, second))
     gap = abs(ours.value - 1)
     verdict = "reproduced" if gap <= 0.2 else "partly" if gap <= 0.5 else "not reproduced"
-    reason = (
-        "" if verdict == "reproduced" else "UCB here has the same index without the constraint and the plot of the paper gives no number."
-    )
+    reason = "" if verdict == "reproduced" else "UCB here is the same index without the constraint; the paper gives no number."
     return Claim(figure, text, "almost the same", ours.value, ours.se, "ratio within 20 % of 1; partly within 50 %", verdict, reason)
 
 
@@ -75,19 +84,29 @@ def fig3_mab(run: Run) -> Outcome:
         reduction("fig3-mab", "both (CUCB2) lower CUCB's regret, average model", 51, over_models("CUCB2"), reason=few),
         lower("fig3-mab", "CUCB-S is more effective than CUCB-L", "lower", final(result, "CUCB-S"), final(result, "CUCB-L"), reason=few),
         lower("fig3-mab", "CUCB-Or is lower than CUCB2", "lower", final(result, "CUCB-Or"), final(result, "CUCB2"), reason=few),
-        Claim("fig3-mab", "CUCB2 is better than CUCB on every model", "every model", f"{np.mean(np.array(gains) > 0):.0%} of models", None,
-              "mean regret lower on all models", "reproduced" if min(gains) > 0 else "partly" if np.mean(gains) > 0 else "not reproduced"),
+        Claim(
+            "fig3-mab",
+            "CUCB2 is better than CUCB on every model",
+            "every model",
+            f"{np.mean(np.array(gains) > 0):.0%} of models",
+            None,
+            "mean regret lower on all models",
+            "reproduced" if min(gains) > 0 else "partly" if np.mean(gains) > 0 else "not reproduced",
+        ),
         *safety("fig3-mab", result, ("UCB",)),
-    ]  # fmt: skip
+    ]
     notes = (
-        f"{count} models, {result.replications // count} runs each, n = {result.rounds[-1]}, K = 10, baseline: 4th best arm, alpha 0.05, "
-        f"delta 0.01, sigma {SIGMA:g}. UCB is the same index without the constraint. “CUCB, UCB index” gives the baseline its own UCB in the "
-        "two-step argmax, as Kazerouni et al. do; the other variants use its known mean, as Wu et al. do."
+        f"{count} models, {result.replications // count} runs each, n = {result.rounds[-1]}, K = 10, baseline: 4th best arm, "
+        f"alpha 0.05, delta 0.01, sigma {SIGMA:g}. UCB is the same index without the constraint. “CUCB, UCB index” gives the baseline its "
+        "own UCB in the two-step argmax, as Kazerouni et al. do; the other variants use its known mean, as Wu et al. do."
     )
     return Outcome(
-        claims, {"fig3-mab": result}, {"policies": summary(result, count, "CUCB", chosen)},
-        {"regret": panels(result, count, chosen, "regret", title="cumulative pseudo-regret")}, notes,
-    )  # fmt: skip
+        claims,
+        {"fig3-mab": result},
+        {"policies": summary(result, count, "CUCB", chosen)},
+        {"regret": panels(result, count, chosen, "regret", title="cumulative pseudo-regret")},
+        notes,
+    )
 
 
 def fig6(run: Run) -> Outcome:
@@ -95,10 +114,14 @@ def fig6(run: Run) -> Outcome:
     result, count = play(run), models(run)
     chosen = picked(result, "CUCB2", "CUCB", count)
     return Outcome(
-        budget_claims("fig6", result, "UCB", "CUCB", "CUCB2"), {"fig6": result}, {},
-        {"budget": panels(result, count, chosen, "budget", title="true budget"),
-         "beginning": panels(result, count, chosen, "budget", title="true budget", zoom=max(100, int(result.rounds[-1]) // 50))},
-    )  # fmt: skip
+        budget_claims("fig6", result, "UCB", "CUCB", "CUCB2"),
+        {"fig6": result},
+        {},
+        {
+            "budget": panels(result, count, chosen, "budget", title="true budget"),
+            "beginning": panels(result, count, chosen, "budget", title="true budget", zoom=max(100, int(result.rounds[-1]) // 50)),
+        },
+    )
 
 
 def budget_claims(figure: str, result: Result, free: str, plain: str, improved: str) -> list[Claim]:
@@ -107,6 +130,14 @@ def budget_claims(figure: str, result: Result, free: str, plain: str, improved: 
     se = float(standard_error(gain))
     verdict = "reproduced" if gain.mean() > 4 * se else "partly" if gain.mean() > 0 else "not reproduced"
     return [
-        Claim(figure, f"{improved} ends with a higher budget than {plain}", "higher", float(gain.mean()), se, "paired difference above 0 by 4 s.e.", verdict),
+        Claim(
+            figure,
+            f"{improved} ends with a higher budget than {plain}",
+            "higher",
+            float(gain.mean()),
+            se,
+            "paired difference above 0 by 4 s.e.",
+            verdict,
+        ),
         *safety(figure, result, (free,)),
-    ]  # fmt: skip
+    ]

@@ -67,17 +67,27 @@ def summary(result: Any, models: int, plain: str, chosen: dict[str, int]) -> pd.
         seen = result.watched[name]
         events = seen["events"][:, -1].mean(axis=0) / result.rounds[-1]
         row = {
-            "policy": name, "regret": float(final(result, name).mean()), "s.e.": float(standard_error(final(result, name))),
-            f"ratio to {plain}": share.value, "s.e. of ratio": share.se,
-        }  # fmt: skip
+            "policy": name,
+            "regret": float(final(result, name).mean()),
+            "s.e.": float(standard_error(final(result, name))),
+            f"ratio to {plain}": share.value,
+            "s.e. of ratio": share.se,
+        }
         row |= {
             f"{label} model": ratio(final(result, name, m, models), final(result, plain, m, models)).value for label, m in chosen.items()
         }
-        rows.append(row | {
-            "runs with violations": int((seen["violations"] > 0).sum()), "runs": result.replications,
-            "minimum budget": float(seen["minimum"].min()), "lowest budget": float(seen["lowest"].min()),
-            "own choice": events[0], "safe-other": events[1], "baseline": events[2],
-        })  # fmt: skip
+        rows.append(
+            row
+            | {
+                "runs with violations": int((seen["violations"] > 0).sum()),
+                "runs": result.replications,
+                "minimum budget": float(seen["minimum"].min()),
+                "lowest budget": float(seen["lowest"].min()),
+                "own choice": events[0],
+                "safe-other": events[1],
+                "baseline": events[2],
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -89,9 +99,29 @@ def safety(figure: str, result: Any, free: tuple[str, ...]) -> list[Claim]:
     share = float(np.mean([(result.watched[name]["violations"] > 0).mean() for name in free]))
     # With probability 1 - delta each: delta plus 4 standard errors is what chance allows.
     verdict = "reproduced" if broken == 0 else "not reproduced"
-    found = [Claim(figure, f"conservative algorithms never violate the constraint ({runs} runs)", "0 runs", f"{broken} runs", None, "no run has B < -1e-6 where verified", verdict)]  # fmt: skip
+    found = [
+        Claim(
+            figure,
+            f"conservative algorithms never violate the constraint ({runs} runs)",
+            "0 runs",
+            f"{broken} runs",
+            None,
+            "no run has B < -1e-6 where verified",
+            verdict,
+        )
+    ]
     test = "more than half of the runs have B < -1e-6"
-    found.append(Claim(figure, f"{' and '.join(free)} violates it", "yes", f"{share:.0%} of runs", None, test, "reproduced" if share > 0.5 else "partly" if share > 0 else "not reproduced"))  # fmt: skip
+    found.append(
+        Claim(
+            figure,
+            f"{' and '.join(free)} violates it",
+            "yes",
+            f"{share:.0%} of runs",
+            None,
+            test,
+            "reproduced" if share > 0.5 else "partly" if share > 0 else "not reproduced",
+        )
+    )
     return found
 
 

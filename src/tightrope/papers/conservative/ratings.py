@@ -32,9 +32,11 @@ def play(run: Run) -> Result:
         return named(partial(make, preset, RANK, **common, **more), f"{label} of rank {RANK} with {common | more}")
 
     chosen = {
-        "LinUCB": told("LinUCB", unconstrained, "CLUCB"), "CLUCB": told("CLUCB", variant, "CLUCB"), "CLUCB2": told("CLUCB2", variant, "CLUCB2"),
+        "LinUCB": told("LinUCB", unconstrained, "CLUCB"),
+        "CLUCB": told("CLUCB", variant, "CLUCB"),
+        "CLUCB2": told("CLUCB2", variant, "CLUCB2"),
         "CLUCB2, literal": told("CLUCB2, literal", variant, "CLUCB2", clip="paper"),
-    }  # fmt: skip
+    }
     monitors = {name: budget_monitor(RANK, ALPHA) for name in chosen}
     for share in SHARES:
         name, T = f"CLUCB2T {share} %", share * horizon // 100
@@ -42,7 +44,7 @@ def play(run: Run) -> Result:
         monitors[name] = budget_monitor(RANK, ALPHA, T)
     return run.simulate(
         "jester", cold_start, chosen, horizon=horizon, replications=users * runs, checkpoints=even_checkpoints(horizon), monitor=monitors
-    )  # fmt: skip
+    )
 
 
 def fig5(run: Run) -> Outcome:
@@ -51,14 +53,36 @@ def fig5(run: Run) -> Outcome:
     models = run.at(smoke=2, laptop=50, paper=100)
     why = "The paper gives neither the bound of ||theta|| nor the scaling of the factors; ours is the longest drawn user's."
     claims = [
-        reduction("fig5", "CLUCB2's regret is less than half of CLUCB's", 50, ratio(final(result, "CLUCB2"), final(result, "CLUCB")), reason=why),
+        reduction(
+            "fig5", "CLUCB2's regret is less than half of CLUCB's", 50, ratio(final(result, "CLUCB2"), final(result, "CLUCB")), reason=why
+        ),
         lower("fig5", "CLUCB2 performs best, better than CLUCB", "lower", final(result, "CLUCB2"), final(result, "CLUCB"), reason=why),
-        *(lower("fig5", f"CLUCB2T with T = {share} % of n is closer to LinUCB than CLUCB2", "lower", final(result, f"CLUCB2T {share} %"), final(result, "CLUCB2"), reason=why) for share in SHARES),
-        *(lower("fig5", f"sparser checkpoints come closer: T = {more} % below {less} %", "lower", final(result, f"CLUCB2T {more} %"), final(result, f"CLUCB2T {less} %"), reason=why) for less, more in ((5, 10), (10, 12))),
-    ]  # fmt: skip
+        *(
+            lower(
+                "fig5",
+                f"CLUCB2T with T = {share} % of n is closer to LinUCB than CLUCB2",
+                "lower",
+                final(result, f"CLUCB2T {share} %"),
+                final(result, "CLUCB2"),
+                reason=why,
+            )
+            for share in SHARES
+        ),
+        *(
+            lower(
+                "fig5",
+                f"sparser checkpoints come closer: T = {more} % below {less} %",
+                "lower",
+                final(result, f"CLUCB2T {more} %"),
+                final(result, f"CLUCB2T {less} %"),
+                reason=why,
+            )
+            for less, more in ((5, 10), (10, 12))
+        ),
+    ]
     notes = (
-        f"{models} users drawn from those of 19,181 whose rank-35 means lie in [0, 1], {result.replications // models} runs each, n = {result.rounds[-1]}, "
-        "noise 0.1, lambda 0.5, alpha = delta = 0.01, baseline: the user's 10th best of 40 jokes."
+        f"{models} users drawn from those of 19,181 whose rank-35 means lie in [0, 1], {result.replications // models} runs each, "
+        f"n = {result.rounds[-1]}, noise 0.1, lambda 0.5, alpha = delta = 0.01, baseline: the user's 10th best of 40 jokes."
     )
     return Outcome(claims, {"fig5": result}, {"policies": summary(result, models, "CLUCB", {})}, {"fig5": regret_figure(result)}, notes)
 

@@ -17,23 +17,8 @@ from ..._jit import jit, lean
 from ...numerics.ties import argmax, one_hot
 from ...parameters import Preset, choice, policy
 from ...verbs import admit, event, explain, init, select, update
-from .guarantee import (
-    BASELINE,
-    CHOICE,
-    CONSTRAINED,
-    EVENT,
-    INDEX,
-    OWN,
-    SAFE_OTHER,
-    UPPER,
-    Limits,
-    check_round,
-    fall_back,
-    is_safe,
-    new_state,
-    settle,
-    weigh,
-)
+from .books import BASELINE, CHOICE, CONSTRAINED, EVENT, INDEX, OWN, SAFE_OTHER, UPPER
+from .guarantee import Limits, check_round, fall_back, is_safe, new_state, settle, weigh
 from .reasons import account
 
 MEAN_INDEX, UCB_INDEX = range(2)

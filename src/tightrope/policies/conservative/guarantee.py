@@ -4,41 +4,53 @@ S and S^b are the rounds so far where a learner's arm and where the baseline was
 
     TOT(a) + slack >= -1e-9,   slack = sum_{S^b} mu_b + alpha rem mu_l - (1 - alpha) sum_{i <= t} mu_{b_i},
 
-TOT(a) a lower bound of the learner's reward including a, by `bound` (Eq 2, 4, 5-7, 12 of Garcelon et al. 2020). The state is one
-of two classes, `Independent` (pulls and sums, O(K) a round) and `Linear` (a ridge regression), and the verbs below are answered
-by each. Policies bring the parameters: `limits` lists what they must have.
+TOT(a) a lower bound of the learner's reward including a, by `bound` (Eq 2, 4, 5-7, 12 of Garcelon et al. 2020). A policy inherits
+its parameters from `Limits`, makes its state by `new_state`, and calls `weigh` before and `settle` after its choice.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..._jit import lean
-from ...numerics.budget import (
-    TOLERANCE,
-    add,
-    amount,
-    collect,
-    ellipsoid_radius,
-    martingale_radius,
-    project,
-    pull_radius,
-    remaining,
-    sum_size,
-)
-from ...numerics.ridge import learn, new_ridge, predict
+from ...numerics.budget import TOLERANCE, add, remaining, sum_size
+from ...numerics.ridge import new_ridge
 from ...numerics.ties import argmax
 from ...parameters import checkpoints, choice, optional_integer, optional_real, real, vector
-from ...verbs import allowed, either, lean_verb
+from ...verbs import allowed
+from . import independent, linear  # noqa: F401  their kernels answer the verbs
+from .books import (
+    BASELINE,
+    CHOICE,
+    CONSERVED,
+    CONSTRAINED,
+    EARNED,
+    EVENT,
+    EXPLORED,
+    INDEPENDENT,
+    LOWER,
+    ORACLE,
+    OWN,
+    PLACE,
+    PROMISED,
+    REFERENCE,
+    REWARDS,
+    ROUNDS,
+    SIZE,
+    SLACK,
+    TOTAL,
+    TRUTH,
+    TWO_STEP,
+    UPPER,
+    Independent,
+    Linear,
+    absorb,
+    assess,
+    baseline_of,
+    secure,
+)  # fmt: skip
 
-MARTINGALE, CONFIDENCE, ORACLE = range(3)
-CONSTRAINED, TWO_STEP, LARGEST_LOWER = range(3)
-CLIP_BOTH, CLIP_PAPER = range(2)
-FREEDMAN = 0
-LINEAR, INDEPENDENT = range(2)
-OWN, SAFE_OTHER, BASELINE = range(3)
-EVENTS = ("ucb", "safe-other", "baseline")
 NORM_TOLERANCE = 1e-9
 
 
@@ -74,39 +86,6 @@ class Limits:
         return stored
 
 
-# A state is few arrays, because compiled code counts references to each of them at every call. Places in `book`:
-ROUNDS = 0  # t - 1
-EXPLORED = 1  # |S|
-CONSERVED = 2  # |S^b|
-REWARDS = 3  # sum_S r; two places, a compensated sum
-EARNED = 5  # sum_{S^b} mu_b
-PROMISED = 7  # sum_{i < t} mu_{b_i}
-TRUTH = 9  # sum_S mu, for bound = "oracle"
-PLACE = 11  # position of the next listed checkpoint
-EVENT, CHOICE = 12, 13  # of the last select
-SLACK, SECURED, REFERENCE = 14, 15, 16  # of this round: slack, bound of sum_S mu, what a safe arm's bound is compared with
-SIZE = 17
-LOWER, UPPER, TOTAL, INDEX = range(4)  # rows of `arms`: LCB (independent: clipped at 0), UCB, TOT(a), index
-PULLS, SUMS, MEAN = range(3)  # rows of `counts`
-PLAYED, OWED, POINT = range(3)  # rows of `sums`: z = sum_S x; sum_{S^b} x_b - (1 - alpha) sum_{i < t} x_b; scratch
-
-
-class Independent(NamedTuple):
-    book: np.ndarray  # (SIZE,)
-    arms: np.ndarray  # (4, K)
-    counts: np.ndarray  # (3, K)
-
-
-class Linear(NamedTuple):
-    book: np.ndarray  # (SIZE,)
-    arms: np.ndarray  # (4, K)
-    model: Any  # a ridge
-    sums: np.ndarray  # (3, K) or (3, d), as the model's `collect` has it
-    cross: np.ndarray  # (K,) scratch
-    beta: np.ndarray  # (1,)
-    fixed: bool  # the arms do not change
-
-
 def new_state(policy: Any, arms: Any) -> Any:
     """Empty books, after checking the policy's parameters against the arms."""
     K = arms.number
@@ -133,7 +112,7 @@ def check_norms(policy: Any, features: np.ndarray) -> None:
     k = int(np.argmax(norms))
     if norms[k] > policy.arm_bound * (1 + NORM_TOLERANCE):
         raise ValueError(
-            f"arm {k} has norm {norms[k]:.6g}, but arm_bound = {policy.arm_bound:g} bounds all norms; raise arm_bound or scale the features."
+            f"arm {k} has norm {norms[k]:.6g}, but arm_bound = {policy.arm_bound:g} bounds all norms; raise it or scale the features."
         )
 
 
@@ -148,72 +127,6 @@ def check_round(policy: Any, state: Any, context: Any) -> None:
         raise ValueError(f"baseline_mean = {context.baseline_mean} is not a number in [0, 1].")
     if context.features is not None and isinstance(state, Linear):
         check_norms(policy, context.features)
-
-
-# This round ---------------------------------------------------------------------------------------------------------------
-
-
-@lean
-def baseline_of(policy, context):
-    """This round's baseline arm and its known mean (NaN: unknown)."""
-    arm = either(context.baseline, policy.baseline)
-    if arm < 0:
-        raise ValueError("baseline is missing; give the policy an arm, or every round its baseline.")
-    return arm, either(context.baseline_mean, policy.baseline_mean)
-
-
-@lean
-def floor_of(policy, context):
-    """mu_l, what the baseline earns at least in each round to come; NaN: its unknown mean."""
-    if not math.isnan(policy.baseline_floor):
-        return policy.baseline_floor
-    changes = either(context.baseline_mean, -1.0) >= 0.0
-    return 0.0 if changes else policy.baseline_mean
-
-
-@lean
-def clips_sum(policy):
-    """Whether the bound of sum_S mu is clipped at 0: with checkpoints (Eq 12), or by choice."""
-    return policy.clip == CLIP_BOTH or policy.checkpoint[0] != -1 or policy.min_gap > 0
-
-
-@lean
-def clips_arm(policy):
-    """Whether a linear LCB is clipped at 0: Eq 7 and 12, or by choice; not in Eq 6."""
-    return clips_sum(policy) or policy.selection == CONSTRAINED
-
-
-@lean_verb
-def assess(state, policy, context, mean):
-    """Bring lower and upper up to date for this round's arms."""
-
-
-@lean_verb
-def secure(state, policy, context, baseline, mean, ahead):
-    """Fill total with TOT(a), return the slack; `ahead` = rem. Where a linear mean is unknown total holds the sum of both, slack is 0."""
-
-
-@lean_verb
-def absorb(state, policy, context, baseline, mean, arm, reward, explored):
-    """Take a reward into the estimates."""
-
-
-@lean_verb
-def standing(state, policy, context, baseline, mean):
-    """Lower bound of the budget sum_S mu + sum_{S^b} mu_b - (1 - alpha) sum mu_b before this round. Call `secure` first."""
-
-
-@lean
-def martingale_bound(policy, book):
-    """sum_S r - psi(m) (Eq 5)."""
-    bound = amount(book, REWARDS) - martingale_radius(policy.sigma, policy.delta, book[EXPLORED], policy.martingale == FREEDMAN)
-    return max(bound, 0.0) if clips_sum(policy) else bound
-
-
-@lean
-def known_slack(policy, context, book, mean, ahead):
-    credit = policy.alpha * ahead * floor_of(policy, context) if ahead > 0 else 0.0
-    return amount(book, EARNED) + credit - (1.0 - policy.alpha) * (amount(book, PROMISED) + mean)
 
 
 @lean
@@ -275,177 +188,3 @@ def settle(policy, state, context, arm, reward, own):
     place = int(book[PLACE])
     if place < listed.shape[0] and listed[place] == book[ROUNDS]:
         book[PLACE] += 1.0
-
-
-# Independent arms -----------------------------------------------------------------------------------------------------------
-
-
-@assess.register(Independent)
-@lean
-def _(state, policy, context, mean):
-    pass  # absorb keeps lower and upper
-
-
-@lean
-def worst_baseline(policy, state, weight, baseline):
-    """Smallest weight mu_b over [LCB_b, min(UCB_b, 1)]."""
-    return weight * (state.arms[LOWER, baseline] if weight >= 0.0 else min(state.arms[UPPER, baseline], 1.0))
-
-
-@secure.register(Independent)
-@lean
-def _(state, policy, context, baseline, mean, ahead):
-    book = state.book
-    if policy.bound == CONFIDENCE:
-        bound = book[SECURED]
-    elif policy.bound == MARTINGALE:
-        bound = martingale_bound(policy, book)
-    else:
-        bound = amount(book, TRUTH)
-    book[SECURED] = bound
-    arms, expected = state.arms, (policy.true_means if policy.bound == ORACLE else state.arms[LOWER])
-    for k in range(arms.shape[1]):
-        arms[TOTAL, k] = bound + expected[k]
-    if not math.isnan(mean):
-        return known_slack(policy, context, book, mean, ahead)
-    weight, credit, floor = book[CONSERVED] - (1.0 - policy.alpha) * (book[ROUNDS] + 1), 0.0, floor_of(policy, context)
-    if math.isnan(floor):
-        weight += policy.alpha * ahead
-    else:
-        credit = policy.alpha * ahead * floor
-    return worst_baseline(policy, state, weight, baseline) + credit
-
-
-@absorb.register(Independent)
-@lean
-def _(state, policy, context, baseline, mean, arm, reward, explored):
-    unknown = math.isnan(mean)
-    if not (explored or unknown):
-        return
-    arms, counts, K = state.arms, state.counts, state.arms.shape[1]
-    counts[PULLS, arm] += 1.0
-    counts[SUMS, arm] += reward
-    counts[MEAN, arm] = counts[SUMS, arm] / counts[PULLS, arm]
-    width = pull_radius(policy.sigma, policy.delta, K, counts[PULLS, arm])
-    arms[LOWER, arm] = max(counts[MEAN, arm] - width, 0.0)
-    arms[UPPER, arm] = counts[MEAN, arm] + width
-    if policy.bound == CONFIDENCE:
-        secured = 0.0
-        for k in range(K):
-            if not (unknown and k == baseline):
-                secured += counts[PULLS, k] * arms[LOWER, k]
-        state.book[SECURED] = secured
-
-
-@standing.register(Independent)
-@lean
-def _(state, policy, context, baseline, mean):
-    book = state.book
-    if math.isnan(mean):
-        owed = worst_baseline(policy, state, book[CONSERVED] - (1.0 - policy.alpha) * book[ROUNDS], baseline)
-    else:
-        owed = amount(book, EARNED) - (1.0 - policy.alpha) * amount(book, PROMISED)
-    return book[SECURED] + owed
-
-
-# Linear rewards -------------------------------------------------------------------------------------------------------------
-
-
-@assess.register(Linear)
-@lean
-def _(state, policy, context, mean):
-    predict(state.model, context)
-    m = state.book[EXPLORED]
-    if math.isnan(mean):
-        m += state.book[CONSERVED]  # baseline rounds are data too
-    d = state.model.features.shape[1]
-    beta = ellipsoid_radius(policy.sigma, policy.delta, d, m, policy.lam, policy.arm_bound, policy.theta_bound)
-    state.beta[0] = beta
-    arms, estimate, square = state.arms, state.model.mean, state.model.square
-    for k in range(arms.shape[1]):
-        width = beta * math.sqrt(square[k])
-        arms[LOWER, k] = estimate[k] - width
-        arms[UPPER, k] = estimate[k] + width
-
-
-@secure.register(Linear)
-@lean
-def _(state, policy, context, baseline, mean, ahead):
-    book = state.book
-    if math.isnan(mean):
-        return joint_minimum(state, policy, context, baseline, ahead)
-    arms, K = state.arms, state.arms.shape[1]
-    if policy.bound == CONFIDENCE:
-        inner, square = project(state.model, state.sums[PLAYED], state.cross)
-        bound = inner - state.beta[0] * math.sqrt(square)
-        if policy.clip == CLIP_PAPER:  # Eq 4: one theta for the sum and the arm
-            joint_totals(arms, state.model, state.cross, state.beta[0], inner, square)
-            book[SECURED] = bound
-            return known_slack(policy, context, book, mean, ahead)
-        bound = max(bound, 0.0)
-    elif policy.bound == MARTINGALE:
-        bound = martingale_bound(policy, book)
-    else:
-        bound = amount(book, TRUTH)
-    book[SECURED] = bound
-    expected, clips = (policy.true_means if policy.bound == ORACLE else state.arms[LOWER]), clips_arm(policy)
-    for k in range(K):
-        arms[TOTAL, k] = bound + (max(expected[k], 0.0) if clips else expected[k])
-    return known_slack(policy, context, book, mean, ahead)
-
-
-@lean
-def joint_totals(arms, model, cross, beta, inner, square):
-    """TOT(a) = <theta, z + x_a> - beta ||z + x_a||_{V^-1} for every arm, from <theta, z> = inner and z'V^-1 z = square."""
-    mean, own = model.mean, model.square
-    for k in range(arms.shape[1]):
-        arms[TOTAL, k] = inner + mean[k] - beta * math.sqrt(max(square + 2.0 * cross[k] + own[k], 0.0))
-
-
-@lean
-def joint_minimum(state, policy, context, baseline, ahead):
-    """One ellipsoid for the learner's arms, this arm and the baseline: min <theta, z + x_a + (nb - (1-alpha) t + alpha rem) x_b>."""
-    floor = floor_of(policy, context)
-    base = bring_together(state, policy)
-    collect(state.model, context, state.sums[POINT], baseline, policy.alpha - 1.0)
-    if math.isnan(floor) and state.fixed:
-        collect(state.model, context, state.sums[POINT], baseline, policy.alpha * ahead)
-    elif not math.isnan(floor):
-        base += policy.alpha * ahead * floor
-    inner, square = project(state.model, state.sums[POINT], state.cross)
-    joint_totals(state.arms, state.model, state.cross, state.beta[0], base + inner, square)
-    return 0.0
-
-
-@lean
-def bring_together(state, policy):
-    """point <- features whose worst case counts, before this round; returns the part of the sum that has a bound of its own."""
-    base = 0.0 if policy.bound == CONFIDENCE else martingale_bound(policy, state.book)
-    for i in range(state.sums.shape[1]):
-        state.sums[POINT, i] = state.sums[OWED, i] + (state.sums[PLAYED, i] if policy.bound == CONFIDENCE else 0.0)
-    return base
-
-
-@absorb.register(Linear)
-@lean
-def _(state, policy, context, baseline, mean, arm, reward, explored):
-    unknown = math.isnan(mean)
-    if explored or unknown:
-        learn(state.model, context, arm, reward)
-    if explored:
-        collect(state.model, context, state.sums[PLAYED], arm, 1.0)
-    if unknown:
-        collect(state.model, context, state.sums[OWED], baseline, policy.alpha - 1.0)
-        if not explored:
-            collect(state.model, context, state.sums[OWED], baseline, 1.0)
-
-
-@standing.register(Linear)
-@lean
-def _(state, policy, context, baseline, mean):
-    book = state.book
-    if not math.isnan(mean):
-        return book[SECURED] + amount(book, EARNED) - (1.0 - policy.alpha) * amount(book, PROMISED)
-    base = bring_together(state, policy)
-    inner, square = project(state.model, state.sums[POINT], state.cross)
-    return base + inner - state.beta[0] * math.sqrt(square)

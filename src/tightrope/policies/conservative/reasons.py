@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from ...numerics.budget import martingale_radius, remaining
+from ...numerics.budget import TOLERANCE, martingale_radius, remaining
 from ...numerics.counts import intervals
-from .guarantee import (
+from .books import (
     BASELINE,
     EVENTS,
     EXPLORED,
@@ -20,13 +20,12 @@ from .guarantee import (
     REFERENCE,
     ROUNDS,
     SLACK,
-    TOLERANCE,
     TOTAL,
     UPPER,
     Linear,
     baseline_of,
     standing,
-)
+)  # fmt: skip
 
 
 def account(policy: Any, state: Any, context: Any, first: int, arm: int, event: int) -> dict[str, Any]:

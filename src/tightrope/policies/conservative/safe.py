@@ -17,7 +17,8 @@ import numpy as np
 from ..._jit import jit, lean
 from ...parameters import find, inner_policy, policy
 from ...verbs import admit, event, explain, init, reward_range, select, update
-from .guarantee import BASELINE, CHOICE, EVENT, OWN, SAFE_OTHER, Limits, check_round, fall_back, is_safe, new_state, settle, weigh
+from .books import BASELINE, CHOICE, EVENT, OWN, SAFE_OTHER
+from .guarantee import Limits, check_round, fall_back, is_safe, new_state, settle, weigh
 from .reasons import account
 
 

@@ -31,7 +31,8 @@ def exploration_rounds(policy, K, features, reward, rounds):
 
 @settings(max_examples=25, deadline=None)
 @given(
-    q=st.integers(2, 12), p=st.integers(1, 3), delta=st.floats(0.01, 0.3), sigma=st.floats(0.05, 2.0), T=st.integers(1, 9), mu=st.floats(0.3, 0.9)
+    q=st.integers(2, 12), p=st.integers(1, 3), delta=st.floats(0.01, 0.3), sigma=st.floats(0.05, 2.0), T=st.integers(1, 9),
+    mu=st.floats(0.3, 0.9),
 )  # fmt: skip
 def test_first_exploration_is_where_the_closed_form_says(q, p, delta, sigma, T, mu):
     alpha = Fraction(p, q) if p < q else Fraction(1, q)
