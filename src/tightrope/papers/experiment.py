@@ -4,7 +4,7 @@ import importlib
 import math
 import pathlib
 import pkgutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, TypeVar
 
@@ -49,12 +49,12 @@ class Claim:
 
 @dataclass
 class Outcome:
-    """What one figure's experiment returns."""
+    """What one figure's experiment returns; results holds each Result or Identification by name."""
 
     claims: list[Claim] = field(default_factory=list)
-    results: Mapping[str, Result | Identification] = field(default_factory=dict)
-    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
-    plots: Mapping[str, Figure] = field(default_factory=dict)
+    results: dict[str, Any] = field(default_factory=dict)
+    tables: dict[str, pd.DataFrame] = field(default_factory=dict)
+    plots: dict[str, Figure] = field(default_factory=dict)
     notes: str = ""
 
 
