@@ -44,7 +44,8 @@ def play(run: Run, draw: str) -> Result:
 
 def fig3_linear(run: Run) -> Outcome:
     """Regret of the worst, average and best model, for both readings of the draw of features."""
-    count, outcome = models(run), Outcome()
+    count = models(run)
+    claims, results, tables, plots = [], {}, {}, {}
     for draw in ("spread", "ball"):
         result = play(run, draw)
         chosen = picked(result, "CLUCB2", "CLUCB", count)
@@ -55,7 +56,7 @@ def fig3_linear(run: Run) -> Outcome:
 
         other = f"Draw “{draw}”; the paper does not say how features are drawn so that means lie in [0, 1]."
         joint = other + " Eq 4's joint minimum admits arms that point away from all that was played."
-        outcome.claims += [
+        claims += [
             reduction("fig3-linear", f"CLUCB2 lowers CLUCB's regret, worst model ({draw})", 38, on("CLUCB2", worst), reason=other),
             reduction("fig3-linear", f"CLUCB-S lowers CLUCB's regret, worst model ({draw})", 38, on("CLUCB-S", worst), reason=joint),
             reduction("fig3-linear", f"CLUCB-S with clipped bounds, worst model ({draw})", 38, on("CLUCB-S, clipped", worst), reason=other),
@@ -69,15 +70,15 @@ def fig3_linear(run: Run) -> Outcome:
             ),
             *safety(f"fig3-linear ({draw})", result, ("LinUCB",)),
         ]
-        outcome.tables[draw] = summary(result, count, "CLUCB", chosen)
-        outcome.plots[draw] = panels(result, count, chosen, "regret", title="cumulative pseudo-regret")
-        outcome.results[draw] = result
-    outcome.notes = (
+        tables[draw] = summary(result, count, "CLUCB", chosen)
+        plots[draw] = panels(result, count, chosen, "regret", title="cumulative pseudo-regret")
+        results[draw] = result
+    notes = (
         f"{count} models, {result.replications // count} runs each, n = {result.rounds[-1]}, K = 30, d = 100, noise 0.1, lambda 0.5, "
         "baseline: 6th best arm. “spread”: unit vectors with means uniform on [0, 1]; “ball”: uniform in the unit ball, given a mean "
         ">= 0. CLUCB2 clips both lower bounds at 0; “literal” clips the arm's only (Eq 7)."
     )
-    return outcome
+    return Outcome(claims, results, tables, plots, notes)
 
 
 def fig7(run: Run) -> Outcome:
@@ -98,7 +99,7 @@ def fig7(run: Run) -> Outcome:
 def e2(run: Run) -> Outcome:
     """Share of the first 5000 rounds in which a safe arm other than the UCB arm and the baseline is played."""
     count, runs, horizon = models(run), run.at(smoke=2, laptop=4, paper=40), run.at(smoke=500, laptop=5000, paper=5000)
-    found, outcome = {}, Outcome()
+    found, claims, results = {}, [], {}
     for label, more in {"default": {}, "literal": {"clip": "paper"}, "sub-Gaussian": {"martingale": "subgaussian"}}.items():
         found[label] = named(partial(variant, "CLUCB2", 3, **COMMON, **more), f"CLUCB2 {label} of rank 3 with {COMMON}")
     for draw in ("spread", "ball"):
@@ -111,14 +112,14 @@ def e2(run: Run) -> Outcome:
             checkpoints=even_checkpoints(horizon),
             monitor=budget_monitor(3),
         )
-        outcome.results[draw] = result
+        results[draw] = result
         for label in found:
             share = 100 * result.watched[label]["events"][:, -1, 1] / horizon
             by_model = np.array([share[m::count].mean() for m in range(count)])
             value, se = float(by_model.mean()), float(standard_error(by_model))
             gap = abs(value - 38.7)
             verdict = "reproduced" if gap <= 9 else "partly" if value > 4 * se else "not reproduced"
-            outcome.claims.append(
+            claims.append(
                 Claim(
                     "e2",
                     f"share of E2 rounds in the first {horizon}, 3rd best arm as baseline ({draw}, {label})",
@@ -130,4 +131,4 @@ def e2(run: Run) -> Outcome:
                     "" if verdict == "reproduced" else "The share depends on how features are drawn, which the paper leaves open.",
                 )
             )
-    return outcome
+    return Outcome(claims, results)
