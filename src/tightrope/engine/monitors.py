@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import checks
+from .._jit import lean
 from ..numerics.budget import is_checkpoint
 from ..verbs import begin, either, event, mean, watch
 
@@ -97,18 +98,19 @@ def _(monitor, arms, n_checkpoints):
     )
 
 
-@watch.register(Budget)
-def _(monitor, tally, policy, state, problem, context, action, t, checkpoint):
-    baseline, so_far = either(context.baseline, monitor.baseline), tally.so_far
+@lean
+def enter(monitor, tally, baseline, gain, why, t, checkpoint):
+    """Add round t's gain to the budget."""
     if baseline < 0:
         raise ValueError("baseline is missing; give the Budget monitor an arm, or every round its baseline.")
-    why = 2 if action == baseline else event(policy, state, action)
-    so_far[0] += mean(problem, context, action) - (1.0 - monitor.alpha) * mean(problem, context, baseline)
+    so_far = tally.so_far
+    so_far[0] += gain
     so_far[1 + why] += 1.0
-    tally.lowest[0] = min(tally.lowest[0], so_far[0])
-    place = int(so_far[4])
-    if is_checkpoint(monitor.checkpoint, place, t + 1):
-        tally.minimum[0] = min(tally.minimum[0], so_far[0])
+    if so_far[0] < tally.lowest[0]:
+        tally.lowest[0] = so_far[0]
+    if is_checkpoint(monitor.checkpoint, int(so_far[4]), t + 1):
+        if so_far[0] < tally.minimum[0]:
+            tally.minimum[0] = so_far[0]
         if so_far[0] < -1e-6:
             tally.violations[0] += 1.0
         so_far[4] += 1.0
@@ -116,3 +118,11 @@ def _(monitor, tally, policy, state, problem, context, action, t, checkpoint):
         tally.budget[checkpoint] = so_far[0]
         for i in range(3):
             tally.events[checkpoint, i] = so_far[1 + i]
+
+
+@watch.register(Budget)  # the verbs here, where states that no compiled function takes are welcome; the arithmetic compiled
+def _(monitor, tally, policy, state, problem, context, action, t, checkpoint):
+    baseline = either(context.baseline, monitor.baseline)
+    gain = mean(problem, context, action) - (1.0 - monitor.alpha) * mean(problem, context, baseline)
+    why = 2 if action == baseline else event(policy, state, action)
+    enter(monitor, tally, baseline, gain, why, t, checkpoint)
