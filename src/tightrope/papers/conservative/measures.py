@@ -1,7 +1,9 @@
 """Ratios with errors, the models the paper picks, and its pictures."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from matplotlib.figure import Figure
 from ...engine.results import standard_error
 from ...reports import style
 from ...reports.curves import draw_bands
-from ..experiment import Claim
+from ..experiment import Claim, Outcome, Run
 
 
 @dataclass(frozen=True)
@@ -150,3 +152,16 @@ def even_checkpoints(horizon: int, count: int = 100) -> list[int]:
     even = np.linspace(horizon / count, horizon, count)
     early = np.geomspace(1, horizon, min(40, horizon))
     return sorted({math.ceil(t) for t in np.concatenate([even, early])})
+
+
+def explained(figure: Callable[[Run], Outcome]) -> Callable[[Run], Outcome]:
+    """A figure whose misses without a reason of their own say whether the scale or the result is to blame."""
+
+    @wraps(figure)
+    def run_figure(run: Run) -> Outcome:
+        outcome = figure(run)
+        general = "Too few rounds and runs at this scale." if run.scale == "smoke" else "Unexpected: no reason is known."
+        outcome.claims = [c if c.verdict == "reproduced" or c.reason else replace(c, reason=general) for c in outcome.claims]
+        return outcome
+
+    return run_figure

@@ -69,8 +69,8 @@ def fig5(run: Run) -> Outcome:
         result = play(run, scaling)
         regret = {name: final(result, name) for name in result.policies}
         why = (
-            f"Factors scaled to {scaling}; the paper gives neither their scale nor the bound of ||theta||. Each period grants its leeway "
-            "at once: it goes to arms with wide intervals, and the baseline repays it; CLUCB2 spends the rest of the time on safe good arms."
+            f"Factors scaled to {scaling}; the paper gives neither their scale nor the bound of ||theta||. Each period grants its "
+            "leeway at once: it goes to arms with wide intervals, and the baseline repays it; CLUCB2 spends the rest of the time on safe good arms."
         )
         order = partial(lower, "fig5", reason=why)
         text = f"CLUCB2's regret is less than half of CLUCB's ({scaling})"
