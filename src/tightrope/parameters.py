@@ -171,7 +171,7 @@ def policy(*accepts: str, paper: str, stops: bool = False, compiled: bool = True
 def _named_tuple(cls: type, traits: Traits) -> Any:
     fields: dict[str, Field] = {}
     for parent in reversed(cls.__mro__):  # parameters that several policies share may stand in a plain base class
-        for name in parent.__dict__.get("__annotations__", ()):
+        for name in inspect.get_annotations(parent):
             field = parent.__dict__.get(name)
             if not isinstance(field, Field):
                 raise TypeError(f"{cls.__name__}.{name} needs a field such as real(1.0) as its value.")

@@ -70,7 +70,7 @@ def fig5(run: Run) -> Outcome:
         regret = {name: final(result, name) for name in result.policies}
         why = (
             f"Factors scaled to {scaling}; the paper gives neither their scale nor the bound of ||theta||. Each period grants its "
-            "leeway at once: it goes to arms with wide intervals, and the baseline repays it; CLUCB2 spends the rest of the time on safe good arms."
+            "leeway at once: it goes to arms with wide intervals, the baseline repays it; CLUCB2 plays safe good arms meanwhile."
         )
         order = partial(lower, "fig5", reason=why)
         text = f"CLUCB2's regret is less than half of CLUCB's ({scaling})"
