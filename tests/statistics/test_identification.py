@@ -53,12 +53,12 @@ def test_shortcuts_agree_with_runs_round_by_round():
     problem = tr.problems.Linear(X, 1.5 * X[1], noise=0.5)
     own = {"delta": 0.1, "noise": 0.5}
     policies = {"static": tr.XYStatic(**own), "uniform": tr.Uniform(theta_bound=1.5, **own), "rage": tr.RAGE(**own)}
-    found = tr.identify(problem, policies, replications=100, seed=1)
-    static = fixed_sequence(problem, static_pulls(X, 10**9, 0), {"it": static_stop(0.5, 0.1)}, 100, 2)["it"]
-    uniform = fixed_sequence(problem, uniform_pulls(6), {"it": gap_stop(0.5, 0.1, 1.0, 1.5)}, 100, 2)["it"]
+    found = tr.identify(problem, policies, replications=60, seed=1)
+    static = fixed_sequence(problem, static_pulls(X, 10**9, 0), {"it": static_stop(0.5, 0.1)}, 60, 2)["it"]
+    uniform = fixed_sequence(problem, uniform_pulls(6), {"it": gap_stop(0.5, 0.1, 1.0, 1.5)}, 60, 2)["it"]
     assert agree(found.rounds["static"], static["rounds"])
     assert agree(found.rounds["uniform"], uniform["rounds"])
-    assert agree(found.rounds["rage"], rage_by_phase(problem, policies["rage"], 100, 2)["rounds"])
+    assert agree(found.rounds["rage"], rage_by_phase(problem, policies["rage"], 60, 2)["rounds"])
     assert (static["arm"] == 1).all()
     assert found.correct["static"].all()
 
@@ -68,4 +68,5 @@ def test_phases_of_xy_adaptive_agree_with_runs_round_by_round():
     policy = tr.XYAdaptive(delta=0.1, alpha=0.3)
     found = tr.identify(problem, {"it": policy}, replications=40, seed=1)
     short = adaptive_by_phase(problem, policy, 40, 2)
-    assert short["rounds"].mean() == pytest.approx(found.rounds["it"].mean(), rel=0.15)
+    assert short["rounds"].mean() == pytest.approx(found.rounds["it"].mean(), rel=0.15)  # one tie-breaking for all seeds
+    assert (short["arm"] == 0).all()
