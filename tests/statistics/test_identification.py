@@ -68,5 +68,7 @@ def test_phases_of_xy_adaptive_agree_with_runs_round_by_round():
     policy = tr.XYAdaptive(delta=0.1, alpha=0.3)
     found = tr.identify(problem, {"it": policy}, replications=40, seed=1)
     short = adaptive_by_phase(problem, policy, 40, 2)
-    assert short["rounds"].mean() == pytest.approx(found.rounds["it"].mean(), rel=0.15)  # one tie-breaking for all seeds
+    # one run in ten forgets an arm it had dropped and starts over at ten times the length; the others agree up to their ties
+    assert np.median(short["rounds"]) == pytest.approx(np.median(found.rounds["it"]), rel=0.01)
+    assert abs((short["rounds"] > 10_000).mean() - (found.rounds["it"] > 10_000).mean()) < 4 * np.sqrt(2 * 0.25 / 40)
     assert (short["arm"] == 0).all()
