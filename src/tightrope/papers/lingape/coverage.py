@@ -52,7 +52,7 @@ def coverage(run: Run) -> Outcome:
     failed = float((found >= 1.0).mean())
     plot = Figure(figsize=(6, 3.5), layout="constrained")
     axes = plot.subplots()
-    axes.hist(found, bins=np.linspace(0, 1.1, 45))
+    axes.hist(found, bins=np.linspace(0, 1.1, 45).tolist())
     axes.axvline(1.0, color="black", lw=1)
     axes.set_xlabel("largest |error| / β of a run")
     axes.set_ylabel("runs")

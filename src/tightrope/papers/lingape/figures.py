@@ -26,8 +26,8 @@ Runs = dict[str, dict[str, np.ndarray]]  # method -> rounds, arm (and pulls) of 
 def everything(run: Run, label: str, problem: Any, gap: float, exact: int, theta_bound: float = THETA_BOUND) -> Runs:
     """All methods on one problem whose smallest gap is `gap`."""
     count, noise = replications(run), problem.noise if problem.rewards == 0 else 1.0
-    common = {"delta": DELTA, "noise": noise}
-    own = {"lam": LAM, "theta_bound": theta_bound, **common}
+    common: dict[str, Any] = {"delta": DELTA, "noise": noise}
+    own: dict[str, Any] = {"lam": LAM, "theta_bound": theta_bound, **common}
     both = {ZERO: LinGapE(**own), HALF: LinGapE(epsilon=gap / 2, **own)}
     found = run.identify(label, problem, both, replications=count, max_rounds=10**8)
     runs: Runs = {name: {key: getattr(found, key)[name] for key in ("rounds", "arm", "pulls")} for name in (ZERO, HALF)}
@@ -191,7 +191,7 @@ def fig3(run: Run) -> Outcome:
         best[K] = int(np.argmax(problem.means))
         top = np.sort(problem.means)
         count = run.at(smoke=2, laptop=10, paper=10)
-        policy = LinGapE(theta_bound=max(float(np.linalg.norm(problem.theta)), 1e-9), **(SETTINGS | {"noise": NOISE}))
+        policy: Any = LinGapE(theta_bound=max(float(np.linalg.norm(problem.theta)), 1e-9), **(SETTINGS | {"noise": NOISE}))
         chosen = {ZERO: policy, HALF: policy._replace(epsilon=float(top[-1] - top[-2]) / 2)}
         result = run.identify(f"fig3-{K}", problem, chosen, replications=count, max_rounds=run.at(smoke=10**6, laptop=10**7, paper=10**8))
         found[K] = {name: {"rounds": result.rounds[name], "arm": result.arm[name]} for name in chosen}

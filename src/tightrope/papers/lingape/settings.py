@@ -1,6 +1,7 @@
 """The problems and settings of the paper's section 7."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from ..experiment import Run
 DELTA, LAM, NOISE, THETA_BOUND = 0.05, 1.0, 1.0, 2.0
 ANGLE = 0.01
 GAP = 2.0 * (1.0 - math.cos(ANGLE))  # Figure 1's smallest gap, 1.0e-4
-SETTINGS = {"delta": DELTA, "lam": LAM, "noise": NOISE}
+SETTINGS: dict[str, Any] = {"delta": DELTA, "lam": LAM, "noise": NOISE}
 
 
 def near_parallel(d: int) -> Linear:
