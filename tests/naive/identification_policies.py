@@ -162,3 +162,63 @@ class NaiveUGapE:
                 return k
         leader, rival, _, width = self.bounds()
         return max(sorted((leader, rival)), key=lambda k: width[k])
+
+
+class NaiveUniform(NaiveLinGapE):
+    def select(self):
+        return int(np.argmin(np.bincount(self.arms, minlength=len(self.X))))
+
+
+class NaiveXYOracle(Linear):
+    def __init__(self, X, theta, design, delta, noise=1.0, constant=2 * math.sqrt(2)):
+        super().__init__(X)
+        self.gaps, self.design, self.delta, self.noise, self.constant = max(X @ theta) - X @ theta, design, delta, noise, constant
+
+    def select(self):
+        if self.unpulled() is not None:
+            return self.unpulled()
+        pulls = np.bincount(self.arms, minlength=len(self.X))
+        return int(np.argmin(pulls / np.maximum(self.design, 1e-300)))
+
+    def stopped(self):
+        if self.unpulled() is not None:
+            return False
+        best, bound = int(np.argmin(self.gaps)), static_bound(self.constant, self.noise, self.n, len(self.X), self.delta)
+        others = [k for k in range(len(self.X)) if k != best]
+        return all(bound * math.sqrt(self.square(self.X[best] - self.X[k])) < self.gaps[k] for k in others)
+
+
+class NaiveRAGE(Linear):
+    """Algorithm 1 of Fiez et al. for a given design of every set of survivors (arm shares, value)."""
+
+    def __init__(self, X, delta, noise, design, rounding=0.1):
+        super().__init__(X)
+        self.delta, self.noise, self.design, self.rounding, self.t = delta, noise, design, rounding, 0
+        self.among, self.done = list(range(len(X))), False
+        self.begin()
+
+    def log_term(self):
+        return math.log(len(self.X) ** 2 * self.t * (self.t + 1) / self.delta)
+
+    def begin(self):
+        self.t, self.arms, self.rewards = self.t + 1, [], []
+        shares, rho = self.design(self.among)
+        size = math.ceil(8 * (2 ** (self.t + 1)) ** 2 * rho * (1 + self.rounding) * self.noise**2 * self.log_term())
+        self.plan = np.maximum(np.ceil(size * shares), 1)
+
+    def select(self):
+        return int(np.argmax(self.plan - np.bincount(self.arms, minlength=len(self.X))))
+
+    def update(self, arm, reward):
+        super().update(arm, reward)
+        if self.n == self.plan.sum():
+            m = self.means
+            width = {(i, j): self.noise * math.sqrt(2 * self.log_term() * self.square(self.X[i] - self.X[j]))
+                     for i in self.among for j in self.among}  # fmt: skip
+            self.among = [j for j in self.among if not any(width[i, j] < m[i] - m[j] for i in self.among if i != j)]
+            self.done = len(self.among) == 1
+            if not self.done:
+                self.begin()
+
+    def stopped(self):
+        return self.done

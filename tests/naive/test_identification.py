@@ -2,15 +2,35 @@
 
 import numpy as np
 import pytest
-from identification_policies import NaiveLinGapE, NaiveUGapE, NaiveXYAdaptive, NaiveXYStatic
+from identification_policies import (
+    NaiveLinGapE,
+    NaiveRAGE,
+    NaiveUGapE,
+    NaiveUniform,
+    NaiveXYAdaptive,
+    NaiveXYOracle,
+    NaiveXYStatic,
+)
 
 import tightrope as tr
 from standard import unit_rows
+from tightrope.policies.identification.rage import ACCURACY
+from tightrope.solvers.design import optimal_design
 
 rng = np.random.default_rng(11)
 ARMS = unit_rows(rng, 7, 3)
 THETA = 1.5 * ARMS[2]
 NOISE = 0.3
+GAPS = (ARMS @ THETA).max() - ARMS @ THETA
+BEST = int(np.argmin(GAPS))
+ORACLE = optimal_design(ARMS, [(ARMS[BEST] - ARMS[k]) / GAPS[k] for k in range(7) if k != BEST]).weights
+
+
+def survivors_design(among):
+    found = optimal_design(ARMS, [ARMS[i] - ARMS[j] for i in among for j in among if j < i], gap=ACCURACY)
+    return found.weights, found.value
+
+
 TWINS = {
     "LinGapE, greedy": (tr.LinGapE(epsilon=0.05, delta=0.1, lam=0.5, noise=NOISE), NaiveLinGapE(ARMS, 0.05, 0.1, 0.5, NOISE)),
     "LinGapE, ratio": (
@@ -20,6 +40,9 @@ TWINS = {
     "XYStatic": (tr.XYStatic(delta=0.1, noise=NOISE), NaiveXYStatic(ARMS, 0.1, NOISE)),
     "XYStatic, sqrt2": (tr.XYStatic(delta=0.1, noise=NOISE, constant=2**0.5), NaiveXYStatic(ARMS, 0.1, NOISE, 2**0.5)),
     "XYAdaptive": (tr.XYAdaptive(delta=0.1, noise=NOISE, alpha=0.3), NaiveXYAdaptive(ARMS, 0.1, NOISE, 0.3)),
+    "Uniform": (tr.Uniform(delta=0.1, noise=NOISE, theta_bound=1.5), NaiveUniform(ARMS, 0.0, 0.1, noise=NOISE, theta_bound=1.5)),
+    "XYOracle": (tr.XYOracle(theta=THETA, delta=0.1, noise=NOISE), NaiveXYOracle(ARMS, THETA, ORACLE, 0.1, NOISE)),
+    "RAGE": (tr.RAGE(delta=0.1, noise=NOISE), NaiveRAGE(ARMS, 0.1, NOISE, survivors_design)),
     "UGapE": (tr.UGapE(epsilon=0.05, delta=0.1, noise=NOISE), NaiveUGapE(7, 0.05, 0.1, NOISE)),
 }
 

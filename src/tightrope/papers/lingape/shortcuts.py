@@ -17,6 +17,7 @@ from ...numerics.radii import determinant_radius, static_factor
 from ...policies.identification.common import SQRT8, shrinking_arm
 from ...policies.identification.rage import end_phase as end_rage
 from ...policies.identification.xyadaptive import end_phase as end_adaptive
+from ...policies.identification.xyadaptive import widest
 from ...problems.linear import Linear
 from ...rng import NOISE, POLICY, stream
 from ...verbs import arms as described
@@ -111,26 +112,37 @@ def fixed_sequence(
     return found
 
 
+@jit
+def greedy_until(model, among, target, most, rng):
+    """XY-adaptive's sequence for the survivors until their widest difference is down to target, or for `most` rounds; the width then."""
+    K = model.mean.shape[0]
+    top = math.inf
+    while model.numbers[ROUNDS] < K or (top > target and model.numbers[ROUNDS] < most):
+        greedy_rounds(model, among, 1, rng)
+        if model.numbers[MISSING] == 0.0:
+            top = widest(model.pair_square, among)
+    return top
+
+
 def adaptive_by_phase(problem: Linear, policy: Any, replications: int, seed: int, exact: int = 100_000) -> dict[str, np.ndarray]:
-    """XY-adaptive phase by phase; a phase's shares are those of the greedy sequence after `exact` rounds."""
-    shares: dict[bytes, tuple[np.ndarray, float, float]] = {}
+    """XY-adaptive phase by phase. A phase follows the greedy sequence for at most `exact` rounds; then its shares stay."""
+    known: dict[tuple[bytes, float], np.ndarray] = {}
     rows = []
     for r in range(replications):
         rng, state, total = stream(seed, r, NOISE), init(policy, described(problem)), 0.0
         while state.decision[3] == 0.0:
-            key = state.survivors.tobytes()
-            if key not in shares:
+            target = state.decision[0]
+            if target < 0:  # the first phase is measured against the width after one pull of every arm
+                start = new_pairs(state.model.features, 0.0)
+                target = policy.alpha * greedy_until(start, state.survivors, math.inf, 0, stream(seed, 0, POLICY))
+            key = (state.survivors.tobytes(), float(target))
+            if key not in known:
                 model = new_pairs(state.model.features, 0.0)
-                greedy_rounds(model, state.survivors, len(state.survivors), stream(seed, 0, POLICY))
-                first = _widest(model, state.survivors)
-                greedy_rounds(model, state.survivors, exact, stream(seed, 0, POLICY))
-                shares[key] = model.pulls / model.numbers[ROUNDS], _widest(model, state.survivors) * model.numbers[ROUNDS], first
-            share, rho, first = shares[key]
-            target = state.decision[0] if state.decision[0] >= 0 else policy.alpha * first
-            pulls = np.maximum(np.ceil(share * rho / target), 1.0)
-            _fill(state.model, problem, pulls, rng)
-            total += pulls.sum()
-            end_adaptive(policy, state, _widest(state.model, state.survivors))
+                top = greedy_until(model, state.survivors, target, exact, stream(seed, 0, POLICY))
+                known[key] = np.ceil(model.pulls * max(top / target, 1.0))
+            _fill(state.model, problem, known[key], rng)
+            total += known[key].sum()
+            end_adaptive(policy, state, widest(state.model.pair_square, state.survivors))
         rows.append((total, int(state.decision[2])))
     return {"rounds": np.array([row[0] for row in rows]), "arm": np.array([row[1] for row in rows])}
 
@@ -154,7 +166,3 @@ def _fill(model: Any, problem: Linear, pulls: np.ndarray, rng: np.random.Generat
     model.sums[:] = reward_sums(problem, pulls, rng)
     model.numbers[ROUNDS], model.numbers[MISSING] = pulls.sum(), 0.0
     renew_pairs(model)
-
-
-def _widest(model: Any, among: np.ndarray) -> float:
-    return float(model.pair_square[np.ix_(among, among)].max())

@@ -105,6 +105,13 @@ def forecast(
     return float(np.ceil(extra).sum())
 
 
+def unshrunk(features: np.ndarray, pulls: np.ndarray, sums: np.ndarray) -> np.ndarray:
+    """Least squares means without the ridge parameter, which early on hides gaps from a forecast: (K,)."""
+    roots = np.sqrt(pulls)
+    means = np.divide(sums, roots, out=np.zeros_like(sums), where=pulls > 0)
+    return np.asarray(features @ np.linalg.lstsq(roots[:, None] * features, means)[0])
+
+
 @jit
 def gap_radius(policy, log_det, K):
     """C of Xu, Honda, Sugiyama 2018, Eq 3; log_det is that of A / lam."""

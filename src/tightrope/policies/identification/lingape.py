@@ -20,7 +20,7 @@ from ...numerics.ties import argmax, one_hot
 from ...parameters import choice, flag, policy, real
 from ...solvers.lp import Tableau, least_l1, new_tableau
 from ...verbs import evidence, explain, init, recommend, select, stopped, update, verb
-from .common import NOTHING_KNOWN, checked_features, error_estimate, forecast, furthest_behind, gap_radius, most_ambiguous, report
+from .common import NOTHING_KNOWN, checked_features, error_estimate, forecast, furthest_behind, gap_radius, most_ambiguous, report, unshrunk
 
 MOST_PAIRS = 1024  # optimal ratios kept; a pair that lost its place is solved again
 
@@ -179,7 +179,8 @@ def _(policy, state):
         return NOTHING_KNOWN
     left = 0.0
     if state.decision[BOUND] > policy.epsilon:
-        left = forecast(model.features, policy.lam, model.pulls, model.mean, i, policy.epsilon,
+        mean = unshrunk(model.features, model.pulls, model.sums)
+        left = forecast(model.features, policy.lam, model.pulls, mean, int(np.argmax(mean)), policy.epsilon,
                         lambda log_det, pulls: gap_radius(policy, log_det, model.mean.size))  # fmt: skip
     error = error_estimate(model.mean, np.sqrt(model.gap_square), i, policy.epsilon, policy.noise)
     return {"gap_bound": float(state.decision[BOUND]), "error": error, "samples_remaining": left}

@@ -15,7 +15,7 @@ from ...numerics.gaps import LEADER, LOG_DET, MISSING, GapRidge, lead, learn_gap
 from ...numerics.ties import argmax, one_hot
 from ...parameters import flag, policy, real
 from ...verbs import allowed, evidence, explain, init, recommend, select, stopped, update
-from .common import NOTHING_KNOWN, checked_features, error_estimate, forecast, gap_radius, most_ambiguous, report
+from .common import NOTHING_KNOWN, checked_features, error_estimate, forecast, gap_radius, most_ambiguous, report, unshrunk
 
 
 @policy("features", paper="Xu, Honda, Sugiyama 2018, Eqs 3 and 8", stops=True)
@@ -93,7 +93,8 @@ def _(policy, state):
         return NOTHING_KNOWN
     left = 0.0
     if state.decision[1] > policy.epsilon:
-        left = forecast(model.features, policy.lam, model.pulls, model.mean, i, policy.epsilon,
+        mean = unshrunk(model.features, model.pulls, model.sums)
+        left = forecast(model.features, policy.lam, model.pulls, mean, int(np.argmax(mean)), policy.epsilon,
                         lambda log_det, pulls: gap_radius(policy, log_det, K), shares=np.full(K, 1.0 / K))  # fmt: skip
     error = error_estimate(model.mean, np.sqrt(model.gap_square), i, policy.epsilon, policy.noise)
     return {"gap_bound": float(state.decision[1]), "error": error, "samples_remaining": left}

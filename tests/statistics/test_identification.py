@@ -1,0 +1,74 @@
+"""Coverage of LinGapE's bound, its sample numbers on the paper's arms, and shortcuts against runs round by round."""
+
+import numpy as np
+import pytest
+
+import tightrope as tr
+from standard import unit_rows
+from tightrope.papers.lingape.coverage import largest_ratios
+from tightrope.papers.lingape.settings import GAP, SETTINGS, THETA_BOUND, canonical, near_parallel
+from tightrope.papers.lingape.shortcuts import (
+    adaptive_by_phase,
+    fixed_sequence,
+    gap_stop,
+    rage_by_phase,
+    static_pulls,
+    static_stop,
+    uniform_pulls,
+)
+
+
+def test_errors_stay_below_the_bound_and_a_radius_too_small_would_be_seen():
+    policy = tr.LinGapE(epsilon=GAP / 2, theta_bound=THETA_BOUND, **SETTINGS)
+    held = largest_ratios(near_parallel(5), policy, runs=100, most=5_000, seed=0)
+    assert held.max() < 1
+    assert held.mean() > 0.2  # neither is it empty
+    too_small = policy._replace(noise=0.25, theta_bound=0.5)
+    assert (largest_ratios(near_parallel(5), too_small, runs=20, most=5_000, seed=0) >= 1).mean() > 0.5
+
+
+def test_lingape_needs_what_table_1_needs():
+    """d = 5, epsilon = half the gap: 0.32 M samples, nearly all of arm 1."""
+    policy = tr.LinGapE(epsilon=GAP / 2, theta_bound=THETA_BOUND, **SETTINGS)
+    found = tr.identify(near_parallel(5), {"it": policy}, replications=6, seed=0)
+    mean, se = found.rounds["it"].mean(), found.rounds["it"].std(ddof=1) / np.sqrt(6)
+    assert abs(mean - 0.32e6) < max(4 * se, 0.05e6)
+    assert (found.pulls["it"][:, 1] > 0.99 * found.rounds["it"]).all()
+    assert found.correct["it"].all()
+
+
+def test_no_wrong_answer_in_two_hundred_runs():
+    found = tr.identify(canonical(0.5), {"it": tr.LinGapE(theta_bound=0.5, **SETTINGS)}, replications=200, seed=1)
+    assert found.correct["it"].all()
+    assert found.stopped["it"].all()
+
+
+def agree(first, second):
+    difference = first.mean() - second.mean()
+    return abs(difference) < 4 * np.hypot(first.std(ddof=1) / np.sqrt(first.size), second.std(ddof=1) / np.sqrt(second.size)) + 1
+
+
+def test_shortcuts_agree_with_runs_round_by_round():
+    X = unit_rows(np.random.default_rng(4), 6, 3)
+    problem = tr.problems.Linear(X, 1.5 * X[1], noise=0.5)
+    own = {"delta": 0.1, "noise": 0.5}
+    policies = {"static": tr.XYStatic(**own), "uniform": tr.Uniform(theta_bound=1.5, **own), "rage": tr.RAGE(**own)}
+    found = tr.identify(problem, policies, replications=60, seed=1)
+    static = fixed_sequence(problem, static_pulls(X, 10**9, 0), {"it": static_stop(0.5, 0.1)}, 60, 2)["it"]
+    uniform = fixed_sequence(problem, uniform_pulls(6), {"it": gap_stop(0.5, 0.1, 1.0, 1.5)}, 60, 2)["it"]
+    assert agree(found.rounds["static"], static["rounds"])
+    assert agree(found.rounds["uniform"], uniform["rounds"])
+    assert agree(found.rounds["rage"], rage_by_phase(problem, policies["rage"], 60, 2)["rounds"])
+    assert (static["arm"] == 1).all()
+    assert found.correct["static"].all()
+
+
+def test_phases_of_xy_adaptive_agree_with_runs_round_by_round():
+    problem = canonical(1.0)
+    policy = tr.XYAdaptive(delta=0.1, alpha=0.3)
+    found = tr.identify(problem, {"it": policy}, replications=40, seed=1)
+    short = adaptive_by_phase(problem, policy, 40, 2)
+    # one run in ten forgets an arm it had dropped and starts over at ten times the length; the others agree up to their ties
+    assert np.median(short["rounds"]) == pytest.approx(np.median(found.rounds["it"]), rel=0.01)
+    assert abs((short["rounds"] > 10_000).mean() - (found.rounds["it"] > 10_000).mean()) < 4 * np.sqrt(2 * 0.25 / 40)
+    assert (short["arm"] == 0).all()
