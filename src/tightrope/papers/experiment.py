@@ -177,6 +177,8 @@ def _report(package: Any, outcomes: dict[str, Outcome], run: Run) -> None:
         figures = [(figure_svg(plot), label) for label, plot in outcome.plots.items()]
         sections.append(Section(name, outcome.notes, figures, tables))
     lead = f"Reproduction at scale “{run.scale}”. Every verdict comes from the stated test, none from a reader's eye."
+    if run.scale == "smoke":
+        lead += " This scale only checks that the experiments run; its verdicts mean nothing."
     write_page(
         run.out / "report.html", package.TITLE, lead, sections, {"command": provenance.command(), "seed": run.seed} | provenance.versions(),
     )  # fmt: skip
