@@ -22,7 +22,13 @@ def trained_session(policy, X, rounds, seed=0, rewards=None):
     return session
 
 
-CASES = {"seed": st.integers(0, 10_000), "K": st.integers(2, 12), "d": st.integers(1, 6), "rounds": st.integers(0, 60), "beta": st.floats(0.01, 3)}  # fmt: skip
+CASES = {
+    "seed": st.integers(0, 10_000),
+    "K": st.integers(2, 12),
+    "d": st.integers(1, 6),
+    "rounds": st.integers(0, 60),
+    "beta": st.floats(0.01, 3),
+}
 
 
 @settings(max_examples=60, deadline=None)
