@@ -28,7 +28,6 @@ def fig1(run: Run) -> Outcome:
                           monitor=WatchBeta())  # fmt: skip
     beta_online, regret_online = online.watched["online"]["beta"], online.regret["online"]
     gradients = gradient_of_reward(problems, horizon, run.at(smoke=2, laptop=5, paper=20))
-    large = [train(problem, horizon, trajectories, i, eta=LARGE_ETA).status for i, problem in enumerate(problems)]
 
     claims = [
         drift_claim("beta settles offline", path, "of the trajectories"),
@@ -36,11 +35,7 @@ def fig1(run: Run) -> Outcome:
         drift_claim("beta settles online", beta_online, "of the checkpoints"),
         rate_claim(checkpoints, regret_online),
         gradient_claim(gradients),
-        Claim("fig1", f"with a large eta ({LARGE_ETA:g}) gradient ascent fails to converge", "fails",
-              f"diverges in {sum(s.startswith('diverged') for s in large)} of {len(large)} instances", None,
-              "reproduced: in more than half of the instances; partly: in some",
-              ("not reproduced", "partly", "reproduced")[any(s.startswith("diverged") for s in large)
-                                                       + (sum(s.startswith("diverged") for s in large) > len(large) / 2)]),
+        divergence_claim([train(problem, horizon, trajectories, i, eta=LARGE_ETA).status for i, problem in enumerate(problems)]),
     ]  # fmt: skip
     return Outcome(
         claims, {"online": online}, {"gradient of the reward alone": gradients},
@@ -63,7 +58,8 @@ def drift_claim(text: str, curves: np.ndarray, unit: str) -> Claim:
     drift = estimate((late - before) / before.mean())
     verdict = "reproduced" if abs(drift.mean) <= SETTLED else "not reproduced"
     test = f"mean drift between the last two sixths {unit} at most {SETTLED:.0%}"
-    return Claim("fig1", text, "converges", f"{drift.mean:+.1%} ± {drift.se:.1%}", None, test, verdict)
+    reason = "" if verdict == "reproduced" else "These runs end before the noise of single gradients has averaged out."
+    return Claim("fig1", text, "converges", f"{drift.mean:+.1%} ± {drift.se:.1%}", None, test, verdict, reason)
 
 
 def rate_claim(rounds: np.ndarray, curves: np.ndarray) -> Claim:
@@ -75,7 +71,8 @@ def rate_claim(rounds: np.ndarray, curves: np.ndarray) -> Claim:
     difference = estimate(last - first)
     return Claim("fig1", "the regret settles online", "converges", f"{last.mean():.3g} a round at the end, {first.mean():.3g} at first",
                  None, f"regret per round of the last quarter below the first by {MARGIN:g} standard errors (paired)",
-                 below(difference.mean, difference.se))  # fmt: skip
+                 below(difference.mean, difference.se), "" if difference.mean < 0 else
+                 "These runs end within the uniform first phase.")  # fmt: skip
 
 
 def gradient_of_reward(problems: list, horizon: int, trajectories: int) -> pd.DataFrame:
@@ -98,6 +95,15 @@ def gradient_claim(table: pd.DataFrame) -> Claim:
                  None, "the gradient of the reward alone (eta = 0) has both signs on the grid of betas, each by 4 standard errors", verdict,
                  "The estimator ignores what playing an arm teaches: only eta keeps beta from falling, and so eta sets beta."
                  if verdict != "reproduced" else "")  # fmt: skip
+
+
+def divergence_claim(statuses: list[str]) -> Claim:
+    """How often does a large eta diverge?"""
+    n, total = sum(status.startswith("diverged") for status in statuses), len(statuses)
+    verdict = "reproduced" if n > total / 2 else "partly" if n else "not reproduced"
+    return Claim("fig1", f"with a large eta ({LARGE_ETA:g}) gradient ascent fails to converge", "fails",
+                 f"diverges in {n} of {total} instances", None, "in more than half of the instances; partly: in some", verdict,
+                 "" if n else "At this T the widths do not outweigh the reward.")  # fmt: skip
 
 
 def plot(beta: np.ndarray, x: np.ndarray, regret: np.ndarray, y: np.ndarray, unit: str, label: str):
