@@ -168,7 +168,8 @@ def grow_hoo(points, nu, rho, choose, rounds):
 
     def halves(cell):
         h, i = cell
-        return [half for half in ((h + 1, 2 * i), (h + 1, 2 * i + 1)) if inside(half).size] if inside(cell).size > 1 else []
+        split = inside(cell).size > 1 and h < math.ceil(math.log2(points.size))
+        return [half for half in ((h + 1, 2 * i), (h + 1, 2 * i + 1)) if inside(half).size] if split else []
 
     def bound(cell, n):
         if cell not in pulls:

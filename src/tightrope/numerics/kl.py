@@ -26,6 +26,14 @@ def bernoulli_divergence(x, y):
 
 
 @jit
+def bernoulli_divergence_close(x, y):
+    """I(x, y) for 0 <= x < y < 1 with a small relative error also where y - x is as small as 1e-12, where the plain sum cancels."""
+    step = y - x
+    total = -(1.0 - x) * math.log1p(-step / (1.0 - x))
+    return max(total - x * math.log1p(step / x), 0.0) if x > 0.0 else total
+
+
+@jit
 def bernoulli_upper(x, level):
     """sup{q in [x, 1] : I(x, q) <= level}: Newton's method from above on a convex increasing function, so it never undershoots.
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import checks
 from .._jit import jit
-from ..numerics.kl import DIVERGENCES, divergence
+from ..numerics.kl import DIVERGENCES, bernoulli_divergence_close, divergence
 
 TIE = 1e-12  # true means that differ by less are equal
 OPTIMAL, UNFINISHED = 0, 1
@@ -139,7 +139,8 @@ def confusing_information(means: np.ndarray, best: np.ndarray, reach: np.ndarray
         for i in range(K):
             y = best[k] - reach[k, i]
             if y > means[i]:
-                found[k, i] = divergence(kind, means[i], y, sigma)
+                close = kind == 0 and y < 1.0
+                found[k, i] = bernoulli_divergence_close(means[i], y) if close else divergence(kind, means[i], y, sigma)
     return found
 
 

@@ -5,10 +5,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._jit import jit
+from ...numerics.kl import bernoulli_divergence_close
 from ...numerics.pool import evidence, index, logarithms, new_level
 from ...numerics.ties import argmax
 from ...solvers.covering import cover, new_work
 from ...verbs import allowed
+
+
+CLOSE = 1e-3  # below it the logarithms of a level leave too few digits
 
 
 class Rates(NamedTuple):
@@ -70,8 +74,10 @@ def row_of_information(row, pool, kind, sigma, k, q, eligible):
 
 @jit
 def information_of(pool, kind, sigma, i, level, y):
-    """I(mean_i, y), with the logarithms of this round's level."""
+    """I(mean_i, y), with the logarithms of this round's level unless they would cancel."""
     if kind == 0:
+        if y - pool.mean[i] < CLOSE and y < 1.0:
+            return bernoulli_divergence_close(pool.mean[i], y)
         log_y, log_rest = logarithms(pool, level, y)
         t, s = pool.pulls[i], pool.sums[i]
         return max(0.0, (pool.entropy[i] - s * log_y - (t - s) * log_rest) / t)

@@ -1,0 +1,35 @@
+"""Regret of the Lipschitz policies: who is below whom, by 4 standard errors of paired differences."""
+
+import numpy as np
+
+import tightrope as tr
+from tightrope.papers.lipschitz.settings import instance, paired
+
+
+def test_cklucb_is_below_klucb_and_ucb1_and_the_extension_below_oslb():
+    problem = instance("steep", 17)
+    L = problem.lipschitz
+    chosen = {"CKL": tr.CKLUCB(lipschitz=L), "KL": tr.KLUCB(), "UCB1": tr.UCB(), "track": tr.TrackCKLUCB(lipschitz=L), "OSLB": tr.OSLB(lipschitz=L)}  # fmt: skip
+    result = tr.simulate(problem, chosen, horizon=10_000, replications=72, seed=2)
+    for better, worse in (("CKL", "KL"), ("CKL", "UCB1"), ("track", "KL"), ("track", "OSLB")):
+        difference, se = paired(result, better, worse)
+        assert difference < -4 * se, (better, worse)
+
+
+def test_a_constant_far_too_small_makes_regret_linear_in_many_runs():
+    """A run is linear if its second half costs nearly as much as the first: the best arm was refuted through its neighbours."""
+    problem, shares = instance("triangle", 17), {}
+    for factor in (0.25, 2.0):
+        policy = tr.CKLUCB(lipschitz=factor * problem.lipschitz)
+        curve = tr.simulate(problem, policy, horizon=10_000, replications=48, seed=3, checkpoints=[5000, 10_000]).regret["CKLUCB"]
+        shares[factor] = (curve[:, 1] > 1.9 * curve[:, 0]).mean()
+    assert shares[0.25] - shares[2.0] > 4 * np.sqrt(0.25 / 48) * 0.5
+    assert shares[2.0] < 0.05
+
+
+def test_contextual_pairs_share_their_rewards():
+    contexts, arms = np.linspace(0, 1, 3), np.linspace(0, 1, 5)
+    problem = tr.problems.ContextualLipschitz(contexts, arms, 0.85 - 0.6 * np.abs(contexts[:, None] - arms), 0.6)
+    result = tr.simulate(problem, {"pooled": tr.CKLUCB(lipschitz=1.0), "KL": tr.KLUCB()}, horizon=10_000, replications=24, seed=4)
+    difference, se = paired(result, "pooled", "KL")
+    assert difference < -4 * se
