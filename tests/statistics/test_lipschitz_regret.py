@@ -9,7 +9,13 @@ from tightrope.papers.lipschitz.settings import instance, paired
 def test_cklucb_is_below_klucb_and_ucb1_and_the_extension_below_oslb():
     problem = instance("steep", 17)
     L = problem.lipschitz
-    chosen = {"CKL": tr.CKLUCB(lipschitz=L), "KL": tr.KLUCB(), "UCB1": tr.UCB(), "track": tr.TrackCKLUCB(lipschitz=L), "OSLB": tr.OSLB(lipschitz=L)}  # fmt: skip
+    chosen = {
+        "CKL": tr.CKLUCB(lipschitz=L),
+        "KL": tr.KLUCB(),
+        "UCB1": tr.UCB(),
+        "track": tr.TrackCKLUCB(lipschitz=L),
+        "OSLB": tr.OSLB(lipschitz=L),
+    }
     result = tr.simulate(problem, chosen, horizon=10_000, replications=72, seed=2)
     for better, worse in (("CKL", "KL"), ("CKL", "UCB1"), ("track", "KL"), ("track", "OSLB")):
         difference, se = paired(result, better, worse)

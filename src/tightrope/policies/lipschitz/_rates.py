@@ -11,7 +11,6 @@ from ...numerics.ties import argmax
 from ...solvers.covering import cover, new_work
 from ...verbs import allowed
 
-
 CLOSE = 1e-3  # below it the logarithms of a level leave too few digits
 
 
