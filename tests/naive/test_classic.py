@@ -15,7 +15,7 @@ MEANS = np.array([0.31, 0.52, 0.48, 0.66])
         (tr.KLUCB(), NaiveKLUCB(4)),
         (tr.KLUCB(c=3), NaiveKLUCB(4, c=3)),
     ],
-    ids=repr,
+    ids=["UCB", "UCB sharp", "KLUCB", "KLUCB c=3"],
 )
 def test_fast_equals_naive(policy, twin):
     """Rewards are continuous, so that ties do not hide differences."""
