@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
-from identification_policies import (
+
+import tightrope as tr
+from naive.identification_policies import (
     NaiveLinGapE,
     NaiveRAGE,
     NaiveUGapE,
@@ -11,8 +13,6 @@ from identification_policies import (
     NaiveXYOracle,
     NaiveXYStatic,
 )
-
-import tightrope as tr
 from standard import unit_rows
 from tightrope.policies.identification.rage import ACCURACY
 from tightrope.solvers.design import optimal_design

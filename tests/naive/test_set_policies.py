@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-import semibandit_policies as naive
 
 import tightrope as tr
+from naive import semibandit_policies as naive
 from tightrope.rng import POLICY, stream
 
 N, D, K, ROUNDS, SEED = 130, 4, 6, 12, 3  # more rows than are solved side by side
