@@ -32,6 +32,7 @@ class Pool(NamedTuple):
     mean: np.ndarray  # (K,) 0 where never pulled
     entropy: np.ndarray  # (K,) t (m ln m + (1-m) ln(1-m)), for Bernoulli rewards
     rounds: np.ndarray  # (1,)
+    low: np.ndarray  # (1,) least mean of the arms pulled: no evidence lies below it
     order: np.ndarray  # (K,) arms by (pulls, number)
     place: np.ndarray  # (K,) where an arm stands in order
     near: np.ndarray  # (K, K) arms by distance from the row's arm
@@ -56,8 +57,8 @@ def new_pool(distances: np.ndarray, lipschitz: float) -> Pool:
     near = np.argsort(levels, axis=1, kind="stable")
     reach, indices = values[first], np.arange(K)
     return Pool(
-        np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(1), indices, indices.copy(),
-        near.astype(np.int32), np.take_along_axis(levels, near, axis=1).astype(np.int32), reach,
+        np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(1), np.full(1, np.inf), indices, indices.copy(),
+        near.astype(np.uint32), np.take_along_axis(levels, near, axis=1).astype(np.uint32), reach,
         np.zeros(reach.size), np.zeros(reach.size), np.zeros(reach.size, dtype=np.int64), np.zeros(1, dtype=np.int64), np.zeros(K),
         np.full(1, -1, dtype=np.int64), np.zeros(3),
     )  # fmt: skip
@@ -68,11 +69,18 @@ def learn(pool, kind, arm, reward):
     """Take in one reward. O(arms with as many pulls)."""
     t = pool.pulls[arm] + 1.0
     s = pool.sums[arm] + reward
-    m = s / t
+    m, before = s / t, pool.mean[arm]
     pool.pulls[arm], pool.sums[arm], pool.mean[arm] = t, s, m
     pool.rounds[0] += 1.0
     if arm != pool.proved[0]:
         pool.proved[0] = -1
+    if m <= pool.low[0]:
+        pool.low[0] = m
+    elif before == pool.low[0]:
+        pool.low[0] = m
+        for k in range(pool.pulls.shape[0]):
+            if pool.pulls[k] > 0.0:
+                pool.low[0] = min(pool.low[0], pool.mean[k])
     if kind == 0:
         entropy = 0.0
         if s > 0.0:
@@ -109,19 +117,30 @@ def logarithms(pool, level, y):
 @jit
 def evidence(pool, kind, sigma, arm, q, cap):
     """S_arm(q), or some part of it above cap. Needs `new_level` after a change of q. O(K), without logarithms seen before."""
+    return _sum(
+        pool.near, pool.level, pool.reach, pool.mean, pool.pulls, pool.sums, pool.entropy, pool.log_y, pool.log_rest, pool.stamp,
+        pool.clock[0], pool.low[0], kind, sigma, arm, q, cap,
+    )  # fmt: skip
+
+
+@jit
+def _sum(near, levels, reach, mean, pulls, sums, entropy, log_y, log_rest, stamp, clock, low, kind, sigma, arm, q, cap):
+    """`evidence` of the arrays themselves: taking one out of a NamedTuple counts a reference, which costs more than a term."""
     total = 0.0
-    for j in range(pool.near.shape[1]):
-        level = pool.level[arm, j]
-        y = q - pool.reach[level]
-        if kind == 0 and y <= 0.0:
+    for j in range(near.shape[0]):
+        level = levels[arm, j]
+        y = q - reach[level]
+        if y <= low:
             break
-        i = pool.near[arm, j]
-        m, t = pool.mean[i], pool.pulls[i]
+        i = near[arm, j]
+        m, t = mean[i], pulls[i]
         if m < y and t > 0.0:
             if kind == 0:
-                log_y, log_rest = logarithms(pool, level, y)
-                s = pool.sums[i]
-                total += pool.entropy[i] - s * log_y - (t - s) * log_rest
+                if stamp[level] != clock:
+                    log_y[level] = math.log(y)
+                    log_rest[level] = math.log(1.0 - y) if y < 1.0 else -math.inf
+                    stamp[level] = clock
+                total += entropy[i] - sums[i] * log_y[level] - (t - sums[i]) * log_rest[level]
             else:
                 total += t * (y - m) * (y - m) / (2.0 * sigma * sigma)
             if total > cap:
@@ -132,17 +151,19 @@ def evidence(pool, kind, sigma, arm, q, cap):
 @jit
 def tangent(pool, kind, sigma, arm, q):
     """S_arm(q) and its derivative, for q below 1. O(K)."""
-    total, slope = 0.0, 0.0
-    for j in range(pool.near.shape[1]):
-        y = q - pool.reach[pool.level[arm, j]]
-        if kind == 0 and y <= 0.0:
+    near, levels, reach = pool.near[arm], pool.level[arm], pool.reach
+    mean, pulls, sums, entropy = pool.mean, pool.pulls, pool.sums, pool.entropy
+    total, slope, low = 0.0, 0.0, pool.low[0]
+    for j in range(near.shape[0]):
+        y = q - reach[levels[j]]
+        if y <= low:
             break
-        i = pool.near[arm, j]
-        m, t = pool.mean[i], pool.pulls[i]
+        i = near[j]
+        m, t = mean[i], pulls[i]
         if m < y and t > 0.0:
             if kind == 0:
-                s = pool.sums[i]
-                total += pool.entropy[i] - s * math.log(y) - (t - s) * math.log(1.0 - y)
+                s = sums[i]
+                total += entropy[i] - s * math.log(y) - (t - s) * math.log(1.0 - y)
                 slope += (t * y - s) / (y * (1.0 - y))
             else:
                 total += t * (y - m) * (y - m) / (2.0 * sigma * sigma)
@@ -214,10 +235,14 @@ def least_played_above(pool, kind, sigma, leader, q, f, eligible):
     if kind == 0 and q >= 1.0:
         return -1
     new_level(pool)
-    for j in range(pool.order.shape[0]):
-        k = pool.order[j]
-        if k != leader and allowed(eligible, k) and evidence(pool, kind, sigma, k, q, f) < f - SLACK:
-            return k
+    near, levels, reach, mean, pulls, sums, entropy = pool.near, pool.level, pool.reach, pool.mean, pool.pulls, pool.sums, pool.entropy
+    log_y, log_rest, stamp, order, clock, low = pool.log_y, pool.log_rest, pool.stamp, pool.order, pool.clock[0], pool.low[0]
+    for j in range(order.shape[0]):
+        k = order[j]
+        if k != leader and allowed(eligible, k):
+            against = _sum(near, levels, reach, mean, pulls, sums, entropy, log_y, log_rest, stamp, clock, low, kind, sigma, k, q, f)
+            if against < f - SLACK:
+                return k
     return -1
 
 

@@ -59,7 +59,7 @@ def row_of_information(row, pool, kind, sigma, k, q, eligible):
     given = 0.0
     for j in range(pool.near.shape[1]):
         y = q - pool.reach[pool.level[k, j]]
-        if kind == 0 and y <= 0.0:
+        if y <= pool.low[0]:
             break
         i = pool.near[k, j]
         if pool.pulls[i] > 0.0 and pool.mean[i] < y:
@@ -89,6 +89,7 @@ def report(pool: Any, kind: int, sigma: float, f: float, eligible: Any) -> dict[
     upper = np.array([index(pool, kind, sigma, k, f) for k in range(K)])
     mirrored = pool._replace(sums=(pool.pulls if kind == 0 else 0.0) - pool.sums, warm=np.zeros(K))
     mirrored = mirrored._replace(mean=np.where(pulled, mirrored.sums / np.maximum(pool.pulls, 1.0), 0.0))
+    mirrored = mirrored._replace(low=np.array([mirrored.mean[pulled].min(initial=np.inf)]))
     lower = (1.0 if kind == 0 else 0.0) - np.array([index(mirrored, kind, sigma, k, f) for k in range(K)])
     leader = argmax(pool.mean, eligible)
     new_level(pool)
