@@ -13,7 +13,7 @@ MAY_IMPORT = dict.fromkeys(BASE, BASE) | {
     "engine": BASE | {"numerics", "solvers", "problems", "policies", "engine", "reports"},
     "reports": BASE | {"numerics", "solvers", "problems", "policies", "engine", "reports"},
     "papers": BASE | {"numerics", "solvers", "problems", "policies", "engine", "reports", "papers"},
-    "serving": BASE | {"policies", "serving"},
+    "serving": BASE | {"solvers", "policies", "serving"},  # a session file names the oracle it was saved with
 }
 
 

@@ -58,7 +58,7 @@ def run_steps(policy, problem, seed, reload=None):
     for t in range(HORIZON):
         if reload is not None and t == HORIZON // 2:
             session.save(reload)
-            session = tr.Session.load(reload, oracle=session.arms.oracle)
+            session = tr.Session.load(reload)
         context = observe(problem, t, problem_rng)
         seen = None if all(item is None for item in context) else context
         action = session.select(context=seen)

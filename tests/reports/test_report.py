@@ -136,6 +136,24 @@ def test_mistakes_in_a_spec_are_one_line(tmp_path, change, words):
     assert "\n" not in str(caught.value)
 
 
+PROBLEMS = {
+    "gaussian": "{kind: gaussian, means: [0.1, 0.2, 0.3]}",
+    "linear": "{kind: linear, arms: [[1, 0], [0, 1], [0.6, 0.8]], theta: [0.2, 0.5], noise: 0.1}",
+    "contextual": "{kind: contextual-linear, theta: [0.2, 0.5], arms: 3}",
+    "lipschitz": "{kind: lipschitz, points: [0, 0.5, 1], means: [0.2, 0.5, 0.3], lipschitz: 1}",
+    "semi-bandit": "{kind: semi-bandit, arms: [[1, 0], [0, 1], [0.6, 0.8]], theta: [0.2, 0.5], k: 2, shown: 3}",
+}
+
+
+@pytest.mark.parametrize("kind", list(PROBLEMS))
+def test_a_spec_describes_every_kind_of_problem(tmp_path, kind):
+    from tightrope.engine.spec import read_spec
+    from tightrope.verbs import arms
+
+    (tmp_path / "spec.yaml").write_text(SPEC.replace("{kind: bernoulli, means: [0.4, 0.6]}", PROBLEMS[kind]))
+    assert arms(read_spec(tmp_path / "spec.yaml")[1]).number == 3
+
+
 def test_errors_go_to_stderr_with_exit_code_2(tmp_path):
     done = run_cli("report", tmp_path)
     assert done.returncode == 2

@@ -112,19 +112,39 @@ def test_one_late_reward_at_a_time():
     assert session.state.model.seen[0] == 2
 
 
-def test_a_saved_session_of_sets_continues_bit_for_bit(tmp_path):
-    oracle = tr.oracles.Promotions(promotions=2, k=2)
+def first_two(scores, eligible=None):
+    """An oracle of one's own."""
+    return np.argsort(-scores, kind="stable")[:2]
+
+
+ORACLES = [
+    tr.oracles.Promotions(promotions=2, k=2),
+    tr.oracles.Knapsack(costs=np.arange(12.0) + 1, budget=14.5),
+    tr.oracles.Partition(categories=list("aabbbccccccc"), limit=1, k=3),
+    first_two,
+]
+
+
+@pytest.mark.parametrize("oracle", ORACLES, ids=["promotions", "knapsack", "partition", "own"])
+def test_a_saved_session_of_sets_continues_bit_for_bit(oracle, tmp_path):
+    path = tmp_path / "session.npz"
     session = tr.Session(tr.PC2UCB(ties="random"), arms=users(), oracle=oracle, seed=1)
-    session.update(session.select(), np.arange(4.0))
-    session.save(tmp_path / "session.npz")
-    with pytest.raises(ValueError, match="oracle is missing"):
-        tr.Session.load(tmp_path / "session.npz")
-    again = tr.Session.load(tmp_path / "session.npz", oracle=oracle)
+    chosen = session.select()
+    session.update(chosen, np.arange(1.0 * len(chosen)))
+    session.save(path)
+    with pytest.raises(ValueError, match="pass the same again"):
+        tr.Session.load(path, oracle=tr.oracles.Promotions(promotions=3, k=2))
+    if oracle is first_two:
+        with pytest.raises(ValueError, match="pass the same again"):
+            tr.Session.load(path)
+        again = tr.Session.load(path, oracle=first_two)
+    else:
+        again = tr.Session.load(path)
     for _ in range(3):
         chosen = session.select()
         assert chosen.tolist() == again.select().tolist()
-        session.update(chosen, np.ones(4))
-        again.update(chosen, np.ones(4))
+        session.update(chosen, np.ones(len(chosen)))
+        again.update(chosen, np.ones(len(chosen)))
 
 
 def test_what_a_session_of_sets_explains():

@@ -8,6 +8,7 @@ import yaml
 
 from .. import problems
 from ..parameters import built
+from ..solvers import oracles
 
 
 class _Part(pydantic.BaseModel):
@@ -65,6 +66,38 @@ class ContextualSpec(_Part):
         return problems.ContextualLinear(self.theta, arms=self.arms, noise=self.noise, rewards=self.rewards)
 
 
+class LipschitzSpec(_Part):
+    """Points with a metric and a mean of bounded slope."""
+
+    kind: Literal["lipschitz"]
+    points: list[float] | list[list[float]]
+    means: list[float]
+    lipschitz: float
+    rewards: Literal["bernoulli", "gaussian"] = "bernoulli"
+    noise: float = 1.0
+
+    def build(self, folder: pathlib.Path) -> Any:
+        """The problem."""
+        return problems.Lipschitz(self.points, self.means, self.lipschitz, rewards=self.rewards, noise=self.noise)
+
+
+class SemiBanditSpec(_Part):
+    """Sets of k arms with features."""
+
+    kind: Literal["semi-bandit"]
+    arms: list[list[float]] | str
+    theta: list[float]
+    k: int
+    noise: float = 1.0
+    rewards: Literal["gaussian", "bernoulli", "sign"] = "gaussian"
+    shown: int | None = None
+
+    def build(self, folder: pathlib.Path) -> Any:
+        """The problem."""
+        arms, oracle = _features(self.arms, folder), oracles.TopK(self.k)
+        return problems.SemiBandit(arms, self.theta, oracle, noise=self.noise, rewards=self.rewards, shown=self.shown)
+
+
 class JesterSpec(_Part):
     """Cold start on real ratings, one user per replication."""
 
@@ -80,7 +113,10 @@ class JesterSpec(_Part):
         return problems.data.jester(self.users, rank=self.rank, noise=self.noise, seed=self.seed, data=self.data)
 
 
-ProblemSpec = Annotated[BernoulliSpec | GaussianSpec | LinearSpec | ContextualSpec | JesterSpec, pydantic.Field(discriminator="kind")]
+ProblemSpec = Annotated[
+    BernoulliSpec | GaussianSpec | LinearSpec | ContextualSpec | LipschitzSpec | SemiBanditSpec | JesterSpec,
+    pydantic.Field(discriminator="kind"),
+]
 
 
 class Spec(_Part):

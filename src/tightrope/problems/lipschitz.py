@@ -8,17 +8,10 @@ import numpy as np
 from .. import checks
 from .._jit import jit
 from ..verbs import Arms, Context, arms, mean, observe, play, private, regret
+from .rewards import RANGES, REWARDS, draw_reward
 
-REWARDS = ("bernoulli", "gaussian")
+KINDS = ("bernoulli", "gaussian")
 TOLERANCE = 1e-9  # by how much rounding may carry a slope past the constant
-
-
-@jit
-def draw(rewards, expected, noise, rng):
-    """One reward of a given mean: 0 or 1 (0), Gaussian (1)."""
-    if rewards == 0:
-        return 1.0 if rng.random() < expected else 0.0
-    return expected + noise * rng.standard_normal()
 
 
 def check_slopes(means: np.ndarray, distances: np.ndarray, lipschitz: float) -> None:
@@ -60,8 +53,8 @@ class Lipschitz(_Lipschitz):
         rewards: str = "bernoulli", noise: float = 1.0, best: float | None = None,
     ) -> "Lipschitz":  # fmt: skip
         positions, metric = checks.metric(points, distances)
-        code = checks.choice("rewards", rewards, REWARDS)
-        low, high = (0.0, 1.0) if code == 0 else (None, None)
+        code = REWARDS.index(KINDS[checks.choice("rewards", rewards, KINDS)])
+        low, high = (0.0, 1.0) if code else (None, None)
         values = checks.vector("means", means, length=metric.shape[0], least=low, most=high, source="the number of points")
         L = checks.real("lipschitz", lipschitz, above=0.0)
         check_slopes(values, metric, L)
@@ -75,7 +68,7 @@ class Lipschitz(_Lipschitz):
 
 @arms.register(Lipschitz)
 def _(problem):
-    return Arms(problem.means.size, points=problem.points, distances=problem.distances)
+    return Arms(problem.means.size, points=problem.points, distances=problem.distances, rewards=RANGES[problem.rewards])
 
 
 @observe.register(Lipschitz)
@@ -87,7 +80,7 @@ def _(problem, t, rng):
 @play.register(Lipschitz)
 @jit
 def _(problem, context, action, rng):
-    return draw(problem.rewards, problem.means[action], problem.noise, rng)
+    return draw_reward(problem.rewards, problem.means[action], problem.noise, rng)
 
 
 @mean.register(Lipschitz)
@@ -133,8 +126,9 @@ class ContextualLipschitz(_ContextualLipschitz):
         x_metric, y_metric = checks.metric(contexts, None)[1], checks.metric(points, None)[1]
         C, K = x_metric.shape[0], y_metric.shape[0]
         table = checks.matrix("means", means, shape=(C, K))
-        code = checks.choice("rewards", rewards, REWARDS)
-        values = checks.vector("means", table.reshape(-1), least=0.0 if code == 0 else None, most=1.0 if code == 0 else None)
+        code = REWARDS.index(KINDS[checks.choice("rewards", rewards, KINDS)])
+        low, high = (0.0, 1.0) if code else (None, None)
+        values = checks.vector("means", table.reshape(-1), least=low, most=high)
         given = checks.vector("lipschitz", np.atleast_1d(lipschitz), least=0.0)
         if given.size not in (1, 2) or given.max() <= 0.0:
             raise ValueError(f"lipschitz = {checks.show(lipschitz)} must be one number > 0, or the pair (L_x, L_y).")
@@ -167,7 +161,7 @@ def _(problem):
 
 @arms.register(ContextualLipschitz)
 def _(problem):
-    return Arms(problem.means.size, distances=problem.distances)
+    return Arms(problem.means.size, distances=problem.distances, rewards=RANGES[problem.rewards])
 
 
 @observe.register(ContextualLipschitz)
@@ -186,7 +180,7 @@ def _(problem, t, rng):
 @play.register(ContextualLipschitz)
 @jit
 def _(problem, context, action, rng):
-    return draw(problem.rewards, problem.means[action], problem.noise, rng)
+    return draw_reward(problem.rewards, problem.means[action], problem.noise, rng)
 
 
 @mean.register(ContextualLipschitz)

@@ -7,7 +7,7 @@ import numpy as np
 from .. import checks
 from ..solvers.oracles import choose, set_size
 from ..verbs import Arms, Context, arms, mean, observe, play, private, regret
-from .linear import RANGES, REWARDS, check_means
+from .rewards import RANGES, REWARDS, check_means
 
 
 class _SemiBandit(NamedTuple):

@@ -1,8 +1,11 @@
-"""States as flat arrays and back: what a session file holds besides its header."""
+"""States and oracles as plain data and arrays, and back: what a session file holds."""
 
+import dataclasses
 from typing import Any
 
 import numpy as np
+
+from ..solvers import oracles
 
 
 def is_data(value: Any) -> bool:
@@ -43,3 +46,28 @@ def restore(template: Any, flat: dict[str, np.ndarray], prefix: str = "state") -
         else:
             values.append(type(value)(flat[path].item()))
     return type(template)(*values)
+
+
+def describe_oracle(oracle: Any) -> tuple[Any, dict[str, np.ndarray]]:
+    """One of `tightrope.oracles` as JSON-ready data and arrays; of any other callable only how it shows itself."""
+    name = type(oracle).__name__
+    if getattr(oracles, name, None) is not type(oracle):
+        return repr(oracle), {}
+    plain: dict[str, Any] = {"oracle": name}
+    arrays = {}
+    for field in dataclasses.fields(oracle):
+        value = getattr(oracle, field.name)
+        if isinstance(value, int | float):
+            plain[field.name] = value
+        elif isinstance(value, np.ndarray) and value.dtype.kind != "O":
+            arrays[f"oracle.{field.name}"] = value
+        else:
+            return repr(oracle), {}
+    return plain, arrays
+
+
+def build_oracle(plain: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
+    """The oracle that `describe_oracle` wrote down."""
+    given = {name: value for name, value in plain.items() if name != "oracle"}
+    stored = {name.removeprefix("oracle."): value for name, value in arrays.items() if name.startswith("oracle.")}
+    return getattr(oracles, plain["oracle"])(**given, **stored)

@@ -8,7 +8,7 @@ import numpy as np
 from .. import checks, files, rng
 from ..parameters import built, check_fit, check_question, described, is_policy
 from ..verbs import Arms, Context, admit, evidence, explain, init, recommend, reward_range, select, stopped, update
-from .codec import flatten, restore
+from .codec import build_oracle, describe_oracle, flatten, restore
 
 FORMAT = 1
 
@@ -177,11 +177,13 @@ class Session:
                 arrays[f"arms.{name}"] = value
         if self._features is not None:
             arrays["features"] = self._features
+        oracle, more = (None, {}) if self.arms.oracle is None else describe_oracle(self.arms.oracle)
+        arrays |= more
         header = {
             "format": FORMAT,
             "policy": described(self.policy),
             "arms": {name: getattr(self.arms, name) for name in ("number", "dimension", "horizon", "blocks")},
-            "oracle": None if self.arms.oracle is None else repr(self.arms.oracle),
+            "oracle": oracle,
             "changing": self._changing,
             "baseline": self._baseline,
             "rounds": self.rounds,
@@ -194,7 +196,7 @@ class Session:
 
     @classmethod
     def load(cls, path: str | pathlib.Path, *, oracle: Any = None, policy: Any = None) -> "Session":
-        """Read a saved session. oracle: needed again if it had one (code is not stored); policy: likewise for a class of your own."""
+        """Read a saved session. oracle, policy: code of your own is not stored; pass it again."""
         source = pathlib.Path(path)
         try:
             header, arrays = files.read_arrays(source)
@@ -205,8 +207,10 @@ class Session:
             raise ValueError(f"path = {str(source)!r} is not a session file ({kind}); pass one that Session.save wrote.") from None
         if header.get("format") != FORMAT:
             raise ValueError(f"path = {str(source)!r} has format {header.get('format')}, but this version reads {FORMAT}.")
-        if header["oracle"] is not None and oracle is None:
-            raise ValueError(f"oracle is missing; this session was saved with {header['oracle']}, pass it again.")
+        if oracle is None and isinstance(header["oracle"], dict):
+            oracle = build_oracle(header["oracle"], arrays)
+        if (oracle is None) != (header["oracle"] is None) or getattr(oracle, "blocks", 1) != header["arms"]["blocks"]:
+            raise ValueError(f"oracle = {checks.show(oracle)}, but this session was saved with {header['oracle']}; pass the same again.")
         session = cls.__new__(cls)
         session.policy = built(header["policy"]) if policy is None else policy
         session.arms = Arms(

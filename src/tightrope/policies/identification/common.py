@@ -193,10 +193,12 @@ def tied_best(values: np.ndarray, eligible: np.ndarray | None) -> np.ndarray:
 NOTHING_KNOWN = {"gap_bound": math.inf, "error": 1.0, "samples_remaining": math.inf}
 
 
-def report(mean: np.ndarray, width: np.ndarray, index: np.ndarray, probability: np.ndarray, known: bool) -> dict[str, np.ndarray]:
-    """The per-arm part of an explanation; without estimates the intervals are infinite."""
-    infinite = np.full(mean.size, math.inf)
-    return intervals(np.where(known, mean, math.nan), width if known else infinite) | {"index": index.copy(), "probability": probability}
+def report(
+    mean: np.ndarray, radius: float, square: np.ndarray, index: np.ndarray, probability: np.ndarray, known: bool
+) -> dict[str, np.ndarray]:
+    """The per-arm part of an explanation, of width radius sqrt(square); without estimates the intervals are infinite."""
+    width = radius * np.sqrt(square) if known else np.full(mean.size, math.inf)
+    return intervals(np.where(known, mean, math.nan), width) | {"index": index.copy(), "probability": probability}
 
 
 def shared_equally(tied: np.ndarray) -> np.ndarray:

@@ -189,9 +189,8 @@ def _(policy, state):
 @explain.register(LinGapE)
 def _(policy, state, context, rng):
     model, decision = state.model, state.decision
-    width = decision[RADIUS] * np.sqrt(model.square)
     probability = one_hot(select(policy, state, context, rng), model.mean.size)
-    arms = report(model.mean, width, state.sampling.scores, probability, model.numbers[MISSING] == 0)
+    arms = report(model.mean, decision[RADIUS], model.square, state.sampling.scores, probability, model.numbers[MISSING] == 0)
     return arms | evidence(policy, state) | {
         "leader": int(model.numbers[LEADER]), "challenger": int(decision[CHALLENGER]), "radius": float(decision[RADIUS]),
         "design" if policy.rule else "direction_scores": state.sampling.scores.copy(),

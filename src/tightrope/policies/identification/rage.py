@@ -179,9 +179,9 @@ def _(policy, state):
 def _(policy, state, context, rng):
     model, (t, _, best, done, _) = state.model, state.decision
     known = bool(t > 1 or done)
-    width = policy.noise * math.sqrt(2.0 * confidence(policy, state, max(t, 1.0))) * np.sqrt(np.diag(model.product))
+    radius = policy.noise * math.sqrt(2.0 * confidence(policy, state, max(t, 1.0)))
     probability = one_hot(select(policy, state, context, rng), state.plan.size)
-    return report(model.mean, width, state.plan, probability, known) | evidence(policy, state) | {
+    return report(model.mean, radius, np.diag(model.product), state.plan, probability, known) | evidence(policy, state) | {
         "leader": int(best), "survivors": state.survivors.copy(), "phase": int(t), "design": state.work.shares.copy(),
     }  # fmt: skip
 

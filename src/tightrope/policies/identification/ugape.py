@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._jit import jit
-from ...numerics.counts import Counts, count, means, new_counts
+from ...numerics.counts import Counts, count, intervals, means, new_counts
 from ...numerics.ties import first_unpulled, one_hot
 from ...parameters import policy, real
 from ...verbs import allowed, evidence, explain, init, recommend, select, stopped, update
-from .common import NOTHING_KNOWN, error_estimate, report
+from .common import NOTHING_KNOWN, error_estimate
 
 
 @policy("arms", paper="Gabillon, Ghavamzadeh, Lazaric 2012", stops=True)
@@ -139,7 +139,7 @@ def _(policy, state, context, rng):
     K, N, known = pulls.size, state.counts.rounds[0], pulls > 0
     width = np.array([half_width(policy, N, K, n) if n else math.inf for n in pulls])
     probability = one_hot(select(policy, state, context, rng), K)
-    arms = report(np.where(known, means(state.counts), math.nan), width, width, probability, True)
+    arms = intervals(np.where(known, means(state.counts), math.nan), width) | {"index": width.copy(), "probability": probability}
     return arms | evidence(policy, state) | {"leader": int(state.decision[1]), "challenger": int(state.decision[2])}
 
 

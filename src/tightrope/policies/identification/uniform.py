@@ -104,7 +104,7 @@ def _(policy, state):
 def _(policy, state, context, rng):
     model, (C, _, challenger) = state.model, state.decision
     probability = one_hot(select(policy, state, context, rng), model.mean.size)
-    arms = report(model.mean, C * np.sqrt(model.square), -model.pulls, probability, model.numbers[MISSING] == 0)
+    arms = report(model.mean, C, model.square, -model.pulls, probability, model.numbers[MISSING] == 0)
     return arms | evidence(policy, state) | {"leader": int(model.numbers[LEADER]), "challenger": int(challenger), "radius": float(C)}
 
 

@@ -151,8 +151,7 @@ def _(policy, state, context, rng):
         index, probability = np.zeros(K), shared_equally(tied_best(np.zeros(K), context.eligible))
     else:
         index, probability = -model.pulls, one_hot(select(policy, state, context, rng), K)
-    width = factor * np.sqrt(np.diag(model.product)) if known else np.full(K, math.inf)
-    return report(model.mean, width, index, probability, known) | evidence(policy, state) | {
+    return report(model.mean, factor, np.diag(model.product), index, probability, known) | evidence(policy, state) | {
         "leader": int(state.decision[2]), "survivors": state.survivors.copy(), "phase": int(state.decision[4]) + 1,
     }  # fmt: skip
 

@@ -115,7 +115,7 @@ def _(policy, state):
 def _(policy, state, context, rng):
     model, known = state.model, state.model.numbers[MISSING] == 0
     probability = one_hot(select(policy, state, context, rng), state.gaps.size)
-    arms = report(model.mean, state.decision[0] * np.sqrt(model.square), state.design, probability, known)
+    arms = report(model.mean, state.decision[0], model.square, state.design, probability, known)
     return arms | evidence(policy, state) | {"leader": int(model.numbers[LEADER]), "design": state.design.copy()}
 
 

@@ -121,7 +121,7 @@ def _(policy, state, context, rng):
     else:
         index = -model.pulls
         probability = one_hot(select(policy, state, context, rng), model.mean.size)
-    arms = report(model.mean, factor * np.sqrt(np.diag(model.product)), index, probability, known)
+    arms = report(model.mean, factor, np.diag(model.product), index, probability, known)
     return arms | evidence(policy, state) | {"leader": int(leader), "challenger": int(challenger), "radius": float(factor)}
 
 
