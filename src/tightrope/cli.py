@@ -173,17 +173,18 @@ def bench(
     before = json.loads(baseline.read_text())["relative"] if baseline.exists() else {}
     yardstick = yardstick_speed()
     console.print(f"yardstick (hand-fused UCB loop, K = 10): {yardstick / 1e6:.1f} M rounds/s and core")
-    table = Table("policy", "problem", "rounds/s", "µs/round", "x yardstick", "x baseline")
+    console.print(f"{'rounds/s':>12} {'µs/round':>9} {'x yardstick':>11} {'x baseline':>10}  policy, problem")
     kept: dict[str, float] = dict(before)
     for label, policy, name, problem in cases(only):
         got = measure(label, policy, name, problem, yardstick)
         key = f"{label} on {name}"
         ratio = f"{got.relative / before[key]:.2f}" if key in before else "new"
         kept[key] = got.relative
-        table.add_row(label, name, f"{got.rounds_per_second:,.0f}", f"{got.microseconds:.3g}", f"{got.relative:.3g}", ratio)
-    console.print(table)
+        line = f"{got.rounds_per_second:12,.0f} {got.microseconds:9.3g} {got.relative:11.3g} {ratio:>10}  {label}, {name}"
+        console.print(line, soft_wrap=True, highlight=False)
+        if save:
+            files.write_json(baseline, {"relative": kept, "yardstick": yardstick, "versions": versions()})
     if save:
-        files.write_json(baseline, {"relative": kept, "yardstick": yardstick, "versions": versions()})
         console.print(f"baseline: {baseline}")
 
 

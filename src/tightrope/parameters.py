@@ -235,8 +235,12 @@ def shown(value: Any) -> dict[str, Any]:
 def label(value: Any) -> str:
     """A policy in short: its name and the parameters that differ from their defaults."""
     fields = type(value).FIELDS
-    given = ", ".join(f"{name}={item!r}" for name, item in shown(value).items() if fields[name].required or item != fields[name].default)
-    return type(value).__name__ + (f"({given})" if given else "")
+    given = [
+        label(item) if is_policy(item) else f"{name}={item!r}"
+        for name, item in shown(value).items()
+        if fields[name].required or item != fields[name].default
+    ]
+    return type(value).__name__ + (f"({', '.join(given)})" if given else "")
 
 
 def described(value: Any) -> dict[str, Any]:

@@ -176,6 +176,18 @@ def test_every_policy_is_listed_with_a_line_and_a_paper():
     assert np.all([len((item.__doc__ or "").strip().splitlines()[0]) < 140 for _, item in registered()])
 
 
+def test_every_policy_is_measured_and_every_measurement_can_begin():
+    from tightrope.engine.benchmark import cases
+    from tightrope.policies import examples
+    from tightrope.verbs import arms, init
+
+    measured = set()
+    for _, policy, _, problem in cases():
+        measured.add(type(policy))
+        init(policy, arms(problem)._replace(horizon=1000))
+    assert measured == {type(policy) for policy in examples().values()}
+
+
 def test_bench_prints_and_keeps_a_baseline(tmp_path):
     file = tmp_path / "baseline.json"
     first = run_cli("bench", "--only", "epsilongreedy", "--baseline", file, "--save")

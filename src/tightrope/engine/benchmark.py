@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import problems
 from .._jit import jit
-from ..parameters import label, offers
+from ..parameters import accepts, label, offers
 from ..policies import examples
 from ..solvers.oracles import TopK
 from ..verbs import arms, begin
@@ -48,6 +48,7 @@ def standard_problems() -> dict[str, tuple[Any, bool | None]]:
 
     return {
         "Bernoulli K=10": (problems.Bernoulli(np.linspace(0.25, 0.75, 10)), None),
+        "Bernoulli K=17": (problems.Bernoulli(triangle(17).means), None),
         "Linear K=30 d=100": (problems.Linear(sphere(30, 100), sphere(100), noise=0.1), False),
         "Linear K=50 d=10": (problems.Linear(sphere(50, 10), sphere(10), noise=0.1), False),
         "Linear K=6 d=5": (problems.Linear(sphere(6, 5), sphere(5), noise=1.0), True),
@@ -62,13 +63,14 @@ def standard_problems() -> dict[str, tuple[Any, bool | None]]:
 
 
 def cases(only: str = "") -> Iterator[tuple[str, Any, str, Any]]:
-    """Every policy whose label contains `only`, on the standard problems whose richest structure it accepts."""
+    """Every policy whose label contains `only`, on the standard problems whose structure it uses."""
+    standard = standard_problems()
     for policy in examples().values():
         if only.lower() not in label(policy).lower():
             continue
-        traits = type(policy).TRAITS
-        for name, (problem, stops) in standard_problems().items():
-            if offers(arms(problem))[0] in traits.accepts and stops in (None, traits.stops):
+        for name, (problem, stops) in standard.items():
+            structure = set(offers(arms(problem))) - {"arms"} or {"arms"}
+            if structure & set(accepts(policy)) and stops in (None, type(policy).TRAITS.stops):
                 yield label(policy), policy, name, problem
 
 
