@@ -3,9 +3,10 @@
 If means are L-Lipschitz and arm k had mean q, arm i would have at least q - L D(k, i). The evidence against it is
 S_k(q) = sum_i t_i I+(mean_i, q - L D(k, i)), convex and increasing in q; the index of arm k is the largest q with S_k(q) <= f.
 
-Three devices keep a round cheap and change no decision: arms are visited nearest first and a sum stops once it passes its cap;
-the logarithms of q - L D are computed once per distinct distance and q (on a uniform grid there are K distances, not K^2); and
-a proof that no arm can beat the leader is kept while only the leader is played, so that such rounds need O(1) evidence.
+Four devices keep a round cheap and change no decision: a sum stops once it passes its cap; the logarithms of q - L D are
+computed once per distinct distance and q (on a uniform grid there are K distances, not K^2); the arm whose rewards spoke loudest
+against an arm is asked first the next time, and mostly they suffice; and a proof that no arm can beat the leader is kept while
+only the leader is played, so that such rounds need O(1) evidence.
 """
 
 import math
@@ -13,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import jit
+from .._jit import lean
 from ..verbs import allowed
 from .kl import divergence, upper_root
 
@@ -42,6 +43,7 @@ class Pool(NamedTuple):
     log_rest: np.ndarray  # (levels,) ln(1 - q + reach)
     stamp: np.ndarray  # (levels,) when they were computed
     clock: np.ndarray  # (1,) the newest stamp
+    witness: np.ndarray  # (K,) place in the row's `near` of the arm with the largest term the last time
     warm: np.ndarray  # (K,) last index: where Newton starts
     proved: np.ndarray  # (1,) leader of the proof, or -1
     proof: np.ndarray  # (3,) B, the f up to which it holds, the others' part of S_leader(B)
@@ -59,12 +61,12 @@ def new_pool(distances: np.ndarray, lipschitz: float) -> Pool:
     return Pool(
         np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(1), np.full(1, np.inf), indices, indices.copy(),
         near.astype(np.uint32), np.take_along_axis(levels, near, axis=1).astype(np.uint32), reach,
-        np.zeros(reach.size), np.zeros(reach.size), np.zeros(reach.size, dtype=np.int64), np.zeros(1, dtype=np.int64), np.zeros(K),
-        np.full(1, -1, dtype=np.int64), np.zeros(3),
+        np.zeros(reach.size), np.zeros(reach.size), np.zeros(reach.size, dtype=np.int64), np.zeros(1, dtype=np.int64),
+        np.zeros(K, dtype=np.int64), np.zeros(K), np.full(1, -1, dtype=np.int64), np.zeros(3),
     )  # fmt: skip
 
 
-@jit
+@lean
 def learn(pool, kind, arm, reward):
     """Take in one reward. O(arms with as many pulls)."""
     t = pool.pulls[arm] + 1.0
@@ -98,13 +100,13 @@ def learn(pool, kind, arm, reward):
     pool.order[j], pool.place[arm] = arm, j
 
 
-@jit
+@lean
 def new_level(pool):
     """Call before `evidence` at a new q: its logarithms are forgotten."""
     pool.clock[0] += 1
 
 
-@jit
+@lean
 def logarithms(pool, level, y):
     """ln y and ln(1 - y) for y = q - reach[level]."""
     if pool.stamp[level] != pool.clock[0]:
@@ -114,41 +116,44 @@ def logarithms(pool, level, y):
     return pool.log_y[level], pool.log_rest[level]
 
 
-@jit
+@lean
 def evidence(pool, kind, sigma, arm, q, cap):
-    """S_arm(q), or some part of it above cap. Needs `new_level` after a change of q. O(K), without logarithms seen before."""
-    return _sum(
-        pool.near, pool.level, pool.reach, pool.mean, pool.pulls, pool.sums, pool.entropy, pool.log_y, pool.log_rest, pool.stamp,
-        pool.clock[0], pool.low[0], kind, sigma, arm, q, cap,
-    )  # fmt: skip
-
-
-@jit
-def _sum(near, levels, reach, mean, pulls, sums, entropy, log_y, log_rest, stamp, clock, low, kind, sigma, arm, q, cap):
-    """`evidence` of the arrays themselves: taking one out of a NamedTuple counts a reference, which costs more than a term."""
-    total = 0.0
-    for j in range(near.shape[0]):
-        level = levels[arm, j]
-        y = q - reach[level]
-        if y <= low:
+    """S_arm(q), or some part of it above cap. Needs `new_level` after a change of q. O(K), O(1) where one arm's rewards suffice."""
+    j = pool.witness[arm]
+    y = q - pool.reach[pool.level[arm, j]]
+    if y > pool.low[0]:
+        alone = term(pool, kind, sigma, arm, j, y)
+        if alone > cap:
+            return alone
+    total, largest = 0.0, 0.0
+    for j in range(pool.near.shape[1]):
+        y = q - pool.reach[pool.level[arm, j]]
+        if y <= pool.low[0]:
             break
-        i = near[arm, j]
-        m, t = mean[i], pulls[i]
-        if m < y and t > 0.0:
-            if kind == 0:
-                if stamp[level] != clock:
-                    log_y[level] = math.log(y)
-                    log_rest[level] = math.log(1.0 - y) if y < 1.0 else -math.inf
-                    stamp[level] = clock
-                total += entropy[i] - sums[i] * log_y[level] - (t - sums[i]) * log_rest[level]
-            else:
-                total += t * (y - m) * (y - m) / (2.0 * sigma * sigma)
-            if total > cap:
-                break
+        one = term(pool, kind, sigma, arm, j, y)
+        total += one
+        if one > largest:
+            largest = one
+            pool.witness[arm] = j
+        if total > cap:
+            break
     return total
 
 
-@jit
+@lean
+def term(pool, kind, sigma, arm, j, y):
+    """t_i I+(mean_i, y) of the arm in place j of the row's `near`, where y = q - reach."""
+    i = pool.near[arm, j]
+    m, t = pool.mean[i], pool.pulls[i]
+    if m >= y or t <= 0.0:
+        return 0.0
+    if kind == 1:
+        return t * (y - m) * (y - m) / (2.0 * sigma * sigma)
+    log_y, log_rest = logarithms(pool, pool.level[arm, j], y)
+    return pool.entropy[i] - pool.sums[i] * log_y - (t - pool.sums[i]) * log_rest
+
+
+@lean
 def tangent(pool, kind, sigma, arm, q):
     """S_arm(q) and its derivative, for q below 1. O(K)."""
     near, levels, reach = pool.near[arm], pool.level[arm], pool.reach
@@ -171,7 +176,7 @@ def tangent(pool, kind, sigma, arm, q):
     return total, slope
 
 
-@jit
+@lean
 def above(pool, kind, sigma, arm, f):
     """A point not below the index: the least of what each arm's own rewards allow."""
     high = BELOW_ONE if kind == 0 else math.inf
@@ -184,7 +189,7 @@ def above(pool, kind, sigma, arm, f):
     return high
 
 
-@jit
+@lean
 def index(pool, kind, sigma, arm, f):
     """sup{q >= mean : S_arm(q) <= f}; the mean where it violates already; 1 (Gaussian: inf) where nothing violates.
 
@@ -219,7 +224,7 @@ def index(pool, kind, sigma, arm, f):
     return 1.0 if kind == 0 and q >= BELOW_ONE else q
 
 
-@jit
+@lean
 def first_below(pool, floor, eligible):
     """Lowest eligible arm with fewer than `floor` pulls, or -1. O(1) where no arm has."""
     if pool.pulls[pool.order[0]] < floor:
@@ -229,24 +234,20 @@ def first_below(pool, floor, eligible):
     return -1
 
 
-@jit
+@lean
 def least_played_above(pool, kind, sigma, leader, q, f, eligible):
     """Least-played eligible arm other than the leader whose index exceeds q, or -1. O(K^2), usually O(K)."""
     if kind == 0 and q >= 1.0:
         return -1
     new_level(pool)
-    near, levels, reach, mean, pulls, sums, entropy = pool.near, pool.level, pool.reach, pool.mean, pool.pulls, pool.sums, pool.entropy
-    log_y, log_rest, stamp, order, clock, low = pool.log_y, pool.log_rest, pool.stamp, pool.order, pool.clock[0], pool.low[0]
-    for j in range(order.shape[0]):
-        k = order[j]
-        if k != leader and allowed(eligible, k):
-            against = _sum(near, levels, reach, mean, pulls, sums, entropy, log_y, log_rest, stamp, clock, low, kind, sigma, k, q, f)
-            if against < f - SLACK:
-                return k
+    for j in range(pool.order.shape[0]):
+        k = pool.order[j]
+        if k != leader and allowed(eligible, k) and evidence(pool, kind, sigma, k, q, f) < f - SLACK:
+            return k
     return -1
 
 
-@jit
+@lean
 def unrivalled(pool, kind, sigma, leader, f, at_mean):
     """Whether a proof shows that no arm's index exceeds the leader's index (at_mean: the leader's mean). O(1).
 
@@ -261,7 +262,7 @@ def unrivalled(pool, kind, sigma, leader, f, at_mean):
     return not at_mean and pool.pulls[leader] * divergence(kind, m, B, sigma) + pool.proof[2] <= f
 
 
-@jit
+@lean
 def prove(pool, kind, sigma, leader, f):
     """Keep B, the largest index of the other arms at a slightly larger f without the leader's rewards. O(K^2)."""
     if pool.proved[0] == leader and f <= pool.proof[1]:
