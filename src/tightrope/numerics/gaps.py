@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import inlined, jit
+from .._jit import jit, lean
 from .cholesky import cholesky, log_det, solve_lower, solve_lower_transposed
 from .ridge import REFRESH, invert_from_factor
 
@@ -142,7 +142,7 @@ def solve_means(model):
         model.mean[k] = total
 
 
-@inlined
+@lean
 def feed(model, arm, reward):
     """Count one reward; whether a rank-one step takes it in (before the first factorisation and when the next one is due: no)."""
     if model.pulls[arm] == 0.0:
@@ -167,7 +167,7 @@ def forget(model):
 # Widths to one leader ---------------------------------------------------------------------------------------------------
 
 
-@inlined
+@lean
 def learn_gaps(model, arm, reward):
     """Take in one reward. O(K d + d^2)."""
     if feed(model, arm, reward):
@@ -176,7 +176,7 @@ def learn_gaps(model, arm, reward):
         renew_gaps(model)
 
 
-@inlined
+@lean
 def absorb_gaps(model, arm, reward):
     """The rank-one step: O(K d + d^2)."""
     K, d = model.features.shape
@@ -198,7 +198,7 @@ def absorb_gaps(model, arm, reward):
     model.numbers[LOG_DET] += math.log1p(projection[arm])
 
 
-@inlined
+@lean
 def multiply(matrix, vector, out):
     """out <- matrix' vector, rows outermost. O(size of matrix)."""
     n = out.shape[0]
@@ -228,7 +228,7 @@ def renew_gaps(model):
     solve_means(model)
 
 
-@inlined
+@lean
 def lead(model, leader):
     """Measure gaps from this arm. O(K d^2) if it is a new one."""
     if model.numbers[LEADER] != leader:
@@ -252,7 +252,7 @@ def measure_gaps(model, leader):
         total[k] = max(total[k], 0.0)
 
 
-@inlined
+@lean
 def greedy_scores(model, i, j, scores):
     """(x_a'A^-1 y)^2 / (1 + x_a'A^-1 x_a) for y = x_i - x_j: what a pull of a takes off y'A^-1 y. O(K d + d^2)."""
     d = model.direction.shape[0]
@@ -268,7 +268,7 @@ def greedy_scores(model, i, j, scores):
 # Widths of all pairs ----------------------------------------------------------------------------------------------------
 
 
-@inlined
+@lean
 def learn_pairs(model, arm, reward):
     """Take in one reward. O(K^2)."""
     if feed(model, arm, reward):
@@ -277,7 +277,7 @@ def learn_pairs(model, arm, reward):
         renew_pairs(model)
 
 
-@inlined
+@lean
 def absorb_pairs(model, arm, reward):
     """The rank-one step: O(K^2)."""
     K = model.mean.shape[0]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..._jit import inlined, jit
+from ..._jit import jit, lean
 from ...numerics.counts import intervals
 from ...numerics.radii import determinant_radius
 from ...numerics.ties import one_hot
@@ -118,7 +118,7 @@ def gap_radius(policy, log_det, K):
     return determinant_radius(policy.noise, policy.delta / (K * K if policy.union else 1), log_det, policy.lam, policy.theta_bound)
 
 
-@inlined
+@lean
 def most_ambiguous(mean, squares, i, C):
     """argmax_{j != i} [mean_j - mean_i + C sqrt(squares_j)] and its value B; i and -inf if there is no other arm. O(K)."""
     j, bound = i, -math.inf

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._jit import inlined, jit
+from ..._jit import jit, lean
 from ...numerics.gaps import LEADER, LOG_DET, MISSING, ROUNDS, GapRidge, greedy_scores, lead, learn_gaps, new_gaps
 from ...numerics.ties import argmax, one_hot
 from ...parameters import choice, flag, policy, real
@@ -89,13 +89,13 @@ def sample(sampling, model, eligible):
 
 
 @aim.register(Greedy)
-@inlined
+@lean
 def _(sampling, model, i, j):
     greedy_scores(model, i, j, sampling.scores)
 
 
 @sample.register(Greedy)
-@inlined
+@lean
 def _(sampling, model, eligible):
     return argmax(sampling.scores, eligible)
 
@@ -129,7 +129,7 @@ def _(sampling, model, eligible):
     return furthest_behind(model.pulls, sampling.scores, eligible)
 
 
-@inlined
+@lean
 def decide(policy, state):
     """Leader, challenger and B (Algorithm 2), then what to sample (Eq 9 or Eqs 10-11)."""
     mean, squares = state.model.mean, state.model.gap_square

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._jit import inlined, jit
+from ..._jit import jit, lean
 from ...numerics.gaps import LEADER, LOG_DET, MISSING, GapRidge, lead, learn_gaps, new_gaps
 from ...numerics.ties import argmax, one_hot
 from ...parameters import flag, policy, real
@@ -54,7 +54,7 @@ def _(policy, state, context, rng):
     return best
 
 
-@inlined
+@lean
 def decide(policy, state):
     """Leader, challenger and B (Algorithm 2)."""
     mean = state.model.mean

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._jit import inlined, jit
+from ..._jit import jit, lean
 from ...numerics.counts import intervals
 from ...numerics.radii import horizon_radius
 from ...numerics.ridge import learn, new_ridge, predict
@@ -73,7 +73,7 @@ def _(policy, arms):
     return State(new_ridge(arms, policy.lam), float(horizon or 0), beta, np.zeros(2), np.zeros(3), *zeros)
 
 
-@inlined
+@lean
 def measure(state, context):
     """Fill width, slack (Eqs 6, 7, as UCB_i - max_j LCB_j) and weight (LCB) and return the most slack."""
     beta, mean, square, width, slack, lower = state.beta[0], state.model.mean, state.model.square, state.width, state.slack, state.weight
@@ -87,7 +87,7 @@ def measure(state, context):
     return largest(slack, context.eligible)
 
 
-@inlined
+@lean
 def coldness(policy, state, context, peak):
     """Gamma of Eq 9."""
     eliminated = 0
@@ -102,7 +102,7 @@ def coldness(policy, state, context, peak):
     return target / peak if peak * COLDEST > target else COLDEST
 
 
-@inlined
+@lean
 def coldness_slope(state, context, gamma):
     """Derivative of gamma by beta, from phi = w + w_* of the arm with the most slack. Call after `measure`, before `soften`."""
     if gamma == 0.0 or gamma == COLDEST:
@@ -111,7 +111,7 @@ def coldness_slope(state, context, gamma):
     return -gamma * (state.width[top] + state.width[leader]) / state.slack[top]
 
 
-@inlined
+@lean
 def soften(state, context, gamma, peak):
     """Fill weight with the softmax before normalisation (Eq 8) and return its sum."""
     total = 0.0
@@ -123,7 +123,7 @@ def soften(state, context, gamma, peak):
     return total
 
 
-@inlined
+@lean
 def score(state, gamma, slope, total):
     """A_t of Eq 13: the derivative of sum_i p_i mu_i by beta, = Cov_p(mu, gamma w + slope S). The common part of phi drops out."""
     mean_mu, mean_exponent, product = 0.0, 0.0, 0.0
@@ -137,7 +137,7 @@ def score(state, gamma, slope, total):
     return product - mean_mu * mean_exponent
 
 
-@inlined
+@lean
 def draw(policy, state, context, rng):
     """An arm from the softmax; one uniform."""
     predict(state.model, context)
@@ -146,7 +146,7 @@ def draw(policy, state, context, rng):
     return categorical(state.weight, soften(state, context, gamma, peak), rng)
 
 
-@inlined
+@lean
 def take_in(policy, state, context, action, reward):
     """The gradient step where online, gamma for the next round, and the ridge regression."""
     peak = measure(state, context)
