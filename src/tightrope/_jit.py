@@ -53,8 +53,16 @@ def _touches_foreign_code(numba_type: Any) -> bool:
     return False
 
 
+def _only_numbers(numba_type: Any) -> bool:
+    if isinstance(numba_type, types.BaseTuple):
+        return all(_only_numbers(inner) for inner in iter(cast(Any, numba_type)))
+    return isinstance(numba_type, types.Number | types.Boolean | types.NoneType)
+
+
 class _SourceCache(caching.FunctionCache):
     """Numba's cache, closed to signatures whose types come from outside the package (their sources are not in the hash)."""
+
+    lean = False
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         if any(_touches_foreign_code(argument) for argument in sig):
@@ -62,20 +70,20 @@ class _SourceCache(caching.FunctionCache):
         return super().load_overload(sig, target_context)
 
     def save_overload(self, sig: Any, data: Any) -> None:
+        if self.lean and not _only_numbers(data.signature.return_type):
+            raise TypeError(
+                f"{self._py_func.__name__} is lean but returns {data.signature.return_type}, which nobody would count; use jit."
+            )
         if any(_touches_foreign_code(argument) for argument in data.signature.args):
             return
         super().save_overload(sig, data)
-
-
-def inlined(function: Callable[..., Any]) -> Any:
-    """`jit` for a small kernel on a hot path: its code goes into every caller, which then need not count references to states."""
-    return jit(function, forceinline=True)
 
 
 def lean(function: Callable[..., Any]) -> Any:
     """`jit` for kernels that return numbers or nothing and make no arrays: compiled without reference counts.
 
     Counting references to every array of a policy and its state at every call costs 5 ns each, which is most of a round of 0.2 us.
+    An array that such a kernel returned would be freed too early, so that is refused.
     """
     return jit(function, _nrt=False)
 
@@ -88,6 +96,7 @@ def jit(function: Callable[..., Any], **more: Any) -> Any:
     saved, config.CACHE_DIR = config.CACHE_DIR, str(cache_directory())  # read when the cache object is made
     try:
         kernel._cache = _SourceCache(function)
+        kernel._cache.lean = not more.get("_nrt", True)
     except RuntimeError:
         pass  # no writable cache folder: compile in memory
     finally:

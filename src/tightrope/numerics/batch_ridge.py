@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import cho_solve
 
-from .._jit import jit
+from .._jit import lean
 
 LANES = 64  # rows solved together: d x LANES numbers stay in the first cache
 THREAD_WORK = 2e8  # arms x d^2 that keep one thread busy for some 20 ms
@@ -81,7 +81,7 @@ def linear_scores(features: np.ndarray, theta: np.ndarray) -> np.ndarray:
     return out.reshape(-1)
 
 
-@jit
+@lean
 def inner_products(features, theta, x, out):
     """out[n, m] <- features[n] @ theta[m], summed in the order of the dimensions."""
     N, d = features.shape
@@ -99,7 +99,7 @@ def inner_products(features, theta, x, out):
                     out[first + n, m] += weight * x[i, n]
 
 
-@jit
+@lean
 def squared_norms(features, factor, x, z, out):
     """out[n, m] <- ||L_m^-1 features[n]||^2, LANES rows at a time."""
     N, d = features.shape

@@ -6,14 +6,14 @@ Equation numbers: Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020.
 import math
 from typing import Any
 
-from .._jit import jit
+from .._jit import jit, lean
 from ..verbs import verb
 from .ridge import ArmRidge, ContextRidge, FeatureRidge
 
 TOLERANCE = 1e-9  # an arm is safe down to -TOLERANCE: at t = 1/alpha the two sides are equal in exact arithmetic
 
 
-@jit
+@lean
 def martingale_radius(sigma, delta, m, freedman):
     """psi(m) = sigma sqrt(2 m L) + (2/3) L with L = ln(3 max(m, 1)^2 / delta) (Eq 5); freedman = False drops (2/3) L."""
     n = max(m, 1.0)
@@ -22,20 +22,20 @@ def martingale_radius(sigma, delta, m, freedman):
     return radius + 2.0 / 3.0 * L if freedman else radius
 
 
-@jit
+@lean
 def pull_radius(sigma, delta, n_arms, pulls):
     """sigma sqrt(2 ln(K s^3 / delta) / s) for s >= 1 pulls (Wu, Shariff, Lattimore, Szepesvari 2016)."""
     return sigma * math.sqrt(2.0 * math.log(n_arms * pulls * pulls * pulls / delta) / pulls)
 
 
-@jit
+@lean
 def ellipsoid_radius(sigma, delta, dimension, m, lam, arm_bound, theta_bound):
     """beta = sigma sqrt(d ln((1 + D^2 (1 + m) / lam) / delta)) + B sqrt(lam) (Eq 3)."""
     inside = (1.0 + arm_bound * arm_bound * (1.0 + m) / lam) / delta
     return sigma * math.sqrt(dimension * math.log(inside)) + theta_bound * math.sqrt(lam)
 
 
-@jit
+@lean
 def add(book, place, value):
     """Add a number to the compensated sum (Neumaier) in book[place], book[place + 1]: exact to an ulp over millions of rounds."""
     old = book[place]
@@ -47,13 +47,13 @@ def add(book, place, value):
     book[place] = new
 
 
-@jit
+@lean
 def amount(book, place):
     """Value of a compensated sum."""
     return book[place] + book[place + 1]
 
 
-@jit
+@lean
 def remaining(checkpoints, min_gap, place, t):
     """How many rounds after round t the next checkpoint comes, at the earliest.
 
@@ -73,7 +73,7 @@ def remaining(checkpoints, min_gap, place, t):
     return checkpoints[place] - t if place < checkpoints.shape[0] else 0
 
 
-@jit
+@lean
 def is_checkpoint(checkpoints, place, t):
     """Whether round t is a checkpoint; place as in `remaining`."""
     if checkpoints[0] < 0:
@@ -122,7 +122,7 @@ def _(model, total, cross):
     return inner, max(square, 0.0)
 
 
-@jit
+@lean
 def project_vector(model, total, cross):
     """`project` where the model keeps V^-1 and sums are vectors. O(d^2 + K d)."""
     K, d = model.features.shape

@@ -2,12 +2,12 @@
 
 import math
 
-from .._jit import jit
+from .._jit import lean
 
 PIVOT_TOLERANCE = 1e-14  # relative to the largest diagonal entry: below it a pivot of a semidefinite matrix counts as zero
 
 
-@jit
+@lean
 def cholesky(matrix, factor):
     """Lower factor of a symmetric positive semidefinite matrix; columns of zero pivots are zero. O(d^3 / 3)."""
     d = matrix.shape[0]
@@ -28,7 +28,7 @@ def cholesky(matrix, factor):
             factor[i, j] = 0.0
 
 
-@jit
+@lean
 def update_factor(factor, vector):
     """Turn the factor of A into that of A + vector vector'; overwrites vector. O(d^2)."""
     d = vector.shape[0]
@@ -43,7 +43,7 @@ def update_factor(factor, vector):
             factor[i, j] = entry
 
 
-@jit
+@lean
 def solve_lower(factor, vector):
     """Overwrite vector with L^-1 vector. O(d^2 / 2)."""
     for i in range(vector.shape[0]):
@@ -53,7 +53,7 @@ def solve_lower(factor, vector):
         vector[i] = total / factor[i, i]
 
 
-@jit
+@lean
 def solve_lower_transposed(factor, vector):
     """Overwrite vector with L'^-1 vector. O(d^2 / 2)."""
     d = vector.shape[0]
@@ -64,7 +64,7 @@ def solve_lower_transposed(factor, vector):
             vector[j] -= factor[i, j] * value
 
 
-@jit
+@lean
 def log_det(factor):
     """log det(L L')."""
     total = 0.0

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import jit, lean
+from .._jit import lean
 from .cholesky import cholesky, log_det, solve_lower, solve_lower_transposed
 from .ridge import REFRESH, invert_from_factor
 
@@ -95,7 +95,7 @@ def new_pairs(features: np.ndarray, lam: float) -> PairRidge:
     )  # fmt: skip
 
 
-@jit
+@lean
 def factorise(model):
     """factor and log_det of A from the pull counts. O(K d^2 + d^3)."""
     K, d = model.features.shape
@@ -111,7 +111,7 @@ def factorise(model):
     model.numbers[RENEWAL] = model.numbers[ROUNDS] + min(model.numbers[ROUNDS], float(REFRESH))
 
 
-@jit
+@lean
 def square_of_gap(model, i, j):
     """|L^-1 (x_i - x_j)|^2 from the Cholesky factor. O(d^2)."""
     d = model.direction.shape[0]
@@ -124,7 +124,7 @@ def square_of_gap(model, i, j):
     return total
 
 
-@jit
+@lean
 def solve_means(model):
     """mean_k = x_k'A^-1 sum r x from the Cholesky factor. O(K d + d^2)."""
     K, d = model.features.shape
@@ -153,7 +153,7 @@ def feed(model, arm, reward):
     return model.numbers[ROUNDS] < model.numbers[RENEWAL]
 
 
-@jit
+@lean
 def forget(model):
     """Drop all data; the last estimates stay until every arm was fed again."""
     for k in range(model.pulls.shape[0]):
@@ -210,7 +210,7 @@ def multiply(matrix, vector, out):
             out[k] += entry * matrix[p, k]
 
 
-@jit
+@lean
 def renew_gaps(model):
     """Everything from a fresh factorisation. O(K d^2 + d^3)."""
     K, d = model.features.shape
@@ -236,7 +236,7 @@ def lead(model, leader):
         measure_gaps(model, leader)
 
 
-@jit
+@lean
 def measure_gaps(model, leader):
     """gap_square <- y'A^-1 y for y = x_leader - x_k. O(K d^2)."""
     K, d = model.features.shape
@@ -295,7 +295,7 @@ def absorb_pairs(model, arm, reward):
     model.numbers[LOG_DET] += math.log1p(projection[arm])
 
 
-@jit
+@lean
 def renew_pairs(model):
     """Everything from a fresh factorisation. O(K^2 d^2 + d^3)."""
     K, d = model.features.shape

@@ -9,7 +9,7 @@ import math
 import numpy as np
 from scipy.special import ndtr
 
-from .._jit import jit
+from .._jit import lean
 
 NODES = 10  # Gauss-Legendre nodes between neighbouring breakpoints
 CUTS = (-8.5, -6.5, -5.0, -4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.5, 8.5)  # breakpoints of a normal, in deviations
@@ -48,7 +48,7 @@ def top_k_probability(centre: np.ndarray, spread: np.ndarray, k: int, law: str) 
     return np.minimum(out, 1.0)
 
 
-@jit
+@lean
 def add_inclusion(exceed, mass, before, after, out):
     """out[i] += sum over nodes of mass[node, i] * P(at most k - 1 of the others exceed)."""
     n, k = exceed.shape[1], before.shape[1]

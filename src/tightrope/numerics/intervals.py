@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from .._jit import jit
+from .._jit import lean
 from ..verbs import allowed
 
 
@@ -42,7 +42,7 @@ def cells(points: np.ndarray, depths: int) -> tuple[np.ndarray, np.ndarray, np.n
     return np.concatenate(first), np.concatenate(last), np.concatenate(depth)
 
 
-@jit
+@lean
 def has_eligible(first, last, eligible):
     """Whether a range of arms holds an eligible one. O(1) without a mask."""
     k = first
@@ -51,7 +51,7 @@ def has_eligible(first, last, eligible):
     return k < last
 
 
-@jit
+@lean
 def nearest(points, place, first, last, eligible):
     """Lowest eligible arm of a range that is nearest to a place, or -1. O(arms in the range)."""
     best, least = -1, math.inf
@@ -62,7 +62,7 @@ def nearest(points, place, first, last, eligible):
     return best
 
 
-@jit
+@lean
 def arm_in_cell(points, first, last, cell, eligible):
     """The eligible arm nearest to the middle of a dyadic cell."""
     depth_size = 1

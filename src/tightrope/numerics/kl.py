@@ -2,7 +2,7 @@
 
 import math
 
-from .._jit import jit
+from .._jit import lean
 
 BERNOULLI, GAUSSIAN = 0, 1
 DIVERGENCES = ("bernoulli", "gaussian")
@@ -10,7 +10,7 @@ ROOT_TOLERANCE = 1e-13  # Newton stops when a step is below this
 MOST_STEPS = 60
 
 
-@jit
+@lean
 def bernoulli_divergence(x, y):
     """I(x, y) = x ln(x/y) + (1-x) ln((1-x)/(1-y)) for x, y in [0, 1], with 0 ln 0 = 0."""
     total = 0.0
@@ -25,7 +25,7 @@ def bernoulli_divergence(x, y):
     return max(total, 0.0)
 
 
-@jit
+@lean
 def bernoulli_divergence_close(x, y):
     """I(x, y) for 0 <= x < y < 1 with a small relative error also where y - x is as small as 1e-12, where the plain sum cancels."""
     step = y - x
@@ -33,7 +33,7 @@ def bernoulli_divergence_close(x, y):
     return max(total - x * math.log1p(step / x), 0.0) if x > 0.0 else total
 
 
-@jit
+@lean
 def bernoulli_upper(x, level):
     """sup{q in [x, 1] : I(x, q) <= level}: Newton's method from above on a convex increasing function, so it never undershoots.
 
@@ -63,7 +63,7 @@ def bernoulli_upper(x, level):
     return max(q, x)
 
 
-@jit
+@lean
 def divergence(kind, x, y, sigma):
     """I(x, y) of the Bernoulli (kind 0) or Gaussian (kind 1) family."""
     if kind == 0:
@@ -71,7 +71,7 @@ def divergence(kind, x, y, sigma):
     return (x - y) * (x - y) / (2.0 * sigma * sigma)
 
 
-@jit
+@lean
 def upper_root(kind, x, level, sigma):
     """sup{q : I(x, q) <= level}."""
     if kind == 0:
@@ -79,7 +79,7 @@ def upper_root(kind, x, level, sigma):
     return x + sigma * math.sqrt(2.0 * max(level, 0.0))
 
 
-@jit
+@lean
 def exploration(n, c):
     """f(n) = ln n + c ln(max(1, ln n))."""
     log_n = math.log(n)

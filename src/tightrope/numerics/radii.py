@@ -2,7 +2,7 @@
 
 import math
 
-from .._jit import jit
+from .._jit import lean
 
 
 def horizon_radius(noise: float, delta: float, dimension: int, horizon: int, lam: float, theta_bound: float) -> float:
@@ -10,13 +10,13 @@ def horizon_radius(noise: float, delta: float, dimension: int, horizon: int, lam
     return noise * math.sqrt(2 * math.log(1 / delta) + dimension * math.log(1 + horizon / dimension)) + math.sqrt(lam) * theta_bound
 
 
-@jit
+@lean
 def determinant_radius(noise, delta, log_det, lam, theta_bound):
     """noise sqrt(2 ln(1/delta) + ln det(V / lam)) + sqrt(lam) theta_bound (Abbasi-Yadkori, Pal, Szepesvari 2011, Theorem 2)."""
     return noise * math.sqrt(2.0 * math.log(1.0 / delta) + log_det) + math.sqrt(lam) * theta_bound
 
 
-@jit
+@lean
 def static_factor(constant, noise, rounds, arms, delta):
     """What ||y||_{A^-1} is multiplied by for a sequence of arms fixed in advance: constant noise sqrt(ln(6 n^2 K^2 / (pi^2 delta)))
 

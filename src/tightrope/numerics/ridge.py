@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._jit import jit
+from .._jit import jit, lean
 from ..verbs import Arms, verb
 from .cholesky import cholesky, log_det, solve_lower, solve_lower_transposed, update_factor
 
@@ -113,7 +113,7 @@ def sample(model, scale, out, rng):
     """Fill out (K,) with x_k' theta, theta ~ N(theta_hat, scale^2 V^-1): one joint draw. Call `predict` first."""
 
 
-@jit
+@lean
 def factorise_design(model):
     """factor <- Cholesky factor of V = lam I + sum_k pulls_k x_k x_k', and its log-determinant."""
     K, d = model.features.shape
@@ -129,7 +129,7 @@ def factorise_design(model):
     model.updates[0] = 0.0
 
 
-@jit
+@lean
 def invert_from_factor(factor, inverse, direction):
     """inverse <- (L L')^-1, symmetric to the bit."""
     d = direction.shape[0]
@@ -219,7 +219,7 @@ def _(model, scale, out, rng):
 # Fixed arms, d <= K -----------------------------------------------------------------------------------------------------
 
 
-@jit
+@lean
 def rank_one(model, x):
     """V <- V + x x' in inverse, log_det and factor; leaves V^-1 x (old V) in direction and returns 1 + x'V^-1 x."""
     d = x.shape[0]
@@ -301,7 +301,7 @@ def _(model):
         model.square[k] = total
 
 
-@jit
+@lean
 def sample_theta(model, scale, features, out, rng):
     """out <- features @ theta for one theta ~ N(theta_hat, scale^2 V^-1), from the factor of V."""
     K, d = features.shape

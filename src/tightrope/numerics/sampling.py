@@ -2,10 +2,10 @@
 
 import math
 
-from .._jit import jit
+from .._jit import lean
 
 
-@jit
+@lean
 def gamma_draw(shape, rng):
     """Gamma(shape, 1), shape >= 1: Marsaglia, Tsang 2000; one normal and one uniform, accepted with probability > 0.95."""
     d = shape - 1.0 / 3.0
@@ -24,7 +24,7 @@ def gamma_draw(shape, rng):
             return d * v
 
 
-@jit
+@lean
 def beta_draw(a, b, rng):
     """Beta(a, b) for a, b > 0; shapes below 1 by NumPy's own sampler, which stays exact where a power of a uniform underflows."""
     if a < 1.0 or b < 1.0:
@@ -33,7 +33,7 @@ def beta_draw(a, b, rng):
     return x / (x + gamma_draw(b, rng))
 
 
-@jit
+@lean
 def categorical(weights, total, rng):
     """An index with probability weights / total (weights >= 0, total their sum); one uniform. O(K)."""
     left = rng.random() * total

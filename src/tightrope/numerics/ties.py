@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 
-from .._jit import jit
+from .._jit import lean
 from ..verbs import allowed
 
 
-@jit
+@lean
 def argmax(values, eligible):
     """Lowest index of the largest value among the eligible arms; NaN never wins. O(K)."""
     best, top = -1, -math.inf
@@ -18,7 +18,7 @@ def argmax(values, eligible):
     return best
 
 
-@jit
+@lean
 def largest(values, eligible):
     """The largest value among the eligible arms, -inf without any. O(K), in four running maxima that do not wait for each other."""
     a, b, c, d = -math.inf, -math.inf, -math.inf, -math.inf
@@ -38,7 +38,7 @@ def largest(values, eligible):
     return max(max(a, b), max(c, d))
 
 
-@jit
+@lean
 def first_unpulled(pulls, eligible):
     """Lowest eligible arm never pulled, or -1. O(K)."""
     for k in range(pulls.shape[0]):
@@ -47,7 +47,7 @@ def first_unpulled(pulls, eligible):
     return -1
 
 
-@jit
+@lean
 def uniform_arm(count, eligible, rng):
     """An eligible arm uniformly at random; one draw. O(K)."""
     n = 0

@@ -4,14 +4,14 @@ import math
 
 import numpy as np
 
-from .._jit import jit
+from .._jit import lean
 
 REWARDS = ("gaussian", "bernoulli", "sign")
 RANGES = ((-math.inf, math.inf), (0.0, 1.0), (-1.0, 1.0))
 TOLERANCE = 1e-12  # by how much rounding may carry a mean out of its range
 
 
-@jit
+@lean
 def draw_reward(rewards, expected, noise, rng):
     """One reward of a given mean: Gaussian (0), 0 or 1 (1), -1 or 1 (2)."""
     if rewards == 0:

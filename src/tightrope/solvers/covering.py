@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import checks
-from .._jit import jit
+from .._jit import lean
 from ..numerics.kl import DIVERGENCES, bernoulli_divergence_close, divergence
 
 TIE = 1e-12  # true means that differ by less are equal
@@ -39,7 +39,7 @@ def new_work(K: int) -> Work:
     return Work(np.zeros((K + 1, K + 1)), np.zeros(K), *(np.zeros(K, dtype=np.int64) for _ in range(3)))
 
 
-@jit
+@lean
 def cover(work, information, gaps, need, rates, dual):
     """Fill rates c (K,) and dual y (K,); return OPTIMAL or UNFINISHED. About K pivots of O(K^2).
 
@@ -75,7 +75,7 @@ def cover(work, information, gaps, need, rates, dual):
     return status
 
 
-@jit
+@lean
 def _pivot_until_optimal(work, need, n):
     table, rows, columns = work.table, work.rows, work.columns
     for pivot in range(MOST_PIVOTS * n + 1):
@@ -103,7 +103,7 @@ def _pivot_until_optimal(work, need, n):
     return UNFINISHED
 
 
-@jit
+@lean
 def _exchange(table, p, q, n):
     """Swap the variable of row p with that of column q."""
     inverse = 1.0 / table[p, q]

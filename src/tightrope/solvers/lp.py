@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import checks
-from .._jit import jit
+from .._jit import jit, lean
 
 TOLERANCE = 1e-10
 OPTIMAL, OUTSIDE_SPAN, ITERATION_LIMIT = 0, 1, 2
@@ -40,7 +40,7 @@ def new_tableau(K: int, d: int) -> Tableau:
     return Tableau(np.zeros((d, K + d + 1)), np.zeros(d, dtype=np.int64), np.zeros(d), np.zeros(K))
 
 
-@jit
+@lean
 def _pivot(table, row, column):
     n, m = table.shape
     scale = table[row, column]

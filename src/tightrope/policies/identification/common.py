@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..._jit import jit, lean
+from ..._jit import lean
 from ...numerics.counts import intervals
 from ...numerics.radii import determinant_radius
 from ...numerics.ties import one_hot
@@ -112,7 +112,7 @@ def unshrunk(features: np.ndarray, pulls: np.ndarray, sums: np.ndarray) -> np.nd
     return np.asarray(features @ np.linalg.lstsq(roots[:, None] * features, means)[0])
 
 
-@jit
+@lean
 def gap_radius(policy, log_det, K):
     """C of Xu, Honda, Sugiyama 2018, Eq 3; log_det is that of A / lam."""
     return determinant_radius(policy.noise, policy.delta / (K * K if policy.union else 1), log_det, policy.lam, policy.theta_bound)
@@ -130,7 +130,7 @@ def most_ambiguous(mean, squares, i, C):
     return j, bound
 
 
-@jit
+@lean
 def furthest_behind(pulls, shares, eligible):
     """argmin pulls_a / shares_a over shares_a > 0; where none of them is eligible, the arm pulled least. O(K).
 
@@ -146,7 +146,7 @@ def furthest_behind(pulls, shares, eligible):
     return best if best >= 0 else fallback
 
 
-@jit
+@lean
 def shrinking_arm(product, squares, among, eligible, rng):
     """argmin_a max_y y'(A + x_a x_a')^-1 y over the differences y of the arms in `among`; ties at random. O(K^3) at most.
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._jit import jit
+from ..._jit import jit, lean
 from ...numerics.gaps import PairRidge, feed, forget, new_pairs, renew_pairs, spanning
 from ...numerics.ties import argmax, one_hot
 from ...parameters import policy, real
@@ -63,20 +63,20 @@ def _(policy, arms):
     return state
 
 
-@jit
+@lean
 def confidence(policy, state, t):
     """ln(K^2 / delta_t)."""
     K = state.plan.shape[0]
     return math.log(K * K * t * (t + 1.0) / policy.delta)
 
 
-@jit
+@lean
 def phase_size(policy, state, t):
     """N_t for the value rho of the current design."""
     return math.ceil(8.0 * 4.0 ** (t + 1.0) * state.decision[4] * policy.noise**2 * (1.0 + policy.rounding) * confidence(policy, state, t))
 
 
-@jit
+@lean
 def begin_phase(policy, state):
     """Design and sample sizes of the next phase."""
     state.decision[0] += 1.0
@@ -89,7 +89,7 @@ def begin_phase(policy, state):
     forget(state.model)
 
 
-@jit
+@lean
 def end_phase(policy, state):
     """Drop every arm that another beats by more than its width, or that cannot beat the best by more than epsilon."""
     model, survivors, decision = state.model, state.survivors, state.decision

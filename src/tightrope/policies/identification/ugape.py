@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._jit import jit
+from ..._jit import jit, lean
 from ...numerics.counts import Counts, count, intervals, means, new_counts
 from ...numerics.ties import first_unpulled, one_hot
 from ...parameters import policy, real
@@ -43,13 +43,13 @@ def _(policy, arms):
     return State(new_counts(arms.number), np.array([math.inf, 0.0, 0.0]))
 
 
-@jit
+@lean
 def half_width(policy, rounds, K, pulls):
     """beta_k after `rounds` samples."""
     return policy.noise * math.sqrt(2.0 * math.log(4.0 * K * rounds**3 / policy.delta) / pulls)
 
 
-@jit
+@lean
 def decide(policy, state):
     """J = argmin_k B_k with B_k = max_{j != k} U_j - L_k, and its rival argmax_{j != J} U_j."""
     counts = state.counts

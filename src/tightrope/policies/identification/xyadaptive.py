@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._jit import jit
+from ..._jit import jit, lean
 from ...numerics.gaps import MISSING, ROUNDS, PairRidge, forget, learn_pairs, new_pairs, spanning
 from ...numerics.radii import static_factor
 from ...numerics.ties import argmax, first_unpulled, one_hot
@@ -61,7 +61,7 @@ def _(policy, state, context, rng):
     return arm
 
 
-@jit
+@lean
 def widest(squares, among):
     """The largest squared width of a difference of the arms in `among`."""
     top = 0.0
@@ -72,7 +72,7 @@ def widest(squares, among):
     return top
 
 
-@jit
+@lean
 def end_phase(policy, state, top):
     """Who survives, judged anew for all arms from this phase's data; then forget them."""
     model, survivors, decision = state.model, state.survivors, state.decision

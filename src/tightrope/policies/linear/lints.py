@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._jit import jit
+from ..._jit import jit, lean
 from ...numerics.counts import intervals
 from ...numerics.ridge import deviations, learn, new_ridge, predict, sample
 from ...numerics.ties import argmax
@@ -48,7 +48,7 @@ def _(policy, arms):
     return State(new_ridge(arms, policy.lam, sampling=True), np.zeros(1), np.zeros(arms.number))
 
 
-@jit
+@lean
 def current_scale(policy, state):
     """v of this round."""
     if math.isnan(policy.scale):

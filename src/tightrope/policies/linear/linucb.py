@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._jit import jit
+from ..._jit import jit, lean
 from ...numerics.counts import intervals
 from ...numerics.radii import determinant_radius, horizon_radius
 from ...numerics.ridge import learn, new_ridge, predict
@@ -51,7 +51,7 @@ def _(policy, arms):
     return State(new_ridge(arms, policy.lam), np.array([beta]), np.zeros(arms.number))
 
 
-@jit
+@lean
 def current_beta(policy, state):
     """The radius of this round."""
     if math.isnan(state.beta[0]):

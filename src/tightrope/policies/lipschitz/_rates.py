@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._jit import jit
+from ..._jit import lean
 from ...numerics.kl import bernoulli_divergence_close
 from ...numerics.pool import evidence, index, logarithms, new_level
 from ...numerics.ties import argmax
@@ -31,7 +31,7 @@ def new_rates(K: int) -> Rates:
     return Rates(np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(K), np.zeros((K, K)), new_work(K), np.zeros(1))
 
 
-@jit
+@lean
 def solve_rates(rates, pool, kind, sigma, leader, f, eligible):
     """Rates c_k of the eligible arms at the empirical means. About K pivots of O(K^2).
 
@@ -53,7 +53,7 @@ def solve_rates(rates, pool, kind, sigma, leader, f, eligible):
     return cover(rates.work, rates.information, rates.gaps, rates.need, rates.c, rates.dual)
 
 
-@jit
+@lean
 def row_of_information(row, pool, kind, sigma, k, q, eligible):
     """Fill row[i] = I(mean_i, q - L D(k, i)) for eligible arms below it; return the others' part of S_k(q)."""
     given = 0.0
@@ -71,7 +71,7 @@ def row_of_information(row, pool, kind, sigma, k, q, eligible):
     return given
 
 
-@jit
+@lean
 def information_of(pool, kind, sigma, i, level, y):
     """I(mean_i, y), with the logarithms of this round's level unless they would cancel."""
     if kind == 0:

@@ -11,7 +11,7 @@ taken over the eligible arms and S_k sums over all. Usually O(K) a round, at wor
 
 import math
 
-from ..._jit import jit
+from ..._jit import jit, lean
 from ...numerics.kl import DIVERGENCES, exploration
 from ...numerics.pool import first_below, index, learn, least_played_above, new_pool, prove, unrivalled
 from ...numerics.ties import argmax, one_hot
@@ -41,14 +41,14 @@ def _(policy, arms):
     return new_pool(arms.distances, policy.lipschitz)
 
 
-@jit
+@lean
 def level_of(policy, state):
     """f(n)."""
     weight = policy.loglog if policy.loglog >= 0.0 else 3.0 * state.pulls.shape[0] + 1.0
     return exploration(state.rounds[0] + 1.0, weight)
 
 
-@jit
+@lean
 def must_play(policy, state, eligible):
     """An eligible arm that was never pulled, or that forced exploration asks for, or -1."""
     arm = first_below(state, 1.0, eligible)

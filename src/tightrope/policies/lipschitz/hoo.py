@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._jit import jit
+from ..._jit import jit, lean
 from ...numerics.counts import intervals
 from ...numerics.intervals import arm_in_cell, cells, has_eligible, line_of
 from ...numerics.ties import one_hot
@@ -55,7 +55,7 @@ def _(policy, arms):
     return State(points, first, last, np.zeros(n), np.zeros(n), np.zeros(n), depth, opened, np.zeros(1), *per_arm)
 
 
-@jit
+@lean
 def bounds(policy, state):
     """B of every cell: min(U, the larger B of its halves), from the leaves up; infinite where not in the tree."""
     log_n = math.log(state.rounds[0] + 1.0)

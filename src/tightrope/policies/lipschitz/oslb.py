@@ -12,7 +12,7 @@ O(K^2) a round at worst, and one linear program (about K pivots of O(K^2)) in ex
 import math
 from typing import Any, NamedTuple
 
-from ..._jit import jit
+from ..._jit import jit, lean
 from ...numerics.kl import DIVERGENCES, exploration
 from ...numerics.pool import first_below, learn, least_played_above, new_pool, prove, unrivalled
 from ...numerics.ties import argmax, one_hot
@@ -47,7 +47,7 @@ def _(policy, arms):
     return State(new_pool(arms.distances, policy.lipschitz), new_rates(arms.number))
 
 
-@jit
+@lean
 def level_of(policy, pool):
     """f(n)."""
     weight = policy.loglog if policy.loglog >= 0.0 else 3.0 * pool.pulls.shape[0] + 1.0

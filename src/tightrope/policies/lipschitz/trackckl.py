@@ -15,7 +15,7 @@ O(K^2) a round at worst, and one linear program in exploring rounds past a rival
 import math
 from typing import Any, NamedTuple
 
-from ..._jit import jit
+from ..._jit import jit, lean
 from ...numerics.kl import DIVERGENCES, divergence, exploration
 from ...numerics.pool import first_below, index, learn, least_played_above, new_pool, prove, unrivalled
 from ...numerics.ties import argmax, one_hot
@@ -50,14 +50,14 @@ def _(policy, arms):
     return State(new_pool(arms.distances, policy.lipschitz), new_rates(arms.number))
 
 
-@jit
+@lean
 def level_of(policy, pool):
     """f(n)."""
     weight = policy.loglog if policy.loglog >= 0.0 else 3.0 * pool.pulls.shape[0] + 1.0
     return exploration(pool.rounds[0] + 1.0, weight)
 
 
-@jit
+@lean
 def arm_for(policy, pool, rates, rival, leader, f, eligible):
     """The arm to play so that the rival is refuted, or found to be best."""
     own = pool.pulls[rival] * divergence(policy.divergence, pool.mean[rival], pool.mean[leader], policy.sigma)

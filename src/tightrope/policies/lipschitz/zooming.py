@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._jit import jit
+from ..._jit import jit, lean
 from ...numerics.counts import Counts, count, intervals, means, new_counts
 from ...numerics.intervals import line_of, nearest
 from ...numerics.ties import argmax, one_hot
@@ -45,7 +45,7 @@ def _(policy, arms):
     return State(new_counts(points.size), points, np.zeros(points.size), np.array([log_horizon]))
 
 
-@jit
+@lean
 def radius(state, k):
     """sqrt(2 ln T / (N + 1))."""
     log_T = state.log_horizon[0]
@@ -54,7 +54,7 @@ def radius(state, k):
     return math.sqrt(2.0 * log_T / (state.counts.pulls[k] + 1.0))
 
 
-@jit
+@lean
 def arm_to_activate(policy, state, eligible):
     """The eligible arm nearest to the middle of the widest part of [0, 1] that no ball covers, or -1."""
     K, begins = state.points.shape[0], 1.0
