@@ -143,12 +143,14 @@ def test_linear_variants_are_safe_and_the_improved_one_is_better():
         "CLUCB2": lambda p: tr.CLUCB2(**fourth_best_linear(p)),
         "CLUCB2, unknown": lambda p: tr.CLUCB2(**(fourth_best_linear(p) | {"baseline_mean": None})),
         "Safe LinTS": lambda p: tr.Safe(tr.LinTS(noise=0.1, lam=0.5), **fourth_best_linear(p)),
+        "Safe SoftUCB": lambda p: tr.Safe(tr.SoftUCB(beta=0.3, lam=0.5), **fourth_best_linear(p)),
     }
     monitor = lambda p: tr.Budget(baseline=fourth_best(p)["baseline"], alpha=0.2)  # noqa: E731
     result = tr.simulate(problems, policies, horizon=500, replications=RUNS, monitor=monitor, checkpoints=[500])
     assert (result.watched["LinUCB"]["violations"] > 0).mean() > 0.5
     for name in list(policies)[1:]:
         assert result.watched[name]["violations"].sum() == 0, name
+        assert (result.pulls[name].max(axis=1) < 500).any()  # it does explore
     difference = result.regret["CLUCB2"][:, -1] - result.regret["CLUCB"][:, -1]
     assert difference.mean() < -4 * standard_error(difference)
 

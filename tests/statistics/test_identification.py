@@ -5,7 +5,7 @@ import pytest
 
 import tightrope as tr
 from standard import unit_rows
-from tightrope.papers.lingape.coverage import largest_ratios
+from tightrope.papers.lingape.coverage import audit
 from tightrope.papers.lingape.settings import GAP, SETTINGS, THETA_BOUND, canonical, near_parallel
 from tightrope.papers.lingape.shortcuts import (
     adaptive_by_phase,
@@ -20,11 +20,11 @@ from tightrope.papers.lingape.shortcuts import (
 
 def test_errors_stay_below_the_bound_and_a_radius_too_small_would_be_seen():
     policy = tr.LinGapE(epsilon=GAP / 2, theta_bound=THETA_BOUND, **SETTINGS)
-    held = largest_ratios(near_parallel(5), policy, runs=100, most=5_000, seed=0)
+    held = audit(near_parallel(5), policy, runs=100, most=5_000, seed=0).ratios
     assert held.max() < 1
     assert held.mean() > 0.2  # neither is it empty
     too_small = policy._replace(noise=0.25, theta_bound=0.5)
-    assert (largest_ratios(near_parallel(5), too_small, runs=20, most=5_000, seed=0) >= 1).mean() > 0.5
+    assert (audit(near_parallel(5), too_small, runs=20, most=5_000, seed=0).ratios >= 1).mean() > 0.5
 
 
 def test_lingape_needs_what_table_1_needs():
