@@ -1,9 +1,9 @@
-# make demo: install and run the main job.  make test: install with test extras and run everything.
+# make demo: install and run the main job.  make test: install with test extras and run everything.  make reference: docs/reference.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench reference clean
 
 demo: $(VENV)/.installed
 	$(BIN)/tightrope demo --out runs/demo
@@ -13,12 +13,15 @@ test: $(VENV)/.installed-test lint
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: $(VENV)/.installed-test
-	$(BIN)/ruff check src tests
-	$(BIN)/ruff format --check src tests
+	$(BIN)/ruff check src tests docs/make_reference.py
+	$(BIN)/ruff format --check src tests docs/make_reference.py
 	$(BIN)/mypy
 
 bench: $(VENV)/.installed
 	$(BIN)/tightrope bench
+
+reference: $(VENV)/.installed
+	$(BIN)/python docs/make_reference.py
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

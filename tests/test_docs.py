@@ -1,5 +1,6 @@
 """Every Python block in README and docs runs, each file's blocks in one namespace."""
 
+import importlib.util
 import os
 import pathlib
 import re
@@ -30,3 +31,11 @@ def test_links_between_pages_lead_somewhere():
             if not target.startswith("http") and not (page.parent / target).exists():
                 broken.append(f"{page.relative_to(ROOT)}: {target}")
     assert broken == []
+
+
+def test_reference_pages_are_those_of_the_source():
+    spec = importlib.util.spec_from_file_location("make_reference", ROOT / "docs" / "make_reference.py")
+    reference = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(reference)
+    for page, make in reference.PAGES.items():
+        assert make() == (reference.HERE / page).read_text(), f"{page} is out of date: run `make reference`"
