@@ -29,8 +29,9 @@ def regret_figure(
 
 
 def draw_regret(
-    ax: Axes, result: Any, *, log_rounds: bool = False, references: Mapping[str, tuple[Any, Any]] | None = None, policies: Any = None
-) -> None:
+    ax: Axes, result: Any, *, log_rounds: bool = False, references: Mapping[str, tuple[Any, Any]] | None = None, policies: Any = None,
+    legend: bool = True,
+) -> None:  # fmt: skip
     """Draw the curves of `regret_figure` into given axes."""
     names = list(policies or result.policies)
     draw_bands(ax, result.rounds, {name: result.regret[name] for name in names})
@@ -43,7 +44,8 @@ def draw_regret(
     ax.set_xlabel("round", color=style.INK)
     ax.set_ylabel("cumulative pseudo-regret", color=style.INK)
     ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
-    ax.legend(frameon=False, fontsize=9)
+    if legend:
+        style.legend(ax)
 
 
 def draw_bands(ax: Axes, rounds: np.ndarray, curves: Mapping[str, np.ndarray]) -> None:

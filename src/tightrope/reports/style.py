@@ -1,6 +1,7 @@
 """Colours and small drawing habits shared by all figures."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -19,6 +20,16 @@ def colour(number: int) -> str:
 def line(number: int) -> str:
     """Line style of the number-th curve: changes when the colours start again."""
     return LINES[number // len(COLOURS) % len(LINES)]
+
+
+CROWDED = 5  # entries from which a legend stands beside its axes
+
+
+def legend(ax: Axes) -> None:
+    """Name the curves: inside the axes where there are few, else beside them."""
+    beside: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
+    crowded = len(ax.get_legend_handles_labels()[0]) > CROWDED
+    ax.legend(frameon=False, fontsize=9, **(beside if crowded else {"loc": "best"}))
 
 
 def figure(columns: int = 1, *, width: float = 7.0, height: float = 4.2) -> tuple[Figure, Sequence[Axes]]:

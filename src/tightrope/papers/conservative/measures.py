@@ -143,7 +143,7 @@ def panels(result: Any, models: int, chosen: dict[str, int], key: str, *, title:
         if key != "regret":
             ax.axhline(0.0, color=style.INK, linewidth=0.8)
     axes[0].set_ylabel(title, color=style.INK)
-    axes[-1].legend(frameon=False, fontsize=8)
+    style.legend(axes[-1])
     return fig
 
 

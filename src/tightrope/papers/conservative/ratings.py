@@ -102,5 +102,5 @@ def fig8(run: Run) -> Outcome:
         ax.axhline(0.0, color=style.INK, linewidth=0.8)
         ax.set_xlabel("round", color=style.INK)
     axes[0].set_ylabel("true budget", color=style.INK)
-    axes[1].legend(frameon=False, fontsize=9)
+    style.legend(axes[1])
     return Outcome(safety("fig8", result, ("LinUCB",)), {"fig8": result}, {}, {"fig8": fig})

@@ -4,12 +4,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from ..._jit import jit
 from ...engine.runner import prepare
 from ...numerics.gaps import LEADER, MISSING
 from ...policies.identification.lingape import RADIUS, LinGapE
+from ...reports import style
 from ...verbs import Context, play, recommend, select, stopped, update
 from ..experiment import Claim, Outcome, Run
 from .settings import GAP, SETTINGS, THETA_BOUND, near_parallel
@@ -59,9 +59,8 @@ def coverage(run: Run) -> Outcome:
     policy = LinGapE(epsilon=GAP / 2, theta_bound=THETA_BOUND, **SETTINGS)
     found = audit(near_parallel(5), policy, runs, most, run.seed)
     failed, wrong = float((found.ratios >= 1.0).mean()), float(found.wrong.mean())
-    plot = Figure(figsize=(6, 3.5), layout="constrained")
-    axes = plot.subplots()
-    axes.hist(found.ratios, bins=np.linspace(0, 1.1, 45).tolist())
+    plot, (axes,) = style.figure()
+    axes.hist(found.ratios, bins=np.linspace(0, 1.1, 45).tolist(), color=style.colour(0))
     axes.axvline(1.0, color="black", lw=1)
     axes.set_xlabel("largest |error| / β of a run")
     axes.set_ylabel("runs")

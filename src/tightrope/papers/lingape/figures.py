@@ -13,6 +13,7 @@ from ...policies.identification.rage import RAGE
 from ...policies.identification.xyadaptive import XYAdaptive
 from ...policies.identification.xyoracle import XYOracle
 from ...problems.data import DataNotFound, yahoo
+from ...reports import style
 from ..experiment import Claim, Outcome, Run, near
 from .settings import DELTA, GAP, LAM, NOISE, SETTINGS, THETA_BOUND, canonical, near_parallel, replications, user_article
 from .shortcuts import adaptive_by_phase, fixed_sequence, gap_stop, rage_by_phase, static_pulls, static_stop, uniform_pulls
@@ -81,15 +82,16 @@ def no_errors(figure: str, runs: list[tuple[Runs, int]]) -> Claim:
 
 def lines(table: pd.DataFrame, x: str, label: str) -> Figure:
     """Samples against x on a log scale, one line a method."""
-    plot = Figure(figsize=(7, 4.2), layout="constrained")
-    axes = plot.subplots()
-    for name, rows in table.groupby("method", sort=False):
-        style = "-" if name in (ZERO, HALF) else "--"
-        axes.errorbar(rows[x], rows["samples"], yerr=rows["s.e."], label=name, marker="o", ms=3, lw=1.2, ls=style)
+    plot, (axes,) = style.figure()
+    for number, (name, rows) in enumerate(table.groupby("method", sort=False)):
+        dashes = "-" if name in (ZERO, HALF) else "--"
+        axes.errorbar(
+            rows[x], rows["samples"], yerr=rows["s.e."], label=name, color=style.colour(number), marker="o", ms=3, lw=1.2, ls=dashes
+        )
     axes.set_yscale("log")
     axes.set_xlabel(label)
     axes.set_ylabel("samples until the stop")
-    axes.legend(fontsize=7, ncols=2)
+    style.legend(axes)
     return plot
 
 

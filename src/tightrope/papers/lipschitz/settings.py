@@ -87,7 +87,7 @@ def panels(results: dict[str, Result], bounds: dict[str, float], names: list[str
     for ax, (name, result) in zip(axes, results.items(), strict=True):
         references = {"C(θ) ln T": (result.rounds, bounds[name] * np.log(result.rounds))} if name in bounds else {}
         shown = names or result.policies
-        draw_regret(ax, result, log_rounds=True, references=references, policies=shown)
+        draw_regret(ax, result, log_rounds=True, references=references, policies=shown, legend=ax is axes[-1])
         tops = [result.regret[policy][:, -1].mean() for policy in shown]
         ax.set_ylim(0.0, 1.3 * float(np.median(tops)) if len(tops) > 1 else None)
         ax.set_title(name, color=style.INK, fontsize=10, loc="left")

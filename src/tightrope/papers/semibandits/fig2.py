@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from ...engine.monitors import SetValue
 from ...engine.simulate import simulate
+from ...reports import style
 from ..experiment import Claim, Outcome, Run
 from .clusters import clustered
 from .grids import GRID, NAMES, Gap, best, gap, grid, kept
@@ -106,13 +107,23 @@ def _verdict(gaps: list[Gap]) -> str:
 
 
 def _plot(table: pd.DataFrame, rules: tuple[str, ...]) -> Figure:
-    figure = Figure(figsize=(4.2 * len(rules), 3.6), layout="constrained")
-    axes = figure.subplots(1, len(rules), sharey=True, squeeze=False)[0]
+    figure, axes = style.figure(len(rules))
     for axis, rule in zip(axes, rules, strict=True):
-        for name in NAMES:
+        for number, name in enumerate(NAMES):
             part = table[(table["ties"] == rule) & (table["algorithm"] == name)]
-            axis.errorbar(part["angle"], part["reward"], 2 * part["se"], label=name, marker="o", markersize=3, linewidth=1.2)
-        axis.set(title=f"ties: {rule}", xlabel="angle / (π/2)")
+            axis.errorbar(
+                part["angle"],
+                part["reward"],
+                2 * part["se"],
+                label=name,
+                color=style.colour(number),
+                marker="o",
+                markersize=3,
+                linewidth=1.2,
+            )
+        axis.set_title(f"ties: {rule}", fontsize=10, loc="left", color=style.INK)
+        axis.set_xlabel("angle / (π/2)", color=style.INK)
+        axis.sharey(axes[0])
     axes[0].set_ylabel("expected reward in 10 rounds")
-    axes[-1].legend(fontsize=7)
+    style.legend(axes[-1])
     return figure

@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from ...engine.monitors import SetValue
 from ...engine.simulate import simulate
 from ...problems import Promotions
 from ...problems.data import DataNotFound, find
 from ...problems.data.movielens import SCALINGS, movielens
+from ...reports import style
 from ..experiment import Claim, Outcome, Run
 from .grids import ARM_WISE, BASELINES, GRID, NAMES, best, gap, grid, kept
 
@@ -135,17 +135,17 @@ def fig4(run: Run) -> Outcome:
     source = sources(run)[0]
     scalings = run.at(smoke=SCALINGS[:1], laptop=SCALINGS, paper=SCALINGS)
     rounds = np.arange(1, ROUNDS + 1)
-    figure = Figure(figsize=(4.2 * len(scalings), 3.6), layout="constrained")
-    axes = figure.subplots(1, len(scalings), squeeze=False)[0]
+    figure, axes = style.figure(len(scalings))
     claims, tables = [], []
     for axis, scaling in zip(axes, scalings, strict=True):
         average = {name: tuned(run, source, source.ks[0], scaling, name) / rounds for name in NAMES}
-        for name, curve in average.items():
+        for number, (name, curve) in enumerate(average.items()):
             mean, se = curve.mean(axis=0), curve.std(axis=0, ddof=1) / math.sqrt(curve.shape[0])
-            axis.plot(rounds, mean, label=name, linewidth=1.2)
-            axis.fill_between(rounds, mean - 2 * se, mean + 2 * se, alpha=0.15)
+            axis.plot(rounds, mean, label=name, color=style.colour(number), linewidth=1.4)
+            axis.fill_between(rounds, mean - 2 * se, mean + 2 * se, color=style.colour(number), alpha=0.15, linewidth=0)
             tables.append(pd.DataFrame({"scaling": scaling, "algorithm": name, "round": rounds, "reward": mean, "se": se}))
-        axis.set(title=f"features: {scaling}", xlabel="round")
+        axis.set_title(f"features: {scaling}", fontsize=10, loc="left", color=style.INK)
+        axis.set_xlabel("round", color=style.INK)
         for name, rival in (("PC2UCB", "C2UCB"), ("arm-wise TS", "round-wise TS")):
             first, second = average[name][:, EARLY - 1], average[rival][:, EARLY - 1]
             difference = gap(first, second)
@@ -156,15 +156,14 @@ def fig4(run: Run) -> Outcome:
                 f"paired difference of the average reward above {MARGIN:g} standard errors; partly: above 0.", verdict,
             ))  # fmt: skip
     axes[0].set_ylabel("average reward per round")
-    axes[-1].legend(fontsize=7)
+    style.legend(axes[-1])
     return Outcome(claims, {}, {"average": pd.concat(tables)}, {"average": figure}, NOTES)
 
 
 def fig3(run: Run) -> Outcome:
     """Cosines between users, without the constant."""
     most = run.at(smoke=500, laptop=4000, paper=10_000)
-    figure = Figure(figsize=(5, 3.6), layout="constrained")
-    axis = figure.subplots()
+    figure, (axis,) = style.figure()
     claims, rows = [], []
     for source in sources(run):
         vectors = movielens(source.path, promotions=PROMOTIONS, scaling="raw").features[:, :-1]
@@ -182,5 +181,5 @@ def fig3(run: Run) -> Outcome:
             "" if near >= 0.5 else "Users of these data have the most popular films in common.",
         ))  # fmt: skip
     axis.set(xlabel="cosine similarity", ylabel="density")
-    axis.legend(fontsize=8)
+    style.legend(axis)
     return Outcome(claims, {}, {"cosines": pd.DataFrame(rows)}, {"cosines": figure}, "User features U S of rank 50 without the constant.")
