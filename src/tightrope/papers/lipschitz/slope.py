@@ -6,7 +6,7 @@ from .settings import P, constant, growth, instance, order, panels, summary
 
 def slope(run: Run) -> Outcome:
     """OSLB's growth is C(theta), that of KL-UCB is not."""
-    horizon, runs = run.at(smoke=3000, laptop=1_000_000, paper=1_000_000), run.at(smoke=3, laptop=20, paper=100)
+    horizon, runs = run.at(smoke=3000, laptop=1_000_000, paper=1_000_000), run.at(smoke=3, laptop=100, paper=400)
     problem = instance("steep", 17)
     L, C, unrelated = problem.lipschitz, constant(problem), constant(problem, 1e6)
     chosen = {

@@ -45,7 +45,7 @@ class Source(NamedTuple):
 def sources(run: Run) -> list[Source]:
     """The largest release at hand (10M or more), or else ML-1M and ML-100k; at smoke scale ML-100k alone."""
     ks = tuple(PAPER)
-    small = Source("ML-100k", find(SMALL, run.data) or pathlib.Path(), (9,), 60)
+    small = Source("ML-100k", find(SMALL, run.data) or pathlib.Path(), (9,), 120)
     large, middle = find(LARGE, run.data), find(MIDDLE, run.data)
     found = (
         [Source(large.parent.name, large, ks, 12)] if large is not None else [Source("ML-1M", middle, ks, 12)] if middle is not None else []
