@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import tightrope as tr
 from standard import unit_rows
-from tightrope.engine.results import standard_error
+from tightrope.numerics.statistics import standard_error
 from tightrope.verbs import Context
 
 RUNS = 1000

@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 import tightrope as tr
-from tightrope.engine.results import standard_error
 from tightrope.numerics.kl import bernoulli_divergence
+from tightrope.numerics.statistics import standard_error
 
 MEANS = np.array([0.1, 0.05, 0.05, 0.02])
 HARD = tr.problems.Bernoulli(MEANS)

@@ -1,7 +1,6 @@
 """What a simulation found: regret, pulls, statistics, files, a picture."""
 
 import json
-import math
 import pathlib
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,14 +8,9 @@ from typing import Any
 import numpy as np
 
 from .. import files
+from ..numerics.statistics import standard_error
 
 FORMAT = 1
-
-
-def standard_error(values: np.ndarray) -> np.ndarray:
-    """Standard error of the mean over the first axis; infinite for a single value."""
-    n = values.shape[0]
-    return np.std(values, axis=0, ddof=1) / math.sqrt(n) if n > 1 else np.full(values.shape[1:], np.inf)
 
 
 @dataclass(frozen=True)

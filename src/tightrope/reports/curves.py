@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from .. import files
+from ..numerics.statistics import standard_error
 from . import style
 
 FORMATS = ("svg", "png", "pdf")
@@ -50,8 +51,6 @@ def draw_regret(
 
 def draw_bands(ax: Axes, rounds: np.ndarray, curves: Mapping[str, np.ndarray]) -> None:
     """Mean curves with bands of two standard errors; curves[name] is (replications, n)."""
-    from ..engine.results import standard_error
-
     for number, (name, curve) in enumerate(curves.items()):
         mean = curve.mean(axis=0)
         ax.plot(rounds, mean, color=style.colour(number), linestyle=style.line(number), linewidth=1.8, label=name)

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from ...engine.results import standard_error
+from ...numerics.statistics import standard_error
 from ...reports import style
 from ..experiment import Claim, Outcome, Run
 from .measures import final, safety

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ...engine.results import Result, standard_error
+from ...engine.results import Result
+from ...numerics.statistics import standard_error
 from ..experiment import Claim, Outcome, Run
 from .mab import budget_claims
 from .measures import even_checkpoints, final, lower, panels, picked, ratio, reduction, safety, summary

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ...engine.results import standard_error
+from ...numerics.statistics import standard_error
 from ...reports import style
 from ...reports.curves import draw_bands
 from ..experiment import Claim, Outcome, Run

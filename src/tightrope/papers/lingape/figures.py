@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ...engine.results import standard_error
+from ...numerics.statistics import standard_error
 from ...policies.identification.lingape import LinGapE
 from ...policies.identification.rage import RAGE
 from ...policies.identification.xyadaptive import XYAdaptive

@@ -8,7 +8,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ... import policies, problems
-from ...engine.results import Result, standard_error
+from ...engine.results import Result
+from ...numerics.statistics import standard_error
 from ...reports import style
 from ...reports.curves import draw_regret
 from ...solvers.covering import lipschitz_lower_bound
