@@ -141,12 +141,16 @@ def test_linear_variants_are_safe_and_the_improved_one_is_better():
         "LinUCB": lambda p: tr.LinUCB(noise=0.1, lam=0.5),
         "CLUCB": lambda p: tr.CLUCB(**fourth_best_linear(p)),
         "CLUCB2": lambda p: tr.CLUCB2(**fourth_best_linear(p)),
+        "CLUCB2T": lambda p: tr.CLUCB2T(checkpoint=50, **fourth_best_linear(p)),
         "CLUCB2, unknown": lambda p: tr.CLUCB2(**(fourth_best_linear(p) | {"baseline_mean": None})),
         "Safe LinTS": lambda p: tr.Safe(tr.LinTS(noise=0.1, lam=0.5), **fourth_best_linear(p)),
         "Safe SoftUCB": lambda p: tr.Safe(tr.SoftUCB(beta=0.3, lam=0.5), **fourth_best_linear(p)),
     }
-    monitor = lambda p: tr.Budget(baseline=fourth_best(p)["baseline"], alpha=0.2)  # noqa: E731
-    result = tr.simulate(problems, policies, horizon=500, replications=RUNS, monitor=monitor, checkpoints=[500])
+    monitors = {
+        name: lambda p, T=50 if name == "CLUCB2T" else 1: tr.Budget(baseline=fourth_best(p)["baseline"], alpha=0.2, checkpoint=T)
+        for name in policies
+    }
+    result = tr.simulate(problems, policies, horizon=500, replications=RUNS, monitor=monitors, checkpoints=[500])
     assert (result.watched["LinUCB"]["violations"] > 0).mean() > 0.5
     for name in list(policies)[1:]:
         assert result.watched[name]["violations"].sum() == 0, name
@@ -164,7 +168,7 @@ def test_contextual_guarantee_and_regret():
         "sub-Gaussian": tr.CLUCB2(**given, martingale="subgaussian"),
         "literal": tr.CLUCB2(**given, clip="paper"),
     }
-    result = tr.simulate(problem, policies, horizon=800, replications=RUNS // 4, monitor=tr.Budget(alpha=0.3), checkpoints=[800])
+    result = tr.simulate(problem, policies, horizon=800, replications=RUNS, monitor=tr.Budget(alpha=0.3), checkpoints=[800])
     for name in policies:
         assert result.watched[name]["violations"].sum() == 0, name
     final = {name: curve[:, -1] for name, curve in result.regret.items()}
