@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import tightrope as tr
-from tightrope.parameters import accepts, offers
+from tightrope.parameters import accepts, label, offers
 from tightrope.policies import examples
 from tightrope.verbs import arms
 
@@ -42,7 +42,7 @@ def pairs() -> list[Any]:
     import pytest
 
     found = []
-    for (label, policy), (name, problem) in itertools.product(examples().items(), problems().items()):
+    for policy, (name, problem) in itertools.product(examples().values(), problems().items()):
         if fits(policy, problem) and (name == "bernoulli" or accepts(policy) != ("arms",)):
-            found.append(pytest.param(policy, problem, id=f"{label} on {name}"))
+            found.append(pytest.param(policy, problem, id=f"{label(policy)} on {name}"))
     return found

@@ -203,6 +203,11 @@ def regret(problem, context, action):
     """Pseudo-regret of an action: the best value of the round minus the action's."""
 
 
+@python_verb
+def lower_bound(problem):
+    """(C, a): no policy that is good on every such problem has regret below C ln T + a T as T grows, or None; need not be answered."""
+
+
 # What a monitor answers ------------------------------------------------------------------------------------------------
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from ..verbs import begin
+from ..verbs import begin, lower_bound
 from . import provenance
 from .loops import fixed_horizon, new_log
 from .monitors import NoMonitor
@@ -97,7 +97,7 @@ def simulate(
             tasks.append(lambda n=name, k=number, f=first, s=slices: block(n, k, f, s))
     complete = run_blocks(tasks, workers, stop)
 
-    settings |= {"command": provenance.command()}
+    settings |= {"command": provenance.command(), "lower_bound": _mean_bound(problems)}
     if complete:
         result = _assemble(rounds, finished, range(replications), settings)
         if out is not None:
@@ -105,6 +105,14 @@ def simulate(
         return result
     common = sorted(set.intersection(*(set(done) for done in finished.values())))
     raise Interrupted(_assemble(rounds, finished, common, settings | {"replications": len(common)}) if common else None)
+
+
+def _mean_bound(problems: Any) -> list[float] | None:
+    """Mean (C, a) of the problems' lower bounds; None where they have none."""
+    if type(problems[0]) not in lower_bound.table:
+        return None
+    found = [lower_bound(problem) for problem in problems]
+    return None if None in found else [float(part) for part in np.mean(found, axis=0)]
 
 
 def _checked(checkpoints: Any, horizon: int) -> np.ndarray:

@@ -7,16 +7,23 @@ import numpy as np
 
 from .. import checks
 from .._jit import jit
-from ..verbs import Arms, Context, arms, mean, observe, play, private, regret
+from ..solvers.covering import lipschitz_lower_bound
+from ..verbs import Arms, Context, arms, lower_bound, mean, observe, play, private, regret
 from .rewards import RANGES, REWARDS, draw_reward
 
 KINDS = ("bernoulli", "gaussian")
 TOLERANCE = 1e-9  # by how much rounding may carry a slope past the constant
+MOST_ARMS = 200  # for which a lower bound is worth its linear program
+
+
+def excess_slopes(means: np.ndarray, distances: np.ndarray, lipschitz: float) -> np.ndarray:
+    """(K, K) by how much |means[i] - means[j]| exceeds lipschitz distances[i, j]."""
+    return np.abs(means[:, None] - means[None, :]) - lipschitz * distances
 
 
 def check_slopes(means: np.ndarray, distances: np.ndarray, lipschitz: float) -> None:
     """Warn, naming the worst pair, where |means[i] - means[j]| > lipschitz distances[i, j]."""
-    excess = np.abs(means[:, None] - means[None, :]) - lipschitz * distances
+    excess = excess_slopes(means, distances, lipschitz)
     i, j = np.unravel_index(int(np.argmax(excess)), excess.shape)
     if excess[i, j] > TOLERANCE:
         rise, length = abs(means[i] - means[j]), distances[i, j]
@@ -93,6 +100,24 @@ def _(problem, context, arm):
 @jit
 def _(problem, context, action):
     return problem.best - problem.means[action]
+
+
+@lower_bound.register(Lipschitz)
+def _(problem):
+    constant = regret_constant(problem, problem.lipschitz, None)
+    return None if constant is None else (constant, problem.best - float(problem.means.max()))
+
+
+def regret_constant(problem: Any, lipschitz: float, contexts: Any) -> float | None:
+    """C(theta) of Magureanu, Combes, Proutiere 2014, Theorem 3.1; None where the means violate the constant or arms are many."""
+    certain = not problem.rewards and problem.noise == 0.0
+    violated = excess_slopes(problem.means, problem.distances, lipschitz).max() > TOLERANCE
+    if certain or violated or problem.means.size > MOST_ARMS:
+        return None
+    kind, sigma = ("bernoulli", 1.0) if problem.rewards else ("gaussian", problem.noise)
+    return lipschitz_lower_bound(
+        problem.means, distances=problem.distances, lipschitz=lipschitz, divergence=kind, sigma=sigma, contexts=contexts
+    ).value
 
 
 class _ContextualLipschitz(NamedTuple):
@@ -193,3 +218,9 @@ def _(problem, context, arm):
 @jit
 def _(problem, context, action):
     return problem.best[problem.current[0]] - problem.means[action]
+
+
+@lower_bound.register(ContextualLipschitz)
+def _(problem):
+    constant = regret_constant(problem, 1.0, problem.contexts)
+    return None if constant is None else (constant, 0.0)

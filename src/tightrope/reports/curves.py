@@ -18,9 +18,9 @@ FORMATS = ("svg", "png", "pdf")
 def regret_figure(
     result: Any, *, title: str = "", log_rounds: bool = False, references: Mapping[str, tuple[Any, Any]] | None = None, policies: Any = None
 ) -> Figure:
-    """Mean cumulative regret of every policy with a band of two standard errors.
+    """Mean cumulative regret of every policy with a band of two standard errors, and the problem's lower bound if it has one.
 
-    references: label -> (rounds, values), drawn as dashed grey lines. log_rounds: logarithmic axis of rounds.
+    references: label -> (rounds, values), drawn as dashed grey lines too. log_rounds: logarithmic axis of rounds.
     """
     fig, (ax,) = style.figure()
     draw_regret(ax, result, log_rounds=log_rounds, references=references, policies=policies)
@@ -36,7 +36,7 @@ def draw_regret(
     """Draw the curves of `regret_figure` into given axes."""
     names = list(policies or result.policies)
     draw_bands(ax, result.rounds, {name: result.regret[name] for name in names})
-    for number, (label, (rounds, values)) in enumerate((references or {}).items()):
+    for number, (label, (rounds, values)) in enumerate((bound_curve(result) | dict(references or {})).items()):
         ax.plot(rounds, values, color="#808a93", linestyle=style.LINES[1 + number % 3], linewidth=1.4, label=label, zorder=5)
     if log_rounds:
         ax.set_xscale("log")
@@ -47,6 +47,15 @@ def draw_regret(
     ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
     if legend:
         style.legend(ax)
+
+
+def bound_curve(result: Any) -> dict[str, tuple[Any, Any]]:
+    """The lower bound C ln T (plus what the arms themselves lose against the best of a continuum) that the result carries."""
+    if result.settings.get("lower_bound") is None:
+        return {}
+    constant, loss = result.settings["lower_bound"]
+    label = "C(θ) ln T" + (" + the grid's share" if loss > 0.0 else "")
+    return {label: (result.rounds, constant * np.log(result.rounds) + loss * result.rounds)}
 
 
 def draw_bands(ax: Axes, rounds: np.ndarray, curves: Mapping[str, np.ndarray]) -> None:

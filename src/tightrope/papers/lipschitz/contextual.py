@@ -47,6 +47,6 @@ def contextual(run: Run) -> Outcome:
               "reproduced" if 5 <= gain <= 15 else "partly" if gain > 0 else "not reproduced"),
     ]  # fmt: skip
     bounds = pd.DataFrame([{"contexts": "pooled", "C(theta)": pooled}, {"contexts": "apart", "C(theta)": apart}])
-    plot = panels({"5 contexts, 9 arms": result}, {"5 contexts, 9 arms": pooled})
+    plot = panels({"5 contexts, 9 arms": result})
     notes = f"{runs} runs of {horizon} rounds; every round draws one of the contexts."
     return Outcome(claims, {"contextual": result}, {"regret": summary(result, pooled), "bounds": bounds}, {"contextual": plot}, notes)

@@ -55,7 +55,7 @@ def continuous(run: Run) -> Outcome:
         table["of which the grid's share"] = [share] * 3 + [horizon * (dense.best - dense.means.max())] * 2
         rows.append(table)
     outcome.tables["regret against the peak"] = pd.concat(rows, ignore_index=True)
-    outcome.plots["continuous"] = panels(outcome.results, {})
+    outcome.plots["continuous"] = panels(outcome.results)
     outcome.notes = (
         f"{runs} runs of {horizon} rounds, {grid.size} points from discretize; HOO and Zooming choose among {FINE} points. "
         "Runs are paired by their noise. Most of the gain comes from the grid itself: see KL-UCB on it."

@@ -60,7 +60,7 @@ def discrete(run: Run) -> Outcome:
             outcome.claims.append(order("discrete", label, result, "OSLB", "KL-UCB", reason=BURN_IN))
             outcome.claims.append(order("discrete", label, result, "TrackCKLUCB", "OSLB", paper="our extension"))
         shown = ["CKL-UCB", "TrackCKLUCB", "OSLB", "KL-UCB", "UCB, sqrt(ln n / 2t)"]
-        outcome.plots[f"regret-{K}"] = panels(results, bounds, shown)
+        outcome.plots[f"regret-{K}"] = panels(results, shown)
     wrong_constant(run, outcome, horizon, runs)
     return outcome
 

@@ -82,13 +82,12 @@ def order(figure: str, where: str, result: Result, better: str, worse: str, *, p
     )  # fmt: skip
 
 
-def panels(results: dict[str, Result], bounds: dict[str, float], names: list[str] | None = None) -> Figure:
-    """Regret against ln T, one panel a problem, with C(theta) ln T as a dashed line."""
+def panels(results: dict[str, Result], names: list[str] | None = None) -> Figure:
+    """Regret against ln T, one panel a problem, with its lower bound as a dashed line."""
     fig, axes = style.figure(len(results))
     for ax, (name, result) in zip(axes, results.items(), strict=True):
-        references = {"C(θ) ln T": (result.rounds, bounds[name] * np.log(result.rounds))} if name in bounds else {}
         shown = names or result.policies
-        draw_regret(ax, result, log_rounds=True, references=references, policies=shown, legend=ax is axes[-1])
+        draw_regret(ax, result, log_rounds=True, policies=shown, legend=ax is axes[-1])
         tops = [result.regret[policy][:, -1].mean() for policy in shown]
         ax.set_ylim(0.0, 1.3 * float(np.median(tops)) if len(tops) > 1 else None)
         ax.set_title(name, color=style.INK, fontsize=10, loc="left")

@@ -29,6 +29,6 @@ def slope(run: Run) -> Outcome:
     ))  # fmt: skip
     claims.append(order("slope", f"T = {horizon}", result, "TrackCKLUCB", "OSLB", paper="our extension"))
     claims.append(order("slope", f"T = {horizon}", result, "TrackCKLUCB", "KL-UCB", paper="our extension"))
-    plot = panels({"steep, K = 17": result}, {"steep, K = 17": C})
+    plot = panels({"steep, K = 17": result})
     notes = f"{runs} runs of {horizon} rounds; growth is (R(T) - R(T/10)) / ln 10."
     return Outcome(claims, {"slope": result}, {"slope": summary(result, C)}, {"slope": plot}, notes)
