@@ -13,8 +13,8 @@ test: $(VENV)/.installed-test lint
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: $(VENV)/.installed-test
-	$(BIN)/ruff check src tests docs/make_reference.py
-	$(BIN)/ruff format --check src tests docs/make_reference.py
+	$(BIN)/ruff check src tests benchmarks docs/make_reference.py
+	$(BIN)/ruff format --check src tests benchmarks docs/make_reference.py
 	$(BIN)/mypy
 
 bench: $(VENV)/.installed
