@@ -14,10 +14,12 @@ from .parameters import REGISTRY
 from .serving.session import Session
 from .solvers import oracles
 from .solvers.covering import LowerBound, lipschitz_lower_bound
+from .verbs import Context
 
 __version__ = "0.1.0"
 __all__ = [
     "Budget",
+    "Context",
     "Identification",
     "Interrupted",
     "LowerBound",

@@ -97,6 +97,14 @@ def vector(
     return array
 
 
+def floats(name: str, value: Any) -> np.ndarray:
+    """Numbers of any shape as float64."""
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} = {show(value)} is not an array of numbers.") from None
+
+
 def matrix(name: str, value: Any, *, shape: tuple[int | None, int | None] = (None, None)) -> np.ndarray:
     """A finite, C-contiguous float64 matrix with at least one row and one column."""
     array = _array(name, value, 2)

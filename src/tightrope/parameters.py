@@ -64,16 +64,20 @@ def real_or(
     default: float | str, words: tuple[str, ...], *, above: float | None = None, least: float | None = None, most: float | None = None
 ) -> Any:
     """A float, or one of a few words (stored as -inf, the word's place encoded as -1, -2, .. below it)."""
+    accepted = f"number in {_bounds(above, least, None, most)}, or {' or '.join(map(repr, words))}"
 
     def encode(name: str, value: Any) -> float:
-        if isinstance(value, str):
-            return -1e300 * (1 + checks.choice(name, value, words) / 16)
-        return checks.real(name, value, above=above, least=least, most=most)
+        if isinstance(value, str) and value in words:
+            return -1e300 * (1 + words.index(value) / 16)
+        try:
+            return checks.real(name, value, above=above, least=least, most=most)
+        except ValueError:
+            raise ValueError(f"{name} = {checks.show(value)} is not a {accepted}.") from None
 
     def decode(stored: float) -> Any:
         return words[round((-stored / 1e300 - 1) * 16)] if stored <= -1e300 else stored
 
-    return Field(default, f"number in {_bounds(above, least, None, most)}, or {' or '.join(map(repr, words))}", encode, decode)
+    return Field(default, accepted, encode, decode)
 
 
 def integer(default: int | None = None, *, least: int | None = None, most: int | None = None) -> Any:
@@ -128,6 +132,8 @@ def inner_policy() -> Any:
     def encode(name: str, value: Any) -> Any:
         if not is_policy(value):
             raise ValueError(f"{name} = {checks.show(value)} is not a policy; pass an instance such as UCB().")
+        if type(value).TRAITS.stops:
+            raise ValueError(f"{name} = {label(value)} looks for the best arm and then stops; pass a policy that plays on, such as UCB().")
         return value
 
     return Field(None, "a policy", encode, required=True, positional=True)
@@ -194,7 +200,11 @@ def _named_tuple(cls: type, traits: Traits) -> Any:
         stored = {name: field.encode(name, given.get(name, field.default)) for name, field in fields.items()}
         if settle is not None:
             stored = settle(stored)
-        return base.__new__(klass, **stored)
+        made = base.__new__(klass, **stored)
+        if traits.accepts and not accepts(made):
+            inner = " and ".join(type(item).__name__ for item in made if is_policy(item))
+            raise ValueError(f"{cls.__name__} plays {' or '.join(traits.accepts)}, but {inner} does not.")
+        return made
 
     def __repr__(self: Any) -> str:
         return f"{cls.__name__}({', '.join(f'{name}={value!r}' for name, value in shown(self).items())})"

@@ -138,3 +138,51 @@ def test_rewards_outside_the_unit_interval_are_refused(policy):
     with pytest.raises(ValueError, match=r"takes rewards in \[0, 1\], but this problem pays rewards in \(-inf, inf\)"):
         tr.simulate(tr.problems.Gaussian([0.2, 0.4]), policy, horizon=10)
     tr.Session(tr.KLUCB(divergence="gaussian"), arms=3).update(0, 1.5)
+
+
+def test_a_refused_context_and_an_explanation_change_nothing():
+    X = np.array([[1, 0], [0.6, 0.8], [0, 1.0]])
+
+    def total(asked):
+        session = tr.Session(tr.CLUCB2T(baseline=0, checkpoint=50, alpha=0.3, sigma=0.05), arms=X)
+        if asked:
+            with pytest.raises(ValueError, match="norm"):
+                session.select(context=np.full((3, 2), 9.0))
+            session.explain(context=X)
+        for _ in range(20):
+            session.update(0, 0.6)
+        return session.explain()["total"]
+
+    assert total(True).tolist() == total(False).tolist()
+    session = tr.Session(tr.LinUCB(), arms=X)
+    session.explain(context=X)
+    session.update(0, 0.5)
+    with pytest.raises(ValueError, match="fixed arms"):
+        session.select(context=X)
+
+
+def test_the_round_of_the_last_choice_is_remembered(tmp_path):
+    session = tr.Session(tr.CLUCB2(), arms=3, dimension=3)
+    session.select(context=tr.Context(features=np.eye(3), baseline=1, baseline_mean=0.5))
+    assert "baseline" in session.explain()["reason"]
+
+    X = np.random.default_rng(0).normal(size=(6, 2))
+    mask = np.array([True, True, False, False, False, False])
+
+    def beta(given):
+        session = tr.Session(tr.SoftUCB(online=True, eta=0, step=1.0, timing="fresh"), arms=X, horizon=100)
+        for t in range(40):
+            arm = session.select(eligible=mask)
+            if t == 20:
+                session.save(tmp_path / "s")
+                session = tr.Session.load(tmp_path / "s")
+            session.update(arm, 0.1 * arm, context=tr.Context(eligible=mask) if given else None)
+        return session.explain(eligible=mask)["beta"]
+
+    assert beta(True) == beta(False)
+
+
+def test_a_changing_baseline_whose_mean_is_unknown_needs_features():
+    session = tr.Session(tr.CUCB2(), arms=3)
+    with pytest.raises(ValueError, match="baseline_mean is missing"):
+        session.select(context=tr.Context(baseline=1))

@@ -75,9 +75,10 @@ def identify(
         check_question(instance, arms(problems[0]))
     replications = checks.integer("replications", replications, least=1)
     seed = checks.integer("seed", seed, least=0)
-    limit = checks.integer("max_rounds", max_rounds, least=1) if budget is None else checks.integer("budget", budget, least=1)
+    max_rounds = checks.integer("max_rounds", max_rounds, least=1)
+    limit = max_rounds if budget is None else checks.integer("budget", budget, least=1)
     settings = {
-        "policies": {name: provenance.policy_record(item) for name, item in chosen.items()},
+        "policies": {name: provenance.policy_record(item, problems) for name, item in chosen.items()},
         "problem": provenance.problem_record(problems),
         "seed": seed, "max_rounds": max_rounds, "budget": budget, "replications": replications, "versions": provenance.versions(),
     }  # fmt: skip

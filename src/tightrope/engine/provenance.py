@@ -31,14 +31,26 @@ def command() -> str:
     return shlex.join(words)
 
 
-def policy_record(policy: Any) -> Any:
-    """A policy as data; a function of the problem by its name."""
-    return described(policy) if is_policy(policy) else {"policy": f"chosen by {getattr(policy, '__qualname__', policy)}"}
+def policy_record(policy: Any, problems: Any) -> Any:
+    """A policy as data; a function of the problem by its name and a digest of the policies it makes."""
+    if is_policy(policy):
+        return described(policy)
+    made = [described(policy(problem)) for problem in problems]
+    return {"policy": f"chosen by {getattr(policy, '__qualname__', policy)}", "digest": _digest(repr(made))}
 
 
-def monitor_record(monitors: dict[str, Any]) -> dict[str, str]:
-    """Monitors by policy, functions of the problem by their names."""
-    return {name: f"chosen by {item.__qualname__}" if hasattr(item, "__qualname__") else repr(item) for name, item in monitors.items()}
+def monitor_record(monitors: dict[str, Any], problems: Any) -> dict[str, str]:
+    """Monitors by policy, functions of the problem by their names and a digest of the monitors they make."""
+    return {
+        name: f"chosen by {item.__qualname__}, {_digest(repr([item(problem) for problem in problems]))}"
+        if hasattr(item, "__qualname__")
+        else repr(item)
+        for name, item in monitors.items()
+    }
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def problem_record(problems: Any) -> dict[str, Any]:

@@ -106,6 +106,8 @@ class Result:
         watched = {f"{i}.{key}": array for i, name in enumerate(names) for key, array in self.watched.get(name, {}).items()}
         if watched:
             files.write_arrays(folder / "watched.npz", {}, watched)
+        else:
+            (folder / "watched.npz").unlink(missing_ok=True)  # of a result saved here before
         header = {"format": FORMAT, "policies": names, "replications": self.replications, "rounds": self.rounds.tolist()}
         files.write_json(folder / "result.json", header | {"settings": self.settings})
         return folder

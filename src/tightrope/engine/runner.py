@@ -80,7 +80,12 @@ class Parts:
 
     def read(self, label: str) -> dict[str, np.ndarray] | None:
         path = self.folder / f"{label}.npz"
-        return files.read_arrays(path)[1] if path.exists() else None
+        if not path.exists():
+            return None
+        try:
+            return files.read_arrays(path)[1]
+        except (ValueError, KeyError, OSError, EOFError) as error:
+            raise ValueError(f"{path} cannot be read ({type(error).__name__}); remove it and run again.") from None
 
     def write(self, label: str, arrays: dict[str, np.ndarray]) -> None:
         files.write_arrays(self.folder / f"{label}.npz", {}, arrays)
@@ -124,6 +129,9 @@ def as_problems(problem: Any) -> Sequence[Any]:
             raise ValueError(f"problem = {checks.show(item)} is not a problem; pass one such as problems.Bernoulli([0.3, 0.6]).")
     if len({type(item) for item in problems}) > 1:
         raise ValueError("problem is a list of different kinds; all of them must be of one class.")
+    numbers = {arms(item).number for item in problems}
+    if len(numbers) > 1:
+        raise ValueError(f"problem is a list with {min(numbers)} to {max(numbers)} arms; all of them must have as many.")
     return problems
 
 
@@ -134,10 +142,15 @@ def as_policies(policies: Any, problems: Sequence[Any]) -> dict[str, Any]:
     if not isinstance(policies, Mapping) or not policies:
         raise ValueError(f"policies = {checks.show(policies)} is not a dict of names and policies such as {{'UCB': UCB()}}.")
     for name, item in policies.items():
+        if not isinstance(name, str):
+            raise ValueError(f"policies has the name {name!r}, but names must be text.")
         if not is_policy(item) and not callable(item):
             raise ValueError(f"policies[{name!r}] = {checks.show(item)} is not a policy; pass an instance such as UCB().")
-        instance = item if is_policy(item) else item(problems[0])
-        check_fit(instance, arms(problems[0]))
+        for problem in problems if not is_policy(item) else problems[:1]:
+            instance = item if is_policy(item) else item(problem)
+            if not is_policy(instance):
+                raise ValueError(f"policies[{name!r}] makes {checks.show(instance)} of a problem, which is not a policy.")
+            check_fit(instance, arms(problem))
     return dict(policies)
 
 

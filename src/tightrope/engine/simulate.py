@@ -58,13 +58,13 @@ def simulate(
     monitors = _as_monitors(monitor, chosen, problems)
 
     settings = {
-        "policies": {name: provenance.policy_record(item) for name, item in chosen.items()},
+        "policies": {name: provenance.policy_record(item, problems) for name, item in chosen.items()},
         "problem": provenance.problem_record(problems),
         "horizon": horizon,
         "replications": replications,
         "seed": seed,
         "rounds": rounds.tolist(),
-        "monitor": provenance.monitor_record(monitors),
+        "monitor": provenance.monitor_record(monitors, problems),
         "versions": provenance.versions(),
     }
     parts = Parts(pathlib.Path(out) / "parts", settings) if out is not None else None

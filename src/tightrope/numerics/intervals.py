@@ -19,6 +19,9 @@ def line_of(arms: Any, name: str) -> np.ndarray:
     return points
 
 
+MOST_POINTS = 10**6
+
+
 def discretize(horizon: int, exponent: float = 1.0) -> np.ndarray:
     """Evenly spaced points in [0, 1] for a Lipschitz bandit of T rounds: K = ceil((ln T / sqrt T)^(-1/exponent)) + 1 of them.
 
@@ -27,6 +30,9 @@ def discretize(horizon: int, exponent: float = 1.0) -> np.ndarray:
     """
     T = checks.integer("horizon", horizon, least=2)
     alpha = checks.real("exponent", exponent, above=0.0)
+    log_size = -math.log(math.log(T) / math.sqrt(T)) / alpha
+    if log_size > math.log(MOST_POINTS):
+        raise ValueError(f"exponent = {alpha:g} asks for more than {MOST_POINTS:,} points at horizon = {T}; give a larger one, usually 1.")
     return np.linspace(0.0, 1.0, math.ceil((math.log(T) / math.sqrt(T)) ** (-1.0 / alpha)) + 1)
 
 

@@ -34,6 +34,20 @@ def check_slopes(means: np.ndarray, distances: np.ndarray, lipschitz: float) -> 
         )
 
 
+def check_similarity(means: np.ndarray, bounds: np.ndarray, lipschitz: tuple[float, float], K: int) -> None:
+    """Warn, naming the worst two (context, arm) pairs, where |means[i] - means[j]| > bounds[i, j]."""
+    excess = excess_slopes(means, bounds, 1.0)
+    i, j = (int(k) for k in np.unravel_index(int(np.argmax(excess)), excess.shape))
+    if excess[i, j] > TOLERANCE:
+        rise, allowed = abs(means[i] - means[j]), bounds[i, j]
+        remedy = f"; {rise / allowed:.6g} times these constants hold for them" if allowed > 0 else ""
+        warnings.warn(
+            f"means violate lipschitz = ({lipschitz[0]:g}, {lipschitz[1]:g}): context {i // K}, arm {i % K} "
+            f"and context {j // K}, arm {j % K} differ by {rise:g} in mean, where these allow {allowed:g}{remedy}.",
+            stacklevel=3,
+        )
+
+
 class _Lipschitz(NamedTuple):
     means: np.ndarray  # (K,)
     points: Any  # (K,) or (K, p); None: only distances are known
@@ -158,7 +172,7 @@ class ContextualLipschitz(_ContextualLipschitz):
         if given.size not in (1, 2) or given.max() <= 0.0:
             raise ValueError(f"lipschitz = {checks.show(lipschitz)} must be one number > 0, or the pair (L_x, L_y).")
         metric = pair_distances(x_metric, y_metric, given[0], given[-1])
-        check_slopes(values, metric, 1.0)
+        check_similarity(values, metric, (float(given[0]), float(given[-1])), K)
         weights = np.ones(C) if frequencies is None else checks.vector("frequencies", frequencies, length=C, least=0.0)
         if weights.sum() <= 0.0:
             raise ValueError("frequencies are all 0; at least one context must occur.")

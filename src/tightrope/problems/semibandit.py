@@ -83,9 +83,10 @@ def _(problem, t, rng):
 @play.register(SemiBandit)
 def _(problem, context, action, rng):
     expected = problem.means[action]
+    most = set_size(problem.oracle, problem.means.size)  # as many draws whatever the set, so that policies stay in step
     if problem.rewards == 0:
-        return expected + problem.noise * rng.standard_normal(expected.size)
-    draws = rng.random(expected.size)
+        return expected + problem.noise * rng.standard_normal(most)[: expected.size]
+    draws = rng.random(most)[: expected.size]
     return (draws < expected) * 1.0 if problem.rewards == 1 else np.where(draws < 0.5 * (1.0 + expected), 1.0, -1.0)
 
 

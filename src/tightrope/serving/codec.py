@@ -59,6 +59,8 @@ def describe_oracle(oracle: Any) -> tuple[Any, dict[str, np.ndarray]]:
         value = getattr(oracle, field.name)
         if isinstance(value, int | float):
             plain[field.name] = value
+        elif isinstance(value, dict):
+            plain[field.name] = [list(pair) for pair in value.items()]
         elif isinstance(value, np.ndarray) and value.dtype.kind != "O":
             arrays[f"oracle.{field.name}"] = value
         else:
@@ -68,6 +70,17 @@ def describe_oracle(oracle: Any) -> tuple[Any, dict[str, np.ndarray]]:
 
 def build_oracle(plain: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
     """The oracle that `describe_oracle` wrote down."""
-    given = {name: value for name, value in plain.items() if name != "oracle"}
+    given = {name: dict(value) if isinstance(value, list) else value for name, value in plain.items() if name != "oracle"}
     stored = {name.removeprefix("oracle."): value for name, value in arrays.items() if name.startswith("oracle.")}
     return getattr(oracles, plain["oracle"])(**given, **stored)
+
+
+def same_oracle(oracle: Any, plain: Any, arrays: dict[str, np.ndarray]) -> bool:
+    """Whether an oracle is the one that `describe_oracle` wrote down; code of one's own is taken at its word."""
+    if not callable(oracle) or plain is None:
+        return False
+    if isinstance(plain, str):
+        return getattr(oracles, type(oracle).__name__, None) is not type(oracle) or repr(oracle) == plain
+    now, more = describe_oracle(oracle)
+    stored = {name: value for name, value in arrays.items() if name.startswith("oracle.")}
+    return now == plain and more.keys() == stored.keys() and all(np.array_equal(more[name], stored[name]) for name in more)

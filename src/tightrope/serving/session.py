@@ -8,7 +8,7 @@ import numpy as np
 from .. import checks, files, rng
 from ..parameters import built, check_fit, check_question, described, is_policy
 from ..verbs import Arms, Context, admit, evidence, explain, init, recommend, reward_range, select, stopped, update
-from .codec import build_oracle, describe_oracle, flatten, restore
+from .codec import build_oracle, describe_oracle, flatten, restore, same_oracle
 
 FORMAT = 1
 
@@ -49,6 +49,7 @@ class Session:
         self._changing = self.arms.dimension > 0 and self.arms.features is None
         self._features: np.ndarray | None = None
         self._baseline: tuple[int | None, float | None] = (None, None)
+        self._eligible: np.ndarray | None = None
         self.state = init(policy, self._told())
 
     def _told(self) -> Arms:
@@ -60,7 +61,8 @@ class Session:
         context: (K, d) features of this round's arms, or a `Context`, where they change; eligible: (K,) bool. Where several arms
         share a row of features (promotions for a user), features are (N, d), eligible is (N,) or (N, M), and arm = user * M + promotion.
         """
-        seen = self._context(context, eligible)
+        seen, state = self._context(context, eligible)
+        self._begin(seen, state)
         before = None if self.arms.oracle is None else self._rng.bit_generator.state
         try:
             action = select(self.policy, self.state, seen, self._rng)
@@ -70,16 +72,17 @@ class Session:
             raise
         if self._changing:
             self._features = seen.features
-        self._baseline = seen.baseline, seen.baseline_mean
+        self._baseline, self._eligible = (seen.baseline, seen.baseline_mean), seen.eligible
         return int(action) if np.ndim(action) == 0 else np.asarray(action)
 
     def update(self, arm: Any, reward: Any, context: Any = None) -> None:
         """Take in the reward of an arm (or of several: two arrays). Any arm, in any order, at any time.
 
-        context: the features (and baseline) of the round the reward belongs to; default those of the last `select`.
+        context: the features (and baseline, and mask) of the round the reward belongs to; default those of the last `select`.
         """
         action, value = self._checked_reward(arm, reward)
-        round_ = self._context(context, None, self._baseline if context is None else (None, None))
+        round_, state = self._context(context, self._eligible if context is None else None)
+        self._begin(round_, state)
         self.state = update(self.policy, self.state, round_, action, value)
         self.rounds += 1
 
@@ -87,8 +90,8 @@ class Session:
         """Why: per-arm mean, width, lower, upper, index and probability, and what the family adds. Changes nothing."""
         if type(self.policy) not in explain.table:
             raise ValueError(f"{type(self.policy).__name__} does not explain itself.")
-        seen = self._context(context, eligible)
-        return dict(explain(self.policy, self._copy(), seen, rng.stream(self.seed, self.rounds, rng.AUDIT)))
+        seen, state = self._context(context, eligible)
+        return dict(explain(self.policy, copied(state), seen, rng.stream(self.seed, self.rounds, rng.AUDIT)))
 
     @property
     def stopped(self) -> bool:
@@ -104,17 +107,16 @@ class Session:
         """
         self._needs_stopping()
         status = "certified" if self.stopped else "not certified yet"
-        return {"arm": int(recommend(self.policy, self.state)), "status": status} | dict(evidence(self.policy, self._copy()))
-
-    def _copy(self) -> Any:
-        return restore(self.state, flatten(self.state))  # kernels may write into their arrays
+        return {"arm": int(recommend(self.policy, self.state)), "status": status} | dict(evidence(self.policy, copied(self.state)))
 
     def _needs_stopping(self) -> None:
         if not type(self.policy).TRAITS.stops:
             name = type(self.policy).__name__
             raise ValueError(f"{name} minimises regret and never stops; use LinGapE or another identification policy.")
 
-    def _context(self, context: Any, eligible: Any, agreed: tuple[Any, Any] = (None, None)) -> Context:
+    def _context(self, context: Any, eligible: Any) -> tuple[Context, Any]:
+        """The checked round and the state that meets it; features given for the first time make a new one. Changes nothing."""
+        agreed = self._baseline if context is None else (None, None)
         given = context if isinstance(context, Context) else Context(features=context, baseline=agreed[0], baseline_mean=agreed[1])
         features = given.features
         if eligible is None:
@@ -122,7 +124,7 @@ class Session:
         mask = None if eligible is None else checks.mask("eligible", self._per_arm(eligible), self.arms.number)
         if features is not None:
             features = checks.matrix("context", features, shape=(self.arms.rows, self.arms.dimension or None))
-            self._begin_changing()
+            self._check_change()
         elif self._changing:
             features = self._features if self._features is not None else self.arms.features
             if features is None:
@@ -134,9 +136,11 @@ class Session:
             None if baseline is None else checks.integer("baseline", baseline, least=0, most=self.arms.number - 1),
             None if known is None else checks.real("baseline_mean", known),
         )
+        begins = features is not None and not self._changing
+        state = init(self.policy, self.arms._replace(features=None)) if begins else self.state
         if type(self.policy) in admit.table:
-            admit(self.policy, self.state, round_)
-        return round_
+            admit(self.policy, state, round_)
+        return round_, state
 
     def _per_arm(self, eligible: Any) -> Any:
         """A mask of rows or of (row, block) pairs as one of arms."""
@@ -145,16 +149,23 @@ class Session:
             return np.repeat(eligible, blocks)
         return np.reshape(eligible, -1) if shape == (self.arms.rows, blocks) else eligible
 
-    def _begin_changing(self) -> None:
-        """The first context turns fixed arms into changing ones; too late once rewards were taken in."""
+    def _begin(self, context: Context, state: Any) -> None:
+        """The first features turn fixed arms into changing ones."""
+        self._changing = self._changing or context.features is not None
+        self.state = state
+
+    def _check_change(self) -> None:
+        """Features that change come too late once rewards were taken in with fixed ones."""
         if self._changing:
             return
         if "contexts" not in type(self.policy).TRAITS.accepts:
-            raise ValueError(f"context was given, but {type(self.policy).__name__} does not take features that change.")
+            name, d = type(self.policy).__name__, self.arms.dimension
+            remedy = (
+                f"; for new features every round start with arms={self.arms.rows}, dimension={d}" if self.arms.oracle is not None else ""
+            )
+            raise ValueError(f"context was given, but {name} does not take features that change in a session with fixed arms{remedy}.")
         if self.rounds:
             raise ValueError("context was given, but this session has learned with fixed arms; start it with dimension=d instead.")
-        self._changing = True
-        self.state = init(self.policy, self._told())
 
     def _checked_reward(self, arm: Any, reward: Any) -> tuple[Any, Any]:
         limited = type(self.policy) in reward_range.table
@@ -162,7 +173,9 @@ class Session:
         if self.arms.oracle is None:
             return checks.integer("arm", arm, least=0, most=self.arms.number - 1), checks.real("reward", reward, least=least, most=most)
         arms = np.atleast_1d(np.asarray(arm))
-        given = np.atleast_1d(np.asarray(reward, dtype=np.float64))
+        if arms.size == 0 == np.size(reward):  # the answer to an empty set
+            return np.zeros(0, dtype=np.int64), np.zeros(0)
+        given = np.atleast_1d(checks.floats("reward", reward))
         values = checks.vector("reward", given, length=arms.size, least=least, most=most, source="one per arm")
         if arms.dtype.kind not in "iu" or arms.ndim != 1 or (arms < 0).any() or (arms >= self.arms.number).any():
             raise ValueError(f"arm = {checks.show(arms)} must hold whole numbers from 0 to {self.arms.number - 1}.")
@@ -175,8 +188,9 @@ class Session:
             value = getattr(self.arms, name)
             if value is not None:
                 arrays[f"arms.{name}"] = value
-        if self._features is not None:
-            arrays["features"] = self._features
+        for name, value in (("features", self._features), ("eligible", self._eligible)):
+            if value is not None:
+                arrays[name] = value
         oracle, more = (None, {}) if self.arms.oracle is None else describe_oracle(self.arms.oracle)
         arrays |= more
         header = {
@@ -209,8 +223,12 @@ class Session:
             raise ValueError(f"path = {str(source)!r} has format {header.get('format')}, but this version reads {FORMAT}.")
         if oracle is None and isinstance(header["oracle"], dict):
             oracle = build_oracle(header["oracle"], arrays)
-        if (oracle is None) != (header["oracle"] is None) or getattr(oracle, "blocks", 1) != header["arms"]["blocks"]:
+        if oracle is not None and not same_oracle(oracle, header["oracle"], arrays):
             raise ValueError(f"oracle = {checks.show(oracle)}, but this session was saved with {header['oracle']}; pass the same again.")
+        if oracle is None and header["oracle"] is not None:
+            raise ValueError(f"oracle is missing; this session was saved with {header['oracle']}, pass it again.")
+        if policy is not None and not is_policy(policy):
+            raise ValueError(f"policy = {checks.show(policy)} is not a policy; pass an instance such as UCB().")
         session = cls.__new__(cls)
         session.policy = built(header["policy"]) if policy is None else policy
         session.arms = Arms(
@@ -218,11 +236,16 @@ class Session:
             features=arrays.get("arms.features"), distances=arrays.get("arms.distances"), points=arrays.get("arms.points"),
         )  # fmt: skip
         session.seed, session.rounds, session._changing = header["seed"], header["rounds"], header["changing"]
-        session._features = arrays.get("features")
+        session._features, session._eligible = arrays.get("features"), arrays.get("eligible")
         session._baseline = tuple(header["baseline"])
         session._rng = rng.unpack(header["rng"])
         session.state = restore(init(session.policy, session._told()), arrays)
         return session
+
+
+def copied(state: Any) -> Any:
+    """A state whose arrays kernels may write into."""
+    return restore(state, flatten(state))
 
 
 def describe_arms(arms: Any, points: Any, distances: Any, dimension: Any, oracle: Any, horizon: Any) -> Arms:
@@ -242,4 +265,6 @@ def describe_arms(arms: Any, points: Any, distances: Any, dimension: Any, oracle
         return Arms(checks.integer("arms", arms, least=1) * blocks, dimension=d, oracle=oracle, horizon=T, blocks=blocks)
     features = checks.matrix("arms", arms)
     rows, d = features.shape
+    if dimension is not None and dimension != d:
+        raise ValueError(f"dimension = {checks.show(dimension)}, but arms has {d} columns; leave dimension out.")
     return Arms(rows * blocks, features=features, dimension=d, oracle=oracle, horizon=T, blocks=blocks)

@@ -17,7 +17,7 @@ from ..._jit import jit, lean
 from ...numerics.ties import argmax, one_hot
 from ...parameters import Preset, choice, policy
 from ...verbs import admit, event, explain, init, select, update
-from .books import BASELINE, CHOICE, CONSTRAINED, EVENT, INDEX, OWN, SAFE_OTHER, UPPER
+from .books import BASELINE, CHOICE, CONSTRAINED, EVENT, INDEX, OWN, REFERENCE, SAFE_OTHER, UPPER
 from .guarantee import Limits, check_round, fall_back, is_safe, new_state, settle, weigh
 from .reasons import account
 
@@ -59,7 +59,9 @@ def choose(policy, state, context):
     arms, book = state.arms, state.book
     for k in range(arms.shape[1]):
         arms[INDEX, k] = arms[UPPER, k]
-    if policy.baseline_index == MEAN_INDEX and not math.isnan(mean):
+    if policy.selection == CONSTRAINED:
+        arms[INDEX, baseline] = book[REFERENCE]  # Eq 8 compares the other arms with it
+    elif policy.baseline_index == MEAN_INDEX and not math.isnan(mean):
         arms[INDEX, baseline] = mean
     first = argmax(arms[INDEX], context.eligible)
     if policy.selection == CONSTRAINED or not is_safe(arms, book, first) or (first == baseline and not may_explore(policy, mean)):

@@ -125,6 +125,15 @@ def check_round(policy: Any, state: Any, context: Any) -> None:
         raise ValueError(f"baseline = {context.baseline} is not an arm; the arms are 0 to {K - 1}.")
     if context.baseline_mean is not None and not 0 <= context.baseline_mean <= 1:
         raise ValueError(f"baseline_mean = {context.baseline_mean} is not a number in [0, 1].")
+    if (
+        context.baseline is not None
+        and context.baseline_mean is None
+        and math.isnan(policy.baseline_mean)
+        and isinstance(state, Independent)
+    ):
+        raise ValueError(
+            "baseline_mean is missing; the mean of a baseline that changes can be learned only by model='linear' on arms with features."
+        )
     if context.features is not None and isinstance(state, Linear):
         check_norms(policy, context.features)
 
@@ -158,7 +167,8 @@ def fall_back(policy, state, context, baseline):
         for k in range(arms.shape[1]):
             if k != baseline and allowed(eligible, k) and is_safe(arms, book, k) and (best < 0 or arms[row, k] > top):
                 best, top = k, arms[row, k]
-        if best >= 0 and (top > book[REFERENCE] or (constrained and top == book[REFERENCE])):
+        promising = top > book[REFERENCE] or (constrained and top == book[REFERENCE])
+        if best >= 0 and (promising or not allowed(eligible, baseline)):
             return best
     if allowed(eligible, baseline):
         return baseline

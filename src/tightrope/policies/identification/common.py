@@ -8,7 +8,7 @@ import numpy as np
 from ..._jit import lean
 from ...numerics.counts import intervals
 from ...numerics.radii import determinant_radius
-from ...numerics.ties import one_hot
+from ...numerics.ties import first_unpulled, one_hot
 from ...parameters import offers
 from ...solvers.lp import minimal_combination
 from ...verbs import Arms, allowed
@@ -182,6 +182,14 @@ def after_one_pull(product: np.ndarray, squares: np.ndarray, among: np.ndarray) 
     if not i.size:
         return np.zeros(len(among))
     return np.asarray((squares[i, j] - (product[:, i] - product[:, j]) ** 2 / (1.0 + np.diag(product)[:, None])).max(axis=1))
+
+
+def before_estimates(pulls: np.ndarray, eligible: np.ndarray | None) -> np.ndarray:
+    """Probability of each arm while some were never pulled: the first of those, or any eligible arm where all of those are masked."""
+    arm = first_unpulled(pulls, eligible)
+    if arm >= 0:
+        return one_hot(arm, pulls.size)
+    return shared_equally(np.ones(pulls.size, dtype=np.bool_) if eligible is None else eligible)
 
 
 def tied_best(values: np.ndarray, eligible: np.ndarray | None) -> np.ndarray:

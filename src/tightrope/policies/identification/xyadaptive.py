@@ -17,10 +17,20 @@ import numpy as np
 from ..._jit import jit, lean
 from ...numerics.gaps import MISSING, ROUNDS, PairRidge, forget, learn_pairs, new_pairs, spanning
 from ...numerics.radii import static_factor
-from ...numerics.ties import argmax, first_unpulled, one_hot
+from ...numerics.ties import argmax, first_unpulled
 from ...parameters import policy, real
 from ...verbs import evidence, explain, init, recommend, select, stopped, update
-from .common import SQRT8, after_one_pull, checked_features, error_estimate, report, shared_equally, shrinking_arm, tied_best
+from .common import (
+    SQRT8,
+    after_one_pull,
+    before_estimates,
+    checked_features,
+    error_estimate,
+    report,
+    shared_equally,
+    shrinking_arm,
+    tied_best,
+)
 
 
 @policy("features", paper="Soare, Lazaric, Munos 2014, Algorithm 2", stops=True)
@@ -150,7 +160,7 @@ def _(policy, state, context, rng):
     elif known:  # one survivor: no difference is left to shrink
         index, probability = np.zeros(K), shared_equally(tied_best(np.zeros(K), context.eligible))
     else:
-        index, probability = -model.pulls, one_hot(select(policy, state, context, rng), K)
+        index, probability = -model.pulls, before_estimates(model.pulls, context.eligible)
     return report(model.mean, factor, np.diag(model.product), index, probability, known) | evidence(policy, state) | {
         "leader": int(state.decision[2]), "survivors": state.survivors.copy(), "phase": int(state.decision[4]) + 1,
     }  # fmt: skip

@@ -17,13 +17,14 @@ import numpy as np
 from ..._jit import jit
 from ...numerics.gaps import MISSING, ROUNDS, PairRidge, learn_pairs, new_pairs, spanning
 from ...numerics.radii import static_factor
-from ...numerics.ties import argmax, first_unpulled, one_hot
+from ...numerics.ties import argmax, first_unpulled
 from ...parameters import policy, real
 from ...verbs import evidence, explain, init, recommend, select, stopped, update
 from .common import (
     NOTHING_KNOWN,
     SQRT8,
     after_one_pull,
+    before_estimates,
     checked_features,
     error_estimate,
     forecast,
@@ -120,7 +121,7 @@ def _(policy, state, context, rng):
         probability = shared_equally(tied_best(-index, context.eligible))
     else:
         index = -model.pulls
-        probability = one_hot(select(policy, state, context, rng), model.mean.size)
+        probability = before_estimates(model.pulls, context.eligible)
     arms = report(model.mean, factor, np.diag(model.product), index, probability, known)
     return arms | evidence(policy, state) | {"leader": int(leader), "challenger": int(challenger), "radius": float(factor)}
 

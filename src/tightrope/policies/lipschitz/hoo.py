@@ -18,7 +18,7 @@ from ...numerics.counts import intervals
 from ...numerics.intervals import arm_in_cell, cells, has_eligible, line_of
 from ...numerics.ties import one_hot
 from ...parameters import policy, real
-from ...verbs import explain, init, select, update
+from ...verbs import explain, init, reward_range, select, update
 
 
 @policy("line", paper="Bubeck, Munos, Stoltz, Szepesvari 2011")
@@ -105,6 +105,11 @@ def _(policy, state, context, action, reward):
             break
         c = 2 * c + 1 if action < state.last[2 * c + 1] else 2 * c + 2
     return state
+
+
+@reward_range.register(HOO)
+def _(policy):
+    return (0.0, 1.0)
 
 
 @explain.register(HOO)

@@ -18,7 +18,7 @@ from ...numerics.counts import Counts, count, intervals, means, new_counts
 from ...numerics.intervals import line_of, nearest
 from ...numerics.ties import argmax, one_hot
 from ...parameters import policy, real
-from ...verbs import allowed, explain, init, select, update
+from ...verbs import allowed, explain, init, reward_range, select, update
 
 
 @policy("line", paper="Kleinberg, Slivkins, Upfal 2008")
@@ -97,6 +97,11 @@ def _(policy, state, context, rng):
 def _(policy, state, context, action, reward):
     count(state.counts, action, reward)
     return state
+
+
+@reward_range.register(Zooming)
+def _(policy):
+    return (0.0, 1.0)
 
 
 @explain.register(Zooming)

@@ -26,7 +26,7 @@ def choose(oracle: Any, scores: np.ndarray, eligible: np.ndarray | None) -> np.n
     else:
         answer = oracle(np.where(eligible, scores, -np.inf).reshape(shape))
     chosen = np.asarray(answer)
-    if chosen.ndim == 2 and chosen.shape[1] == 2:
+    if blocks > 1 and chosen.ndim == 2 and chosen.shape[1] == 2:
         chosen = chosen[:, 0] * blocks + chosen[:, 1]
     if chosen.size == 0:
         return np.zeros(0, dtype=np.int64)

@@ -38,6 +38,9 @@ class Knapsack:
         if np.shape(scores) != self.costs.shape:
             raise ValueError(f"scores has shape {np.shape(scores)}, but must be {self.costs.shape}, one for each entry of costs.")
         values, arms = admitted(scores, eligible)
+        if not np.isfinite(values).all():
+            worst = int(np.argmax(~np.isfinite(values)))
+            raise ValueError(f"scores[{arms[worst]}] = {values[worst]:g} is not a finite number.")
         most = self.budget * (1 + SLACK)
         useful = (values > 0) & (self.costs[arms] <= most)
         values, arms = values[useful], arms[useful]

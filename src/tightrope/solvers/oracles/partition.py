@@ -23,7 +23,7 @@ class Partition:
     blocks = 1
 
     def __post_init__(self) -> None:
-        labels = np.asarray(self.categories)
+        labels = np.array(self.categories)
         if labels.ndim != 1 or labels.size == 0:
             raise ValueError(f"categories has shape {labels.shape}, but must be one-dimensional (N,) with at least one entry.")
         names, codes = np.unique(labels, return_inverse=True)
