@@ -128,3 +128,19 @@ def test_duplicate_arms_with_epsilon_stop():
     found = tr.identify(tr.problems.Linear(X, [1.0, 0.0], noise=0.2), {"it": tr.LinGapE(epsilon=0.3, noise=0.2)}, max_rounds=10**5)
     assert found.stopped["it"].all()
     assert found.correct["it"].all()
+
+
+@pytest.mark.parametrize("policy", [tr.XYStatic(), tr.XYAdaptive()], ids=["static", "adaptive"])
+def test_probability_where_the_arms_still_to_be_pulled_are_masked(policy):
+    X, mask = np.random.default_rng(0).normal(size=(6, 3)), np.array([True, True, True, False, False, False])
+    session = tr.Session(policy, arms=X, seed=1)
+    for arm in range(3):
+        session.update(arm, 0.1 * arm)
+    assert session.explain(eligible=mask)["probability"].tolist() == pytest.approx([1 / 3, 1 / 3, 1 / 3, 0, 0, 0])
+    played = np.bincount([session.select(eligible=mask) for _ in range(600)], minlength=6) / 600
+    assert np.abs(played - mask / 3).max() < 4 * np.sqrt(2 / 9 / 600)
+
+
+def test_max_rounds_is_checked_beside_a_budget():
+    with pytest.raises(ValueError, match="max_rounds = -3"):
+        tr.identify(tr.problems.Linear(np.eye(2), [1.0, 0.0]), tr.LinGapE(), budget=5, max_rounds=-3)

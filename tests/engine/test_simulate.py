@@ -248,3 +248,34 @@ def test_a_policy_from_outside_is_never_read_from_a_stale_cache(tmp_path):
         done = subprocess.run([sys.executable, "-B", "-c", run], env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr[-2000:]
         assert json.loads(done.stdout)[0][choice] == 5
+
+
+def test_a_function_that_makes_another_policy_is_another_run(tmp_path):
+    problem = tr.problems.Bernoulli([0.2, 0.8])
+
+    def with_alpha(alpha):
+        return lambda problem: tr.UCB(alpha=alpha)
+
+    tr.simulate(problem, {"it": with_alpha(0.1)}, horizon=20, out=tmp_path)
+    with pytest.raises(ValueError, match="other policies"):
+        tr.simulate(problem, {"it": with_alpha(9.0)}, horizon=20, out=tmp_path)
+
+
+def test_a_result_saved_over_another_forgets_what_that_had_watched(tmp_path):
+    problem, both = tr.problems.Bernoulli([0.2, 0.8]), {"a": tr.UCB(), "b": tr.UCB(alpha=1)}
+    tr.simulate(problem, both, horizon=20, monitor=tr.Budget(baseline=0)).save(tmp_path)
+    tr.simulate(problem, tr.UCB(), horizon=20).save(tmp_path)
+    assert tr.load(tmp_path).watched == {"UCB": {}}
+
+
+@pytest.mark.parametrize(
+    ("problem", "policies", "match"),
+    [
+        (tr.problems.Bernoulli([0.5]), {1: tr.UCB()}, "name 1"),
+        (tr.problems.Bernoulli([0.5]), {"f": lambda problem: 3}, "makes 3"),
+        ([tr.problems.Bernoulli([0.1, 0.2]), tr.problems.Bernoulli([0.1, 0.2, 0.3])], tr.UCB(), "2 to 3 arms"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(problem, policies, match):
+    with pytest.raises(ValueError, match=match):
+        tr.simulate(problem, policies, horizon=5)

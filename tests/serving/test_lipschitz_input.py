@@ -71,3 +71,20 @@ def test_line_policies_need_points_in_the_unit_interval():
         tr.Session(tr.Zooming(lipschitz=1.0), distances=[[0.0, 1.0], [1.0, 0.0]])
     with pytest.raises(ValueError, match="best"):
         tr.problems.Lipschitz([0.0, 1.0], [0.5, 0.7], lipschitz=1.0, best=0.6)
+
+
+def test_grids_that_cannot_be_built_and_rewards_out_of_range():
+    for horizon, exponent in ((7, 0.01), (100, 1e-3)):
+        with pytest.raises(ValueError, match="exponent = "):
+            tr.discretize(horizon, exponent)
+    for policy in (tr.Zooming(lipschitz=1), tr.HOO(nu=1)):
+        with pytest.raises(ValueError, match=r"reward = 1\.5"):
+            tr.Session(policy, points=np.linspace(0, 1, 5)).update(1, 1.5)
+    for value in ("x", -1):
+        with pytest.raises(ValueError, match=r"loglog = .* number in \[0, inf\), or 'theory'"):
+            tr.CKLUCB(lipschitz=1, loglog=value)
+
+
+def test_the_warning_of_contexts_names_contexts_and_arms():
+    with pytest.warns(UserWarning, match=r"lipschitz = \(0.1, 0.3\): context 0, arm 0 and context 0, arm 1 differ by 0.8 .* allow 0.15"):
+        tr.problems.ContextualLipschitz([0, 1.0], [0, 0.5, 1], [[0.1, 0.9, 0.1], [0.1, 0.9, 0.1]], (0.1, 0.3))

@@ -283,3 +283,20 @@ def test_an_ineligible_baseline_leaves_the_least_risky_arm():
     arm = session.select(eligible=mask)
     assert report["probability"][arm] == 1.0
     assert arm == 2
+
+
+def test_events_of_constrained_selection():
+    """Where every arm is safe, the arm of the largest upper bound is the learner's own choice, whatever the baseline's own bound."""
+    means, X = [0.6, 0.76, 0.5], np.array([[1, 0], [0.6, 0.8], [0, 1.0]])
+    session = tr.Session(tr.CLUCB2(baseline=0, baseline_mean=0.6, alpha=0.5, sigma=0.05), arms=X)
+    counts = {"ucb": 0, "safe-other": 0, "baseline": 0}
+    for _ in range(200):
+        report, arm = session.explain(), session.select()
+        counts[report["event"]] += 1
+        others = [k for k in (1, 2) if report["safe"][k]]
+        expected = max(others, key=lambda k: report["upper"][k]) if others else 0
+        assert arm == (expected if others and report["upper"][expected] >= 0.6 else 0)
+        if report["safe"].all() and arm != 0:
+            assert report["event"] == "ucb"
+        session.update(arm, means[arm])
+    assert counts["ucb"] > 150

@@ -8,6 +8,7 @@ Source: Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020, Eq 2-12 and Algorithm 1 (C
 Szepesvari 2016 (CUCB); Kazerouni, Ghavamzadeh, Abbasi-Yadkori, Van Roy 2017 (CLUCB).
 Deviations: r_b in Eq 8 is read as mu_b. Linear lower bounds are clipped at 0 also in Eq 7's sum unless clip = "paper". Where the
 baseline is not eligible and no arm is safe, the eligible arm with the largest TOT is played.
+Rewards must be back before the next choice: the budget does not count rounds whose reward is still awaited.
 Per round: O(K), linear O(K^2) or O(K d + d^2) with fixed arms, O(K d^2) with new features.
 """
 

@@ -6,6 +6,7 @@ Source: the conservative condition of Garcelon, Ghavamzadeh, Lazaric, Pirotta 20
 choice, as their Algorithm 1 applies it to the optimistic one.
 Deviations: the inner policy learns from every round, also the baseline's, so that its index of the baseline does not stay
 infinite; the guarantee's own estimates do not.
+Rewards must be back before the next choice, as in `Conservative`.
 Per round: the inner policy's cost, plus O(K), or O(K^2) or O(K d + d^2) with features, O(K d^2) if they change.
 """
 
