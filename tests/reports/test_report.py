@@ -154,6 +154,19 @@ def test_a_spec_describes_every_kind_of_problem(tmp_path, kind):
     assert arms(read_spec(tmp_path / "spec.yaml")[1]).number == 3
 
 
+def test_damaged_files_are_named(tmp_path):
+    import tightrope as tr
+    from tightrope.engine.spec import read_spec
+
+    (tmp_path / "bad.npy").write_text("no numbers")
+    (tmp_path / "spec.yaml").write_text(SPEC.replace("{kind: bernoulli, means: [0.4, 0.6]}", "{kind: linear, arms: bad.npy, theta: [1]}"))
+    with pytest.raises(ValueError, match=r"problem.arms = 'bad.npy' is not a file of numbers"):
+        read_spec(tmp_path / "spec.yaml")
+    (tmp_path / "result.json").write_text("{")
+    with pytest.raises(ValueError, match=r"result.json is damaged"):
+        tr.load(tmp_path)
+
+
 def test_errors_go_to_stderr_with_exit_code_2(tmp_path):
     done = run_cli("report", tmp_path)
     assert done.returncode == 2

@@ -120,7 +120,10 @@ class Result:
         folder = pathlib.Path(path)
         if not (folder / "result.json").exists():
             raise FileNotFoundError(f"path = {str(folder)!r} holds no result.json; pass a folder that Result.save wrote.")
-        header = json.loads((folder / "result.json").read_text())
+        try:
+            header = json.loads((folder / "result.json").read_text())
+        except ValueError:
+            raise ValueError(f"{folder / 'result.json'} is damaged; make the result again.") from None
         if header.get("format") != FORMAT:
             raise ValueError(f"{folder / 'result.json'} has format {header.get('format')}, but this version reads {FORMAT}.")
         names, replications = header["policies"], header["replications"]

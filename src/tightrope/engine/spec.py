@@ -161,4 +161,7 @@ def _features(arms: list[list[float]] | str, folder: pathlib.Path) -> Any:
     path = folder / arms
     if not path.exists():
         raise ValueError(f"problem.arms = {arms!r} does not exist in {folder}; give a .npy or .csv file or the numbers themselves.")
-    return np.load(path, allow_pickle=False) if path.suffix == ".npy" else np.loadtxt(path, delimiter=",", ndmin=2)
+    try:
+        return np.load(path, allow_pickle=False) if path.suffix == ".npy" else np.loadtxt(path, delimiter=",", ndmin=2)
+    except (ValueError, OSError, EOFError) as error:
+        raise ValueError(f"problem.arms = {arms!r} is not a file of numbers ({type(error).__name__}); give a .npy or .csv file.") from None
