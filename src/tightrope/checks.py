@@ -120,10 +120,7 @@ def matrix(name: str, value: Any, *, shape: tuple[int | None, int | None] = (Non
 
 
 def _array(name: str, value: Any, dimensions: int) -> np.ndarray:
-    try:
-        array = np.array(value, dtype=np.float64, order="C")
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} = {show(value)} is not an array of numbers.") from None
+    array = np.array(floats(name, value), order="C")
     if array.ndim != dimensions:
         kind = {1: "one-dimensional (K,)", 2: "two-dimensional (K, d)"}[dimensions]
         raise ValueError(f"{name} has shape {array.shape}, but must be {kind}.")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from ..parameters import check_question, is_policy
+from ..parameters import check_question, described
 from ..rng import PROBLEM, stream
 from ..verbs import arms, evidence, mean, observe, recommend, stopped
 from . import provenance
@@ -69,7 +69,7 @@ def identify(
     problems = as_problems(problem)
     chosen = as_policies(policies, problems)
     for name, item in chosen.items():
-        instance = item if is_policy(item) else item(problems[0])
+        instance = item[0]
         if not type(instance).TRAITS.stops:
             raise ValueError(f"policies[{name!r}] = {type(instance).__name__} never stops; use simulate, or an identification policy.")
         check_question(instance, arms(problems[0]))
@@ -78,7 +78,7 @@ def identify(
     max_rounds = checks.integer("max_rounds", max_rounds, least=1)
     limit = max_rounds if budget is None else checks.integer("budget", budget, least=1)
     settings = {
-        "policies": {name: provenance.policy_record(item, problems) for name, item in chosen.items()},
+        "policies": {name: provenance.record(item.function, item.items, described) for name, item in chosen.items()},
         "problem": provenance.problem_record(problems),
         "seed": seed, "max_rounds": max_rounds, "budget": budget, "replications": replications, "versions": provenance.versions(),
     }  # fmt: skip
@@ -97,7 +97,7 @@ def identify(
         row = parts.read(label) if parts is not None else None
         if row is None:
             problem = problems[replication % len(problems)]
-            row = _one(problem, chosen[name], seed, replication, limit, budget is not None, slices)
+            row = _one(problem, chosen[name][replication], seed, replication, limit, budget is not None, slices)
             if parts is not None:
                 parts.write(label, row)
         found[name][replication] = row

@@ -5,13 +5,13 @@ import hashlib
 import platform
 import shlex
 import sys
+from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
 
 from .._jit import SOURCE_HASH
-from ..parameters import described, is_policy
 
 
 def versions() -> dict[str, str]:
@@ -31,26 +31,12 @@ def command() -> str:
     return shlex.join(words)
 
 
-def policy_record(policy: Any, problems: Any) -> Any:
-    """A policy as data; a function of the problem by its name and a digest of the policies it makes."""
-    if is_policy(policy):
-        return described(policy)
-    made = [described(policy(problem)) for problem in problems]
-    return {"policy": f"chosen by {getattr(policy, '__qualname__', policy)}", "digest": _digest(repr(made))}
-
-
-def monitor_record(monitors: dict[str, Any], problems: Any) -> dict[str, str]:
-    """Monitors by policy, functions of the problem by their names and a digest of the monitors they make."""
-    return {
-        name: f"chosen by {item.__qualname__}, {_digest(repr([item(problem) for problem in problems]))}"
-        if hasattr(item, "__qualname__")
-        else repr(item)
-        for name, item in monitors.items()
-    }
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+def record(function: str | None, items: Sequence[Any], show: Callable[[Any], Any]) -> Any:
+    """A policy or monitor as `show` puts it; those that a function of the problem made by its name and a digest of them all."""
+    shown = [show(item) for item in items]
+    if function is None:
+        return shown[0]
+    return {"chosen by": function, "digest": hashlib.sha256(repr(shown).encode()).hexdigest()[:16]}
 
 
 def problem_record(problems: Any) -> dict[str, Any]:

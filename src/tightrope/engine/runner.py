@@ -91,6 +91,24 @@ class Parts:
         files.write_arrays(self.folder / f"{label}.npz", {}, arrays)
 
 
+@dataclass(frozen=True)
+class PerProblem:
+    """A policy or monitor for every problem, made once: the same for all, or what a function of the problem returned."""
+
+    function: str | None  # its name; None: the same for all
+    items: Sequence[Any]
+
+    @staticmethod
+    def of(given: Any, problems: Sequence[Any], known: Callable[[Any], bool]) -> "PerProblem":
+        """`given` itself if it is `known`, else what it makes of each problem."""
+        if known(given) or not callable(given):
+            return PerProblem(None, [given])
+        return PerProblem(getattr(given, "__qualname__", repr(given)), [given(problem) for problem in problems])
+
+    def __getitem__(self, replication: int) -> Any:
+        return self.items[replication % len(self.items)]
+
+
 @dataclass
 class Replication:
     """Everything one replication of one policy starts from."""
@@ -105,11 +123,10 @@ class Replication:
 def prepare(policy: Any, problem: Any, seed: int, replication: int, horizon: int | None) -> Replication:
     """A fresh state, a private copy of the problem and the three streams."""
     described = arms(problem)._replace(horizon=horizon)
-    chosen = policy if is_policy(policy) else policy(problem)
     if type(problem) in private.table:
         problem = private(problem)
     return Replication(
-        chosen, init(chosen, described), problem, described,
+        policy, init(policy, described), problem, described,
         (stream(seed, replication, PROBLEM), stream(seed, replication, NOISE), stream(seed, replication, POLICY)),
     )  # fmt: skip
 
@@ -135,23 +152,24 @@ def as_problems(problem: Any) -> Sequence[Any]:
     return problems
 
 
-def as_policies(policies: Any, problems: Sequence[Any]) -> dict[str, Any]:
-    """Names and policies (or functions problem -> policy), checked against what the problem offers."""
+def as_policies(policies: Any, problems: Sequence[Any]) -> dict[str, PerProblem]:
+    """Names and policies, given or made by functions of the problem, checked against what the problems offer."""
     if is_policy(policies):
         policies = {type(policies).__name__: policies}
     if not isinstance(policies, Mapping) or not policies:
         raise ValueError(f"policies = {checks.show(policies)} is not a dict of names and policies such as {{'UCB': UCB()}}.")
-    for name, item in policies.items():
+    chosen = {}
+    for name, given in policies.items():
         if not isinstance(name, str):
             raise ValueError(f"policies has the name {name!r}, but names must be text.")
-        if not is_policy(item) and not callable(item):
-            raise ValueError(f"policies[{name!r}] = {checks.show(item)} is not a policy; pass an instance such as UCB().")
-        for problem in problems if not is_policy(item) else problems[:1]:
-            instance = item if is_policy(item) else item(problem)
-            if not is_policy(instance):
-                raise ValueError(f"policies[{name!r}] makes {checks.show(instance)} of a problem, which is not a policy.")
-            check_fit(instance, arms(problem))
-    return dict(policies)
+        chosen[name] = PerProblem.of(given, problems, is_policy)
+        for item, problem in zip(chosen[name].items, problems, strict=False):
+            if not is_policy(item):
+                what = checks.show(item)
+                found = f"= {what}" if chosen[name].function is None else f"makes {what} of a problem, which"
+                raise ValueError(f"policies[{name!r}] {found} is not a policy; pass an instance such as UCB().")
+            check_fit(item, arms(problem))
+    return chosen
 
 
 def run_blocks(tasks: Iterable[Callable[[], None]], workers: int | None, stop: threading.Event) -> bool:

@@ -1,5 +1,6 @@
 """`simulate`: policies against a problem over a fixed horizon."""
 
+import itertools
 import pathlib
 import threading
 from collections.abc import Mapping
@@ -8,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from .. import checks
+from ..parameters import described
 from ..verbs import begin, lower_bound
 from . import provenance
 from .loops import fixed_horizon, new_log
 from .monitors import NoMonitor
 from .results import Result
-from .runner import Interrupted, Parts, Progress, Slices, as_policies, as_problems, loop_for, prepare, run_blocks
+from .runner import Interrupted, Parts, PerProblem, Progress, Slices, as_policies, as_problems, loop_for, prepare, run_blocks
 
 MOST_BLOCKS = 40  # per policy: the grain of resuming and of sharing work
 
@@ -58,13 +60,13 @@ def simulate(
     monitors = _as_monitors(monitor, chosen, problems)
 
     settings = {
-        "policies": {name: provenance.policy_record(item, problems) for name, item in chosen.items()},
+        "policies": {name: provenance.record(item.function, item.items, described) for name, item in chosen.items()},
         "problem": provenance.problem_record(problems),
         "horizon": horizon,
         "replications": replications,
         "seed": seed,
         "rounds": rounds.tolist(),
-        "monitor": provenance.monitor_record(monitors, problems),
+        "monitor": {name: provenance.record(item.function, item.items, repr) for name, item in monitors.items()},
         "versions": provenance.versions(),
     }
     parts = Parts(pathlib.Path(out) / "parts", settings) if out is not None else None
@@ -79,7 +81,7 @@ def simulate(
         rows = parts.read(label) if parts is not None else None
         if rows is None:
             collected = [
-                _one(problems[r % len(problems)], chosen[name], monitors[name], horizon, rounds, seed, r, slices)
+                _one(problems[r % len(problems)], chosen[name][r], monitors[name][r], horizon, rounds, seed, r, slices)
                 for r in range(first, last)
             ]
             rows = {key: np.stack([one[key] for one in collected]) for key in collected[0]}
@@ -122,16 +124,18 @@ def _checked(checkpoints: Any, horizon: int) -> np.ndarray:
     return given.astype(np.int64)
 
 
-def _as_monitors(monitor: Any, chosen: Mapping[str, Any], problems: Any) -> dict[str, Any]:
-    """A monitor, or a function problem -> monitor, for every policy."""
+def _as_monitors(monitor: Any, chosen: Mapping[str, Any], problems: Any) -> dict[str, PerProblem]:
+    """A monitor, given or made by a function of the problem, for every policy."""
     given = dict(monitor) if isinstance(monitor, Mapping) else dict.fromkeys(chosen, monitor)
     if given.keys() != chosen.keys():
         raise ValueError(f"monitor has {', '.join(given)}, but must have the names of the policies, {', '.join(chosen)}.")
-    found = {name: NoMonitor() if item is None else item for name, item in given.items()}
-    for item in found.values():
-        instance = item if type(item) in begin.table or not callable(item) else item(problems[0])
-        if type(instance) not in begin.table:
-            raise ValueError(f"monitor = {checks.show(instance)} is not a monitor; pass one such as Budget(baseline=0).")
+    found = {
+        name: PerProblem.of(NoMonitor() if item is None else item, problems, lambda item: type(item) in begin.table)
+        for name, item in given.items()
+    }
+    for item in itertools.chain.from_iterable(made.items for made in found.values()):
+        if type(item) not in begin.table:
+            raise ValueError(f"monitor = {checks.show(item)} is not a monitor; pass one such as Budget(baseline=0).")
     return found
 
 
@@ -140,8 +144,6 @@ def _one(
 ) -> dict[str, np.ndarray]:
     run = prepare(policy, problem, seed, replication, horizon)
     log = new_log(rounds, run.arms.number)
-    if type(monitor) not in begin.table:
-        monitor = monitor(problem)
     tally = begin(monitor, run.arms, rounds.size)
     play_rounds = loop_for(fixed_horizon, run.policy, run.problem)
 

@@ -16,16 +16,18 @@ TOLERANCE = 1e-9  # by how much rounding may carry a slope past the constant
 MOST_ARMS = 200  # for which a lower bound is worth its linear program
 
 
-def excess_slopes(means: np.ndarray, distances: np.ndarray, lipschitz: float) -> np.ndarray:
-    """(K, K) by how much |means[i] - means[j]| exceeds lipschitz distances[i, j]."""
-    return np.abs(means[:, None] - means[None, :]) - lipschitz * distances
+def broken_pair(means: np.ndarray, bounds: np.ndarray) -> tuple[int, int] | None:
+    """The arms i, j whose |means[i] - means[j]| exceeds bounds[i, j] most; None where all are within."""
+    excess = np.abs(means[:, None] - means[None, :]) - bounds
+    i, j = np.unravel_index(int(np.argmax(excess)), excess.shape)
+    return (int(i), int(j)) if excess[i, j] > TOLERANCE else None
 
 
 def check_slopes(means: np.ndarray, distances: np.ndarray, lipschitz: float) -> None:
     """Warn, naming the worst pair, where |means[i] - means[j]| > lipschitz distances[i, j]."""
-    excess = excess_slopes(means, distances, lipschitz)
-    i, j = np.unravel_index(int(np.argmax(excess)), excess.shape)
-    if excess[i, j] > TOLERANCE:
+    pair = broken_pair(means, lipschitz * distances)
+    if pair is not None:
+        i, j = pair
         rise, length = abs(means[i] - means[j]), distances[i, j]
         remedy = f"; the least constant that holds for this pair is {rise / length:.6g}" if length > 0 else ""
         warnings.warn(
@@ -36,9 +38,9 @@ def check_slopes(means: np.ndarray, distances: np.ndarray, lipschitz: float) -> 
 
 def check_similarity(means: np.ndarray, bounds: np.ndarray, lipschitz: tuple[float, float], K: int) -> None:
     """Warn, naming the worst two (context, arm) pairs, where |means[i] - means[j]| > bounds[i, j]."""
-    excess = excess_slopes(means, bounds, 1.0)
-    i, j = (int(k) for k in np.unravel_index(int(np.argmax(excess)), excess.shape))
-    if excess[i, j] > TOLERANCE:
+    pair = broken_pair(means, bounds)
+    if pair is not None:
+        i, j = pair
         rise, allowed = abs(means[i] - means[j]), bounds[i, j]
         remedy = f"; {rise / allowed:.6g} times these constants hold for them" if allowed > 0 else ""
         warnings.warn(
@@ -125,8 +127,7 @@ def _(problem):
 def regret_constant(problem: Any, lipschitz: float, contexts: Any) -> float | None:
     """C(theta) of Magureanu, Combes, Proutiere 2014, Theorem 3.1; None where the means violate the constant or arms are many."""
     certain = not problem.rewards and problem.noise == 0.0
-    violated = excess_slopes(problem.means, problem.distances, lipschitz).max() > TOLERANCE
-    if certain or violated or problem.means.size > MOST_ARMS:
+    if certain or problem.means.size > MOST_ARMS or broken_pair(problem.means, lipschitz * problem.distances) is not None:
         return None
     kind, sigma = ("bernoulli", 1.0) if problem.rewards else ("gaussian", problem.noise)
     return lipschitz_lower_bound(

@@ -17,6 +17,7 @@ class _SemiBandit(NamedTuple):
     noise: float
     rewards: int
     shown: int  # arms drawn anew each round; 0: all, always
+    most: int  # arms of the largest set
     means: np.ndarray  # (shown or N,) of this round
     best: np.ndarray  # (1,) value of this round's best set
 
@@ -44,11 +45,12 @@ class SemiBandit(_SemiBandit):
             raise ValueError(f"oracle = {checks.show(oracle)} does not choose sets of arms; pass one such as oracles.TopK(5).")
         N = features.shape[0]
         count = 0 if shown is None else checks.integer("shown", shown, least=1, most=N)
-        if set_size(oracle, count or N) > (count or N):
+        most = set_size(oracle, count or N)
+        if most > (count or N):
             raise ValueError(f"oracle = {oracle!r} chooses more than the {count or N} arms of a round; lower k.")
         noise = checks.real("noise", noise, least=0.0)
         best = 0.0 if count else value(oracle, means)
-        return super().__new__(cls, features, theta, oracle, noise, code, count, means[: count or N].copy(), np.array([best]))
+        return super().__new__(cls, features, theta, oracle, noise, code, count, most, means[: count or N].copy(), np.array([best]))
 
     def __reduce__(self) -> Any:
         return type(self)._make, (tuple(self),)
@@ -83,10 +85,10 @@ def _(problem, t, rng):
 @play.register(SemiBandit)
 def _(problem, context, action, rng):
     expected = problem.means[action]
-    most = set_size(problem.oracle, problem.means.size)  # as many draws whatever the set, so that policies stay in step
+    # As many draws whatever the set, so that policies stay in step.
     if problem.rewards == 0:
-        return expected + problem.noise * rng.standard_normal(most)[: expected.size]
-    draws = rng.random(most)[: expected.size]
+        return expected + problem.noise * rng.standard_normal(problem.most)[: expected.size]
+    draws = rng.random(problem.most)[: expected.size]
     return (draws < expected) * 1.0 if problem.rewards == 1 else np.where(draws < 0.5 * (1.0 + expected), 1.0, -1.0)
 
 
