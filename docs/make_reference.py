@@ -16,7 +16,7 @@ FAMILIES = {
     "softucb": "Widths learned from data",
     "conservative": "Conservative exploration",
     "identification": "Best-arm identification",
-    "combinatorial": "Sets of arms",
+    "semibandits": "Sets of arms",
     "lipschitz": "Arms with a metric",
 }
 INTERFACE = {

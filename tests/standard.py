@@ -37,6 +37,21 @@ def fits(policy: Any, problem: Any) -> bool:
     return bool(set(offers(arms(problem))) & set(accepts(policy)))
 
 
+def session_for(policy: Any, problem: Any, seed: int, horizon: int) -> tr.Session:
+    """A session on the arms of a problem."""
+    a = arms(problem)
+    given = (
+        {"points": a.points}
+        if a.points is not None
+        else {"distances": a.distances}
+        if a.distances is not None
+        else {"arms": a.rows if a.features is None else a.features}
+    )
+    if a.features is None and a.dimension:
+        given["dimension"] = a.dimension
+    return tr.Session(policy, **given, oracle=a.oracle, horizon=horizon, seed=seed)
+
+
 def pairs() -> list[Any]:
     """(policy, problem) for every example and every kind of arms it accepts; independent arms where it offers no more."""
     import pytest

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tightrope as tr
-from standard import pairs
+from standard import pairs, session_for
 from tightrope._jit import python_of
 from tightrope.engine.loops import fixed_horizon, new_log
 from tightrope.engine.monitors import NoMonitor
@@ -18,24 +18,10 @@ from tightrope.engine.runner import prepare
 from tightrope.parameters import accepts
 from tightrope.rng import NOISE, PROBLEM, stream
 from tightrope.serving.codec import flatten
-from tightrope.verbs import arms, begin, observe, play, private
+from tightrope.verbs import begin, observe, play, private
 
 HORIZON = 60
 PAIRS = pairs()
-
-
-def session_for(policy, problem, seed):
-    a = arms(problem)
-    given = (
-        {"points": a.points}
-        if a.points is not None
-        else {"distances": a.distances}
-        if a.distances is not None
-        else {"arms": a.rows if a.features is None else a.features}
-    )
-    if a.features is None and a.dimension:
-        given["dimension"] = a.dimension
-    return tr.Session(policy, **given, oracle=a.oracle, horizon=HORIZON, seed=seed)
 
 
 def run_loop(policy, problem, seed, loop, cuts=()):
@@ -50,7 +36,7 @@ def run_loop(policy, problem, seed, loop, cuts=()):
 
 def run_steps(policy, problem, seed, reload=None):
     """The same rounds by a Session; `reload` saves and loads in the middle."""
-    session = session_for(policy, problem, seed)
+    session = session_for(policy, problem, seed, HORIZON)
     if type(problem) in private.table:
         problem = private(problem)
     problem_rng, noise_rng = stream(seed, 0, PROBLEM), stream(seed, 0, NOISE)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tightrope.numerics import batch_ridge
-from tightrope.numerics.batch_ridge import LANES, learn_batch, new_batch_ridge, predict_batch, solve
-from tightrope.numerics.inclusion import top_k_probability
+from tightrope.policies.semibandits._batch_ridge import LANES, learn_batch, new_batch_ridge, predict_batch, solve
+from tightrope.policies.semibandits._inclusion import top_k_probability
 
 
 @pytest.mark.parametrize("blocks", [1, 3])

@@ -6,7 +6,7 @@ from scipy.linalg import qr
 
 import tightrope as tr
 from tightrope._jit import jit
-from tightrope.numerics.gaps import LEADER, LOG_DET, ROUNDS, lead, learn_gaps, learn_pairs, new_gaps, new_pairs, spanning
+from tightrope.policies.identification._gaps import LEADER, LOG_DET, ROUNDS, lead, learn_gaps, learn_pairs, new_gaps, new_pairs, spanning
 
 
 @jit

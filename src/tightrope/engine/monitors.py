@@ -6,7 +6,7 @@ import numpy as np
 
 from .. import checks
 from .._jit import lean
-from ..numerics.budget import is_checkpoint
+from ..numerics.checkpoints import is_checkpoint
 from ..verbs import begin, either, event, mean, watch
 
 
@@ -21,12 +21,12 @@ class NoTally(NamedTuple):
 
 
 @begin.register(NoMonitor)
-def _(monitor, arms, n_checkpoints):
+def begin_nomonitor(monitor, arms, n_checkpoints):
     return NoTally(np.zeros(0))
 
 
 @watch.register(NoMonitor)  # plain Python: interpreted loops pass states that no compiled function takes
-def _(monitor, tally, policy, state, problem, context, action, t, checkpoint):
+def watch_nomonitor(monitor, tally, policy, state, problem, context, action, t, checkpoint):
     pass
 
 
@@ -42,12 +42,12 @@ class SetTally(NamedTuple):
 
 
 @begin.register(SetValue)
-def _(monitor, arms, n_checkpoints):
+def begin_setvalue(monitor, arms, n_checkpoints):
     return SetTally(np.zeros(n_checkpoints), np.zeros(1))
 
 
 @watch.register(SetValue)
-def _(monitor, tally, policy, state, problem, context, action, t, checkpoint):
+def watch_setvalue(monitor, tally, policy, state, problem, context, action, t, checkpoint):
     tally.total[0] += np.sum(mean(problem, context, action))
     if checkpoint >= 0:
         tally.value[checkpoint] = tally.total[0]
@@ -90,7 +90,7 @@ class BudgetTally(NamedTuple):
 
 
 @begin.register(Budget)
-def _(monitor, arms, n_checkpoints):
+def begin_budget(monitor, arms, n_checkpoints):
     if monitor.baseline >= arms.number:
         raise ValueError(f"baseline = {monitor.baseline} is not an arm; the arms are 0 to {arms.number - 1}.")
     return BudgetTally(
@@ -121,7 +121,7 @@ def enter(monitor, tally, baseline, gain, why, t, checkpoint):
 
 
 @watch.register(Budget)  # the verbs here, where states that no compiled function takes are welcome; the arithmetic compiled
-def _(monitor, tally, policy, state, problem, context, action, t, checkpoint):
+def watch_budget(monitor, tally, policy, state, problem, context, action, t, checkpoint):
     baseline = either(context.baseline, monitor.baseline)
     gain = mean(problem, context, action) - (1.0 - monitor.alpha) * mean(problem, context, baseline)
     why = 2 if action == baseline else event(policy, state, action)

@@ -148,13 +148,13 @@ def invert_from_factor(factor, inverse, direction):
 
 @predict.register(ArmRidge)
 @jit
-def _(model, context):
+def predict_armridge(model, context):
     pass
 
 
 @learn.register(ArmRidge)
 @jit
-def _(model, context, arm, reward):
+def learn_armridge(model, context, arm, reward):
     K = model.mean.shape[0]
     column, product = model.column, model.product
     for k in range(K):
@@ -177,7 +177,7 @@ def _(model, context, arm, reward):
 
 @refresh.register(ArmRidge)
 @jit
-def _(model):
+def refresh_armridge(model):
     K, d = model.features.shape
     factorise_design(model)
     solution = model.design[0]  # V is no longer needed
@@ -204,7 +204,7 @@ def _(model):
 
 @sample.register(ArmRidge)
 @jit
-def _(model, scale, out, rng):
+def sample_armridge(model, scale, out, rng):
     K = out.shape[0]
     cholesky(model.product, model.square_root)
     for k in range(K):
@@ -246,13 +246,13 @@ def rank_one(model, x):
 
 @predict.register(FeatureRidge)
 @jit
-def _(model, context):
+def predict_featureridge(model, context):
     pass
 
 
 @learn.register(FeatureRidge)
 @jit
-def _(model, context, arm, reward):
+def learn_featureridge(model, context, arm, reward):
     K, d = model.features.shape
     model.pulls[arm] += 1.0
     model.sums[arm] += reward
@@ -277,7 +277,7 @@ def _(model, context, arm, reward):
 
 @refresh.register(FeatureRidge)
 @jit
-def _(model):
+def refresh_featureridge(model):
     K, d = model.features.shape
     factorise_design(model)
     for i in range(d):
@@ -319,7 +319,7 @@ def sample_theta(model, scale, features, out, rng):
 
 @sample.register(FeatureRidge)
 @jit
-def _(model, scale, out, rng):
+def sample_featureridge(model, scale, out, rng):
     sample_theta(model, scale, model.features, out, rng)
 
 
@@ -328,7 +328,7 @@ def _(model, scale, out, rng):
 
 @predict.register(ContextRidge)
 @jit
-def _(model, context):
+def predict_contextridge(model, context):
     K, d = model.features.shape
     for k in range(K):
         mean, square = 0.0, 0.0
@@ -344,7 +344,7 @@ def _(model, context):
 
 @learn.register(ContextRidge)
 @jit
-def _(model, context, arm, reward):
+def learn_contextridge(model, context, arm, reward):
     d = model.theta.shape[0]
     x = context.features[arm]
     error = reward
@@ -362,7 +362,7 @@ def _(model, context, arm, reward):
 
 @refresh.register(ContextRidge)
 @jit
-def _(model):
+def refresh_contextridge(model):
     d = model.theta.shape[0]
     cholesky(model.design, model.factor)
     model.log_det[0] = log_det(model.factor) - d * math.log(model.lam)
@@ -376,7 +376,7 @@ def _(model):
 
 @sample.register(ContextRidge)
 @jit
-def _(model, scale, out, rng):
+def sample_contextridge(model, scale, out, rng):
     sample_theta(model, scale, model.features, out, rng)
 
 

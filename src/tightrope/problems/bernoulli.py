@@ -31,29 +31,29 @@ class Bernoulli(_Bernoulli):
 
 
 @arms.register(Bernoulli)
-def _(problem):
+def arms_bernoulli(problem):
     return Arms(problem.means.size, rewards=(0.0, 1.0))
 
 
 @observe.register(Bernoulli)
 @jit
-def _(problem, t, rng):
+def observe_bernoulli(problem, t, rng):
     return Context(None, None, None, None)
 
 
 @play.register(Bernoulli)
 @jit
-def _(problem, context, action, rng):
+def play_bernoulli(problem, context, action, rng):
     return 1.0 if rng.random() < problem.means[action] else 0.0
 
 
 @mean.register(Bernoulli)
 @jit
-def _(problem, context, arm):
+def mean_bernoulli(problem, context, arm):
     return problem.means[arm]
 
 
 @regret.register(Bernoulli)
 @jit
-def _(problem, context, action):
+def regret_bernoulli(problem, context, action):
     return problem.best - problem.means[action]

@@ -33,29 +33,29 @@ class Gaussian(_Gaussian):
 
 
 @arms.register(Gaussian)
-def _(problem):
+def arms_gaussian(problem):
     return Arms(problem.means.size, rewards=(-math.inf, math.inf))
 
 
 @observe.register(Gaussian)
 @jit
-def _(problem, t, rng):
+def observe_gaussian(problem, t, rng):
     return Context(None, None, None, None)
 
 
 @play.register(Gaussian)
 @jit
-def _(problem, context, action, rng):
+def play_gaussian(problem, context, action, rng):
     return problem.means[action] + problem.sd * rng.standard_normal()
 
 
 @mean.register(Gaussian)
 @jit
-def _(problem, context, arm):
+def mean_gaussian(problem, context, arm):
     return problem.means[arm]
 
 
 @regret.register(Gaussian)
 @jit
-def _(problem, context, action):
+def regret_gaussian(problem, context, action):
     return problem.best - problem.means[action]

@@ -42,31 +42,31 @@ class Linear(_Linear):
 
 
 @arms.register(Linear)
-def _(problem):
+def arms_linear(problem):
     return Arms(problem.means.size, features=problem.features, dimension=problem.theta.size, rewards=RANGES[problem.rewards])
 
 
 @observe.register(Linear)
 @jit
-def _(problem, t, rng):
+def observe_linear(problem, t, rng):
     return Context(None, None, None, None)
 
 
 @play.register(Linear)
 @jit
-def _(problem, context, action, rng):
+def play_linear(problem, context, action, rng):
     return draw_reward(problem.rewards, problem.means[action], problem.noise, rng)
 
 
 @mean.register(Linear)
 @jit
-def _(problem, context, arm):
+def mean_linear(problem, context, arm):
     return problem.means[arm]
 
 
 @regret.register(Linear)
 @jit
-def _(problem, context, action):
+def regret_linear(problem, context, action):
     return problem.best - problem.means[action]
 
 
@@ -104,18 +104,18 @@ class ContextualLinear(_ContextualLinear):
 
 
 @private.register(ContextualLinear)
-def _(problem):
+def private_contextuallinear(problem):
     return problem._replace(features=problem.features.copy(), means=problem.means.copy(), best=problem.best.copy())
 
 
 @arms.register(ContextualLinear)
-def _(problem):
+def arms_contextuallinear(problem):
     return Arms(problem.means.size, dimension=problem.theta.size, rewards=RANGES[problem.rewards])
 
 
 @observe.register(ContextualLinear)
 @jit
-def _(problem, t, rng):
+def observe_contextuallinear(problem, t, rng):
     problem.best[0] = -math.inf
     for k in range(problem.features.shape[0]):
         squared, inner = 0.0, 0.0
@@ -134,17 +134,17 @@ def _(problem, t, rng):
 
 @play.register(ContextualLinear)
 @jit
-def _(problem, context, action, rng):
+def play_contextuallinear(problem, context, action, rng):
     return draw_reward(problem.rewards, problem.means[action], problem.noise, rng)
 
 
 @mean.register(ContextualLinear)
 @jit
-def _(problem, context, arm):
+def mean_contextuallinear(problem, context, arm):
     return problem.means[arm]
 
 
 @regret.register(ContextualLinear)
 @jit
-def _(problem, context, action):
+def regret_contextuallinear(problem, context, action):
     return problem.best[0] - problem.means[action]

@@ -90,36 +90,36 @@ class Lipschitz(_Lipschitz):
 
 
 @arms.register(Lipschitz)
-def _(problem):
+def arms_lipschitz(problem):
     return Arms(problem.means.size, points=problem.points, distances=problem.distances, rewards=RANGES[problem.rewards])
 
 
 @observe.register(Lipschitz)
 @jit
-def _(problem, t, rng):
+def observe_lipschitz(problem, t, rng):
     return Context(None, None, None, None)
 
 
 @play.register(Lipschitz)
 @jit
-def _(problem, context, action, rng):
+def play_lipschitz(problem, context, action, rng):
     return draw_reward(problem.rewards, problem.means[action], problem.noise, rng)
 
 
 @mean.register(Lipschitz)
 @jit
-def _(problem, context, arm):
+def mean_lipschitz(problem, context, arm):
     return problem.means[arm]
 
 
 @regret.register(Lipschitz)
 @jit
-def _(problem, context, action):
+def regret_lipschitz(problem, context, action):
     return problem.best - problem.means[action]
 
 
 @lower_bound.register(Lipschitz)
-def _(problem):
+def lower_bound_lipschitz(problem):
     constant = regret_constant(problem, problem.lipschitz, None)
     return None if constant is None else (constant, problem.best - float(problem.means.max()))
 
@@ -195,18 +195,18 @@ def pair_distances(x_metric: np.ndarray, y_metric: np.ndarray, L_x: float, L_y: 
 
 
 @private.register(ContextualLipschitz)
-def _(problem):
+def private_contextuallipschitz(problem):
     return problem._replace(eligible=problem.eligible.copy(), current=problem.current.copy())
 
 
 @arms.register(ContextualLipschitz)
-def _(problem):
+def arms_contextuallipschitz(problem):
     return Arms(problem.means.size, distances=problem.distances, rewards=RANGES[problem.rewards])
 
 
 @observe.register(ContextualLipschitz)
 @jit
-def _(problem, t, rng):
+def observe_contextuallipschitz(problem, t, rng):
     draw_, chosen = rng.random(), 0
     while draw_ >= problem.frequencies[chosen]:
         chosen += 1
@@ -219,23 +219,23 @@ def _(problem, t, rng):
 
 @play.register(ContextualLipschitz)
 @jit
-def _(problem, context, action, rng):
+def play_contextuallipschitz(problem, context, action, rng):
     return draw_reward(problem.rewards, problem.means[action], problem.noise, rng)
 
 
 @mean.register(ContextualLipschitz)
 @jit
-def _(problem, context, arm):
+def mean_contextuallipschitz(problem, context, arm):
     return problem.means[arm]
 
 
 @regret.register(ContextualLipschitz)
 @jit
-def _(problem, context, action):
+def regret_contextuallipschitz(problem, context, action):
     return problem.best[problem.current[0]] - problem.means[action]
 
 
 @lower_bound.register(ContextualLipschitz)
-def _(problem):
+def lower_bound_contextuallipschitz(problem):
     constant = regret_constant(problem, 1.0, problem.contexts)
     return None if constant is None else (constant, 0.0)

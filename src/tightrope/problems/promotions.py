@@ -43,18 +43,18 @@ class Promotions(_Promotions):
 
 
 @private.register(Promotions)
-def _(problem):
+def private_promotions(problem):
     return problem._replace(users=problem.users.copy(), best=problem.best.copy())
 
 
 @arms.register(Promotions)
-def _(problem):
+def arms_promotions(problem):
     M = problem.rewards.shape[1]
     return Arms(problem.shown * M, dimension=problem.features.shape[1], oracle=problem.oracle, blocks=M)
 
 
 @observe.register(Promotions)
-def _(problem, t, rng):
+def observe_promotions(problem, t, rng):
     problem.users[:] = rng.choice(problem.features.shape[0], problem.shown, replace=False)
     rewards = problem.rewards[problem.users]
     pairs = problem.oracle(rewards)
@@ -69,15 +69,15 @@ def answers(problem, arm):
 
 
 @play.register(Promotions)
-def _(problem, context, action, rng):
+def play_promotions(problem, context, action, rng):
     return answers(problem, action)
 
 
 @mean.register(Promotions)
-def _(problem, context, arm):
+def mean_promotions(problem, context, arm):
     return answers(problem, arm)
 
 
 @regret.register(Promotions)
-def _(problem, context, action):
+def regret_promotions(problem, context, action):
     return problem.best[0] - answers(problem, action).sum()

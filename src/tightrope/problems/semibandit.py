@@ -62,18 +62,18 @@ def value(oracle: Any, means: np.ndarray) -> float:
 
 
 @private.register(SemiBandit)
-def _(problem):
+def private_semibandit(problem):
     return problem._replace(means=problem.means.copy(), best=problem.best.copy())
 
 
 @arms.register(SemiBandit)
-def _(problem):
+def arms_semibandit(problem):
     fixed = None if problem.shown else problem.features
     return Arms(problem.means.size, features=fixed, dimension=problem.theta.size, oracle=problem.oracle, rewards=RANGES[problem.rewards])
 
 
 @observe.register(SemiBandit)
-def _(problem, t, rng):
+def observe_semibandit(problem, t, rng):
     if not problem.shown:
         return Context(None, None, None, None)
     rows = problem.features[rng.choice(problem.features.shape[0], problem.shown, replace=False)]
@@ -83,7 +83,7 @@ def _(problem, t, rng):
 
 
 @play.register(SemiBandit)
-def _(problem, context, action, rng):
+def play_semibandit(problem, context, action, rng):
     expected = problem.means[action]
     # As many draws whatever the set, so that policies stay in step.
     if problem.rewards == 0:
@@ -93,10 +93,10 @@ def _(problem, context, action, rng):
 
 
 @mean.register(SemiBandit)
-def _(problem, context, arm):
+def mean_semibandit(problem, context, arm):
     return problem.means[arm]
 
 
 @regret.register(SemiBandit)
-def _(problem, context, action):
+def regret_semibandit(problem, context, action):
     return problem.best[0] - problem.means[action].sum()

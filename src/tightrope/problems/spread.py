@@ -57,12 +57,12 @@ class ContextualSpread(_ContextualSpread):
 
 
 @private.register(ContextualSpread)
-def _(problem):
+def private_contextualspread(problem):
     return problem._replace(features=problem.features.copy(), means=problem.means.copy(), best=problem.best.copy())
 
 
 @arms.register(ContextualSpread)
-def _(problem):
+def arms_contextualspread(problem):
     return Arms(problem.means.size, dimension=problem.theta.size)
 
 
@@ -81,7 +81,7 @@ def arm_of_rank(means, rank):
 
 @observe.register(ContextualSpread)
 @jit
-def _(problem, t, rng):
+def observe_contextualspread(problem, t, rng):
     K, d = problem.features.shape
     features, theta = problem.features, problem.theta
     problem.best[0] = -math.inf
@@ -104,17 +104,17 @@ def _(problem, t, rng):
 
 @play.register(ContextualSpread)
 @jit
-def _(problem, context, action, rng):
+def play_contextualspread(problem, context, action, rng):
     return problem.means[action] + problem.noise * rng.standard_normal()
 
 
 @mean.register(ContextualSpread)
 @jit
-def _(problem, context, arm):
+def mean_contextualspread(problem, context, arm):
     return problem.means[arm]
 
 
 @regret.register(ContextualSpread)
 @jit
-def _(problem, context, action):
+def regret_contextualspread(problem, context, action):
     return problem.best[0] - problem.means[action]

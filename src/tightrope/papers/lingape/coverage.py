@@ -7,7 +7,7 @@ import pandas as pd
 
 from ..._jit import jit
 from ...engine.runner import prepare
-from ...numerics.gaps import LEADER, MISSING
+from ...policies.identification._gaps import LEADER, MISSING
 from ...policies.identification.lingape import RADIUS, LinGapE
 from ...reports import style
 from ...verbs import Context, play, recommend, select, stopped, update

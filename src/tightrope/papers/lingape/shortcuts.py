@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..._jit import jit
-from ...numerics.gaps import MISSING, ROUNDS, learn_pairs, new_pairs, renew_pairs, spanning
 from ...numerics.radii import determinant_radius, static_factor
+from ...policies.identification._gaps import MISSING, ROUNDS, learn_pairs, new_pairs, renew_pairs, spanning
 from ...policies.identification.common import SQRT8, shrinking_arm
 from ...policies.identification.rage import end_phase as end_rage
 from ...policies.identification.xyadaptive import end_phase as end_adaptive

@@ -7,7 +7,7 @@ import pandas as pd
 
 from ... import problems
 from ...engine.results import Result
-from ...numerics.intervals import discretize
+from ...policies.lipschitz._intervals import discretize
 from ..experiment import Outcome, Run
 from .settings import P, Shape, order, panels, shapes, summary
 

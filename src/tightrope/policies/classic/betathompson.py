@@ -32,13 +32,13 @@ class BetaThompson:
 
 
 @init.register(BetaThompson)
-def _(policy, arms):
+def init_betathompson(policy, arms):
     return new_counts(arms.number)
 
 
 @select.register(BetaThompson)
 @jit
-def _(policy, state, context, rng):
+def select_betathompson(policy, state, context, rng):
     best, top = -1, -math.inf
     for k in range(state.pulls.shape[0]):
         if allowed(context.eligible, k):
@@ -50,17 +50,17 @@ def _(policy, state, context, rng):
 
 @update.register(BetaThompson)
 @jit
-def _(policy, state, context, action, reward):
+def update_betathompson(policy, state, context, action, reward):
     return count(state, action, reward)
 
 
 @reward_range.register(BetaThompson)
-def _(policy):
+def reward_range_betathompson(policy):
     return 0.0, 1.0
 
 
 @explain.register(BetaThompson)
-def _(policy, state, context, rng):
+def explain_betathompson(policy, state, context, rng):
     from scipy.stats import beta
 
     a, b = policy.a + state.sums, policy.b + state.pulls - state.sums

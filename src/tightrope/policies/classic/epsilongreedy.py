@@ -10,7 +10,7 @@ import numpy as np
 
 from ..._jit import jit
 from ...numerics.counts import count, intervals, means, new_counts
-from ...numerics.ties import argmax, first_unpulled, greedy_with_exploration, one_hot, uniform_arm
+from ...numerics.selection import argmax, first_unpulled, greedy_with_exploration, one_hot, uniform_arm
 from ...parameters import policy, real
 from ...verbs import explain, init, select, update
 
@@ -26,13 +26,13 @@ class EpsilonGreedy:
 
 
 @init.register(EpsilonGreedy)
-def _(policy, arms):
+def init_epsilongreedy(policy, arms):
     return new_counts(arms.number)
 
 
 @select.register(EpsilonGreedy)
 @jit
-def _(policy, state, context, rng):
+def select_epsilongreedy(policy, state, context, rng):
     fresh = first_unpulled(state.pulls, context.eligible)
     if fresh >= 0:
         return fresh
@@ -45,12 +45,12 @@ def _(policy, state, context, rng):
 
 @update.register(EpsilonGreedy)
 @jit
-def _(policy, state, context, action, reward):
+def update_epsilongreedy(policy, state, context, action, reward):
     return count(state, action, reward)
 
 
 @explain.register(EpsilonGreedy)
-def _(policy, state, context, rng):
+def explain_epsilongreedy(policy, state, context, rng):
     mean = means(state)
     report = intervals(mean, np.zeros(mean.size))
     fresh = first_unpulled(state.pulls, context.eligible)

@@ -14,7 +14,7 @@ import numpy as np
 from ..._jit import jit
 from ...numerics.counts import count, means, new_counts
 from ...numerics.kl import DIVERGENCES, divergence, exploration, upper_root
-from ...numerics.ties import argmax, one_hot
+from ...numerics.selection import argmax, one_hot
 from ...parameters import choice, policy, real
 from ...verbs import allowed, explain, init, reward_range, select, update
 
@@ -34,13 +34,13 @@ class KLUCB:
 
 
 @init.register(KLUCB)
-def _(policy, arms):
+def init_klucb(policy, arms):
     return new_counts(arms.number)
 
 
 @select.register(KLUCB)
 @jit
-def _(policy, state, context, rng):
+def select_klucb(policy, state, context, rng):
     f = exploration(state.rounds[0] + 1.0, policy.c)
     best, top = -1, -math.inf
     for k in range(state.pulls.shape[0]):
@@ -59,17 +59,17 @@ def _(policy, state, context, rng):
 
 @update.register(KLUCB)
 @jit
-def _(policy, state, context, action, reward):
+def update_klucb(policy, state, context, action, reward):
     return count(state, action, reward)
 
 
 @reward_range.register(KLUCB)
-def _(policy):
+def reward_range_klucb(policy):
     return (0.0, 1.0) if policy.divergence == 0 else (-math.inf, math.inf)
 
 
 @explain.register(KLUCB)
-def _(policy, state, context, rng):
+def explain_klucb(policy, state, context, rng):
     f = exploration(state.rounds[0] + 1.0, policy.c)
     mean, upper, lower = means(state), np.full(state.pulls.size, np.inf), np.full(state.pulls.size, -np.inf)
     for k in np.flatnonzero(state.pulls):

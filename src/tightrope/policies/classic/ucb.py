@@ -12,7 +12,7 @@ import numpy as np
 
 from ..._jit import jit
 from ...numerics.counts import count, intervals, means, new_counts, per_pull
-from ...numerics.ties import argmax, one_hot
+from ...numerics.selection import argmax, one_hot
 from ...parameters import policy, real
 from ...verbs import allowed, explain, init, select, update
 
@@ -29,13 +29,13 @@ class UCB:
 
 
 @init.register(UCB)
-def _(policy, arms):
+def init_ucb(policy, arms):
     return new_counts(arms.number)
 
 
 @select.register(UCB)
 @jit
-def _(policy, state, context, rng):
+def select_ucb(policy, state, context, rng):
     scale = policy.alpha * policy.sigma * policy.sigma * math.log(state.rounds[0] + 1.0)
     best, top = -1, -math.inf
     for k in range(state.pulls.shape[0]):
@@ -51,12 +51,12 @@ def _(policy, state, context, rng):
 
 @update.register(UCB)
 @jit
-def _(policy, state, context, action, reward):
+def update_ucb(policy, state, context, action, reward):
     return count(state, action, reward)
 
 
 @explain.register(UCB)
-def _(policy, state, context, rng):
+def explain_ucb(policy, state, context, rng):
     numerator = policy.alpha * policy.sigma**2 * math.log(state.rounds[0] + 1.0)
     report = intervals(means(state), np.sqrt(per_pull(numerator, state)))
     return report | {"index": report["upper"], "probability": one_hot(argmax(report["upper"], context.eligible), state.pulls.size)}

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._jit import lean
-from ...numerics.budget import amount, martingale_radius
 from ...verbs import either, lean_verb
+from ._budget import amount, martingale_radius
 
 MARTINGALE, CONFIDENCE, ORACLE = range(3)
 CONSTRAINED, TWO_STEP, LARGEST_LOWER = range(3)

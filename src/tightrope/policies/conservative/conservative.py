@@ -15,7 +15,7 @@ Per round: O(K), linear O(K^2) or O(K d + d^2) with fixed arms, O(K d^2) with ne
 import math
 
 from ..._jit import jit, lean
-from ...numerics.ties import argmax, one_hot
+from ...numerics.selection import argmax, one_hot
 from ...parameters import Preset, choice, policy
 from ...verbs import admit, event, explain, init, select, update
 from .books import BASELINE, CHOICE, CONSTRAINED, EVENT, INDEX, OWN, REFERENCE, SAFE_OTHER, UPPER
@@ -49,7 +49,7 @@ class Conservative(Limits):
 
 
 @init.register(Conservative)
-def _(policy, arms):
+def init_conservative(policy, arms):
     return new_state(policy, arms)
 
 
@@ -78,7 +78,7 @@ def choose(policy, state, context):
 
 @select.register(Conservative)
 @jit
-def _(policy, state, context, rng):
+def select_conservative(policy, state, context, rng):
     return choose(policy, state, context)
 
 
@@ -90,24 +90,24 @@ def may_explore(policy, mean):
 
 @update.register(Conservative)
 @jit
-def _(policy, state, context, action, reward):
+def update_conservative(policy, state, context, action, reward):
     settle(policy, state, context, action, reward, True)
     return state
 
 
 @event.register(Conservative)
 @jit
-def _(policy, state, action):
+def event_conservative(policy, state, action):
     return int(state.book[EVENT])
 
 
 @admit.register(Conservative)
-def _(policy, state, context):
+def admit_conservative(policy, state, context):
     check_round(policy, state, context)
 
 
 @explain.register(Conservative)
-def _(policy, state, context, rng):
+def explain_conservative(policy, state, context, rng):
     book = state.book
     before = book[EVENT], book[CHOICE]
     arm = choose(policy, state, context)

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from ..._jit import lean
-from ...numerics.budget import TOLERANCE, add, remaining, sum_size
+from ...numerics.checkpoints import remaining
 from ...numerics.ridge import new_ridge
-from ...numerics.ties import argmax
+from ...numerics.selection import argmax
 from ...parameters import checkpoints, choice, optional_integer, optional_real, real, vector
 from ...verbs import allowed
 from . import independent, linear  # noqa: F401  their kernels answer the verbs
+from ._budget import TOLERANCE, add, sum_size
 from .books import (
     BASELINE,
     CHOICE,

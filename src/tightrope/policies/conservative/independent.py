@@ -3,7 +3,7 @@
 import math
 
 from ..._jit import lean
-from ...numerics.budget import amount, pull_radius
+from ._budget import amount, pull_radius
 from .books import (
     CONFIDENCE,
     CONSERVED,
@@ -33,7 +33,7 @@ from .books import (
 
 @assess.register(Independent)
 @lean
-def _(state, policy, context, mean):
+def assess_independent(state, policy, context, mean):
     pass  # absorb keeps lower and upper
 
 
@@ -45,7 +45,7 @@ def worst_baseline(policy, state, weight, baseline):
 
 @secure.register(Independent)
 @lean
-def _(state, policy, context, baseline, mean, ahead):
+def secure_independent(state, policy, context, baseline, mean, ahead):
     book = state.book
     if policy.bound == CONFIDENCE:
         bound = book[SECURED]
@@ -69,7 +69,7 @@ def _(state, policy, context, baseline, mean, ahead):
 
 @absorb.register(Independent)
 @lean
-def _(state, policy, context, baseline, mean, arm, reward, explored):
+def absorb_independent(state, policy, context, baseline, mean, arm, reward, explored):
     unknown = math.isnan(mean)
     if not (explored or unknown):
         return
@@ -90,7 +90,7 @@ def _(state, policy, context, baseline, mean, arm, reward, explored):
 
 @standing.register(Independent)
 @lean
-def _(state, policy, context, baseline, mean):
+def standing_independent(state, policy, context, baseline, mean):
     book = state.book
     if math.isnan(mean):
         owed = worst_baseline(policy, state, book[CONSERVED] - (1.0 - policy.alpha) * book[ROUNDS], baseline)

@@ -3,8 +3,8 @@
 import math
 
 from ..._jit import lean
-from ...numerics.budget import amount, collect, ellipsoid_radius, project
 from ...numerics.ridge import learn, predict
+from ._budget import amount, collect, ellipsoid_radius, project
 from .books import (
     CLIP_PAPER,
     CONFIDENCE,
@@ -36,7 +36,7 @@ from .books import (
 
 @assess.register(Linear)
 @lean
-def _(state, policy, context, mean):
+def assess_linear(state, policy, context, mean):
     predict(state.model, context)
     m = state.book[EXPLORED]
     if math.isnan(mean):
@@ -53,7 +53,7 @@ def _(state, policy, context, mean):
 
 @secure.register(Linear)
 @lean
-def _(state, policy, context, baseline, mean, ahead):
+def secure_linear(state, policy, context, baseline, mean, ahead):
     book = state.book
     if math.isnan(mean):
         return joint_minimum(state, policy, context, baseline, ahead)
@@ -111,7 +111,7 @@ def bring_together(state, policy):
 
 @absorb.register(Linear)
 @lean
-def _(state, policy, context, baseline, mean, arm, reward, explored):
+def absorb_linear(state, policy, context, baseline, mean, arm, reward, explored):
     unknown = math.isnan(mean)
     if explored or unknown:
         learn(state.model, context, arm, reward)
@@ -125,7 +125,7 @@ def _(state, policy, context, baseline, mean, arm, reward, explored):
 
 @standing.register(Linear)
 @lean
-def _(state, policy, context, baseline, mean):
+def standing_linear(state, policy, context, baseline, mean):
     book = state.book
     if not math.isnan(mean):
         return book[SECURED] + amount(book, EARNED) - (1.0 - policy.alpha) * amount(book, PROMISED)

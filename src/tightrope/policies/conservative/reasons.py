@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from ...numerics.budget import TOLERANCE, martingale_radius, remaining
+from ...numerics.checkpoints import remaining
 from ...numerics.counts import intervals
+from ._budget import TOLERANCE, martingale_radius
 from .books import (
     BASELINE,
     EVENTS,

@@ -40,7 +40,7 @@ class State(NamedTuple):
 
 
 @init.register(Safe)
-def _(policy, arms):
+def init_safe(policy, arms):
     return State(new_state(policy, arms), init(policy.inner, arms))
 
 
@@ -58,7 +58,7 @@ def admitted(policy, state, context, baseline, wanted):
 
 @select.register(Safe)
 @jit
-def _(policy, state, context, rng):
+def select_safe(policy, state, context, rng):
     baseline, _ = weigh(policy, state.guarded, context)
     wanted = select(policy.inner, state.inner, context, rng)
     arm, why = admitted(policy, state, context, baseline, wanted)
@@ -68,31 +68,31 @@ def _(policy, state, context, rng):
 
 @update.register(Safe)
 @jit
-def _(policy, state, context, action, reward):
+def update_safe(policy, state, context, action, reward):
     settle(policy, state.guarded, context, action, reward, False)
     return State(state.guarded, update(policy.inner, state.inner, context, action, reward))
 
 
 @event.register(Safe)
 @jit
-def _(policy, state, action):
+def event_safe(policy, state, action):
     return int(state.guarded.book[EVENT])
 
 
 @admit.register(Safe)
-def _(policy, state, context):
+def admit_safe(policy, state, context):
     check_round(policy, state.guarded, context)
     if type(policy.inner) in admit.table:
         admit(policy.inner, state.inner, context)
 
 
 @reward_range.register(Safe)
-def _(policy):
+def reward_range_safe(policy):
     return reward_range(policy.inner) if type(policy.inner) in reward_range.table else (-math.inf, math.inf)
 
 
 @explain.register(Safe)
-def _(policy, state, context, rng):
+def explain_safe(policy, state, context, rng):
     baseline, _ = weigh(policy, state.guarded, context)
     inner = explain(policy.inner, state.inner, context, rng)
     probability = np.zeros_like(inner["probability"])

@@ -8,7 +8,7 @@ import numpy as np
 from ..._jit import lean
 from ...numerics.counts import intervals
 from ...numerics.radii import determinant_radius
-from ...numerics.ties import first_unpulled, one_hot
+from ...numerics.selection import first_unpulled, one_hot
 from ...parameters import offers
 from ...solvers.lp import minimal_combination
 from ...verbs import Arms, allowed

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._jit import jit, lean
-from ...numerics.gaps import LEADER, LOG_DET, MISSING, ROUNDS, GapRidge, greedy_scores, lead, learn_gaps, new_gaps
-from ...numerics.ties import argmax, one_hot
+from ...numerics.selection import argmax, one_hot
 from ...parameters import choice, flag, policy, real
 from ...solvers.lp import Tableau, least_l1, new_tableau
 from ...verbs import evidence, explain, init, recommend, select, stopped, update, verb
+from ._gaps import LEADER, LOG_DET, MISSING, ROUNDS, GapRidge, greedy_scores, lead, learn_gaps, new_gaps
 from .common import NOTHING_KNOWN, checked_features, error_estimate, forecast, furthest_behind, gap_radius, most_ambiguous, report, unshrunk
 
 MOST_PAIRS = 1024  # optimal ratios kept; a pair that lost its place is solved again
@@ -68,7 +68,7 @@ DUE = 3  # the round of the next decision
 
 
 @init.register(LinGapE)
-def _(policy, arms):
+def init_lingape(policy, arms):
     X = checked_features(arms, policy.epsilon, "LinGapE")
     K, d = X.shape
     slots = max(min(K * (K - 1) // 2, MOST_PAIRS), 1)
@@ -90,19 +90,19 @@ def sample(sampling, model, eligible):
 
 @aim.register(Greedy)
 @lean
-def _(sampling, model, i, j):
+def aim_greedy(sampling, model, i, j):
     greedy_scores(model, i, j, sampling.scores)
 
 
 @sample.register(Greedy)
 @lean
-def _(sampling, model, eligible):
+def sample_greedy(sampling, model, eligible):
     return argmax(sampling.scores, eligible)
 
 
 @aim.register(Ratio)
 @jit
-def _(sampling, model, i, j):
+def aim_ratio(sampling, model, i, j):
     """p of Eq 10, the same for y and -y, from the LP of Eq 11."""
     low, high = min(i, j), max(i, j)
     pair = high * (high - 1) // 2 + low
@@ -125,7 +125,7 @@ def _(sampling, model, i, j):
 
 @sample.register(Ratio)
 @jit
-def _(sampling, model, eligible):
+def sample_ratio(sampling, model, eligible):
     return furthest_behind(model.pulls, sampling.scores, eligible)
 
 
@@ -145,13 +145,13 @@ def decide(policy, state):
 
 @select.register(LinGapE)
 @jit
-def _(policy, state, context, rng):
+def select_lingape(policy, state, context, rng):
     return sample(state.sampling, state.model, context.eligible)
 
 
 @update.register(LinGapE)
 @jit
-def _(policy, state, context, action, reward):
+def update_lingape(policy, state, context, action, reward):
     learn_gaps(state.model, action, reward)
     if state.model.numbers[MISSING] > 0.0:
         state.sampling.scores[action] = 0.0
@@ -162,18 +162,18 @@ def _(policy, state, context, action, reward):
 
 @stopped.register(LinGapE)
 @jit
-def _(policy, state):
+def stopped_lingape(policy, state):
     return state.decision[BOUND] <= policy.epsilon
 
 
 @recommend.register(LinGapE)
 @jit
-def _(policy, state):
+def recommend_lingape(policy, state):
     return int(state.model.numbers[LEADER])
 
 
 @evidence.register(LinGapE)
-def _(policy, state):
+def evidence_lingape(policy, state):
     model, i = state.model, int(state.model.numbers[LEADER])
     if model.numbers[MISSING] > 0:
         return NOTHING_KNOWN
@@ -187,7 +187,7 @@ def _(policy, state):
 
 
 @explain.register(LinGapE)
-def _(policy, state, context, rng):
+def explain_lingape(policy, state, context, rng):
     model, decision = state.model, state.decision
     probability = one_hot(select(policy, state, context, rng), model.mean.size)
     arms = report(model.mean, decision[RADIUS], model.square, state.sampling.scores, probability, model.numbers[MISSING] == 0)

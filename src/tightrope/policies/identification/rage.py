@@ -16,11 +16,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._jit import jit, lean
-from ...numerics.gaps import PairRidge, feed, forget, new_pairs, renew_pairs, spanning
-from ...numerics.ties import argmax, one_hot
+from ...numerics.selection import argmax, one_hot
 from ...parameters import policy, real
 from ...solvers.design import MOST_ITERATIONS, Workspace, design_kernel, new_workspace, pair_directions
 from ...verbs import evidence, explain, init, recommend, select, stopped, update
+from ._gaps import PairRidge, feed, forget, new_pairs, renew_pairs, spanning
 from .common import NOTHING_KNOWN, checked_features, error_estimate, report
 
 ACCURACY = 0.01  # of the designs: far below `rounding`
@@ -50,7 +50,7 @@ class State(NamedTuple):
 
 
 @init.register(RAGE)
-def _(policy, arms):
+def init_rage(policy, arms):
     X = spanning(checked_features(arms, policy.epsilon, "RAGE"))
     K, d = X.shape
     Y = pair_directions(X)
@@ -128,13 +128,13 @@ def end_phase(policy, state):
 
 @select.register(RAGE)
 @jit
-def _(policy, state, context, rng):
+def select_rage(policy, state, context, rng):
     return argmax(state.plan, context.eligible)
 
 
 @update.register(RAGE)
 @jit
-def _(policy, state, context, action, reward):
+def update_rage(policy, state, context, action, reward):
     feed(state.model, action, reward)
     state.plan[action] = max(state.plan[action] - 1.0, 0.0)
     if state.decision[3] == 0.0:
@@ -148,18 +148,18 @@ def _(policy, state, context, action, reward):
 
 @stopped.register(RAGE)
 @jit
-def _(policy, state):
+def stopped_rage(policy, state):
     return state.decision[3] == 1.0
 
 
 @recommend.register(RAGE)
 @jit
-def _(policy, state):
+def recommend_rage(policy, state):
     return int(state.decision[2])
 
 
 @evidence.register(RAGE)
-def _(policy, state):
+def evidence_rage(policy, state):
     model, (t, bound, best, done, _) = state.model, state.decision
     if t == 1 and not done:  # no phase has ended
         return NOTHING_KNOWN
@@ -176,7 +176,7 @@ def _(policy, state):
 
 
 @explain.register(RAGE)
-def _(policy, state, context, rng):
+def explain_rage(policy, state, context, rng):
     model, (t, _, best, done, _) = state.model, state.decision
     known = bool(t > 1 or done)
     radius = policy.noise * math.sqrt(2.0 * confidence(policy, state, max(t, 1.0)))

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..._jit import jit, lean
 from ...numerics.counts import Counts, count, intervals, means, new_counts
-from ...numerics.ties import first_unpulled, one_hot
+from ...numerics.selection import first_unpulled, one_hot
 from ...parameters import policy, real
 from ...verbs import allowed, evidence, explain, init, recommend, select, stopped, update
 from .common import NOTHING_KNOWN, error_estimate
@@ -39,7 +39,7 @@ class State(NamedTuple):
 
 
 @init.register(UGapE)
-def _(policy, arms):
+def init_ugape(policy, arms):
     return State(new_counts(arms.number), np.array([math.inf, 0.0, 0.0]))
 
 
@@ -76,7 +76,7 @@ def decide(policy, state):
 
 @select.register(UGapE)
 @jit
-def _(policy, state, context, rng):
+def select_ugape(policy, state, context, rng):
     arm = first_unpulled(state.counts.pulls, context.eligible)
     if arm < 0:  # the one with the wider interval, that is with fewer pulls
         i, j = int(state.decision[1]), int(state.decision[2])
@@ -93,7 +93,7 @@ def _(policy, state, context, rng):
 
 @update.register(UGapE)
 @jit
-def _(policy, state, context, action, reward):
+def update_ugape(policy, state, context, action, reward):
     count(state.counts, action, reward)
     if first_unpulled(state.counts.pulls, None) < 0:
         decide(policy, state)
@@ -102,18 +102,18 @@ def _(policy, state, context, action, reward):
 
 @stopped.register(UGapE)
 @jit
-def _(policy, state):
+def stopped_ugape(policy, state):
     return state.decision[0] <= policy.epsilon
 
 
 @recommend.register(UGapE)
 @jit
-def _(policy, state):
+def recommend_ugape(policy, state):
     return int(state.decision[1])
 
 
 @evidence.register(UGapE)
-def _(policy, state):
+def evidence_ugape(policy, state):
     pulls, mean, i = state.counts.pulls, means(state.counts), int(state.decision[1])
     if not pulls.all():
         return NOTHING_KNOWN
@@ -134,7 +134,7 @@ def _(policy, state):
 
 
 @explain.register(UGapE)
-def _(policy, state, context, rng):
+def explain_ugape(policy, state, context, rng):
     pulls = state.counts.pulls
     K, N, known = pulls.size, state.counts.rounds[0], pulls > 0
     width = np.array([half_width(policy, N, K, n) if n else math.inf for n in pulls])

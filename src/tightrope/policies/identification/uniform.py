@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._jit import jit, lean
-from ...numerics.gaps import LEADER, LOG_DET, MISSING, GapRidge, lead, learn_gaps, new_gaps
-from ...numerics.ties import argmax, one_hot
+from ...numerics.selection import argmax, one_hot
 from ...parameters import flag, policy, real
 from ...verbs import allowed, evidence, explain, init, recommend, select, stopped, update
+from ._gaps import LEADER, LOG_DET, MISSING, GapRidge, lead, learn_gaps, new_gaps
 from .common import NOTHING_KNOWN, checked_features, error_estimate, forecast, gap_radius, most_ambiguous, report, unshrunk
 
 
@@ -39,13 +39,13 @@ class State(NamedTuple):
 
 
 @init.register(Uniform)
-def _(policy, arms):
+def init_uniform(policy, arms):
     return State(new_gaps(checked_features(arms, policy.epsilon, "Uniform"), policy.lam), np.array([math.inf, math.inf, 0.0]))
 
 
 @select.register(Uniform)
 @jit
-def _(policy, state, context, rng):
+def select_uniform(policy, state, context, rng):
     pulls = state.model.pulls
     best = -1
     for k in range(pulls.shape[0]):
@@ -67,7 +67,7 @@ def decide(policy, state):
 
 @update.register(Uniform)
 @jit
-def _(policy, state, context, action, reward):
+def update_uniform(policy, state, context, action, reward):
     learn_gaps(state.model, action, reward)
     if state.model.numbers[MISSING] == 0.0:
         decide(policy, state)
@@ -76,18 +76,18 @@ def _(policy, state, context, action, reward):
 
 @stopped.register(Uniform)
 @jit
-def _(policy, state):
+def stopped_uniform(policy, state):
     return state.decision[1] <= policy.epsilon
 
 
 @recommend.register(Uniform)
 @jit
-def _(policy, state):
+def recommend_uniform(policy, state):
     return int(state.model.numbers[LEADER])
 
 
 @evidence.register(Uniform)
-def _(policy, state):
+def evidence_uniform(policy, state):
     model, i, K = state.model, int(state.model.numbers[LEADER]), state.model.mean.size
     if model.numbers[MISSING] > 0:
         return NOTHING_KNOWN
@@ -101,7 +101,7 @@ def _(policy, state):
 
 
 @explain.register(Uniform)
-def _(policy, state, context, rng):
+def explain_uniform(policy, state, context, rng):
     model, (C, _, challenger) = state.model, state.decision
     probability = one_hot(select(policy, state, context, rng), model.mean.size)
     arms = report(model.mean, C, model.square, -model.pulls, probability, model.numbers[MISSING] == 0)

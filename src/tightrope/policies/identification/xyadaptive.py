@@ -15,11 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._jit import jit, lean
-from ...numerics.gaps import MISSING, ROUNDS, PairRidge, forget, learn_pairs, new_pairs, spanning
 from ...numerics.radii import static_factor
-from ...numerics.ties import argmax, first_unpulled
+from ...numerics.selection import argmax, first_unpulled
 from ...parameters import policy, real
 from ...verbs import evidence, explain, init, recommend, select, stopped, update
+from ._gaps import MISSING, ROUNDS, PairRidge, forget, learn_pairs, new_pairs, spanning
 from .common import (
     SQRT8,
     after_one_pull,
@@ -55,7 +55,7 @@ class State(NamedTuple):
 
 
 @init.register(XYAdaptive)
-def _(policy, arms):
+def init_xyadaptive(policy, arms):
     X = spanning(checked_features(arms, policy.epsilon, "XYAdaptive"))
     done = float(len(X) == 1)
     return State(new_pairs(X, 0.0), np.ones(len(X), dtype=np.bool_), np.array([-1.0, math.inf, 0.0, done, 0.0]))
@@ -63,7 +63,7 @@ def _(policy, arms):
 
 @select.register(XYAdaptive)
 @jit
-def _(policy, state, context, rng):
+def select_xyadaptive(policy, state, context, rng):
     model = state.model
     arm = first_unpulled(model.pulls, context.eligible) if model.numbers[MISSING] > 0.0 else -1
     if arm < 0:
@@ -108,7 +108,7 @@ def end_phase(policy, state, top):
 
 @update.register(XYAdaptive)
 @jit
-def _(policy, state, context, action, reward):
+def update_xyadaptive(policy, state, context, action, reward):
     learn_pairs(state.model, action, reward)
     if state.model.numbers[MISSING] == 0.0 and state.decision[3] == 0.0:
         top = widest(state.model.pair_square, state.survivors)
@@ -121,18 +121,18 @@ def _(policy, state, context, action, reward):
 
 @stopped.register(XYAdaptive)
 @jit
-def _(policy, state):
+def stopped_xyadaptive(policy, state):
     return state.decision[3] == 1.0
 
 
 @recommend.register(XYAdaptive)
 @jit
-def _(policy, state):
+def recommend_xyadaptive(policy, state):
     return int(state.decision[2])
 
 
 @evidence.register(XYAdaptive)
-def _(policy, state):
+def evidence_xyadaptive(policy, state):
     model, (target, bound, best, done, _) = state.model, state.decision
     if model.numbers[MISSING] > 0 and not done:
         return {"gap_bound": float(bound), "error": 1.0, "samples_remaining": math.inf}
@@ -151,7 +151,7 @@ def _(policy, state):
 
 
 @explain.register(XYAdaptive)
-def _(policy, state, context, rng):
+def explain_xyadaptive(policy, state, context, rng):
     model, K, known = state.model, state.model.mean.size, state.model.numbers[MISSING] == 0
     factor = static_factor(policy.constant, policy.noise, model.numbers[ROUNDS], K, policy.delta) if known else math.inf
     if known and state.survivors.sum() > 1:

@@ -14,12 +14,12 @@ import numpy as np
 
 from ... import checks
 from ..._jit import jit
-from ...numerics.gaps import LEADER, MISSING, ROUNDS, GapRidge, learn_gaps, new_gaps, spanning
 from ...numerics.radii import static_factor
-from ...numerics.ties import first_unpulled, one_hot
+from ...numerics.selection import first_unpulled, one_hot
 from ...parameters import policy, real, vector
 from ...solvers.design import optimal_design
 from ...verbs import evidence, explain, init, recommend, select, stopped, update
+from ._gaps import LEADER, MISSING, ROUNDS, GapRidge, learn_gaps, new_gaps, spanning
 from .common import NOTHING_KNOWN, SQRT8, checked_features, error_estimate, forecast, furthest_behind, report
 
 
@@ -45,7 +45,7 @@ class State(NamedTuple):
 
 
 @init.register(XYOracle)
-def _(policy, arms):
+def init_xyoracle(policy, arms):
     X = checked_features(arms, policy.epsilon, "XYOracle")
     means = X @ checks.vector("theta", policy.theta, length=X.shape[1], source="the number of columns of arms")
     best = int(np.argmax(means))
@@ -63,7 +63,7 @@ def _(policy, arms):
 
 @select.register(XYOracle)
 @jit
-def _(policy, state, context, rng):
+def select_xyoracle(policy, state, context, rng):
     pulls = state.model.pulls
     arm = first_unpulled(pulls, context.eligible) if state.model.numbers[MISSING] > 0.0 else -1
     return arm if arm >= 0 else furthest_behind(pulls, state.design, context.eligible)
@@ -71,7 +71,7 @@ def _(policy, state, context, rng):
 
 @update.register(XYOracle)
 @jit
-def _(policy, state, context, action, reward):
+def update_xyoracle(policy, state, context, action, reward):
     model = state.model
     learn_gaps(model, action, reward)
     if model.numbers[MISSING] == 0.0:
@@ -87,18 +87,18 @@ def _(policy, state, context, action, reward):
 
 @stopped.register(XYOracle)
 @jit
-def _(policy, state):
+def stopped_xyoracle(policy, state):
     return state.decision[1] < policy.epsilon
 
 
 @recommend.register(XYOracle)
 @jit
-def _(policy, state):
+def recommend_xyoracle(policy, state):
     return int(state.model.numbers[LEADER])
 
 
 @evidence.register(XYOracle)
-def _(policy, state):
+def evidence_xyoracle(policy, state):
     model, best, K = state.model, int(state.model.numbers[LEADER]), state.gaps.size
     if model.numbers[MISSING] > 0:
         return NOTHING_KNOWN
@@ -112,7 +112,7 @@ def _(policy, state):
 
 
 @explain.register(XYOracle)
-def _(policy, state, context, rng):
+def explain_xyoracle(policy, state, context, rng):
     model, known = state.model, state.model.numbers[MISSING] == 0
     probability = one_hot(select(policy, state, context, rng), state.gaps.size)
     arms = report(model.mean, state.decision[0], model.square, state.design, probability, known)

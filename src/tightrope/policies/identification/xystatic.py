@@ -15,11 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._jit import jit
-from ...numerics.gaps import MISSING, ROUNDS, PairRidge, learn_pairs, new_pairs, spanning
 from ...numerics.radii import static_factor
-from ...numerics.ties import argmax, first_unpulled
+from ...numerics.selection import argmax, first_unpulled
 from ...parameters import policy, real
 from ...verbs import evidence, explain, init, recommend, select, stopped, update
+from ._gaps import MISSING, ROUNDS, PairRidge, learn_pairs, new_pairs, spanning
 from .common import (
     NOTHING_KNOWN,
     SQRT8,
@@ -56,14 +56,14 @@ class State(NamedTuple):
 
 
 @init.register(XYStatic)
-def _(policy, arms):
+def init_xystatic(policy, arms):
     X = spanning(checked_features(arms, policy.epsilon, "XYStatic"))
     return State(new_pairs(X, 0.0), np.ones(len(X), dtype=np.bool_), np.array([math.inf, math.inf, 0.0, 0.0]))
 
 
 @select.register(XYStatic)
 @jit
-def _(policy, state, context, rng):
+def select_xystatic(policy, state, context, rng):
     model = state.model
     arm = first_unpulled(model.pulls, context.eligible) if model.numbers[MISSING] > 0.0 else -1
     if arm < 0:
@@ -73,7 +73,7 @@ def _(policy, state, context, rng):
 
 @update.register(XYStatic)
 @jit
-def _(policy, state, context, action, reward):
+def update_xystatic(policy, state, context, action, reward):
     model = state.model
     learn_pairs(model, action, reward)
     if model.numbers[MISSING] == 0.0:
@@ -88,18 +88,18 @@ def _(policy, state, context, action, reward):
 
 @stopped.register(XYStatic)
 @jit
-def _(policy, state):
+def stopped_xystatic(policy, state):
     return state.decision[1] < policy.epsilon
 
 
 @recommend.register(XYStatic)
 @jit
-def _(policy, state):
+def recommend_xystatic(policy, state):
     return int(state.decision[2])
 
 
 @evidence.register(XYStatic)
-def _(policy, state):
+def evidence_xystatic(policy, state):
     model, i, K = state.model, int(state.decision[2]), state.model.mean.size
     if model.numbers[MISSING] > 0:
         return NOTHING_KNOWN
@@ -113,7 +113,7 @@ def _(policy, state):
 
 
 @explain.register(XYStatic)
-def _(policy, state, context, rng):
+def explain_xystatic(policy, state, context, rng):
     model, (factor, _, leader, challenger) = state.model, state.decision
     known = model.numbers[MISSING] == 0
     if known:

@@ -13,7 +13,7 @@ import numpy as np
 from ..._jit import jit
 from ...numerics.counts import intervals
 from ...numerics.ridge import learn, new_ridge, predict
-from ...numerics.ties import argmax, greedy_with_exploration, uniform_arm
+from ...numerics.selection import argmax, greedy_with_exploration, uniform_arm
 from ...parameters import policy, real
 from ...verbs import explain, init, select, update
 
@@ -34,13 +34,13 @@ class State(NamedTuple):
 
 
 @init.register(LinEpsilonGreedy)
-def _(policy, arms):
+def init_linepsilongreedy(policy, arms):
     return State(new_ridge(arms, policy.lam))
 
 
 @select.register(LinEpsilonGreedy)
 @jit
-def _(policy, state, context, rng):
+def select_linepsilongreedy(policy, state, context, rng):
     predict(state.model, context)
     if rng.random() < policy.epsilon:
         return uniform_arm(state.model.mean.shape[0], context.eligible, rng)
@@ -49,13 +49,13 @@ def _(policy, state, context, rng):
 
 @update.register(LinEpsilonGreedy)
 @jit
-def _(policy, state, context, action, reward):
+def update_linepsilongreedy(policy, state, context, action, reward):
     learn(state.model, context, action, reward)
     return state
 
 
 @explain.register(LinEpsilonGreedy)
-def _(policy, state, context, rng):
+def explain_linepsilongreedy(policy, state, context, rng):
     predict(state.model, context)
     mean = state.model.mean.copy()
     report = intervals(mean, np.sqrt(state.model.square))  # ||x||_{V^-1}: one standard deviation at unit noise; the rule ignores it

@@ -16,7 +16,7 @@ import numpy as np
 from ..._jit import jit, lean
 from ...numerics.counts import intervals
 from ...numerics.ridge import deviations, learn, new_ridge, predict, sample
-from ...numerics.ties import argmax
+from ...numerics.selection import argmax
 from ...parameters import optional_real, policy, real
 from ...verbs import explain, init, select, update
 
@@ -44,7 +44,7 @@ class State(NamedTuple):
 
 
 @init.register(LinTS)
-def _(policy, arms):
+def init_lints(policy, arms):
     return State(new_ridge(arms, policy.lam, sampling=True), np.zeros(1), np.zeros(arms.number))
 
 
@@ -59,7 +59,7 @@ def current_scale(policy, state):
 
 @select.register(LinTS)
 @jit
-def _(policy, state, context, rng):
+def select_lints(policy, state, context, rng):
     predict(state.model, context)
     sample(state.model, current_scale(policy, state), state.scores, rng)
     return argmax(state.scores, context.eligible)
@@ -67,14 +67,14 @@ def _(policy, state, context, rng):
 
 @update.register(LinTS)
 @jit
-def _(policy, state, context, action, reward):
+def update_lints(policy, state, context, action, reward):
     learn(state.model, context, action, reward)
     state.rounds[0] += 1.0
     return state
 
 
 @explain.register(LinTS)
-def _(policy, state, context, rng):
+def explain_lints(policy, state, context, rng):
     predict(state.model, context)
     scale, mean = current_scale(policy, state), state.model.mean.copy()
     report = intervals(mean, scale * np.sqrt(state.model.square))

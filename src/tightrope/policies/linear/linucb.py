@@ -16,7 +16,7 @@ from ..._jit import jit, lean
 from ...numerics.counts import intervals
 from ...numerics.radii import determinant_radius, horizon_radius
 from ...numerics.ridge import learn, new_ridge, predict
-from ...numerics.ties import argmax, one_hot
+from ...numerics.selection import argmax, one_hot
 from ...parameters import choice, optional_real, policy, real
 from ...verbs import explain, init, select, update
 
@@ -44,7 +44,7 @@ class State(NamedTuple):
 
 
 @init.register(LinUCB)
-def _(policy, arms):
+def init_linucb(policy, arms):
     beta = policy.beta
     if math.isnan(beta) and policy.radius == 0 and arms.horizon is not None:
         beta = horizon_radius(policy.noise, policy.delta, arms.dimension, arms.horizon, policy.lam, policy.theta_bound)
@@ -61,7 +61,7 @@ def current_beta(policy, state):
 
 @select.register(LinUCB)
 @jit
-def _(policy, state, context, rng):
+def select_linucb(policy, state, context, rng):
     predict(state.model, context)
     beta = current_beta(policy, state)
     for k in range(state.scores.shape[0]):
@@ -71,13 +71,13 @@ def _(policy, state, context, rng):
 
 @update.register(LinUCB)
 @jit
-def _(policy, state, context, action, reward):
+def update_linucb(policy, state, context, action, reward):
     learn(state.model, context, action, reward)
     return state
 
 
 @explain.register(LinUCB)
-def _(policy, state, context, rng):
+def explain_linucb(policy, state, context, rng):
     predict(state.model, context)
     beta = current_beta(policy, state)
     report = intervals(state.model.mean.copy(), beta * np.sqrt(state.model.square))

@@ -6,10 +6,10 @@ import numpy as np
 
 from ..._jit import lean
 from ...numerics.kl import bernoulli_divergence_close
-from ...numerics.pool import evidence, index, logarithms, new_level
-from ...numerics.ties import argmax
+from ...numerics.selection import argmax
 from ...solvers.covering import cover, new_work
 from ...verbs import allowed
+from ._pool import evidence, index, logarithms, new_level
 
 CLOSE = 1e-3  # below it the logarithms of a level leave too few digits
 

@@ -13,10 +13,10 @@ import math
 
 from ..._jit import jit, lean
 from ...numerics.kl import DIVERGENCES, exploration
-from ...numerics.pool import first_below, index, learn, least_played_above, new_pool, prove, unrivalled
-from ...numerics.ties import argmax, one_hot
+from ...numerics.selection import argmax, one_hot
 from ...parameters import choice, flag, policy, real, real_or
 from ...verbs import explain, init, reward_range, select, update
+from ._pool import first_below, index, learn, least_played_above, new_pool, prove, unrivalled
 from ._rates import report
 
 
@@ -37,7 +37,7 @@ class CKLUCB:
 
 
 @init.register(CKLUCB)
-def _(policy, arms):
+def init_cklucb(policy, arms):
     return new_pool(arms.distances, policy.lipschitz)
 
 
@@ -60,7 +60,7 @@ def must_play(policy, state, eligible):
 
 @select.register(CKLUCB)
 @jit
-def _(policy, state, context, rng):
+def select_cklucb(policy, state, context, rng):
     arm = must_play(policy, state, context.eligible)
     if arm >= 0:
         return arm
@@ -79,18 +79,18 @@ def _(policy, state, context, rng):
 
 @update.register(CKLUCB)
 @jit
-def _(policy, state, context, action, reward):
+def update_cklucb(policy, state, context, action, reward):
     learn(state, policy.divergence, action, reward)
     return state
 
 
 @reward_range.register(CKLUCB)
-def _(policy):
+def reward_range_cklucb(policy):
     return (0.0, 1.0) if policy.divergence == 0 else (-math.inf, math.inf)
 
 
 @explain.register(CKLUCB)
-def _(policy, state, context, rng):
+def explain_cklucb(policy, state, context, rng):
     found = report(state, policy.divergence, policy.sigma, level_of(policy, state), context.eligible)
     chosen = select(policy, state, context, rng)
     return found | {"probability": one_hot(chosen, state.pulls.size)}

@@ -15,10 +15,10 @@ import numpy as np
 
 from ..._jit import jit, lean
 from ...numerics.counts import intervals
-from ...numerics.intervals import arm_in_cell, cells, has_eligible, line_of
-from ...numerics.ties import one_hot
+from ...numerics.selection import one_hot
 from ...parameters import policy, real
 from ...verbs import explain, init, reward_range, select, update
+from ._intervals import arm_in_cell, cells, has_eligible, line_of
 
 
 @policy("line", paper="Bubeck, Munos, Stoltz, Szepesvari 2011")
@@ -47,7 +47,7 @@ class State(NamedTuple):
 
 
 @init.register(HOO)
-def _(policy, arms):
+def init_hoo(policy, arms):
     points = line_of(arms, "HOO")
     first, last, depth = cells(points, max(1, math.ceil(math.log2(points.size))))
     n, K = first.size, points.size
@@ -76,7 +76,7 @@ def bounds(policy, state):
 
 @select.register(HOO)
 @jit
-def _(policy, state, context, rng):
+def select_hoo(policy, state, context, rng):
     bounds(policy, state)
     c, inner = 0, state.pulls.shape[0] // 2
     while state.opened[c] and c < inner and state.last[c] - state.first[c] > 1:
@@ -90,7 +90,7 @@ def _(policy, state, context, rng):
 
 @update.register(HOO)
 @jit
-def _(policy, state, context, action, reward):
+def update_hoo(policy, state, context, action, reward):
     """The reward counts for every cell in the tree that holds the arm, and for the first one that is not, which enters."""
     state.rounds[0] += 1.0
     state.arm_pulls[action] += 1.0
@@ -108,12 +108,12 @@ def _(policy, state, context, action, reward):
 
 
 @reward_range.register(HOO)
-def _(policy):
+def reward_range_hoo(policy):
     return (0.0, 1.0)
 
 
 @explain.register(HOO)
-def _(policy, state, context, rng):
+def explain_hoo(policy, state, context, rng):
     chosen = select(policy, state, context, rng)
     K = state.points.size
     upper = np.full(K, np.inf)

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 from ..._jit import jit, lean
 from ...numerics.kl import DIVERGENCES, exploration
-from ...numerics.pool import first_below, learn, least_played_above, new_pool, prove, unrivalled
-from ...numerics.ties import argmax, one_hot
+from ...numerics.selection import argmax, one_hot
 from ...parameters import choice, policy, real, real_or
 from ...verbs import allowed, explain, init, reward_range, select, update
+from ._pool import first_below, learn, least_played_above, new_pool, prove, unrivalled
 from ._rates import Rates, new_rates, report, solve_rates
 
 
@@ -43,7 +43,7 @@ class State(NamedTuple):
 
 
 @init.register(OSLB)
-def _(policy, arms):
+def init_oslb(policy, arms):
     return State(new_pool(arms.distances, policy.lipschitz), new_rates(arms.number))
 
 
@@ -56,7 +56,7 @@ def level_of(policy, pool):
 
 @select.register(OSLB)
 @jit
-def _(policy, state, context, rng):
+def select_oslb(policy, state, context, rng):
     pool, rates, eligible = state.pool, state.rates, context.eligible
     arm = first_below(pool, 1.0, eligible)
     if arm >= 0:
@@ -87,18 +87,18 @@ def _(policy, state, context, rng):
 
 @update.register(OSLB)
 @jit
-def _(policy, state, context, action, reward):
+def update_oslb(policy, state, context, action, reward):
     learn(state.pool, policy.divergence, action, reward)
     return state
 
 
 @reward_range.register(OSLB)
-def _(policy):
+def reward_range_oslb(policy):
     return (0.0, 1.0) if policy.divergence == 0 else (-math.inf, math.inf)
 
 
 @explain.register(OSLB)
-def _(policy, state, context, rng):
+def explain_oslb(policy, state, context, rng):
     found = report(state.pool, policy.divergence, policy.sigma, level_of(policy, state.pool), context.eligible)
     solves = int(state.rates.solves[0])
     chosen = select(policy, state, context, rng)

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 from ..._jit import jit, lean
 from ...numerics.kl import DIVERGENCES, divergence, exploration
-from ...numerics.pool import first_below, index, learn, least_played_above, new_pool, prove, unrivalled
-from ...numerics.ties import argmax, one_hot
+from ...numerics.selection import argmax, one_hot
 from ...parameters import choice, policy, real, real_or
 from ...verbs import allowed, explain, init, reward_range, select, update
+from ._pool import first_below, index, learn, least_played_above, new_pool, prove, unrivalled
 from ._rates import Rates, new_rates, report, solve_rates
 
 
@@ -46,7 +46,7 @@ class State(NamedTuple):
 
 
 @init.register(TrackCKLUCB)
-def _(policy, arms):
+def init_trackcklucb(policy, arms):
     return State(new_pool(arms.distances, policy.lipschitz), new_rates(arms.number))
 
 
@@ -76,7 +76,7 @@ def arm_for(policy, pool, rates, rival, leader, f, eligible):
 
 @select.register(TrackCKLUCB)
 @jit
-def _(policy, state, context, rng):
+def select_trackcklucb(policy, state, context, rng):
     pool, eligible, n = state.pool, context.eligible, state.pool.rounds[0] + 1.0
     arm = first_below(pool, 1.0, eligible)
     if arm < 0 and n > 2.0:
@@ -98,18 +98,18 @@ def _(policy, state, context, rng):
 
 @update.register(TrackCKLUCB)
 @jit
-def _(policy, state, context, action, reward):
+def update_trackcklucb(policy, state, context, action, reward):
     learn(state.pool, policy.divergence, action, reward)
     return state
 
 
 @reward_range.register(TrackCKLUCB)
-def _(policy):
+def reward_range_trackcklucb(policy):
     return (0.0, 1.0) if policy.divergence == 0 else (-math.inf, math.inf)
 
 
 @explain.register(TrackCKLUCB)
-def _(policy, state, context, rng):
+def explain_trackcklucb(policy, state, context, rng):
     found = report(state.pool, policy.divergence, policy.sigma, level_of(policy, state.pool), context.eligible)
     solves = int(state.rates.solves[0])
     chosen = select(policy, state, context, rng)

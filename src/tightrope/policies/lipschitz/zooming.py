@@ -15,10 +15,10 @@ import numpy as np
 
 from ..._jit import jit, lean
 from ...numerics.counts import Counts, count, intervals, means, new_counts
-from ...numerics.intervals import line_of, nearest
-from ...numerics.ties import argmax, one_hot
+from ...numerics.selection import argmax, one_hot
 from ...parameters import policy, real
 from ...verbs import allowed, explain, init, reward_range, select, update
+from ._intervals import line_of, nearest
 
 
 @policy("line", paper="Kleinberg, Slivkins, Upfal 2008")
@@ -39,7 +39,7 @@ class State(NamedTuple):
 
 
 @init.register(Zooming)
-def _(policy, arms):
+def init_zooming(policy, arms):
     points = line_of(arms, "Zooming")
     log_horizon = math.nan if arms.horizon is None else math.log(max(arms.horizon, 2))
     return State(new_counts(points.size), points, np.zeros(points.size), np.array([log_horizon]))
@@ -78,7 +78,7 @@ def arm_to_activate(policy, state, eligible):
 
 @select.register(Zooming)
 @jit
-def _(policy, state, context, rng):
+def select_zooming(policy, state, context, rng):
     arm = arm_to_activate(policy, state, context.eligible)
     if arm >= 0:
         return arm
@@ -94,18 +94,18 @@ def _(policy, state, context, rng):
 
 @update.register(Zooming)
 @jit
-def _(policy, state, context, action, reward):
+def update_zooming(policy, state, context, action, reward):
     count(state.counts, action, reward)
     return state
 
 
 @reward_range.register(Zooming)
-def _(policy):
+def reward_range_zooming(policy):
     return (0.0, 1.0)
 
 
 @explain.register(Zooming)
-def _(policy, state, context, rng):
+def explain_zooming(policy, state, context, rng):
     chosen = select(policy, state, context, rng)
     active = state.counts.pulls > 0
     radii = np.array([radius(state, k) for k in range(active.size)])

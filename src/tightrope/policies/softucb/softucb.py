@@ -19,7 +19,7 @@ from ...numerics.counts import intervals
 from ...numerics.radii import horizon_radius
 from ...numerics.ridge import learn, new_ridge, predict
 from ...numerics.sampling import categorical
-from ...numerics.ties import argmax, largest
+from ...numerics.selection import argmax, largest
 from ...parameters import choice, flag, optional_integer, policy, real
 from ...verbs import allowed, explain, init, select, update
 
@@ -64,7 +64,7 @@ class State(NamedTuple):
 
 
 @init.register(SoftUCB)
-def _(policy, arms):
+def init_softucb(policy, arms):
     horizon = policy.horizon if policy.horizon > 0 else arms.horizon
     if policy.online and horizon is None:
         raise ValueError("horizon is missing, but online=True needs the number of rounds T; pass horizon=T to SoftUCB or to Session.")
@@ -172,19 +172,19 @@ def take_in(policy, state, context, action, reward):
 
 @select.register(SoftUCB)
 @jit
-def _(policy, state, context, rng):
+def select_softucb(policy, state, context, rng):
     return draw(policy, state, context, rng)
 
 
 @update.register(SoftUCB)
 @jit
-def _(policy, state, context, action, reward):
+def update_softucb(policy, state, context, action, reward):
     take_in(policy, state, context, action, reward)
     return state
 
 
 @explain.register(SoftUCB)
-def _(policy, state, context, rng):
+def explain_softucb(policy, state, context, rng):
     predict(state.model, context)
     peak = measure(state, context)
     leader, (gamma, slope) = argmax(state.weight, context.eligible), state.gamma

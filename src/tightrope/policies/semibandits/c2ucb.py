@@ -34,23 +34,23 @@ def alpha_now(policy, state):
 
 
 @init.register(C2UCB)
-def _(policy, arms):
+def init_c2ucb(policy, arms):
     return new_state(arms, policy.lam)
 
 
 @select.register(C2UCB)
-def _(policy, state, context, rng):
+def select_c2ucb(policy, state, context, rng):
     mean, width = predictions(state, context)
     return best_set(state, context, mean + alpha_now(policy, state) * width, policy.ties, rng)
 
 
 @update.register(C2UCB)
-def _(policy, state, context, action, reward):
+def update_c2ucb(policy, state, context, action, reward):
     return learn_set(state, context, action, reward)
 
 
 @explain.register(C2UCB)
-def _(policy, state, context, rng):
+def explain_c2ucb(policy, state, context, rng):
     mean, width = predictions(state, context)
     width *= alpha_now(policy, state)
     return report(state, context, mean, width, mean + width, policy.ties, rng, None)

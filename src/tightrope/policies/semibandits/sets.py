@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...numerics.batch_ridge import BatchRidge, learn_batch, new_batch_ridge, predict_batch
-from ...numerics.inclusion import exact_is_cheap, top_k_probability
 from ...solvers.oracles import TopK, choose, set_size
 from ...verbs import Arms
+from ._batch_ridge import BatchRidge, learn_batch, new_batch_ridge, predict_batch
+from ._inclusion import exact_is_cheap, top_k_probability
 
 TIE = 2.0**-36  # scores that agree to this part of the largest are tied: what rounding can do to equal means and widths
 DRAWS, DRAWN_SCORES = 1000, 10**7  # Monte Carlo of `probability`: as many draws, but fewer (at least 50) for many arms

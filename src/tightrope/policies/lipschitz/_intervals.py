@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks
-from .._jit import lean
-from ..verbs import allowed
+from ... import checks
+from ..._jit import lean
+from ...verbs import allowed
 
 
 def line_of(arms: Any, name: str) -> np.ndarray:

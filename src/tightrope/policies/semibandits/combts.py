@@ -10,9 +10,9 @@ Per round: O(N d) round-wise, O(N d^2 / 2) arm-wise, and the oracle.
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from ...numerics.batch_ridge import linear_scores, solve
 from ...parameters import choice, policy, real, real_or
 from ...verbs import explain, init, select, update
+from ._batch_ridge import linear_scores, solve
 from .sets import best_set, features_of, learn_set, new_state, predictions, radius, report
 
 ROUND, ARM = 0, 1
@@ -53,14 +53,14 @@ def round_scores(state, features, v, rng):
 
 
 @init.register(CombTS)
-def _(policy, arms):
+def init_combts(policy, arms):
     if policy.v < 0 and arms.horizon is None:
         raise ValueError("v = 'theory' needs the number of rounds; pass horizon=T, or a number for v.")
     return new_state(arms, policy.lam)
 
 
 @select.register(CombTS)
-def _(policy, state, context, rng):
+def select_combts(policy, state, context, rng):
     v = v_now(policy, state)
     if policy.randomization == ROUND:
         scores = round_scores(state, features_of(state, context), v, rng)
@@ -71,12 +71,12 @@ def _(policy, state, context, rng):
 
 
 @update.register(CombTS)
-def _(policy, state, context, action, reward):
+def update_combts(policy, state, context, action, reward):
     return learn_set(state, context, action, reward)
 
 
 @explain.register(CombTS)
-def _(policy, state, context, rng):
+def explain_combts(policy, state, context, rng):
     v = v_now(policy, state)
     mean, width = predictions(state, context)
     width *= v

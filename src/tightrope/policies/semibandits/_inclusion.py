@@ -9,7 +9,7 @@ import math
 import numpy as np
 from scipy.special import ndtr
 
-from .._jit import lean
+from ..._jit import lean
 
 NODES = 10  # Gauss-Legendre nodes between neighbouring breakpoints
 CUTS = (-8.5, -6.5, -5.0, -4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.5, 8.5)  # breakpoints of a normal, in deviations

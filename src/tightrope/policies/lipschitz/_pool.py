@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import lean
-from ..verbs import allowed
-from .kl import divergence, upper_root
+from ..._jit import lean
+from ...numerics.kl import divergence, upper_root
+from ...verbs import allowed
 
 PROOF_SPAN = 0.02  # by how much f may grow before a proof expires
 SLACK = 1e-9  # S_k(q) < f - SLACK: the index exceeds q

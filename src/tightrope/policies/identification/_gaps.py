@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import lean
-from .cholesky import cholesky, log_det, solve_lower, solve_lower_transposed
-from .ridge import REFRESH, invert_from_factor
+from ..._jit import lean
+from ...numerics.cholesky import cholesky, log_det, solve_lower, solve_lower_transposed
+from ...numerics.ridge import REFRESH, invert_from_factor
 
 ROUNDS = 0  # fed so far
 MISSING = 1  # arms never fed

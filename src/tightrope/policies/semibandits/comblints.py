@@ -26,22 +26,22 @@ class CombLinTS:
 
 
 @init.register(CombLinTS)
-def _(policy, arms):
+def init_comblints(policy, arms):
     return new_state(arms, (policy.noise / policy.prior_scale) ** 2)
 
 
 @select.register(CombLinTS)
-def _(policy, state, context, rng):
+def select_comblints(policy, state, context, rng):
     return best_set(state, context, round_scores(state, features_of(state, context), policy.noise, rng), policy.ties, rng)
 
 
 @update.register(CombLinTS)
-def _(policy, state, context, action, reward):
+def update_comblints(policy, state, context, action, reward):
     return learn_set(state, context, action, reward)
 
 
 @explain.register(CombLinTS)
-def _(policy, state, context, rng):
+def explain_comblints(policy, state, context, rng):
     mean, width = predictions(state, context)
 
     def draw():

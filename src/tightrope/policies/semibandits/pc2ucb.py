@@ -39,23 +39,23 @@ def perturbed(policy, mean, width, rng):
 
 
 @init.register(PC2UCB)
-def _(policy, arms):
+def init_pc2ucb(policy, arms):
     return new_state(arms, policy.lam)
 
 
 @select.register(PC2UCB)
-def _(policy, state, context, rng):
+def select_pc2ucb(policy, state, context, rng):
     mean, width = predictions(state, context)
     return best_set(state, context, perturbed(policy, mean, alpha_now(policy, state) * width, rng), policy.ties, rng)
 
 
 @update.register(PC2UCB)
-def _(policy, state, context, action, reward):
+def update_pc2ucb(policy, state, context, action, reward):
     return learn_set(state, context, action, reward)
 
 
 @explain.register(PC2UCB)
-def _(policy, state, context, rng):
+def explain_pc2ucb(policy, state, context, rng):
     mean, width = predictions(state, context)
     width *= alpha_now(policy, state)
 

@@ -6,9 +6,9 @@ Equation numbers: Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020.
 import math
 from typing import Any
 
-from .._jit import jit, lean
-from ..verbs import verb
-from .ridge import ArmRidge, ContextRidge, FeatureRidge
+from ..._jit import jit, lean
+from ...numerics.ridge import ArmRidge, ContextRidge, FeatureRidge
+from ...verbs import verb
 
 TOLERANCE = 1e-9  # an arm is safe down to -TOLERANCE: at t = 1/alpha the two sides are equal in exact arithmetic
 
@@ -53,34 +53,6 @@ def amount(book, place):
     return book[place] + book[place + 1]
 
 
-@lean
-def remaining(checkpoints, min_gap, place, t):
-    """How many rounds after round t the next checkpoint comes, at the earliest.
-
-    checkpoints: as `checks.checkpoints` encodes them; place: position of the first listed one >= t; min_gap: 0 if unknown.
-    After the last listed checkpoint every round may be one.
-    """
-    period = -checkpoints[0]
-    if min_gap > 0:
-        last = 0
-        if period > 1:
-            last = ((t - 1) // period) * period
-        elif period < 0 and place > 0:
-            last = checkpoints[place - 1]
-        return max(0, last + min_gap - t)
-    if period > 0:
-        return (period - t % period) % period
-    return checkpoints[place] - t if place < checkpoints.shape[0] else 0
-
-
-@lean
-def is_checkpoint(checkpoints, place, t):
-    """Whether round t is a checkpoint; place as in `remaining`."""
-    if checkpoints[0] < 0:
-        return t % -checkpoints[0] == 0
-    return place < checkpoints.shape[0] and checkpoints[place] == t
-
-
 # Sums of features: weights on the arms where the model lives in arm space, vectors elsewhere -----------------------------
 
 
@@ -101,13 +73,13 @@ def sum_size(model: Any) -> int:
 
 @collect.register(ArmRidge)
 @jit
-def _(model, context, total, arm, weight):
+def collect_armridge(model, context, total, arm, weight):
     total[arm] += weight
 
 
 @project.register(ArmRidge)
 @jit
-def _(model, total, cross):
+def project_armridge(model, total, cross):
     K = total.shape[0]
     for k in range(K):
         cross[k] = 0.0
@@ -144,25 +116,25 @@ def project_vector(model, total, cross):
 
 @collect.register(FeatureRidge)
 @jit
-def _(model, context, total, arm, weight):
+def collect_featureridge(model, context, total, arm, weight):
     for i in range(total.shape[0]):
         total[i] += weight * model.features[arm, i]
 
 
 @project.register(FeatureRidge)
 @jit
-def _(model, total, cross):
+def project_featureridge(model, total, cross):
     return project_vector(model, total, cross)
 
 
 @collect.register(ContextRidge)
 @jit
-def _(model, context, total, arm, weight):
+def collect_contextridge(model, context, total, arm, weight):
     for i in range(total.shape[0]):
         total[i] += weight * context.features[arm, i]
 
 
 @project.register(ContextRidge)
 @jit
-def _(model, total, cross):
+def project_contextridge(model, total, cross):
     return project_vector(model, total, cross)

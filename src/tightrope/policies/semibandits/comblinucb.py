@@ -26,23 +26,23 @@ class CombLinUCB:
 
 
 @init.register(CombLinUCB)
-def _(policy, arms):
+def init_comblinucb(policy, arms):
     return new_state(arms, (policy.noise / policy.prior_scale) ** 2)
 
 
 @select.register(CombLinUCB)
-def _(policy, state, context, rng):
+def select_comblinucb(policy, state, context, rng):
     mean, width = predictions(state, context)
     return best_set(state, context, mean + policy.c * policy.noise * width, policy.ties, rng)
 
 
 @update.register(CombLinUCB)
-def _(policy, state, context, action, reward):
+def update_comblinucb(policy, state, context, action, reward):
     return learn_set(state, context, action, reward)
 
 
 @explain.register(CombLinUCB)
-def _(policy, state, context, rng):
+def explain_comblinucb(policy, state, context, rng):
     mean, width = predictions(state, context)
     width *= policy.c * policy.noise
     return report(state, context, mean, width, mean + width, policy.ties, rng, None)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import cho_solve
 
-from .._jit import lean
+from ..._jit import lean
 
 LANES = 64  # rows solved together: d x LANES numbers stay in the first cache
 THREAD_WORK = 2e8  # arms x d^2 that keep one thread busy for some 20 ms

@@ -5,9 +5,9 @@ Source: Takemura & Ito 2019, section VII-B1: scores theta'x; before any reward h
 Per round: O(N d) and the oracle.
 """
 
-from ...numerics.batch_ridge import linear_scores, solve
 from ...parameters import choice, policy, real
 from ...verbs import explain, init, select, update
+from ._batch_ridge import linear_scores, solve
 from .sets import best_set, features_of, learn_set, new_state, predictions, report
 
 
@@ -23,12 +23,12 @@ class CombGreedy:
 
 
 @init.register(CombGreedy)
-def _(policy, arms):
+def init_combgreedy(policy, arms):
     return new_state(arms, policy.lam)
 
 
 @select.register(CombGreedy)
-def _(policy, state, context, rng):
+def select_combgreedy(policy, state, context, rng):
     if state.model.seen[0] == 0.0:
         scores = rng.standard_normal(state.told.number)
     else:
@@ -37,12 +37,12 @@ def _(policy, state, context, rng):
 
 
 @update.register(CombGreedy)
-def _(policy, state, context, action, reward):
+def update_combgreedy(policy, state, context, action, reward):
     return learn_set(state, context, action, reward)
 
 
 @explain.register(CombGreedy)
-def _(policy, state, context, rng):
+def explain_combgreedy(policy, state, context, rng):
     mean, width = predictions(state, context)
     if state.model.seen[0] > 0.0:
         return report(state, context, mean, width, mean, policy.ties, rng, None)

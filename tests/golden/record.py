@@ -1,0 +1,131 @@
+"""What every policy does on every standard problem, as numbers that must not move.
+
+`python tests/golden/record.py` prints them as JSON; `--save` writes them to golden.json. A change of that file is a
+change of results: say why in the changelog.
+"""
+
+import hashlib
+import itertools
+import json
+import pathlib
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+
+import tightrope as tr
+from standard import fits, problems, session_for
+from tightrope.parameters import accepts, label
+from tightrope.policies import examples
+from tightrope.rng import NOISE, PROBLEM, stream
+from tightrope.verbs import observe, play, private
+
+STORED = pathlib.Path(__file__).parent / "golden.json"
+HORIZON, STEPS, ROUNDS = 400, 40, 3000
+
+
+def policies() -> dict[str, Any]:
+    """Every example, and every registered name that works with its defaults or with a baseline of known mean."""
+    found = {label(policy): policy for policy in examples().values()}
+    for name, item in vars(tr.policies).items():
+        if name in tr.__all__ and not any(text.startswith((f"{name}(", name)) and text.split("(")[0] == name for text in found):
+            given = item() if not hasattr(item, "defaults") else item(baseline=0, baseline_mean=0.4, alpha=0.2, sigma=0.3)
+            found[name] = given
+    return found
+
+
+def _sha(*arrays: Any) -> str:
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:16]
+
+
+def _numbers(report: dict[str, Any]) -> dict[str, Any]:
+    """A weighted sum of every array of an explanation (exact order matters, so a swap shows), and its words."""
+    found: dict[str, Any] = {}
+    for key, value in report.items():
+        if isinstance(value, dict):
+            found |= {f"{key}.{inner}": item for inner, item in _numbers(value).items()}
+        elif isinstance(value, str):
+            found[key] = value
+        else:
+            array = np.atleast_1d(np.asarray(value, dtype=np.float64)).reshape(-1)
+            finite = np.isfinite(array)
+            found[key] = [float((array[finite] * np.sqrt(1.0 + np.flatnonzero(finite))).sum()), int((~finite).sum())]
+    return found
+
+
+def explanation(policy: Any, problem: Any) -> dict[str, Any]:
+    """What a session says after STEPS rounds."""
+    session = session_for(policy, problem, 3, HORIZON)
+    if type(problem) in private.table:
+        problem = private(problem)
+    problem_rng, noise_rng = stream(3, 0, PROBLEM), stream(3, 0, NOISE)
+    for t in range(STEPS):
+        context = observe(problem, t, problem_rng)
+        seen = None if all(item is None for item in context) else context
+        action = session.select(context=seen)
+        session.update(action, play(problem, context, action, noise_rng), context=seen)
+    report = _numbers(session.explain())
+    if type(policy).TRAITS.stops:
+        report |= _numbers(session.recommend())
+    return report
+
+
+def one(policy: Any, problem: Any) -> dict[str, Any]:
+    """Regret, pulls, stopping times and an explanation of one pair."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found: dict[str, Any] = {}
+        if type(policy).TRAITS.stops:
+            named = tr.identify(problem, {"x": policy}, replications=2, seed=11, max_rounds=ROUNDS, workers=1)
+            found["rounds"], found["arm"] = named.rounds["x"].tolist(), named.arm["x"].tolist()
+            found["identify"] = _sha(named.pulls["x"], named.stopped["x"])
+        result = tr.simulate(problem, {"x": policy}, horizon=HORIZON, replications=2, seed=11, workers=1)
+        found["regret"] = [float(value).hex() for value in result.regret["x"][:, -1]]
+        found["path"], found["pulls"] = _sha(result.regret["x"]), _sha(result.pulls["x"])
+        found["explain"] = explanation(policy, problem)
+    return found
+
+
+def record() -> dict[str, Any]:
+    """All pairs; policies for independent arms on the first problem only."""
+    found = {}
+    for (name, policy), (kind, problem) in itertools.product(policies().items(), problems().items()):
+        if name == "XYOracle" and hasattr(problem, "theta"):
+            policy = tr.XYOracle(theta=problem.theta, epsilon=0.2)
+        elif name == "XYOracle":
+            continue
+        if fits(policy, problem) and (kind == "bernoulli" or accepts(policy) != ("arms",)):
+            found[f"{name} on {kind}"] = one(policy, problem)
+    return found
+
+
+def differences(wanted: dict[str, Any], got: dict[str, Any], tolerance: float = 1e-9) -> list[str]:
+    """What moved: decisions and regret to the bit, explanations (SciPy, BLAS) to `tolerance` relative."""
+    moved = [f"{pair} is missing" for pair in wanted.keys() - got.keys()] + [f"{pair} is new" for pair in got.keys() - wanted.keys()]
+    for pair in sorted(wanted.keys() & got.keys()):
+        first, second = wanted[pair], got[pair]
+        moved += [f"{pair}: {key}" for key in first if key != "explain" and first[key] != second.get(key)]
+        told, tells = first["explain"], second["explain"]
+        for key, value in told.items():
+            if key not in tells:
+                moved.append(f"{pair}: explain no longer has {key}")
+            elif isinstance(value, str) or isinstance(tells[key], str):
+                if value != tells[key]:
+                    moved.append(f"{pair}: explain {key}: {value!r} -> {tells[key]!r}")
+            elif value[1] != tells[key][1] or abs(value[0] - tells[key][0]) > tolerance * max(1.0, abs(value[0])):
+                moved.append(f"{pair}: explain {key}: {value[0]:.12g} -> {tells[key][0]:.12g}")
+    return moved
+
+
+if __name__ == "__main__":
+    text = json.dumps(record(), indent=1, sort_keys=True)
+    if "--save" in sys.argv:
+        STORED.write_text(text + "\n")
+    else:
+        print(text)

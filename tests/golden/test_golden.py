@@ -1,0 +1,37 @@
+"""Results do not move: decisions and regrets to the bit, with the CPU's fused multiply-add and without."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from golden import record
+
+FMA_OFF = "glibc.cpu.hwcaps=-AVX2,-FMA,-AVX2_Usable,-FMA_Usable"
+
+
+@pytest.fixture(scope="module")
+def stored():
+    return json.loads(record.STORED.read_text())
+
+
+def test_results_are_the_recorded_ones(stored):
+    assert record.differences(stored, record.record()) == []
+
+
+def test_without_fused_multiply_add_decisions_are_the_same(stored):
+    """libm picks its exp and log by CPU; their last bits differ, the decisions of these runs do not."""
+    environment = os.environ | {"GLIBC_TUNABLES": FMA_OFF, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, record.__file__], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert record.differences(stored, json.loads(done.stdout)) == []
+
+
+def test_a_planted_difference_is_found(stored):
+    pair = sorted(stored)[0]
+    wrong = json.loads(json.dumps(stored))
+    wrong[pair]["pulls"] = "0" * 16
+    wrong[pair]["explain"]["mean"][0] += 1e-6
+    assert len(record.differences(stored, wrong)) == 2
