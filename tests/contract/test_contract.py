@@ -37,8 +37,7 @@ def run_loop(policy, problem, seed, loop, cuts=()):
 def run_steps(policy, problem, seed, reload=None):
     """The same rounds by a Session; `reload` saves and loads in the middle."""
     session = session_for(policy, problem, seed, HORIZON)
-    if type(problem) in private.table:
-        problem = private(problem)
+    problem = private(problem)
     problem_rng, noise_rng = stream(seed, 0, PROBLEM), stream(seed, 0, NOISE)
     actions = []
     for t in range(HORIZON):

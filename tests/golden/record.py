@@ -62,8 +62,7 @@ def _numbers(report: dict[str, Any]) -> dict[str, Any]:
 def explanation(policy: Any, problem: Any) -> dict[str, Any]:
     """What a session says after STEPS rounds."""
     session = session_for(policy, problem, 3, HORIZON)
-    if type(problem) in private.table:
-        problem = private(problem)
+    problem = private(problem)
     problem_rng, noise_rng = stream(3, 0, PROBLEM), stream(3, 0, NOISE)
     for t in range(STEPS):
         context = observe(problem, t, problem_rng)
