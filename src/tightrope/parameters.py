@@ -338,7 +338,7 @@ def compiled(policy: Any) -> bool:
 
 def check_fit(policy: Any, arms: Arms) -> None:
     """Refuse a policy on arms it cannot play."""
-    if arms.rewards is not None and type(policy) in reward_range.table:
+    if arms.rewards is not None:
         low, high = reward_range(policy)
         if arms.rewards[0] < low or arms.rewards[1] > high:
             raise ValueError(f"{policy!r} takes rewards in [{low:g}, {high:g}], but this problem pays rewards in {arms.rewards}.")

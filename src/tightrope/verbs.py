@@ -2,14 +2,22 @@
 
 In plain Python a verb looks the class up in a table; in compiled code `numba.extending.overload` reads the same table, so one
 loop serves every policy and problem, and the kernels it compiles to are the ones a service calls one decision at a time.
+`VERBS` holds every verb by name. One with a default need not be answered.
 
-A policy answers `init`, `select`, `update` and `explain`, one that identifies the best arm also `stopped` and `recommend`, and
-one that cannot take every reward `reward_range`.
-A problem answers `arms`, `private`, `observe`, `play`, `mean` and `regret`. A monitor answers `begin` and `watch`.
+| who answers | must | may |
+| --- | --- | --- |
+| a policy | init, select, update | commit, withdraw, inform, explain, propensity, grow, merge, reward_range, admit, event |
+| a policy that stops | and stopped, recommend, evidence | |
+| a problem | arms, observe, play, mean, regret | private, lower_bound |
+| a monitor | begin, watch | |
+
+One round is select (propose), commit (the action is taken), play, update (its reward is learned from).
 """
 
 import inspect
+import math
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,125 +55,210 @@ class Arms(NamedTuple):
         return self.number // self.blocks
 
 
+@dataclass(frozen=True)
 class Verb:
-    """A generic function with one kernel per class."""
+    """What is known of a generic function: its argument names, its kernels by class, and what answers for all other classes."""
 
-    def __init__(self, names: list[str], generic: Callable[..., Any], table: dict[type, Any]) -> None:
-        self.names, self.generic, self.table = names, generic, table
+    name: str
+    signature: tuple[str, ...]
+    default: Callable[..., Any] | None  # None: a class must answer
+    compiled: bool  # loops call it; otherwise only Python does
+    table: dict[type, Any] = field(default_factory=dict)
 
     def register(self, cls: type) -> Callable[[Any], Any]:
         """Decorator: the kernel that answers this verb for `cls`."""
 
         def bind(kernel: Any) -> Any:
-            got = list(inspect.signature(python_of(kernel)).parameters)
-            if got != self.names:
-                raise TypeError(f"{self.generic.__name__} takes {self.names}, but {cls.__name__}'s kernel takes {got}.")
+            got = tuple(inspect.signature(python_of(kernel)).parameters)
+            if got != self.signature:
+                raise TypeError(f"{self.name} takes {list(self.signature)}, but {cls.__name__}'s kernel takes {list(got)}.")
             self.table[cls] = kernel
             return kernel
 
         return bind
 
+    def answers(self, instance: Any) -> bool:
+        """Whether the class of `instance` has a kernel of its own."""
+        return type(instance) in self.table
 
-def _generic(signature: Callable[..., Any], compiled: bool, otherwise: Any = None, **more: Any) -> Any:
-    # Written out by exec, because Numba needs the argument names themselves, not *args.
-    table: dict[type, Any] = {}
-    name, names = signature.__name__, list(inspect.signature(signature).parameters)
-    arguments, first = ", ".join(names), names[0]
-    source = f"""
+
+VERBS: dict[str, Verb] = {}
+
+
+def verb(*, default: Callable[..., Any] | None = None, compiled: bool = True, lean: bool = False) -> Callable[[Callable[..., Any]], Any]:
+    """Decorator that makes a generic function of a signature with a docstring.
+
+    default: answers for classes without a kernel. compiled: loops call it. lean: its kernels all are `lean` and so is every call.
+    """
+
+    def make(signature: Callable[..., Any]) -> Any:
+        name, names = signature.__name__, tuple(inspect.signature(signature).parameters)
+        made = Verb(name, names, default, compiled)
+        arguments, first = ", ".join(names), names[0]
+        # Written out by exec, because Numba needs the argument names themselves, not *args.
+        source = f"""
 def {name}({arguments}):
-    kernel = table.get(type({first}), otherwise)
+    kernel = table.get(type({first}), default)
     if kernel is None:
         raise TypeError(f"{{type({first}).__name__}} does not answer the verb '{name}'.")
     return kernel({arguments})
 def chosen({arguments}):
-    kernel = table.get(getattr({first}, "instance_class", None), otherwise)
+    kernel = table.get(getattr({first}, "instance_class", None), default)
     return None if kernel is None else python_of(kernel)
 """
-    scope: dict[str, Any] = {"table": table, "python_of": python_of, "otherwise": otherwise}
-    exec(source, scope)
-    generic = scope[name]
-    generic.__doc__ = signature.__doc__
-    generic.__module__ = __name__
-    if compiled:
-        overload(generic, jit_options=OPTIONS | {"forceinline": True} | more)(scope["chosen"])
-    verb = Verb(names, generic, table)
-    generic.register, generic.table = verb.register, table
-    return generic
+        scope: dict[str, Any] = {"table": made.table, "python_of": python_of, "default": default}
+        exec(source, scope)
+        generic = scope[name]
+        generic.__doc__ = signature.__doc__
+        generic.__module__ = signature.__module__
+        if compiled:
+            more = {"_nrt": False} if lean else {}
+            overload(generic, jit_options=OPTIONS | {"forceinline": True} | more)(scope["chosen"])
+        generic.register, generic.table, generic.answers, generic.verb = made.register, made.table, made.answers, made
+        if signature.__module__ == __name__:  # a family may have verbs of its own
+            VERBS[name] = made
+        return generic
+
+    return make
 
 
-def verb(signature: Callable[..., Any]) -> Any:
-    """Make a verb that compiled loops can call."""
-    return _generic(signature, compiled=True)
+# Defaults ----------------------------------------------------------------------------------------------------------------
 
 
-def lean_verb(signature: Callable[..., Any]) -> Any:
-    """A verb whose kernels all are `lean`."""
-    return _generic(signature, compiled=True, _nrt=False)
+def _nothing_to_record(policy, state, context, action):
+    return state
 
 
-def verb_or(otherwise: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Make a verb that compiled loops can call and that `otherwise` answers for every class without a kernel of its own."""
-    return lambda signature: _generic(signature, compiled=True, otherwise=otherwise)
+def _as_update(policy, state, context, action, reward):
+    return update(policy, state, context, action, reward)
 
 
-def python_verb(signature: Callable[..., Any]) -> Any:
-    """Make a verb that only Python calls."""
-    return _generic(signature, compiled=False)
+def _no_explanation(policy, state, context, rng):
+    raise ValueError(f"{type(policy).__name__} does not explain itself.")
 
 
-# What a policy answers -------------------------------------------------------------------------------------------------
+def _by_drawing(policy, state, context, action, rng):
+    """1 or 0 where `select` draws nothing; else the frequency in DRAWS selections."""
+    wanted, hits, played = np.sort(np.atleast_1d(action)), 0, 0
+    certain = False
+    while played < DRAWS and not certain:
+        before = rng.bit_generator.state
+        hits += bool(np.array_equal(np.sort(np.atleast_1d(select(policy, state, context, rng))), wanted))
+        played += 1
+        certain = played == 1 and rng.bit_generator.state == before
+    share = hits / played
+    return share, 0.0 if certain else math.sqrt(max(share * (1.0 - share), 1.0 / played) / played)
 
 
-@python_verb
-def init(policy, arms):
-    """State before the first round, from an `Arms` description."""
+def _cannot_grow(policy, state, arms):
+    raise ValueError(f"{type(policy).__name__} cannot take in new arms; start a new session with all of them.")
 
 
-@verb
-def select(policy, state, context, rng):
-    """Arm (int) or super arm (int array) to play now; may draw from rng."""
+def _cannot_merge(policy, first, second):
+    raise ValueError(f"{type(policy).__name__} does not learn by sums that could be added up; feed it one log after the other.")
 
 
-@verb
-def update(policy, state, context, action, reward):
-    """State after the reward of an action. Arrays are reused: the old state is dead."""
+def _any_finite_reward(policy):
+    return -math.inf, math.inf
 
 
-@python_verb
-def explain(policy, state, context, rng):
-    """Dict of per-arm arrays (mean, width, lower, upper, index, probability) and what the family adds; changes nothing."""
-
-
-@python_verb
-def reward_range(policy):
-    """(lowest, highest) reward the policy can take in; policies that take any finite reward need not answer."""
-
-
-@python_verb
-def admit(policy, state, context):
-    """Raise ValueError where a round breaks what the policy relies on; policies that rely on nothing need not answer."""
+def _admits_all(policy, state, context):
+    return None
 
 
 def _own_choice(policy, state, action):
     return 0
 
 
-@verb_or(_own_choice)
+def _as_it_is(problem):
+    return problem
+
+
+def _no_bound(problem):
+    return None
+
+
+DRAWS = 1000  # of the Monte Carlo estimate behind a propensity that nobody computes exactly
+
+# What a policy answers -------------------------------------------------------------------------------------------------
+
+
+@verb(compiled=False)
+def init(policy, arms):
+    """State before the first round, from an `Arms` description."""
+
+
+@verb()
+def select(policy, state, context, rng):
+    """Arm (int) or super arm (int array) to play now. May draw from rng and write scratch; changes nothing else."""
+
+
+@verb(default=_nothing_to_record)
+def commit(policy, state, context, action):
+    """State after an action was taken; it is open until `update` brings the reward. Updated in place; do not reuse the argument."""
+
+
+@verb(default=_nothing_to_record)
+def withdraw(policy, state, context, action):
+    """State after an open decision was cancelled: undoes its `commit`. Updated in place; do not reuse the argument."""
+
+
+@verb()
+def update(policy, state, context, action, reward):
+    """State after the reward of an open decision. Updated in place; do not reuse the argument."""
+
+
+@verb(default=_as_update)
+def inform(policy, state, context, action, reward):
+    """State after a reward that no open decision stands for, such as a row of an old log. Updated in place; do not reuse the argument."""
+
+
+@verb(compiled=False, default=_no_explanation)
+def explain(policy, state, context, rng):
+    """Dict of per-arm arrays (mean, width, lower, upper, index, probability) and what the family adds; changes nothing."""
+
+
+@verb(compiled=False, default=_by_drawing)
+def propensity(policy, state, context, action, rng):
+    """(p, standard error): the chance that `select` chooses this action now; error 0.0 where it is exact. Changes nothing."""
+
+
+@verb(compiled=False, default=_cannot_grow)
+def grow(policy, state, arms):
+    """State for a longer list of arms, the old ones first; everything learned stays. ValueError where the policy cannot."""
+
+
+@verb(compiled=False, default=_cannot_merge)
+def merge(policy, first, second):
+    """State that has learned what both have, for states that are sums. ValueError where the policy cannot."""
+
+
+@verb(compiled=False, default=_any_finite_reward)
+def reward_range(policy):
+    """(lowest, highest) reward the policy can take in; by default every finite one."""
+
+
+@verb(compiled=False, default=_admits_all)
+def admit(policy, state, context):
+    """Raise ValueError where a round breaks what the policy relies on."""
+
+
+@verb(default=_own_choice)
 def event(policy, state, action):
     """How the action of this round came about: 0 the learner's first choice, 1 another arm because that was not safe, 2 a baseline."""
 
 
-@verb
+@verb()
 def stopped(policy, state):
     """Whether an identification policy has its answer."""
 
 
-@verb
+@verb()
 def recommend(policy, state):
     """The arm an identification policy would name now."""
 
 
-@python_verb
+@verb(compiled=False)
 def evidence(policy, state):
     """What supports the recommendation: a dict with `gap_bound`, `error` and `samples_remaining`, each a float."""
 
@@ -173,52 +266,52 @@ def evidence(policy, state):
 # What a problem answers ------------------------------------------------------------------------------------------------
 
 
-@python_verb
+@verb(compiled=False)
 def arms(problem):
     """The `Arms` description (without horizon) that policies are told."""
 
 
-@python_verb
+@verb(compiled=False, default=_as_it_is)
 def private(problem):
-    """A copy for one replication, for problems that write into their own arrays; others need not answer."""
+    """A copy for one replication, for problems that write into their own arrays."""
 
 
-@verb
+@verb()
 def observe(problem, t, rng):
     """Context of round t = 0, 1, ..; draws from the problem's stream."""
 
 
-@verb
+@verb()
 def play(problem, context, action, rng):
     """Reward of an action: a float, or an array with one entry per arm of a set; draws from the noise stream."""
 
 
-@verb
+@verb()
 def mean(problem, context, arm):
     """Expected reward of one arm in this round."""
 
 
-@verb
+@verb()
 def regret(problem, context, action):
     """Pseudo-regret of an action: the best value of the round minus the action's."""
 
 
-@python_verb
+@verb(compiled=False, default=_no_bound)
 def lower_bound(problem):
-    """(C, a): no policy that is good on every such problem has regret below C ln T + a T as T grows, or None; need not be answered."""
+    """(C, a): no policy that is good on every such problem has regret below C ln T + a T as T grows; None where no bound is known."""
 
 
 # What a monitor answers ------------------------------------------------------------------------------------------------
 
 
-@python_verb
+@verb(compiled=False)
 def begin(monitor, arms, n_checkpoints):
     """Fresh arrays for one replication, as a NamedTuple."""
 
 
-@verb
+@verb()
 def watch(monitor, tally, policy, state, problem, context, action, t, checkpoint):
-    """Take note of round t; `checkpoint` is the row to write at its end, or -1."""
+    """Record round t; `checkpoint` is the row to write at its end, or -1."""
 
 
 # Helpers of kernels ----------------------------------------------------------------------------------------------------
@@ -237,7 +330,7 @@ def _allowed(eligible, arm):
 
 
 def either(given, otherwise):
-    """What a round gives, or else what was agreed before."""
+    """`given`, or `otherwise` where a round gives nothing."""
     return otherwise if given is None else given
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numba.extending import overload
 
 from .._jit import OPTIONS, jit
-from ..verbs import observe, play, regret, select, stopped, update, watch
+from ..verbs import commit, observe, play, regret, select, stopped, update, watch
 
 
 class Log(NamedTuple):
@@ -56,6 +56,7 @@ def fixed_horizon(policy, state, problem, monitor, tally, log, first, last, prob
     for t in range(first, last):
         context = observe(problem, t, problem_rng)
         action = select(policy, state, context, policy_rng)
+        state = commit(policy, state, context, action)
         reward = play(problem, context, action, noise_rng)
         total += regret(problem, context, action)
         note(log.pulls, action)
@@ -77,6 +78,7 @@ def until_stop(policy, state, problem, log, first, last, may_stop, problem_rng, 
     while t < last and not (may_stop and stopped(policy, state)):
         context = observe(problem, t, problem_rng)
         action = select(policy, state, context, policy_rng)
+        state = commit(policy, state, context, action)
         reward = play(problem, context, action, noise_rng)
         note(log.pulls, action)
         state = update(policy, state, context, action, reward)

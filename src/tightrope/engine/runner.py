@@ -123,10 +123,8 @@ class Replication:
 def prepare(policy: Any, problem: Any, seed: int, replication: int, horizon: int | None) -> Replication:
     """A fresh state, a private copy of the problem and the three streams."""
     described = arms(problem)._replace(horizon=horizon)
-    if type(problem) in private.table:
-        problem = private(problem)
     return Replication(
-        policy, init(policy, described), problem, described,
+        policy, init(policy, described), private(problem), described,
         (stream(seed, replication, PROBLEM), stream(seed, replication, NOISE), stream(seed, replication, POLICY)),
     )  # fmt: skip
 
@@ -142,7 +140,7 @@ def as_problems(problem: Any) -> Sequence[Any]:
     if not problems:
         raise ValueError("problem is an empty list; it needs at least one problem.")
     for item in problems:
-        if type(item) not in arms.table:
+        if not arms.answers(item):
             raise ValueError(f"problem = {checks.show(item)} is not a problem; pass one such as problems.Bernoulli([0.3, 0.6]).")
     if len({type(item) for item in problems}) > 1:
         raise ValueError("problem is a list of different kinds; all of them must be of one class.")

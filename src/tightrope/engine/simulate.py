@@ -111,8 +111,6 @@ def simulate(
 
 def _mean_bound(problems: Any) -> list[float] | None:
     """Mean (C, a) of the problems' lower bounds; None where they have none."""
-    if type(problems[0]) not in lower_bound.table:
-        return None
     found = [lower_bound(problem) for problem in problems]
     return None if None in found else [float(part) for part in np.mean(found, axis=0)]
 
@@ -129,12 +127,9 @@ def _as_monitors(monitor: Any, chosen: Mapping[str, Any], problems: Any) -> dict
     given = dict(monitor) if isinstance(monitor, Mapping) else dict.fromkeys(chosen, monitor)
     if given.keys() != chosen.keys():
         raise ValueError(f"monitor has {', '.join(given)}, but must have the names of the policies, {', '.join(chosen)}.")
-    found = {
-        name: PerProblem.of(NoMonitor() if item is None else item, problems, lambda item: type(item) in begin.table)
-        for name, item in given.items()
-    }
+    found = {name: PerProblem.of(NoMonitor() if item is None else item, problems, begin.answers) for name, item in given.items()}
     for item in itertools.chain.from_iterable(made.items for made in found.values()):
-        if type(item) not in begin.table:
+        if not begin.answers(item):
             raise ValueError(f"monitor = {checks.show(item)} is not a monitor; pass one such as Budget(baseline=0).")
     return found
 

@@ -64,7 +64,7 @@ def train_softucb(
     trajectories = checks.integer("trajectories", trajectories, least=1)
     beta0 = checks.real("beta0", beta0, least=0)
     seed = checks.integer("seed", seed, least=0)
-    if type(problem) not in arms.table:
+    if not arms.answers(problem):
         raise ValueError(f"problem = {checks.show(problem)} is not a problem; pass one such as problems.Linear(X, theta).")
     if policy is None:
         noise = SCALES.get(getattr(problem, "rewards", 0))

@@ -93,22 +93,22 @@ def new_ridge(arms: Arms, lam: float, *, sampling: bool = False, form: str | Non
     return model
 
 
-@verb
+@verb()
 def predict(model, context):
     """Bring mean and square up to date for this round's arms."""
 
 
-@verb
+@verb()
 def learn(model, context, arm, reward):
     """Take in one reward."""
 
 
-@verb
+@verb()
 def refresh(model):
     """Replace the rank-one path by a fresh factorisation."""
 
 
-@verb
+@verb()
 def sample(model, scale, out, rng):
     """Fill out (K,) with x_k' theta, theta ~ N(theta_hat, scale^2 V^-1): one joint draw. Call `predict` first."""
 

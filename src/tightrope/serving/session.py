@@ -1,5 +1,6 @@
 """`Session`: a policy in service, one decision at a time, by the very kernels that simulations run."""
 
+import math
 import pathlib
 from typing import Any
 
@@ -7,7 +8,7 @@ import numpy as np
 
 from .. import checks, files, rng
 from ..parameters import built, check_fit, check_question, described, is_policy
-from ..verbs import Arms, Context, admit, evidence, explain, init, recommend, reward_range, select, stopped, update
+from ..verbs import Arms, Context, admit, commit, evidence, explain, init, recommend, reward_range, select, stopped, update
 from .codec import build_oracle, describe_oracle, flatten, restore, same_oracle
 
 FORMAT = 1
@@ -70,6 +71,7 @@ class Session:
             if before is not None:  # an oracle may refuse after the noise was drawn
                 self._rng.bit_generator.state = before
             raise
+        self.state = commit(self.policy, self.state, seen, action)
         if self._changing:
             self._features = seen.features
         self._baseline, self._eligible = (seen.baseline, seen.baseline_mean), seen.eligible
@@ -88,8 +90,6 @@ class Session:
 
     def explain(self, context: Any = None, eligible: Any = None) -> dict[str, Any]:
         """Why: per-arm mean, width, lower, upper, index and probability, and what the family adds. Changes nothing."""
-        if type(self.policy) not in explain.table:
-            raise ValueError(f"{type(self.policy).__name__} does not explain itself.")
         seen, state = self._context(context, eligible)
         return dict(explain(self.policy, copied(state), seen, rng.stream(self.seed, self.rounds, rng.AUDIT)))
 
@@ -138,8 +138,7 @@ class Session:
         )
         begins = features is not None and not self._changing
         state = init(self.policy, self.arms._replace(features=None)) if begins else self.state
-        if type(self.policy) in admit.table:
-            admit(self.policy, state, round_)
+        admit(self.policy, state, round_)
         return round_, state
 
     def _per_arm(self, eligible: Any) -> Any:
@@ -168,8 +167,7 @@ class Session:
             raise ValueError("context was given, but this session has learned with fixed arms; start it with dimension=d instead.")
 
     def _checked_reward(self, arm: Any, reward: Any) -> tuple[Any, Any]:
-        limited = type(self.policy) in reward_range.table
-        least, most = reward_range(self.policy) if limited else (None, None)
+        least, most = (bound if math.isfinite(bound) else None for bound in reward_range(self.policy))
         if self.arms.oracle is None:
             return checks.integer("arm", arm, least=0, most=self.arms.number - 1), checks.real("reward", reward, least=least, most=most)
         arms = np.atleast_1d(np.asarray(arm))

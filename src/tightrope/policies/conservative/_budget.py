@@ -56,12 +56,12 @@ def amount(book, place):
 # Sums of features: weights on the arms where the model lives in arm space, vectors elsewhere -----------------------------
 
 
-@verb
+@verb()
 def collect(model, context, total, arm, weight):
     """total += weight x_arm."""
 
 
-@verb
+@verb()
 def project(model, total, cross):
     """Mean and squared width <theta_hat, z>, z' V^-1 z of z = total; cross[k] <- x_k' V^-1 z. Call `predict` first."""
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._jit import lean
-from ...verbs import either, lean_verb
+from ...verbs import either, verb
 from ._budget import amount, martingale_radius
 
 MARTINGALE, CONFIDENCE, ORACLE = range(3)
@@ -84,22 +84,22 @@ def clips_arm(policy):
     return clips_sum(policy) or policy.selection == CONSTRAINED
 
 
-@lean_verb
+@verb(lean=True)
 def assess(state, policy, context, mean):
     """Bring lower and upper up to date for this round's arms."""
 
 
-@lean_verb
+@verb(lean=True)
 def secure(state, policy, context, baseline, mean, ahead):
     """Fill total with TOT(a), return the slack; `ahead` = rem. Where a linear mean is unknown total holds the sum of both, slack is 0."""
 
 
-@lean_verb
+@verb(lean=True)
 def absorb(state, policy, context, baseline, mean, arm, reward, explored):
     """Take a reward into the estimates."""
 
 
-@lean_verb
+@verb(lean=True)
 def standing(state, policy, context, baseline, mean):
     """Lower bound of the budget sum_S mu + sum_{S^b} mu_b - (1 - alpha) sum mu_b before this round. Call `secure` first."""
 

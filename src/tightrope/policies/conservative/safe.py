@@ -10,7 +10,6 @@ Rewards must be back before the next choice, as in `Conservative`.
 Per round: the inner policy's cost, plus O(K), or O(K^2) or O(K d + d^2) with features, O(K d^2) if they change.
 """
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,13 +81,12 @@ def event_safe(policy, state, action):
 @admit.register(Safe)
 def admit_safe(policy, state, context):
     check_round(policy, state.guarded, context)
-    if type(policy.inner) in admit.table:
-        admit(policy.inner, state.inner, context)
+    admit(policy.inner, state.inner, context)
 
 
 @reward_range.register(Safe)
 def reward_range_safe(policy):
-    return reward_range(policy.inner) if type(policy.inner) in reward_range.table else (-math.inf, math.inf)
+    return reward_range(policy.inner)
 
 
 @explain.register(Safe)

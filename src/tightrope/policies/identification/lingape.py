@@ -78,12 +78,12 @@ def init_lingape(policy, arms):
     return State(new_gaps(X, policy.lam), sampling, np.array([math.inf, math.inf, 0.0, 0.0]))
 
 
-@verb
+@verb()
 def aim(sampling, model, i, j):
     """Prepare to sample what tells arms i and j apart."""
 
 
-@verb
+@verb()
 def sample(sampling, model, eligible):
     """The arm to sample now."""
 
