@@ -1,4 +1,4 @@
-"""What the policies of this family share: the lower bound's rates on empirical means, and the explanation."""
+"""The exploration rates of the regret lower bound (Magureanu, Combes, Proutiere 2014, Theorem 3.1) at the empirical means."""
 
 from typing import Any, NamedTuple
 
@@ -6,10 +6,9 @@ import numpy as np
 
 from ..._jit import lean
 from ...numerics.kl import bernoulli_divergence_close
-from ...numerics.selection import argmax
 from ...solvers.covering import cover, new_work
 from ...verbs import allowed
-from ._pool import evidence, index, logarithms, new_level
+from ._indices import logarithms, new_level
 
 CLOSE = 1e-3  # below it the logarithms of a level leave too few digits
 
@@ -81,23 +80,3 @@ def information_of(pool, kind, sigma, i, level, y):
         t, s = pool.pulls[i], pool.sums[i]
         return max(0.0, (pool.entropy[i] - s * log_y - (t - s) * log_rest) / t)
     return (y - pool.mean[i]) * (y - pool.mean[i]) / (2.0 * sigma * sigma)
-
-
-def report(pool: Any, kind: int, sigma: float, f: float, eligible: Any) -> dict[str, Any]:
-    """Means, indices and bounds per arm, the leader, and the lower bound at the empirical means."""
-    K, pulled = pool.pulls.size, pool.pulls > 0
-    upper = np.array([index(pool, kind, sigma, k, f) for k in range(K)])
-    mirrored = pool._replace(sums=(pool.pulls if kind == 0 else 0.0) - pool.sums, warm=np.zeros(K))
-    mirrored = mirrored._replace(mean=np.where(pulled, mirrored.sums / np.maximum(pool.pulls, 1.0), 0.0))
-    mirrored = mirrored._replace(low=np.array([mirrored.mean[pulled].min(initial=np.inf)]))
-    lower = (1.0 if kind == 0 else 0.0) - np.array([index(mirrored, kind, sigma, k, f) for k in range(K)])
-    leader = argmax(pool.mean, eligible)
-    new_level(pool)
-    against = np.array([evidence(pool, kind, sigma, k, upper[leader], np.inf) for k in range(K)])
-    rates = new_rates(K)
-    solve_rates(rates, pool, kind, sigma, leader, f, eligible)
-    mean = np.where(pulled, pool.mean, np.nan)
-    return {
-        "mean": mean, "width": upper - mean, "lower": lower, "upper": upper, "index": upper, "leader": int(leader),
-        "divergence": against, "rates": rates.c, "lower_bound": float(rates.c @ rates.gaps),
-    }  # fmt: skip

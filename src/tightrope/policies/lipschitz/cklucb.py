@@ -9,19 +9,18 @@ With context-arm pairs as arms and the current context's pairs eligible, the lea
 taken over the eligible arms and S_k sums over all. Usually O(K) a round, at worst O(K^2).
 """
 
-import math
-
-from ..._jit import jit, lean
-from ...numerics.kl import DIVERGENCES, exploration
-from ...numerics.selection import argmax, one_hot
-from ...parameters import choice, flag, policy, real, real_or
+from ..._jit import jit
+from ...numerics.selection import argmax
+from ...parameters import flag, policy
 from ...verbs import explain, init, reward_range, select, update
-from ._pool import first_below, index, learn, least_played_above, new_pool, prove, unrivalled
-from ._rates import report
+from ._indices import index, least_played_above
+from ._pool import learn, new_pool
+from ._pooled import Pooled, evidence_level, explanation, must_play, rewards_of
+from ._proof import prove, unrivalled
 
 
 @policy("points", paper="Magureanu, Combes, Proutiere 2014, Algorithm 2")
-class CKLUCB:
+class CKLUCB(Pooled):
     """Optimism by pooled evidence; the least-played arm that may beat the leader is explored.
 
     lipschitz: L > 0, a bound on |mean difference| / distance. loglog: weight of ln ln n in f(n), or "theory" for 3K + 1. forced:
@@ -29,11 +28,7 @@ class CKLUCB:
     deviation sigma.
     """
 
-    lipschitz: float = real(above=0)
-    loglog: float = real_or(0.0, ("theory",), least=0)
     forced: bool = flag(True)
-    divergence: int = choice(*DIVERGENCES)
-    sigma: float = real(1.0, above=0)
 
 
 @init.register(CKLUCB)
@@ -41,30 +36,13 @@ def init_cklucb(policy, arms):
     return new_pool(arms.distances, policy.lipschitz)
 
 
-@lean
-def level_of(policy, state):
-    """f(n)."""
-    weight = policy.loglog if policy.loglog >= 0.0 else 3.0 * state.pulls.shape[0] + 1.0
-    return exploration(state.rounds[0] + 1.0, weight)
-
-
-@lean
-def must_play(policy, state, eligible):
-    """An eligible arm that was never pulled, or that forced exploration asks for, or -1."""
-    arm = first_below(state, 1.0, eligible)
-    n = state.rounds[0] + 1.0
-    if arm < 0 and policy.forced and n > 2.0:
-        arm = first_below(state, math.log(math.log(n)), eligible)
-    return arm
-
-
 @select.register(CKLUCB)
 @jit
 def select_cklucb(policy, state, context, rng):
-    arm = must_play(policy, state, context.eligible)
+    arm = must_play(state, policy.forced, context.eligible)
     if arm >= 0:
         return arm
-    f = level_of(policy, state)
+    f = evidence_level(policy, state)
     leader = argmax(state.mean, context.eligible)
     if context.eligible is None and unrivalled(state, policy.divergence, policy.sigma, leader, f, False):
         return leader
@@ -86,14 +64,12 @@ def update_cklucb(policy, state, context, action, reward):
 
 @reward_range.register(CKLUCB)
 def reward_range_cklucb(policy):
-    return (0.0, 1.0) if policy.divergence == 0 else (-math.inf, math.inf)
+    return rewards_of(policy)
 
 
 @explain.register(CKLUCB)
 def explain_cklucb(policy, state, context, rng):
-    found = report(state, policy.divergence, policy.sigma, level_of(policy, state), context.eligible)
-    chosen = select(policy, state, context, rng)
-    return found | {"probability": one_hot(chosen, state.pulls.size)}
+    return explanation(policy, state, state, context, rng)
 
 
 def example():

@@ -9,20 +9,19 @@ with the leader, the least-played arm with an index above the leader's mean is p
 O(K^2) a round at worst, and one linear program (about K pivots of O(K^2)) in exploring rounds only.
 """
 
-import math
-from typing import Any, NamedTuple
-
-from ..._jit import jit, lean
-from ...numerics.kl import DIVERGENCES, exploration
-from ...numerics.selection import argmax, one_hot
-from ...parameters import choice, policy, real, real_or
+from ..._jit import jit
+from ...numerics.selection import argmax
+from ...parameters import policy, real
 from ...verbs import allowed, explain, init, reward_range, select, update
-from ._pool import first_below, learn, least_played_above, new_pool, prove, unrivalled
-from ._rates import Rates, new_rates, report, solve_rates
+from ._indices import least_played_above
+from ._pool import first_below, learn
+from ._pooled import Pooled, evidence_level, explanation_with_programs, new_pool_and_rates, rewards_of
+from ._proof import prove, unrivalled
+from ._rates import solve_rates
 
 
 @policy("points", paper="Magureanu, Combes, Proutiere 2014, Algorithm 1")
-class OSLB:
+class OSLB(Pooled):
     """Optimal sampling for Lipschitz bandits.
 
     lipschitz: L > 0, a bound on |mean difference| / distance. epsilon: share of forced exploration of the least-played arm.
@@ -30,28 +29,12 @@ class OSLB:
     standard deviation sigma.
     """
 
-    lipschitz: float = real(above=0)
     epsilon: float = real(0.05, above=0)
-    loglog: float = real_or(0.0, ("theory",), least=0)
-    divergence: int = choice(*DIVERGENCES)
-    sigma: float = real(1.0, above=0)
-
-
-class State(NamedTuple):
-    pool: Any
-    rates: Rates
 
 
 @init.register(OSLB)
 def init_oslb(policy, arms):
-    return State(new_pool(arms.distances, policy.lipschitz), new_rates(arms.number))
-
-
-@lean
-def level_of(policy, pool):
-    """f(n)."""
-    weight = policy.loglog if policy.loglog >= 0.0 else 3.0 * pool.pulls.shape[0] + 1.0
-    return exploration(pool.rounds[0] + 1.0, weight)
+    return new_pool_and_rates(policy, arms)
 
 
 @select.register(OSLB)
@@ -61,7 +44,7 @@ def select_oslb(policy, state, context, rng):
     arm = first_below(pool, 1.0, eligible)
     if arm >= 0:
         return arm
-    f = level_of(policy, pool)
+    f = evidence_level(policy, pool)
     leader = argmax(pool.mean, eligible)
     if eligible is None and unrivalled(pool, policy.divergence, policy.sigma, leader, f, True):
         return leader
@@ -94,15 +77,12 @@ def update_oslb(policy, state, context, action, reward):
 
 @reward_range.register(OSLB)
 def reward_range_oslb(policy):
-    return (0.0, 1.0) if policy.divergence == 0 else (-math.inf, math.inf)
+    return rewards_of(policy)
 
 
 @explain.register(OSLB)
 def explain_oslb(policy, state, context, rng):
-    found = report(state.pool, policy.divergence, policy.sigma, level_of(policy, state.pool), context.eligible)
-    solves = int(state.rates.solves[0])
-    chosen = select(policy, state, context, rng)
-    return found | {"probability": one_hot(chosen, state.pool.pulls.size), "programs_solved": solves}
+    return explanation_with_programs(policy, state, context, rng)
 
 
 def example():

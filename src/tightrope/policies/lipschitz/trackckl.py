@@ -13,19 +13,21 @@ O(K^2) a round at worst, and one linear program in exploring rounds past a rival
 """
 
 import math
-from typing import Any, NamedTuple
 
 from ..._jit import jit, lean
-from ...numerics.kl import DIVERGENCES, divergence, exploration
-from ...numerics.selection import argmax, one_hot
-from ...parameters import choice, policy, real, real_or
+from ...numerics.kl import divergence
+from ...numerics.selection import argmax
+from ...parameters import policy, real
 from ...verbs import allowed, explain, init, reward_range, select, update
-from ._pool import first_below, index, learn, least_played_above, new_pool, prove, unrivalled
-from ._rates import Rates, new_rates, report, solve_rates
+from ._indices import index, least_played_above
+from ._pool import learn
+from ._pooled import Pooled, evidence_level, explanation_with_programs, must_play, new_pool_and_rates, rewards_of
+from ._proof import prove, unrivalled
+from ._rates import solve_rates
 
 
 @policy("points", paper="extension of Magureanu, Combes, Proutiere 2014")
-class TrackCKLUCB:
+class TrackCKLUCB(Pooled):
     """CKL-UCB whose exploration tracks the rates of the regret lower bound.
 
     lipschitz: L > 0, a bound on |mean difference| / distance. patience: a rival is played itself until its own evidence exceeds
@@ -33,28 +35,12 @@ class TrackCKLUCB:
     (rewards in [0, 1]) or "gaussian" with standard deviation sigma.
     """
 
-    lipschitz: float = real(above=0)
     patience: float = real(2.0, least=0)
-    loglog: float = real_or(0.0, ("theory",), least=0)
-    divergence: int = choice(*DIVERGENCES)
-    sigma: float = real(1.0, above=0)
-
-
-class State(NamedTuple):
-    pool: Any
-    rates: Rates
 
 
 @init.register(TrackCKLUCB)
 def init_trackcklucb(policy, arms):
-    return State(new_pool(arms.distances, policy.lipschitz), new_rates(arms.number))
-
-
-@lean
-def level_of(policy, pool):
-    """f(n)."""
-    weight = policy.loglog if policy.loglog >= 0.0 else 3.0 * pool.pulls.shape[0] + 1.0
-    return exploration(pool.rounds[0] + 1.0, weight)
+    return new_pool_and_rates(policy, arms)
 
 
 @lean
@@ -77,13 +63,11 @@ def arm_for(policy, pool, rates, rival, leader, f, eligible):
 @select.register(TrackCKLUCB)
 @jit
 def select_trackcklucb(policy, state, context, rng):
-    pool, eligible, n = state.pool, context.eligible, state.pool.rounds[0] + 1.0
-    arm = first_below(pool, 1.0, eligible)
-    if arm < 0 and n > 2.0:
-        arm = first_below(pool, math.log(math.log(n)), eligible)
+    pool, eligible = state.pool, context.eligible
+    arm = must_play(pool, True, eligible)
     if arm >= 0:
         return arm
-    f = level_of(policy, pool)
+    f = evidence_level(policy, pool)
     leader = argmax(pool.mean, eligible)
     if eligible is None and unrivalled(pool, policy.divergence, policy.sigma, leader, f, False):
         return leader
@@ -105,15 +89,12 @@ def update_trackcklucb(policy, state, context, action, reward):
 
 @reward_range.register(TrackCKLUCB)
 def reward_range_trackcklucb(policy):
-    return (0.0, 1.0) if policy.divergence == 0 else (-math.inf, math.inf)
+    return rewards_of(policy)
 
 
 @explain.register(TrackCKLUCB)
 def explain_trackcklucb(policy, state, context, rng):
-    found = report(state.pool, policy.divergence, policy.sigma, level_of(policy, state.pool), context.eligible)
-    solves = int(state.rates.solves[0])
-    chosen = select(policy, state, context, rng)
-    return found | {"probability": one_hot(chosen, state.pool.pulls.size), "programs_solved": solves}
+    return explanation_with_programs(policy, state, context, rng)
 
 
 def example():

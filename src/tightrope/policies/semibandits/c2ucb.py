@@ -7,30 +7,18 @@ Source: Qin, Chen, Zhu 2014; Takemura & Ito 2019, Algorithm 1. Scores theta'x + 
 Per round: O(N d^2 / 2) and the oracle.
 """
 
-from ...parameters import choice, policy, real, real_or
+from ...parameters import policy
 from ...verbs import explain, init, select, update
-from .sets import best_set, learn_set, new_state, predictions, radius, report
+from ._sets import Optimistic, best_set, learn_set, new_state, predictions, report, width_factor
 
 
 @policy("sets", paper="Qin, Chen, Zhu 2014; Takemura & Ito 2019, Algorithm 1", compiled=False)
-class C2UCB:
+class C2UCB(Optimistic):
     """Optimism for sets of arms with linear rewards.
 
     alpha: width of the interval, or "theory": beta_t(delta) from noise (sub-Gaussian scale of a reward) and theta_bound (bound
     on ||theta||). lam: ridge parameter. ties: equal scores go to the lowest index, or to one at random.
     """
-
-    alpha: float = real_or(1.0, ("theory",), least=0)
-    lam: float = real(1.0, above=0)
-    delta: float = real(0.1, above=0, below=1)
-    noise: float = real(1.0, least=0)
-    theta_bound: float = real(1.0, least=0)
-    ties: int = choice("index", "random")
-
-
-def alpha_now(policy, state):
-    """Width factor of this round."""
-    return policy.alpha if policy.alpha >= 0 else radius(state, policy.delta, policy.noise, policy.theta_bound, policy.lam)
 
 
 @init.register(C2UCB)
@@ -41,7 +29,7 @@ def init_c2ucb(policy, arms):
 @select.register(C2UCB)
 def select_c2ucb(policy, state, context, rng):
     mean, width = predictions(state, context)
-    return best_set(state, context, mean + alpha_now(policy, state) * width, policy.ties, rng)
+    return best_set(state, context, mean + width_factor(policy, state) * width, policy.ties, rng)
 
 
 @update.register(C2UCB)
@@ -52,7 +40,7 @@ def update_c2ucb(policy, state, context, action, reward):
 @explain.register(C2UCB)
 def explain_c2ucb(policy, state, context, rng):
     mean, width = predictions(state, context)
-    width *= alpha_now(policy, state)
+    width *= width_factor(policy, state)
     return report(state, context, mean, width, mean + width, policy.ties, rng, None)
 
 

@@ -8,7 +8,7 @@ Per round: O(N d) and the oracle.
 from ...parameters import choice, policy, real
 from ...verbs import explain, init, select, update
 from ._batch_ridge import linear_scores, solve
-from .sets import best_set, features_of, learn_set, new_state, predictions, report
+from ._sets import best_set, features_of, learn_set, new_state, predictions, report
 
 
 @policy("sets", paper="Takemura & Ito 2019, section VII-B1", compiled=False)
@@ -30,7 +30,7 @@ def init_combgreedy(policy, arms):
 @select.register(CombGreedy)
 def select_combgreedy(policy, state, context, rng):
     if state.model.seen[0] == 0.0:
-        scores = rng.standard_normal(state.told.number)
+        scores = rng.standard_normal(state.setting.number)
     else:
         scores = linear_scores(features_of(state, context), solve(state.model)[0])
     return best_set(state, context, scores, policy.ties, rng)

@@ -7,27 +7,23 @@ That is round-wise CombTS with lam = noise^2 / prior_scale^2 and v = noise, in w
 Per round: O(N d) and the oracle.
 """
 
-from ...parameters import choice, policy, real
+from ...parameters import policy
 from ...verbs import explain, init, select, update
+from ._sets import GaussianPrior, best_set, features_of, learn_set, new_state_with_prior, predictions, report
 from .combts import round_scores
-from .sets import best_set, features_of, learn_set, new_state, predictions, report
 
 
 @policy("sets", paper="Wen, Kveton, Ashkan 2015, Algorithm 2", compiled=False)
-class CombLinTS:
+class CombLinTS(GaussianPrior):
     """Thompson sampling for sets with prior N(0, prior_scale^2 I) and noise variance noise^2.
 
     prior_scale, noise: > 0. ties: "index" or "random".
     """
 
-    prior_scale: float = real(1.0, above=0)
-    noise: float = real(1.0, above=0)
-    ties: int = choice("index", "random")
-
 
 @init.register(CombLinTS)
 def init_comblints(policy, arms):
-    return new_state(arms, (policy.noise / policy.prior_scale) ** 2)
+    return new_state_with_prior(policy, arms)
 
 
 @select.register(CombLinTS)

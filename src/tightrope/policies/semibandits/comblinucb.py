@@ -7,27 +7,24 @@ That is C2UCB with lam = noise^2 / prior_scale^2 and alpha = c noise, in whose f
 Per round: O(N d^2 / 2) and the oracle.
 """
 
-from ...parameters import choice, policy, real
+from ...parameters import policy, real
 from ...verbs import explain, init, select, update
-from .sets import best_set, learn_set, new_state, predictions, report
+from ._sets import GaussianPrior, best_set, learn_set, new_state_with_prior, predictions, report
 
 
 @policy("sets", paper="Wen, Kveton, Ashkan 2015, Algorithm 3", compiled=False)
-class CombLinUCB:
+class CombLinUCB(GaussianPrior):
     """Optimism for sets with prior N(0, prior_scale^2 I) and noise variance noise^2.
 
     prior_scale, noise: > 0. c: width of the interval in posterior standard deviations, >= 0. ties: "index" or "random".
     """
 
-    prior_scale: float = real(1.0, above=0)
-    noise: float = real(1.0, above=0)
     c: float = real(1.0, least=0)
-    ties: int = choice("index", "random")
 
 
 @init.register(CombLinUCB)
 def init_comblinucb(policy, arms):
-    return new_state(arms, (policy.noise / policy.prior_scale) ** 2)
+    return new_state_with_prior(policy, arms)
 
 
 @select.register(CombLinUCB)

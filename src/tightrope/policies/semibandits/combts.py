@@ -13,7 +13,7 @@ from scipy.linalg import solve_triangular
 from ...parameters import choice, policy, real, real_or
 from ...verbs import explain, init, select, update
 from ._batch_ridge import linear_scores, solve
-from .sets import best_set, features_of, learn_set, new_state, predictions, radius, report
+from ._sets import best_set, features_of, learn_set, new_state, predictions, radius, report
 
 ROUND, ARM = 0, 1
 
@@ -40,7 +40,7 @@ def v_now(policy, state):
     """Posterior scale of this round."""
     if policy.v >= 0:
         return policy.v
-    shares = 4 * state.told.horizon * (state.told.number if policy.randomization == ARM else 1)
+    shares = 4 * state.setting.horizon * (state.setting.number if policy.randomization == ARM else 1)
     return radius(state, policy.delta / shares, policy.noise, policy.theta_bound, policy.lam)
 
 

@@ -7,30 +7,19 @@ Where whole clusters tie exactly, C2UCB(ties="random") gains nearly as much; whe
 Per round: O(N d^2 / 2), N uniform draws and the oracle.
 """
 
-from ...parameters import choice, policy, real, real_or
+from ...parameters import policy, real
 from ...verbs import explain, init, select, update
-from .sets import best_set, learn_set, new_state, predictions, radius, report
+from ._sets import Optimistic, best_set, learn_set, new_state, predictions, report, width_factor
 
 
 @policy("sets", paper="Takemura & Ito 2019, Algorithm 1", compiled=False)
-class PC2UCB:
+class PC2UCB(Optimistic):
     """C2UCB with arm-wise perturbed widths.
 
     alpha, lam, delta, noise, theta_bound, ties: as for C2UCB. c: largest relative perturbation, >= 0; 0 is C2UCB.
     """
 
-    alpha: float = real_or(1.0, ("theory",), least=0)
-    lam: float = real(1.0, above=0)
     c: float = real(1.0, least=0)
-    delta: float = real(0.1, above=0, below=1)
-    noise: float = real(1.0, least=0)
-    theta_bound: float = real(1.0, least=0)
-    ties: int = choice("index", "random")
-
-
-def alpha_now(policy, state):
-    """Width factor of this round, before the perturbation."""
-    return policy.alpha if policy.alpha >= 0 else radius(state, policy.delta, policy.noise, policy.theta_bound, policy.lam)
 
 
 def perturbed(policy, mean, width, rng):
@@ -46,7 +35,7 @@ def init_pc2ucb(policy, arms):
 @select.register(PC2UCB)
 def select_pc2ucb(policy, state, context, rng):
     mean, width = predictions(state, context)
-    return best_set(state, context, perturbed(policy, mean, alpha_now(policy, state) * width, rng), policy.ties, rng)
+    return best_set(state, context, perturbed(policy, mean, width_factor(policy, state) * width, rng), policy.ties, rng)
 
 
 @update.register(PC2UCB)
@@ -57,7 +46,7 @@ def update_pc2ucb(policy, state, context, action, reward):
 @explain.register(PC2UCB)
 def explain_pc2ucb(policy, state, context, rng):
     mean, width = predictions(state, context)
-    width *= alpha_now(policy, state)
+    width *= width_factor(policy, state)
 
     def draw():
         return perturbed(policy, mean, width, rng)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...parameters import choice, real, real_or
 from ...solvers.oracles import TopK, choose, set_size
 from ...verbs import Arms
 from ._batch_ridge import BatchRidge, learn_batch, new_batch_ridge, predict_batch
@@ -19,9 +20,28 @@ TIE = 2.0**-36  # scores that agree to this part of the largest are tied: what r
 DRAWS, DRAWN_SCORES = 1000, 10**7  # Monte Carlo of `probability`: as many draws, but fewer (at least 50) for many arms
 
 
+class Optimistic:
+    """Parameters of optimism for sets (see `C2UCB`)."""
+
+    alpha: float = real_or(1.0, ("theory",), least=0)
+    lam: float = real(1.0, above=0)
+    delta: float = real(0.1, above=0, below=1)
+    noise: float = real(1.0, least=0)
+    theta_bound: float = real(1.0, least=0)
+    ties: int = choice("index", "random")
+
+
+class GaussianPrior:
+    """Parameters of the Kalman form (Wen, Kveton, Ashkan 2015): prior N(0, prior_scale^2 I), noise variance noise^2."""
+
+    prior_scale: float = real(1.0, above=0)
+    noise: float = real(1.0, above=0)
+    ties: int = choice("index", "random")
+
+
 @dataclass(frozen=True)
-class Told:
-    """What `init` was told; not part of a saved state."""
+class Setting:
+    """The arms and the oracle as `init` was given them; not part of a saved state."""
 
     features: np.ndarray | None  # (rows, d); None: new ones every round
     blocks: int
@@ -33,7 +53,7 @@ class Told:
 
 class State(NamedTuple):
     model: BatchRidge
-    told: Told
+    setting: Setting
 
 
 def new_state(arms: Arms, lam: float) -> State:
@@ -43,17 +63,22 @@ def new_state(arms: Arms, lam: float) -> State:
         raise ValueError(f"oracle = {arms.oracle!r} chooses {size} arms, but there are only {arms.number}; lower k or add arms.")
     if arms.dimension < 1:
         raise ValueError("arms = a number without features; pass (N, d) features, or dimension=d with new features every round.")
-    told = Told(arms.features, arms.blocks, arms.oracle, size, arms.number, arms.horizon)
-    return State(new_batch_ridge(arms.blocks, arms.dimension, lam), told)
+    setting = Setting(arms.features, arms.blocks, arms.oracle, size, arms.number, arms.horizon)
+    return State(new_batch_ridge(arms.blocks, arms.dimension, lam), setting)
+
+
+def new_state_with_prior(policy: Any, arms: Arms) -> State:
+    """State without data for a Gaussian prior: the ridge parameter is the ratio of noise and prior variance."""
+    return new_state(arms, (policy.noise / policy.prior_scale) ** 2)
 
 
 def features_of(state: State, context: Any) -> np.ndarray:
     """This round's rows of features."""
     if context.features is not None:
         return np.asarray(context.features)
-    if state.told.features is None:
+    if state.setting.features is None:
         raise ValueError("context is missing; pass this round's features.")
-    return state.told.features
+    return state.setting.features
 
 
 def predictions(state: State, context: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -65,10 +90,10 @@ def best_set(state: State, context: Any, scores: np.ndarray, ties: int, rng: Any
     """The oracle's set for these scores; ties by index (0), or at random (1)."""
     top = np.abs(scores if context.eligible is None else scores[context.eligible]).max()
     grid = TIE * top if top > 0 else 1.0
-    settled = np.rint(scores / grid) * grid
+    rounded = np.rint(scores / grid) * grid
     if ties:
-        settled += 0.5 * grid * rng.random(scores.size)
-    return choose(state.told.oracle, settled, context.eligible)
+        rounded += 0.5 * grid * rng.random(scores.size)
+    return choose(state.setting.oracle, rounded, context.eligible)
 
 
 def learn_set(state: State, context: Any, action: np.ndarray, reward: np.ndarray) -> State:
@@ -83,8 +108,13 @@ def radius(state: State, delta: float, noise: float, theta_bound: float, lam: fl
     k t counts the rewards by the end of this round (those seen and a full set more), which is right under delay as well;
     d is the dimension of all blocks together.
     """
-    d, seen = state.model.response.size, state.model.seen[0] + state.told.size
+    d, seen = state.model.response.size, state.model.seen[0] + state.setting.size
     return noise * math.sqrt(d * math.log((1 + seen / lam) / delta)) + math.sqrt(lam) * theta_bound
+
+
+def width_factor(policy: Any, state: State) -> float:
+    """alpha, or the confidence radius of this round where alpha = "theory"."""
+    return float(policy.alpha) if policy.alpha >= 0 else radius(state, policy.delta, policy.noise, policy.theta_bound, policy.lam)
 
 
 def report(
@@ -93,34 +123,34 @@ def report(
 ) -> dict[str, Any]:  # fmt: skip
     """The explanation. draw: this round's random scores again, or None if they are certain. law: their independent distributions."""
     chosen = best_set(state, context, score, ties, rng)
-    told = {
+    found = {
         "mean": mean, "width": width, "lower": mean - width, "upper": mean + width, "index": score, "score": score,
         "oracle_value": float(score[chosen].sum()),
     }  # fmt: skip
-    categories = getattr(state.told.oracle, "categories", None)
+    categories = getattr(state.setting.oracle, "categories", None)
     if categories is not None:
-        told["cluster"] = categories
+        found["cluster"] = categories
     exact = _exact(state, context, law) if law is not None else None
     if exact is not None:
-        return told | {"probability": exact, "probability_se": np.zeros(score.size)}
+        return found | {"probability": exact, "probability_se": np.zeros(score.size)}
     if draw is None and not ties:
         probability = np.zeros(score.size)
         probability[chosen] = 1.0
-        return told | {"probability": probability, "probability_se": np.zeros(score.size)}
+        return found | {"probability": probability, "probability_se": np.zeros(score.size)}
     draws = int(min(DRAWS, max(50, DRAWN_SCORES // score.size)))
     hits = np.zeros(score.size)
     for _ in range(draws):
         hits[best_set(state, context, score if draw is None else draw(), ties, rng)] += 1.0
     probability = hits / draws
-    return told | {"probability": probability, "probability_se": np.sqrt(probability * (1 - probability) / draws)}
+    return found | {"probability": probability, "probability_se": np.sqrt(probability * (1 - probability) / draws)}
 
 
 def _exact(state: State, context: Any, law: tuple[str, np.ndarray, np.ndarray]) -> np.ndarray | None:
     """Chances under top-k with independent scores, where the integral is cheap."""
     name, centre, spread = law
     open_ = np.ones(centre.size, dtype=np.bool_) if context.eligible is None else context.eligible
-    if not isinstance(state.told.oracle, TopK) or (spread[open_] <= 0).any() or not exact_is_cheap(int(open_.sum()), state.told.size):
+    if not isinstance(state.setting.oracle, TopK) or (spread[open_] <= 0).any() or not exact_is_cheap(int(open_.sum()), state.setting.size):
         return None
     probability = np.zeros(centre.size)
-    probability[open_] = top_k_probability(centre[open_], spread[open_], state.told.size, name)
+    probability[open_] = top_k_probability(centre[open_], spread[open_], state.setting.size, name)
     return probability
