@@ -17,6 +17,7 @@ FAMILIES = {
     "conservative": "Conservative exploration",
     "identification": "Best-arm identification",
     "semibandits": "Sets of arms",
+    "exploration": "Exploration around any policy",
     "lipschitz": "Arms with a metric",
 }
 INTERFACE = {

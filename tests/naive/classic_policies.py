@@ -59,3 +59,16 @@ class NaiveKLUCB(Naive):
         if t * entropy_distance(mean, top) <= f:
             return 1.0
         return brentq(lambda q: t * entropy_distance(mean, q) - f, mean, top, xtol=1e-15, rtol=1e-15)
+
+
+class NaiveExplore:
+    """With probability floor x K a uniform arm, else the inner twin's."""
+
+    def __init__(self, K, inner, floor, rng):
+        self.K, self.inner, self.floor, self.rng = K, inner, floor, rng
+        self.update = inner.update
+
+    def select(self):
+        if self.rng.random() < self.floor * self.K:
+            return int(self.rng.random() * self.K)
+        return self.inner.select()

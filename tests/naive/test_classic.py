@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 import tightrope as tr
-from naive.classic_policies import NaiveKLUCB, NaiveUCB
+from naive.classic_policies import NaiveExplore, NaiveKLUCB, NaiveUCB
+from tightrope.rng import POLICY, stream
 
 MEANS = np.array([0.31, 0.52, 0.48, 0.66])
 
@@ -14,8 +15,9 @@ MEANS = np.array([0.31, 0.52, 0.48, 0.66])
         (tr.UCB(alpha=0.5, sigma=0.7), NaiveUCB(4, alpha=0.5, sigma=0.7)),
         (tr.KLUCB(), NaiveKLUCB(4)),
         (tr.KLUCB(c=3), NaiveKLUCB(4, c=3)),
+        (tr.Explore(tr.UCB(), floor=0.1), NaiveExplore(4, NaiveUCB(4), 0.1, stream(0, 0, POLICY))),
     ],
-    ids=["UCB", "UCB sharp", "KLUCB", "KLUCB c=3"],
+    ids=["UCB", "UCB sharp", "KLUCB", "KLUCB c=3", "Explore"],
 )
 def test_fast_equals_naive(policy, twin):
     """Rewards are continuous, so that ties do not hide differences."""

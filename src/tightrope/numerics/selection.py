@@ -48,13 +48,21 @@ def first_unpulled(pulls, eligible):
 
 
 @lean
-def uniform_arm(count, eligible, rng):
-    """An eligible arm uniformly at random; one draw. O(K)."""
+def count_eligible(count, eligible):
+    """How many of `count` arms are eligible. O(K) with a mask."""
+    if eligible is None:
+        return count
     n = 0
     for k in range(count):
         if allowed(eligible, k):
             n += 1
-    skip = int(rng.random() * n)
+    return n
+
+
+@lean
+def uniform_arm(count, eligible, rng):
+    """An eligible arm uniformly at random; one draw. O(K)."""
+    skip = int(rng.random() * count_eligible(count, eligible))
     last = 0
     for k in range(count):
         if allowed(eligible, k):
@@ -63,6 +71,14 @@ def uniform_arm(count, eligible, rng):
                 return k
             skip -= 1
     return last
+
+
+@lean
+def chance_with_exploration(greedy, epsilon, count, eligible, arm):
+    """Probability of one arm where epsilon is spread over the eligible and the rest is on the greedy one. O(K) with a mask."""
+    if not allowed(eligible, arm):
+        return 0.0
+    return epsilon / count_eligible(count, eligible) + (1.0 - epsilon if arm == greedy else 0.0)
 
 
 def one_hot(arm: int, count: int) -> np.ndarray:

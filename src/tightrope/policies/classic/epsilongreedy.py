@@ -8,11 +8,11 @@ O(K) a round.
 
 import numpy as np
 
-from ..._jit import jit
+from ..._jit import jit, lean
 from ...numerics.counts import count, intervals, means, new_counts
-from ...numerics.selection import argmax, first_unpulled, greedy_with_exploration, one_hot, uniform_arm
+from ...numerics.selection import argmax, chance_with_exploration, first_unpulled, greedy_with_exploration, one_hot, uniform_arm
 from ...parameters import policy, real
-from ...verbs import explain, init, select, update
+from ...verbs import explain, init, propensity, select, update
 
 
 @policy("arms", paper="Sutton, Barto 1998")
@@ -30,6 +30,23 @@ def init_epsilongreedy(policy, arms):
     return new_counts(arms.number)
 
 
+@lean
+def best_mean(state, eligible):
+    """The eligible arm with the largest mean so far."""
+    for k in range(state.pulls.shape[0]):
+        state.scores[k] = state.sums[k] / state.pulls[k] if state.pulls[k] > 0.0 else 0.0
+    return argmax(state.scores, eligible)
+
+
+@lean
+def chance(policy, state, eligible, arm):
+    """The probability that this arm is played now."""
+    fresh = first_unpulled(state.pulls, eligible)
+    if fresh >= 0:
+        return 1.0 if arm == fresh else 0.0
+    return chance_with_exploration(best_mean(state, eligible), policy.epsilon, state.pulls.shape[0], eligible, arm)
+
+
 @select.register(EpsilonGreedy)
 @jit
 def select_epsilongreedy(policy, state, context, rng):
@@ -38,15 +55,18 @@ def select_epsilongreedy(policy, state, context, rng):
         return fresh
     if rng.random() < policy.epsilon:
         return uniform_arm(state.pulls.shape[0], context.eligible, rng)
-    for k in range(state.pulls.shape[0]):
-        state.scores[k] = state.sums[k] / state.pulls[k] if state.pulls[k] > 0.0 else 0.0
-    return argmax(state.scores, context.eligible)
+    return best_mean(state, context.eligible)
 
 
 @update.register(EpsilonGreedy)
 @jit
 def update_epsilongreedy(policy, state, context, action, reward):
     return count(state, action, reward)
+
+
+@propensity.register(EpsilonGreedy)
+def propensity_epsilongreedy(policy, state, context, action, rng):
+    return chance(policy, state, context.eligible, action), 0.0
 
 
 @explain.register(EpsilonGreedy)

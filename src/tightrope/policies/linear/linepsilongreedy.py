@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._jit import jit
+from ..._jit import jit, lean
 from ...numerics.counts import intervals
 from ...numerics.ridge import learn, new_ridge, predict
-from ...numerics.selection import argmax, greedy_with_exploration, uniform_arm
+from ...numerics.selection import argmax, chance_with_exploration, greedy_with_exploration, uniform_arm
 from ...parameters import policy, real
-from ...verbs import explain, init, select, update
+from ...verbs import explain, init, propensity, select, update
 
 
 @policy("features", "contexts", paper="Sutton, Barto 1998; Yang & Toni 2020, section 5")
@@ -52,6 +52,19 @@ def select_linepsilongreedy(policy, state, context, rng):
 def update_linepsilongreedy(policy, state, context, action, reward):
     learn(state.model, context, action, reward)
     return state
+
+
+@lean
+def chance(policy, state, context, arm):
+    """The probability that this arm is played now."""
+    predict(state.model, context)
+    mean = state.model.mean
+    return chance_with_exploration(argmax(mean, context.eligible), policy.epsilon, mean.shape[0], context.eligible, arm)
+
+
+@propensity.register(LinEpsilonGreedy)
+def propensity_linepsilongreedy(policy, state, context, action, rng):
+    return chance(policy, state, context, action), 0.0
 
 
 @explain.register(LinEpsilonGreedy)

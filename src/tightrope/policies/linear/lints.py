@@ -15,13 +15,15 @@ import numpy as np
 
 from ..._jit import jit, lean
 from ...numerics.counts import intervals
+from ...numerics.posterior import chance_of_best
 from ...numerics.ridge import deviations, learn, new_ridge, predict, sample
 from ...numerics.selection import argmax
 from ...parameters import optional_real, policy, real
-from ...verbs import explain, init, select, update
+from ...verbs import explain, init, propensity, select, update
 
 DRAWS = 100_000  # of explain's Monte Carlo: standard errors of at most 0.0016
 CHUNK = 2_000_000  # entries of one batch of draws
+AUDIT_DRAWS = 800  # of one propensity: standard errors below 0.01
 
 
 @policy("features", "contexts", paper="Agrawal, Goyal 2013")
@@ -71,6 +73,13 @@ def update_lints(policy, state, context, action, reward):
     learn(state.model, context, action, reward)
     state.rounds[0] += 1.0
     return state
+
+
+@propensity.register(LinTS)
+def propensity_lints(policy, state, context, action, rng):
+    predict(state.model, context)
+    root = current_scale(policy, state) * deviations(state.model)
+    return chance_of_best(state.model.mean, root, context.eligible, action, rng, AUDIT_DRAWS)
 
 
 @explain.register(LinTS)

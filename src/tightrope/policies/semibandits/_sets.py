@@ -117,12 +117,44 @@ def width_factor(policy: Any, state: State) -> float:
     return float(policy.alpha) if policy.alpha >= 0 else radius(state, policy.delta, policy.noise, policy.theta_bound, policy.lam)
 
 
-def report(
-    state: State, context: Any, mean: np.ndarray, width: np.ndarray, score: np.ndarray, ties: int, rng: Any,
-    draw: Callable[[], np.ndarray] | None, law: tuple[str, np.ndarray, np.ndarray] | None = None,
-) -> dict[str, Any]:  # fmt: skip
-    """The explanation. draw: this round's random scores again, or None if they are certain. law: their independent distributions."""
-    chosen = best_set(state, context, score, ties, rng)
+class Scoring(NamedTuple):
+    """This round's scores and what is known of their distribution."""
+
+    mean: np.ndarray  # (N,) theta'x
+    width: np.ndarray  # (N,) half-width shown in the explanation
+    score: np.ndarray  # (N,) one draw, or the certain scores
+    draw: Callable[[], np.ndarray] | None = None  # draws the scores again; None: they are certain
+    law: tuple[str, np.ndarray, np.ndarray] | None = None  # name, location and spread of independent scores
+
+
+def chances(policy: Any, state: State, context: Any, scoring: Scoring, rng: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The chance of every arm to be in the set, exact where it is certain or cheap to integrate, else by Monte Carlo; standard errors."""
+    N = scoring.score.size
+    exact = _exact(state, context, scoring.law) if scoring.law is not None else None
+    if exact is not None:
+        return exact, np.zeros(N)
+    if scoring.draw is None and not policy.ties:
+        probability = np.zeros(N)
+        probability[best_set(state, context, scoring.score, policy.ties, rng)] = 1.0
+        return probability, np.zeros(N)
+    draws = int(min(DRAWS, max(50, DRAWN_SCORES // N)))
+    hits = np.zeros(N)
+    for _ in range(draws):
+        hits[best_set(state, context, scoring.score if scoring.draw is None else scoring.draw(), policy.ties, rng)] += 1.0
+    probability = hits / draws
+    return probability, np.sqrt(probability * (1 - probability) / draws)
+
+
+def inclusion(policy: Any, state: State, context: Any, action: Any, scoring: Scoring, rng: Any) -> tuple[np.ndarray, np.ndarray]:
+    """(k,) chance that each arm of a set is chosen now, and its standard error."""
+    probability, error = chances(policy, state, context, scoring, rng)
+    return probability[action], error[action]
+
+
+def report(policy: Any, state: State, context: Any, scoring: Scoring, rng: Any) -> dict[str, Any]:
+    """The explanation."""
+    mean, width, score = scoring.mean, scoring.width, scoring.score
+    chosen = best_set(state, context, score, policy.ties, rng)
     found = {
         "mean": mean, "width": width, "lower": mean - width, "upper": mean + width, "index": score, "score": score,
         "oracle_value": float(score[chosen].sum()),
@@ -130,19 +162,8 @@ def report(
     categories = getattr(state.setting.oracle, "categories", None)
     if categories is not None:
         found["cluster"] = categories
-    exact = _exact(state, context, law) if law is not None else None
-    if exact is not None:
-        return found | {"probability": exact, "probability_se": np.zeros(score.size)}
-    if draw is None and not ties:
-        probability = np.zeros(score.size)
-        probability[chosen] = 1.0
-        return found | {"probability": probability, "probability_se": np.zeros(score.size)}
-    draws = int(min(DRAWS, max(50, DRAWN_SCORES // score.size)))
-    hits = np.zeros(score.size)
-    for _ in range(draws):
-        hits[best_set(state, context, score if draw is None else draw(), ties, rng)] += 1.0
-    probability = hits / draws
-    return found | {"probability": probability, "probability_se": np.sqrt(probability * (1 - probability) / draws)}
+    probability, error = chances(policy, state, context, scoring, rng)
+    return found | {"probability": probability, "probability_se": error}
 
 
 def _exact(state: State, context: Any, law: tuple[str, np.ndarray, np.ndarray]) -> np.ndarray | None:

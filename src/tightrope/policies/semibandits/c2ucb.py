@@ -8,8 +8,8 @@ Per round: O(N d^2 / 2) and the oracle.
 """
 
 from ...parameters import policy
-from ...verbs import explain, init, select, update
-from ._sets import Optimistic, best_set, learn_set, new_state, predictions, report, width_factor
+from ...verbs import explain, init, propensity, select, update
+from ._sets import Optimistic, Scoring, best_set, inclusion, learn_set, new_state, predictions, report, width_factor
 
 
 @policy("sets", paper="Qin, Chen, Zhu 2014; Takemura & Ito 2019, Algorithm 1", compiled=False)
@@ -37,11 +37,21 @@ def update_c2ucb(policy, state, context, action, reward):
     return learn_set(state, context, action, reward)
 
 
-@explain.register(C2UCB)
-def explain_c2ucb(policy, state, context, rng):
+def scoring(policy, state, context, rng):
+    """This round's scores, as `select` makes them."""
     mean, width = predictions(state, context)
     width *= width_factor(policy, state)
-    return report(state, context, mean, width, mean + width, policy.ties, rng, None)
+    return Scoring(mean, width, mean + width)
+
+
+@propensity.register(C2UCB)
+def propensity_c2ucb(policy, state, context, action, rng):
+    return inclusion(policy, state, context, action, scoring(policy, state, context, rng), rng)
+
+
+@explain.register(C2UCB)
+def explain_c2ucb(policy, state, context, rng):
+    return report(policy, state, context, scoring(policy, state, context, rng), rng)
 
 
 def example():

@@ -6,9 +6,9 @@ Per round: O(N d) and the oracle.
 """
 
 from ...parameters import choice, policy, real
-from ...verbs import explain, init, select, update
+from ...verbs import explain, init, propensity, select, update
 from ._batch_ridge import linear_scores, solve
-from ._sets import best_set, features_of, learn_set, new_state, predictions, report
+from ._sets import Scoring, best_set, features_of, inclusion, learn_set, new_state, predictions, report
 
 
 @policy("sets", paper="Takemura & Ito 2019, section VII-B1", compiled=False)
@@ -41,16 +41,26 @@ def update_combgreedy(policy, state, context, action, reward):
     return learn_set(state, context, action, reward)
 
 
-@explain.register(CombGreedy)
-def explain_combgreedy(policy, state, context, rng):
+def scoring(policy, state, context, rng):
+    """This round's scores, as `select` makes them."""
     mean, width = predictions(state, context)
     if state.model.seen[0] > 0.0:
-        return report(state, context, mean, width, mean, policy.ties, rng, None)
+        return Scoring(mean, width, mean)
 
     def draw():
         return rng.standard_normal(mean.size)
 
-    return report(state, context, mean, width, draw(), policy.ties, rng, draw, ("normal", 0.0 * mean, 0.0 * mean + 1.0))
+    return Scoring(mean, width, draw(), draw, ("normal", 0.0 * mean, 0.0 * mean + 1.0))
+
+
+@propensity.register(CombGreedy)
+def propensity_combgreedy(policy, state, context, action, rng):
+    return inclusion(policy, state, context, action, scoring(policy, state, context, rng), rng)
+
+
+@explain.register(CombGreedy)
+def explain_combgreedy(policy, state, context, rng):
+    return report(policy, state, context, scoring(policy, state, context, rng), rng)
 
 
 def example():

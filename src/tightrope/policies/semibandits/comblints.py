@@ -8,8 +8,8 @@ Per round: O(N d) and the oracle.
 """
 
 from ...parameters import policy
-from ...verbs import explain, init, select, update
-from ._sets import GaussianPrior, best_set, features_of, learn_set, new_state_with_prior, predictions, report
+from ...verbs import explain, init, propensity, select, update
+from ._sets import GaussianPrior, Scoring, best_set, features_of, inclusion, learn_set, new_state_with_prior, predictions, report
 from .combts import round_scores
 
 
@@ -36,14 +36,24 @@ def update_comblints(policy, state, context, action, reward):
     return learn_set(state, context, action, reward)
 
 
-@explain.register(CombLinTS)
-def explain_comblints(policy, state, context, rng):
+def scoring(policy, state, context, rng):
+    """This round's scores, as `select` makes them."""
     mean, width = predictions(state, context)
 
     def draw():
         return round_scores(state, features_of(state, context), policy.noise, rng)
 
-    return report(state, context, mean, policy.noise * width, draw(), policy.ties, rng, draw)
+    return Scoring(mean, policy.noise * width, draw(), draw)
+
+
+@propensity.register(CombLinTS)
+def propensity_comblints(policy, state, context, action, rng):
+    return inclusion(policy, state, context, action, scoring(policy, state, context, rng), rng)
+
+
+@explain.register(CombLinTS)
+def explain_comblints(policy, state, context, rng):
+    return report(policy, state, context, scoring(policy, state, context, rng), rng)
 
 
 def example():

@@ -8,8 +8,8 @@ Per round: O(N d^2 / 2) and the oracle.
 """
 
 from ...parameters import policy, real
-from ...verbs import explain, init, select, update
-from ._sets import GaussianPrior, best_set, learn_set, new_state_with_prior, predictions, report
+from ...verbs import explain, init, propensity, select, update
+from ._sets import GaussianPrior, Scoring, best_set, inclusion, learn_set, new_state_with_prior, predictions, report
 
 
 @policy("sets", paper="Wen, Kveton, Ashkan 2015, Algorithm 3", compiled=False)
@@ -38,11 +38,21 @@ def update_comblinucb(policy, state, context, action, reward):
     return learn_set(state, context, action, reward)
 
 
-@explain.register(CombLinUCB)
-def explain_comblinucb(policy, state, context, rng):
+def scoring(policy, state, context, rng):
+    """This round's scores, as `select` makes them."""
     mean, width = predictions(state, context)
     width *= policy.c * policy.noise
-    return report(state, context, mean, width, mean + width, policy.ties, rng, None)
+    return Scoring(mean, width, mean + width)
+
+
+@propensity.register(CombLinUCB)
+def propensity_comblinucb(policy, state, context, action, rng):
+    return inclusion(policy, state, context, action, scoring(policy, state, context, rng), rng)
+
+
+@explain.register(CombLinUCB)
+def explain_comblinucb(policy, state, context, rng):
+    return report(policy, state, context, scoring(policy, state, context, rng), rng)
 
 
 def example():

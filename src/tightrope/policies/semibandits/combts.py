@@ -11,9 +11,9 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from ...parameters import choice, policy, real, real_or
-from ...verbs import explain, init, select, update
+from ...verbs import explain, init, propensity, select, update
 from ._batch_ridge import linear_scores, solve
-from ._sets import best_set, features_of, learn_set, new_state, predictions, radius, report
+from ._sets import Scoring, best_set, features_of, inclusion, learn_set, new_state, predictions, radius, report
 
 ROUND, ARM = 0, 1
 
@@ -75,8 +75,8 @@ def update_combts(policy, state, context, action, reward):
     return learn_set(state, context, action, reward)
 
 
-@explain.register(CombTS)
-def explain_combts(policy, state, context, rng):
+def scoring(policy, state, context, rng):
+    """This round's scores, as `select` makes them."""
     v = v_now(policy, state)
     mean, width = predictions(state, context)
     width *= v
@@ -86,8 +86,17 @@ def explain_combts(policy, state, context, rng):
             return round_scores(state, features_of(state, context), v, rng)
         return mean + width * rng.standard_normal(mean.size)
 
-    law = ("normal", mean, width) if policy.randomization == ARM else None
-    return report(state, context, mean, width, draw(), policy.ties, rng, draw, law)
+    return Scoring(mean, width, draw(), draw, ("normal", mean, width) if policy.randomization == ARM else None)
+
+
+@propensity.register(CombTS)
+def propensity_combts(policy, state, context, action, rng):
+    return inclusion(policy, state, context, action, scoring(policy, state, context, rng), rng)
+
+
+@explain.register(CombTS)
+def explain_combts(policy, state, context, rng):
+    return report(policy, state, context, scoring(policy, state, context, rng), rng)
 
 
 def example():

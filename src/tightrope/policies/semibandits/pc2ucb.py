@@ -8,8 +8,8 @@ Per round: O(N d^2 / 2), N uniform draws and the oracle.
 """
 
 from ...parameters import policy, real
-from ...verbs import explain, init, select, update
-from ._sets import Optimistic, best_set, learn_set, new_state, predictions, report, width_factor
+from ...verbs import explain, init, propensity, select, update
+from ._sets import Optimistic, Scoring, best_set, inclusion, learn_set, new_state, predictions, report, width_factor
 
 
 @policy("sets", paper="Takemura & Ito 2019, Algorithm 1", compiled=False)
@@ -43,15 +43,25 @@ def update_pc2ucb(policy, state, context, action, reward):
     return learn_set(state, context, action, reward)
 
 
-@explain.register(PC2UCB)
-def explain_pc2ucb(policy, state, context, rng):
+def scoring(policy, state, context, rng):
+    """This round's scores, as `select` makes them."""
     mean, width = predictions(state, context)
     width *= width_factor(policy, state)
 
     def draw():
         return perturbed(policy, mean, width, rng)
 
-    return report(state, context, mean, width, draw(), policy.ties, rng, draw, ("uniform", mean + width, policy.c * width))
+    return Scoring(mean, width, draw(), draw, ("uniform", mean + width, policy.c * width))
+
+
+@propensity.register(PC2UCB)
+def propensity_pc2ucb(policy, state, context, action, rng):
+    return inclusion(policy, state, context, action, scoring(policy, state, context, rng), rng)
+
+
+@explain.register(PC2UCB)
+def explain_pc2ucb(policy, state, context, rng):
+    return report(policy, state, context, scoring(policy, state, context, rng), rng)
 
 
 def example():

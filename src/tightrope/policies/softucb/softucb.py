@@ -21,9 +21,9 @@ from ...numerics.ridge import learn, new_ridge, predict
 from ...numerics.sampling import categorical
 from ...numerics.selection import argmax, largest
 from ...parameters import choice, flag, optional_integer, policy, real
-from ...verbs import allowed, explain, init, select, update
+from ...verbs import allowed, explain, init, propensity, select, update
 
-COLDEST = 1e300  # gamma where no slack is left; its product with any difference of slacks is 0 or -inf
+LARGEST_GAMMA = 1e300  # gamma where no slack is left; its product with any difference of slacks is 0 or -inf
 
 
 @policy("features", paper="Yang & Toni 2020")
@@ -88,8 +88,8 @@ def measure(state, context):
 
 
 @lean
-def coldness(policy, state, context, peak):
-    """Gamma of Eq 9."""
+def inverse_temperature(policy, state, context, peak):
+    """Gamma of Eq 9: the larger, the more the softmax favours the arm with the most slack."""
     eliminated = 0
     for k in range(state.slack.shape[0]):
         if state.slack[k] < 0.0 and allowed(context.eligible, k):
@@ -99,13 +99,13 @@ def coldness(policy, state, context, peak):
     target = math.log(policy.mass * eliminated / (1.0 - policy.mass))
     if target <= 0.0:
         return 0.0
-    return target / peak if peak * COLDEST > target else COLDEST
+    return target / peak if peak * LARGEST_GAMMA > target else LARGEST_GAMMA
 
 
 @lean
-def coldness_slope(state, context, gamma):
+def inverse_temperature_slope(state, context, gamma):
     """Derivative of gamma by beta, from phi = w + w_* of the arm with the most slack. Call after `measure`, before `soften`."""
-    if gamma == 0.0 or gamma == COLDEST:
+    if gamma == 0.0 or gamma == LARGEST_GAMMA:
         return 0.0
     top, leader = argmax(state.slack, context.eligible), argmax(state.weight, context.eligible)
     return -gamma * (state.width[top] + state.width[leader]) / state.slack[top]
@@ -138,20 +138,33 @@ def score(state, gamma, slope, total):
 
 
 @lean
-def draw(policy, state, context, rng):
-    """An arm from the softmax; one uniform."""
+def fill_weights(policy, state, context):
+    """Fill weight with this round's softmax before normalisation and return its sum."""
     predict(state.model, context)
     peak = measure(state, context)
-    gamma = coldness(policy, state, context, peak) if policy.timing == 1 else state.gamma[0]
-    return categorical(state.weight, soften(state, context, gamma, peak), rng)
+    gamma = inverse_temperature(policy, state, context, peak) if policy.timing == 1 else state.gamma[0]
+    return soften(state, context, gamma, peak)
 
 
 @lean
-def take_in(policy, state, context, action, reward):
+def draw(policy, state, context, rng):
+    """An arm from the softmax; one uniform."""
+    return categorical(state.weight, fill_weights(policy, state, context), rng)
+
+
+@lean
+def chance(policy, state, context, arm):
+    """The probability that this arm is played now."""
+    total = fill_weights(policy, state, context)
+    return state.weight[arm] / total
+
+
+@lean
+def learn_width_and_model(policy, state, context, action, reward):
     """The gradient step where online, gamma for the next round, and the ridge regression."""
     peak = measure(state, context)
-    fresh = coldness(policy, state, context, peak)
-    slope = coldness_slope(state, context, fresh) if policy.full_gradient else 0.0
+    fresh = inverse_temperature(policy, state, context, peak)
+    slope = inverse_temperature_slope(state, context, fresh) if policy.full_gradient else 0.0
     state.sums[0] += 1.0
     if policy.online:
         if policy.timing == 1:
@@ -179,8 +192,13 @@ def select_softucb(policy, state, context, rng):
 @update.register(SoftUCB)
 @jit
 def update_softucb(policy, state, context, action, reward):
-    take_in(policy, state, context, action, reward)
+    learn_width_and_model(policy, state, context, action, reward)
     return state
+
+
+@propensity.register(SoftUCB)
+def propensity_softucb(policy, state, context, action, rng):
+    return chance(policy, state, context, action), 0.0
 
 
 @explain.register(SoftUCB)
@@ -189,8 +207,8 @@ def explain_softucb(policy, state, context, rng):
     peak = measure(state, context)
     leader, (gamma, slope) = argmax(state.weight, context.eligible), state.gamma
     if policy.timing == 1:
-        gamma = coldness(policy, state, context, peak)
-        slope = coldness_slope(state, context, gamma) if policy.full_gradient else 0.0
+        gamma = inverse_temperature(policy, state, context, peak)
+        slope = inverse_temperature_slope(state, context, gamma) if policy.full_gradient else 0.0
     total = soften(state, context, gamma, peak)
     beta, slack = float(state.beta[0]), state.slack.copy()
     in_upper = (slack >= 0.0) & (np.ones(slack.size, dtype=np.bool_) if context.eligible is None else context.eligible)

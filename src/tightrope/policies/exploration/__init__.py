@@ -1,0 +1,1 @@
+"""Policies that add exploration to another policy."""
