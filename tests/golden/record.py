@@ -1,7 +1,7 @@
 """What every policy does on every standard problem, as numbers that must not move.
 
-`python tests/golden/record.py` prints them as JSON; `--save` writes them to golden.json. A change of that file is a
-change of results: say why in the changelog.
+`python tests/golden/record.py` prints them as JSON; `--add` stores those of new policies and problems in golden.json; `--save` stores all
+anew. A change of what is stored is a change of results: say why in the changelog.
 """
 
 import hashlib
@@ -91,8 +91,8 @@ def one(policy: Any, problem: Any) -> dict[str, Any]:
     return found
 
 
-def record() -> dict[str, Any]:
-    """All pairs; policies for independent arms on the first problem only."""
+def record(known: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """All pairs that are not known; policies for independent arms on the first problem only."""
     found = {}
     for (name, policy), (kind, problem) in itertools.product(policies().items(), problems().items()):
         if name == "XYOracle" and hasattr(problem, "theta"):
@@ -100,7 +100,9 @@ def record() -> dict[str, Any]:
         elif name == "XYOracle":
             continue
         if fits(policy, problem) and (kind == "bernoulli" or accepts(policy) != ("arms",)):
-            found[f"{name} on {kind}"] = one(policy, problem)
+            pair = f"{name} on {kind}"
+            if pair not in known:
+                found[pair] = one(policy, problem)
     return found
 
 
@@ -123,8 +125,13 @@ def differences(wanted: dict[str, Any], got: dict[str, Any], tolerance: float = 
 
 
 if __name__ == "__main__":
-    text = json.dumps(record(), indent=1, sort_keys=True)
-    if "--save" in sys.argv:
+    if "--add" in sys.argv:
+        before = json.loads(STORED.read_text())
+        numbers = before | record(frozenset(before))
+    else:
+        numbers = record()
+    text = json.dumps(numbers, indent=1, sort_keys=True)
+    if "--add" in sys.argv or "--save" in sys.argv:
         STORED.write_text(text + "\n")
     else:
         print(text)
