@@ -39,26 +39,39 @@ class CheckedProblem(NamedTuple):
 
 
 def is_foreign(item: Any) -> bool:
-    """Whether a policy or problem, or a policy inside it, is defined outside this package."""
-    if type(item).__module__.partition(".")[0] != HERE:
-        return True
-    return isinstance(item, tuple) and any(is_policy(inner) and is_foreign(inner) for inner in item)
+    """Whether a policy or problem is defined outside this package."""
+    return type(item).__module__.partition(".")[0] != HERE
+
+
+def foreign_within(policy: Any) -> Any:
+    """The policy itself, or the first of those inside it, that is defined outside; None where all are ours."""
+    if is_foreign(policy):
+        return policy
+    return next((found for item in policy if is_policy(item) and (found := foreign_within(item)) is not None), None)
 
 
 def checked(policy: Any, problem: Any, arms: Arms) -> tuple[Any, Any]:
-    """What the loop should play: the policy and problem themselves, or both wrapped if one is from outside.
+    """What the loop should play: the policy and problem themselves, or wrapped where one is from outside.
 
-    A problem with a wrong mask would make any policy choose an arm that is none, so its choices are checked too.
+    A problem with a wrong mask would make any policy choose an arm that is none, so its choices are checked too. A policy from outside
+    is checked where it stands, inside another one as well, which reads arrays at its choice.
     """
     if is_foreign(problem):
-        return CheckedPolicy(policy, arms.number), CheckedProblem(problem, arms.number, arms.rows, arms.dimension)
-    return (CheckedPolicy(policy, arms.number) if is_foreign(policy) else policy), problem
+        return CheckedPolicy(_checked_within(policy, arms.number), arms.number), CheckedProblem(problem, arms.number, arms.rows, arms.dimension)
+    return _checked_within(policy, arms.number), problem
+
+
+def _checked_within(policy: Any, number: int) -> Any:
+    if foreign_within(policy) is None:
+        return policy
+    made = type(policy)._make(_checked_within(item, number) if is_policy(item) else item for item in policy)
+    return CheckedPolicy(made, number) if is_foreign(policy) else made
 
 
 def sentence(refused: Refused, policy: Any, problem: Any, arms: Arms) -> str:
     """What went wrong, with the name of whose fault it is."""
     what, first, second = refused.args
-    mine, its = type(policy).__name__, type(problem).__name__
+    mine, its = type(foreign_within(policy) or policy).__name__, type(problem).__name__
     span = f"0 to {arms.number - 1}"
     return {
         "arm": f"{mine}'s select returned arm {first}, but arms are {span} and must be eligible.",
