@@ -16,32 +16,34 @@ from ..verbs import arms
 from .monitors import NoMonitor
 from .runner import prepare, to_horizon
 
-SECONDS = 0.12  # of CPU time per run
-YARDSTICK_ROUNDS = 1_000_000  # about 0.05 s
-RUNS = 5
+SECONDS = 0.02  # of CPU time per run
+YARDSTICK_ROUNDS = 400_000  # about as long
+RUNS = 20
+AGAIN = 2  # times that a kernel which looks slow is measured again
 LEAST = 0.8  # of its stored multiple of the yardstick that a checked kernel must reach
-# What `make bench-check` measures: every family; short rounds, where an allocation would show, and long ones, where a solver would.
-CHECKED: tuple[tuple[str, dict[str, Any], str], ...] = (
-    ("UCB", {}, "Bernoulli K=10"),
-    ("KLUCB", {}, "Bernoulli K=10"),
-    ("BetaThompson", {}, "Bernoulli K=10"),
-    ("EpsilonGreedy", {}, "Bernoulli K=10"),
-    ("CUCB2", {"baseline": 0, "baseline_mean": 0.4}, "Bernoulli K=10"),
-    ("CUCB2", {"baseline": 0, "baseline_mean": 0.4}, "Bernoulli K=17"),
-    ("CLUCB2", {"baseline": 0, "baseline_mean": 0.4, "sigma": 0.2}, "Linear K=50 d=10"),
-    ("Safe", {"inner": {"policy": "UCB"}, "baseline": 0, "baseline_mean": 0.4}, "Bernoulli K=10"),
-    ("LinUCB", {}, "Linear K=30 d=100"),
-    ("LinUCB", {}, "Contextual K=10 d=10"),
-    ("LinTS", {}, "Linear K=50 d=10"),
-    ("LinEpsilonGreedy", {}, "Linear K=30 d=100"),
-    ("SoftUCB", {}, "Linear K=50 d=10"),
-    ("LinGapE", {"epsilon": 0.1}, "Linear K=40 d=36"),
-    ("UGapE", {"epsilon": 0.1}, "Bernoulli K=10"),
-    ("RAGE", {"epsilon": 0.1}, "Linear K=6 d=5"),
-    ("CKLUCB", {"lipschitz": 1.0}, "Lipschitz K=17"),
-    ("OSLB", {"lipschitz": 1.0}, "Lipschitz K=17"),
-    ("HOO", {"nu": 1.0}, "Lipschitz K=46"),
-    ("PC2UCB", {}, "Sets N=20,000 k=200"),
+# What `make bench-check` measures, and over how many rounds (about 0.02 s): every family; short rounds, where an allocation would show,
+# and long ones, where a solver would.
+CHECKED: tuple[tuple[str, dict[str, Any], str, int], ...] = (
+    ("UCB", {}, "Bernoulli K=10", 400_000),
+    ("KLUCB", {}, "Bernoulli K=10", 20_000),
+    ("BetaThompson", {}, "Bernoulli K=10", 100_000),
+    ("EpsilonGreedy", {}, "Bernoulli K=10", 300_000),
+    ("CUCB2", {"baseline": 0, "baseline_mean": 0.4, "alpha": 0.3, "sigma": 0.2}, "Bernoulli K=10", 400_000),
+    ("CUCB2", {"baseline": 0, "baseline_mean": 0.4, "alpha": 0.3, "sigma": 0.2}, "Bernoulli K=17", 400_000),
+    ("CLUCB2", {"baseline": 0, "baseline_mean": 0.4, "sigma": 0.2}, "Linear K=50 d=10", 40_000),
+    ("Safe", {"inner": {"policy": "UCB"}, "baseline": 0, "baseline_mean": 0.4}, "Bernoulli K=10", 300_000),
+    ("LinUCB", {}, "Linear K=30 d=100", 25_000),
+    ("LinUCB", {}, "Contextual K=10 d=10", 25_000),
+    ("LinTS", {}, "Linear K=50 d=10", 16_000),
+    ("LinEpsilonGreedy", {}, "Linear K=30 d=100", 25_000),
+    ("SoftUCB", {}, "Linear K=50 d=10", 25_000),
+    ("LinGapE", {"epsilon": 0.1}, "Linear K=40 d=36", 20_000),
+    ("UGapE", {"epsilon": 0.1}, "Bernoulli K=10", 150_000),
+    ("RAGE", {"epsilon": 0.1}, "Linear K=6 d=5", 80_000),
+    ("CKLUCB", {"lipschitz": 1.0}, "Lipschitz K=17", 150_000),
+    ("OSLB", {"lipschitz": 1.0}, "Lipschitz K=17", 30_000),
+    ("HOO", {"nu": 1.0}, "Lipschitz K=46", 30_000),
+    ("PC2UCB", {}, "Sets N=20,000 k=200", 4),
 )
 
 
@@ -123,21 +125,32 @@ def _timed(run: Any, rounds: int) -> float:
     return rounds / max(time.process_time() - started, 1e-9)
 
 
-def measure(policy: Any, problem: Any) -> Measurement:
-    """The best of RUNS runs of about SECONDS each beside the best of as many of the yardstick between them, after a warm-up.
+def measure(policy: Any, problem: Any, rounds: int | None = None) -> Measurement:
+    """The best of RUNS short runs beside the best of as many of the yardstick between them, after a warm-up.
 
-    The best of short runs in turn is what another program on the machine disturbs least.
+    rounds: of a run; default what takes about SECONDS. Of many short runs in turn the best is what other programs disturb least.
     """
+    _yardstick(10, np.random.default_rng(0))
+    horizon = _horizon(policy, problem) if rounds is None else rounds
+    _speed(policy, problem, horizon)
+    pairs = [(yardstick_speed(), _speed(policy, problem, horizon)) for _ in range(RUNS)]
+    yardstick, speed = (max(column) for column in zip(*pairs, strict=True))
+    return Measurement(speed, 1e6 / speed, speed / yardstick, yardstick)
+
+
+def better(first: Measurement, second: Measurement) -> Measurement:
+    """Two measurements of the same as one."""
+    speed, yardstick = max(first.rounds_per_second, second.rounds_per_second), max(first.yardstick, second.yardstick)
+    return Measurement(speed, 1e6 / speed, speed / yardstick, yardstick)
+
+
+def _horizon(policy: Any, problem: Any) -> int:
     horizon = 64
     speed = _speed(policy, problem, horizon)
     while horizon / speed < SECONDS / 4 and horizon < 50_000_000:
         horizon = min(max(int(speed * SECONDS / 2), 4 * horizon), 50 * horizon)
         speed = _speed(policy, problem, horizon)
-    horizon = max(int(speed * SECONDS), 4)
-    _yardstick(10, np.random.default_rng(0))
-    pairs = [(yardstick_speed(), _speed(policy, problem, horizon)) for _ in range(RUNS)]
-    yardstick, speed = (max(column) for column in zip(*pairs, strict=True))
-    return Measurement(speed, 1e6 / speed, speed / yardstick, yardstick)
+    return max(int(speed * SECONDS), 4)
 
 
 def _speed(policy: Any, problem: Any, horizon: int) -> float:
@@ -147,10 +160,10 @@ def _speed(policy: Any, problem: Any, horizon: int) -> float:
     return _timed(lambda: play(1, horizon), horizon - 1)
 
 
-def checked_cases(only: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Key, policy and problem of every kernel of `CHECKED` whose key contains `only`."""
+def checked_cases(only: str = "") -> Iterator[tuple[str, Any, Any, int]]:
+    """Key, policy, problem and rounds of every kernel of `CHECKED` whose key contains `only`."""
     standard = standard_problems()
-    for name, parameters, problem in CHECKED:
+    for name, parameters, problem, rounds in CHECKED:
         key = f"{name} on {problem}"
         if only.lower() in key.lower():
-            yield key, built({"policy": name} | parameters), standard[problem][0]
+            yield key, built({"policy": name} | parameters), standard[problem][0], rounds

@@ -57,7 +57,9 @@ def checked(policy: Any, problem: Any, arms: Arms) -> tuple[Any, Any]:
     is checked where it stands, inside another one as well, which reads arrays at its choice.
     """
     if is_foreign(problem):
-        return CheckedPolicy(_checked_within(policy, arms.number), arms.number), CheckedProblem(problem, arms.number, arms.rows, arms.dimension)
+        return CheckedPolicy(_checked_within(policy, arms.number), arms.number), CheckedProblem(
+            problem, arms.number, arms.rows, arms.dimension
+        )
     return _checked_within(policy, arms.number), problem
 
 
