@@ -1,9 +1,10 @@
 # make demo: install and run the main job.  make test: install with test extras and run everything.  make reference: docs/reference.
+# make bench-check: has a kernel become slow?  make bench-save: store today's speeds (see CONTRIBUTING.md).
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench reference clean
+.PHONY: demo test lint bench bench-check bench-save reference clean
 
 demo: $(VENV)/.installed
 	$(BIN)/tightrope demo --out runs/demo
@@ -19,6 +20,12 @@ lint: $(VENV)/.installed-test
 
 bench: $(VENV)/.installed
 	$(BIN)/tightrope bench
+
+bench-check: $(VENV)/.installed
+	$(BIN)/tightrope bench --check
+
+bench-save: $(VENV)/.installed
+	$(BIN)/tightrope bench --check --save
 
 reference: $(VENV)/.installed
 	$(BIN)/python docs/make_reference.py

@@ -3,9 +3,9 @@
 from typing import TYPE_CHECKING, Any
 
 from . import policies, problems
-from .engine.identify import Identification, identify
+from .engine.identify import identify
 from .engine.monitors import Budget
-from .engine.results import Result, load
+from .engine.results import Identification, Result, load
 from .engine.runner import Interrupted
 from .engine.simulate import simulate
 from .engine.training import TrainedBeta, train_softucb

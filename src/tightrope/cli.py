@@ -24,7 +24,8 @@ PLAIN_SECONDS = 10.0  # between lines of progress where there is no terminal
 
 Out = Annotated[pathlib.Path, typer.Option(help="Folder for results and the report.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of all random streams.")]
-Workers = Annotated[int | None, typer.Option(min=1, help="Threads; default all cores. Results do not depend on it.")]
+Workers = Annotated[int | None, typer.Option(min=1, help="Threads or processes; default all cores. Results do not depend on it.")]
+Engine = Annotated[str, typer.Option(help="threads, or processes where rounds are Python (sets of arms). Results do not depend on it.")]
 Data = Annotated[str | None, typer.Option(help="Folder of the data sets; then $TIGHTROPE_DATA, ./data, the user's cache.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 
@@ -39,7 +40,7 @@ def main() -> None:
     except typer.Exit as leave:
         sys.exit(leave.exit_code)
     except (Interrupted, KeyboardInterrupt, typer.Abort):
-        errors.print("Stopped. Finished blocks are kept: the same command goes on from there.")
+        errors.print("Stopped. Finished chunks are kept: the same command goes on from there.")
         sys.exit(130)
     except Exception as error:
         show = getattr(error, "show", None)  # click's own usage errors
@@ -102,16 +103,17 @@ def demo(out: Out = pathlib.Path("runs/demo"), seed: Seed = 0, data: Data = None
 
 @app.command()
 def run(spec: Annotated[pathlib.Path, typer.Argument(help="YAML: problem, policies, horizon, replications, seed.")],
-        out: Out = pathlib.Path("runs/run"), workers: Workers = None, quiet: Quiet = False) -> None:  # fmt: skip
+        out: Out = pathlib.Path("runs/run"), workers: Workers = None, engine: Engine = "threads",
+        quiet: Quiet = False) -> None:  # fmt: skip
     """Run an experiment described in a YAML file and write results and a report."""
     from .engine.simulate import simulate
     from .engine.spec import read_spec
-    from .reports.simulation import write_report
+    from .reports.results import write_report
 
     described, problem, policies = read_spec(spec)
     with Meter(quiet) as meter:
         result = simulate(problem, policies, horizon=described.horizon, replications=described.replications, seed=described.seed,
-                          workers=workers, out=out, progress=meter(described.title))  # fmt: skip
+                          workers=workers, engine=engine, out=out, progress=meter(described.title))  # fmt: skip
     path = write_report({described.title: result}, out / "report.html", title=described.title)
     _print_summary(result)
     console.print(f"report: {path}")
@@ -121,7 +123,7 @@ def run(spec: Annotated[pathlib.Path, typer.Argument(help="YAML: problem, polici
 def report(folder: Annotated[pathlib.Path, typer.Argument(help="A folder that a run wrote.")]) -> None:
     """Write report.html again from saved results, and print the final table."""
     from .engine.results import load
-    from .reports.simulation import write_report
+    from .reports.results import write_report
 
     result = load(folder)
     path = write_report({folder.name: result}, folder / "report.html", title=f"tightrope: {folder.name}")
@@ -130,9 +132,9 @@ def report(folder: Annotated[pathlib.Path, typer.Argument(help="A folder that a 
 
 
 def _print_summary(result: Any) -> None:
-    from .reports.simulation import summary_table
+    from .reports.results import TABLES
 
-    summary = summary_table(result)
+    summary = TABLES[result.kind](result)
     table = Table(*summary.headers, title=summary.caption, title_justify="left")
     for row in summary.rows:
         table.add_row(*row)
@@ -164,28 +166,41 @@ def bench(
     baseline: Annotated[pathlib.Path, typer.Option(help="JSON file to compare with.")] = pathlib.Path("benchmarks/baseline.json"),
     save: Annotated[bool, typer.Option("--save", help="Write this run to the baseline file.")] = False,
     only: Annotated[str, typer.Option(help="Only policies whose name contains this.")] = "",
+    check: Annotated[bool, typer.Option("--check", help="A fixed list of 20 kernels; fail where one has become slow.")] = False,
 ) -> None:
-    """Rounds per second and core of every policy, beside a hand-fused loop and the baseline."""
+    """Rounds per second and core of every policy as a multiple of a hand-fused loop, beside the baseline's."""
     from . import files
-    from .engine.benchmark import cases, measure, yardstick_speed
+    from .engine.benchmark import AGAIN, LEAST, better, cases, checked_cases, measure
     from .engine.provenance import versions
 
-    before = json.loads(baseline.read_text())["relative"] if baseline.exists() else {}
-    yardstick = yardstick_speed()
-    console.print(f"yardstick (hand-fused UCB loop, K = 10): {yardstick / 1e6:.1f} M rounds/s and core")
-    console.print(f"{'rounds/s':>12} {'µs/round':>9} {'x yardstick':>11} {'x baseline':>10}  policy, problem")
+    stored: dict[str, Any] = json.loads(baseline.read_text()) if baseline.exists() else {}
+    before = stored.setdefault("checked" if check else "relative", {})
+    every = ((f"{name} on {place}", policy, problem, None) for name, policy, place, problem in cases(only))
+    console.print("The yardstick is a hand-fused UCB loop with K = 10, measured beside each.")
+    console.print(f"{'rounds/s':>12} {'µs/round':>9} {'x yardstick':>11} {'x baseline':>10}  policy and problem")
     kept: dict[str, float] = dict(before)
-    for label, policy, name, problem in cases(only):
-        got = measure(label, policy, name, problem, yardstick)
-        key = f"{label} on {name}"
-        ratio = f"{got.relative / before[key]:.2f}" if key in before else "new"
+    slow = []
+    for key, policy, problem, rounds in checked_cases(only) if check else every:
+        got = measure(policy, problem, rounds)
+        for _ in range(AGAIN if check and not save else 0):
+            if got.relative < LEAST * before.get(key, 0.0):
+                got = better(got, measure(policy, problem, rounds))
+        ratio = got.relative / before[key] if key in before else None
+        beside = "new" if ratio is None else f"{ratio:.2f}"
         kept[key] = got.relative
-        line = f"{got.rounds_per_second:12,.0f} {got.microseconds:9.3g} {got.relative:11.3g} {ratio:>10}  {label}, {name}"
-        console.print(line, soft_wrap=True, highlight=False)
+        line = f"{got.rounds_per_second:12,.0f} {got.microseconds:9.3g} {got.relative:11.3g} {beside:>10}"
+        console.print(f"{line}  {key}", soft_wrap=True, highlight=False)
+        if check and not save and (ratio is None or ratio < LEAST):
+            slow.append(f"{key} ({beside})")
         if save:
-            files.write_json(baseline, {"relative": kept, "yardstick": yardstick, "versions": versions()})
+            files.write_json(
+                baseline, stored | {"checked" if check else "relative": kept, "yardstick": got.yardstick, "versions": versions()}
+            )
     if save:
         console.print(f"baseline: {baseline}")
+    if slow:
+        errors.print(f"Below {LEAST:g} of the baseline: {'; '.join(slow)}.", style="red", soft_wrap=True)
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -194,14 +209,16 @@ def reproduce(
     figure: Annotated[list[str] | None, typer.Option(help="A figure or table; again for more. Default all.")] = None,
     scale: Annotated[str, typer.Option(help="smoke (seconds), laptop (minutes) or paper (full size).")] = "laptop",
     out: Annotated[pathlib.Path | None, typer.Option(help="Folder; default runs/PAPER-SCALE.")] = None,
-    seed: Seed = 0, data: Data = None, workers: Workers = None, quiet: Quiet = False,
+    seed: Seed = 0, data: Data = None, workers: Workers = None, engine: Engine = "threads", quiet: Quiet = False,
 ) -> None:  # fmt: skip
     """Run a paper's experiments: figures, results with provenance, and a table of claims with verdicts. Resumes."""
     from .papers.experiment import Run, reproduce
 
     folder = out or pathlib.Path("runs") / f"{paper}-{scale}"
     with Meter(quiet) as meter:
-        outcomes = reproduce(paper, figure or None, Run(scale, folder, seed=seed, data=data, workers=workers, progress=meter))
+        outcomes = reproduce(
+            paper, figure or None, Run(scale, folder, seed=seed, data=data, workers=workers, engine=engine, progress=meter)
+        )
     table = Table("figure", "claim", "paper", "ours", "verdict")
     for name, outcome in outcomes.items():
         if outcome.notes:

@@ -7,7 +7,7 @@ loop serves every policy and problem, and the kernels it compiles to are the one
 | who answers | must | may |
 | --- | --- | --- |
 | a policy | init, select, update | commit, withdraw, inform, explain, propensity, grow, merge, reward_range, admit, event |
-| a policy that stops | and stopped, recommend, evidence | |
+| a policy that stops | and stopped, recommend, evidence | tolerance |
 | a problem | arms, observe, play, mean, regret | private, lower_bound |
 | a monitor | begin, watch | |
 
@@ -170,6 +170,10 @@ def _own_choice(policy, state, action):
     return 0
 
 
+def _exact(policy):
+    return 0.0
+
+
 def _as_it_is(problem):
     return problem
 
@@ -261,6 +265,11 @@ def recommend(policy, state):
 @verb(compiled=False)
 def evidence(policy, state):
     """What supports the recommendation: a dict with `gap_bound`, `error` and `samples_remaining`, each a float."""
+
+
+@verb(compiled=False, default=_exact)
+def tolerance(policy):
+    """By how much the mean of the recommended arm may fall short of the best and still be a right answer."""
 
 
 # What a problem answers ------------------------------------------------------------------------------------------------

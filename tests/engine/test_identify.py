@@ -82,14 +82,14 @@ def test_an_interrupted_run_is_taken_up(tmp_path):
 
     def stop_after_three(done, total):
         calls.append(done)
-        if len(list((tmp_path / "parts").glob("*.npz"))) >= 3 and not stop_after_three.stopped:
+        if len(list((tmp_path / "chunks").glob("*.parquet"))) >= 3 and not stop_after_three.stopped:
             stop_after_three.stopped = True
             raise KeyboardInterrupt
 
     stop_after_three.stopped = False
     with pytest.raises(Interrupted):
         tr.identify(PROBLEM, {"it": POLICY}, replications=6, seed=2, workers=1, out=tmp_path, progress=stop_after_three)
-    assert 3 <= len(list((tmp_path / "parts").glob("*.npz"))) < 6
+    assert 3 <= len(list((tmp_path / "chunks").glob("*.parquet"))) < 6
     resumed = tr.identify(PROBLEM, {"it": POLICY}, replications=6, seed=2, workers=1, out=tmp_path)
     assert resumed.frame().drop(columns=[]).equals(plain.frame())
     with pytest.raises(ValueError, match="seed"):

@@ -78,7 +78,7 @@ def test_saved_results_come_back_bit_for_bit(tmp_path):
 
 def test_a_killed_run_goes_on_where_it_was(tmp_path):
     whole = tr.simulate(PROBLEM_10, TWO, horizon=100, replications=90, seed=2, out=tmp_path / "run")
-    parts = sorted((tmp_path / "run" / "parts").glob("*.npz"))
+    parts = sorted((tmp_path / "run" / "chunks").glob("*.parquet"))
     before = {path.name: path.stat().st_mtime_ns for path in parts}
     for path in parts[::2]:
         path.unlink()

@@ -1,7 +1,5 @@
 """What made a result: enough to make it again."""
 
-import dataclasses
-import hashlib
 import platform
 import shlex
 import sys
@@ -9,9 +7,8 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-import numpy as np
-
 from .._jit import SOURCE_HASH
+from .digest import Undigestible, digest
 
 
 def versions() -> dict[str, str]:
@@ -31,29 +28,27 @@ def command() -> str:
     return shlex.join(words)
 
 
+def machine() -> dict[str, Any]:
+    """What last bits may depend on: the C library and the CPU's features."""
+    import llvmlite.binding as llvm
+
+    features = sorted(name for name, there in llvm.get_host_cpu_features().items() if there)
+    return {"libc": " ".join(platform.libc_ver()).strip(), "cpu": llvm.get_host_cpu_name(), "cpu features": " ".join(features)}
+
+
 def record(function: str | None, items: Sequence[Any], show: Callable[[Any], Any]) -> Any:
     """A policy or monitor as `show` puts it; those that a function of the problem made by its name and a digest of them all."""
-    shown = [show(item) for item in items]
-    if function is None:
-        return shown[0]
-    return {"chosen by": function, "digest": hashlib.sha256(repr(shown).encode()).hexdigest()[:16]}
+    return show(items[0]) if function is None else {"chosen by": function, "digest": digest_or_none(items)}
 
 
-def problem_record(problems: Any) -> dict[str, Any]:
+def problem_record(problems: Sequence[Any]) -> dict[str, Any]:
     """Class, number and a digest of all the data of the problems."""
-    digest = hashlib.sha256()
+    return {"kind": type(problems[0]).__name__, "count": len(problems), "digest": digest_or_none(problems)}
 
-    def add(item: Any) -> None:
-        if isinstance(item, np.ndarray):
-            digest.update(str((item.shape, item.dtype.str)).encode())
-            digest.update(np.ascontiguousarray(item).tobytes())
-        elif isinstance(item, tuple | list):
-            for inner in item:
-                add(inner)
-        elif dataclasses.is_dataclass(item):
-            add([type(item).__name__, *vars(item).values()])
-        elif item is None or isinstance(item, int | float | str):
-            digest.update(repr(item).encode())
 
-    add(problems)
-    return {"kind": type(problems[0]).__name__, "count": len(problems), "digest": digest.hexdigest()[:16]}
+def digest_or_none(items: Sequence[Any]) -> str | None:
+    """The digest of what is only described here, not looked for; None where it has none."""
+    try:
+        return digest(list(items))[:16]
+    except Undigestible:
+        return None

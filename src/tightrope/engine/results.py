@@ -1,6 +1,5 @@
-"""What a simulation found: regret, pulls, statistics, files, a picture."""
+"""What `simulate` and `identify` return: arrays by policy, statistics, files, a picture."""
 
-import json
 import pathlib
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,22 +7,8 @@ from typing import Any
 import numpy as np
 
 from .. import files
-from ..numerics.statistics import standard_error
-
-FORMAT = 1
-
-
-@dataclass(frozen=True)
-class Row:
-    """One policy's line of the summary."""
-
-    policy: str
-    mean: float
-    se: float
-    median: float
-    worst: float
-    difference: float  # mean paired difference to the best policy
-    difference_se: float
+from . import saved
+from .saved import Row
 
 
 @dataclass(frozen=True)
@@ -39,6 +24,7 @@ class Result:
     pulls: dict[str, np.ndarray]
     watched: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
+    kind = "simulation"
 
     @property
     def policies(self) -> list[str]:
@@ -52,32 +38,11 @@ class Result:
 
     def summary(self) -> list[Row]:
         """Final regret of every policy, lowest first, with paired differences against the lowest."""
-        final = {name: curve[:, -1] for name, curve in self.regret.items()}
-        best = min(final, key=lambda name: float(final[name].mean()))
-        rows = [
-            Row(name, float(x.mean()), float(standard_error(x)), float(np.median(x)), float(x.max()),
-                float((x - final[best]).mean()), float(standard_error(x - final[best])) if name != best else 0.0)
-            for name, x in final.items()
-        ]  # fmt: skip
-        return sorted(rows, key=lambda row: row.mean)
+        return saved.compared({name: curve[:, -1] for name, curve in self.regret.items()})
 
     def frame(self) -> Any:
         """A tidy pandas DataFrame: policy, replication, round, regret."""
-        import pandas as pd
-
-        n, shape = self.rounds.size, (self.replications, self.rounds.size)
-        return pd.concat(
-            [
-                pd.DataFrame({
-                    "policy": name,
-                    "replication": np.repeat(np.arange(shape[0]), n),
-                    "round": np.tile(self.rounds, shape[0]),
-                    "regret": curve.reshape(-1),
-                })
-                for name, curve in self.regret.items()
-            ],
-            ignore_index=True,
-        )  # fmt: skip
+        return saved.frame({"regret": self.regret}, ("round", self.rounds))
 
     def plot(self, path: str | pathlib.Path, **options: Any) -> pathlib.Path:
         """Draw the regret curves with bands of two standard errors to an SVG, PNG or PDF file; returns its path."""
@@ -87,76 +52,120 @@ class Result:
 
     def save(self, path: str | pathlib.Path) -> pathlib.Path:
         """Write result.json and Parquet files to a folder; `load` reads them back bit for bit."""
-        import pyarrow as pa
-
         folder = pathlib.Path(path)
-        names = self.policies
-        _write_table(folder / "regret.parquet", {
-            "policy": _column(pa, names, [self.regret[name].size for name in names]),
-            "replication": np.concatenate([np.repeat(np.arange(self.replications), self.rounds.size) for _ in names]),
-            "round": np.concatenate([np.tile(self.rounds, self.replications) for _ in names]),
-            "regret": np.concatenate([self.regret[name].reshape(-1) for name in names]),
-        })  # fmt: skip
-        _write_table(folder / "pulls.parquet", {
-            "policy": _column(pa, names, [self.pulls[name].size for name in names]),
-            "replication": np.concatenate([np.repeat(np.arange(self.replications), self.pulls[name].shape[1]) for name in names]),
-            "arm": np.concatenate([np.tile(np.arange(self.pulls[name].shape[1]), self.replications) for name in names]),
-            "pulls": np.concatenate([self.pulls[name].reshape(-1) for name in names]),
-        })  # fmt: skip
-        watched = {f"{i}.{key}": array for i, name in enumerate(names) for key, array in self.watched.get(name, {}).items()}
+        saved.write_table(folder / "regret.parquet", {"regret": self.regret}, ("round", self.rounds))
+        saved.write_table(folder / "pulls.parquet", {"pulls": self.pulls}, ("arm", None))
+        watched = {f"{i}.{key}": array for i, name in enumerate(self.policies) for key, array in self.watched.get(name, {}).items()}
         if watched:
             files.write_arrays(folder / "watched.npz", {}, watched)
         else:
             (folder / "watched.npz").unlink(missing_ok=True)  # of a result saved here before
-        header = {"format": FORMAT, "policies": names, "replications": self.replications, "rounds": self.rounds.tolist()}
-        files.write_json(folder / "result.json", header | {"settings": self.settings})
+        saved.write_header(folder, self.kind, {
+            "policies": self.policies, "replications": self.replications, "rounds": self.rounds.tolist(), "settings": self.settings,
+        })  # fmt: skip
         return folder
 
     @staticmethod
     def load(path: str | pathlib.Path) -> "Result":
         """Read what `save` wrote."""
-        import pyarrow.parquet as pq
-
-        folder = pathlib.Path(path)
-        if not (folder / "result.json").exists():
-            raise FileNotFoundError(f"path = {str(folder)!r} holds no result.json; pass a folder that Result.save wrote.")
-        try:
-            header = json.loads((folder / "result.json").read_text())
-        except ValueError:
-            raise ValueError(f"{folder / 'result.json'} is damaged; make the result again.") from None
-        if header.get("format") != FORMAT:
-            raise ValueError(f"{folder / 'result.json'} has format {header.get('format')}, but this version reads {FORMAT}.")
+        folder, header = _header(path, "simulation")
         names, replications = header["policies"], header["replications"]
-        rounds = np.array(header["rounds"], dtype=np.int64)
-
-        def split(file: str, column: str) -> dict[str, np.ndarray]:
-            table = pq.read_table(folder / file)
-            code = table["policy"].combine_chunks()
-            indices = np.asarray(code.indices)
-            labels = code.dictionary.to_pylist()
-            values = table[column].to_numpy()
-            return {name: values[indices == labels.index(name)].reshape(replications, -1) for name in names}
-
+        regret = saved.read_table(folder / "regret.parquet", names, ["regret"])["regret"]
+        pulls = saved.read_table(folder / "pulls.parquet", names, ["pulls"])["pulls"]
         watched: dict[str, dict[str, np.ndarray]] = {name: {} for name in names}
         if (folder / "watched.npz").exists():
             for key, array in files.read_arrays(folder / "watched.npz")[1].items():
                 number, _, field_name = key.partition(".")
                 watched[names[int(number)]][field_name] = array
-        return Result(rounds, split("regret.parquet", "regret"), split("pulls.parquet", "pulls"), watched, header["settings"])
+        return Result(
+            np.array(header["rounds"], dtype=np.int64),
+            {name: array.reshape(replications, -1) for name, array in regret.items()},
+            {name: array.reshape(replications, -1) for name, array in pulls.items()},
+            watched,
+            header["settings"],
+        )
 
 
-def load(path: str | pathlib.Path) -> Result:
-    """Read a result that `Result.save` wrote."""
-    return Result.load(path)
+ANSWERS = ("arm", "rounds", "stopped", "correct", "gap_bound", "error")  # one number a replication
 
 
-def _column(pa: Any, names: list[str], sizes: list[int]) -> Any:
-    return pa.DictionaryArray.from_arrays(pa.array(np.repeat(np.arange(len(names), dtype=np.int32), sizes)), pa.array(names))
+@dataclass(frozen=True)
+class Identification:
+    """What every policy named, and at what cost; arrays have one entry per replication.
+
+    arm[name], rounds[name], stopped[name] (False: max_rounds or the budget ran out, the arm is not certified),
+    correct[name] (the arm's mean is within the policy's epsilon of the best), pulls[name] (replications, K), gap_bound[name] (with
+    probability 1 - delta the arm is at most that much worse than the best), error[name] (estimated probability that it is worse by
+    more than epsilon): what a fixed budget has to say about its best guess.
+    """
+
+    arm: dict[str, np.ndarray]
+    rounds: dict[str, np.ndarray]
+    pulls: dict[str, np.ndarray]
+    correct: dict[str, np.ndarray]
+    stopped: dict[str, np.ndarray]
+    gap_bound: dict[str, np.ndarray]
+    error: dict[str, np.ndarray]
+    settings: dict[str, Any] = field(default_factory=dict)
+    kind = "identification"
+
+    @property
+    def policies(self) -> list[str]:
+        """Names, in the order they were given."""
+        return list(self.arm)
+
+    @property
+    def replications(self) -> int:
+        """How many there are."""
+        return next(iter(self.arm.values())).size
+
+    def summary(self) -> list[Row]:
+        """Rounds that every policy took, fewest first, with paired differences against the fewest."""
+        return saved.compared(self.rounds)
+
+    def frame(self) -> Any:
+        """A tidy pandas DataFrame, one row per policy and replication: arm, rounds, stopped, correct, gap_bound, error."""
+        return saved.frame({key: getattr(self, key) for key in ANSWERS})
+
+    def plot(self, path: str | pathlib.Path, **options: Any) -> pathlib.Path:
+        """Draw the rounds of every run, their means and two standard errors to an SVG, PNG or PDF file; returns its path."""
+        from ..reports.identification import save_rounds
+
+        return save_rounds(self, pathlib.Path(path), **options)
+
+    def save(self, path: str | pathlib.Path) -> pathlib.Path:
+        """Write result.json and Parquet files to a folder; `load` reads them back bit for bit."""
+        folder = pathlib.Path(path)
+        saved.write_table(folder / "answers.parquet", {key: getattr(self, key) for key in ANSWERS})
+        saved.write_table(folder / "pulls.parquet", {"pulls": self.pulls}, ("arm", None))
+        saved.write_header(folder, self.kind, {
+            "policies": self.policies, "replications": self.replications, "settings": self.settings,
+        })  # fmt: skip
+        return folder
+
+    @staticmethod
+    def load(path: str | pathlib.Path) -> "Identification":
+        """Read what `save` wrote."""
+        folder, header = _header(path, "identification")
+        names, replications = header["policies"], header["replications"]
+        answers = saved.read_table(folder / "answers.parquet", names, list(ANSWERS))
+        pulls = saved.read_table(folder / "pulls.parquet", names, ["pulls"])["pulls"]
+        return Identification(
+            **answers, pulls={name: array.reshape(replications, -1) for name, array in pulls.items()}, settings=header["settings"]
+        )
 
 
-def _write_table(path: pathlib.Path, columns: dict[str, Any]) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+KINDS: dict[str, Any] = {"simulation": Result, "identification": Identification}
 
-    with files.atomically(path) as file:
-        pq.write_table(pa.table(columns), file, compression="zstd")
+
+def load(path: str | pathlib.Path) -> Any:
+    """Read a `Result` or `Identification` from the folder it was saved to."""
+    return KINDS[saved.read_header(pathlib.Path(path))["kind"]].load(path)
+
+
+def _header(path: str | pathlib.Path, kind: str) -> tuple[pathlib.Path, dict[str, Any]]:
+    folder = pathlib.Path(path)
+    header = saved.read_header(folder)
+    if header["kind"] != kind:
+        raise ValueError(f"path = {str(folder)!r} holds a result of {header['kind']}, not of {kind}; tr.load reads both.")
+    return folder, header

@@ -1,27 +1,24 @@
-"""Replications in threads: cut into blocks, run in slices, the same bits whatever the number of workers."""
+"""One replication: what it starts from, and how its rounds are played in slices that can be interrupted."""
 
-import json
-import os
-import pathlib
-import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .. import checks, files
 from .._jit import python_of
-from ..parameters import check_fit, compiled, is_policy
+from ..parameters import compiled
 from ..rng import NOISE, POLICY, PROBLEM, stream
-from ..verbs import Arms, arms, init, private
+from ..verbs import Arms, arms, begin, init, private
+from .checked import Refused, checked, sentence
+from .loops import Log, fixed_horizon, new_log, until_stop
 
 SLICE_SECONDS = 0.1  # how long a compiled loop runs before it looks up: progress, interruption
 FIRST_SLICE = 64
 
 Progress = Callable[[int, int], None]
+Play = Callable[[int, int], int]  # (first, last) -> the round after the last one played
 
 
 class Stopped(Exception):
@@ -39,79 +36,33 @@ class Interrupted(KeyboardInterrupt):
 class Slices:
     """Hands out loop ends so that one call lasts about SLICE_SECONDS; shared by the workers of one policy."""
 
-    def __init__(self, stop: threading.Event, advance: Callable[[int], None]) -> None:
-        self.size, self.stop, self.advance = FIRST_SLICE, stop, advance
+    def __init__(self, stopping: Callable[[], bool], advance: Callable[[int], None]) -> None:
+        self.size, self.stopping, self.advance = FIRST_SLICE, stopping, advance
 
-    def run(self, loop: Callable[[int, int], int], rounds: int) -> None:
-        """Call loop(first, last) -> rounds played until `rounds` are done or it plays fewer than asked."""
+    def run(self, play: Play, rounds: int) -> int:
+        """Call play until `rounds` are done or it plays fewer than asked; returns how many were played."""
         first = 0
         while first < rounds:
-            if self.stop.is_set():
+            if self.stopping():
                 raise Stopped
             last = min(first + self.size, rounds)
             started = time.perf_counter()
-            played = loop(first, last)
+            played = play(first, last)
             elapsed = time.perf_counter() - started
             self.advance(played - first)
             if elapsed < SLICE_SECONDS / 2 and last - first == self.size:
                 self.size *= 4 if elapsed < SLICE_SECONDS / 8 else 2
             elif elapsed > 2 * SLICE_SECONDS:
                 self.size = max(FIRST_SLICE, self.size // 2)
+            first = played
             if played < last:
-                return
-            first = last
-
-
-class Parts:
-    """Finished blocks on disk, tied to the settings that made them."""
-
-    def __init__(self, folder: pathlib.Path, settings: dict[str, Any]) -> None:
-        self.folder = folder
-        record, wanted = folder / "settings.json", json.loads(json.dumps(settings, default=str))
-        if record.exists():
-            found = json.loads(record.read_text())
-            changed = [key for key in wanted if found.get(key) != wanted[key]]
-            if changed:
-                raise ValueError(
-                    f"out = {str(folder.parent)!r} holds a run with other {', '.join(changed)}; choose another folder or remove it."
-                )
-        else:
-            files.write_json(record, settings)
-
-    def read(self, label: str) -> dict[str, np.ndarray] | None:
-        path = self.folder / f"{label}.npz"
-        if not path.exists():
-            return None
-        try:
-            return files.read_arrays(path)[1]
-        except (ValueError, KeyError, OSError, EOFError) as error:
-            raise ValueError(f"{path} cannot be read ({type(error).__name__}); remove it and run again.") from None
-
-    def write(self, label: str, arrays: dict[str, np.ndarray]) -> None:
-        files.write_arrays(self.folder / f"{label}.npz", {}, arrays)
-
-
-@dataclass(frozen=True)
-class PerProblem:
-    """A policy or monitor for every problem, made once: the same for all, or what a function of the problem returned."""
-
-    function: str | None  # its name; None: the same for all
-    items: Sequence[Any]
-
-    @staticmethod
-    def of(given: Any, problems: Sequence[Any], known: Callable[[Any], bool]) -> "PerProblem":
-        """`given` itself if it is `known`, else what it makes of each problem."""
-        if known(given) or not callable(given):
-            return PerProblem(None, [given])
-        return PerProblem(getattr(given, "__qualname__", repr(given)), [given(problem) for problem in problems])
-
-    def __getitem__(self, replication: int) -> Any:
-        return self.items[replication % len(self.items)]
+                break
+        return first
 
 
 @dataclass
 class Replication:
-    """Everything one replication of one policy starts from."""
+    """Everything one replication of one policy starts from; `state` is the current one."""
 
     policy: Any
     state: Any
@@ -134,59 +85,33 @@ def loop_for(loop: Any, policy: Any, problem: Any) -> Any:
     return loop if compiled(policy) and getattr(type(problem), "COMPILED", True) else python_of(loop)
 
 
-def as_problems(problem: Any) -> Sequence[Any]:
-    """One problem, or a list of them that replications go round."""
-    problems = list(problem) if isinstance(problem, list | tuple) and not hasattr(problem, "_fields") else [problem]
-    if not problems:
-        raise ValueError("problem is an empty list; it needs at least one problem.")
-    for item in problems:
-        if not arms.answers(item):
-            raise ValueError(f"problem = {checks.show(item)} is not a problem; pass one such as problems.Bernoulli([0.3, 0.6]).")
-    if len({type(item) for item in problems}) > 1:
-        raise ValueError("problem is a list of different kinds; all of them must be of one class.")
-    numbers = {arms(item).number for item in problems}
-    if len(numbers) > 1:
-        raise ValueError(f"problem is a list with {min(numbers)} to {max(numbers)} arms; all of them must have as many.")
-    return problems
+def to_horizon(run: Replication, monitor: Any, rounds: np.ndarray) -> tuple[Log, Any, Play]:
+    """The log, the monitor's tally and the function that plays rounds of a fixed horizon."""
+    log, tally = new_log(rounds, run.arms.number), begin(monitor, run.arms, rounds.size)
+    policy, problem = checked(run.policy, run.problem, run.arms)
+    loop = loop_for(fixed_horizon, run.policy, run.problem)
+
+    def play(first: int, last: int) -> int:
+        try:
+            run.state = loop(policy, run.state, problem, monitor, tally, log, first, last, *run.streams)
+        except Refused as refused:
+            raise ValueError(sentence(refused, run.policy, run.problem, run.arms)) from None
+        return last
+
+    return log, tally, play
 
 
-def as_policies(policies: Any, problems: Sequence[Any]) -> dict[str, PerProblem]:
-    """Names and policies, given or made by functions of the problem, checked against what the problems offer."""
-    if is_policy(policies):
-        policies = {type(policies).__name__: policies}
-    if not isinstance(policies, Mapping) or not policies:
-        raise ValueError(f"policies = {checks.show(policies)} is not a dict of names and policies such as {{'UCB': UCB()}}.")
-    chosen = {}
-    for name, given in policies.items():
-        if not isinstance(name, str):
-            raise ValueError(f"policies has the name {name!r}, but names must be text.")
-        chosen[name] = PerProblem.of(given, problems, is_policy)
-        for item, problem in zip(chosen[name].items, problems, strict=False):
-            if not is_policy(item):
-                what = checks.show(item)
-                found = f"= {what}" if chosen[name].function is None else f"makes {what} of a problem, which"
-                raise ValueError(f"policies[{name!r}] {found} is not a policy; pass an instance such as UCB().")
-            check_fit(item, arms(problem))
-    return chosen
+def to_stop(run: Replication, may_stop: bool) -> tuple[Log, Play]:
+    """The log and the function that plays rounds until the policy has its answer."""
+    log = new_log(np.zeros(0, dtype=np.int64), run.arms.number)
+    policy, problem = checked(run.policy, run.problem, run.arms)
+    loop = loop_for(until_stop, run.policy, run.problem)
 
+    def play(first: int, last: int) -> int:
+        try:
+            run.state, played = loop(policy, run.state, problem, log, first, last, may_stop, *run.streams)
+        except Refused as refused:
+            raise ValueError(sentence(refused, run.policy, run.problem, run.arms)) from None
+        return int(played)
 
-def run_blocks(tasks: Iterable[Callable[[], None]], workers: int | None, stop: threading.Event) -> bool:
-    """Run tasks in threads; True if all finished, False if the user interrupted. Errors of a task come out here."""
-    count = checks.integer("workers", workers, least=1) if workers is not None else os.cpu_count() or 1
-    pool = ThreadPoolExecutor(max_workers=count, thread_name_prefix="tightrope")
-    futures: set[Future[None]] = set()
-    try:
-        futures = {pool.submit(task) for task in tasks}
-        pending = futures
-        while pending:
-            done, pending = wait(pending, timeout=0.1)
-            for future in done:
-                future.result()
-        return True
-    except KeyboardInterrupt:
-        return False
-    finally:
-        stop.set()
-        for future in futures:
-            future.cancel()
-        pool.shutdown(wait=True)
+    return log, play

@@ -1,28 +1,76 @@
 """`simulate`: policies against a problem over a fixed horizon."""
 
-import itertools
 import pathlib
-import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .. import checks
-from ..parameters import described
-from ..verbs import begin, lower_bound
+from ..parameters import described, label
+from ..verbs import arms, begin, lower_bound
 from . import provenance
-from .loops import fixed_horizon, new_log
-from .monitors import NoMonitor
+from .arguments import PerProblem, as_monitors, as_policies, as_problems, as_rounds, check_memory
+from .orchestrator import Outcome, carry_out
+from .plan import Rows
 from .results import Result
-from .runner import Interrupted, Parts, PerProblem, Progress, Slices, as_policies, as_problems, loop_for, prepare, run_blocks
-
-MOST_BLOCKS = 40  # per policy: the grain of resuming and of sharing work
+from .runner import Interrupted, Progress, Slices, prepare, to_horizon
 
 
 def geometric_checkpoints(horizon: int, count: int = 60) -> np.ndarray:
     """About `count` rounds spread evenly on a log scale, the horizon among them."""
     return np.unique(np.round(np.geomspace(1, horizon, min(count, horizon))).astype(np.int64))
+
+
+@dataclass(frozen=True)
+class FixedHorizon:
+    """The experiment of `simulate`."""
+
+    problems: Sequence[Any]
+    policies: dict[str, PerProblem]
+    monitors: dict[str, PerProblem]
+    horizon: int
+    checkpoints: np.ndarray
+    seed: int
+    kind = "simulation"
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of a replication."""
+        return self.horizon
+
+    @property
+    def period(self) -> int:
+        """After how many replications problems repeat."""
+        return len(self.problems)
+
+    def names(self) -> list[str]:
+        """The policies."""
+        return list(self.policies)
+
+    def common(self) -> dict[str, Any]:
+        """What the numbers of all replications depend on."""
+        return {"horizon": self.horizon, "checkpoints": self.checkpoints.tolist(), "seed": self.seed}
+
+    def content(self, name: str, replication: int) -> dict[str, Any]:
+        """What else the numbers of one depend on."""
+        problem = self.problems[replication % len(self.problems)]
+        return {"problem": problem, "policy": self.policies[name][replication], "monitor": self.monitors[name][replication]}
+
+    def label(self, name: str, replication: int) -> str:
+        """The policy and its parameters."""
+        return label(self.policies[name][replication])
+
+    def replicate(self, name: str, replication: int, slices: Slices) -> Rows:
+        """Regret at the checkpoints, pulls, and what the monitor recorded."""
+        given = self.content(name, replication)
+        run = prepare(given["policy"], given["problem"], self.seed, replication, self.horizon)
+        log, tally, play = to_horizon(run, given["monitor"], self.checkpoints)
+        slices.run(play, self.horizon)
+        return {"regret": log.regret, "pulls": log.pulls} | {
+            f"watched.{field}": array for field, array in tally._asdict().items() if array.size
+        }
 
 
 def simulate(
@@ -35,6 +83,7 @@ def simulate(
     checkpoints: Any = None,
     monitor: Any = None,
     workers: int | None = None,
+    engine: str = "threads",
     out: str | pathlib.Path | None = None,
     progress: Progress | None = None,
 ) -> Result:
@@ -46,19 +95,21 @@ def simulate(
     horizon: T >= 1. replications: >= 1. seed: >= 0; streams depend only on seed and replication.
     checkpoints: increasing rounds in 1..T; default about 60 on a log scale. monitor: records more than regret (see monitors); like
     a policy it may be a function of the problem, and a dict gives every policy its own.
-    workers: threads, default all cores; results do not depend on it. out: a folder that finished blocks are written to; the
-    same call finds them again after an interruption. progress: called with (rounds done, rounds in all).
+    workers: how many threads or processes, default all cores. engine: "threads", or "processes" for problems and policies whose rounds
+    are Python (sets of arms). Results depend on neither. out: a folder that finished chunks and the result are written to; the same
+    call finds them again after an interruption, whatever the order and names of the policies, and so does one with more policies or
+    replications. progress: called with (rounds done, rounds in all).
 
     Returns a `Result`. Raises ValueError on bad arguments, `Interrupted` (a KeyboardInterrupt) with `.result` on Ctrl-C.
     """
     problems = as_problems(problem)
     chosen = as_policies(policies, problems)
-    horizon = checks.integer("horizon", horizon, least=1)
+    horizon = as_rounds("horizon", horizon)
     replications = checks.integer("replications", replications, least=1)
     seed = checks.integer("seed", seed, least=0)
     rounds = geometric_checkpoints(horizon) if checkpoints is None else _checked(checkpoints, horizon)
-    monitors = _as_monitors(monitor, chosen, problems)
-
+    experiment = FixedHorizon(problems, chosen, as_monitors(monitor, list(chosen), problems), horizon, rounds, seed)
+    check_memory("replications", replications, _bytes_left(experiment))
     settings = {
         "policies": {name: provenance.record(item.function, item.items, described) for name, item in chosen.items()},
         "problem": provenance.problem_record(problems),
@@ -66,50 +117,20 @@ def simulate(
         "replications": replications,
         "seed": seed,
         "rounds": rounds.tolist(),
-        "monitor": {name: provenance.record(item.function, item.items, repr) for name, item in monitors.items()},
+        "monitor": {name: provenance.record(item.function, item.items, repr) for name, item in experiment.monitors.items()},
         "versions": provenance.versions(),
     }
-    parts = Parts(pathlib.Path(out) / "parts", settings) if out is not None else None
-    stop = threading.Event()
-    finished: dict[str, dict[int, dict[str, np.ndarray]]] = {name: {} for name in chosen}
-    meter = _Meter(progress, len(chosen) * replications * horizon)
-    size = -(-replications // MOST_BLOCKS)
-
-    def block(name: str, number: int, first: int, slices: Slices) -> None:
-        last = min(first + size, replications)
-        label = f"{number:03d}-{first:06d}-{last:06d}"
-        rows = parts.read(label) if parts is not None else None
-        if rows is None:
-            collected = [
-                _one(problems[r % len(problems)], chosen[name][r], monitors[name][r], horizon, rounds, seed, r, slices)
-                for r in range(first, last)
-            ]
-            rows = {key: np.stack([one[key] for one in collected]) for key in collected[0]}
-            if parts is not None:
-                parts.write(label, rows)
-        else:
-            meter.advance((last - first) * horizon)
-        for i in range(last - first):
-            finished[name][first + i] = {key: array[i] for key, array in rows.items()}
-
-    tasks = []
-    for number, name in enumerate(chosen):
-        slices = Slices(stop, meter.advance)
-        for first in range(0, replications, size):
-            tasks.append(lambda n=name, k=number, f=first, s=slices: block(n, k, f, s))
-    complete = run_blocks(tasks, workers, stop)
-
-    settings |= {"command": provenance.command(), "lower_bound": _mean_bound(problems)}
-    if complete:
-        result = _assemble(rounds, finished, range(replications), settings)
-        if out is not None:
-            result.save(out)
-        return result
-    common = sorted(set.intersection(*(set(done) for done in finished.values())))
-    raise Interrupted(_assemble(rounds, finished, common, settings | {"replications": len(common)}) if common else None)
+    outcome = carry_out(experiment, replications, engine=engine, workers=workers, out=out, progress=progress)
+    settings |= {"command": provenance.command(), "lower_bound": _mean_bound(problems), "replications": len(outcome.common)}
+    result = _assembled(rounds, outcome, settings) if outcome.common else None
+    if result is None or not outcome.complete:
+        raise Interrupted(result)
+    if out is not None:
+        result.save(out)
+    return result
 
 
-def _mean_bound(problems: Any) -> list[float] | None:
+def _mean_bound(problems: Sequence[Any]) -> list[float] | None:
     """Mean (C, a) of the problems' lower bounds; None where they have none."""
     found = [lower_bound(problem) for problem in problems]
     return None if None in found else [float(part) for part in np.mean(found, axis=0)]
@@ -122,61 +143,19 @@ def _checked(checkpoints: Any, horizon: int) -> np.ndarray:
     return given.astype(np.int64)
 
 
-def _as_monitors(monitor: Any, chosen: Mapping[str, Any], problems: Any) -> dict[str, PerProblem]:
-    """A monitor, given or made by a function of the problem, for every policy."""
-    given = dict(monitor) if isinstance(monitor, Mapping) else dict.fromkeys(chosen, monitor)
-    if given.keys() != chosen.keys():
-        raise ValueError(f"monitor has {', '.join(given)}, but must have the names of the policies, {', '.join(chosen)}.")
-    found = {name: PerProblem.of(NoMonitor() if item is None else item, problems, begin.answers) for name, item in given.items()}
-    for item in itertools.chain.from_iterable(made.items for made in found.values()):
-        if not begin.answers(item):
-            raise ValueError(f"monitor = {checks.show(item)} is not a monitor; pass one such as Budget(baseline=0).")
+def _bytes_left(experiment: FixedHorizon) -> int:
+    """How many bytes a replication of all policies adds to the result."""
+    found, told = 0, arms(experiment.problems[0])
+    for name in experiment.policies:
+        tally = begin(experiment.monitors[name][0], told, experiment.checkpoints.size)
+        found += 8 * (experiment.checkpoints.size + told.number) + sum(array.nbytes for array in tally)
     return found
 
 
-def _one(
-    problem: Any, policy: Any, monitor: Any, horizon: int, rounds: np.ndarray, seed: int, replication: int, slices: Slices
-) -> dict[str, np.ndarray]:
-    run = prepare(policy, problem, seed, replication, horizon)
-    log = new_log(rounds, run.arms.number)
-    tally = begin(monitor, run.arms, rounds.size)
-    play_rounds = loop_for(fixed_horizon, run.policy, run.problem)
-
-    def loop(first: int, last: int) -> int:
-        run.state = play_rounds(run.policy, run.state, run.problem, monitor, tally, log, first, last, *run.streams)
-        return last
-
-    slices.run(loop, horizon)
-    return {"regret": log.regret, "pulls": log.pulls} | {
-        f"watched.{name}": getattr(tally, name) for name in tally._fields if getattr(tally, name).size
-    }
-
-
-def _assemble(rounds: np.ndarray, finished: dict[str, Any], replications: Any, settings: dict[str, Any]) -> Result:
-    def stacked(name: str, key: str) -> np.ndarray:
-        return np.stack([finished[name][r][key] for r in replications])
-
-    def watched(name: str) -> dict[str, np.ndarray]:
-        keys = next(iter(finished[name].values()))
-        return {key.removeprefix("watched."): stacked(name, key) for key in keys if key.startswith("watched.")}
-
-    return Result(
-        rounds=rounds,
-        regret={name: stacked(name, "regret") for name in finished},
-        pulls={name: stacked(name, "pulls") for name in finished},
-        watched={name: watched(name) for name in finished},
-        settings=settings,
-    )
-
-
-class _Meter:
-    """Counts rounds from all workers."""
-
-    def __init__(self, progress: Progress | None, total: int) -> None:
-        self.progress, self.total, self.done, self.lock = progress, total, 0, threading.Lock()
-
-    def advance(self, rounds: int) -> None:
-        if self.progress is not None:
-            with self.lock:
-                self.done += rounds
-                self.progress(self.done, self.total)
+def _assembled(rounds: np.ndarray, outcome: Outcome, settings: dict[str, Any]) -> Result:
+    regret, pulls, watched = {}, {}, {}
+    for name, rows in outcome.rows.items():
+        table = {key: np.stack([rows[r][key] for r in outcome.common]) for key in rows[outcome.common[0]]}
+        regret[name], pulls[name] = table.pop("regret"), table.pop("pulls")
+        watched[name] = {key.removeprefix("watched."): array for key, array in table.items()}
+    return Result(rounds=rounds, regret=regret, pulls=pulls, watched=watched, settings=settings)

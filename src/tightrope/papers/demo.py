@@ -10,7 +10,7 @@ from .. import policies, problems
 from ..engine.results import Result
 from ..engine.simulate import simulate
 from ..problems.data import DataNotFound
-from ..reports.simulation import write_report
+from ..reports.results import write_report
 
 HORIZON = 10_000
 USERS = 100

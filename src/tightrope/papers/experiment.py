@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 
 from .. import checks, files
 from ..engine import provenance
-from ..engine.identify import Identification, identify
-from ..engine.results import Result
+from ..engine.identify import identify
+from ..engine.results import Identification, Result
 from ..engine.runner import Progress
 from ..engine.simulate import simulate
 from ..problems.data import DataNotFound
@@ -67,6 +67,7 @@ class Run:
     seed: int = 0
     data: str | None = None
     workers: int | None = None
+    engine: str = "threads"
     progress: Callable[[str], Progress | None] = lambda label: None
 
     def at(self, *, smoke: T, laptop: T, paper: T) -> T:
@@ -74,13 +75,13 @@ class Run:
         return {"smoke": smoke, "laptop": laptop, "paper": paper}[self.scale]
 
     def simulate(self, label: str, problem: Any, policies: Any, **options: Any) -> Result:
-        """`tightrope.simulate` whose finished blocks are kept under out/runs/label and found again."""
-        options = {"seed": self.seed, "workers": self.workers, "progress": self.progress(label)} | options
+        """`tightrope.simulate` whose finished chunks are kept under out/runs/label and found again."""
+        options = {"seed": self.seed, "workers": self.workers, "engine": self.engine, "progress": self.progress(label)} | options
         return simulate(problem, policies, out=self.out / "runs" / label, **options)
 
     def identify(self, label: str, problem: Any, policies: Any, **options: Any) -> Identification:
-        """`tightrope.identify` whose finished replications are kept under out/runs/label and found again."""
-        options = {"seed": self.seed, "workers": self.workers, "progress": self.progress(label)} | options
+        """`tightrope.identify` whose finished chunks are kept under out/runs/label and found again."""
+        options = {"seed": self.seed, "workers": self.workers, "engine": self.engine, "progress": self.progress(label)} | options
         return identify(problem, policies, out=self.out / "runs" / label, **options)
 
 

@@ -1,15 +1,14 @@
-"""The report of simulations: regret curves, final regret with paired differences, pull shares."""
+"""What a report says of a simulation: regret curves, final regret with paired differences, pull shares."""
 
-import pathlib
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
+from ..engine.saved import Row
 from . import style
 from .curves import regret_figure
-from .page import Section, Table, figure_svg, write_page
+from .page import Section, Table, figure_svg
 
 MOST_ARMS = 60  # shown one by one in the picture of pull shares
 
@@ -26,12 +25,15 @@ def simulation_section(title: str, result: Any, *, text: str = "", log_rounds: b
     return Section(title, text, figures, [summary_table(result)])
 
 
+def cost_cells(row: Row) -> list[str]:
+    """Policy, mean, paired difference to the best, median and worst of a summary."""
+    paired = "best" if row.difference == 0 and row.difference_se == 0 else f"{row.difference:+.4g} ± {row.difference_se:.2g}"
+    return [row.policy, f"{row.mean:.5g} ± {row.se:.2g}", paired, f"{row.median:.5g}", f"{row.worst:.5g}"]
+
+
 def summary_table(result: Any) -> Table:
     """Final regret ± standard error and the paired difference to the best policy."""
-    rows = []
-    for row in result.summary():
-        paired = "best" if row.difference == 0 and row.difference_se == 0 else f"{row.difference:+.4g} ± {row.difference_se:.2g}"
-        rows.append([row.policy, f"{row.mean:.5g} ± {row.se:.2g}", paired, f"{row.median:.5g}", f"{row.worst:.5g}"])
+    rows = [cost_cells(row) for row in result.summary()]
     rounds, n = int(result.rounds[-1]), result.replications
     return Table(
         ["policy", "final regret", "minus best, paired", "median", "largest"], rows,
@@ -52,35 +54,3 @@ def shares_figure(result: Any) -> Figure:
     ax.set_xlabel("arm" if result.pulls[names[0]].shape[1] <= MOST_ARMS else f"the {MOST_ARMS} most played arms")
     fig.colorbar(image, ax=ax, fraction=0.03, pad=0.02).ax.tick_params(labelsize=8)
     return fig
-
-
-def provenance_of(result: Any) -> dict[str, Any]:
-    """What the page says under "How this was made"."""
-    settings = result.settings
-    made = {key: settings[key] for key in ("command", "seed", "horizon", "replications") if key in settings}
-    return made | {f"policy {name}": _short(item) for name, item in settings.get("policies", {}).items()} | settings.get("versions", {})
-
-
-def _short(record: Mapping[str, Any]) -> str:
-    inside = ", ".join(f"{key}={value}" for key, value in record.items() if key != "policy")
-    return f"{record.get('policy')}({inside})"
-
-
-def write_report(
-    results: Mapping[str, Any],
-    path: pathlib.Path,
-    *,
-    title: str = "tightrope report",
-    lead: str = "",
-    texts: Mapping[str, str] | None = None,
-) -> pathlib.Path:
-    """One self-contained page for several results."""
-    sections = [simulation_section(name, result, text=(texts or {}).get(name, "")) for name, result in results.items()]
-    made: dict[str, Any] = {}
-    for name, result in results.items():
-        found = provenance_of(result)
-        made |= {
-            key if len(results) == 1 or key in result.settings.get("versions", {}) or key == "command" else f"{name}: {key}": value
-            for key, value in found.items()
-        }
-    return write_page(path, title, lead, sections, made)

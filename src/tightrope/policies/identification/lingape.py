@@ -18,7 +18,7 @@ from ..._jit import jit, lean
 from ...numerics.selection import argmax, one_hot
 from ...parameters import choice, flag, policy, real
 from ...solvers.lp import Tableau, least_l1, new_tableau
-from ...verbs import evidence, explain, init, recommend, select, stopped, update, verb
+from ...verbs import evidence, explain, init, recommend, select, stopped, tolerance, update, verb
 from ._gaps import LEADER, LOG_DET, MISSING, ROUNDS, GapRidge, greedy_scores, lead, learn_gaps, new_gaps
 from .common import NOTHING_KNOWN, checked_features, error_estimate, forecast, furthest_behind, gap_radius, most_ambiguous, report, unshrunk
 
@@ -170,6 +170,11 @@ def stopped_lingape(policy, state):
 @jit
 def recommend_lingape(policy, state):
     return int(state.model.numbers[LEADER])
+
+
+@tolerance.register(LinGapE)
+def tolerance_lingape(policy):
+    return policy.epsilon
 
 
 @evidence.register(LinGapE)

@@ -19,7 +19,7 @@ from ..._jit import jit, lean
 from ...numerics.selection import argmax, one_hot
 from ...parameters import policy, real
 from ...solvers.design import MOST_ITERATIONS, Workspace, design_kernel, new_workspace, pair_directions
-from ...verbs import evidence, explain, init, recommend, select, stopped, update
+from ...verbs import evidence, explain, init, recommend, select, stopped, tolerance, update
 from ._gaps import PairRidge, feed, forget, new_pairs, renew_pairs, spanning
 from .common import NOTHING_KNOWN, checked_features, error_estimate, report
 
@@ -156,6 +156,11 @@ def stopped_rage(policy, state):
 @jit
 def recommend_rage(policy, state):
     return int(state.decision[2])
+
+
+@tolerance.register(RAGE)
+def tolerance_rage(policy):
+    return policy.epsilon
 
 
 @evidence.register(RAGE)

@@ -17,7 +17,7 @@ from ..._jit import jit, lean
 from ...numerics.counts import Counts, count, intervals, means, new_counts
 from ...numerics.selection import first_unpulled, one_hot
 from ...parameters import policy, real
-from ...verbs import allowed, evidence, explain, init, recommend, select, stopped, update
+from ...verbs import allowed, evidence, explain, init, recommend, select, stopped, tolerance, update
 from .common import NOTHING_KNOWN, error_estimate
 
 
@@ -110,6 +110,11 @@ def stopped_ugape(policy, state):
 @jit
 def recommend_ugape(policy, state):
     return int(state.decision[1])
+
+
+@tolerance.register(UGapE)
+def tolerance_ugape(policy):
+    return policy.epsilon
 
 
 @evidence.register(UGapE)

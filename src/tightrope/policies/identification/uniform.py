@@ -13,7 +13,7 @@ import numpy as np
 from ..._jit import jit, lean
 from ...numerics.selection import argmax, one_hot
 from ...parameters import flag, policy, real
-from ...verbs import allowed, evidence, explain, init, recommend, select, stopped, update
+from ...verbs import allowed, evidence, explain, init, recommend, select, stopped, tolerance, update
 from ._gaps import LEADER, LOG_DET, MISSING, GapRidge, lead, learn_gaps, new_gaps
 from .common import NOTHING_KNOWN, checked_features, error_estimate, forecast, gap_radius, most_ambiguous, report, unshrunk
 
@@ -84,6 +84,11 @@ def stopped_uniform(policy, state):
 @jit
 def recommend_uniform(policy, state):
     return int(state.model.numbers[LEADER])
+
+
+@tolerance.register(Uniform)
+def tolerance_uniform(policy):
+    return policy.epsilon
 
 
 @evidence.register(Uniform)

@@ -18,7 +18,7 @@ from ..._jit import jit, lean
 from ...numerics.radii import static_factor
 from ...numerics.selection import argmax, first_unpulled
 from ...parameters import policy, real
-from ...verbs import evidence, explain, init, recommend, select, stopped, update
+from ...verbs import evidence, explain, init, recommend, select, stopped, tolerance, update
 from ._gaps import MISSING, ROUNDS, PairRidge, forget, learn_pairs, new_pairs, spanning
 from .common import (
     SQRT8,
@@ -129,6 +129,11 @@ def stopped_xyadaptive(policy, state):
 @jit
 def recommend_xyadaptive(policy, state):
     return int(state.decision[2])
+
+
+@tolerance.register(XYAdaptive)
+def tolerance_xyadaptive(policy):
+    return policy.epsilon
 
 
 @evidence.register(XYAdaptive)

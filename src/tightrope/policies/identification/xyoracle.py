@@ -18,7 +18,7 @@ from ...numerics.radii import static_factor
 from ...numerics.selection import first_unpulled, one_hot
 from ...parameters import policy, real, vector
 from ...solvers.design import optimal_design
-from ...verbs import evidence, explain, init, recommend, select, stopped, update
+from ...verbs import evidence, explain, init, recommend, select, stopped, tolerance, update
 from ._gaps import LEADER, MISSING, ROUNDS, GapRidge, learn_gaps, new_gaps, spanning
 from .common import NOTHING_KNOWN, SQRT8, checked_features, error_estimate, forecast, furthest_behind, report
 
@@ -95,6 +95,11 @@ def stopped_xyoracle(policy, state):
 @jit
 def recommend_xyoracle(policy, state):
     return int(state.model.numbers[LEADER])
+
+
+@tolerance.register(XYOracle)
+def tolerance_xyoracle(policy):
+    return policy.epsilon
 
 
 @evidence.register(XYOracle)

@@ -18,7 +18,7 @@ from ..._jit import jit
 from ...numerics.radii import static_factor
 from ...numerics.selection import argmax, first_unpulled
 from ...parameters import policy, real
-from ...verbs import evidence, explain, init, recommend, select, stopped, update
+from ...verbs import evidence, explain, init, recommend, select, stopped, tolerance, update
 from ._gaps import MISSING, ROUNDS, PairRidge, learn_pairs, new_pairs, spanning
 from .common import (
     NOTHING_KNOWN,
@@ -96,6 +96,11 @@ def stopped_xystatic(policy, state):
 @jit
 def recommend_xystatic(policy, state):
     return int(state.decision[2])
+
+
+@tolerance.register(XYStatic)
+def tolerance_xystatic(policy):
+    return policy.epsilon
 
 
 @evidence.register(XYStatic)

@@ -1,56 +1,17 @@
-"""Monitors look over the loop's shoulder: what to record besides regret and pulls."""
+"""The true budget of a conservative run."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import checks
-from .._jit import lean
-from ..numerics.checkpoints import is_checkpoint
-from ..verbs import begin, either, event, mean, watch
+from ... import checks
+from ..._jit import lean
+from ...numerics.checkpoints import is_checkpoint
+from ...verbs import begin, either, event, mean, watch
 
-
-class NoMonitor(NamedTuple):
-    """Records nothing and costs nothing."""
-
-    unused: int = 0
-
-
-class NoTally(NamedTuple):
-    unused: np.ndarray  # (0,)
-
-
-@begin.register(NoMonitor)
-def begin_nomonitor(monitor, arms, n_checkpoints):
-    return NoTally(np.zeros(0))
-
-
-@watch.register(NoMonitor)  # plain Python: interpreted loops pass states that no compiled function takes
-def watch_nomonitor(monitor, tally, policy, state, problem, context, action, t, checkpoint):
-    pass
-
-
-class SetValue(NamedTuple):
-    """Records the expected reward of the sets played, added up to each checkpoint: watched[name]["value"], (replications, n)."""
-
-    unused: int = 0
-
-
-class SetTally(NamedTuple):
-    value: np.ndarray  # (n,) cumulative expected reward
-    total: np.ndarray  # (1,) so far
-
-
-@begin.register(SetValue)
-def begin_setvalue(monitor, arms, n_checkpoints):
-    return SetTally(np.zeros(n_checkpoints), np.zeros(1))
-
-
-@watch.register(SetValue)
-def watch_setvalue(monitor, tally, policy, state, problem, context, action, t, checkpoint):
-    tally.total[0] += np.sum(mean(problem, context, action))
-    if checkpoint >= 0:
-        tally.value[checkpoint] = tally.total[0]
+EVENTS = 3  # the learner's first choice, another safe arm, the baseline: what the verb `event` counts
+BASELINE = 2
+TOLERANCE = 1e-6  # how far rounding may carry the budget below zero
 
 
 class _Budget(NamedTuple):
@@ -86,7 +47,9 @@ class BudgetTally(NamedTuple):
     lowest: np.ndarray  # (1,)
     minimum: np.ndarray  # (1,)
     violations: np.ndarray  # (1,)
-    so_far: np.ndarray  # (5,) B, rounds by event, next listed checkpoint
+    current: np.ndarray  # (1,) B so far
+    counts: np.ndarray  # (3,) rounds so far by event
+    verified: np.ndarray  # (1,) how many rounds were verified
 
 
 @begin.register(Budget)
@@ -94,35 +57,36 @@ def begin_budget(monitor, arms, n_checkpoints):
     if monitor.baseline >= arms.number:
         raise ValueError(f"baseline = {monitor.baseline} is not an arm; the arms are 0 to {arms.number - 1}.")
     return BudgetTally(
-        np.zeros(n_checkpoints), np.zeros((n_checkpoints, 3)), np.full(1, np.inf), np.full(1, np.inf), np.zeros(1), np.zeros(5)
-    )
+        budget=np.zeros(n_checkpoints), events=np.zeros((n_checkpoints, EVENTS)), lowest=np.full(1, np.inf), minimum=np.full(1, np.inf),
+        violations=np.zeros(1), current=np.zeros(1), counts=np.zeros(EVENTS), verified=np.zeros(1),
+    )  # fmt: skip
 
 
 @lean
-def enter(monitor, tally, baseline, gain, why, t, checkpoint):
+def record(monitor, tally, baseline, gain, why, t, checkpoint):
     """Add round t's gain to the budget."""
     if baseline < 0:
         raise ValueError("baseline is missing; give the Budget monitor an arm, or every round its baseline.")
-    so_far = tally.so_far
-    so_far[0] += gain
-    so_far[1 + why] += 1.0
-    if so_far[0] < tally.lowest[0]:
-        tally.lowest[0] = so_far[0]
-    if is_checkpoint(monitor.checkpoint, int(so_far[4]), t + 1):
-        if so_far[0] < tally.minimum[0]:
-            tally.minimum[0] = so_far[0]
-        if so_far[0] < -1e-6:
+    tally.current[0] += gain
+    tally.counts[why] += 1.0
+    budget = tally.current[0]
+    if budget < tally.lowest[0]:
+        tally.lowest[0] = budget
+    if is_checkpoint(monitor.checkpoint, int(tally.verified[0]), t + 1):
+        if budget < tally.minimum[0]:
+            tally.minimum[0] = budget
+        if budget < -TOLERANCE:
             tally.violations[0] += 1.0
-        so_far[4] += 1.0
+        tally.verified[0] += 1.0
     if checkpoint >= 0:
-        tally.budget[checkpoint] = so_far[0]
-        for i in range(3):
-            tally.events[checkpoint, i] = so_far[1 + i]
+        tally.budget[checkpoint] = budget
+        for i in range(EVENTS):
+            tally.events[checkpoint, i] = tally.counts[i]
 
 
 @watch.register(Budget)  # the verbs here, where states that no compiled function takes are welcome; the arithmetic compiled
 def watch_budget(monitor, tally, policy, state, problem, context, action, t, checkpoint):
     baseline = either(context.baseline, monitor.baseline)
     gain = mean(problem, context, action) - (1.0 - monitor.alpha) * mean(problem, context, baseline)
-    why = 2 if action == baseline else event(policy, state, action)
-    enter(monitor, tally, baseline, gain, why, t, checkpoint)
+    why = BASELINE if action == baseline else event(policy, state, action)
+    record(monitor, tally, baseline, gain, why, t, checkpoint)

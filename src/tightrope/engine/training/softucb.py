@@ -1,5 +1,6 @@
 """`train_softucb`: a width learned from whole trajectories, by gradient ascent."""
 
+import pathlib
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,14 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks
-from ..numerics.radii import horizon_radius
-from ..parameters import check_fit
-from ..policies.softucb.softucb import SoftUCB, diverged
-from ..verbs import arms, begin
-from .loops import fixed_horizon, new_log
-from .monitors import NoMonitor
-from .runner import loop_for, prepare
+from ... import checks
+from ...numerics.radii import horizon_radius
+from ...parameters import check_fit, label
+from ...policies.softucb.softucb import SoftUCB, diverged
+from ...verbs import arms
+from ..arguments import as_rounds, check_memory
+from ..monitors import NoMonitor
+from ..orchestrator import carry_out
+from ..plan import Rows
+from ..runner import Interrupted, Progress, Slices, prepare, to_horizon
 
 MAKE: Any = SoftUCB  # a field's default makes it optional
 SETTLED = 0.1  # converged: the means of the last two sixths of the path differ by at most this share of beta
@@ -26,8 +29,8 @@ class TrainedBeta:
     """What training found.
 
     beta: the last width. path: (n + 1,) from beta0 on. regret: (n,) pseudo-regret of trajectory i, played with path[i].
-    gradient: (n,) estimates g / T. theory: the beta of Eq 5. status: begins with "converged", "moving" or "diverged" and says
-    what to do.
+    gradient: (n,) estimates g / T. theory: the beta of Eq 5. status: begins with "converged", "moving", "diverged" or
+    "interrupted" and says what to do.
     """
 
     beta: float
@@ -48,6 +51,8 @@ def train_softucb(
     seed: int = 0,
     *,
     policy: Any = None,
+    out: str | pathlib.Path | None = None,
+    progress: Progress | None = None,
 ) -> TrainedBeta:
     """Learn SoftUCB's beta offline: play whole trajectories, move beta by the gradient after each (Yang & Toni 2020, Eq 13).
 
@@ -56,12 +61,15 @@ def train_softucb(
     of each trajectory. trajectories: N >= 1. beta0: start, >= 0. step: a number, or a function of the trajectory 0, 1, ..;
     default 4 / (1 + n / 20). eta: weight of the widths, >= 0; at T rounds it acts T times, so an online eta is about T times
     as large. seed: >= 0. policy: a SoftUCB whose other parameters (lam, mass, timing, full_gradient, beta_min, and noise, delta,
-    theta_bound for Eq 5) are used; the default takes the noise of the problem.
+    theta_bound for Eq 5) are used; the default takes the noise of the problem. out: a folder that trajectories are written to and
+    found in again. progress: called with (rounds done, rounds in all) of every trajectory.
 
-    Stops early, with a RuntimeWarning, where beta passes twice the beta of Eq 5. Returns a `TrainedBeta`. O(N T (K d + d^2)).
+    Stops early, with a RuntimeWarning, where beta passes twice the beta of Eq 5. Returns a `TrainedBeta`; Ctrl-C raises
+    `Interrupted` with that of the trajectories played so far (status "interrupted"). O(N T (K d + d^2)).
     """
-    horizon = checks.integer("horizon", horizon, least=1)
+    horizon = as_rounds("horizon", horizon)
     trajectories = checks.integer("trajectories", trajectories, least=1)
+    check_memory("trajectories", trajectories, 3 * 8)
     beta0 = checks.real("beta0", beta0, least=0)
     seed = checks.integer("seed", seed, least=0)
     if not arms.answers(problem):
@@ -82,9 +90,14 @@ def train_softucb(
     gradients: list[float] = []
     while len(regret) < trajectories and beta <= 2.0 * theory:
         n = len(regret)
-        cost, gradient = _trajectory(policy._replace(beta=beta), problem, seed, n, horizon)
+        played = carry_out(Trajectory(problem, policy._replace(beta=beta), seed, n), 1, workers=1, out=out, progress=progress)
+        if not played.complete:
+            status = f"interrupted: after {n} of {trajectories} trajectories."
+            raise Interrupted(TrainedBeta(beta, np.array(path), np.array(regret), np.array(gradients), theory, status))
+        row = next(iter(played.rows.values()))[0]
+        gradient = float(row["scores"]) + policy.eta * float(row["widths"])
         beta = max(policy.beta_min, beta + _step(step, n) * gradient / horizon)
-        regret.append(cost)
+        regret.append(float(row["regret"]))
         gradients.append(gradient / horizon)
         path.append(beta)
     message = _status(np.array(path), theory, policy.eta)
@@ -93,14 +106,45 @@ def train_softucb(
     return TrainedBeta(beta, np.array(path), np.array(regret), np.array(gradients), theory, message)
 
 
-def _trajectory(policy: Any, problem: Any, seed: int, number: int, horizon: int) -> tuple[float, float]:
-    """Regret and gradient sum_t [A_t + eta sum_i w_it] of one trajectory with a fixed beta."""
-    run = prepare(policy, problem, seed, number, horizon)
-    log = new_log(np.array([horizon]), run.arms.number)
-    play_rounds = loop_for(fixed_horizon, run.policy, run.problem)
-    state = play_rounds(run.policy, run.state, run.problem, NoMonitor(), begin(NoMonitor(), run.arms, 1), log, 0, horizon, *run.streams)
-    _, scores, widths = state.sums
-    return float(log.regret[0]), float(scores + policy.eta * widths)
+@dataclass(frozen=True)
+class Trajectory:
+    """The experiment of one trajectory with a fixed beta: its regret, and the sums of A_t and of w_it that the gradient is made of."""
+
+    problem: Any
+    policy: Any
+    seed: int
+    number: int
+    kind = "training"
+    period = 1
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of a trajectory."""
+        return int(self.policy.horizon)
+
+    def names(self) -> list[str]:
+        """There is only one."""
+        return [f"trajectory {self.number}"]
+
+    def common(self) -> dict[str, Any]:
+        """What all trajectories share."""
+        return {"horizon": self.rounds, "seed": self.seed}
+
+    def content(self, name: str, replication: int) -> dict[str, Any]:
+        """What this one's numbers depend on."""
+        return {"problem": self.problem, "policy": self.policy, "trajectory": self.number}
+
+    def label(self, name: str, replication: int) -> str:
+        """The policy and its parameters."""
+        return label(self.policy)
+
+    def replicate(self, name: str, replication: int, slices: Slices) -> Rows:
+        """Play it."""
+        run = prepare(self.policy, self.problem, self.seed, self.number, self.rounds)
+        log, _, play = to_horizon(run, NoMonitor(), np.array([self.rounds]))
+        slices.run(play, self.rounds)
+        _, scores, widths = run.state.sums
+        return {"regret": log.regret[0], "scores": np.array(scores), "widths": np.array(widths)}
 
 
 def _step(step: Any, n: int) -> float:

@@ -1,0 +1,83 @@
+"""The one road of every experiment: a plan, an executor, a store."""
+
+import pathlib
+import threading
+from dataclasses import dataclass, field
+
+from .executors import Recipe, executor
+from .plan import Chunk, Experiment, Rows, planned
+from .runner import Progress
+from .store import Store, opened
+
+
+@dataclass
+class Outcome:
+    """Rows of every finished replication by name. complete: False after an interruption."""
+
+    rows: dict[str, dict[int, Rows]]
+    complete: bool = True
+    common: list[int] = field(default_factory=list)  # replications that every name has finished
+
+
+def carry_out(
+    experiment: Experiment,
+    replications: int,
+    *,
+    engine: str = "threads",
+    workers: int | None = None,
+    out: str | pathlib.Path | None = None,
+    progress: Progress | None = None,
+) -> Outcome:
+    """Play all replications that are not in the run folder `out` yet. On Ctrl-C what has finished is returned."""
+    plan = planned(experiment, replications, digested=out is not None)
+    store = opened(pathlib.Path(out), plan) if out is not None else None
+    meter = _Meter(progress, len(experiment.names()) * replications * experiment.rounds)
+    outcome = Outcome({name: {} for name in experiment.names()})
+
+    def collect(number: int, rows: Rows | None) -> None:
+        chunk = plan.chunks[number]
+        rows = _left_in(store, chunk) if rows is None else rows
+        for i in range(chunk.last - chunk.first):
+            outcome.rows[chunk.name][chunk.first + i] = {key: array[i] for key, array in rows.items()}
+
+    crew = executor(engine, Recipe(experiment, plan.chunks, store), workers, meter.advance)
+    try:
+        for number in range(len(plan.chunks)):
+            found = store.read(plan.chunks[number]) if store is not None else None
+            if found is None:
+                crew.submit(number)
+            else:
+                chunk = plan.chunks[number]
+                meter.advance((chunk.last - chunk.first) * experiment.rounds)
+                collect(number, found)
+        for number, rows in crew.as_completed():
+            collect(number, rows)
+    except KeyboardInterrupt:
+        outcome.complete = False
+        crew.cancel()
+        for number, rows in crew.as_completed():
+            collect(number, rows)
+    finally:
+        crew.cancel()
+    outcome.common = sorted(set.intersection(*(set(done) for done in outcome.rows.values())))
+    return outcome
+
+
+def _left_in(store: Store | None, chunk: Chunk) -> Rows:
+    rows = store.read(chunk) if store is not None else None
+    if rows is None:
+        raise OSError(f"A worker finished a chunk of {chunk.name!r} but its file cannot be read; run again to compute it anew.")
+    return rows
+
+
+class _Meter:
+    """Counts rounds from all workers."""
+
+    def __init__(self, progress: Progress | None, total: int) -> None:
+        self.progress, self.total, self.done, self.lock = progress, total, 0, threading.Lock()
+
+    def advance(self, rounds: int) -> None:
+        if self.progress is not None and rounds:
+            with self.lock:
+                self.done += rounds
+                self.progress(self.done, self.total)

@@ -1,0 +1,49 @@
+"""A page for saved results of any kind."""
+
+import pathlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from . import identification, simulation
+from .page import Section, Table, write_page
+
+SECTIONS: dict[str, Callable[..., Section]] = {
+    "simulation": simulation.simulation_section,
+    "identification": identification.identification_section,
+}
+TABLES: dict[str, Callable[[Any], Table]] = {
+    "simulation": simulation.summary_table,
+    "identification": identification.summary_table,
+}
+
+
+def provenance_of(result: Any) -> dict[str, Any]:
+    """What the page says under "How this was made"."""
+    settings = result.settings
+    made = {key: settings[key] for key in ("command", "seed", "horizon", "max_rounds", "budget", "replications") if key in settings}
+    return made | {f"policy {name}": _short(item) for name, item in settings.get("policies", {}).items()} | settings.get("versions", {})
+
+
+def _short(record: Mapping[str, Any]) -> str:
+    inside = ", ".join(f"{key}={value}" for key, value in record.items() if key != "policy")
+    return f"{record.get('policy')}({inside})"
+
+
+def write_report(
+    results: Mapping[str, Any],
+    path: pathlib.Path,
+    *,
+    title: str = "tightrope report",
+    lead: str = "",
+    texts: Mapping[str, str] | None = None,
+) -> pathlib.Path:
+    """One self-contained page for several results."""
+    sections = [SECTIONS[result.kind](name, result, text=(texts or {}).get(name, "")) for name, result in results.items()]
+    made: dict[str, Any] = {}
+    for name, result in results.items():
+        found = provenance_of(result)
+        made |= {
+            key if len(results) == 1 or key in result.settings.get("versions", {}) or key == "command" else f"{name}: {key}": value
+            for key, value in found.items()
+        }
+    return write_page(path, title, lead, sections, made)
