@@ -13,13 +13,13 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from rich.table import Table
 
 from . import __version__
-from .engine.runner import Interrupted
 from .parameters import registered
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
                   help="Structured bandits: simulate, reproduce, report.")  # fmt: skip
 console = Console(highlight=False, width=None if sys.stdout.isatty() else 140)  # tables in logs and pipes keep their columns
 errors = Console(stderr=True, highlight=False)
+INTERRUPTED = 130  # exit code of a command that Ctrl-C ended
 PLAIN_SECONDS = 10.0  # between lines of progress where there is no terminal
 
 Out = Annotated[pathlib.Path, typer.Option(help="Folder for results and the report.")]
@@ -32,21 +32,23 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 def main() -> None:
     """Entry point: errors are one line on stderr and exit code 2; Ctrl-C exits with 130."""
     try:
-        app(standalone_mode=False)
+        code = app(standalone_mode=False)  # typer returns the code of an exit or of Ctrl-C instead of raising
     except (ValueError, OSError) as error:
         errors.print(f"error: {error}", style="red", soft_wrap=True)
         sys.exit(2)
     except typer.Exit as leave:
         sys.exit(leave.exit_code)
-    except (Interrupted, KeyboardInterrupt, typer.Abort):
-        errors.print("Stopped. Finished blocks are kept: the same command goes on from there.")
-        sys.exit(130)
+    except (KeyboardInterrupt, typer.Abort):
+        code = INTERRUPTED
     except Exception as error:
         show = getattr(error, "show", None)  # click's own usage errors
         if show is None:
             raise
         show()
         sys.exit(getattr(error, "exit_code", 2))
+    if code == INTERRUPTED:
+        errors.print("Stopped.")
+    sys.exit(code)
 
 
 class Meter:
@@ -64,9 +66,11 @@ class Meter:
             self.bars.start()
         return self
 
-    def __exit__(self, *exc: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None:
         if self.terminal and not self.quiet:
             self.bars.stop()
+        if kind is not None and issubclass(kind, KeyboardInterrupt):
+            errors.print("Finished blocks are kept: the same command goes on from there.")
 
     def __call__(self, label: str) -> Callable[[int, int], None] | None:
         """A callback for one simulation."""

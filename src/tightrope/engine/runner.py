@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import checks, files
 from .._jit import python_of
-from ..parameters import check_fit, compiled, is_policy
+from ..parameters import check_fit, compiled, is_policy, is_policy_class
 from ..rng import NOISE, POLICY, PROBLEM, stream
 from ..verbs import Arms, arms, init, private
 
@@ -154,12 +154,17 @@ def as_policies(policies: Any, problems: Sequence[Any]) -> dict[str, PerProblem]
     """Names and policies, given or made by functions of the problem, checked against what the problems offer."""
     if is_policy(policies):
         policies = {type(policies).__name__: policies}
+    if is_policy_class(policies):
+        raise ValueError(f"policies = {policies.__name__} is a class of policies; call it to make one: {policies.__name__}().")
     if not isinstance(policies, Mapping) or not policies:
         raise ValueError(f"policies = {checks.show(policies)} is not a dict of names and policies such as {{'UCB': UCB()}}.")
     chosen = {}
     for name, given in policies.items():
         if not isinstance(name, str):
             raise ValueError(f"policies has the name {name!r}, but names must be text.")
+        if is_policy_class(given):
+            called = given.__name__
+            raise ValueError(f"policies[{name!r}] = {called} is a class of policies; call it to make one: {called}().")
         chosen[name] = PerProblem.of(given, problems, is_policy)
         for item, problem in zip(chosen[name].items, problems, strict=False):
             if not is_policy(item):
