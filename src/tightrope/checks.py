@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 DEEPEST = 8  # lists inside lists that are still read: no argument has more than two axes
+MOST_ROUNDS = 2**53  # beyond which a float cannot count
 SLOPE_TOLERANCE = 1e-9  # by how much rounding may carry a difference of means past what a constant allows
 
 
@@ -262,14 +263,16 @@ def _distances(value: Any) -> np.ndarray:
 
 def checkpoints(name: str, value: Any) -> np.ndarray:
     """Rounds at which something is verified: every T-th (stored as [-T]), or an iterable of increasing rounds (its first 10^6)."""
-    if not hasattr(value, "__iter__") or (isinstance(value, np.ndarray) and value.ndim == 0):
-        return np.array([-integer(name, value, least=1)], dtype=np.int64)
+    try:
+        items = itertools.islice(iter(value), 10**6)
+    except Exception:  # a number, or an object whose iterator fails
+        return np.array([-integer(name, value, least=1, most=MOST_ROUNDS)], dtype=np.int64)
     rounds: list[int] = []
-    for item in itertools.islice(value, 10**6):
+    for item in items:
         k = integer(f"{name}[{len(rounds)}]", item, least=1)
         if rounds and k <= rounds[-1]:
             raise ValueError(f"{name}[{len(rounds)}] = {k} comes after {rounds[-1]}; checkpoints must increase.")
-        if k > 2**53:
+        if k > MOST_ROUNDS:
             break
         rounds.append(k)
     if not rounds:

@@ -4,7 +4,7 @@ import json
 import pathlib
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import typer
@@ -123,14 +123,23 @@ def run(spec: Annotated[pathlib.Path, typer.Argument(help="YAML: problem, polici
 
 @app.command()
 def report(folder: Annotated[pathlib.Path, typer.Argument(help="A folder that a run wrote.")]) -> None:
-    """Write report.html again from saved results, and print the final table."""
+    """Write report.html again from what `run`, `demo` or `reproduce` saved, and print the final table."""
     from .engine.results import load
+    from .papers.experiment import report_again
     from .reports.simulation import write_report
 
-    result = load(folder)
-    path = write_report({folder.name: result}, folder / "report.html", title=f"tightrope: {folder.name}")
-    _print_summary(result)
-    console.print(f"report: {path}")
+    if next(folder.glob("*/claims.json"), None) is not None:
+        _print_claims(report_again(folder))
+        console.print(f"report: {folder / 'report.html'}")
+        return
+    inside = [] if (folder / "result.json").exists() else sorted(path.parent for path in folder.glob("*/result.json"))
+    results = {path.name: load(path) for path in inside} or {folder.name: load(folder)}
+    written = write_report(results, folder / "report.html", title=f"tightrope: {folder.name}")
+    for name, result in results.items():
+        if inside:
+            console.print(name)
+        _print_summary(result)
+    console.print(f"report: {written}")
 
 
 def _print_summary(result: Any) -> None:
@@ -206,6 +215,11 @@ def reproduce(
     folder = out or pathlib.Path("runs") / f"{paper}-{scale}"
     with Meter(quiet) as meter:
         outcomes = reproduce(paper, figure or None, Run(scale, folder, seed=seed, data=data, workers=workers, progress=meter))
+    _print_claims(outcomes)
+    console.print(f"report: {folder / 'report.html'}")
+
+
+def _print_claims(outcomes: Mapping[str, Any]) -> None:
     table = Table("figure", "claim", "paper", "ours", "verdict")
     for name, outcome in outcomes.items():
         if outcome.notes:
@@ -215,7 +229,6 @@ def reproduce(
             ours += f" ± {claim.se:.2g}" if claim.se is not None else ""
             table.add_row(name, claim.claim, str(claim.paper), ours, claim.verdict)
     console.print(table)
-    console.print(f"report: {folder / 'report.html'}")
 
 
 @app.command()

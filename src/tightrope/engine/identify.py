@@ -75,8 +75,9 @@ def identify(
         check_question(instance, arms(problems[0]))
     replications = checks.integer("replications", replications, least=1)
     seed = checks.integer("seed", seed, least=0)
-    max_rounds = checks.integer("max_rounds", max_rounds, least=1)
-    limit = max_rounds if budget is None else checks.integer("budget", budget, least=1)
+    checks.fits_in_memory("replications", replications, 8 * len(chosen) * (arms(problems[0]).number + 5))
+    max_rounds = checks.integer("max_rounds", max_rounds, least=1, most=checks.MOST_ROUNDS)
+    limit = max_rounds if budget is None else checks.integer("budget", budget, least=1, most=checks.MOST_ROUNDS)
     settings = {
         "policies": {name: provenance.record(item.function, item.items, described) for name, item in chosen.items()},
         "problem": provenance.problem_record(problems),

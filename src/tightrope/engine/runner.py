@@ -101,7 +101,7 @@ class PerProblem:
     @staticmethod
     def of(given: Any, problems: Sequence[Any], known: Callable[[Any], bool]) -> "PerProblem":
         """`given` itself if it is `known`, else what it makes of each problem."""
-        if known(given) or not callable(given):
+        if known(given) or is_policy_class(given) or not callable(given):
             return PerProblem(None, [given])
         return PerProblem(getattr(given, "__qualname__", repr(given)), [given(problem) for problem in problems])
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import checks
 from ..parameters import described
-from ..verbs import begin, lower_bound
+from ..verbs import arms, begin, lower_bound
 from . import provenance
 from .loops import fixed_horizon, new_log
 from .monitors import NoMonitor
@@ -53,10 +53,11 @@ def simulate(
     """
     problems = as_problems(problem)
     chosen = as_policies(policies, problems)
-    horizon = checks.integer("horizon", horizon, least=1)
+    horizon = checks.integer("horizon", horizon, least=1, most=checks.MOST_ROUNDS)
     replications = checks.integer("replications", replications, least=1)
     seed = checks.integer("seed", seed, least=0)
     rounds = geometric_checkpoints(horizon) if checkpoints is None else _checked(checkpoints, horizon)
+    checks.fits_in_memory("replications", replications, 8 * len(chosen) * (rounds.size + arms(problems[0]).number))
     monitors = _as_monitors(monitor, chosen, problems)
 
     settings = {
@@ -126,7 +127,7 @@ def _as_monitors(monitor: Any, chosen: Mapping[str, Any], problems: Any) -> dict
     """A monitor, given or made by a function of the problem, for every policy."""
     given = dict(monitor) if isinstance(monitor, Mapping) else dict.fromkeys(chosen, monitor)
     if given.keys() != chosen.keys():
-        raise ValueError(f"monitor has {', '.join(given)}, but must have the names of the policies, {', '.join(chosen)}.")
+        raise ValueError(f"monitor has {', '.join(map(checks.show, given))}, but must have the names of the policies, {', '.join(chosen)}.")
     found = {name: PerProblem.of(NoMonitor() if item is None else item, problems, begin.answers) for name, item in given.items()}
     for item in itertools.chain.from_iterable(made.items for made in found.values()):
         if not begin.answers(item):

@@ -156,7 +156,7 @@ class ContextualLipschitz(_ContextualLipschitz):
         code = REWARDS.index(KINDS[checks.choice("rewards", rewards, KINDS)])
         low, high = (0.0, 1.0) if code else (None, None)
         values = checks.vector("means", table.reshape(-1), least=low, most=high)
-        given = checks.vector("lipschitz", np.atleast_1d(lipschitz), least=0.0)
+        given = checks.vector("lipschitz", np.atleast_1d(checks.floats("lipschitz", lipschitz)), least=0.0)
         if given.size not in (1, 2) or given.max() <= 0.0:
             raise ValueError(f"lipschitz = {checks.show(lipschitz)} must be one number > 0, or the pair (L_x, L_y).")
         metric = pair_distances(x_metric, y_metric, given[0], given[-1])

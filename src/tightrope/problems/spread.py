@@ -58,6 +58,7 @@ class ContextualSpread(_ContextualSpread):
     def __new__(cls, theta: Any, arms: int = 10, noise: float = 0.1, baseline_rank: int = 3) -> "ContextualSpread":
         theta = unit_vector(theta)
         count = checks.integer("arms", arms, least=1)
+        checks.fits_in_memory("arms", count, 8 * theta.size)
         rank = checks.integer("baseline_rank", baseline_rank, least=1, most=count)
         return super().__new__(
             cls, theta, checks.real("noise", noise, least=0.0), rank, np.zeros((count, theta.size)), np.zeros(count), np.zeros(1)

@@ -29,7 +29,7 @@ def bound_report(
 
     Arguments as in `lipschitz_lower_bound`; horizon: T >= 2. Raises ValueError on bad arguments, means that break L among them.
     """
-    T = checks.integer("horizon", horizon, least=2)
+    T = checks.integer("horizon", horizon, least=2, most=checks.MOST_ROUNDS)
     theta, (_, metric) = checks.vector("means", means), checks.metric(points, distances)
     checks.vector("means", theta, length=metric.shape[0], source="the number of points")
     broken = checks.broken_slope(theta, metric, checks.real("lipschitz", lipschitz, above=0.0))

@@ -46,8 +46,11 @@ def select_betathompson(policy, state, context, rng):
     by_odds = min(policy.a, policy.b) < SMALL
     for k in range(state.pulls.shape[0]):
         if allowed(context.eligible, k):
-            a, b = policy.a + state.sums[k], policy.b + state.pulls[k] - state.sums[k]
-            draw = beta_logit_draw(a, b, rng) if by_odds else beta_draw(a, b, rng)
+            a = policy.a + state.sums[k]
+            if by_odds:
+                draw = beta_logit_draw(a, policy.b + (state.pulls[k] - state.sums[k]), rng)  # b + 1 - 1 may be 0
+            else:
+                draw = beta_draw(a, policy.b + state.pulls[k] - state.sums[k], rng)
             if draw > top or best < 0:
                 best, top = k, draw
     return best
@@ -68,7 +71,7 @@ def reward_range_betathompson(policy):
 def explain_betathompson(policy, state, context, rng):
     from scipy.stats import beta
 
-    a, b = policy.a + state.sums, policy.b + state.pulls - state.sums
+    a, b = policy.a + state.sums, policy.b + (state.pulls - state.sums)
     posterior = beta(a, b)
     mean, lower, upper = a / (a + b), posterior.ppf(0.025), posterior.ppf(0.975)
     probability = best_of_betas(a, b, context.eligible)
