@@ -1,10 +1,18 @@
 """The same examples in every run, and the helpers beside this file."""
 
+import os
 import pathlib
 import sys
 
+import pytest
 from hypothesis import settings
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 settings.register_profile("reproducible", derandomize=True)
 settings.load_profile("reproducible")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--fuzz-cases", type=int, default=int(os.environ.get("FUZZ_CASES", "2000")), help="Cases of each fuzz test.")
+    parser.addoption("--fuzz-seed", type=int, default=0, help="Seed of the fuzz tests.")
+    parser.addoption("--fuzz-compiled", action="store_true", help="Fuzz compiled code (some minutes of compilation).")

@@ -4,7 +4,7 @@ import ast
 import pathlib
 
 ROOT = pathlib.Path(__file__).parent.parent / "src" / "tightrope"
-BASE = {"_jit", "rng", "checks", "verbs", "files", "parameters"}
+BASE = {"_boxing", "_jit", "rng", "checks", "verbs", "files", "parameters"}
 MAY_IMPORT = dict.fromkeys(BASE, BASE) | {
     "numerics": BASE | {"numerics"},
     "solvers": BASE | {"numerics", "solvers"},

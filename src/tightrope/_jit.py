@@ -16,6 +16,8 @@ import numba.core.caching as caching
 import numba.core.config as _config
 from numba import types
 
+from . import _boxing  # noqa: F401  replaces Numba's boxers
+
 config: Any = _config
 ROOT = pathlib.Path(__file__).resolve().parent
 OPTIONS: Any = {"nogil": True, "error_model": "numpy"}

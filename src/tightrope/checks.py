@@ -3,16 +3,24 @@
 import itertools
 import math
 import operator
+import os
 from typing import Any
 
 import numpy as np
+
+DEEPEST = 8  # lists inside lists that are still read: no argument has more than two axes
+MOST_ROUNDS = 2**53  # beyond which a float cannot count
+SLOPE_TOLERANCE = 1e-9  # by how much rounding may carry a difference of means past what a constant allows
 
 
 def show(value: Any) -> str:
     """A value, short enough for one line."""
     if isinstance(value, np.ndarray) and value.size > 6:
         return f"an array of shape {value.shape}"
-    text = " ".join(repr(value.tolist() if isinstance(value, np.ndarray) else value).split())
+    try:
+        text = " ".join(repr(value.tolist() if isinstance(value, np.ndarray) else value).split())
+    except Exception:  # repr is the caller's code too, and refuses whole numbers of more than 4,300 digits
+        return f"a whole number of {value.bit_length():,} bits" if type(value) is int else f"an object of class {type(value).__name__}"
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -34,17 +42,21 @@ def real(
     if not inside or number is None:
         left = "(-inf" if low is None else f"{'(' if above is not None else '['}{low:g}"
         right = "inf)" if high is None else f"{high:g}{')' if below is not None else ']'}"
-        raise ValueError(f"{name} = {show(value)} is not a number in {left}, {right}.")
+        raise ValueError(f"{name} = {show(value)} is not a number in {left}, {right}{_about_truth(value)}.")
     return number
 
 
 def _float(value: Any) -> float | None:
-    if isinstance(value, (str, bytes, bool, np.bool_)):
+    if isinstance(value, (str, bytes, bool, np.bool_, complex, np.complexfloating)) or (isinstance(value, np.ndarray) and value.ndim):
         return None
     try:
         return float(value)
-    except (TypeError, ValueError, OverflowError):
+    except Exception:  # float() runs the caller's code, which may raise anything
         return None
+
+
+def _about_truth(value: Any) -> str:
+    return "; write 1 for True and 0 for False" if isinstance(value, (bool, np.bool_)) else ""
 
 
 def integer(name: str, value: Any, *, least: int | None = None, most: int | None = None) -> int:
@@ -53,13 +65,42 @@ def integer(name: str, value: Any, *, least: int | None = None, most: int | None
     if not isinstance(value, (bool, np.bool_)):
         try:
             number = operator.index(value)
-        except TypeError:
+        except Exception:  # runs the caller's code, which may raise anything
             if isinstance(value, (float, np.floating)) and float(value).is_integer():
                 number = int(value)
     if number is None or (least is not None and number < least) or (most is not None and number > most):
         span = f"from {'-inf' if least is None else least} to {'inf' if most is None else most}"
-        raise ValueError(f"{name} = {show(value)} is not a whole number {span}.")
+        raise ValueError(f"{name} = {show(value)} is not a whole number {span}{_about_truth(value)}.")
     return number
+
+
+def fits_in_memory(name: str, number: int, each: int) -> None:
+    """Refuse a size whose arrays this machine cannot hold. each: bytes that one of them needs at least."""
+    memory = _memory()
+    if number * each > memory:
+        written = f"{number:,}" if number < 10**15 else _power(number)
+        raise ValueError(
+            f"{name} = {written} needs {_bytes(number * each)} of memory ({each:,} bytes each), but this machine has {_bytes(memory)}; "
+            f"ask for at most {memory // max(each, 1):,}."
+        )
+
+
+def _memory() -> int:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # not a POSIX system
+        return 2**40
+
+
+def _power(number: int) -> str:
+    return f"about 10^{int(math.log10(2) * (number.bit_length() - 1))}"
+
+
+def _bytes(number: int) -> str:
+    if number >= 10**18:
+        return f"{_power(number)} bytes"
+    power = min(max(number.bit_length() - 1, 0) // 10, 4)
+    return f"{number / 2 ** (10 * power):.3g} {('bytes', 'KiB', 'MiB', 'GiB', 'TiB')[power]}"
 
 
 def choice(name: str, value: Any, options: tuple[str, ...]) -> int:
@@ -99,10 +140,28 @@ def vector(
 
 def floats(name: str, value: Any) -> np.ndarray:
     """Numbers of any shape as float64."""
+    given = entries(name, value, "an array of numbers")
     try:
-        return np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} = {show(value)} is not an array of numbers.") from None
+        if given.dtype.kind in "biufO":  # no text, dates or complex numbers, which NumPy would convert
+            return given.astype(np.float64, copy=False)
+    except Exception:  # entries that are objects convert by the caller's code
+        pass
+    raise ValueError(f"{name} = {show(value)} is not an array of numbers.")
+
+
+def entries(name: str, value: Any, what: str) -> np.ndarray:
+    """`value` as NumPy reads it; ragged, endless or unreadable ones are refused."""
+    inner = value
+    for _ in range(DEEPEST):
+        if not isinstance(inner, list | tuple) or not inner:
+            break
+        inner = inner[0]
+    else:  # a list that contains itself, on which NumPy would not come to an end
+        raise ValueError(f"{name} = {show(value)} is not {what}: it holds lists inside lists more than {DEEPEST} deep.")
+    try:
+        return np.asarray(value)
+    except Exception:
+        raise ValueError(f"{name} = {show(value)} is not {what}: its rows differ in length or cannot be read.") from None
 
 
 def matrix(name: str, value: Any, *, shape: tuple[int | None, int | None] = (None, None)) -> np.ndarray:
@@ -128,13 +187,44 @@ def _array(name: str, value: Any, dimensions: int) -> np.ndarray:
 
 
 def mask(name: str, value: Any, length: int) -> np.ndarray:
-    """A bool vector of a given length with at least one True."""
-    array = np.asarray(value)
+    """A bool vector of a given length with at least one True; a copy, which the caller's later writes do not reach."""
+    array = entries(name, value, f"a bool array of shape ({length},)")
     if array.dtype != np.bool_ or array.shape != (length,):
         raise ValueError(f"{name} has type {array.dtype} and shape {array.shape}, but must be bool of shape ({length},).")
     if not array.any():
         raise ValueError(f"{name} is False for all {length} arms; at least one must be eligible.")
-    return np.ascontiguousarray(array)
+    return np.array(array, order="C")
+
+
+def steepness(means: np.ndarray, bounds: np.ndarray) -> tuple[int, int, float] | None:
+    """Where |means[i] - means[j]| exceeds bounds[i, j]: the pair that does so most, and the least factor c such that no pair
+    exceeds c bounds (inf where means differ at bound 0). None where all are within. O(K^2)."""
+    rises = np.abs(means[:, None] - means[None, :])
+    excess = rises - bounds
+    i, j = (int(k) for k in np.unravel_index(int(np.argmax(excess)), excess.shape))
+    if excess[i, j] <= SLOPE_TOLERANCE:
+        return None
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factors = np.where(rises > 0.0, rises / bounds, 0.0)
+    return i, j, float(factors.max())
+
+
+def rounded_up(number: float) -> str:
+    """Six digits, the last one rounded up, so that what is printed is enough."""
+    text = f"{number:.6g}"
+    return text if float(text) >= number else f"{number + 10.0 ** (math.floor(math.log10(number)) - 5):.6g}"
+
+
+def broken_slope(means: np.ndarray, distances: np.ndarray, lipschitz: float) -> str | None:
+    """A sentence where |means[i] - means[j]| > lipschitz distances[i, j]: the worst pair and the least constant for all pairs."""
+    found = steepness(means, lipschitz * distances)
+    if found is None:
+        return None
+    i, j, factor = found
+    rise, length = abs(means[i] - means[j]), distances[i, j]
+    least = f"the least constant that holds for all pairs is {rounded_up(factor * lipschitz)}"
+    remedy = least if math.isfinite(factor) else "no constant holds, because arms at distance 0 differ in mean"
+    return f"means violate lipschitz = {lipschitz:g}: arms {i} and {j} differ by {rise:g} in mean at distance {length:g}; {remedy}."
 
 
 def metric(points: Any, distances: Any) -> tuple[np.ndarray | None, np.ndarray]:
@@ -147,8 +237,8 @@ def metric(points: Any, distances: Any) -> tuple[np.ndarray | None, np.ndarray]:
         raise ValueError(f"give exactly one of points and distances; got {'none' if points is None else 'both'}.")
     if distances is not None:
         return None, _distances(distances)
-    positions = np.asarray(points)
-    positions = vector("points", points) if positions.ndim == 1 else matrix("points", points)
+    positions = floats("points", points)
+    positions = vector("points", positions) if positions.ndim == 1 else matrix("points", positions)
     if positions.ndim == 1:
         falling = np.flatnonzero(np.diff(positions) <= 0)
         if falling.size:
@@ -187,14 +277,16 @@ def _distances(value: Any) -> np.ndarray:
 
 def checkpoints(name: str, value: Any) -> np.ndarray:
     """Rounds at which something is verified: every T-th (stored as [-T]), or an iterable of increasing rounds (its first 10^6)."""
-    if np.ndim(value) == 0 and not hasattr(value, "__iter__"):
-        return np.array([-integer(name, value, least=1)], dtype=np.int64)
+    try:
+        items = itertools.islice(iter(value), 10**6)
+    except Exception:  # a number, or an object whose iterator fails
+        return np.array([-integer(name, value, least=1, most=MOST_ROUNDS)], dtype=np.int64)
     rounds: list[int] = []
-    for item in itertools.islice(value, 10**6):
+    for item in items:
         k = integer(f"{name}[{len(rounds)}]", item, least=1)
         if rounds and k <= rounds[-1]:
             raise ValueError(f"{name}[{len(rounds)}] = {k} comes after {rounds[-1]}; checkpoints must increase.")
-        if k > 2**53:
+        if k > MOST_ROUNDS:
             break
         rounds.append(k)
     if not rounds:

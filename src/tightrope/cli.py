@@ -4,7 +4,7 @@ import json
 import pathlib
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import typer
@@ -13,13 +13,13 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from rich.table import Table
 
 from . import __version__
-from .engine.runner import Interrupted
 from .parameters import registered
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
                   help="Structured bandits: simulate, reproduce, report.")  # fmt: skip
 console = Console(highlight=False, width=None if sys.stdout.isatty() else 140)  # tables in logs and pipes keep their columns
 errors = Console(stderr=True, highlight=False)
+INTERRUPTED = 130  # exit code of a command that Ctrl-C ended
 PLAIN_SECONDS = 10.0  # between lines of progress where there is no terminal
 
 Out = Annotated[pathlib.Path, typer.Option(help="Folder for results and the report.")]
@@ -33,21 +33,23 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 def main() -> None:
     """Entry point: errors are one line on stderr and exit code 2; Ctrl-C exits with 130."""
     try:
-        app(standalone_mode=False)
+        code = app(standalone_mode=False)  # typer returns the code of an exit or of Ctrl-C instead of raising
     except (ValueError, OSError) as error:
         errors.print(f"error: {error}", style="red", soft_wrap=True)
         sys.exit(2)
     except typer.Exit as leave:
         sys.exit(leave.exit_code)
-    except (Interrupted, KeyboardInterrupt, typer.Abort):
-        errors.print("Stopped. Finished chunks are kept: the same command goes on from there.")
-        sys.exit(130)
+    except (KeyboardInterrupt, typer.Abort):  # `Interrupted` is one
+        code = INTERRUPTED
     except Exception as error:
         show = getattr(error, "show", None)  # click's own usage errors
         if show is None:
             raise
         show()
         sys.exit(getattr(error, "exit_code", 2))
+    if code == INTERRUPTED:
+        errors.print("Stopped. Finished chunks are kept: the same command goes on from there.")
+    sys.exit(code)
 
 
 class Meter:
@@ -65,9 +67,11 @@ class Meter:
             self.bars.start()
         return self
 
-    def __exit__(self, *exc: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None:
         if self.terminal and not self.quiet:
             self.bars.stop()
+        if kind is not None and issubclass(kind, KeyboardInterrupt):
+            errors.print("Finished blocks are kept: the same command goes on from there.")
 
     def __call__(self, label: str) -> Callable[[int, int], None] | None:
         """A callback for one simulation."""
@@ -121,14 +125,23 @@ def run(spec: Annotated[pathlib.Path, typer.Argument(help="YAML: problem, polici
 
 @app.command()
 def report(folder: Annotated[pathlib.Path, typer.Argument(help="A folder that a run wrote.")]) -> None:
-    """Write report.html again from saved results, and print the final table."""
+    """Write report.html again from what `run`, `demo` or `reproduce` saved, and print the final table."""
     from .engine.results import load
+    from .papers.experiment import report_again
     from .reports.results import write_report
 
-    result = load(folder)
-    path = write_report({folder.name: result}, folder / "report.html", title=f"tightrope: {folder.name}")
-    _print_summary(result)
-    console.print(f"report: {path}")
+    if next(folder.glob("*/claims.json"), None) is not None:
+        _print_claims(report_again(folder))
+        console.print(f"report: {folder / 'report.html'}")
+        return
+    inside = [] if (folder / "result.json").exists() else sorted(path.parent for path in folder.glob("*/result.json"))
+    results = {path.name: load(path) for path in inside} or {folder.name: load(folder)}
+    written = write_report(results, folder / "report.html", title=f"tightrope: {folder.name}")
+    for name, result in results.items():
+        if inside:
+            console.print(name)
+        _print_summary(result)
+    console.print(f"report: {written}")
 
 
 def _print_summary(result: Any) -> None:
@@ -219,6 +232,11 @@ def reproduce(
         outcomes = reproduce(
             paper, figure or None, Run(scale, folder, seed=seed, data=data, workers=workers, engine=engine, progress=meter)
         )
+    _print_claims(outcomes)
+    console.print(f"report: {folder / 'report.html'}")
+
+
+def _print_claims(outcomes: Mapping[str, Any]) -> None:
     table = Table("figure", "claim", "paper", "ours", "verdict")
     for name, outcome in outcomes.items():
         if outcome.notes:
@@ -228,7 +246,6 @@ def reproduce(
             ours += f" ± {claim.se:.2g}" if claim.se is not None else ""
             table.add_row(name, claim.claim, str(claim.paper), ours, claim.verdict)
     console.print(table)
-    console.print(f"report: {folder / 'report.html'}")
 
 
 @app.command()

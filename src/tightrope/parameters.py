@@ -9,7 +9,7 @@ import inspect
 import math
 from collections import namedtuple
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar, dataclass_transform
 
 import numpy as np
@@ -237,6 +237,11 @@ def is_policy(value: Any) -> bool:
     return hasattr(type(value), "TRAITS") and hasattr(type(value), "FIELDS")
 
 
+def is_policy_class(value: Any) -> bool:
+    """Whether a value is a registered class or a preset, which makes policies when called."""
+    return hasattr(value, "TRAITS") and hasattr(value, "FIELDS") and not is_policy(value)
+
+
 def shown(value: Any) -> dict[str, Any]:
     """Parameters of a policy as the user wrote them."""
     return {name: field.decode(stored) for (name, field), stored in zip(type(value).FIELDS.items(), value, strict=True)}
@@ -277,22 +282,26 @@ def built(data: dict[str, Any]) -> Any:
 
 def find(name: str) -> Any:
     """Registered policy class or preset of a name; a misspelt one is refused with the nearest."""
-    if name in REGISTRY:
+    if isinstance(name, str) and name in REGISTRY:
         return REGISTRY[name]
     import difflib
 
-    near = difflib.get_close_matches(str(name), REGISTRY, n=1, cutoff=0.5)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    raise ValueError(f"policy = {name!r} is not one of {', '.join(sorted(REGISTRY))}.{hint}")
+    by_letters = {known.casefold(): known for known in REGISTRY}
+    near = difflib.get_close_matches(str(name).casefold(), by_letters, n=1, cutoff=0.5)
+    hint = f" Did you mean {by_letters[near[0]]!r}?" if near else ""
+    raise ValueError(f"policy = {checks.show(name)} is not one of {', '.join(sorted(REGISTRY))}.{hint}")
 
 
 class Preset:
-    """A policy class under another name with other defaults; every parameter can still be given."""
+    """A policy class under another name with other defaults; every parameter can still be given.
 
-    def __init__(self, name: str, base: Any, doc: str, **defaults: Any) -> None:
+    plays: what it makes use of among what the class accepts; None: all.
+    """
+
+    def __init__(self, name: str, base: Any, doc: str, plays: tuple[str, ...] | None = None, **defaults: Any) -> None:
         self.__name__, self.base, self.__doc__, self.defaults = name, base, doc, defaults
         self.__module__ = base.__module__
-        self.FIELDS, self.TRAITS = base.FIELDS, base.TRAITS
+        self.FIELDS, self.TRAITS = base.FIELDS, replace(base.TRAITS, accepts=plays or base.TRAITS.accepts)
         self.__signature__ = inspect.Signature([
             parameter.replace(default=defaults.get(parameter.name, parameter.default))
             for parameter in inspect.signature(base).parameters.values()

@@ -183,7 +183,9 @@ except ValueError as error:
 def mine(folder, choice, out, engine="threads"):
     (folder / "mine.py").write_text(MINE.replace("CHOICE", choice))
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(folder), *sys.path]), "TIGHTROPE_CACHE": str(folder / "cache")}
-    done = subprocess.run([sys.executable, "-B", "-c", RUN_MINE, str(out), engine], env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", RUN_MINE, str(out), engine], env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout)
 

@@ -1,6 +1,7 @@
 """Pooled indices solve their defining equation; explanations agree with it; grids and metrics."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -77,7 +78,9 @@ def test_explanation_holds_leader_divergence_rates_and_bound(policy):
     expected = [evidence(pool, reach, k, report["index"][leader], naive.bernoulli) for k in range(5)]
     np.testing.assert_allclose(report["divergence"], expected, atol=1e-9)
     assert report["divergence"][leader] == pytest.approx(math.log(201), abs=1e-9)
-    bound = tr.lipschitz_lower_bound(report["mean"], points=points, lipschitz=0.8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # means of few rewards break the constant
+        bound = tr.lipschitz_lower_bound(report["mean"], points=points, lipschitz=0.8)
     assert report["lower_bound"] == pytest.approx(bound.value, rel=1e-9)
     assert (report["lower"] <= report["mean"]).all()
     assert (report["mean"] <= report["upper"]).all()

@@ -1,5 +1,8 @@
 """The program of the lower bound: certificates, a general solver, known cases, near ties."""
 
+import re
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -23,6 +26,7 @@ def certified(means, reach, bound, kind=0, sigma=1.0):
     assert bound.rates @ gap == pytest.approx(bound.value, rel=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:means violate lipschitz")  # the program has a solution for any means
 @settings(max_examples=60, deadline=None)
 @given(st.integers(1, 24), st.integers(0, 2**31), st.floats(0.1, 10.0))
 def test_primal_equals_dual_and_a_general_solver(K, seed, L):
@@ -43,6 +47,7 @@ def test_a_near_tie_is_solved_to_full_precision(gap):
     assert alone * 0.9 < bound.value < alone * 1.2 + 100
 
 
+@pytest.mark.filterwarnings("ignore:means violate lipschitz")
 def test_a_large_constant_gives_lai_and_robbins_and_a_small_one_less():
     means, points = np.array([0.2, 0.5, 0.8, 0.6]), np.array([0.0, 0.2, 0.5, 1.0])
     lai_robbins = sum((0.8 - m) / naive.bernoulli(m, 0.8) for m in (0.2, 0.5, 0.6))
@@ -56,6 +61,27 @@ def test_gaussian_rewards_use_their_divergence():
     bound = tr.lipschitz_lower_bound(means, points=points, lipschitz=1e3, divergence="gaussian", sigma=0.7)
     assert bound.value == pytest.approx(value, rel=1e-12)
     certified(means, 1e3 * np.abs(points[:, None] - points), bound, 1, 0.7)
+
+
+def test_means_that_no_bandit_of_this_constant_has_warn_with_the_constant_that_holds():
+    with pytest.warns(UserWarning, match=r"arms 2 and 3 differ by 0\.5 .* all pairs is 10\. The bound does not apply") as caught:
+        tr.lipschitz_lower_bound([0.1, 0.3, 0.3, 0.8], points=[0.0, 0.02, 0.5, 0.6], lipschitz=1.0)
+    assert caught[0].filename == __file__
+    with pytest.warns(UserWarning, match="no constant holds"):
+        tr.lipschitz_lower_bound([0.1, 0.3], distances=np.zeros((2, 2)), lipschitz=1.0)
+    data = np.random.default_rng(1)
+    for _ in range(200):  # what is printed is enough, to the last digit
+        K = int(data.integers(2, 9))
+        points, means = np.cumsum(data.random(K) + 1e-3), data.random(K)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            tr.lipschitz_lower_bound(means, points=points, lipschitz=1e-9)
+        least = float(re.search(r"all pairs is (\S+)\. ", str(said[0].message)).group(1))
+        exact = max(abs(means[i] - means[j]) / abs(points[i] - points[j]) for i in range(K) for j in range(i))
+        assert exact * (1 - 1e-12) <= least <= exact * 1.00002
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            tr.lipschitz_lower_bound(means, points=points, lipschitz=least)
 
 
 def test_nothing_to_explore_costs_nothing():

@@ -1,18 +1,14 @@
 """What `simulate` and `identify` are given, checked once: problems, policies and monitors for every replication, sizes."""
 
 import itertools
-import math
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from .. import checks
-from ..parameters import check_fit, is_policy
+from ..parameters import check_fit, is_policy, is_policy_class
 from ..verbs import arms, begin
 from .monitors import NoMonitor
-
-MOST_ROUNDS = 2**53  # float64 counts them exactly
 
 
 @dataclass(frozen=True)
@@ -25,7 +21,7 @@ class PerProblem:
     @staticmethod
     def of(given: Any, problems: Sequence[Any], known: Callable[[Any], bool]) -> "PerProblem":
         """`given` itself if it is `known`, else what it makes of each problem."""
-        if known(given) or not callable(given):
+        if known(given) or is_policy_class(given) or not callable(given):
             return PerProblem(None, [given])
         return PerProblem(getattr(given, "__qualname__", repr(given)), [given(problem) for problem in problems])
 
@@ -53,12 +49,17 @@ def as_policies(policies: Any, problems: Sequence[Any]) -> dict[str, PerProblem]
     """Names and policies, given or made by functions of the problem, checked against what the problems offer."""
     if is_policy(policies):
         policies = {type(policies).__name__: policies}
+    if is_policy_class(policies):
+        raise ValueError(f"policies = {policies.__name__} is a class of policies; call it to make one: {policies.__name__}().")
     if not isinstance(policies, Mapping) or not policies:
         raise ValueError(f"policies = {checks.show(policies)} is not a dict of names and policies such as {{'UCB': UCB()}}.")
     chosen = {}
     for name, given in policies.items():
         if not isinstance(name, str):
             raise ValueError(f"policies has the name {name!r}, but names must be text.")
+        if is_policy_class(given):
+            called = given.__name__
+            raise ValueError(f"policies[{name!r}] = {called} is a class of policies; call it to make one: {called}().")
         chosen[name] = PerProblem.of(given, problems, is_policy)
         for item, problem in zip(chosen[name].items, problems, strict=False):
             if not is_policy(item):
@@ -73,7 +74,7 @@ def as_monitors(monitor: Any, names: Sequence[str], problems: Sequence[Any]) -> 
     """A monitor, given or made by a function of the problem, for every policy."""
     given = dict(monitor) if isinstance(monitor, Mapping) else dict.fromkeys(names, monitor)
     if given.keys() != set(names):
-        raise ValueError(f"monitor has {', '.join(map(str, given))}, but must have the names of the policies, {', '.join(names)}.")
+        raise ValueError(f"monitor has {', '.join(map(checks.show, given))}, but must have the names of the policies, {', '.join(names)}.")
     found = {name: PerProblem.of(NoMonitor() if item is None else item, problems, begin.answers) for name, item in given.items()}
     for item in itertools.chain.from_iterable(made.items for made in found.values()):
         if not begin.answers(item):
@@ -83,33 +84,4 @@ def as_monitors(monitor: Any, names: Sequence[str], problems: Sequence[Any]) -> 
 
 def as_rounds(name: str, value: Any) -> int:
     """A number of rounds from 1."""
-    return checks.integer(name, value, least=1, most=MOST_ROUNDS)
-
-
-def check_memory(name: str, count: int, each: int) -> None:
-    """Refuse `count` of something that leaves `each` bytes behind where this machine's memory cannot hold them."""
-    memory = _memory()
-    if count * each > memory:
-        written = f"{count:,}" if count < 10**15 else _power(count)
-        raise ValueError(
-            f"{name} = {written} needs {_bytes(count * each)} for its results ({each:,} bytes each), but this machine has "
-            f"{_bytes(memory)}; ask for at most {memory // max(each, 1):,}, or for fewer checkpoints."
-        )
-
-
-def _memory() -> int:
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (ValueError, OSError, AttributeError):  # a system that does not tell
-        return 2**40
-
-
-def _power(number: int) -> str:
-    return f"about 10^{int(math.log10(2) * (number.bit_length() - 1))}"
-
-
-def _bytes(number: int) -> str:
-    if number >= 10**18:
-        return f"{_power(number)} bytes"
-    power = min(max(number.bit_length() - 1, 0) // 10, 4)
-    return f"{number / 2 ** (10 * power):.3g} {('bytes', 'KiB', 'MiB', 'GiB', 'TiB')[power]}"
+    return checks.integer(name, value, least=1, most=checks.MOST_ROUNDS)

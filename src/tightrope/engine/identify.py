@@ -12,7 +12,7 @@ from ..parameters import check_question, described, label
 from ..rng import PROBLEM, stream
 from ..verbs import arms, evidence, mean, observe, recommend, stopped, tolerance
 from . import provenance
-from .arguments import PerProblem, as_policies, as_problems, as_rounds, check_memory
+from .arguments import PerProblem, as_policies, as_problems, as_rounds
 from .orchestrator import Outcome, carry_out
 from .plan import Rows
 from .results import ANSWERS, Identification
@@ -100,7 +100,7 @@ def identify(
     seed = checks.integer("seed", seed, least=0)
     max_rounds = as_rounds("max_rounds", max_rounds)
     limit = max_rounds if budget is None else as_rounds("budget", budget)
-    check_memory("replications", replications, 8 * len(chosen) * (arms(problems[0]).number + len(ANSWERS)))
+    checks.fits_in_memory("replications", replications, 8 * len(chosen) * (arms(problems[0]).number + len(ANSWERS)))
     settings = {
         "policies": {name: provenance.record(item.function, item.items, described) for name, item in chosen.items()},
         "problem": provenance.problem_record(problems),

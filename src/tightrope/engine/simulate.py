@@ -11,7 +11,7 @@ from .. import checks
 from ..parameters import described, label
 from ..verbs import arms, begin, lower_bound
 from . import provenance
-from .arguments import PerProblem, as_monitors, as_policies, as_problems, as_rounds, check_memory
+from .arguments import PerProblem, as_monitors, as_policies, as_problems, as_rounds
 from .orchestrator import Outcome, carry_out
 from .plan import Rows
 from .results import Result
@@ -109,7 +109,7 @@ def simulate(
     seed = checks.integer("seed", seed, least=0)
     rounds = geometric_checkpoints(horizon) if checkpoints is None else _checked(checkpoints, horizon)
     experiment = FixedHorizon(problems, chosen, as_monitors(monitor, list(chosen), problems), horizon, rounds, seed)
-    check_memory("replications", replications, _bytes_left(experiment))
+    checks.fits_in_memory("replications", replications, _bytes_left(experiment))
     settings = {
         "policies": {name: provenance.record(item.function, item.items, described) for name, item in chosen.items()},
         "problem": provenance.problem_record(problems),

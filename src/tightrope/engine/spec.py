@@ -1,6 +1,7 @@
 """Experiments as YAML: problem, policies, horizon, replications, seed; checked before anything runs."""
 
 import pathlib
+import re
 from typing import Annotated, Any, Literal
 
 import pydantic
@@ -9,6 +10,15 @@ import yaml
 from .. import problems
 from ..parameters import built
 from ..solvers import oracles
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML as people write it: 1e4 and 1.5e4 are numbers, although YAML 1.1 wants a point and a signed exponent."""
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"^[-+]?[0-9][0-9_]*(\.[0-9_]*)?[eE][-+]?[0-9]+$"), list("-+0123456789")
+)
 
 
 class _Part(pydantic.BaseModel):
@@ -133,7 +143,7 @@ class Spec(_Part):
 def read_spec(path: pathlib.Path) -> tuple[Spec, Any, dict[str, Any]]:
     """The checked spec, its problem and its policies. Raises ValueError with one line that names what is wrong."""
     try:
-        data = yaml.safe_load(path.read_text())
+        data = yaml.load(path.read_text(), _Loader)  # a SafeLoader
     except FileNotFoundError:
         raise ValueError(f"SPEC = {str(path)!r} does not exist; pass a YAML file.") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:

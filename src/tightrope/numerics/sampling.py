@@ -34,6 +34,21 @@ def beta_draw(a, b, rng):
 
 
 @lean
+def log_gamma_draw(shape, rng):
+    """Logarithm of a Gamma(shape, 1) draw, shape > 0; below 1 as Gamma(shape + 1) U^(1 / shape), which alone would underflow."""
+    if shape >= 1.0:
+        return math.log(gamma_draw(shape, rng))
+    return math.log(gamma_draw(shape + 1.0, rng)) + math.log(1.0 - rng.random()) / shape
+
+
+@lean
+def beta_logit_draw(a, b, rng):
+    """ln(x / (1 - x)) of a Beta(a, b) draw x, for a, b > 0 so small that x itself would round to 0 or 1."""
+    x = log_gamma_draw(a, rng)
+    return x - log_gamma_draw(b, rng)
+
+
+@lean
 def categorical(weights, total, rng):
     """An index with probability weights / total (weights >= 0, total their sum); one uniform. O(K)."""
     left = rng.random() * total

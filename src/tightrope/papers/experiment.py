@@ -1,6 +1,7 @@
 """What every reproduction shares: sizes by scale, runs that resume, claims with verdicts by a stated test, files and a report."""
 
 import importlib
+import json
 import math
 import pathlib
 import pkgutil
@@ -19,7 +20,7 @@ from ..engine.runner import Progress
 from ..engine.simulate import simulate
 from ..problems.data import DataNotFound
 from ..reports.curves import save_figure
-from ..reports.page import Section, Table, figure_svg, write_page
+from ..reports.page import Section, Table, figure_svg, inline_svg, write_page
 
 T = TypeVar("T")
 SCALES = ("smoke", "laptop", "paper")
@@ -170,16 +171,40 @@ def claims_table(claims: list[Claim]) -> Table:
     return Table(["claim", "paper", "ours", "verdict", "test and remarks"], rows, verdict_column=3)
 
 
+def report_again(folder: pathlib.Path) -> dict[str, Outcome]:
+    """Write folder/report.html again from the claims, tables and figures that `reproduce` saved there; return the outcomes."""
+    found = {path.parent.name: json.loads(path.read_text()) for path in folder.glob("*/claims.json")}
+    package = next((item for item in papers().values() if found.keys() <= item.FIGURES.keys()), None)
+    if package is None:
+        raise ValueError(f"folder = {str(folder)!r} holds claims of {', '.join(sorted(found))}, which no paper has; run it again.")
+    outcomes: dict[str, Outcome] = {}
+    pictures: dict[str, list[tuple[str, str]]] = {}
+    for name in (item for item in package.FIGURES if item in found):
+        tables = {path.stem: pd.read_parquet(path) for path in sorted((folder / name).glob("*.parquet"))}
+        outcomes[name] = Outcome([Claim(**claim) for claim in found[name]["claims"]], tables=tables, notes=found[name]["notes"])
+        pictures[name] = [(inline_svg(path.read_text()), path.stem) for path in sorted((folder / name).glob("*.svg"))]
+    last = found[next(reversed(outcomes))]
+    made = {"command": last["command"], "seed": last["seed"]} | last["versions"]
+    _write_page(package, outcomes, pictures, last["scale"], made, folder)
+    return outcomes
+
+
 def _report(package: Any, outcomes: dict[str, Outcome], run: Run) -> None:
+    pictures = {name: [(figure_svg(plot), label) for label, plot in outcome.plots.items()] for name, outcome in outcomes.items()}
+    made = {"command": provenance.command(), "seed": run.seed} | provenance.versions()
+    _write_page(package, outcomes, pictures, run.scale, made, run.out)
+
+
+def _write_page(
+    package: Any, outcomes: dict[str, Outcome], pictures: dict[str, list[tuple[str, str]]], scale: str, made: dict[str, Any],
+    folder: pathlib.Path,
+) -> None:  # fmt: skip
     sections = []
     for name, outcome in outcomes.items():
         tables = [claims_table(outcome.claims)] if outcome.claims else []
         tables += [Table.of(table, caption=label) for label, table in outcome.tables.items()]
-        figures = [(figure_svg(plot), label) for label, plot in outcome.plots.items()]
-        sections.append(Section(name, outcome.notes, figures, tables))
-    lead = f"Reproduction at scale “{run.scale}”. Every verdict comes from the stated test, none from a reader's eye."
-    if run.scale == "smoke":
+        sections.append(Section(name, outcome.notes, pictures[name], tables))
+    lead = f"Reproduction at scale “{scale}”. Every verdict comes from the stated test, none from a reader's eye."
+    if scale == "smoke":
         lead += " This scale only checks that the experiments run; its verdicts mean nothing."
-    write_page(
-        run.out / "report.html", package.TITLE, lead, sections, {"command": provenance.command(), "seed": run.seed} | provenance.versions(),
-    )  # fmt: skip
+    write_page(folder / "report.html", package.TITLE, lead, sections, made)

@@ -91,6 +91,7 @@ class ContextualLinear(_ContextualLinear):
     def __new__(cls, theta: Any, arms: int = 10, noise: float = 1.0, rewards: str = "gaussian") -> "ContextualLinear":
         theta = checks.vector("theta", theta)
         count = checks.integer("arms", arms, least=1)
+        checks.fits_in_memory("arms", count, 8 * theta.size)
         code = checks.choice("rewards", rewards, ("gaussian", "sign"))
         norm = float(np.linalg.norm(theta))
         if code and norm > 1.0 + TOLERANCE:

@@ -12,37 +12,24 @@ from ..verbs import Arms, Context, arms, lower_bound, mean, observe, play, priva
 from .rewards import RANGES, REWARDS, draw_reward
 
 KINDS = ("bernoulli", "gaussian")
-TOLERANCE = 1e-9  # by how much rounding may carry a slope past the constant
 MOST_ARMS = 200  # for which a lower bound is worth its linear program
 
 
-def broken_pair(means: np.ndarray, bounds: np.ndarray) -> tuple[int, int] | None:
-    """The arms i, j whose |means[i] - means[j]| exceeds bounds[i, j] most; None where all are within."""
-    excess = np.abs(means[:, None] - means[None, :]) - bounds
-    i, j = np.unravel_index(int(np.argmax(excess)), excess.shape)
-    return (int(i), int(j)) if excess[i, j] > TOLERANCE else None
-
-
 def check_slopes(means: np.ndarray, distances: np.ndarray, lipschitz: float) -> None:
-    """Warn, naming the worst pair, where |means[i] - means[j]| > lipschitz distances[i, j]."""
-    pair = broken_pair(means, lipschitz * distances)
-    if pair is not None:
-        i, j = pair
-        rise, length = abs(means[i] - means[j]), distances[i, j]
-        remedy = f"; the least constant that holds for this pair is {rise / length:.6g}" if length > 0 else ""
-        warnings.warn(
-            f"means violate lipschitz = {lipschitz:g}: arms {i} and {j} differ by {rise:g} in mean at distance {length:g}{remedy}.",
-            stacklevel=4,
-        )
+    """Warn, naming the worst pair and the least constant for all, where |means[i] - means[j]| > lipschitz distances[i, j]."""
+    broken = checks.broken_slope(means, distances, lipschitz)
+    if broken is not None:
+        warnings.warn(broken, stacklevel=3)
 
 
 def check_similarity(means: np.ndarray, bounds: np.ndarray, lipschitz: tuple[float, float], K: int) -> None:
     """Warn, naming the worst two (context, arm) pairs, where |means[i] - means[j]| > bounds[i, j]."""
-    pair = broken_pair(means, bounds)
-    if pair is not None:
-        i, j = pair
+    found = checks.steepness(means, bounds)
+    if found is not None:
+        i, j, factor = found
         rise, allowed = abs(means[i] - means[j]), bounds[i, j]
-        remedy = f"; {rise / allowed:.6g} times these constants hold for them" if allowed > 0 else ""
+        least = f"; {checks.rounded_up(factor)} times these constants hold for all pairs"
+        remedy = least if np.isfinite(factor) else "; no multiple of these constants holds"
         warnings.warn(
             f"means violate lipschitz = ({lipschitz[0]:g}, {lipschitz[1]:g}): context {i // K}, arm {i % K} "
             f"and context {j // K}, arm {j % K} differ by {rise:g} in mean, where these allow {allowed:g}{remedy}.",
@@ -64,9 +51,10 @@ class Lipschitz(_Lipschitz):
     """K arms in a metric space; |means[i] - means[j]| <= lipschitz D(i, j).
 
     points: (K,) increasing or (K, p) distinct, or distances: (K, K). means: (K,), in [0, 1] for Bernoulli rewards. lipschitz:
-    L > 0; means that violate it raise a warning with the pair, because that is an experiment one may want. rewards: "bernoulli"
-    or "gaussian" with standard deviation noise. best: the value that regret is measured against, at least max(means); default
-    max(means). Give the peak of the function where the arms are a grid on it, and regret counts what the grid loses.
+    L > 0; means that violate it raise a warning that names the least constant, because that is an experiment one may want.
+    rewards: "bernoulli" or "gaussian" with standard deviation noise. best: the value that regret is measured against, at least
+    max(means); default max(means). Give the peak of the function where the arms are a grid on it, and regret counts what the
+    grid loses.
     """
 
     __slots__ = ()
@@ -127,7 +115,7 @@ def lower_bound_lipschitz(problem):
 def regret_constant(problem: Any, lipschitz: float, contexts: Any) -> float | None:
     """C(theta) of Magureanu, Combes, Proutiere 2014, Theorem 3.1; None where the means violate the constant or arms are many."""
     certain = not problem.rewards and problem.noise == 0.0
-    if certain or problem.means.size > MOST_ARMS or broken_pair(problem.means, lipschitz * problem.distances) is not None:
+    if certain or problem.means.size > MOST_ARMS or checks.steepness(problem.means, lipschitz * problem.distances):
         return None
     kind, sigma = ("bernoulli", 1.0) if problem.rewards else ("gaussian", problem.noise)
     return lipschitz_lower_bound(
@@ -169,7 +157,7 @@ class ContextualLipschitz(_ContextualLipschitz):
         code = REWARDS.index(KINDS[checks.choice("rewards", rewards, KINDS)])
         low, high = (0.0, 1.0) if code else (None, None)
         values = checks.vector("means", table.reshape(-1), least=low, most=high)
-        given = checks.vector("lipschitz", np.atleast_1d(lipschitz), least=0.0)
+        given = checks.vector("lipschitz", np.atleast_1d(checks.floats("lipschitz", lipschitz)), least=0.0)
         if given.size not in (1, 2) or given.max() <= 0.0:
             raise ValueError(f"lipschitz = {checks.show(lipschitz)} must be one number > 0, or the pair (L_x, L_y).")
         metric = pair_distances(x_metric, y_metric, given[0], given[-1])

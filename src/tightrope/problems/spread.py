@@ -15,13 +15,26 @@ from ..verbs import Arms, Context, arms, mean, observe, play, private, regret
 
 
 def spread_arms(number: int, theta: Any, rng: np.random.Generator) -> np.ndarray:
-    """(number, d) unit features with means uniform on [0, 1] under the unit vector theta."""
-    theta = checks.vector("theta", theta)
+    """(number, d) unit features with means uniform on [0, 1] under theta, (d,) of norm 1, d >= 2. rng: a numpy Generator."""
+    number, theta = checks.integer("number", number, least=1), unit_vector(theta)
+    checks.fits_in_memory("number", number, 8 * theta.size)
+    if not isinstance(rng, np.random.Generator):
+        raise ValueError(f"rng = {checks.show(rng)} is not a numpy Generator; pass numpy.random.default_rng(seed).")
     means = rng.random(number)
     across = rng.standard_normal((number, theta.size))
     across -= np.outer(across @ theta, theta)
     across /= np.linalg.norm(across, axis=1, keepdims=True)
     return means[:, None] * theta + np.sqrt(1 - means**2)[:, None] * across
+
+
+def unit_vector(theta: Any) -> np.ndarray:
+    """theta, checked."""
+    theta = checks.vector("theta", theta)
+    norm = float(np.linalg.norm(theta))
+    if theta.size < 2 or abs(norm - 1.0) > 1e-9:
+        what = f"{checks.show(theta)} has length {theta.size} and norm {norm:.12g}"
+        raise ValueError(f"theta = {what}, but needs length 2 or more and norm 1; divide it by its norm.")
+    return theta
 
 
 class _ContextualSpread(NamedTuple):
@@ -43,10 +56,9 @@ class ContextualSpread(_ContextualSpread):
     __slots__ = ()
 
     def __new__(cls, theta: Any, arms: int = 10, noise: float = 0.1, baseline_rank: int = 3) -> "ContextualSpread":
-        theta = checks.vector("theta", theta)
-        if theta.size < 2 or abs(float(np.linalg.norm(theta)) - 1.0) > 1e-9:
-            raise ValueError(f"theta = {checks.show(theta)} is not a vector of norm 1 and length 2 or more.")
+        theta = unit_vector(theta)
         count = checks.integer("arms", arms, least=1)
+        checks.fits_in_memory("arms", count, 8 * theta.size)
         rank = checks.integer("baseline_rank", baseline_rank, least=1, most=count)
         return super().__new__(
             cls, theta, checks.real("noise", noise, least=0.0), rank, np.zeros((count, theta.size)), np.zeros(count), np.zeros(1)

@@ -27,13 +27,16 @@ def bound_report(
 ) -> BoundReport:  # fmt: skip
     """C(theta), what ignoring the structure would cost, and which arms an optimal algorithm explores how often in T rounds.
 
-    Arguments as in `lipschitz_lower_bound`; horizon: T >= 2. Raises ValueError on bad arguments.
+    Arguments as in `lipschitz_lower_bound`; horizon: T >= 2. Raises ValueError on bad arguments, means that break L among them.
     """
-    T = checks.integer("horizon", horizon, least=2)
+    T = checks.integer("horizon", horizon, least=2, most=checks.MOST_ROUNDS)
+    theta, (_, metric) = checks.vector("means", means), checks.metric(points, distances)
+    checks.vector("means", theta, length=metric.shape[0], source="the number of points")
+    broken = checks.broken_slope(theta, metric, checks.real("lipschitz", lipschitz, above=0.0))
+    if broken is not None:
+        raise ValueError(broken)
     options: dict[str, Any] = {"points": points, "distances": distances, "divergence": divergence, "sigma": sigma}
     bound = lipschitz_lower_bound(means, lipschitz=lipschitz, **options)
-    theta = np.asarray(means, dtype=np.float64)
-    metric = checks.metric(points, distances)[1]
     gaps = metric[metric > 0]
     unrelated = lipschitz_lower_bound(means, lipschitz=float(2 * np.ptp(theta) / gaps.min()) + 1.0 if gaps.size else 1.0, **options)
     log_T = math.log(T)

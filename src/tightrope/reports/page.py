@@ -54,7 +54,11 @@ def figure_svg(fig: Figure) -> str:
     buffer = io.BytesIO()
     with mpl.rc_context({"svg.hashsalt": "tightrope", "svg.fonttype": "path"}):
         fig.savefig(buffer, format="svg", metadata={"Date": None})
-    text = buffer.getvalue().decode()
+    return inline_svg(buffer.getvalue().decode())
+
+
+def inline_svg(text: str) -> str:
+    """An SVG file as a part of a page: without its header and its fixed size."""
     text = text[text.index("<svg") :]
     text = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", text, count=1)
     return re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text, count=1)

@@ -78,7 +78,7 @@ class Session:
         return int(action) if np.ndim(action) == 0 else np.asarray(action)
 
     def update(self, arm: Any, reward: Any, context: Any = None) -> None:
-        """Take in the reward of an arm (or of several: two arrays). Any arm, in any order, at any time.
+        """Take in the reward of an arm, or two arrays, arms and rewards, of a set of arms. Any arm, in any order, at any time.
 
         context: the features (and baseline, and mask) of the round the reward belongs to; default those of the last `select`.
         """
@@ -143,6 +143,7 @@ class Session:
 
     def _per_arm(self, eligible: Any) -> Any:
         """A mask of rows or of (row, block) pairs as one of arms."""
+        eligible = checks.entries("eligible", eligible, "a bool array")
         blocks, shape = self.arms.blocks, np.shape(eligible)
         if blocks > 1 and shape == (self.arms.rows,):
             return np.repeat(eligible, blocks)
@@ -170,10 +171,9 @@ class Session:
         least, most = (bound if math.isfinite(bound) else None for bound in reward_range(self.policy))
         if self.arms.oracle is None:
             return checks.integer("arm", arm, least=0, most=self.arms.number - 1), checks.real("reward", reward, least=least, most=most)
-        arms = np.atleast_1d(np.asarray(arm))
-        if arms.size == 0 == np.size(reward):  # the answer to an empty set
+        arms, given = np.atleast_1d(checks.entries("arm", arm, "an array of arms")), np.atleast_1d(checks.floats("reward", reward))
+        if arms.size == 0 == given.size:  # the answer to an empty set
             return np.zeros(0, dtype=np.int64), np.zeros(0)
-        given = np.atleast_1d(checks.floats("reward", reward))
         values = checks.vector("reward", given, length=arms.size, least=least, most=most, source="one per arm")
         if arms.dtype.kind not in "iu" or arms.ndim != 1 or (arms < 0).any() or (arms >= self.arms.number).any():
             raise ValueError(f"arm = {checks.show(arms)} must hold whole numbers from 0 to {self.arms.number - 1}.")
@@ -208,7 +208,12 @@ class Session:
 
     @classmethod
     def load(cls, path: str | pathlib.Path, *, oracle: Any = None, policy: Any = None) -> "Session":
-        """Read a saved session. oracle, policy: code of your own is not stored; pass it again."""
+        """Read a saved session.
+
+        oracle: needed again only where it was code of your own, which a file does not hold; `tightrope.oracles` come back by
+        themselves. policy: an instance to use in place of the stored one; a registered class, also one of your own whose module is
+        imported, is found by its name.
+        """
         source = pathlib.Path(path)
         try:
             header, arrays = files.read_arrays(source)
@@ -258,9 +263,11 @@ def describe_arms(arms: Any, points: Any, distances: Any, dimension: Any, oracle
     if oracle is not None and not callable(oracle):
         raise ValueError(f"oracle = {checks.show(oracle)} is not callable; pass one of tightrope.oracles such as TopK(5), or a function.")
     blocks = getattr(oracle, "blocks", 1)
-    if np.ndim(arms) == 0:
+    if checks.floats("arms", arms).ndim == 0:
         d = 0 if dimension is None else checks.integer("dimension", dimension, least=1)
-        return Arms(checks.integer("arms", arms, least=1) * blocks, dimension=d, oracle=oracle, horizon=T, blocks=blocks)
+        number = checks.integer("arms", arms, least=1)
+        checks.fits_in_memory("arms", number, 8 * blocks * max(d, 1))
+        return Arms(number * blocks, dimension=d, oracle=oracle, horizon=T, blocks=blocks)
     features = checks.matrix("arms", arms)
     rows, d = features.shape
     if dimension is not None and dimension != d:

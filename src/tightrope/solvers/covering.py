@@ -9,6 +9,7 @@ no first phase is needed. Each y is scaled by its largest coefficient, because n
 """
 
 import math
+import warnings
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -155,7 +156,8 @@ def lipschitz_lower_bound(
     contexts: (K,) labels when arms are (context, arm) pairs; an arm then competes within its context, and the best pairs of
     other contexts inform for free.
 
-    Returns a `LowerBound`; rates need not be unique, value is. Raises ValueError on bad arguments. About K pivots of O(K^2).
+    Returns a `LowerBound`; rates need not be unique, value is. Raises ValueError on bad arguments. Means that break L warn with the
+    least constant that holds: no bandit with that L has them, so the value bounds nothing. About K pivots of O(K^2).
     Source: Magureanu, Combes, Proutiere 2014, Theorem 3.1.
     """
     metric = checks.metric(points, distances)[1]
@@ -163,6 +165,9 @@ def lipschitz_lower_bound(
     low, high = (0.0, 1.0) if kind == 0 else (None, None)
     theta = checks.vector("means", means, length=metric.shape[0], least=low, most=high, source="the number of points")
     L = checks.real("lipschitz", lipschitz, above=0.0)
+    broken = checks.broken_slope(theta, metric, L)
+    if broken is not None:
+        warnings.warn(f"{broken} The bound does not apply to them.", stacklevel=2)
     sigma = checks.real("sigma", sigma, above=0.0)
     labels = np.zeros(theta.size) if contexts is None else checks.vector("contexts", contexts, length=theta.size)
     best = np.array([theta[labels == label].max() for label in labels])

@@ -13,7 +13,7 @@ from ...numerics.radii import horizon_radius
 from ...parameters import check_fit, label
 from ...policies.softucb.softucb import SoftUCB, diverged
 from ...verbs import arms
-from ..arguments import as_rounds, check_memory
+from ..arguments import as_rounds
 from ..monitors import NoMonitor
 from ..orchestrator import carry_out
 from ..plan import Rows
@@ -69,7 +69,7 @@ def train_softucb(
     """
     horizon = as_rounds("horizon", horizon)
     trajectories = checks.integer("trajectories", trajectories, least=1)
-    check_memory("trajectories", trajectories, 3 * 8)
+    checks.fits_in_memory("trajectories", trajectories, 3 * 8)
     beta0 = checks.real("beta0", beta0, least=0)
     seed = checks.integer("seed", seed, least=0)
     if not arms.answers(problem):

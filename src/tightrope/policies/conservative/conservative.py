@@ -121,9 +121,10 @@ def explain_conservative(policy, state, context, rng):
 
 _INDEPENDENT = {"model": "independent", "baseline_index": "mean", "clip": "paper"}
 _LINEAR = {"model": "linear", "baseline_index": "ucb"}
-CUCB = Preset("CUCB", Conservative, "Conservative UCB (Wu et al. 2016).", bound="confidence", selection="two-step", **_INDEPENDENT)
-CUCB2 = Preset("CUCB2", Conservative, "CUCB with the martingale bound and constrained selection.", **_INDEPENDENT)
-CUCB2T = Preset("CUCB2T", Conservative, "CUCB2 verified at checkpoints only; give `checkpoint`.", **_INDEPENDENT)
+_ARMS = ("arms",)  # without features
+CUCB = Preset("CUCB", Conservative, "Conservative UCB (Wu et al. 2016).", _ARMS, bound="confidence", selection="two-step", **_INDEPENDENT)
+CUCB2 = Preset("CUCB2", Conservative, "CUCB with the martingale bound and constrained selection.", _ARMS, **_INDEPENDENT)
+CUCB2T = Preset("CUCB2T", Conservative, "CUCB2 verified at checkpoints only; give `checkpoint`.", _ARMS, **_INDEPENDENT)
 CLUCB = Preset(
     "CLUCB", Conservative, "Conservative LinUCB (Kazerouni et al. 2017).", bound="confidence", selection="two-step", clip="paper", **_LINEAR
 )

@@ -28,7 +28,7 @@ def discretize(horizon: int, exponent: float = 1.0) -> np.ndarray:
     horizon: T >= 2. exponent: alpha > 0, where the mean falls from its peak like distance^alpha; 1 loses least in the worst case.
     With it the grid costs at most about L sqrt(T) ln T in all. Source: Magureanu, Combes, Proutiere 2014.
     """
-    T = checks.integer("horizon", horizon, least=2)
+    T = checks.integer("horizon", horizon, least=2, most=checks.MOST_ROUNDS)
     alpha = checks.real("exponent", exponent, above=0.0)
     log_size = -math.log(math.log(T) / math.sqrt(T)) / alpha
     if log_size > math.log(MOST_POINTS):

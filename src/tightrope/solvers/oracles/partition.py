@@ -23,18 +23,21 @@ class Partition:
     blocks = 1
 
     def __post_init__(self) -> None:
-        labels = np.array(self.categories)
+        labels = checks.entries("categories", self.categories, "an array of labels").copy()
         if labels.ndim != 1 or labels.size == 0:
             raise ValueError(f"categories has shape {labels.shape}, but must be one-dimensional (N,) with at least one entry.")
-        names, codes = np.unique(labels, return_inverse=True)
+        try:
+            names, codes = np.unique(labels, return_inverse=True)
+        except Exception:  # objects compare by the caller's code
+            raise ValueError(f"categories = {checks.show(labels)} cannot be compared; give text or whole numbers.") from None
         if isinstance(self.limit, dict):
             missing = [name for name in names.tolist() if name not in self.limit]
             if missing:
                 raise ValueError(f"limit names no number for category {missing[0]!r}; give one for every category.")
-            limits = [checks.integer(f"limit[{name!r}]", self.limit[name], least=0) for name in names.tolist()]
+            limits = [checks.integer(f"limit[{name!r}]", self.limit[name], least=0, most=checks.MOST_ROUNDS) for name in names.tolist()]
         else:
-            limits = [checks.integer("limit", self.limit, least=0)] * names.size
-        k = checks.integer("k", self.k, least=1)
+            limits = [checks.integer("limit", self.limit, least=0, most=checks.MOST_ROUNDS)] * names.size
+        k = checks.integer("k", self.k, least=1, most=checks.MOST_ROUNDS)
         for name, value in (("categories", labels), ("k", k), ("_codes", codes), ("_limits", np.array(limits))):
             object.__setattr__(self, name, value)
         self._check_feasible(np.bincount(codes))

@@ -43,8 +43,8 @@ class Promotions:
     k: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "promotions", checks.integer("promotions", self.promotions, least=1))
-        object.__setattr__(self, "k", checks.integer("k", self.k, least=1))
+        object.__setattr__(self, "promotions", checks.integer("promotions", self.promotions, least=1, most=checks.MOST_ROUNDS))
+        object.__setattr__(self, "k", checks.integer("k", self.k, least=1, most=checks.MOST_ROUNDS))
 
     @property
     def blocks(self) -> int:
@@ -69,7 +69,7 @@ class Promotions:
 
     def _checked(self, scores: Any, eligible: Any) -> tuple[np.ndarray, np.ndarray | None]:
         M = self.promotions
-        values = np.asarray(scores, dtype=np.float64)
+        values = checks.floats("scores", scores)
         if values.ndim == 1 and M == 1:
             values = values[:, None]
         if values.ndim != 2 or values.shape[1] != M:
@@ -79,7 +79,7 @@ class Promotions:
             raise ValueError(f"scores[{user}, {promotion}] = {values[user, promotion]:g} is not a finite number.")
         mask = None
         if eligible is not None:
-            mask = np.asarray(eligible)
+            mask = checks.entries("eligible", eligible, "a bool array")
             if mask.dtype != np.bool_ or mask.shape not in (values.shape, values.shape[:1]):
                 wanted = f"{values.shape[:1]} or {values.shape}"
                 raise ValueError(f"eligible has type {mask.dtype} and shape {mask.shape}, but must be bool of shape {wanted}.")

@@ -19,7 +19,7 @@ class TopK:
     blocks = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", checks.integer("k", self.k, least=1))
+        object.__setattr__(self, "k", checks.integer("k", self.k, least=1, most=checks.MOST_ROUNDS))
 
     @property
     def size(self) -> int:
@@ -35,14 +35,14 @@ class TopK:
 
 def admitted(scores: Any, eligible: Any) -> tuple[np.ndarray, np.ndarray]:
     """Scores and numbers of the eligible arms, checked."""
-    values = np.asarray(scores, dtype=np.float64)
+    values = checks.floats("scores", scores)
     if values.ndim != 1 or values.size == 0:
         raise ValueError(f"scores has shape {values.shape}, but must be one-dimensional (N,) with at least one entry.")
     if np.isnan(values).any():
         raise ValueError(f"scores[{int(np.argmax(np.isnan(values)))}] = nan is not a number.")
     if eligible is None:
         return values, np.arange(values.size)
-    mask = np.asarray(eligible)
+    mask = checks.entries("eligible", eligible, "a bool array")
     if mask.dtype != np.bool_ or mask.shape != values.shape:
         raise ValueError(f"eligible has type {mask.dtype} and shape {mask.shape}, but must be bool of shape {values.shape}.")
     arms = np.flatnonzero(mask)
