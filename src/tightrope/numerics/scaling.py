@@ -89,30 +89,20 @@ def digits_left(squares: np.ndarray, lam: float, *, root: bool) -> float:
 
 
 def check_digits(name: str, features: np.ndarray, lam: float, rounds: int | None, *, root: bool) -> None:
-    """Refuse fixed features (K, d) that leave fewer than six digits after so many rounds (None: a million)."""
+    """Refuse features (K, d) that leave fewer than six digits after so many rounds (None: a million) of any arms. O(K d)."""
     T = UNKNOWN_HORIZON if rounds is None else rounds
+    sizes = np.maximum(features.max(axis=0), -features.min(axis=0))
     with np.errstate(over="ignore"):
-        left = digits_left(T * features * features, lam, root=root)
+        left = digits_left((T * sizes * sizes)[None], lam, root=root)
     if left < ENOUGH:
-        raise ValueError(f"{_largest(name, features)}; after {T:,} rounds with lam = {lam:g} the regression keeps "
-                         f"{max(left, 0.0):.1f} of its 16 digits, but needs {ENOUGH:g}. {REMEDY}")  # fmt: skip
-
-
-def check_round_digits(name: str, features: np.ndarray, design: np.ndarray, lam: float) -> None:
-    """Refuse a round's features (K, d) that leave fewer than six digits beside V = design (d, d) of the rounds before."""
-    with np.errstate(over="ignore"):
-        left = digits_left(np.diagonal(design) - lam + features * features, lam, root=False)
-    if left < ENOUGH:
-        raise ValueError(f"{_largest(name, features)}; with lam = {lam:g} and the rounds so far the regression keeps "
-                         f"{max(left, 0.0):.1f} of its 16 digits, but needs {ENOUGH:g}. {REMEDY}")  # fmt: skip
+        sizes[int(sizes.argmax())] = -1.0
+        column = int(sizes.argmax())
+        arm = int(np.abs(features[:, column]).argmax())
+        raise ValueError(
+            f"{name}[{arm}, {column}] = {features[arm, column]:g} is too large beside the other columns: after {T:,} rounds with "
+            f"lam = {lam:g} the regression may keep {max(left, 0.0):.1f} of its 16 digits, but needs {ENOUGH:g}. {REMEDY}"
+        )
 
 
 REMEDY = "Scale the features: scaled = tightrope.scale(X), then use scaled.features (and scaled(rows) for new ones), or take a larger lam."
 
-
-def _largest(name: str, features: np.ndarray) -> str:
-    """The largest entry outside the largest column."""
-    sizes = np.abs(features)
-    sizes[:, int(sizes.max(axis=0).argmax())] = -1.0
-    arm, column = np.unravel_index(int(sizes.argmax()), sizes.shape)
-    return f"{name}[{arm}, {column}] = {features[arm, column]:g} is too large beside the other columns"
