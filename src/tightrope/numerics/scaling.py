@@ -75,16 +75,14 @@ def _changed(rows: np.ndarray, centre: np.ndarray, spread: np.ndarray, intercept
     return np.ascontiguousarray((rows - ones * centre) / spread)
 
 
-def digits_left(squares: np.ndarray, lam: float, *, root: bool) -> float:
+def digits_left(sizes: np.ndarray, lam: float, rounds: int, *, root: bool) -> float:
     """Digits a regression keeps in the worst case.
 
-    squares: (n, d), each row a sum of squares by column, such as T x_i^2 or V_ii. root: the factor comes from QR, not from V.
+    sizes: (d,), the largest absolute value of each column. root: the factor comes from QR, not from V.
     """
-    if squares.shape[1] < 2:
-        return DIGITS
     with np.errstate(over="ignore"):
-        others = np.delete(squares, int(squares.max(axis=0).argmax()), axis=1).sum(axis=1).max()
-        lost = math.log10(1.0 + others / lam) if math.isfinite(others) else math.inf
+        ratio = rounds * float(np.sort(sizes * sizes)[:-1].sum()) / lam
+    lost = math.log10(1.0 + ratio) if math.isfinite(ratio) else math.inf
     return DIGITS - (0.5 * lost if root else lost)
 
 
@@ -92,11 +90,9 @@ def check_digits(name: str, features: np.ndarray, lam: float, rounds: int | None
     """Refuse features (K, d) that leave fewer than six digits after so many rounds (None: a million) of any arms. O(K d)."""
     T = UNKNOWN_HORIZON if rounds is None else rounds
     sizes = np.maximum(features.max(axis=0), -features.min(axis=0))
-    with np.errstate(over="ignore"):
-        left = digits_left((T * sizes * sizes)[None], lam, root=root)
+    left = digits_left(sizes, lam, T, root=root)
     if left < ENOUGH:
-        sizes[int(sizes.argmax())] = -1.0
-        column = int(sizes.argmax())
+        column = int(np.argsort(sizes)[-2])
         arm = int(np.abs(features[:, column]).argmax())
         raise ValueError(
             f"{name}[{arm}, {column}] = {features[arm, column]:g} is too large beside the other columns: after {T:,} rounds with "
@@ -105,4 +101,3 @@ def check_digits(name: str, features: np.ndarray, lam: float, rounds: int | None
 
 
 REMEDY = "Scale the features: scaled = tightrope.scale(X), then use scaled.features (and scaled(rows) for new ones), or take a larger lam."
-

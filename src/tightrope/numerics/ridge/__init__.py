@@ -20,14 +20,14 @@ import numpy as np
 from ...verbs import Arms
 from ..scaling import check_digits
 from .arms import ArmRidge
-from .contexts import ContextRidge
+from .contexts import ContextRidge, check_context
 from .factors import LEAP, REFRESH, invert_from_factor
 from .features import FeatureRidge
 from .verbs import learn, predict, refresh, sample
 
 __all__ = [
     "LEAP", "REFRESH", "ArmRidge", "ContextRidge", "FeatureRidge",
-    "deviations", "invert_from_factor", "learn", "new_ridge", "predict", "refresh", "sample",
+    "check_context", "deviations", "invert_from_factor", "learn", "new_ridge", "predict", "refresh", "sample",
 ]  # fmt: skip
 
 

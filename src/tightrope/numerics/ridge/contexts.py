@@ -1,12 +1,13 @@
 """`ContextRidge`: the regression where the arms have new features every round."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..._jit import jit
 from ..cholesky import definite_cholesky, log_det, require_finite, solve_lower, solve_lower_transposed
+from ..scaling import check_digits
 from .factors import LEAP, REFRESH, invert_from_factor, multiply, rank_one, sample_theta
 from .verbs import learn, predict, refresh, sample
 
@@ -25,6 +26,12 @@ class ContextRidge(NamedTuple):
     response: np.ndarray  # (d,) sum r x
     factor: np.ndarray  # (d, d) as in FeatureRidge
     keeps_factor: bool
+
+
+def check_context(model: Any, features: np.ndarray | None) -> None:
+    """Refuse a round's features (K, d) that leave fewer than six digits until the next factorisation, which checks what is left."""
+    if features is not None:
+        check_digits("context", features, model.lam, REFRESH, root=False)
 
 
 @predict.register(ContextRidge)
