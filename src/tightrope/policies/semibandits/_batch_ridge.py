@@ -48,7 +48,7 @@ def solve(model: BatchRidge) -> tuple[np.ndarray, np.ndarray]:
     diagonal = np.diagonal(model.design, axis1=1, axis2=2)
     try:
         factor = np.linalg.cholesky(model.design)
-        definite = (np.diagonal(factor, axis1=1, axis2=2) ** 2 > PIVOT_TOLERANCE * diagonal).all()
+        definite = bool((np.diagonal(factor, axis1=1, axis2=2) ** 2 > PIVOT_TOLERANCE * diagonal).all())
     except np.linalg.LinAlgError:
         definite = False
     if not definite:
