@@ -9,6 +9,7 @@ from .engine.results import Identification, Result, load
 from .engine.runner import Interrupted
 from .engine.simulate import simulate
 from .engine.training import TrainedBeta, train_softucb
+from .numerics.scaling import Scaled, scale
 from .parameters import REGISTRY
 from .policies.lipschitz._intervals import discretize
 from .serving.session import Session
@@ -24,6 +25,7 @@ __all__ = [
     "Interrupted",
     "LowerBound",
     "Result",
+    "Scaled",
     "Session",
     "TrainedBeta",
     "discretize",
@@ -33,6 +35,7 @@ __all__ = [
     "oracles",
     "policies",
     "problems",
+    "scale",
     "simulate",
     "train_softucb",
     *REGISTRY,

@@ -54,11 +54,12 @@ def test_arm_feature_and_context_forms_give_the_same_numbers(K, d):
         np.testing.assert_allclose(root @ root.T, X @ inverse @ X.T, atol=1e-12)
 
 
-def test_the_smaller_form_is_chosen():
-    def chosen(K, d):
-        return type(ridge.new_ridge(Arms(K, features=np.eye(K, d), dimension=d), 1.0)).__name__
+def test_the_cheaper_form_is_chosen():
+    def chosen(K, d, sampling):
+        return type(ridge.new_ridge(Arms(K, features=np.eye(K, d), dimension=d), 1.0, sampling=sampling)).__name__
 
-    assert (chosen(3, 4), chosen(4, 4), chosen(5, 4)) == ("ArmRidge", "FeatureRidge", "FeatureRidge")
+    assert [chosen(K, 4, False) for K in (3, 4, 7, 8)] == ["ArmRidge", "ArmRidge", "ArmRidge", "FeatureRidge"]
+    assert [chosen(K, 4, True) for K in (3, 4, 5)] == ["ArmRidge", "FeatureRidge", "FeatureRidge"]
 
 
 @pytest.mark.parametrize(("form", "lam", "bound"), [("arm", 1.0, 1e-9), ("feature", 1.0, 1e-9), ("feature", 1e-6, 1e-5)])

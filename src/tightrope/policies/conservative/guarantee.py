@@ -15,7 +15,7 @@ import numpy as np
 
 from ..._jit import lean
 from ...numerics.checkpoints import remaining
-from ...numerics.ridge import new_ridge
+from ...numerics.ridge import check_context, new_ridge
 from ...numerics.selection import argmax
 from ...parameters import checkpoints, choice, optional_integer, optional_real, real, vector
 from ...verbs import allowed
@@ -137,6 +137,7 @@ def check_round(policy: Any, state: Any, context: Any) -> None:
         )
     if context.features is not None and isinstance(state, Linear):
         check_norms(policy, context.features)
+        check_context(state.model, context.features)
 
 
 @lean

@@ -12,10 +12,10 @@ import numpy as np
 
 from ..._jit import jit, lean
 from ...numerics.counts import intervals
-from ...numerics.ridge import learn, new_ridge, predict
+from ...numerics.ridge import check_context, learn, new_ridge, predict
 from ...numerics.selection import argmax, chance_with_exploration, greedy_with_exploration, uniform_arm
 from ...parameters import policy, real
-from ...verbs import explain, init, propensity, select, update
+from ...verbs import admit, explain, init, propensity, select, update
 
 
 @policy("features", "contexts", paper="Sutton, Barto 1998; Yang & Toni 2020, section 5")
@@ -65,6 +65,11 @@ def chance(policy, state, context, arm):
 @propensity.register(LinEpsilonGreedy)
 def propensity_linepsilongreedy(policy, state, context, action, rng):
     return chance(policy, state, context, action), 0.0
+
+
+@admit.register(LinEpsilonGreedy)
+def admit_linepsilongreedy(policy, state, context):
+    check_context(state.model, context.features)
 
 
 @explain.register(LinEpsilonGreedy)

@@ -16,10 +16,10 @@ import numpy as np
 from ..._jit import jit, lean
 from ...numerics.counts import intervals
 from ...numerics.posterior import chance_of_best
-from ...numerics.ridge import deviations, learn, new_ridge, predict, sample
+from ...numerics.ridge import check_context, deviations, learn, new_ridge, predict, sample
 from ...numerics.selection import argmax
 from ...parameters import optional_real, policy, real
-from ...verbs import explain, init, propensity, select, update
+from ...verbs import admit, explain, init, propensity, select, update
 
 DRAWS = 100_000  # of explain's Monte Carlo: standard errors of at most 0.0016
 CHUNK = 2_000_000  # entries of one batch of draws
@@ -80,6 +80,11 @@ def propensity_lints(policy, state, context, action, rng):
     predict(state.model, context)
     root = current_scale(policy, state) * deviations(state.model)
     return chance_of_best(state.model.mean, root, context.eligible, action, rng, AUDIT_DRAWS)
+
+
+@admit.register(LinTS)
+def admit_lints(policy, state, context):
+    check_context(state.model, context.features)
 
 
 @explain.register(LinTS)

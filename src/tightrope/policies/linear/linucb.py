@@ -15,10 +15,10 @@ import numpy as np
 from ..._jit import jit, lean
 from ...numerics.counts import intervals
 from ...numerics.radii import determinant_radius, horizon_radius
-from ...numerics.ridge import learn, new_ridge, predict
+from ...numerics.ridge import check_context, learn, new_ridge, predict
 from ...numerics.selection import argmax, one_hot
 from ...parameters import choice, optional_real, policy, real
-from ...verbs import explain, init, select, update
+from ...verbs import admit, explain, init, select, update
 
 
 @policy("features", "contexts", paper="Abbasi-Yadkori, Pal, Szepesvari 2011; Yang & Toni 2020, Eq 5")
@@ -74,6 +74,11 @@ def select_linucb(policy, state, context, rng):
 def update_linucb(policy, state, context, action, reward):
     learn(state.model, context, action, reward)
     return state
+
+
+@admit.register(LinUCB)
+def admit_linucb(policy, state, context):
+    check_context(state.model, context.features)
 
 
 @explain.register(LinUCB)

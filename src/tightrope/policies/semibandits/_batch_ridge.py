@@ -17,6 +17,9 @@ import numpy as np
 from scipy.linalg import cho_solve
 
 from ..._jit import lean
+from ...numerics.cholesky import OUT_OF_DIGITS, PIVOT_TOLERANCE
+from ...numerics.ridge import REFRESH
+from ...numerics.scaling import check_digits
 
 LANES = 64  # rows solved together: d x LANES numbers stay in the first cache
 THREAD_WORK = 2e8  # arms x d^2 that keep one thread busy for some 20 ms
@@ -35,9 +38,21 @@ def new_batch_ridge(blocks: int, dimension: int, lam: float) -> BatchRidge:
     return BatchRidge(lam, design, np.zeros((blocks, dimension)), np.zeros(1))
 
 
+def check_features(name: str, features: np.ndarray, lam: float) -> None:
+    """Refuse rows of features (N, d) that leave fewer than six digits after REFRESH of them; later ones are checked as V is factorised."""
+    check_digits(name, features, lam, REFRESH, root=False)
+
+
 def solve(model: BatchRidge) -> tuple[np.ndarray, np.ndarray]:
-    """theta (M, d) and the lower Cholesky factors (M, d, d) of V."""
-    factor = np.linalg.cholesky(model.design)
+    """theta (M, d) and the lower Cholesky factors (M, d, d) of V; refuses V that rounding has made singular."""
+    diagonal = np.diagonal(model.design, axis1=1, axis2=2)
+    try:
+        factor = np.linalg.cholesky(model.design)
+        definite = bool((np.diagonal(factor, axis1=1, axis2=2) ** 2 > PIVOT_TOLERANCE * diagonal).all())
+    except np.linalg.LinAlgError:
+        definite = False
+    if not definite:
+        raise ValueError(OUT_OF_DIGITS)
     theta = np.stack([cho_solve((L, True), b) for L, b in zip(factor, model.response, strict=True)])
     return theta, factor
 

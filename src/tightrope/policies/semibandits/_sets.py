@@ -13,7 +13,7 @@ import numpy as np
 from ...parameters import choice, real, real_or
 from ...solvers.oracles import TopK, choose, set_size
 from ...verbs import Arms
-from ._batch_ridge import BatchRidge, learn_batch, new_batch_ridge, predict_batch
+from ._batch_ridge import BatchRidge, check_features, learn_batch, new_batch_ridge, predict_batch
 from ._inclusion import exact_is_cheap, top_k_probability
 
 TIE = 2.0**-36  # scores that agree to this part of the largest are tied: what rounding can do to equal means and widths
@@ -63,6 +63,8 @@ def new_state(arms: Arms, lam: float) -> State:
         raise ValueError(f"oracle = {arms.oracle!r} chooses {size} arms, but there are only {arms.number}; lower k or add arms.")
     if arms.dimension < 1:
         raise ValueError("arms = a number without features; pass (N, d) features, or dimension=d with new features every round.")
+    if arms.features is not None:
+        check_features("arms", arms.features, lam)
     setting = Setting(arms.features, arms.blocks, arms.oracle, size, arms.number, arms.horizon)
     return State(new_batch_ridge(arms.blocks, arms.dimension, lam), setting)
 
@@ -70,6 +72,12 @@ def new_state(arms: Arms, lam: float) -> State:
 def new_state_with_prior(policy: Any, arms: Arms) -> State:
     """State without data for a Gaussian prior: the ridge parameter is the ratio of noise and prior variance."""
     return new_state(arms, (policy.noise / policy.prior_scale) ** 2)
+
+
+def admit_features(policy: Any, state: State, context: Any) -> None:
+    """What `admit` answers for all policies over sets: the round's features keep enough digits."""
+    if context.features is not None:
+        check_features("context", context.features, state.model.lam)
 
 
 def features_of(state: State, context: Any) -> np.ndarray:

@@ -8,8 +8,8 @@ Per round: O(N d^2 / 2) and the oracle.
 """
 
 from ...parameters import policy
-from ...verbs import explain, init, propensity, select, update
-from ._sets import Optimistic, Scoring, best_set, inclusion, learn_set, new_state, predictions, report, width_factor
+from ...verbs import admit, explain, init, propensity, select, update
+from ._sets import Optimistic, Scoring, admit_features, best_set, inclusion, learn_set, new_state, predictions, report, width_factor
 
 
 @policy("sets", paper="Qin, Chen, Zhu 2014; Takemura & Ito 2019, Algorithm 1", compiled=False)
@@ -47,6 +47,9 @@ def scoring(policy, state, context, rng):
 @propensity.register(C2UCB)
 def propensity_c2ucb(policy, state, context, action, rng):
     return inclusion(policy, state, context, action, scoring(policy, state, context, rng), rng)
+
+
+admit.register(C2UCB)(admit_features)
 
 
 @explain.register(C2UCB)

@@ -6,9 +6,9 @@ Per round: O(N d) and the oracle.
 """
 
 from ...parameters import choice, policy, real
-from ...verbs import explain, init, propensity, select, update
+from ...verbs import admit, explain, init, propensity, select, update
 from ._batch_ridge import linear_scores, solve
-from ._sets import Scoring, best_set, features_of, inclusion, learn_set, new_state, predictions, report
+from ._sets import Scoring, admit_features, best_set, features_of, inclusion, learn_set, new_state, predictions, report
 
 
 @policy("sets", paper="Takemura & Ito 2019, section VII-B1", compiled=False)
@@ -56,6 +56,9 @@ def scoring(policy, state, context, rng):
 @propensity.register(CombGreedy)
 def propensity_combgreedy(policy, state, context, action, rng):
     return inclusion(policy, state, context, action, scoring(policy, state, context, rng), rng)
+
+
+admit.register(CombGreedy)(admit_features)
 
 
 @explain.register(CombGreedy)

@@ -8,8 +8,19 @@ Per round: O(N d) and the oracle.
 """
 
 from ...parameters import policy
-from ...verbs import explain, init, propensity, select, update
-from ._sets import GaussianPrior, Scoring, best_set, features_of, inclusion, learn_set, new_state_with_prior, predictions, report
+from ...verbs import admit, explain, init, propensity, select, update
+from ._sets import (
+    GaussianPrior,
+    Scoring,
+    admit_features,
+    best_set,
+    features_of,
+    inclusion,
+    learn_set,
+    new_state_with_prior,
+    predictions,
+    report,
+)
 from .combts import round_scores
 
 
@@ -49,6 +60,9 @@ def scoring(policy, state, context, rng):
 @propensity.register(CombLinTS)
 def propensity_comblints(policy, state, context, action, rng):
     return inclusion(policy, state, context, action, scoring(policy, state, context, rng), rng)
+
+
+admit.register(CombLinTS)(admit_features)
 
 
 @explain.register(CombLinTS)

@@ -8,8 +8,8 @@ Per round: O(N d^2 / 2) and the oracle.
 """
 
 from ...parameters import policy, real
-from ...verbs import explain, init, propensity, select, update
-from ._sets import GaussianPrior, Scoring, best_set, inclusion, learn_set, new_state_with_prior, predictions, report
+from ...verbs import admit, explain, init, propensity, select, update
+from ._sets import GaussianPrior, Scoring, admit_features, best_set, inclusion, learn_set, new_state_with_prior, predictions, report
 
 
 @policy("sets", paper="Wen, Kveton, Ashkan 2015, Algorithm 3", compiled=False)
@@ -48,6 +48,9 @@ def scoring(policy, state, context, rng):
 @propensity.register(CombLinUCB)
 def propensity_comblinucb(policy, state, context, action, rng):
     return inclusion(policy, state, context, action, scoring(policy, state, context, rng), rng)
+
+
+admit.register(CombLinUCB)(admit_features)
 
 
 @explain.register(CombLinUCB)

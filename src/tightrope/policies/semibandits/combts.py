@@ -11,9 +11,9 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from ...parameters import choice, policy, real, real_or
-from ...verbs import explain, init, propensity, select, update
+from ...verbs import admit, explain, init, propensity, select, update
 from ._batch_ridge import linear_scores, solve
-from ._sets import Scoring, best_set, features_of, inclusion, learn_set, new_state, predictions, radius, report
+from ._sets import Scoring, admit_features, best_set, features_of, inclusion, learn_set, new_state, predictions, radius, report
 
 ROUND, ARM = 0, 1
 
@@ -92,6 +92,9 @@ def scoring(policy, state, context, rng):
 @propensity.register(CombTS)
 def propensity_combts(policy, state, context, action, rng):
     return inclusion(policy, state, context, action, scoring(policy, state, context, rng), rng)
+
+
+admit.register(CombTS)(admit_features)
 
 
 @explain.register(CombTS)

@@ -1,0 +1,64 @@
+"""Ridge regression as linear policies need it: the mean and the width of every arm, kept by rank-one updates.
+
+V = lam I + sum x x', theta_hat = V^-1 sum r x, mean_k = x_k' theta_hat, square_k = x_k' V^-1 x_k. Three forms with the same
+numbers, told apart by their class, one a file:
+
+- `ArmRidge` (fixed arms, few of them): M = X V^-1 X' alone, O(K^2) an update;
+- `FeatureRidge` (fixed arms, many of them): V^-1, mean and square, O(K d + 2 d^2) an update;
+- `ContextRidge` (new features every round): V^-1 and theta_hat, O(d^2) an update and O(K d^2) a prediction.
+
+A rank-one update cancels as many digits as x'V^-1 x has before the point. So the rank-one path is replaced by a fresh
+factorisation every REFRESH updates and after every update by more than LEAP; the logarithm of det V grows by log LEAP then, which
+happens a few times for each of the d dimensions at most. A factorisation that fails, or numbers that are not finite, raise.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...verbs import Arms
+from ..scaling import check_digits
+from .arms import ArmRidge
+from .contexts import ContextRidge, check_context
+from .factors import LEAP, REFRESH, invert_from_factor
+from .features import FeatureRidge
+from .verbs import learn, predict, refresh, sample
+
+__all__ = [
+    "LEAP", "REFRESH", "ArmRidge", "ContextRidge", "FeatureRidge",
+    "check_context", "deviations", "invert_from_factor", "learn", "new_ridge", "predict", "refresh", "sample",
+]  # fmt: skip
+
+
+def new_ridge(arms: Arms, lam: float, *, sampling: bool = False, form: str | None = None) -> Any:
+    """The model without data. Refuses features that leave fewer than six digits, see `scaling`.
+
+    sampling: `sample` will be called. form: "arm" | "feature" overrides the choice by cost, which is K^2 against K d + 2 d^2 an
+    update; a joint draw costs K^3 / 3 against d^2.
+    """
+    K, d = arms.number, arms.dimension
+    if arms.features is None:
+        return ContextRidge(
+            np.zeros((K, d)), lam, np.zeros(K), np.zeros(K), np.zeros(1), np.zeros(1), np.zeros(d), np.eye(d) / lam, np.zeros(d),
+            lam * np.eye(d), np.zeros(d), math.sqrt(lam) * np.eye(d), sampling,
+        )  # fmt: skip
+    X = np.ascontiguousarray(arms.features, dtype=np.float64)
+    check_digits("arms", X, lam, arms.horizon, root=True)
+    shared = (X, lam, np.zeros(K), np.zeros(K), np.zeros(1), np.zeros(K), np.zeros(K), np.zeros(1))
+    model: Any
+    if form == "arm" or (form is None and d * (1 if sampling else 2) > K):
+        model = ArmRidge(*shared, np.zeros((K, K)), np.zeros(K), np.zeros(d), np.zeros((K, d)), np.zeros((d, d)), np.zeros((K, K)))
+    else:
+        model = FeatureRidge(*shared, np.zeros(d), np.zeros((d, d)), np.zeros(d), np.zeros((d, d)), sampling,
+                             np.ascontiguousarray(X.T), np.zeros(K))  # fmt: skip
+    refresh(model)
+    return model
+
+
+def deviations(model: Any) -> np.ndarray:
+    """A (K, r) root of the arms' joint covariance X V^-1 X' at the last prediction, for audits. O(K^3) or O(d^3 + K d^2)."""
+    if isinstance(model, ArmRidge):
+        values, vectors = np.linalg.eigh(model.product)
+        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+    return np.asarray(model.features @ np.linalg.cholesky(model.inverse))

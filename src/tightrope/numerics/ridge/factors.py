@@ -1,0 +1,105 @@
+"""What the forms share: the factor of V from the pulls, its inverse, one rank-one step, a draw of theta."""
+
+import math
+
+from ..._jit import lean
+from ..cholesky import log_det, scaled_identity, solve_lower, solve_lower_transposed, update_factor
+
+REFRESH = 4096  # updates between two factorisations
+LEAP = 1e4  # 1 + x'V^-1 x above which an update costs four digits, and is followed by a factorisation
+AGREEMENT = 1e-8  # relative difference of two ways to compute 1 + x'V^-1 x at which the rank-one path is given up
+
+WIDE = 16  # dimensions from which vector registers pay
+
+
+@lean
+def factorise_pulls(model, row):
+    """factor of V = lam I + sum_k pulls_k x_k x_k' by plane rotations, without V itself, and its log-determinant. O(K d^2).
+
+    V would lose lam beside large features; its factor keeps half of those digits. row: (d,) scratch.
+    """
+    K, d = model.features.shape
+    scaled_identity(model.factor, math.sqrt(model.lam))
+    for k in range(K):
+        if model.pulls[k] > 0.0:
+            weight = math.sqrt(model.pulls[k])
+            for i in range(d):
+                row[i] = weight * model.features[k, i]
+            update_factor(model.factor, row)
+    model.log_det[0] = log_det(model.factor) - d * math.log(model.lam)
+    model.updates[0] = 0.0
+
+
+@lean
+def invert_from_factor(factor, inverse, direction):
+    """inverse <- (L L')^-1, symmetric to the bit."""
+    d = direction.shape[0]
+    for i in range(d):
+        for j in range(d):
+            direction[j] = 1.0 if i == j else 0.0
+        solve_lower(factor, direction)
+        solve_lower_transposed(factor, direction)
+        for j in range(i + 1):
+            inverse[i, j] = direction[j]
+            inverse[j, i] = direction[j]
+
+
+@lean
+def multiply(inverse, x, out):
+    """out <- inverse x. O(d^2).
+
+    A sum is one addition after another; from WIDE dimensions on all of them run side by side in vector registers, over the rows of
+    the inverse, which is symmetric but for its last bits.
+    """
+    d = x.shape[0]
+    if d < WIDE:
+        for i in range(d):
+            total = 0.0
+            for j in range(d):
+                total += inverse[i, j] * x[j]
+            out[i] = total
+        return
+    for i in range(d):
+        out[i] = 0.0
+    for j in range(d):
+        entry = x[j]
+        for i in range(d):
+            out[i] += inverse[j, i] * entry
+
+
+@lean
+def rank_one(model, x):
+    """V <- V + x x' in inverse, log_det and factor; leaves V^-1 x (old V) in direction and returns 1 + x'V^-1 x."""
+    d = x.shape[0]
+    inverse, direction = model.inverse, model.direction
+    if model.keeps_factor:
+        for i in range(d):
+            direction[i] = x[i]
+        update_factor(model.factor, direction)
+    multiply(inverse, x, direction)
+    denominator = 1.0
+    for i in range(d):
+        denominator += direction[i] * x[i]
+    for i in range(d):
+        share = direction[i] / denominator
+        for j in range(d):
+            inverse[i, j] -= share * direction[j]
+    model.log_det[0] += math.log(denominator)
+    model.updates[0] += 1.0
+    return denominator
+
+
+@lean
+def sample_theta(model, scale, features, out, rng):
+    """out <- features @ theta for one theta ~ N(theta_hat, scale^2 V^-1), from the factor of V."""
+    K, d = features.shape
+    for i in range(d):
+        model.direction[i] = rng.standard_normal()
+    solve_lower_transposed(model.factor, model.direction)
+    for i in range(d):
+        model.direction[i] = model.theta[i] + scale * model.direction[i]
+    for k in range(K):
+        total = 0.0
+        for i in range(d):
+            total += features[k, i] * model.direction[i]
+        out[k] = total

@@ -1,0 +1,103 @@
+"""Features of very different sizes: how many digits a regression keeps, and `scale`, which makes them alike.
+
+V = lam I + sum x x' is factorised by Cholesky or QR, neither of which minds the size of a column: multiplying a column by a power
+of two changes the exponents of the result and no other bit. What costs digits is that lam is the only information along
+directions that were not explored. With the columns brought to size one it counts lam / D_i there, D_i = V_ii, and one large column
+does no harm, because a vector that consists of it alone is seen by the data. So the condition number of V in its best scale is
+at most about T max ||x||^2 / lam, with the largest column left out of ||x||; QR loses half as many digits as Cholesky.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import checks
+
+DIGITS = -math.log10(np.finfo(np.float64).eps)  # 15.7, those of float64
+ENOUGH = 6.0  # digits a regression must keep
+UNKNOWN_HORIZON = 10**6  # rounds to be ready for where the horizon is not known
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """Features brought to a common size. Calling it brings new rows, (d,) or (n, d), to the same coordinates.
+
+    features: (K, d). centre: (d,) what was subtracted, for a row whose intercept has the value it has in X; 0 without an
+    intercept. spread: (d,) what was divided by. intercept: number of the constant column, or None.
+    """
+
+    features: np.ndarray
+    centre: np.ndarray
+    spread: np.ndarray
+    intercept: int | None
+
+    def __call__(self, rows: Any) -> np.ndarray:
+        """The same change of coordinates for new rows: (d,) or (n, d), finite."""
+        d = self.centre.size
+        given = checks.floats("rows", rows)
+        matrix = checks.matrix("rows", given[None] if given.ndim == 1 else given, shape=(None, d))
+        changed = _changed(matrix, self.centre, self.spread, self.intercept)
+        return changed[0] if given.ndim == 1 else changed
+
+
+def scale(X: Any) -> Scaled:
+    """Bring the columns of features to a common size without changing what a linear model can express.
+
+    X: (K, d) features, or past rows of features that change every round. A constant column other than 0 (the first of ones, else
+    the first) is the intercept and becomes 1. With an intercept every other column is centred and divided by its standard
+    deviation: that only moves the intercept's coefficient, so the means x'theta that some theta can express stay the same. Without
+    one, centring would change them, and columns are divided by their root mean square only.
+
+    The ridge parameter then acts on the coefficients of the scaled columns, which is what lam = 1 is meant for. Returns a `Scaled`;
+    pass its `features` to Session or a problem, and call it on later rows. A matrix with entries that are not finite is refused.
+    O(K d).
+    """
+    rows = checks.matrix("X", X)
+    size = np.abs(rows).max(axis=0)
+    constant = (rows == rows[0]).all(axis=0) & (size > 0)
+    ones = np.flatnonzero(constant & (rows[0] == 1.0))
+    candidates = ones if ones.size else np.flatnonzero(constant)
+    intercept = int(candidates[0]) if candidates.size else None
+    safe = np.where(size > 0, size, 1.0)  # squares of what is divided by it do not overflow
+    unit = rows / safe
+    centre = np.where(constant, 0.0, safe * unit.mean(axis=0)) if intercept is not None else np.zeros(size.size)
+    spread = safe * np.sqrt(np.mean((unit - centre / safe) ** 2, axis=0))
+    spread = np.where(constant, rows[0], np.where(spread > 0, spread, 1.0))
+    return Scaled(_changed(rows, centre, spread, intercept), centre, spread, intercept)
+
+
+def _changed(rows: np.ndarray, centre: np.ndarray, spread: np.ndarray, intercept: int | None) -> np.ndarray:
+    if intercept is None:
+        return np.ascontiguousarray(rows / spread)
+    ones = rows[:, [intercept]] / spread[intercept]
+    return np.ascontiguousarray((rows - ones * centre) / spread)
+
+
+def digits_left(sizes: np.ndarray, lam: float, rounds: int, *, root: bool) -> float:
+    """Digits a regression keeps in the worst case.
+
+    sizes: (d,), the largest absolute value of each column. root: the factor comes from QR, not from V.
+    """
+    with np.errstate(over="ignore"):
+        ratio = rounds * float(np.sort(sizes * sizes)[:-1].sum()) / lam
+    lost = math.log10(1.0 + ratio) if math.isfinite(ratio) else math.inf
+    return DIGITS - (0.5 * lost if root else lost)
+
+
+def check_digits(name: str, features: np.ndarray, lam: float, rounds: int | None, *, root: bool) -> None:
+    """Refuse features (K, d) that leave fewer than six digits after so many rounds (None: a million) of any arms. O(K d)."""
+    T = UNKNOWN_HORIZON if rounds is None else rounds
+    sizes = np.maximum(features.max(axis=0), -features.min(axis=0))
+    left = digits_left(sizes, lam, T, root=root)
+    if left < ENOUGH:
+        column = int(np.argsort(sizes)[-2])
+        arm = int(np.abs(features[:, column]).argmax())
+        raise ValueError(
+            f"{name}[{arm}, {column}] = {features[arm, column]:g} is too large beside the other columns: after {T:,} rounds with "
+            f"lam = {lam:g} the regression may keep {max(left, 0.0):.1f} of its 16 digits, but needs {ENOUGH:g}. {REMEDY}"
+        )
+
+
+REMEDY = "Scale the features: scaled = tightrope.scale(X), then use scaled.features (and scaled(rows) for new ones), or take a larger lam."
