@@ -6,20 +6,24 @@ from scipy.linalg import qr
 
 import tightrope as tr
 from tightrope._jit import jit
-from tightrope.policies.identification._gaps import LEADER, LOG_DET, ROUNDS, lead, learn_gaps, learn_pairs, new_gaps, new_pairs, spanning
+from tightrope.policies.identification._coordinates import coordinates
+from tightrope.policies.identification._gap_ridge import measure_from, new_gap_ridge
+from tightrope.policies.identification._pair_ridge import new_pair_ridge
+from tightrope.policies.identification._ridge import learn
 
 
 @jit
-def feed_many(model, arms, rewards):
+def learn_many(model, arms, rewards):
+    """With a new leader every 1,000 rounds."""
     for t in range(arms.size):
-        lead(model, t // 1000 % model.mean.shape[0] if model.numbers[LOG_DET] > 0.0 else 0)
-        learn_gaps(model, arms[t], rewards[t])
+        measure_from(model, t // 1000 % model.mean.shape[0] if model.progress[0]["log_det"] != 0.0 else 0)
+        learn(model, arms[t], rewards[t])
 
 
 @jit
-def feed_many_pairs(model, arms, rewards):
+def learn_many_pairs(model, arms, rewards):
     for t in range(arms.size):
-        learn_pairs(model, arms[t], rewards[t])
+        learn(model, arms[t], rewards[t])
 
 
 def fresh(features, lam, pulls, sums):
@@ -41,27 +45,27 @@ def rotated(angle, d, rng):
 def test_gaps_stay_within_1e_9_of_a_fresh_factorisation_over_a_million_rounds(angle):
     rng = np.random.default_rng(3)
     X = rotated(angle, 5, rng)
-    model = new_gaps(X, 1.0)
+    model = new_gap_ridge(coordinates(X, 1.0))
     arms = np.concatenate([np.arange(6), rng.choice(6, size=10**6 - 6, p=[0.005, 0.9949, 3e-5, 3e-5, 3e-5, 1e-5])])
     rewards = X[arms] @ (2.0 * X[0]) + rng.standard_normal(arms.size)
-    feed_many(model, arms, rewards)
-    assert model.numbers[ROUNDS] == 10**6
+    learn_many(model, arms, rewards)
+    assert model.progress[0]["rounds"] == 10**6
     R, theta = fresh(X, 1.0, model.pulls, model.sums)
-    i = int(model.numbers[LEADER])
+    i = model.progress[0]["leader"]
     exact = (np.linalg.solve(R.T, (X[i] - X).T) ** 2).sum(axis=0)
     assert model.gap_square == pytest.approx(exact, rel=1e-9, abs=0)
     assert model.square == pytest.approx((np.linalg.solve(R.T, X.T) ** 2).sum(axis=0), rel=1e-9)
-    assert model.numbers[LOG_DET] == pytest.approx(2 * np.log(np.abs(np.diag(R))).sum(), rel=1e-12)
+    assert model.progress[0]["log_det"] == pytest.approx(2 * np.log(np.abs(np.diag(R))).sum(), rel=1e-12)
     assert model.mean == pytest.approx(X @ theta, rel=1e-9, abs=1e-9)
 
 
 def test_pairs_stay_within_1e_9_of_a_fresh_factorisation():
     rng = np.random.default_rng(4)
     X = rotated(1e-2, 4, rng)
-    model = new_pairs(X, 0.0)
+    model = new_pair_ridge(coordinates(X, 0.0))
     arms = np.concatenate([np.arange(5), rng.integers(0, 5, size=300_000)])
     rewards = rng.standard_normal(arms.size)
-    feed_many_pairs(model, arms, rewards)
+    learn_many_pairs(model, arms, rewards)
     R, theta = fresh(X, 0.0, model.pulls, model.sums)
     for i in range(5):
         exact = (np.linalg.solve(R.T, (X[i] - X).T) ** 2).sum(axis=0)
@@ -78,16 +82,16 @@ def test_lingape_itself_drifts_by_less_than_1e_9():
         session.update(int(arm), float(X[arm, 0] * 2 + rng.standard_normal()))
     model = session.state.model
     A = np.eye(5) + X.T @ (model.pulls[:, None] * X)
-    i = int(model.numbers[LEADER])
+    i = model.progress[0]["leader"]
     exact = np.einsum("ki,ki->k", X[i] - X, np.linalg.solve(A, (X[i] - X).T).T)
     assert model.gap_square == pytest.approx(exact, rel=1e-9, abs=0)
 
 
-def test_spanning_coordinates_keep_all_inner_products():
+def test_coordinates_of_few_arms_keep_all_inner_products():
     rng = np.random.default_rng(5)
     X = rng.standard_normal((3, 5))
-    Z = spanning(X)
+    Z = coordinates(X, 0.0).features
     assert Z.shape == (3, 3)
     assert pytest.approx(X @ X.T, rel=1e-12, abs=1e-12) == Z @ Z.T
     square = rng.standard_normal((6, 4))
-    assert spanning(square) is square
+    assert coordinates(square, 0.0).features is square
