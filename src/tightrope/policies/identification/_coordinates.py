@@ -2,9 +2,9 @@
 
 Estimated means and widths of gaps do not depend on the basis that features are written in, normal equations do: they lose twice
 the digits of the features' condition number. Features of moderate condition stay as they are. All others, such as an intercept
-beside an income or a Unix time, are replaced by an orthonormal basis U of the space their columns span, X = U C, and a ridge
-parameter lam by the matrix lam C^-T C^-1 that stands for the same prior. U comes from a singular value decomposition of the
-features whose columns were scaled by powers of two, which rounds nothing.
+beside an income or a Unix time, are replaced by an orthogonal basis U of the space their columns span, X = U C, and the ridge
+parameter lam by the matrix lam (C C')^-1 that stands for the same prior; U is turned so that this matrix is diagonal. U comes
+from a singular value decomposition of the features whose columns were scaled by powers of two, which rounds nothing.
 """
 
 import math
@@ -24,8 +24,8 @@ class Coordinates(NamedTuple):
     """What the least-squares models start from."""
 
     features: np.ndarray  # (K, r)
-    ridge: np.ndarray  # (r, r) lam I, in these coordinates; zeros without a ridge parameter
-    ridge_log_det: float  # log det(ridge); 0 without a ridge parameter
+    ridge: np.ndarray  # (r,) diagonal of the ridge matrix R; zeros without a ridge parameter
+    ridge_log_det: float  # log det(R); 0 without a ridge parameter
 
 
 def checked_features(arms: Arms, epsilon: float, name: str) -> np.ndarray:
@@ -69,16 +69,16 @@ def coordinates(features: np.ndarray, lam: float) -> Coordinates:
         return _plain(np.ascontiguousarray(left[:, :rank] * values[:rank]), lam)
     if lam == 0.0:
         return _plain(np.ascontiguousarray(basis[:, :rank]), lam)
-    return _with_ridge(np.ascontiguousarray(basis[:, :rank]), scaled[:rank], directions[:rank], exponents, lam)
+    return _with_ridge(basis[:, :rank], scaled[:rank], directions[:rank], exponents, lam)
 
 
 def _plain(features: np.ndarray, lam: float) -> Coordinates:
     d = features.shape[1]
-    return Coordinates(features, lam * np.eye(d), d * math.log(lam) if lam > 0.0 else 0.0)
+    return Coordinates(features, np.full(d, lam), d * math.log(lam) if lam > 0.0 else 0.0)
 
 
 def _with_ridge(basis: np.ndarray, scaled: np.ndarray, directions: np.ndarray, exponents: np.ndarray, lam: float) -> Coordinates:
-    """X = basis C with C = diag(scaled) directions diag(2^exponents): the ridge matrix lam (C C')^-1 from a square root of it."""
+    """X = basis C with C = diag(scaled) directions diag(2^exponents): turned so that (C C')^-1 is diagonal, its large entries scaled."""
     rank, d = directions.shape
     if rank == d:
         root = np.ldexp(directions.T, -exponents[:, None]) / scaled
@@ -87,4 +87,8 @@ def _with_ridge(basis: np.ndarray, scaled: np.ndarray, directions: np.ndarray, e
         triangle = np.linalg.qr(np.ldexp(directions.T, exponents[:, None]) * scaled, mode="r")
         root = np.linalg.inv(triangle).T
         log_det = -2.0 * np.log(np.abs(np.diag(triangle))).sum()
-    return Coordinates(basis, lam * (root.T @ root), rank * math.log(lam) + float(log_det))
+    _, sizes, turn = np.linalg.svd(root, full_matrices=False)
+    sizes *= math.sqrt(lam)
+    shrink = np.maximum(np.frexp(sizes)[1], 0)
+    features = np.ascontiguousarray(np.ldexp(basis @ turn.T, -shrink))
+    return Coordinates(features, np.ldexp(sizes, -shrink) ** 2, rank * math.log(lam) + float(log_det) - 2.0 * math.log(2.0) * shrink.sum())

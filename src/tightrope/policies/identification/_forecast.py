@@ -38,7 +38,7 @@ def forecast(
     differences, lead = features[leader] - features[contenders], lead[contenders]
 
     def after(extra: np.ndarray) -> tuple[np.ndarray, float]:
-        A = model.ridge + features.T @ ((pulls + extra)[:, None] * features)
+        A = np.diag(model.ridge) + features.T @ ((pulls + extra)[:, None] * features)
         log_det = float(np.linalg.slogdet(A)[1]) - model.ridge_log_det
         return np.einsum("ij,ji->i", differences, np.linalg.solve(A, differences.T)), radius(log_det, pulls + extra)
 

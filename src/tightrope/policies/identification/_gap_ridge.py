@@ -15,7 +15,7 @@ from ._ridge import factorise, new_progress, rank_one_update, refactorise, solve
 class GapRidge(NamedTuple):
     features: np.ndarray  # (K, d)
     columns: np.ndarray  # (d, K) the same, transposed
-    ridge: np.ndarray  # (d, d) R
+    ridge: np.ndarray  # (d,) diagonal of R
     ridge_log_det: float
     mean: np.ndarray  # (K,)
     square: np.ndarray  # (K,) x_k'A^-1 x_k

@@ -13,7 +13,7 @@ from ._ridge import factorise, new_progress, rank_one_update, refactorise, solve
 
 class PairRidge(NamedTuple):
     features: np.ndarray  # (K, d)
-    ridge: np.ndarray  # (d, d) R
+    ridge: np.ndarray  # (d,) diagonal of R
     ridge_log_det: float
     mean: np.ndarray  # (K,)
     product: np.ndarray  # (K, K) X A^-1 X'

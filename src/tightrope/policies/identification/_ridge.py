@@ -1,6 +1,6 @@
 """Least squares for comparing arms: what the two models of this family share.
 
-A = R + sum x x' with the ridge matrix R = lam I (or 0), theta_hat = A^-1 sum r x, mean_k = x_k' theta_hat, and for y = x_i - x_k
+A = R + sum x x' with a diagonal ridge matrix R (lam I, or 0), theta_hat = A^-1 sum r x, mean_k = x_k' theta_hat, and for y = x_i - x_k
 the width ||y||_{A^-1}. Two models, told apart by what they keep:
 
 - `GapRidge`: widths to one leader, O(K d + d^2) an update; a new leader costs O(K d^2);
@@ -90,7 +90,7 @@ def factorise(model):
     K, d = model.features.shape
     for i in range(d):
         for j in range(i + 1):
-            total = model.ridge[i, j]
+            total = model.ridge[i] if i == j else 0.0
             for k in range(K):
                 if model.pulls[k] > 0.0:
                     total += model.pulls[k] * model.features[k, i] * model.features[k, j]

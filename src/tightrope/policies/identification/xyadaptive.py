@@ -16,7 +16,7 @@ import numpy as np
 
 from ..._jit import jit, lean
 from ...parameters import policy, real
-from ...verbs import evidence, explain, init, select, update
+from ...verbs import evidence, explain, init, propensity, select, update
 from ._coordinates import checked_features, coordinates
 from ._elimination import eliminate, leads_over_survivors
 from ._pair_ridge import PairRidge, new_pair_ridge
@@ -118,6 +118,11 @@ def evidence_xyadaptive(policy, state):
         return math.ceil(samples) if least > 0.0 else math.inf
 
     return support(policy, state, model.mean, model.pair_square[answer["leader"]], left)
+
+
+@propensity.register(XYAdaptive)
+def propensity_xyadaptive(policy, state, context, action, rng):
+    return float(shrinking_probability(state.model, state.survivors, context.eligible)[1][action]), 0.0
 
 
 @explain.register(XYAdaptive)

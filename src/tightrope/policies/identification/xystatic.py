@@ -16,7 +16,7 @@ import numpy as np
 from ..._jit import jit
 from ...numerics.selection import argmax
 from ...parameters import policy, real
-from ...verbs import evidence, explain, init, select, update
+from ...verbs import evidence, explain, init, propensity, select, update
 from ._coordinates import checked_features, coordinates
 from ._forecast import forecast
 from ._pair_ridge import PairRidge, new_pair_ridge
@@ -82,6 +82,11 @@ def evidence_xystatic(policy, state):
         lambda: forecast(model, model.mean, i, policy.epsilon, lambda log_det, pulls: static_radius(policy, pulls.sum(), K),
                          shares=model.pulls / model.pulls.sum()),
     )  # fmt: skip
+
+
+@propensity.register(XYStatic)
+def propensity_xystatic(policy, state, context, action, rng):
+    return float(shrinking_probability(state.model, state.everyone, context.eligible)[1][action]), 0.0
 
 
 @explain.register(XYStatic)
