@@ -1,6 +1,5 @@
 """Small problems of every kind, and every policy on each kind that it accepts."""
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -57,7 +56,8 @@ def pairs() -> list[Any]:
     import pytest
 
     found = []
-    for policy, (name, problem) in itertools.product(examples().values(), problems().items()):
-        if fits(policy, problem) and (name == "bernoulli" or accepts(policy) != ("arms",)):
-            found.append(pytest.param(policy, problem, id=f"{label(policy)} on {name}"))
+    for name, problem in problems().items():
+        for policy in examples(problem).values():
+            if fits(policy, problem) and (name == "bernoulli" or accepts(policy) != ("arms",)):
+                found.append(pytest.param(policy, problem, id=f"{label(policy)} on {name}"))
     return found

@@ -96,6 +96,12 @@ def test_loops_without_compilation_and_with_index_checks(mode, tmp_path):
     assert [key for key in here if here[key] != there[key]] == []
 
 
+def columns(state):
+    """Arrays of a state, records field by field."""
+    for value in state.values():
+        yield from (value[name] for name in value.dtype.names) if value.dtype.names else (value,)
+
+
 def digests():
     found = {}
     for pair in PAIRS:
@@ -104,7 +110,7 @@ def digests():
         numbers = [
             log.regret.sum(),
             *log.pulls.tolist(),
-            *(float(np.nansum(value)) for value in state.values() if value.dtype.kind in "fi"),
+            *(float(np.nansum(value)) for value in columns(state) if value.dtype.kind in "fi"),
         ]
         found[pair.id] = [float(number).hex() for number in numbers]
     return found

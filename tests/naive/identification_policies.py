@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import mpmath
 import numpy as np
 from scipy.optimize import linprog
 
@@ -76,6 +77,52 @@ class NaiveLinGapE(Linear):
         pulls = np.bincount(self.arms, minlength=len(self.X))
         behind = np.array([pulls[a] / p[a] if p[a] > 1e-9 else math.inf for a in range(len(p))])
         return int(np.flatnonzero(behind <= behind.min() * (1 + 1e-9))[0])  # equal shares of the LP are equal up to rounding
+
+
+class PreciseLinGapE(NaiveLinGapE):
+    """The same in 50 digits, for features of any size."""
+
+    def update(self, arm, reward):
+        super().update(arm, reward)
+        with mpmath.workdps(50):
+            if self.n == 1:
+                self.exact = [mpmath.matrix(x) for x in self.X.tolist()]
+                self.matrix, self.response = mpmath.mpf(self.lam) * mpmath.eye(self.X.shape[1]), mpmath.zeros(self.X.shape[1], 1)
+            self.matrix += self.exact[arm] * self.exact[arm].T
+            self.response += self.exact[arm] * reward
+            self.inverse = self.matrix**-1
+
+    @property
+    def means(self):
+        theta = self.inverse * self.response
+        return [mpmath.fdot(x, theta) for x in self.exact]
+
+    def radius(self):
+        with mpmath.workdps(50):
+            ratio = float(mpmath.log(mpmath.det(self.matrix / self.lam)) / 2)
+        log_pairs = 2 * math.log(len(self.X)) if self.union else 0.0
+        return self.noise * math.sqrt(2 * (log_pairs + ratio - math.log(self.delta))) + math.sqrt(self.lam) * self.theta_bound
+
+    def direction(self):
+        with mpmath.workdps(50):
+            m, C, K = self.means, self.radius(), range(len(self.X))
+            i = max(K, key=lambda k: m[k])
+            widths = [mpmath.sqrt(mpmath.fdot(y, self.inverse * y)) for y in (self.exact[i] - x for x in self.exact)]
+            bounds = [-math.inf if j == i else float(m[j] - m[i] + C * widths[j]) for j in K]
+            return i, int(np.argmax(bounds)), max(bounds)
+
+    def select(self):
+        if self.unpulled() is not None:
+            return self.unpulled()
+        i, j, _ = self.direction()
+        with mpmath.workdps(50):
+            y = self.exact[i] - self.exact[j]
+            return int(np.argmin([float(mpmath.fdot(y, mpmath.lu_solve(self.matrix + x * x.T, y))) for x in self.exact]))
+
+
+class PreciseUniform(PreciseLinGapE):
+    def select(self):
+        return int(np.argmin(np.bincount(self.arms, minlength=len(self.X))))
 
 
 def static_bound(constant, noise, n, K, delta):

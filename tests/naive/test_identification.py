@@ -12,6 +12,8 @@ from naive.identification_policies import (
     NaiveXYAdaptive,
     NaiveXYOracle,
     NaiveXYStatic,
+    PreciseLinGapE,
+    PreciseUniform,
 )
 from standard import unit_rows
 from tightrope.policies.identification.rage import ACCURACY
@@ -26,8 +28,8 @@ BEST = int(np.argmin(GAPS))
 ORACLE = optimal_design(ARMS, [(ARMS[BEST] - ARMS[k]) / GAPS[k] for k in range(7) if k != BEST]).weights
 
 
-def survivors_design(among):
-    found = optimal_design(ARMS, [ARMS[i] - ARMS[j] for i in among for j in among if j < i], gap=ACCURACY)
+def survivors_design(among, X=ARMS):
+    found = optimal_design(X, [X[i] - X[j] for i in among for j in among if j < i], gap=ACCURACY)
     return found.weights, found.value
 
 
@@ -63,6 +65,97 @@ def test_actions_and_stop_equal_those_of_the_twin(name):
         twin.update(arm, reward)
     assert session.stopped
     assert session.recommend()["arm"] == int(np.argmax(ARMS @ THETA))
+
+
+def test_every_policy_of_the_family_has_a_twin():
+    family = {item for name, item in vars(tr.policies).items() if name in tr.__all__ and item.TRAITS.stops}
+    assert {type(policy) for policy, _ in TWINS.values()} == family
+
+
+RAW = {  # the same arms after a change of units or origin, which a model with an intercept does not see
+    "1e-6": lambda a, b: [np.ones_like(a), 1e-6 * a, b],
+    "1e3": lambda a, b: [np.ones_like(a), 1e3 * a, b],
+    "income": lambda a, b: [np.ones_like(a), 5e7 + 3e7 * a, b],
+    "1e9": lambda a, b: [np.ones_like(a), 1e9 * a, 1e-6 * b],
+    "Unix time": lambda a, b: [np.ones_like(a), 1.7e9 + 86_400 * a, b],
+}
+PLAIN = np.column_stack([np.ones(7), np.random.default_rng(12).uniform(-1, 1, (7, 2))])
+TRUTH = PLAIN @ [0.1, 0.6, 0.5]
+
+
+def same_path(policy, arms, twin, rounds):
+    """Play both on TRUTH with the same noise, and compare every choice and the stop."""
+    session, noise = tr.Session(policy, arms=arms, seed=1), np.random.default_rng(5)
+    for n in range(rounds):
+        assert session.stopped == twin.stopped(), n
+        if session.stopped:
+            return session
+        arm = session.select()
+        assert arm == twin.select(), n
+        reward = float(TRUTH[arm] + NOISE * noise.standard_normal())
+        session.update(arm, reward)
+        twin.update(arm, reward)
+    return session
+
+
+@pytest.mark.parametrize("units", RAW)
+@pytest.mark.parametrize("make", ["XYStatic", "XYAdaptive", "XYOracle", "RAGE"])
+def test_units_of_the_features_do_not_matter_without_a_ridge_parameter(make, units):
+    raw = np.column_stack(RAW[units](PLAIN[:, 1], PLAIN[:, 2]))
+    own = {"delta": 0.1, "noise": NOISE}
+    gaps, best = TRUTH.max() - TRUTH, int(np.argmax(TRUTH))
+    shares = optimal_design(PLAIN, [(PLAIN[best] - PLAIN[k]) / gaps[k] for k in range(7) if k != best]).weights
+    policy, twin = {
+        "XYStatic": lambda: (tr.XYStatic(**own), NaiveXYStatic(PLAIN, 0.1, NOISE)),
+        "XYAdaptive": lambda: (tr.XYAdaptive(**own, alpha=0.3), NaiveXYAdaptive(PLAIN, 0.1, NOISE, 0.3)),
+        "XYOracle": lambda: (tr.XYOracle(**own, theta=np.linalg.lstsq(raw / raw.max(axis=0), TRUTH)[0] / raw.max(axis=0)),
+                             NaiveXYOracle(PLAIN, [0.1, 0.6, 0.5], shares, 0.1, NOISE)),
+        "RAGE": lambda: (tr.RAGE(**own), NaiveRAGE(PLAIN, 0.1, NOISE, lambda among: survivors_design(among, PLAIN))),
+    }[make]()  # fmt: skip
+    session = same_path(policy, raw, twin, 2500)
+    assert session.stopped
+    assert session.recommend()["arm"] == best
+
+
+@pytest.mark.parametrize("units", RAW)
+@pytest.mark.parametrize(("policy", "twin"), [(tr.LinGapE, PreciseLinGapE), (tr.Uniform, PreciseUniform)])
+def test_choices_at_every_scale_are_those_of_fifty_digits(policy, twin, units):
+    raw = np.column_stack(RAW[units](PLAIN[:, 1], PLAIN[:, 2]))
+    own = {"epsilon": 0.05, "delta": 0.1, "noise": NOISE, "theta_bound": 0.5}
+    same_path(policy(**own), raw, twin(raw, 0.05, 0.1, noise=NOISE, theta_bound=0.5), 150)
+
+
+@pytest.mark.parametrize("policy", [tr.LinGapE(noise=NOISE), tr.Uniform(noise=NOISE), tr.XYStatic(noise=NOISE)])
+def test_an_intercept_beside_an_income_does_not_certify_the_worst_arm(policy):
+    """The bound was -inf after four samples and the worst arm certified, in every run."""
+    X = np.column_stack([np.ones(4), [2e7, 4e7, 6e7, 8e7]])
+    found = tr.identify(tr.problems.Linear(X, [0.2, 1e-8], noise=NOISE), {"it": policy}, replications=100, seed=0)
+    assert found.stopped["it"].all()
+    assert (found.rounds["it"] > 20).all()
+    assert np.isfinite(found.gap_bound["it"]).all()
+    wrong = 1 - found.correct["it"].mean()
+    assert wrong <= 0.05 + 4 * np.sqrt(0.05 * 0.95 / 100)
+
+
+EVERY = [tr.LinGapE(), tr.LinGapE(rule="ratio"), tr.Uniform(), tr.XYStatic(), tr.XYAdaptive(), tr.RAGE(), tr.UGapE()]
+
+
+@pytest.mark.parametrize("policy", EVERY, ids=repr)
+def test_estimates_that_are_not_finite_end_the_run_with_a_sentence_and_certify_nothing(policy):
+    session = tr.Session(policy, arms=3 if isinstance(policy, tr.UGapE) else np.eye(3))
+    with pytest.raises(ValueError, match=r"not a finite number of six digits.*tightrope.scale"):
+        for _ in range(20_000):
+            session.update(session.select(), 1.7e308)
+    with pytest.raises(ValueError, match="no arm can be named"):
+        session.recommend()
+    with pytest.raises(ValueError, match="no arm can be named"):
+        _ = session.stopped
+
+
+def test_identify_reports_the_sentence_too():
+    problem = tr.problems.Linear(np.eye(2), [1e308, -1e308], noise=1e308)
+    with pytest.raises(ValueError, match="no arm can be named"):
+        tr.identify(problem, {"it": tr.LinGapE()}, max_rounds=1000, workers=1)
 
 
 def test_lingape_reports_the_bound_and_radius_of_the_formulas():

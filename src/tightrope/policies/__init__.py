@@ -2,6 +2,7 @@
 
 import importlib
 import pkgutil
+from inspect import signature
 from types import ModuleType
 from typing import Any
 
@@ -16,6 +17,11 @@ _modules = _discover()
 globals().update(REGISTRY)
 
 
-def examples() -> dict[str, Any]:
-    """One ready instance of every policy, by its repr: what the contract tests and the benchmark run."""
-    return {repr(instance): instance for module in _modules for instance in getattr(module, "example", list)()}
+def examples(problem: Any = None) -> dict[str, Any]:
+    """One ready instance of every policy, by its repr: what the contract tests and the benchmark run.
+
+    problem: for policies that know the truth, whose `example` takes a problem; they have none without it.
+    """
+    found = [module.example for module in _modules if hasattr(module, "example")]
+    made = [example(problem) if "problem" in signature(example).parameters else example() for example in found]
+    return {repr(instance): instance for instances in made for instance in instances}

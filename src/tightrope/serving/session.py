@@ -97,7 +97,10 @@ class Session:
     def stopped(self) -> bool:
         """Whether an identification policy has its answer."""
         self._needs_stopping()
-        return bool(stopped(self.policy, self.state))
+        done = bool(stopped(self.policy, self.state))
+        if done:
+            recommend(self.policy, self.state)  # raises where the run ended because its estimates broke down
+        return done
 
     def recommend(self) -> dict[str, Any]:
         """The arm an identification policy would name, and what supports it.

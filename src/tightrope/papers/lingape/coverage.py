@@ -7,8 +7,7 @@ import pandas as pd
 
 from ..._jit import jit
 from ...engine.runner import prepare
-from ...policies.identification._gaps import LEADER, MISSING
-from ...policies.identification.lingape import RADIUS, LinGapE
+from ...policies.identification.lingape import LinGapE
 from ...reports import style
 from ...verbs import Context, play, recommend, select, stopped, update
 from ..experiment import Claim, Outcome, Run
@@ -24,10 +23,10 @@ def audited(policy, state, problem, most, worst, noise_rng, policy_rng):
         arm = select(policy, state, context, policy_rng)
         state = update(policy, state, context, arm, play(problem, context, arm, noise_rng))
         rounds += 1
-        if state.model.numbers[MISSING] == 0.0:
-            i = int(state.model.numbers[LEADER])
+        if state.model.progress[0]["unpulled"] == 0.0:
+            i = state.answer[0]["leader"]
             for k in range(state.model.mean.shape[0]):
-                beta = state.decision[RADIUS] * np.sqrt(state.model.gap_square[k])
+                beta = state.answer[0]["radius"] * np.sqrt(state.model.gap_square[k])
                 if k != i and beta > 0.0:
                     error = state.model.mean[i] - state.model.mean[k] - problem.means[i] + problem.means[k]
                     worst[0] = max(worst[0], abs(error) / beta)

@@ -13,8 +13,11 @@ import numpy as np
 
 from ..._jit import jit
 from ...numerics.radii import determinant_radius, static_factor
-from ...policies.identification._gaps import MISSING, ROUNDS, learn_pairs, new_pairs, renew_pairs, spanning
-from ...policies.identification.common import SQRT8, shrinking_arm
+from ...policies.identification._coordinates import coordinates
+from ...policies.identification._pair_ridge import new_pair_ridge
+from ...policies.identification._ridge import learn, refactorise
+from ...policies.identification._sampling import shrinking_arm
+from ...policies.identification._stopping import SQRT8
 from ...policies.identification.rage import end_phase as end_rage
 from ...policies.identification.xyadaptive import end_phase as end_adaptive
 from ...policies.identification.xyadaptive import widest
@@ -31,21 +34,21 @@ def greedy_rounds(model, among, rounds, rng):
     """XY-static's sequence for the differences of some arms, without rewards."""
     K = model.mean.shape[0]
     for _ in range(rounds):
-        arm = int(model.numbers[ROUNDS])
+        arm = int(model.progress[0]["rounds"])
         if arm >= K:
             arm = shrinking_arm(model.product, model.pair_square, among, None, rng)
-        learn_pairs(model, arm, 0.0)
+        learn(model, arm, 0.0)
 
 
 def static_pulls(X: np.ndarray, exact: int, seed: int) -> Callable[[int], np.ndarray]:
     """Pull counts of XY-static after n rounds, n increasing; after `exact` rounds the shares stay as they are."""
-    model, everyone, rng = new_pairs(spanning(X), 0.0), np.ones(len(X), dtype=np.bool_), stream(seed, 0, POLICY)
+    model, everyone, rng = new_pair_ridge(coordinates(X, 0.0)), np.ones(len(X), dtype=np.bool_), stream(seed, 0, POLICY)
 
     def pulls(n: int) -> np.ndarray:
-        behind = min(n, exact) - int(model.numbers[ROUNDS])
+        behind = min(n, exact) - int(model.progress[0]["rounds"])
         if behind > 0:
             greedy_rounds(model, everyone, behind, rng)
-        return np.asarray(model.pulls * max(n / model.numbers[ROUNDS], 1.0))
+        return np.asarray(model.pulls * max(n / model.progress[0]["rounds"], 1.0))
 
     return pulls
 
@@ -79,7 +82,7 @@ def fixed_sequence(
     problem: Linear, pulls_after: Callable[[int], np.ndarray], stops: dict[str, dict[str, Any]], replications: int, seed: int
 ) -> dict[str, dict[str, np.ndarray]]:
     """Rounds until each stop, the arm named and its pulls, for every seed along one sequence."""
-    X = spanning(problem.features)
+    X = coordinates(problem.features, 0.0).features
     K, d = X.shape
     rngs = [stream(seed, r, NOISE) for r in range(replications)]
     sums, before, n = np.zeros((replications, K)), np.zeros(K), K
@@ -117,9 +120,9 @@ def greedy_until(model, among, target, most, rng):
     """XY-adaptive's sequence for the survivors until their widest difference is down to target, or for `most` rounds; the width then."""
     K = model.mean.shape[0]
     top = math.inf
-    while model.numbers[ROUNDS] < K or (top > target and model.numbers[ROUNDS] < most):
+    while model.progress[0]["rounds"] < K or (top > target and model.progress[0]["rounds"] < most):
         greedy_rounds(model, among, 1, rng)
-        if model.numbers[MISSING] == 0.0:
+        if model.progress[0]["unpulled"] == 0.0:
             top = widest(model.pair_square, among)
     return top
 
@@ -130,20 +133,20 @@ def adaptive_by_phase(problem: Linear, policy: Any, replications: int, seed: int
     rows = []
     for r in range(replications):
         rng, state, total = stream(seed, r, NOISE), init(policy, described(problem)), 0.0
-        while state.decision[3] == 0.0:
-            target = state.decision[0]
+        while not state.answer[0]["certified"]:
+            target = state.answer[0]["target"]
             if target < 0:  # the first phase is measured against the width after one pull of every arm
-                start = new_pairs(state.model.features, 0.0)
+                start = new_pair_ridge(coordinates(state.model.features, 0.0))
                 target = policy.alpha * greedy_until(start, state.survivors, math.inf, 0, stream(seed, 0, POLICY))
             key = (state.survivors.tobytes(), float(target))
             if key not in known:
-                model = new_pairs(state.model.features, 0.0)
+                model = new_pair_ridge(coordinates(state.model.features, 0.0))
                 top = greedy_until(model, state.survivors, target, exact, stream(seed, 0, POLICY))
                 known[key] = np.ceil(model.pulls * max(top / target, 1.0))
             _fill(state.model, problem, known[key], rng)
             total += known[key].sum()
             end_adaptive(policy, state, widest(state.model.pair_square, state.survivors))
-        rows.append((total, int(state.decision[2])))
+        rows.append((total, int(state.answer[0]["leader"])))
     return {"rounds": np.array([row[0] for row in rows]), "arm": np.array([row[1] for row in rows])}
 
 
@@ -152,17 +155,17 @@ def rage_by_phase(problem: Linear, policy: Any, replications: int, seed: int) ->
     rows = []
     for r in range(replications):
         rng, state, total = stream(seed, r, NOISE), init(policy, described(problem)), 0.0
-        while state.decision[3] == 0.0:
+        while not state.answer[0]["certified"]:
             pulls = state.plan.copy()
             _fill(state.model, problem, pulls, rng)
             total += pulls.sum()
             end_rage(policy, state)
-        rows.append((total, int(state.decision[2])))
+        rows.append((total, int(state.answer[0]["leader"])))
     return {"rounds": np.array([row[0] for row in rows]), "arm": np.array([row[1] for row in rows])}
 
 
 def _fill(model: Any, problem: Linear, pulls: np.ndarray, rng: np.random.Generator) -> None:
     model.pulls[:] = pulls
     model.sums[:] = reward_sums(problem, pulls, rng)
-    model.numbers[ROUNDS], model.numbers[MISSING] = pulls.sum(), 0.0
-    renew_pairs(model)
+    model.progress[0]["rounds"], model.progress[0]["unpulled"] = pulls.sum(), 0.0
+    refactorise(model)

@@ -13,6 +13,7 @@ Per round: O(K), linear O(K^2) or O(K d + d^2) with fixed arms, O(K d^2) with ne
 """
 
 import math
+from typing import Any
 
 from ..._jit import jit, lean
 from ...numerics.selection import argmax, one_hot
@@ -119,8 +120,8 @@ def explain_conservative(policy, state, context, rng):
     return report
 
 
-_INDEPENDENT = {"model": "independent", "baseline_index": "mean", "clip": "paper"}
-_LINEAR = {"model": "linear", "baseline_index": "ucb"}
+_INDEPENDENT: dict[str, Any] = {"model": "independent", "baseline_index": "mean", "clip": "paper"}
+_LINEAR: dict[str, Any] = {"model": "linear", "baseline_index": "ucb"}
 _ARMS = ("arms",)  # without features
 CUCB = Preset("CUCB", Conservative, "Conservative UCB (Wu et al. 2016).", _ARMS, bound="confidence", selection="two-step", **_INDEPENDENT)
 CUCB2 = Preset("CUCB2", Conservative, "CUCB with the martingale bound and constrained selection.", _ARMS, **_INDEPENDENT)

@@ -19,9 +19,12 @@ from ..._jit import jit, lean
 from ...numerics.selection import argmax, one_hot
 from ...parameters import policy, real
 from ...solvers.design import MOST_ITERATIONS, Workspace, design_kernel, new_workspace, pair_directions
-from ...verbs import evidence, explain, init, recommend, select, stopped, tolerance, update
-from ._gaps import PairRidge, feed, forget, new_pairs, renew_pairs, spanning
-from .common import NOTHING_KNOWN, checked_features, error_estimate, report
+from ...verbs import evidence, explain, init, select, update
+from ._coordinates import checked_features, coordinates
+from ._elimination import eliminate, leads_over_survivors
+from ._pair_ridge import PairRidge, new_pair_ridge
+from ._ridge import count_reward, drop_data, refactorise
+from ._stopping import NO_ESTIMATES, new_answer, report, stops_by_answer, support
 
 ACCURACY = 0.01  # of the designs: far below `rounding`
 
@@ -46,17 +49,16 @@ class State(NamedTuple):
     wanted: np.ndarray  # (M,) bool: pairs of survivors
     directions: np.ndarray  # (M, d)
     work: Workspace
-    decision: np.ndarray  # (5,) phase t, B of the last phase, its best arm, 1.0 if done, rho of the design
+    answer: np.ndarray  # (1,) ANSWER of the last phase, `phase` t and `value`, the rho_t of its design
 
 
 @init.register(RAGE)
 def init_rage(policy, arms):
-    X = spanning(checked_features(arms, policy.epsilon, "RAGE"))
-    K, d = X.shape
-    Y = pair_directions(X)
+    start = coordinates(checked_features(arms, policy.epsilon, "RAGE"), 0.0)
+    (K, d), Y = start.features.shape, pair_directions(start.features)
     state = State(
-        new_pairs(X, 0.0), np.zeros(K), np.ones(K, dtype=np.bool_), np.ones(len(Y), dtype=np.bool_), Y, new_workspace(K, len(Y), d),
-        np.array([0.0, math.inf, 0.0, float(K == 1), 0.0]),
+        new_pair_ridge(start), np.zeros(K), np.ones(K, dtype=np.bool_), np.ones(len(Y), dtype=np.bool_), Y,
+        new_workspace(K, len(Y), d), new_answer(certified=K == 1, phase=0.0, value=0.0),
     )  # fmt: skip
     if K > 1:
         begin_phase(policy, state)
@@ -73,56 +75,36 @@ def confidence(policy, state, t):
 @lean
 def phase_size(policy, state, t):
     """N_t for the value rho of the current design."""
-    return math.ceil(8.0 * 4.0 ** (t + 1.0) * state.decision[4] * policy.noise**2 * (1.0 + policy.rounding) * confidence(policy, state, t))
+    rho = state.answer[0]["value"]
+    return math.ceil(8.0 * 4.0 ** (t + 1.0) * rho * policy.noise**2 * (1.0 + policy.rounding) * confidence(policy, state, t))
 
 
 @lean
 def begin_phase(policy, state):
     """Design and sample sizes of the next phase."""
-    state.decision[0] += 1.0
-    work = state.work
+    work, answer = state.work, state.answer[0]
+    answer["phase"] += 1.0
     value, _ = design_kernel(state.model.features, state.directions, state.wanted, work, ACCURACY, MOST_ITERATIONS)
-    state.decision[4] = value
-    size = phase_size(policy, state, state.decision[0])
+    answer["value"] = value
+    size = phase_size(policy, state, answer["phase"])
     for a in range(state.plan.shape[0]):
         state.plan[a] = max(math.ceil(size * work.shares[a]), 1.0)
-    forget(state.model)
+    drop_data(state.model)
 
 
 @lean
 def end_phase(policy, state):
-    """Drop every arm that another beats by more than its width, or that cannot beat the best by more than epsilon."""
-    model, survivors, decision = state.model, state.survivors, state.decision
-    K = model.mean.shape[0]
-    renew_pairs(model)
-    best = -1
-    for k in range(K):
-        if survivors[k] and (best < 0 or model.mean[k] > model.mean[best]):
-            best = k
-    factor = policy.noise * math.sqrt(2.0 * confidence(policy, state, state.decision[0]))
-    bound = -math.inf
-    for j in range(K):
-        if survivors[j] and j != best:
-            lead = model.mean[best] - model.mean[j] - factor * math.sqrt(model.pair_square[best, j])
-            bound = max(bound, -lead)
-            state.work.current[j] = lead + policy.epsilon
-            for i in range(K):
-                if survivors[i] and i != j:
-                    beaten = model.mean[i] - model.mean[j] - factor * math.sqrt(model.pair_square[i, j])
-                    state.work.current[j] = max(state.work.current[j], beaten)
-    left = 0
-    for j in range(K):
-        if survivors[j] and j != best and state.work.current[j] > 0.0:
-            survivors[j] = False
-        if survivors[j]:
-            left += 1
+    """Drop who is beaten by this phase's data; start the next phase if several are left."""
+    survivors, answer = state.survivors, state.answer[0]
+    refactorise(state.model)
+    C = policy.noise * math.sqrt(2.0 * confidence(policy, state, answer["phase"]))
+    eliminate(state.model, answer, survivors, C, policy.epsilon)
     pair = 0
-    for i in range(K):
+    for i in range(survivors.shape[0]):
         for j in range(i):
             state.wanted[pair] = survivors[i] and survivors[j]
             pair += 1
-    decision[1], decision[2], decision[3] = bound, best, 1.0 if left == 1 else 0.0
-    if left > 1:
+    if not answer["certified"]:
         begin_phase(policy, state)
 
 
@@ -135,9 +117,9 @@ def select_rage(policy, state, context, rng):
 @update.register(RAGE)
 @jit
 def update_rage(policy, state, context, action, reward):
-    feed(state.model, action, reward)
+    count_reward(state.model, action, reward)
     state.plan[action] = max(state.plan[action] - 1.0, 0.0)
-    if state.decision[3] == 0.0:
+    if not state.answer[0]["certified"]:
         left = 0.0
         for a in range(state.plan.shape[0]):
             left += state.plan[a]
@@ -146,48 +128,35 @@ def update_rage(policy, state, context, action, reward):
     return state
 
 
-@stopped.register(RAGE)
-@jit
-def stopped_rage(policy, state):
-    return state.decision[3] == 1.0
-
-
-@recommend.register(RAGE)
-@jit
-def recommend_rage(policy, state):
-    return int(state.decision[2])
-
-
-@tolerance.register(RAGE)
-def tolerance_rage(policy):
-    return policy.epsilon
+stops_by_answer(RAGE)
 
 
 @evidence.register(RAGE)
 def evidence_rage(policy, state):
-    model, (t, bound, best, done, _) = state.model, state.decision
-    if t == 1 and not done:  # no phase has ended
-        return NOTHING_KNOWN
-    best, left = int(best), 0.0
-    if not done:  # an arm that far behind goes in the first phase t with 2^-(t + 2) below its gap; as many arms stay as now
-        gaps = model.mean[best] - np.delete(model.mean[state.survivors], np.searchsorted(np.flatnonzero(state.survivors), best))
-        least, left = gaps.min() + policy.epsilon, state.plan.sum()
+    model, answer = state.model, state.answer[0]
+    if answer["phase"] == 1 and not answer["certified"]:  # no phase has ended
+        return NO_ESTIMATES
+
+    def left():  # an arm that far behind goes in the first phase t with 2^-(t + 2) below its gap; as many arms stay as now
+        least = leads_over_survivors(model, state.survivors, answer["leader"]).min() + policy.epsilon
+        t, samples = answer["phase"], state.plan.sum()
         while 2.0 ** -(t + 2.0) >= least > 0.0:
             t += 1.0
-            left += phase_size(policy, state, t)
-        left = left if least > 0.0 else math.inf
-    error = error_estimate(model.mean, np.sqrt(model.pair_square[best]), best, policy.epsilon, policy.noise)
-    return {"gap_bound": float(bound), "error": error, "samples_remaining": float(left)}
+            samples += phase_size(policy, state, t)
+        return samples if least > 0.0 else math.inf
+
+    return support(policy, state, model.mean, model.pair_square[answer["leader"]], left)
 
 
 @explain.register(RAGE)
 def explain_rage(policy, state, context, rng):
-    model, (t, _, best, done, _) = state.model, state.decision
-    known = bool(t > 1 or done)
-    radius = policy.noise * math.sqrt(2.0 * confidence(policy, state, max(t, 1.0)))
+    model, answer = state.model, state.answer[0]
+    known = bool(answer["phase"] > 1 or answer["certified"])
+    C = policy.noise * math.sqrt(2.0 * confidence(policy, state, max(answer["phase"], 1.0)))
     probability = one_hot(select(policy, state, context, rng), state.plan.size)
-    return report(model.mean, radius, np.diag(model.product), state.plan, probability, known) | evidence(policy, state) | {
-        "leader": int(best), "survivors": state.survivors.copy(), "phase": int(t), "design": state.work.shares.copy(),
+    return report(model.mean, C, np.diag(model.product), state.plan, probability, known) | evidence(policy, state) | {
+        "leader": int(answer["leader"]), "survivors": state.survivors.copy(), "phase": int(answer["phase"]),
+        "design": state.work.shares.copy(),
     }  # fmt: skip
 
 

@@ -17,8 +17,9 @@ from ..._jit import jit, lean
 from ...numerics.counts import Counts, count, intervals, means, new_counts
 from ...numerics.selection import first_unpulled, one_hot
 from ...parameters import policy, real
-from ...verbs import allowed, evidence, explain, init, recommend, select, stopped, tolerance, update
-from .common import NOTHING_KNOWN, error_estimate
+from ...verbs import allowed, evidence, explain, init, select, update
+from ._forecast import STEPS
+from ._stopping import NO_ESTIMATES, new_answer, settle, stops_by_answer, support
 
 
 @policy("arms", paper="Gabillon, Ghavamzadeh, Lazaric 2012", stops=True)
@@ -35,12 +36,12 @@ class UGapE:
 
 class State(NamedTuple):
     counts: Counts
-    decision: np.ndarray  # (3,) B, the arm with the smallest gap bound, its rival
+    answer: np.ndarray  # (1,) ANSWER; its leader is the arm with the smallest gap bound, its radius stays infinite
 
 
 @init.register(UGapE)
 def init_ugape(policy, arms):
-    return State(new_counts(arms.number), np.array([math.inf, 0.0, 0.0]))
+    return State(new_counts(arms.number), new_answer())
 
 
 @lean
@@ -52,12 +53,13 @@ def half_width(policy, rounds, K, pulls):
 @lean
 def decide(policy, state):
     """J = argmin_k B_k with B_k = max_{j != k} U_j - L_k, and its rival argmax_{j != J} U_j."""
-    counts = state.counts
+    counts, answer = state.counts, state.answer[0]
     K = counts.pulls.shape[0]
-    upper = counts.scores
+    upper, checksum = counts.scores, 0.0
     first, second = -1, -1
     for k in range(K):
         upper[k] = counts.sums[k] / counts.pulls[k] + half_width(policy, counts.rounds[0], K, counts.pulls[k])
+        checksum += upper[k]
         if first < 0 or upper[k] > upper[first]:
             first, second = k, first
         elif second < 0 or upper[k] > upper[second]:
@@ -70,8 +72,8 @@ def decide(policy, state):
             value = upper[rival] - 2.0 * counts.sums[k] / counts.pulls[k] + upper[k]  # L = 2 mean - U
         if value < bound:
             best, bound = k, value
-    state.decision[0], state.decision[1] = bound, best
-    state.decision[2] = max(second if best == first else first, 0)
+    answer["bound"], answer["leader"], answer["challenger"] = bound, best, max(second if best == first else first, 0)
+    settle(answer, checksum, bound <= policy.epsilon)
 
 
 @select.register(UGapE)
@@ -79,7 +81,7 @@ def decide(policy, state):
 def select_ugape(policy, state, context, rng):
     arm = first_unpulled(state.counts.pulls, context.eligible)
     if arm < 0:  # the one with the wider interval, that is with fewer pulls
-        i, j = int(state.decision[1]), int(state.decision[2])
+        i, j = state.answer[0]["leader"], state.answer[0]["challenger"]
         pulls = state.counts.pulls
         arm = i if pulls[i] < pulls[j] or (pulls[i] == pulls[j] and i < j) else j
         if not allowed(context.eligible, arm):
@@ -100,42 +102,25 @@ def update_ugape(policy, state, context, action, reward):
     return state
 
 
-@stopped.register(UGapE)
-@jit
-def stopped_ugape(policy, state):
-    return state.decision[0] <= policy.epsilon
-
-
-@recommend.register(UGapE)
-@jit
-def recommend_ugape(policy, state):
-    return int(state.decision[1])
-
-
-@tolerance.register(UGapE)
-def tolerance_ugape(policy):
-    return policy.epsilon
+stops_by_answer(UGapE)
 
 
 @evidence.register(UGapE)
 def evidence_ugape(policy, state):
-    pulls, mean, i = state.counts.pulls, means(state.counts), int(state.decision[1])
+    pulls, mean, i = state.counts.pulls, means(state.counts), int(state.answer[0]["leader"])
     if not pulls.all():
-        return NOTHING_KNOWN
-    K, N = pulls.size, state.counts.rounds[0]
-    left = 0.0
-    if state.decision[0] > policy.epsilon:  # pulls of each arm until two half widths fit into its gap, at the end's N
-        lead = np.delete(mean[i] - mean, i) + policy.epsilon
+        return NO_ESTIMATES
+
+    def left():  # pulls of each arm until two half widths fit into its gap, at the end's N
+        K, N, lead = pulls.size, state.counts.rounds[0], np.delete(mean[i] - mean, i) + policy.epsilon
         if lead.min() <= 0:
-            left = math.inf
-        else:
-            lead = np.insert(lead, i, lead.min())
-            wanted = np.zeros(K)
-            for _ in range(6):
-                wanted = np.maximum((2.0 * half_width(policy, N + wanted.sum(), K, 1.0) / lead) ** 2 - pulls, 0.0)
-            left = float(np.ceil(wanted).sum())
-    error = error_estimate(mean, np.sqrt(1.0 / pulls + 1.0 / pulls[i]), i, policy.epsilon, policy.noise)
-    return {"gap_bound": float(state.decision[0]), "error": error, "samples_remaining": left}
+            return math.inf
+        lead, wanted = np.insert(lead, i, lead.min()), np.zeros(K)
+        for _ in range(STEPS):
+            wanted = np.maximum((2.0 * half_width(policy, N + wanted.sum(), K, 1.0) / lead) ** 2 - pulls, 0.0)
+        return float(np.ceil(wanted).sum())
+
+    return support(policy, state, mean, 1.0 / pulls + 1.0 / pulls[i], left)
 
 
 @explain.register(UGapE)
@@ -145,7 +130,9 @@ def explain_ugape(policy, state, context, rng):
     width = np.array([half_width(policy, N, K, n) if n else math.inf for n in pulls])
     probability = one_hot(select(policy, state, context, rng), K)
     arms = intervals(np.where(known, means(state.counts), math.nan), width) | {"index": width.copy(), "probability": probability}
-    return arms | evidence(policy, state) | {"leader": int(state.decision[1]), "challenger": int(state.decision[2])}
+    return arms | evidence(policy, state) | {
+        "leader": int(state.answer[0]["leader"]), "challenger": int(state.answer[0]["challenger"]),
+    }  # fmt: skip
 
 
 def example():

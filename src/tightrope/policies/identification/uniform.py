@@ -5,17 +5,20 @@ Guarantee: as LinGapE's, whose confidence bound (Xu, Honda, Sugiyama 2018, Eqs 3
 The arm pulled least is next, ties to the lowest index. O(K d + d^2) a round.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
-from ..._jit import jit, lean
-from ...numerics.selection import argmax, one_hot
+from ..._jit import jit
+from ...numerics.selection import one_hot
 from ...parameters import flag, policy, real
-from ...verbs import allowed, evidence, explain, init, recommend, select, stopped, tolerance, update
-from ._gaps import LEADER, LOG_DET, MISSING, GapRidge, lead, learn_gaps, new_gaps
-from .common import NOTHING_KNOWN, checked_features, error_estimate, forecast, gap_radius, most_ambiguous, report, unshrunk
+from ...verbs import evidence, explain, init, select, update
+from ._coordinates import checked_features, coordinates
+from ._gap_bound import decide, gap_evidence
+from ._gap_ridge import GapRidge, new_gap_ridge
+from ._ridge import learn
+from ._sampling import fewest_pulls
+from ._stopping import new_answer, report, stops_by_answer
 
 
 @policy("features", paper="Xu, Honda, Sugiyama 2018, Eqs 3 and 8", stops=True)
@@ -35,82 +38,46 @@ class Uniform:
 
 class State(NamedTuple):
     model: GapRidge
-    decision: np.ndarray  # (3,) C, B and the challenger
+    answer: np.ndarray  # (1,) ANSWER
 
 
 @init.register(Uniform)
 def init_uniform(policy, arms):
-    return State(new_gaps(checked_features(arms, policy.epsilon, "Uniform"), policy.lam), np.array([math.inf, math.inf, 0.0]))
+    return State(new_gap_ridge(coordinates(checked_features(arms, policy.epsilon, "Uniform"), policy.lam)), new_answer())
 
 
 @select.register(Uniform)
 @jit
 def select_uniform(policy, state, context, rng):
-    pulls = state.model.pulls
-    best = -1
-    for k in range(pulls.shape[0]):
-        if allowed(context.eligible, k) and (best < 0 or pulls[k] < pulls[best]):
-            best = k
-    return best
-
-
-@lean
-def decide(policy, state):
-    """Leader, challenger and B (Algorithm 2)."""
-    mean = state.model.mean
-    i = argmax(mean, None)
-    lead(state.model, i)
-    C = gap_radius(policy, state.model.numbers[LOG_DET], mean.shape[0])
-    j, bound = most_ambiguous(mean, state.model.gap_square, i, C)
-    state.decision[0], state.decision[1], state.decision[2] = C, bound, j
+    return fewest_pulls(state.model.pulls, context.eligible)
 
 
 @update.register(Uniform)
 @jit
 def update_uniform(policy, state, context, action, reward):
-    learn_gaps(state.model, action, reward)
-    if state.model.numbers[MISSING] == 0.0:
+    learn(state.model, action, reward)
+    if state.model.progress[0]["unpulled"] == 0.0:
         decide(policy, state)
     return state
 
 
-@stopped.register(Uniform)
-@jit
-def stopped_uniform(policy, state):
-    return state.decision[1] <= policy.epsilon
-
-
-@recommend.register(Uniform)
-@jit
-def recommend_uniform(policy, state):
-    return int(state.model.numbers[LEADER])
-
-
-@tolerance.register(Uniform)
-def tolerance_uniform(policy):
-    return policy.epsilon
+stops_by_answer(Uniform)
 
 
 @evidence.register(Uniform)
 def evidence_uniform(policy, state):
-    model, i, K = state.model, int(state.model.numbers[LEADER]), state.model.mean.size
-    if model.numbers[MISSING] > 0:
-        return NOTHING_KNOWN
-    left = 0.0
-    if state.decision[1] > policy.epsilon:
-        mean = unshrunk(model.features, model.pulls, model.sums)
-        left = forecast(model.features, policy.lam, model.pulls, mean, int(np.argmax(mean)), policy.epsilon,
-                        lambda log_det, pulls: gap_radius(policy, log_det, K), shares=np.full(K, 1.0 / K))  # fmt: skip
-    error = error_estimate(model.mean, np.sqrt(model.gap_square), i, policy.epsilon, policy.noise)
-    return {"gap_bound": float(state.decision[1]), "error": error, "samples_remaining": left}
+    K = state.model.mean.size
+    return gap_evidence(policy, state, shares=np.full(K, 1.0 / K))
 
 
 @explain.register(Uniform)
 def explain_uniform(policy, state, context, rng):
-    model, (C, _, challenger) = state.model, state.decision
+    model, answer = state.model, state.answer[0]
     probability = one_hot(select(policy, state, context, rng), model.mean.size)
-    arms = report(model.mean, C, model.square, -model.pulls, probability, model.numbers[MISSING] == 0)
-    return arms | evidence(policy, state) | {"leader": int(model.numbers[LEADER]), "challenger": int(challenger), "radius": float(C)}
+    known = model.progress[0]["unpulled"] == 0
+    return report(model.mean, answer["radius"], model.square, -model.pulls, probability, known) | evidence(policy, state) | {
+        "leader": int(answer["leader"]), "challenger": int(answer["challenger"]), "radius": float(answer["radius"]),
+    }  # fmt: skip
 
 
 def example():

@@ -15,22 +15,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._jit import jit, lean
-from ...numerics.radii import static_factor
-from ...numerics.selection import argmax, first_unpulled
 from ...parameters import policy, real
-from ...verbs import evidence, explain, init, recommend, select, stopped, tolerance, update
-from ._gaps import MISSING, ROUNDS, PairRidge, forget, learn_pairs, new_pairs, spanning
-from .common import (
-    SQRT8,
-    after_one_pull,
-    before_estimates,
-    checked_features,
-    error_estimate,
-    report,
-    shared_equally,
-    shrinking_arm,
-    tied_best,
-)
+from ...verbs import evidence, explain, init, propensity, select, update
+from ._coordinates import checked_features, coordinates
+from ._elimination import eliminate, leads_over_survivors
+from ._pair_ridge import PairRidge, new_pair_ridge
+from ._ridge import drop_data, learn
+from ._sampling import shrinking_probability, unpulled_or_shrinking
+from ._stopping import SQRT8, new_answer, report, static_radius, stops_by_answer, support
 
 
 @policy("features", paper="Soare, Lazaric, Munos 2014, Algorithm 2", stops=True)
@@ -51,24 +43,20 @@ class XYAdaptive:
 class State(NamedTuple):
     model: PairRidge  # of this phase
     survivors: np.ndarray  # (K,) bool
-    decision: np.ndarray  # (5,) target of this phase (-1: not set), B of the last phase, its best arm, 1.0 if done, phases ended
+    answer: np.ndarray  # (1,) ANSWER of the last phase, `target` width of this one (-1: not set) and `phase`, how many have ended
 
 
 @init.register(XYAdaptive)
 def init_xyadaptive(policy, arms):
-    X = spanning(checked_features(arms, policy.epsilon, "XYAdaptive"))
-    done = float(len(X) == 1)
-    return State(new_pairs(X, 0.0), np.ones(len(X), dtype=np.bool_), np.array([-1.0, math.inf, 0.0, done, 0.0]))
+    start = coordinates(checked_features(arms, policy.epsilon, "XYAdaptive"), 0.0)
+    K = len(start.features)
+    return State(new_pair_ridge(start), np.ones(K, dtype=np.bool_), new_answer(certified=K == 1, target=-1.0, phase=0.0))
 
 
 @select.register(XYAdaptive)
 @jit
 def select_xyadaptive(policy, state, context, rng):
-    model = state.model
-    arm = first_unpulled(model.pulls, context.eligible) if model.numbers[MISSING] > 0.0 else -1
-    if arm < 0:
-        arm = shrinking_arm(model.product, model.pair_square, state.survivors, context.eligible, rng)
-    return arm
+    return unpulled_or_shrinking(state.model, state.survivors, context.eligible, rng)
 
 
 @lean
@@ -84,90 +72,66 @@ def widest(squares, among):
 
 @lean
 def end_phase(policy, state, top):
-    """Who survives, judged anew for all arms from this phase's data; then forget them."""
-    model, survivors, decision = state.model, state.survivors, state.decision
-    K = model.mean.shape[0]
-    best = argmax(model.mean, None)
-    factor = static_factor(policy.constant, policy.noise, model.numbers[ROUNDS], K, policy.delta)
-    left, bound = 0, -math.inf
-    for j in range(K):
-        survivors[j] = True
-        for i in range(K):
-            lead = model.mean[i] - model.mean[j] - factor * math.sqrt(model.pair_square[i, j])
-            if i != j and (lead > 0.0 or (i == best and lead + policy.epsilon > 0.0)):
-                survivors[j] = False
-            if i == best and j != best:
-                bound = max(bound, -lead)
-        if survivors[j]:
-            left += 1
-    decision[0], decision[1], decision[2], decision[3] = policy.alpha * top, bound, best, 1.0 if left == 1 else 0.0
-    decision[4] += 1.0
-    if left > 1:
-        forget(model)
+    """Who survives, judged anew for all arms from this phase's data; then forget them. top: the widest difference."""
+    model, answer = state.model, state.answer[0]
+    for j in range(state.survivors.shape[0]):
+        state.survivors[j] = True
+    C = static_radius(policy, model.progress[0]["rounds"], model.mean.shape[0])
+    eliminate(model, answer, state.survivors, C, policy.epsilon)
+    answer["target"] = policy.alpha * top
+    answer["phase"] += 1.0
+    if not answer["certified"]:
+        drop_data(model)
 
 
 @update.register(XYAdaptive)
 @jit
 def update_xyadaptive(policy, state, context, action, reward):
-    learn_pairs(state.model, action, reward)
-    if state.model.numbers[MISSING] == 0.0 and state.decision[3] == 0.0:
-        top = widest(state.model.pair_square, state.survivors)
-        if state.decision[0] < 0.0:
-            state.decision[0] = policy.alpha * top
-        if top <= state.decision[0]:
+    model, answer = state.model, state.answer[0]
+    learn(model, action, reward)
+    if model.progress[0]["unpulled"] == 0.0 and not answer["certified"]:
+        top = widest(model.pair_square, state.survivors)
+        if answer["target"] < 0.0:
+            answer["target"] = policy.alpha * top
+        if top <= answer["target"]:
             end_phase(policy, state, top)
     return state
 
 
-@stopped.register(XYAdaptive)
-@jit
-def stopped_xyadaptive(policy, state):
-    return state.decision[3] == 1.0
-
-
-@recommend.register(XYAdaptive)
-@jit
-def recommend_xyadaptive(policy, state):
-    return int(state.decision[2])
-
-
-@tolerance.register(XYAdaptive)
-def tolerance_xyadaptive(policy):
-    return policy.epsilon
+stops_by_answer(XYAdaptive)
 
 
 @evidence.register(XYAdaptive)
 def evidence_xyadaptive(policy, state):
-    model, (target, bound, best, done, _) = state.model, state.decision
-    if model.numbers[MISSING] > 0 and not done:
-        return {"gap_bound": float(bound), "error": 1.0, "samples_remaining": math.inf}
-    best, left, n, K = int(best), 0.0, model.numbers[ROUNDS], model.mean.size
-    if not done:  # the widest difference shrinks like 1 / n; phases go on until the bound fits into the smallest gap
-        lead = model.mean[best] - np.delete(model.mean, best)[np.delete(state.survivors, best)] + policy.epsilon
-        least, top = lead.min(), widest(model.pair_square, state.survivors)
-        factor = static_factor(policy.constant, policy.noise, n, K, policy.delta)
-        left = max(top / target - 1.0, 0.0) * n
-        while factor * math.sqrt(target) > least > 0.0:
+    model, answer = state.model, state.answer[0]
+    if model.progress[0]["unpulled"] > 0 and not answer["certified"]:
+        return {"gap_bound": float(answer["bound"]), "error": 1.0, "samples_remaining": math.inf}
+
+    def left():  # the widest difference shrinks like 1 / n; phases go on until the bound fits into the smallest gap
+        n, K, target = model.progress[0]["rounds"], model.mean.size, answer["target"]
+        least = leads_over_survivors(model, state.survivors, answer["leader"]).min() + policy.epsilon
+        top, C = widest(model.pair_square, state.survivors), static_radius(policy, n, K)
+        samples = max(top / target - 1.0, 0.0) * n
+        while C * math.sqrt(target) > least > 0.0:
             target *= policy.alpha
-            left += n * top / target
-        left = math.ceil(left) if least > 0.0 else math.inf
-    error = error_estimate(model.mean, np.sqrt(model.pair_square[best]), best, policy.epsilon, policy.noise)
-    return {"gap_bound": float(bound), "error": error, "samples_remaining": float(left)}
+            samples += n * top / target
+        return math.ceil(samples) if least > 0.0 else math.inf
+
+    return support(policy, state, model.mean, model.pair_square[answer["leader"]], left)
+
+
+@propensity.register(XYAdaptive)
+def propensity_xyadaptive(policy, state, context, action, rng):
+    return float(shrinking_probability(state.model, state.survivors, context.eligible)[1][action]), 0.0
 
 
 @explain.register(XYAdaptive)
 def explain_xyadaptive(policy, state, context, rng):
-    model, K, known = state.model, state.model.mean.size, state.model.numbers[MISSING] == 0
-    factor = static_factor(policy.constant, policy.noise, model.numbers[ROUNDS], K, policy.delta) if known else math.inf
-    if known and state.survivors.sum() > 1:
-        index = -after_one_pull(model.product, model.pair_square, state.survivors)
-        probability = shared_equally(tied_best(-index, context.eligible))
-    elif known:  # one survivor: no difference is left to shrink
-        index, probability = np.zeros(K), shared_equally(tied_best(np.zeros(K), context.eligible))
-    else:
-        index, probability = -model.pulls, before_estimates(model.pulls, context.eligible)
-    return report(model.mean, factor, np.diag(model.product), index, probability, known) | evidence(policy, state) | {
-        "leader": int(state.decision[2]), "survivors": state.survivors.copy(), "phase": int(state.decision[4]) + 1,
+    model, answer, known = state.model, state.answer[0], state.model.progress[0]["unpulled"] == 0
+    C = static_radius(policy, model.progress[0]["rounds"], model.mean.size) if known else math.inf
+    index, probability = shrinking_probability(model, state.survivors, context.eligible)
+    return report(model.mean, C, np.diag(model.product), index, probability, known) | evidence(policy, state) | {
+        "leader": int(answer["leader"]), "survivors": state.survivors.copy(), "phase": int(answer["phase"]) + 1,
     }  # fmt: skip
 
 

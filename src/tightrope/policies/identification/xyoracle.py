@@ -7,20 +7,22 @@ when Proposition 1's bound on every x* - x_k is below the true gap (plus epsilon
 O(K d + d^2) a round; the design is computed once.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
 from ... import checks
 from ..._jit import jit
-from ...numerics.radii import static_factor
 from ...numerics.selection import first_unpulled, one_hot
 from ...parameters import policy, real, vector
 from ...solvers.design import optimal_design
-from ...verbs import evidence, explain, init, recommend, select, stopped, tolerance, update
-from ._gaps import LEADER, MISSING, ROUNDS, GapRidge, learn_gaps, new_gaps, spanning
-from .common import NOTHING_KNOWN, SQRT8, checked_features, error_estimate, forecast, furthest_behind, report
+from ...verbs import evidence, explain, init, select, update
+from ._coordinates import checked_features, coordinates
+from ._forecast import forecast
+from ._gap_ridge import GapRidge, new_gap_ridge
+from ._ridge import learn
+from ._sampling import furthest_behind
+from ._stopping import NO_ESTIMATES, SQRT8, compare_with_leader, new_answer, report, settle, static_radius, stops_by_answer, support
 
 
 @policy("features", paper="Soare, Lazaric, Munos 2014", stops=True)
@@ -40,8 +42,8 @@ class XYOracle:
 class State(NamedTuple):
     model: GapRidge  # its leader is the best arm
     design: np.ndarray  # (K,) shares
-    gaps: np.ndarray  # (K,) true
-    decision: np.ndarray  # (2,) factor of the widths, B
+    behind: np.ndarray  # (K,) true mean minus that of the best arm
+    answer: np.ndarray  # (1,) ANSWER
 
 
 @init.register(XYOracle)
@@ -53,76 +55,57 @@ def init_xyoracle(policy, arms):
     ties = np.flatnonzero(gaps == 0.0)
     if len(ties) > 1:
         raise ValueError(f"theta makes arms {ties[0]} and {ties[1]} equally good, but the design needs one best arm.")
-    Z = spanning(X)
-    others = gaps > 0
-    shares = optimal_design(Z, (Z[best] - Z[others]) / gaps[others, None]).weights if others.any() else np.ones(1)
-    model = new_gaps(Z, 0.0)
-    model.numbers[LEADER] = best
-    return State(model, shares, gaps, np.array([math.inf, math.inf]))
+    start, others = coordinates(X, 0.0), gaps > 0
+    directions = (start.features[best] - start.features[others]) / gaps[others, None]
+    shares = optimal_design(start.features, directions).weights if others.any() else np.ones(1)
+    model = new_gap_ridge(start)
+    model.progress["leader"] = best
+    return State(model, shares, -gaps, new_answer(best))
 
 
 @select.register(XYOracle)
 @jit
 def select_xyoracle(policy, state, context, rng):
     pulls = state.model.pulls
-    arm = first_unpulled(pulls, context.eligible) if state.model.numbers[MISSING] > 0.0 else -1
+    arm = first_unpulled(pulls, context.eligible) if state.model.progress[0]["unpulled"] > 0.0 else -1
     return arm if arm >= 0 else furthest_behind(pulls, state.design, context.eligible)
 
 
 @update.register(XYOracle)
 @jit
 def update_xyoracle(policy, state, context, action, reward):
-    model = state.model
-    learn_gaps(model, action, reward)
-    if model.numbers[MISSING] == 0.0:
-        K = model.mean.shape[0]
-        factor = static_factor(policy.constant, policy.noise, model.numbers[ROUNDS], K, policy.delta)
-        bound = -math.inf
-        for k in range(K):
-            if k != int(model.numbers[LEADER]):
-                bound = max(bound, factor * math.sqrt(model.gap_square[k]) - state.gaps[k])
-        state.decision[0], state.decision[1] = factor, bound
+    model, answer = state.model, state.answer[0]
+    learn(model, action, reward)
+    if model.progress[0]["unpulled"] == 0.0:
+        C = static_radius(policy, model.progress[0]["rounds"], model.mean.shape[0])
+        checksum = compare_with_leader(answer, state.behind, model.gap_square, model.progress[0]["leader"], C)
+        settle(answer, checksum, answer["bound"] < policy.epsilon)
     return state
 
 
-@stopped.register(XYOracle)
-@jit
-def stopped_xyoracle(policy, state):
-    return state.decision[1] < policy.epsilon
-
-
-@recommend.register(XYOracle)
-@jit
-def recommend_xyoracle(policy, state):
-    return int(state.model.numbers[LEADER])
-
-
-@tolerance.register(XYOracle)
-def tolerance_xyoracle(policy):
-    return policy.epsilon
+stops_by_answer(XYOracle)
 
 
 @evidence.register(XYOracle)
 def evidence_xyoracle(policy, state):
-    model, best, K = state.model, int(state.model.numbers[LEADER]), state.gaps.size
-    if model.numbers[MISSING] > 0:
-        return NOTHING_KNOWN
-    left = 0.0
-    if state.decision[1] >= policy.epsilon:
-        left = forecast(model.features, 0.0, model.pulls, -state.gaps, best, policy.epsilon,
-                        lambda log_det, pulls: static_factor(policy.constant, policy.noise, pulls.sum(), K, policy.delta),
-                        shares=state.design)  # fmt: skip
-    error = error_estimate(-state.gaps, np.sqrt(model.gap_square), best, policy.epsilon, policy.noise)
-    return {"gap_bound": float(state.decision[1]), "error": error, "samples_remaining": left}
+    model, behind = state.model, state.behind
+    if model.progress[0]["unpulled"] > 0:
+        return NO_ESTIMATES
+    return support(
+        policy, state, behind, model.gap_square,
+        lambda: forecast(model, behind, int(state.answer[0]["leader"]), policy.epsilon,
+                         lambda log_det, pulls: static_radius(policy, pulls.sum(), behind.size), shares=state.design),
+    )  # fmt: skip
 
 
 @explain.register(XYOracle)
 def explain_xyoracle(policy, state, context, rng):
-    model, known = state.model, state.model.numbers[MISSING] == 0
-    probability = one_hot(select(policy, state, context, rng), state.gaps.size)
-    arms = report(model.mean, state.decision[0], model.square, state.design, probability, known)
-    return arms | evidence(policy, state) | {"leader": int(model.numbers[LEADER]), "design": state.design.copy()}
+    model, answer, known = state.model, state.answer[0], state.model.progress[0]["unpulled"] == 0
+    probability = one_hot(select(policy, state, context, rng), state.behind.size)
+    return report(model.mean, answer["radius"], model.square, state.design, probability, known) | evidence(policy, state) | {
+        "leader": int(answer["leader"]), "challenger": int(answer["challenger"]), "design": state.design.copy(),
+    }  # fmt: skip
 
 
-def example():
-    return []
+def example(problem=None):
+    return [XYOracle(theta=problem.theta, epsilon=0.2)] if hasattr(problem, "theta") else []

@@ -9,31 +9,20 @@ soon as the best is known up to epsilon.
 O(K^3) a round at most, less where the search is cut short.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
 from ..._jit import jit
-from ...numerics.radii import static_factor
-from ...numerics.selection import argmax, first_unpulled
+from ...numerics.selection import argmax
 from ...parameters import policy, real
-from ...verbs import evidence, explain, init, recommend, select, stopped, tolerance, update
-from ._gaps import MISSING, ROUNDS, PairRidge, learn_pairs, new_pairs, spanning
-from .common import (
-    NOTHING_KNOWN,
-    SQRT8,
-    after_one_pull,
-    before_estimates,
-    checked_features,
-    error_estimate,
-    forecast,
-    most_ambiguous,
-    report,
-    shared_equally,
-    shrinking_arm,
-    tied_best,
-)
+from ...verbs import evidence, explain, init, propensity, select, update
+from ._coordinates import checked_features, coordinates
+from ._forecast import forecast
+from ._pair_ridge import PairRidge, new_pair_ridge
+from ._ridge import learn
+from ._sampling import shrinking_probability, unpulled_or_shrinking
+from ._stopping import NO_ESTIMATES, SQRT8, compare_with_leader, new_answer, report, settle, static_radius, stops_by_answer, support
 
 
 @policy("features", paper="Soare, Lazaric, Munos 2014", stops=True)
@@ -52,83 +41,62 @@ class XYStatic:
 class State(NamedTuple):
     model: PairRidge
     everyone: np.ndarray  # (K,) bool, True
-    decision: np.ndarray  # (4,) factor of the widths, B, leader, challenger
+    answer: np.ndarray  # (1,) ANSWER
 
 
 @init.register(XYStatic)
 def init_xystatic(policy, arms):
-    X = spanning(checked_features(arms, policy.epsilon, "XYStatic"))
-    return State(new_pairs(X, 0.0), np.ones(len(X), dtype=np.bool_), np.array([math.inf, math.inf, 0.0, 0.0]))
+    start = coordinates(checked_features(arms, policy.epsilon, "XYStatic"), 0.0)
+    return State(new_pair_ridge(start), np.ones(len(start.features), dtype=np.bool_), new_answer())
 
 
 @select.register(XYStatic)
 @jit
 def select_xystatic(policy, state, context, rng):
-    model = state.model
-    arm = first_unpulled(model.pulls, context.eligible) if model.numbers[MISSING] > 0.0 else -1
-    if arm < 0:
-        arm = shrinking_arm(model.product, model.pair_square, state.everyone, context.eligible, rng)
-    return arm
+    return unpulled_or_shrinking(state.model, state.everyone, context.eligible, rng)
 
 
 @update.register(XYStatic)
 @jit
 def update_xystatic(policy, state, context, action, reward):
-    model = state.model
-    learn_pairs(model, action, reward)
-    if model.numbers[MISSING] == 0.0:
-        K = model.mean.shape[0]
+    model, answer = state.model, state.answer[0]
+    learn(model, action, reward)
+    if model.progress[0]["unpulled"] == 0.0:
         i = argmax(model.mean, None)
-        factor = static_factor(policy.constant, policy.noise, model.numbers[ROUNDS], K, policy.delta)
-        j, bound = most_ambiguous(model.mean, model.pair_square[i], i, factor)
-        decision = state.decision
-        decision[0], decision[1], decision[2], decision[3] = factor, bound, i, j
+        C = static_radius(policy, model.progress[0]["rounds"], model.mean.shape[0])
+        checksum = compare_with_leader(answer, model.mean, model.pair_square[i], i, C)
+        settle(answer, checksum, answer["bound"] < policy.epsilon)
     return state
 
 
-@stopped.register(XYStatic)
-@jit
-def stopped_xystatic(policy, state):
-    return state.decision[1] < policy.epsilon
-
-
-@recommend.register(XYStatic)
-@jit
-def recommend_xystatic(policy, state):
-    return int(state.decision[2])
-
-
-@tolerance.register(XYStatic)
-def tolerance_xystatic(policy):
-    return policy.epsilon
+stops_by_answer(XYStatic)
 
 
 @evidence.register(XYStatic)
 def evidence_xystatic(policy, state):
-    model, i, K = state.model, int(state.decision[2]), state.model.mean.size
-    if model.numbers[MISSING] > 0:
-        return NOTHING_KNOWN
-    left = 0.0
-    if state.decision[1] >= policy.epsilon:
-        left = forecast(model.features, 0.0, model.pulls, model.mean, i, policy.epsilon,
-                        lambda log_det, pulls: static_factor(policy.constant, policy.noise, pulls.sum(), K, policy.delta),
-                        shares=model.pulls / model.pulls.sum())  # fmt: skip
-    error = error_estimate(model.mean, np.sqrt(model.pair_square[i]), i, policy.epsilon, policy.noise)
-    return {"gap_bound": float(state.decision[1]), "error": error, "samples_remaining": left}
+    model, i, K = state.model, int(state.answer[0]["leader"]), state.model.mean.size
+    if model.progress[0]["unpulled"] > 0:
+        return NO_ESTIMATES
+    return support(
+        policy, state, model.mean, model.pair_square[i],
+        lambda: forecast(model, model.mean, i, policy.epsilon, lambda log_det, pulls: static_radius(policy, pulls.sum(), K),
+                         shares=model.pulls / model.pulls.sum()),
+    )  # fmt: skip
+
+
+@propensity.register(XYStatic)
+def propensity_xystatic(policy, state, context, action, rng):
+    return float(shrinking_probability(state.model, state.everyone, context.eligible)[1][action]), 0.0
 
 
 @explain.register(XYStatic)
 def explain_xystatic(policy, state, context, rng):
-    model, (factor, _, leader, challenger) = state.model, state.decision
-    known = model.numbers[MISSING] == 0
-    if known:
-        index = -after_one_pull(model.product, model.pair_square, state.everyone)
-        probability = shared_equally(tied_best(-index, context.eligible))
-    else:
-        index = -model.pulls
-        probability = before_estimates(model.pulls, context.eligible)
-    arms = report(model.mean, factor, np.diag(model.product), index, probability, known)
-    return arms | evidence(policy, state) | {"leader": int(leader), "challenger": int(challenger), "radius": float(factor)}
+    model, answer = state.model, state.answer[0]
+    index, probability = shrinking_probability(model, state.everyone, context.eligible)
+    known = model.progress[0]["unpulled"] == 0
+    return report(model.mean, answer["radius"], np.diag(model.product), index, probability, known) | evidence(policy, state) | {
+        "leader": int(answer["leader"]), "challenger": int(answer["challenger"]), "radius": float(answer["radius"]),
+    }  # fmt: skip
 
 
 def example():

@@ -1,0 +1,37 @@
+"""The stop of Algorithm 2 of Xu, Honda, Sugiyama 2018, which holds for any sampling rule: `LinGapE` and `Uniform` share it."""
+
+from typing import Any
+
+import numpy as np
+
+from ..._jit import lean
+from ...numerics.selection import argmax
+from ._forecast import forecast, least_squares_means
+from ._gap_ridge import measure_from
+from ._stopping import NO_ESTIMATES, compare_with_leader, gap_radius, settle, support
+
+
+@lean
+def decide(policy, state):
+    """Leader i, challenger j, C and B (Eqs 3 and 8); certified once B <= epsilon. O(K), or O(K d^2) for a new leader."""
+    model, answer = state.model, state.answer[0]
+    i = argmax(model.mean, None)
+    measure_from(model, i)
+    C = gap_radius(policy, model.progress[0]["log_det"], model.mean.shape[0])
+    checksum = compare_with_leader(answer, model.mean, model.gap_square, i, C)
+    settle(answer, checksum, answer["bound"] <= policy.epsilon)
+
+
+def gap_evidence(policy: Any, state: Any, shares: np.ndarray | None = None) -> dict[str, float]:
+    """`evidence` under this stop. shares: (K,) if the policy samples in fixed shares."""
+    model = state.model
+    if model.progress[0]["unpulled"] > 0:
+        return NO_ESTIMATES
+
+    def left() -> float:
+        mean = least_squares_means(model)
+        return forecast(
+            model, mean, int(np.argmax(mean)), policy.epsilon, lambda log_det, pulls: gap_radius(policy, log_det, mean.size), shares
+        )
+
+    return support(policy, state, model.mean, model.gap_square, left)
