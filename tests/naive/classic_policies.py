@@ -72,3 +72,46 @@ class NaiveExplore:
         if self.rng.random() < self.floor * self.K:
             return int(self.rng.random() * self.K)
         return self.inner.select()
+
+
+class NaiveEpsilonGreedy(Naive):
+    def __init__(self, K, epsilon):
+        super().__init__(K)
+        self.epsilon = epsilon
+
+    def select(self, rng):
+        for k, rewards in enumerate(self.rewards):
+            if not rewards:
+                return k
+        if rng.random() < self.epsilon:
+            return int(rng.random() * len(self.rewards))
+        return int(np.argmax([sum(rewards) / len(rewards) for rewards in self.rewards]))
+
+
+def gamma(shape, rng):
+    """Marsaglia and Tsang's method without its squeeze step's shortcut in the decision: the logarithmic test alone decides."""
+    d = shape - 1 / 3
+    while True:
+        x = rng.standard_normal()
+        v = (1 + x / math.sqrt(9 * d)) ** 3
+        if v <= 0:
+            continue
+        if math.log(rng.random()) < 0.5 * x**2 + d - d * v + d * math.log(v):
+            return d * v
+
+
+class NaiveBetaThompson(Naive):
+    def __init__(self, K, a, b):
+        super().__init__(K)
+        self.a, self.b = a, b
+
+    def select(self, rng):
+        draws = []
+        for rewards in self.rewards:
+            a, b = self.a + sum(rewards), self.b + len(rewards) - sum(rewards)
+            if min(a, b) < 1:
+                draws.append(rng.beta(a, b))
+            else:
+                x = gamma(a, rng)
+                draws.append(x / (x + gamma(b, rng)))
+        return int(np.argmax(draws))

@@ -104,22 +104,36 @@ class Naive:
 
     def choose(self, b, mu, lower, upper, safe):
         """(arm, counts as S)."""
-        reference = upper[b] if mu is None else mu
-        others = [a for a in range(self.K) if a != b and safe[a]]
         if self.selection == "constrained":
-            k = max(others, key=lambda a: upper[a], default=None)
-            return (k, True) if k is not None and upper[k] >= reference else (b, False)
+            return self.instead(b, mu, lower, upper, safe)
         index = upper.copy()
         if mu is not None and self.baseline_index == "mean":
             index[b] = mu
         j = int(np.argmax(index))
         if safe[j] and (j != b or (mu is not None and self.baseline_index == "ucb")):
             return j, True
-        if self.selection == "largest-lower":
-            k = max(others, key=lambda a: lower[a], default=None)
-            if k is not None and lower[k] > reference:
+        return self.instead(b, mu, lower, upper, safe)
+
+    def instead(self, b, mu, lower, upper, safe):
+        """(arm, counts as S) where the arm that was wanted is not safe."""
+        reference = upper[b] if mu is None else mu
+        others = [a for a in range(self.K) if a != b and safe[a]]
+        bounds = {"constrained": upper, "largest-lower": lower}.get(self.selection)
+        if bounds is not None and others:
+            k = max(others, key=lambda a: bounds[a])
+            if bounds[k] > reference or (self.selection == "constrained" and bounds[k] == reference):
                 return k, True
         return b, False
+
+    def admit(self, wanted, b, mu):
+        """(arm, counts as S) where another policy wants `wanted`: the rule of Safe."""
+        _, safe, _ = self.decide(b, mu)
+        if wanted == b:
+            return b, False
+        if safe[wanted]:
+            return wanted, True
+        lower, upper, _ = self.intervals(mu is None)
+        return self.instead(b, mu, lower, upper, safe)
 
     def feed(self, arm, reward, in_S, b, mu):
         row = None if self.X is None else self.X[arm].copy()

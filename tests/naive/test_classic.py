@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import tightrope as tr
-from naive.classic_policies import NaiveExplore, NaiveKLUCB, NaiveUCB
+from naive.classic_policies import NaiveBetaThompson, NaiveEpsilonGreedy, NaiveExplore, NaiveKLUCB, NaiveUCB
 from tightrope.rng import POLICY, stream
 
 MEANS = np.array([0.31, 0.52, 0.48, 0.66])
@@ -29,6 +29,44 @@ def test_fast_equals_naive(policy, twin):
         reward = float(np.clip(MEANS[arm] + 0.25 * rng.normal(), 0.0, 1.0))
         session.update(arm, reward)
         twin.update(arm, reward)
+
+
+@pytest.mark.parametrize(
+    ("policy", "twin"),
+    [
+        (tr.EpsilonGreedy(epsilon=0.2), NaiveEpsilonGreedy(4, 0.2)),
+        (tr.BetaThompson(), NaiveBetaThompson(4, 1.0, 1.0)),
+        (tr.BetaThompson(a=0.5, b=2), NaiveBetaThompson(4, 0.5, 2.0)),
+        (tr.BetaThompson(a=0.2, b=0.3), NaiveBetaThompson(4, 0.2, 0.3)),
+    ],
+    ids=repr,
+)
+def test_random_policies_equal_their_twins_on_the_same_stream(policy, twin):
+    data, rng = np.random.default_rng(12), stream(3, 0, POLICY)
+    session, played = tr.Session(policy, arms=4, seed=3), np.zeros(4)
+    for t in range(500):
+        arm = session.select()
+        assert arm == twin.select(rng), t
+        reward = float(np.clip(MEANS[arm] + 0.25 * data.normal(), 0.0, 1.0))
+        session.update(arm, reward)
+        twin.update(arm, reward)
+        played[arm] += 1
+    assert (played > 3).all()
+
+
+@pytest.mark.parametrize("prior", [1e-100, 1e-3, 0.05, 0.1, 0.19])
+@pytest.mark.parametrize("rewards", [[], [(0, 1), (1, 0), (1, 1), (2, 0)]], ids=["empty", "some"])
+def test_thompson_of_a_small_prior_plays_by_the_posterior(prior, rewards):
+    """Its draws round to 0 and 1, where the first arm once won every tie."""
+    session = tr.Session(tr.BetaThompson(a=prior, b=prior), arms=5, seed=1)
+    for arm, reward in rewards:
+        session.update(arm, reward)
+    probability, n = session.explain()["probability"], 10_000
+    draws = np.bincount([session.select() for _ in range(n)], minlength=5)
+    margin = 4 * np.sqrt(probability * (1 - probability) / n)
+    assert (np.abs(draws / n - probability) <= margin + 1e-9).all()
+    if not rewards:
+        assert probability == pytest.approx(np.full(5, 0.2), abs=1e-9)
 
 
 def test_gaussian_klucb_is_ucb_with_the_sharp_constant():

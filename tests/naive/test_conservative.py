@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tightrope as tr
+from naive.classic_policies import NaiveUCB
 from naive.conservative_policies import Naive
 from standard import unit_rows
 from tightrope.verbs import Context
@@ -22,7 +23,7 @@ def twin_of(policy, K, X):
     T = shown["checkpoint"]
     return Naive(
         K, X, alpha=shown["alpha"], delta=shown["delta"], sigma=shown["sigma"], bound=shown["bound"], selection=shown["selection"],
-        baseline_index=shown["baseline_index"], clip=shown["clip"], lam=shown["lam"], B=shown["theta_bound"], D=shown["arm_bound"],
+        baseline_index=shown.get("baseline_index"), clip=shown["clip"], lam=shown["lam"], B=shown["theta_bound"], D=shown["arm_bound"],
         freedman=shown["martingale"] == "freedman", T=T if isinstance(T, int) else 1, listed=None if isinstance(T, int) else T,
         min_gap=shown["min_gap"], floor=shown["baseline_floor"], true_means=shown["true_means"],
     )  # fmt: skip
@@ -71,6 +72,36 @@ def test_same_arms_and_safe_sets_as_the_twin(kind):
         )  # fmt: skip
         seen |= follow(policy, means, X, 0.05, number, rounds=60)
     assert seen == {"ucb", "safe-other", "baseline"}
+
+
+@pytest.mark.parametrize("kind", ["independent", "features"])
+def test_safe_plays_the_twins_arms(kind):
+    """Safe's inner policy learns from every round, the guarantee from those in S."""
+    data, events = np.random.default_rng(4), set()
+    for number, (bound, selection, rounds, known) in enumerate(itertools.product(BOUNDS, SELECTIONS, CHECKPOINTS, (True, False))):
+        X, K, b = None, 5, 2
+        means = data.random(K) * 0.6 + 0.2
+        if kind == "features":
+            theta = unit_rows(data, 1, 3)[0]
+            X = tr.problems.spread_arms(K, theta, data) * data.uniform(0.7, 1.0, (K, 1))
+            means = X @ theta
+        mu = float(means[b]) if known else None
+        policy = tr.Safe(
+            tr.UCB(sigma=0.1), baseline=b, baseline_mean=mu, alpha=0.4, delta=0.05, sigma=0.05, lam=0.3, bound=bound, selection=selection,
+            **rounds,
+        )  # fmt: skip
+        twin, inner = twin_of(policy, K, X), NaiveUCB(K, sigma=0.1)
+        session = tr.Session(policy, arms=K if X is None else X)
+        for _ in range(60):
+            arm, in_S = twin.admit(inner.select(), b, mu)
+            report = session.explain()
+            assert session.select() == arm
+            events.add((report["event"], arm == b))
+            reward = float(means[arm] + 0.05 * data.standard_normal())
+            session.update(arm, reward)
+            inner.update(arm, reward)
+            twin.feed(arm, reward, in_S, b, mu)
+    assert {("ucb", False), ("safe-other", False), ("baseline", True)} <= events
 
 
 def test_oracle_bound_is_the_true_budget():
