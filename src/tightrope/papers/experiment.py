@@ -99,10 +99,12 @@ def reproduce(paper: str, chosen: Iterable[str] | None, run: Run) -> dict[str, O
     for name in wanted:
         checks.choice("figure", name, tuple(known))
     outcomes: dict[str, Outcome] = {}
+    sections = []
     for name in wanted:
         outcomes[name] = run_figure(name, known[name], run)
         _save(name, outcomes[name], run)
-        _report(find_paper(paper).TITLE, outcomes, run)
+        sections.append(_section(name, outcomes[name]))
+        _report(find_paper(paper).TITLE, sections, run)
     return outcomes
 
 
@@ -151,13 +153,13 @@ def claims_table(claims: list[Claim]) -> Table:
     return Table(["claim", "paper", "ours", "verdict", "test and remarks"], rows, verdict_column=3)
 
 
-def _report(title: str, outcomes: dict[str, Outcome], run: Run) -> None:
-    sections = []
-    for name, outcome in outcomes.items():
-        tables = [claims_table(outcome.claims)] if outcome.claims else []
-        tables += [Table.of(table, caption=label) for label, table in outcome.tables.items()]
-        pictures = [(figure_svg(plot), label) for label, plot in outcome.plots.items()]
-        sections.append(Section(name, outcome.notes, pictures, tables))
+def _section(name: str, outcome: Outcome) -> Section:
+    tables = [claims_table(outcome.claims)] if outcome.claims else []
+    tables += [Table.of(table, caption=label) for label, table in outcome.tables.items()]
+    return Section(name, outcome.notes, [(figure_svg(plot), label) for label, plot in outcome.plots.items()], tables)
+
+
+def _report(title: str, sections: list[Section], run: Run) -> None:
     lead = f"Reproduction at scale “{run.scale}”. Every verdict comes from the stated test, none from a reader's eye."
     if run.scale == "smoke":
         lead += " This scale only checks that the experiments run; its verdicts mean nothing."

@@ -62,7 +62,7 @@ def score(found: dict[str, Data]) -> list[Claim]:
             claims.append(reduction(f"{text}, worst model ({draw})", 38, ours, remark=remark))
         text = f"CLUCB2 is better than CLUCB, average over models ({draw})"
         claims.append(lower(text, "lower", final(result, "CLUCB2"), final(result, "CLUCB"), remark=other))
-        claims += safety(result, "LinUCB")
+        claims += safety(result, "LinUCB", f" ({draw})")
     return claims
 
 

@@ -46,15 +46,16 @@ def lower(claim: str, paper: str, better: np.ndarray, worse: np.ndarray, *, rema
     return judged(claim, paper, ratio(better, worse), below(paired(better, worse)), remark=remark)
 
 
-def safety(result: Result, free: str) -> list[Claim]:
+def safety(result: Result, free: str, where: str = "") -> list[Claim]:
     """No run of a conservative policy breaks the constraint where it is verified; the unconstrained one, `free`, does."""
     broken = {name: result.watched[name]["violations"] > 0 for name in result.policies}
     violating = int(broken[free].sum())
     unsafe = int(sum(runs.sum() for name, runs in broken.items() if name != free))
     total = sum(runs.size for name, runs in broken.items() if name != free)
+    kept = f"conservative algorithms never violate the constraint{where} ({total} runs)"
     return [
-        judged(f"conservative algorithms never violate the constraint ({total} runs)", "0 runs", f"{unsafe} runs", never(unsafe, total)),
-        judged(f"{free} violates it", "yes", f"{violating / broken[free].size:.0%} of runs", most(violating, broken[free].size)),
+        judged(kept, "0 runs", f"{unsafe} runs", never(unsafe, total)),
+        judged(f"{free} violates it{where}", "yes", f"{violating / broken[free].size:.0%} of runs", most(violating, broken[free].size)),
     ]
 
 
