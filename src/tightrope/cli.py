@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from . import __version__
+from . import __version__, papers
 from .parameters import registered
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
@@ -218,7 +218,7 @@ def bench(
 
 @app.command()
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="conservative, softucb, lingape, semibandits or lipschitz.")],
+    paper: Annotated[str, typer.Argument(help=f"One of {', '.join(papers.names())}.")],
     figure: Annotated[list[str] | None, typer.Option(help="A figure or table; again for more. Default all.")] = None,
     scale: Annotated[str, typer.Option(help="smoke (seconds), laptop (minutes) or paper (full size).")] = "laptop",
     out: Annotated[pathlib.Path | None, typer.Option(help="Folder; default runs/PAPER-SCALE.")] = None,

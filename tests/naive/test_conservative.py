@@ -78,7 +78,7 @@ def test_same_arms_and_safe_sets_as_the_twin(kind):
 def test_safe_plays_the_twins_arms(kind):
     """Safe's inner policy learns from every round, the guarantee from those in S."""
     data, events = np.random.default_rng(4), set()
-    for number, (bound, selection, rounds, known) in enumerate(itertools.product(BOUNDS, SELECTIONS, CHECKPOINTS, (True, False))):
+    for bound, selection, rounds, known in itertools.product(BOUNDS, SELECTIONS, CHECKPOINTS, (True, False)):
         X, K, b = None, 5, 2
         means = data.random(K) * 0.6 + 0.2
         if kind == "features":

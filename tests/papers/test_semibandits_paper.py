@@ -1,13 +1,12 @@
-"""The reproduction runs at smoke scale, finds its cells again, and its helpers choose as they say."""
+"""The semi-bandit reproduction finds its runs again, and its helpers choose as they say."""
 
 import numpy as np
 import pytest
 
 from tightrope.papers.experiment import Run
-from tightrope.papers.semibandits import FIGURES
+from tightrope.papers.semibandits import fig2
 from tightrope.papers.semibandits.clusters import clustered
-from tightrope.papers.semibandits.grids import GRID, NAMES, best, gap, grid
-from tightrope.problems.data import DataNotFound
+from tightrope.papers.semibandits.settings import GRID, NAMES, best, grid, share_of
 
 
 def test_grids_have_the_papers_sizes():
@@ -26,25 +25,27 @@ def test_clusters_are_the_papers():
     np.testing.assert_allclose(np.linalg.norm(tiers, axis=1)[::200], 1 - 0.001 * np.arange(10))
 
 
-def test_the_best_setting_and_a_paired_gap():
+def test_the_best_setting_and_a_share():
     values = np.array([[1.0, 1.0, 5.0, 5.0], [4.0, 4.0, 0.0, 0.0]])
     assert best(values) == 0
-    assert gap(values[0], values[1]).mean == 1.0
+    assert share_of(values[0], values[1]) == 0.5
 
 
-def test_smoke_runs_and_resumes(tmp_path):
-    run = Run("smoke", tmp_path)
-    first = FIGURES["fig2"](run)
-    made = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "cells").iterdir()}
-    again = FIGURES["fig2"](run)
-    assert {path.name: path.stat().st_mtime_ns for path in (tmp_path / "cells").iterdir()} == made
-    assert first.tables["rewards"].equals(again.tables["rewards"])
-    assert len(first.claims) == 4
+def test_runs_are_found_again_whatever_the_number_of_workers(tmp_path):
+    first = fig2.data(Run("smoke", tmp_path))
 
+    def written():
+        """Finished replications: they lie one folder deeper than the results, which are written anew."""
+        return {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").glob("*/*/*/*")}
 
-def test_missing_data_are_said_so(tmp_path, monkeypatch):
-    monkeypatch.setenv("TIGHTROPE_DATA", str(tmp_path))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(DataNotFound):
-        FIGURES["table1"](Run("smoke", tmp_path))
+    made = written()
+    seen = []
+    run = Run("smoke", tmp_path, workers=1, progress=lambda label: lambda done, total: seen.append((label, done, total)))
+    again = fig2.data(run)
+    assert made
+    assert written() == made
+    assert first.keys() == again.keys()
+    for key, cell in first.items():
+        np.testing.assert_array_equal(cell.grid, again[key].grid)
+        np.testing.assert_array_equal(cell.fresh, again[key].fresh)
+    assert {label for label, done, total in seen if done == total} == {label for label, _, _ in seen}

@@ -3,7 +3,7 @@
 import numpy as np
 
 import tightrope as tr
-from tightrope.papers.lipschitz.settings import instance, paired
+from tightrope.papers.lipschitz.settings import difference, instance
 
 
 def test_cklucb_is_below_klucb_and_ucb1_and_the_extension_below_oslb():
@@ -18,8 +18,8 @@ def test_cklucb_is_below_klucb_and_ucb1_and_the_extension_below_oslb():
     }
     result = tr.simulate(problem, chosen, horizon=10_000, replications=72, seed=2)
     for better, worse in (("CKL", "KL"), ("CKL", "UCB1"), ("track", "KL"), ("track", "OSLB")):
-        difference, se = paired(result, better, worse)
-        assert difference < -4 * se, (better, worse)
+        gap, se = difference(result, better, worse)
+        assert gap < -4 * se, (better, worse)
 
 
 def test_a_constant_far_too_small_makes_regret_linear_in_many_runs():
@@ -37,5 +37,5 @@ def test_contextual_pairs_share_their_rewards():
     contexts, arms = np.linspace(0, 1, 3), np.linspace(0, 1, 5)
     problem = tr.problems.ContextualLipschitz(contexts, arms, 0.85 - 0.6 * np.abs(contexts[:, None] - arms), 0.6)
     result = tr.simulate(problem, {"pooled": tr.CKLUCB(lipschitz=1.0), "KL": tr.KLUCB()}, horizon=10_000, replications=24, seed=4)
-    difference, se = paired(result, "pooled", "KL")
-    assert difference < -4 * se
+    gap, se = difference(result, "pooled", "KL")
+    assert gap < -4 * se

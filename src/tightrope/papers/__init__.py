@@ -1,1 +1,8 @@
 """Reproductions: settings, claims and verdicts of the five papers."""
+
+import pkgutil
+
+
+def names() -> list[str]:
+    """The papers that can be reproduced: the packages in this folder."""
+    return [found.name for found in pkgutil.iter_modules(__path__) if found.ispkg]

@@ -1,12 +1,21 @@
-"""What every reproduction shares: sizes by scale, runs that resume, claims with verdicts by a stated test, files and a report."""
+"""What every reproduction shares: finding the papers and their figures, sizes by scale, runs that resume, files and a report.
+
+A paper is a package `papers/X` with a TITLE. A figure or table of it is a module `papers/X/figN.py` with the functions
+
+    data(run)     play or find the runs, and return all that the others need
+    score(data)   the paper's claims, judged by the rules of `papers.scoring`
+    tables(data), plot(data), notes(data)   where there are any: tables and pictures by name, a paragraph
+
+A module with a function `data` is a figure. Its name on the command line has hyphens instead of underscores.
+"""
 
 import importlib
 import json
-import math
 import pathlib
 import pkgutil
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from types import ModuleType
 from typing import Any, TypeVar
 
 import pandas as pd
@@ -21,42 +30,22 @@ from ..engine.simulate import simulate
 from ..problems.data import DataNotFound
 from ..reports.curves import save_figure
 from ..reports.page import Section, Table, figure_svg, inline_svg, write_page
+from . import names
+from .scoring import Claim
 
 T = TypeVar("T")
 SCALES = ("smoke", "laptop", "paper")
-VERDICTS = ("reproduced", "partly", "not reproduced")
-
-
-@dataclass(frozen=True)
-class Claim:
-    """One statement of a paper beside what we measured.
-
-    figure: key of FIGURES. claim: the statement. paper: the paper's number, as printed. ours and se: ours and its standard error.
-    test: the rule that gave the verdict, in words. verdict: one of VERDICTS, computed. reason: why a miss is a miss.
-    """
-
-    figure: str
-    claim: str
-    paper: str | float
-    ours: str | float
-    se: float | None
-    test: str
-    verdict: str
-    reason: str = ""
-
-    def __post_init__(self) -> None:
-        checks.choice("verdict", self.verdict, VERDICTS)
 
 
 @dataclass
 class Outcome:
-    """What one figure's experiment returns; results holds each Result or Identification by name."""
+    """What one figure's experiment found. missing: which data it lacks, if it could not run."""
 
     claims: list[Claim] = field(default_factory=list)
-    results: dict[str, Any] = field(default_factory=dict)
     tables: dict[str, pd.DataFrame] = field(default_factory=dict)
     plots: dict[str, Figure] = field(default_factory=dict)
     notes: str = ""
+    missing: str = ""
 
 
 @dataclass
@@ -76,69 +65,62 @@ class Run:
         return {"smoke": smoke, "laptop": laptop, "paper": paper}[self.scale]
 
     def simulate(self, label: str, problem: Any, policies: Any, **options: Any) -> Result:
-        """`tightrope.simulate` whose finished chunks are kept under out/runs/label and found again."""
+        """`tightrope.simulate`; what is finished is kept under out/runs/label and found again by the same call."""
         options = {"seed": self.seed, "workers": self.workers, "engine": self.engine, "progress": self.progress(label)} | options
         return simulate(problem, policies, out=self.out / "runs" / label, **options)
 
     def identify(self, label: str, problem: Any, policies: Any, **options: Any) -> Identification:
-        """`tightrope.identify` whose finished chunks are kept under out/runs/label and found again."""
+        """`tightrope.identify`; what is finished is kept under out/runs/label and found again by the same call."""
         options = {"seed": self.seed, "workers": self.workers, "engine": self.engine, "progress": self.progress(label)} | options
         return identify(problem, policies, out=self.out / "runs" / label, **options)
 
 
-def below(difference: float, se: float, margin: float = 4.0) -> str:
-    """ "reproduced" if a paired difference is below zero by `margin` standard errors, "partly" if it is below zero at all."""
-    if difference < -margin * se:
-        return "reproduced"
-    return "partly" if difference < 0 else "not reproduced"
+def find_paper(name: str) -> ModuleType:
+    """The package of a paper; an unknown one is refused with the known ones."""
+    checks.choice("paper", name, tuple(names()))
+    return importlib.import_module(f"tightrope.papers.{name}")
 
 
-def near(ours: float, se: float, target: float, relative: float, margin: float = 4.0) -> str:
-    """ "reproduced" within `relative` of the target, "partly" if the difference is within `margin` standard errors of that."""
-    gap = abs(ours - target) - relative * abs(target)
-    if gap <= 0:
-        return "reproduced"
-    return "partly" if math.isfinite(se) and gap <= margin * se else "not reproduced"
-
-
-def papers() -> dict[str, Any]:
-    """The reproduction packages by name."""
-    here = importlib.import_module("tightrope.papers")
-    return {
-        found.name: importlib.import_module(f"tightrope.papers.{found.name}")
-        for found in pkgutil.iter_modules(here.__path__)
-        if found.ispkg
+def figures(paper: str) -> dict[str, ModuleType]:
+    """The figures and tables of a paper by name."""
+    package = find_paper(paper)
+    modules = {
+        found.name.replace("_", "-"): importlib.import_module(f"{package.__name__}.{found.name}")
+        for found in pkgutil.iter_modules(package.__path__)
     }
+    return {name: module for name, module in modules.items() if hasattr(module, "data")}
 
 
-def find_paper(name: str) -> Any:
-    """A reproduction package; an unknown name is refused with the known ones."""
-    known = papers()
-    if name not in known:
-        raise ValueError(f"paper = {name!r} is not one of {', '.join(known)}.")
-    return known[name]
-
-
-def reproduce(paper: str, figures: Iterable[str] | None, run: Run) -> dict[str, Outcome]:
+def reproduce(paper: str, chosen: Iterable[str] | None, run: Run) -> dict[str, Outcome]:
     """Run the figures of a paper (None: all), write everything under run.out, return the outcomes by figure.
 
     A figure whose data are missing is said so in the report and left out.
     """
-    package = find_paper(paper)
+    known = figures(paper)
     checks.choice("scale", run.scale, SCALES)
-    chosen = list(figures) if figures is not None else list(package.FIGURES)
-    for name in chosen:
-        if name not in package.FIGURES:
-            raise ValueError(f"figure = {name!r} is not one of {', '.join(package.FIGURES)}.")
+    wanted = list(chosen) if chosen is not None else list(known)
+    for name in wanted:
+        checks.choice("figure", name, tuple(known))
     outcomes: dict[str, Outcome] = {}
-    for name in chosen:
-        try:
-            outcomes[name] = package.FIGURES[name](run)
-        except DataNotFound as missing:
-            outcomes[name] = Outcome(notes=f"Not run: {missing}")
+    for name in wanted:
+        outcomes[name] = run_figure(name, known[name], run)
         _save(name, outcomes[name], run)
-        _report(package, outcomes, run)
+        _report(paper, outcomes, run)
     return outcomes
+
+
+def run_figure(name: str, module: ModuleType, run: Run) -> Outcome:
+    """The data of one figure, its claims judged, its tables and pictures."""
+
+    def shown(part: str, data: Any, nothing: Any) -> Any:
+        return getattr(module, part)(data) if hasattr(module, part) else nothing
+
+    try:
+        data = module.data(run)
+    except DataNotFound as error:
+        return Outcome(notes=f"Not run: {error}", missing=str(error))
+    claims = [replace(claim, figure=name) for claim in module.score(data)]
+    return Outcome(claims, shown("tables", data, {}), shown("plot", data, {}), shown("notes", data, ""))
 
 
 def _save(name: str, outcome: Outcome, run: Run) -> None:
@@ -163,40 +145,41 @@ def claims_table(claims: list[Claim]) -> Table:
     def number(value: str | float) -> str:
         return value if isinstance(value, str) else f"{value:.4g}"
 
-    rows = [
-        [claim.claim, number(claim.paper), number(claim.ours) + (f" ± {claim.se:.2g}" if claim.se is not None else ""), claim.verdict,
-         claim.test + (f" {claim.reason}" if claim.reason else "")]
-        for claim in claims
-    ]  # fmt: skip
+    rows = []
+    for claim in claims:
+        ours = number(claim.ours) + (f" ± {claim.se:.2g}" if claim.se is not None else "")
+        remark = claim.remark if claim.verdict != "reproduced" else ""
+        words = " ".join(part for part in (f"{claim.test}.", claim.reason, remark) if part)
+        rows.append([claim.claim, number(claim.paper), ours, claim.verdict, words])
     return Table(["claim", "paper", "ours", "verdict", "test and remarks"], rows, verdict_column=3)
 
 
 def report_again(folder: pathlib.Path) -> dict[str, Outcome]:
     """Write folder/report.html again from the claims, tables and figures that `reproduce` saved there; return the outcomes."""
     found = {path.parent.name: json.loads(path.read_text()) for path in folder.glob("*/claims.json")}
-    package = next((item for item in papers().values() if found.keys() <= item.FIGURES.keys()), None)
-    if package is None:
+    paper = next((name for name in names() if found.keys() <= figures(name).keys()), None)
+    if paper is None:
         raise ValueError(f"folder = {str(folder)!r} holds claims of {', '.join(sorted(found))}, which no paper has; run it again.")
     outcomes: dict[str, Outcome] = {}
     pictures: dict[str, list[tuple[str, str]]] = {}
-    for name in (item for item in package.FIGURES if item in found):
+    for name in (item for item in figures(paper) if item in found):
         tables = {path.stem: pd.read_parquet(path) for path in sorted((folder / name).glob("*.parquet"))}
         outcomes[name] = Outcome([Claim(**claim) for claim in found[name]["claims"]], tables=tables, notes=found[name]["notes"])
         pictures[name] = [(inline_svg(path.read_text()), path.stem) for path in sorted((folder / name).glob("*.svg"))]
     last = found[next(reversed(outcomes))]
     made = {"command": last["command"], "seed": last["seed"]} | last["versions"]
-    _write_page(package, outcomes, pictures, last["scale"], made, folder)
+    _write_page(find_paper(paper).TITLE, outcomes, pictures, last["scale"], made, folder)
     return outcomes
 
 
-def _report(package: Any, outcomes: dict[str, Outcome], run: Run) -> None:
+def _report(paper: str, outcomes: dict[str, Outcome], run: Run) -> None:
     pictures = {name: [(figure_svg(plot), label) for label, plot in outcome.plots.items()] for name, outcome in outcomes.items()}
     made = {"command": provenance.command(), "seed": run.seed} | provenance.versions()
-    _write_page(package, outcomes, pictures, run.scale, made, run.out)
+    _write_page(find_paper(paper).TITLE, outcomes, pictures, run.scale, made, run.out)
 
 
 def _write_page(
-    package: Any, outcomes: dict[str, Outcome], pictures: dict[str, list[tuple[str, str]]], scale: str, made: dict[str, Any],
+    title: str, outcomes: dict[str, Outcome], pictures: dict[str, list[tuple[str, str]]], scale: str, made: dict[str, Any],
     folder: pathlib.Path,
 ) -> None:  # fmt: skip
     sections = []
@@ -207,4 +190,4 @@ def _write_page(
     lead = f"Reproduction at scale “{scale}”. Every verdict comes from the stated test, none from a reader's eye."
     if scale == "smoke":
         lead += " This scale only checks that the experiments run; its verdicts mean nothing."
-    write_page(folder / "report.html", package.TITLE, lead, sections, made)
+    write_page(folder / "report.html", title, lead, sections, made)

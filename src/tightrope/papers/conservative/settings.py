@@ -10,6 +10,9 @@ from ... import policies, problems
 from ...engine.monitors import Budget
 
 ALPHA, DELTA = 0.05, 0.01
+SIGMA = 1.0  # scale of the intervals of Bernoulli arms
+LINEAR = {"sigma": 0.1, "lam": 0.5}
+DRAWS = ("spread", "ball")
 Choice = Callable[[Any], Any]
 
 

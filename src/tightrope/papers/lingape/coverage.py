@@ -4,14 +4,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from ..._jit import jit
-from ...engine.runner import prepare
 from ...policies.identification.lingape import LinGapE
 from ...reports import style
-from ...verbs import Context, play, recommend, select, stopped, update
-from ..experiment import Claim, Outcome, Run
-from .settings import GAP, SETTINGS, THETA_BOUND, near_parallel
+from ...rng import NOISE, POLICY, stream
+from ...verbs import Context, arms, init, play, recommend, select, stopped, update
+from ..experiment import Run
+from ..scoring import Claim, Estimate, at_most, judged, share
+from .settings import DELTA, GAP, SETTINGS, THETA_BOUND, near_parallel
 
 
 @jit
@@ -45,43 +47,53 @@ def audit(problem: Any, policy: Any, runs: int, most: int, seed: int) -> Audit:
     """Runs up to the stop, or `most` rounds."""
     ratios, rounds, wrong = np.zeros(runs), np.zeros(runs, dtype=np.int64), np.zeros(runs, dtype=np.bool_)
     for r in range(runs):
-        start = prepare(policy, problem, seed, r, None)
-        state, rounds[r] = audited(start.policy, start.state, start.problem, most, ratios[r : r + 1], start.streams[1], start.streams[2])
+        state = init(policy, arms(problem))
+        state, rounds[r] = audited(policy, state, problem, most, ratios[r : r + 1], stream(seed, r, NOISE), stream(seed, r, POLICY))
         wrong[r] = problem.means[recommend(policy, state)] < problem.best - policy.epsilon
     return Audit(ratios, rounds, wrong)
 
 
-def coverage(run: Run) -> Outcome:
-    """|error| / beta on Figure 1's problem with d = 5 and epsilon = half the gap, every round up to the stop, and the answers."""
-    runs = run.at(smoke=10, laptop=200, paper=1000)
-    most = run.at(smoke=2_000, laptop=10**8, paper=10**8)
+class Data(NamedTuple):
+    """What was seen, and where runs were cut."""
+
+    audit: Audit
+    most: int
+
+
+def data(run: Run) -> Data:
+    """LinGapE on Figure 1's problem with d = 5 and epsilon = half the gap, every round up to the stop."""
+    runs, most = run.at(smoke=(10, 2_000), laptop=(200, 10**8), paper=(1000, 10**8))
     policy = LinGapE(epsilon=GAP / 2, theta_bound=THETA_BOUND, **SETTINGS)
-    found = audit(near_parallel(5), policy, runs, most, run.seed)
-    failed, wrong = float((found.ratios >= 1.0).mean()), float(found.wrong.mean())
-    plot, (axes,) = style.figure()
-    axes.hist(found.ratios, bins=np.linspace(0, 1.1, 45).tolist(), color=style.colour(0))
+    return Data(audit(near_parallel(5), policy, runs, most, run.seed), most)
+
+
+def score(found: Data) -> list[Claim]:
+    """How many runs leave the bound, and how many answers are wrong."""
+    runs = found.audit.ratios.size
+    failed, wrong = share(int((found.audit.ratios >= 1.0).sum()), runs), share(int(found.audit.wrong.sum()), runs)
+    held = Estimate(1 - failed.value, failed.se)
+    holds = "the confidence bound holds at all rounds with probability ≥ 1 − δ (Proposition 2 and Lemma 3)"
+    right = "the arm named is worse than the best by more than ε with probability ≤ δ (Theorem 1)"
+    return [
+        judged(holds, "≥ 0.95", held, at_most(failed.value, DELTA), remark="The share of runs that leave the bound is judged."),
+        judged(right, "≤ 0.05", wrong, at_most(wrong.value, DELTA), remark=f"Runs are cut after {found.most:,} rounds."),
+    ]
+
+
+def tables(found: Data) -> dict[str, pd.DataFrame]:
+    """Means over runs."""
+    ratios, rounds, wrong = found.audit
+    return {"ratios": pd.DataFrame({
+        "runs": [ratios.size], "rounds at most": [found.most], "mean rounds": [rounds.mean()], "wrong answers": [wrong.sum()],
+        "mean ratio": [ratios.mean()], "largest ratio": [ratios.max()],
+    })}  # fmt: skip
+
+
+def plot(found: Data) -> dict[str, Figure]:
+    """Histogram of the largest ratios."""
+    figure, (axes,) = style.figure()
+    axes.hist(found.audit.ratios, bins=np.linspace(0, 1.1, 45).tolist(), color=style.colour(0))
     axes.axvline(1.0, color="black", lw=1)
     axes.set_xlabel("largest |error| / β of a run")
     axes.set_ylabel("runs")
-    claims = [
-        Claim(
-            "coverage", "the confidence bound holds at all rounds with probability ≥ 1 − δ (Proposition 2 and Lemma 3)", "≥ 0.95",
-            1 - failed, binomial_error(failed, runs), "share of runs whose largest |error| / β stays below 1 is at least 0.95",
-            "reproduced" if failed <= 0.05 else "not reproduced", "" if failed <= 0.05 else "the radius is too small",
-        ),
-        Claim(
-            "coverage", "the arm named is worse than the best by more than ε with probability ≤ δ (Theorem 1)", "≤ 0.05",
-            wrong, binomial_error(wrong, runs), "share of wrong answers is at most 0.05",
-            "reproduced" if wrong <= 0.05 else "not reproduced", "" if wrong <= 0.05 else "the runs were cut short",
-        ),
-    ]  # fmt: skip
-    table = pd.DataFrame({
-        "runs": [runs], "rounds at most": [most], "mean rounds": [found.rounds.mean()], "wrong answers": [found.wrong.sum()],
-        "mean ratio": [found.ratios.mean()], "largest ratio": [found.ratios.max()],
-    })  # fmt: skip
-    return Outcome(claims, tables={"ratios": table}, plots={"ratios": plot})
-
-
-def binomial_error(share: float, runs: int) -> float:
-    """Standard error of a share."""
-    return float(np.sqrt(share * (1 - share) / runs))
+    return {"ratios": figure}

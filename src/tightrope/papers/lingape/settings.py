@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from ...problems.linear import Linear
-from ..experiment import Run
 
 DELTA, LAM, NOISE, THETA_BOUND = 0.05, 1.0, 1.0, 2.0
 ANGLE = 0.01
@@ -41,8 +40,3 @@ def user_article(K: int, seed: int, least_gap: float = 0.05) -> Linear:
         means = np.sort(X @ theta)
         if means[-1] - means[-2] >= least_gap:
             return Linear(X, theta, rewards="sign")
-
-
-def replications(run: Run) -> int:
-    """The paper repeats ten times; so many are too few for errors worth stating."""
-    return run.at(smoke=3, laptop=20, paper=100)

@@ -1,52 +1,70 @@
-"""Contextual bandits with similarities: 5 contexts, 9 arms, mean 0.85 - 0.6 |x - y|."""
+"""Contextual bandits with similarities: 5 contexts, 9 arms, mean 0.85 - 0.6 |x - y|, pooled or one bandit per context."""
 
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from ... import problems
+from ...engine.results import Result
 from ...solvers.covering import lipschitz_lower_bound
-from ..experiment import Claim, Outcome, Run
-from .continuous import joined
-from .settings import P, order, panels, summary
+from ..experiment import Run
+from ..scoring import Claim, between, judged
+from .settings import P, joined, order, panels, summary
 
 CONTEXTS, ARMS, L = np.linspace(0.0, 1.0, 5), np.linspace(0.0, 1.0, 9), 0.6
 APART = 1e6  # a constant between contexts with which they tell nothing about each other
 
 
-def problem(between: float) -> Any:
-    """The problem as told to a policy that trusts the constant `between` contexts."""
+def problem(between_contexts: float) -> Any:
+    """The problem as told to a policy that trusts this constant between contexts."""
     means = 0.85 - L * np.abs(CONTEXTS[:, None] - ARMS[None, :])
-    return problems.ContextualLipschitz(CONTEXTS, ARMS, means, (between, L))
+    return problems.ContextualLipschitz(CONTEXTS, ARMS, means, (between_contexts, L))
 
 
-def constant(between: float) -> float:
-    """C(theta) when contexts inform each other through the constant `between`."""
-    p = problem(between)
+def constant(between_contexts: float) -> float:
+    """C(theta) when contexts inform each other through this constant."""
+    p = problem(between_contexts)
     return lipschitz_lower_bound(p.means, distances=p.distances, lipschitz=1.0, contexts=p.contexts).value
 
 
-def contextual(run: Run) -> Outcome:
-    """Pooling over contexts against one bandit per context."""
-    horizon, runs = run.at(smoke=2000, laptop=100_000, paper=100_000), run.at(smoke=3, laptop=20, paper=100)
-    pooled, apart = constant(L), constant(APART)
+def data(run: Run) -> Result:
+    """Pooling policies, and the same told that contexts are far apart."""
+    horizon, runs = run.at(smoke=(2000, 3), laptop=(100_000, 20), paper=(100_000, 100))
     chosen = {
         "CKL-UCB": P.CKLUCB(lipschitz=1.0), "TrackCKLUCB": P.TrackCKLUCB(lipschitz=1.0), "OSLB": P.OSLB(lipschitz=1.0),
         "KL-UCB per context": P.KLUCB(),
     }  # fmt: skip
     first = run.simulate("pooled", problem(L), chosen, horizon=horizon, replications=runs)
     second = run.simulate("apart", problem(APART), {"CKL-UCB per context": P.CKLUCB(lipschitz=1.0)}, horizon=horizon, replications=runs)
-    result = joined(first, second)
+    return joined(first, second)
+
+
+def score(result: Result) -> list[Claim]:
+    """What pooling gains, in regret and in C(theta)."""
+    pooled, apart = constant(L), constant(APART)
     gain = 100 * (1 - pooled / apart)
-    claims = [
-        order("contextual", "45 pairs", result, "CKL-UCB", "KL-UCB per context"),
-        order("contextual", "45 pairs", result, "CKL-UCB", "CKL-UCB per context", reason="Pooling gains little; see C(theta)."),
-        Claim("contextual", f"pooling over contexts lowers C(theta), {apart:.4g} apart, {pooled:.4g} pooled (per cent)", "8-11", gain, None,
-              "between 5 and 15 %; partly if above 0",
-              "reproduced" if 5 <= gain <= 15 else "partly" if gain > 0 else "not reproduced"),
-    ]  # fmt: skip
+    text = f"pooling over contexts lowers C(theta), {apart:.4g} apart, {pooled:.4g} pooled (per cent)"
+    return [
+        order("45 pairs", result, "CKL-UCB", "KL-UCB per context"),
+        order("45 pairs", result, "CKL-UCB", "CKL-UCB per context", remark="Pooling gains little; see C(theta)."),
+        judged(text, "8-11", gain, between(gain, 5, 15)),
+    ]
+
+
+def tables(result: Result) -> dict[str, pd.DataFrame]:
+    """Regret of every policy, and both bounds."""
+    pooled, apart = constant(L), constant(APART)
     bounds = pd.DataFrame([{"contexts": "pooled", "C(theta)": pooled}, {"contexts": "apart", "C(theta)": apart}])
-    plot = panels({"5 contexts, 9 arms": result})
-    notes = f"{runs} runs of {horizon} rounds; every round draws one of the contexts."
-    return Outcome(claims, {"contextual": result}, {"regret": summary(result, pooled), "bounds": bounds}, {"contextual": plot}, notes)
+    return {"regret": summary(result, pooled), "bounds": bounds}
+
+
+def plot(result: Result) -> dict[str, Figure]:
+    """Regret against ln T."""
+    return {"contextual": panels({"5 contexts, 9 arms": result})}
+
+
+def notes(result: Result) -> str:
+    """Sizes."""
+    return f"{result.replications} runs of {result.rounds[-1]} rounds; every round draws one of the contexts."

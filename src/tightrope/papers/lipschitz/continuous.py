@@ -1,19 +1,30 @@
 """Arms in [0, 1]: a grid and CKL-UCB against HOO and Zooming, with the grid's own share of the regret."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from ... import problems
 from ...engine.results import Result
 from ...policies.lipschitz._intervals import discretize
-from ..experiment import Outcome, Run
-from .settings import P, Shape, order, panels, shapes, summary
+from ..experiment import Run
+from ..scoring import Claim
+from .settings import P, Shape, joined, order, panels, shapes, summary
 
 SHIFT = 0.0363  # peaks lie between the points of every grid used
 FINE = 513  # arms that HOO and Zooming choose among
-REASON = "The regret is dominated by the grid's own share where the peak lies far from its points."
+RIVALS = ("HOO", "Zooming")
+REMARK = "The regret is dominated by the grid's own share where the peak lies far from its points."
+
+
+class Case(NamedTuple):
+    """The runs on one shape, and how far the best points of the coarse and the fine grid are below its peak."""
+
+    result: Result
+    lost: float
+    lost_fine: float
 
 
 def targets() -> dict[str, Shape]:
@@ -34,35 +45,48 @@ def on_grid(shape: Shape, points: np.ndarray) -> Any:
     return problems.Lipschitz(points, shape(points), lipschitz=L, best=peak)
 
 
-def continuous(run: Run) -> Outcome:
+def data(run: Run) -> dict[str, Case]:
     """Five shapes; regret against the peak of the function."""
-    horizon, runs = run.at(smoke=1000, laptop=30_000, paper=100_000), run.at(smoke=3, laptop=20, paper=50)
-    outcome, rows = Outcome(), []
+    horizon, runs = run.at(smoke=(1000, 3), laptop=(30_000, 20), paper=(100_000, 50))
     grid, fine = discretize(horizon), np.linspace(0.0, 1.0, FINE)
+    found = {}
     for name, shape in targets().items():
         coarse, dense = on_grid(shape, grid), on_grid(shape, fine)
         L = coarse.lipschitz
         chosen = {"CKL-UCB": P.CKLUCB(lipschitz=L), "TrackCKLUCB": P.TrackCKLUCB(lipschitz=L), "KL-UCB": P.KLUCB()}
-        found = run.simulate(f"grid-{name}", coarse, chosen, horizon=horizon, replications=runs)
+        first = run.simulate(f"grid-{name}", coarse, chosen, horizon=horizon, replications=runs)
         rivals = {"HOO": P.HOO(nu=L), "Zooming": P.Zooming(lipschitz=L)}
-        other = run.simulate(f"line-{name}", dense, rivals, horizon=horizon, replications=runs)
-        result = joined(found, other)
-        outcome.results[name] = result
-        outcome.claims += [order("continuous", name, result, "CKL-UCB", worse, reason=REASON) for worse in rivals]
-        table = summary(result)
+        second = run.simulate(f"line-{name}", dense, rivals, horizon=horizon, replications=runs)
+        found[name] = Case(joined(first, second), coarse.best - coarse.means.max(), dense.best - dense.means.max())
+    return found
+
+
+def score(found: dict[str, Case]) -> list[Claim]:
+    """CKL-UCB on the grid against the policies of the whole interval."""
+    return [order(name, case.result, "CKL-UCB", worse, remark=REMARK) for name, case in found.items() for worse in RIVALS]
+
+
+def tables(found: dict[str, Case]) -> dict[str, pd.DataFrame]:
+    """Regret of every policy on every shape, and what the grid alone costs."""
+    rows = []
+    for name, case in found.items():
+        horizon, table = int(case.result.rounds[-1]), summary(case.result)
         table.insert(0, "shape", name)
-        share = horizon * (coarse.best - coarse.means.max())
-        table["of which the grid's share"] = [share] * 3 + [horizon * (dense.best - dense.means.max())] * 2
+        table["of which the grid's share"] = [horizon * case.lost] * 3 + [horizon * case.lost_fine] * 2
         rows.append(table)
-    outcome.tables["regret against the peak"] = pd.concat(rows, ignore_index=True)
-    outcome.plots["continuous"] = panels(outcome.results)
-    outcome.notes = (
-        f"{runs} runs of {horizon} rounds, {grid.size} points from discretize; HOO and Zooming choose among {FINE} points. "
-        "Runs are paired by their noise. Most of the gain comes from the grid itself: see KL-UCB on it."
+    return {"regret against the peak": pd.concat(rows, ignore_index=True)}
+
+
+def plot(found: dict[str, Case]) -> dict[str, Figure]:
+    """Regret against ln T."""
+    return {"continuous": panels({name: case.result for name, case in found.items()})}
+
+
+def notes(found: dict[str, Case]) -> str:
+    """Sizes."""
+    result = next(iter(found.values())).result
+    horizon = int(result.rounds[-1])
+    return (
+        f"{result.replications} runs of {horizon} rounds, {discretize(horizon).size} points from discretize; HOO and Zooming choose among "
+        f"{FINE} points. Runs are paired by their noise. Most of the gain comes from the grid itself: see KL-UCB on it."
     )
-    return outcome
-
-
-def joined(first: Result, second: Result) -> Result:
-    """Two results of the same rounds and seeds as one."""
-    return Result(first.rounds, first.regret | second.regret, first.pulls | second.pulls, first.watched | second.watched, first.settings)

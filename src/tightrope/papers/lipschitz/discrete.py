@@ -1,15 +1,43 @@
-"""Discrete Lipschitz bandits: four instances, K = 17 and 46, and what a wrong L costs."""
+"""Discrete Lipschitz bandits (sections 3 to 5): four instances, K = 17 and 46, and what a wrong L costs."""
+
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
-from ..experiment import Claim, Outcome, Run
+from ...engine.results import Result
+from ..experiment import Run
+from ..scoring import Claim, at_least, below, judged
 from .settings import P, constant, growth, instance, order, panels, summary
 
 FACTORS = {"0.25 L": 0.25, "0.5 L": 0.5, "L": 1.0, "1.5 L": 1.5, "2 L": 2.0, "4 L": 4.0, "L = inf": 1e6}
 MAIN = ("CKL-UCB", "CKL-UCB, 2 L", "TrackCKLUCB", "OSLB", "KL-UCB", "UCB1")
+SHOWN = ["CKL-UCB", "TrackCKLUCB", "OSLB", "KL-UCB", "UCB, sqrt(ln n / 2t)"]
 BURN_IN = "At these horizons the program on noisy means refutes over-estimated arms through worse neighbours, and the leader starves."
 TIGHT = "With tight L about K/4 of noise enters the best arm's sum on average, and f(n) = ln n does not cover it."
+
+
+class Case(NamedTuple):
+    """One instance: all policies, the main comparison with more runs, and C(theta)."""
+
+    name: str
+    K: int
+    everyone: Result
+    main: Result
+    bound: float
+
+    @property
+    def label(self) -> str:
+        """As tables and pictures name it."""
+        return f"{self.name}, K = {self.K}"
+
+
+class Data(NamedTuple):
+    """All instances, and CKL-UCB told a wrong L on some of them (by name)."""
+
+    cases: list[Case]
+    wrong: dict[str, Result]
 
 
 def line_up(L: float, K: int) -> dict[str, object]:
@@ -28,72 +56,76 @@ def line_up(L: float, K: int) -> dict[str, object]:
     }
 
 
-def discrete(run: Run) -> Outcome:
-    """Regret against C(theta) ln T on the four instances."""
-    horizon, runs = run.at(smoke=1500, laptop=100_000, paper=100_000), run.at(smoke=3, laptop=20, paper=100)
-    sizes = run.at(smoke={17: 4}, laptop={17: 200, 46: 60}, paper={17: 400, 46: 400})  # K -> runs of the main comparison
-    names = run.at(smoke=("steep",), laptop=None, paper=None) or ("triangle", "steep", "quadratic", "two peaks")
-    outcome = Outcome(
-        notes=f"{runs} runs of {horizon} rounds, in the main comparison {', '.join(f'{many} at K = {K}' for K, many in sizes.items())}. "
-        "The paper's own experiments are missing from its text; the settings are ours."
-    )
-    for K, many in sizes.items():
-        results, bounds = {}, {}
-        for name in names:
+def data(run: Run) -> Data:
+    """Four instances for both K, and a wrong L at K = 17."""
+    horizon, runs = run.at(smoke=(1500, 3), laptop=(100_000, 20), paper=(100_000, 100))
+    many = run.at(smoke={17: 4}, laptop={17: 200, 46: 60}, paper={17: 400, 46: 400})  # K -> runs of the main comparison
+    every = ("triangle", "steep", "quadratic", "two peaks")
+    cases = []
+    for K, more in many.items():
+        for name in run.at(smoke=("steep",), laptop=every, paper=every):
             problem = instance(name, K)
-            label = f"{name}, K = {K}"
-            bounds[label] = constant(problem)
-            everyone = line_up(problem.lipschitz, K)
-            results[label] = run.simulate(f"discrete-{name}-{K}", problem, everyone, horizon=horizon, replications=runs)
-            outcome.results[label] = results[label]
-            outcome.tables[label] = summary(results[label], bounds[label])
+            chosen = line_up(problem.lipschitz, K)
+            everyone = run.simulate(f"discrete-{name}-{K}", problem, chosen, horizon=horizon, replications=runs)
             # Single runs far above the rest decide the mean, so the main comparison has more of them.
-            main = {key: everyone[key] for key in MAIN}
-            result = run.simulate(f"main-{name}-{K}", problem, main, horizon=horizon, replications=many)
-            outcome.results[f"{label}, {many} runs"] = result
-            outcome.tables[f"{label}, {many} runs"] = summary(result, bounds[label])
-            reason = TIGHT if K == 46 else ""
-            outcome.claims += [order("discrete", label, result, "CKL-UCB", worse, reason=reason) for worse in ("KL-UCB", "UCB1")]
-            outcome.claims.append(growth_claim(label, result, bounds[label]))
-            if K == 46:
-                outcome.claims.append(order("discrete", label, result, "CKL-UCB, 2 L", "KL-UCB"))
-            outcome.claims.append(order("discrete", label, result, "OSLB", "KL-UCB", reason=BURN_IN))
-            outcome.claims.append(order("discrete", label, result, "TrackCKLUCB", "OSLB", paper="our extension"))
-        shown = ["CKL-UCB", "TrackCKLUCB", "OSLB", "KL-UCB", "UCB, sqrt(ln n / 2t)"]
-        outcome.plots[f"regret-{K}"] = panels(results, shown)
-    wrong_constant(run, outcome, horizon, runs)
-    return outcome
-
-
-def growth_claim(label: str, result, bound: float) -> Claim:
-    """CKL-UCB's growth over the last decade against C(theta) ln 10."""
-    grown, se = growth(result, "CKL-UCB")
-    verdict = "reproduced" if grown + 4 * se < 2 * bound else ("partly" if grown < 2 * bound else "not reproduced")
-    return Claim(
-        "discrete", f"{label}: CKL-UCB grows logarithmically, at a rate like C(theta) = {bound:.3g}", f"near {bound:.3g}", grown, se,
-        "(R(T) - R(T/10)) / ln 10 below 2 C by 4 s.e.; partly if below 2 C", verdict,
-        "" if verdict == "reproduced" else "Single runs that follow a wrong leader for long dominate the mean and its error.",
-    )  # fmt: skip
-
-
-def wrong_constant(run: Run, outcome: Outcome, horizon: int, runs: int) -> None:
-    """CKL-UCB told L times a factor."""
-    rows = []
-    for name in run.at(smoke=("steep",), laptop=("triangle", "steep"), paper=("triangle", "steep", "quadratic", "two peaks")):
+            main = run.simulate(f"main-{name}-{K}", problem, {key: chosen[key] for key in MAIN}, horizon=horizon, replications=more)
+            cases.append(Case(name, K, everyone, main, constant(problem)))
+    wrong = {}
+    for name in run.at(smoke=("steep",), laptop=("triangle", "steep"), paper=every):
         problem = instance(name, 17)
         told = {label: P.CKLUCB(lipschitz=factor * problem.lipschitz) for label, factor in FACTORS.items()}
-        result = run.simulate(f"wrong-{name}", problem, told, horizon=horizon, replications=runs)
-        outcome.results[f"wrong L, {name}"] = result
+        wrong[name] = run.simulate(f"wrong-{name}", problem, told, horizon=horizon, replications=runs)
+    return Data(cases, wrong)
+
+
+def score(found: Data) -> list[Claim]:
+    """Orders and growth on every instance; linear regret with half of L."""
+    claims = []
+    for case in found.cases:
+        label, tight = case.label, TIGHT if case.K == 46 else ""
+        claims += [order(label, case.main, "CKL-UCB", worse, remark=tight) for worse in ("KL-UCB", "UCB1")]
+        grown = growth(case.main, "CKL-UCB")
+        text = f"{label}: CKL-UCB grows logarithmically, at a rate like C(theta) = {case.bound:.3g} (limit: twice that)"
+        claims.append(judged(text, f"near {case.bound:.3g}", grown, below(grown, 2 * case.bound)))
+        if case.K == 46:
+            claims.append(order(label, case.main, "CKL-UCB, 2 L", "KL-UCB"))
+        claims.append(order(label, case.main, "OSLB", "KL-UCB", remark=BURN_IN))
+        claims.append(order(label, case.main, "TrackCKLUCB", "OSLB", paper="our extension"))
+    for name, result in found.wrong.items():
+        row = int(np.argmin(np.abs(result.rounds - result.rounds[-1] / 10)))
+        curve = result.regret["0.5 L"]
+        share = float(curve[:, -1].mean() / max(curve[:, row].mean(), 1e-12))
+        text = f"{name}, K = 17: half the true L makes regret linear (R(T) / R(T/10))"
+        claims.append(judged(text, "10", share, at_least(share, 5, partly=2.5)))
+    return claims
+
+
+def tables(found: Data) -> dict[str, pd.DataFrame]:
+    """Regret of every policy on every instance."""
+    shown = {}
+    for case in found.cases:
+        shown[case.label] = summary(case.everyone, case.bound)
+        shown[f"{case.label}, {case.main.replications} runs"] = summary(case.main, case.bound)
+    rows = []
+    for name, result in found.wrong.items():
         table = summary(result)
         table.insert(0, "instance", name)
         rows.append(table)
-        row = int(np.argmin(np.abs(result.rounds - horizon / 10)))
-        curve = result.regret["0.5 L"]
-        share = float(curve[:, -1].mean() / max(curve[:, row].mean(), 1e-12))
-        verdict = "reproduced" if share >= 5 else ("partly" if share >= 2.5 else "not reproduced")
-        outcome.claims.append(Claim(
-            "discrete", f"{name}, K = 17: half the true L makes regret linear (R(T) / R(T/10))", "10", share, None,
-            "at least 5; partly from 2.5", verdict,
-            "" if verdict == "reproduced" else "The best arm is refuted in some runs only, or late.",
-        ))  # fmt: skip
-    outcome.tables["CKL-UCB told a wrong L"] = pd.concat(rows, ignore_index=True)
+    return shown | {"CKL-UCB told a wrong L": pd.concat(rows, ignore_index=True)}
+
+
+def plot(found: Data) -> dict[str, Figure]:
+    """Regret against ln T, a picture for every K."""
+    sizes = dict.fromkeys(case.K for case in found.cases)
+    return {f"regret-{K}": panels({case.label: case.everyone for case in found.cases if case.K == K}, SHOWN) for K in sizes}
+
+
+def notes(found: Data) -> str:
+    """Sizes."""
+    first = found.cases[0].everyone
+    many = {case.K: case.main.replications for case in found.cases}
+    return (
+        f"{first.replications} runs of {first.rounds[-1]} rounds, in the main comparison "
+        f"{', '.join(f'{runs} at K = {K}' for K, runs in many.items())}. "
+        "The paper's own experiments are missing from its text; the settings are ours."
+    )

@@ -13,7 +13,7 @@ from ...numerics.statistics import standard_error
 from ...reports import style
 from ...reports.curves import draw_regret
 from ...solvers.covering import lipschitz_lower_bound
-from ..experiment import Claim, below
+from ..scoring import Claim, Estimate, below, estimate, judged, paired
 
 Shape = Callable[[np.ndarray], np.ndarray]
 P: Any = policies
@@ -59,27 +59,26 @@ def summary(result: Result, bound: float | None = None) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def growth(result: Result, name: str, decade: float = 10.0) -> tuple[float, float]:
-    """(R(T) - R(T / 10)) / ln 10 and its standard error, from the nearest checkpoint."""
+def growth(result: Result, name: str, decade: float = 10.0) -> Estimate:
+    """(R(T) - R(T / 10)) / ln 10, from the nearest checkpoint."""
     row = int(np.argmin(np.abs(result.rounds - result.rounds[-1] / decade)))
-    grown = (result.regret[name][:, -1] - result.regret[name][:, row]) / np.log(result.rounds[-1] / result.rounds[row])
-    return float(grown.mean()), float(standard_error(grown))
+    return estimate((result.regret[name][:, -1] - result.regret[name][:, row]) / np.log(result.rounds[-1] / result.rounds[row]))
 
 
-def paired(result: Result, better: str, worse: str) -> tuple[float, float]:
-    """Mean and standard error of the paired difference of final regrets."""
-    difference = result.regret[better][:, -1] - result.regret[worse][:, -1]
-    return float(difference.mean()), float(standard_error(difference))
+def difference(result: Result, better: str, worse: str) -> Estimate:
+    """Paired difference of final regrets."""
+    return paired(result.regret[better][:, -1], result.regret[worse][:, -1])
 
 
-def order(figure: str, where: str, result: Result, better: str, worse: str, *, paper: str = "below", reason: str = "") -> Claim:
+def order(where: str, result: Result, better: str, worse: str, *, paper: str = "below", remark: str = "") -> Claim:
     """A claimed order of two policies, by their paired difference."""
-    difference, se = paired(result, better, worse)
-    verdict = below(difference, se)
-    return Claim(
-        figure, f"{where}: {better} has less regret than {worse} (difference)", paper, difference, se,
-        "paired difference below 0 by 4 s.e.; partly if below 0", verdict, "" if verdict == "reproduced" else reason,
-    )  # fmt: skip
+    ours = difference(result, better, worse)
+    return judged(f"{where}: {better} has less regret than {worse} (difference)", paper, ours, below(ours), remark=remark)
+
+
+def joined(first: Result, second: Result) -> Result:
+    """Two results of the same rounds and seeds as one."""
+    return Result(first.rounds, first.regret | second.regret, first.pulls | second.pulls, first.watched | second.watched, first.settings)
 
 
 def panels(results: dict[str, Result], names: list[str] | None = None) -> Figure:

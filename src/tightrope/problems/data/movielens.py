@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.linalg import svds
 
 from ... import checks
-from .ratings import movielens_ratings
+from .ratings import movielens_ratings, ratings_file
 
 RATERS = (1400 / 138_493, 2800 / 138_493)  # share of the users who rated a promoted film, as in the paper's ML-20M
 SCALINGS = ("factor", "raw", "unit")
@@ -41,7 +41,7 @@ def movielens(
     "factor" divides all features by the largest norm, "raw" leaves them, "unit" gives every user norm 1: the paper does not
     say which, and it matters. Raises `DataNotFound` where there are no data.
     """
-    users, films, ratings = _read(None if path is None else os.fspath(path))
+    users, films, ratings = _read(os.fspath(ratings_file(path)))
     names, rows = np.unique(users, return_inverse=True)
     titles, columns = np.unique(films, return_inverse=True)
     M = checks.integer("promotions", promotions, least=1, most=titles.size - 1)
@@ -72,6 +72,6 @@ def decomposed(matrix: Any, rank: int) -> np.ndarray:
 
 
 @lru_cache(maxsize=2)
-def _read(path: str | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _read(path: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     users, films, ratings = movielens_ratings(path)
     return np.asarray(users), np.asarray(films), np.asarray(ratings, dtype=np.float64)

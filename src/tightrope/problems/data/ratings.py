@@ -26,6 +26,18 @@ def movielens_ratings(path: str | os.PathLike[str] | None = None) -> tuple[np.nd
     rating; or a folder to look in first. Default: $TIGHTROPE_DATA, ./data, the user's cache, the largest release first.
     Raises `DataNotFound` where there is none, ValueError where a file is not one of these.
     """
+    found = ratings_file(path)
+    try:
+        users, movies, ratings = _read(found)
+    except (ValueError, KeyError, IndexError, StopIteration, zipfile.BadZipFile) as error:
+        raise ValueError(f"path = {str(found)!r} does not hold MovieLens ratings ({type(error).__name__}: {error}).") from None
+    if not np.isfinite(ratings).all():
+        raise ValueError(f"path = {str(found)!r} has a rating that is not a finite number.")
+    return users, movies, ratings
+
+
+def ratings_file(path: str | os.PathLike[str] | None = None) -> pathlib.Path:
+    """The file that `movielens_ratings` reads. Raises `DataNotFound` where there is none."""
     found = find(NAMES, path)
     if path is not None and not pathlib.Path(path).exists():
         found = None
@@ -34,13 +46,7 @@ def movielens_ratings(path: str | os.PathLike[str] | None = None) -> tuple[np.nd
         raise DataNotFound(
             f"MovieLens is not in {searched}; put a release there (grouplens.org/datasets/movielens), or set TIGHTROPE_DATA."
         )
-    try:
-        users, movies, ratings = _read(found)
-    except (ValueError, KeyError, IndexError, StopIteration, zipfile.BadZipFile) as error:
-        raise ValueError(f"path = {str(found)!r} does not hold MovieLens ratings ({type(error).__name__}: {error}).") from None
-    if not np.isfinite(ratings).all():
-        raise ValueError(f"path = {str(found)!r} has a rating that is not a finite number.")
-    return users, movies, ratings
+    return found
 
 
 def _read(path: pathlib.Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

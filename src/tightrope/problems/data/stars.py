@@ -13,7 +13,7 @@ import numpy as np
 
 from ... import checks
 from ..linear import Linear
-from .ratings import movielens_ratings
+from .ratings import movielens_ratings, ratings_file
 
 LOWEST, HIGHEST = 1.0, 5.0
 TOLERANCE = 1e-9  # by how much rounding may carry a mean out of [0, 1]
@@ -32,13 +32,13 @@ def movielens_stars(
     films = checks.integer("films", films, least=1)
     rank = checks.integer("rank", rank, least=1, most=films)
     least = checks.real("least", least, above=0, most=1)
-    features, thetas = _factorised(None if data is None else os.fspath(data), films, rank, least)
+    features, thetas = _factorised(os.fspath(ratings_file(data)), films, rank, least)
     users = checks.integer("users", users, least=1, most=thetas.shape[0])
     chosen = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(films,))).choice(thetas.shape[0], size=users, replace=False)
     return [Linear(features, thetas[user], noise=noise) for user in chosen]
 
 
-def popular(data: str | None, films: int) -> np.ndarray:
+def popular(data: str, films: int) -> np.ndarray:
     """(users, films) stars of the most rated films, NaN where there is none."""
     user, film, stars = movielens_ratings(data)
     if np.ptp(stars) == 0.0:
@@ -57,7 +57,7 @@ def popular(data: str | None, films: int) -> np.ndarray:
 
 
 @lru_cache(maxsize=4)
-def _factorised(data: str | None, films: int, rank: int, least: float) -> tuple[np.ndarray, np.ndarray]:
+def _factorised(data: str, films: int, rank: int, least: float) -> tuple[np.ndarray, np.ndarray]:
     table = (popular(data, films) - LOWEST) / (HIGHEST - LOWEST)
     means = np.nanmean(table, axis=0)
     table = table[np.isfinite(table).mean(axis=1) >= least]

@@ -1,4 +1,4 @@
-"""Instances, training and the tests that the figures share."""
+"""Instances, training and the monitor that the figures share."""
 
 import math
 import warnings
@@ -15,7 +15,6 @@ from ...verbs import begin, watch
 ARMS = 50
 SIGMAS = {"0.1": 0.1, "sqrt(0.1)": math.sqrt(0.1), "0.5": 0.5}  # the paper does not say which
 OFFLINE_ETA, ONLINE_ETA, ONLINE_STEP = 0.003, 4.0, 0.02
-MARGIN = 4.0
 
 
 def synthetic(seed: int, number: int, d: int, noise: float) -> Linear:
@@ -31,19 +30,6 @@ def train(problem: Linear, horizon: int, trajectories: int, seed: int, eta: floa
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         return train_softucb(problem, horizon, trajectories, eta=eta, seed=1_000_000 + seed, **options)
-
-
-class Estimate(NamedTuple):
-    """Mean and standard error over instances."""
-
-    mean: float
-    se: float
-
-
-def estimate(values: Any) -> Estimate:
-    """Mean and standard error; the error of one value is infinite."""
-    x = np.asarray(values, dtype=np.float64)
-    return Estimate(float(x.mean()), float(x.std(ddof=1) / math.sqrt(x.size)) if x.size > 1 else math.inf)
 
 
 class WatchBeta(NamedTuple):

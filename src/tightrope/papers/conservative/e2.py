@@ -1,0 +1,55 @@
+"""How often a safe arm other than the UCB arm and the baseline is played (event E2) in the first 5,000 rounds."""
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from ...engine.results import Result
+from ..experiment import Run
+from ..scoring import Claim, estimate, gain, judged
+from .measures import even_checkpoints
+from .settings import DRAWS, LINEAR, budget_monitor, linear_models, named, variant
+
+RANK = 3
+FORMS: dict[str, dict[str, str]] = {"default": {}, "literal": {"clip": "paper"}, "sub-Gaussian": {"martingale": "subgaussian"}}
+PAPER, WITHIN = 38.7, 9.0  # per cent
+
+
+class Data(NamedTuple):
+    """The runs of every draw and how many models they go round."""
+
+    results: dict[str, Result]
+    models: int
+
+
+def data(run: Run) -> Data:
+    """Three forms of CLUCB2 with the 3rd best arm as baseline, for both draws of features."""
+    models, runs = run.at(smoke=(2, 2), laptop=(70, 4), paper=(70, 40))
+    horizon = run.at(smoke=500, laptop=5000, paper=5000)
+    chosen = {
+        label: named(partial(variant, "CLUCB2", RANK, **LINEAR, **more), f"CLUCB2 {label} of rank {RANK} with {LINEAR}")
+        for label, more in FORMS.items()
+    }
+    results = {
+        draw: run.simulate(
+            f"e2-{draw}", linear_models(models, run.seed, draw), chosen, horizon=horizon, replications=models * runs,
+            checkpoints=even_checkpoints(horizon), monitor=budget_monitor(RANK),
+        )
+        for draw in DRAWS
+    }  # fmt: skip
+    return Data(results, models)
+
+
+def score(found: Data) -> list[Claim]:
+    """The share of such rounds, averaged over models."""
+    claims = []
+    for draw, result in found.results.items():
+        horizon = int(result.rounds[-1])
+        for label in FORMS:
+            by_run = 100 * result.watched[label]["events"][:, -1, 1] / horizon
+            ours = estimate(np.array([by_run[m :: found.models].mean() for m in range(found.models)]))
+            text = f"share of E2 rounds in the first {horizon}, 3rd best arm as baseline ({draw}, {label})"
+            remark = "The share depends on how features are drawn, which the paper leaves open."
+            claims.append(judged(text, f"{PAPER:g} % ± {WITHIN:g} %", ours, gain(ours, PAPER, WITHIN, slack=0.0), remark=remark))
+    return claims

@@ -1,0 +1,19 @@
+"""Figure 6: budgets on Bernoulli arms, to the end and at the beginning, of the runs of Figure 3 (top)."""
+
+from matplotlib.figure import Figure
+
+from ..scoring import Claim
+from . import fig3_mab
+from .measures import budget_panels, budgets
+
+data = fig3_mab.data
+
+
+def score(found: fig3_mab.Data) -> list[Claim]:
+    """Order of the final budgets, and who breaks the constraint."""
+    return budgets(found.result, "UCB", "CUCB", "CUCB2")
+
+
+def plot(found: fig3_mab.Data) -> dict[str, Figure]:
+    """Budgets of the worst, average and best model."""
+    return budget_panels(*found, zoom=max(100, int(found.result.rounds[-1]) // 50))

@@ -1,0 +1,35 @@
+"""Figure 8: budgets on Jester, at the beginning and to the end, of the runs of Figure 5 with unit users."""
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from ...reports import style
+from ...reports.curves import draw_bands
+from ..experiment import Run
+from ..scoring import Claim
+from . import fig5
+from .measures import safety
+
+
+def data(run: Run) -> fig5.Data:
+    """The runs of Figure 5."""
+    return fig5.play(run, fig5.SCALINGS[0])
+
+
+def score(found: fig5.Data) -> list[Claim]:
+    """Who breaks the constraint."""
+    return safety(found.result, "LinUCB")
+
+
+def plot(found: fig5.Data) -> dict[str, Figure]:
+    """Mean budgets."""
+    result = found.result
+    fig, axes = style.figure(2)
+    for ax, last in zip(axes, (int(result.rounds[-1]) // 5, int(result.rounds[-1])), strict=True):
+        columns = slice(0, max(2, int(np.searchsorted(result.rounds, last, side="right"))))
+        draw_bands(ax, result.rounds[columns], {name: result.watched[name]["budget"][:, columns] for name in result.policies})
+        ax.axhline(0.0, color=style.INK, linewidth=0.8)
+        ax.set_xlabel("round", color=style.INK)
+    axes[0].set_ylabel("true budget", color=style.INK)
+    style.legend(axes[1])
+    return {"fig8": fig}

@@ -1,0 +1,105 @@
+"""All methods on one problem, and how their sample numbers are compared."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ...policies.identification.lingape import LinGapE
+from ...policies.identification.rage import RAGE
+from ...policies.identification.xyadaptive import XYAdaptive
+from ...policies.identification.xyoracle import XYOracle
+from ...reports import style
+from ..experiment import Run
+from ..scoring import Claim, Estimate, above, at_most, estimate, judged, quotient
+from .settings import DELTA, LAM, THETA_BOUND
+from .shortcuts import adaptive_by_phase, fixed_sequence, gap_stop, rage_by_phase, static_pulls, static_stop, uniform_pulls
+
+ZERO, HALF = "LinGapE, ε = 0", "LinGapE, ε = gap/2"
+STATIC, SQRT2 = "XY-static", "XY-static, √2"
+UNIFORM, ORACLE, ADAPTIVE, ELIMINATION = "uniform, LinGapE's stop", "XY-oracle", "XY-adaptive", "RAGE"
+Runs = dict[str, dict[str, np.ndarray]]  # method -> rounds, arm (and pulls) of every replication
+
+
+def everything(run: Run, label: str, problem: Any, gap: float, exact: int, theta_bound: float = THETA_BOUND) -> Runs:
+    """All methods on one problem whose smallest gap is `gap`. The paper repeats ten times, too few for errors worth stating."""
+    count, noise = run.at(smoke=3, laptop=20, paper=100), problem.noise if problem.rewards == 0 else 1.0
+    common: dict[str, Any] = {"delta": DELTA, "noise": noise}
+    own: dict[str, Any] = {"lam": LAM, "theta_bound": theta_bound, **common}
+    both = {ZERO: LinGapE(**own), HALF: LinGapE(epsilon=gap / 2, **own)}
+    found = run.identify(label, problem, both, replications=count, max_rounds=10**8)
+    runs: Runs = {name: {key: getattr(found, key)[name] for key in ("rounds", "arm", "pulls")} for name in (ZERO, HALF)}
+    oracle = run.identify(f"{label}-oracle", problem, {ORACLE: XYOracle(theta=problem.theta, **common)}, max_rounds=10**8)
+    runs[ORACLE] = {key: getattr(oracle, key)[ORACLE] for key in ("rounds", "arm", "pulls")}
+    runs |= without_rewards(run, problem, noise, theta_bound, exact, count)
+    runs[ADAPTIVE] = adaptive_by_phase(problem, XYAdaptive(**common), count, run.seed, min(exact, 20_000))
+    runs[ELIMINATION] = rage_by_phase(problem, RAGE(**common), count, run.seed)
+    return runs
+
+
+def without_rewards(run: Run, problem: Any, noise: float, theta_bound: float, exact: int, count: int) -> Runs:
+    """The methods whose sampling does not look at rewards: XY-static with both constants, and uniform sampling."""
+    stops = {STATIC: static_stop(noise, DELTA), SQRT2: static_stop(noise, DELTA, math.sqrt(2.0))}
+    runs = fixed_sequence(problem, static_pulls(problem.features, exact, run.seed), stops, count, run.seed)
+    stop = {UNIFORM: gap_stop(noise, DELTA, LAM, theta_bound)}
+    return runs | fixed_sequence(problem, uniform_pulls(problem.means.size), stop, count, run.seed)
+
+
+def exact_rounds(run: Run) -> int:
+    """Up to where XY-static's greedy sequence is followed to the letter; then its shares stay."""
+    return run.at(smoke=10_000, laptop=300_000, paper=10**9)
+
+
+def samples(values: np.ndarray) -> Estimate:
+    """Mean and standard error; 0 for the one run of a method that no reward can change."""
+    return estimate(values) if values.size > 1 else Estimate(float(values.mean()), 0.0)
+
+
+def factor(runs: Runs, more: str, fewer: str) -> Estimate:
+    """How many times as many samples one method needs as another."""
+    return quotient(samples(runs[more]["rounds"]), samples(runs[fewer]["rounds"]))
+
+
+def times(claim: str, paper: str, runs: Runs, more: str, fewer: str, least: float) -> Claim:
+    """A claimed factor between mean sample numbers: at least `least`."""
+    ours = factor(runs, more, fewer)
+    return judged(claim, paper, ours, above(ours, least), remark="The factor depends on ε and on the constant of the static bound.")
+
+
+def no_errors(runs: list[tuple[Runs, int]]) -> Claim:
+    """Nobody names a wrong arm; runs: with the best arm of each problem."""
+    chosen = [(item["arm"], best) for found, best in runs for name, item in found.items() if name != HALF]
+    total, wrong = sum(arm.size for arm, _ in chosen), sum(int((arm != best).sum()) for arm, best in chosen)
+    claim = f"the named arm is right with probability ≥ 1 − δ (Theorem 1), {total} runs of all methods but ε = gap/2"
+    return judged(claim, "error ≤ 0.05", wrong / total, at_most(wrong / total, DELTA))
+
+
+def table(cases: dict[Any, Runs], key: str, best: dict[Any, int] | None = None) -> pd.DataFrame:
+    """Mean rounds with standard error and wrong answers of every method in every case; best: the best arms, default 0."""
+    rows = []
+    for case, runs in cases.items():
+        right = best[case] if best is not None else 0
+        for name, item in runs.items():
+            mean, se = samples(item["rounds"])
+            rows.append({
+                key: case, "method": name, "samples": mean, "s.e.": se, "wrong": int((item["arm"] != right).sum()),
+                "runs": item["rounds"].size,
+            })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def lines(rows: pd.DataFrame, x: str, label: str) -> Figure:
+    """Samples against x on a log scale, one line a method."""
+    plot, (axes,) = style.figure()
+    for number, (name, part) in enumerate(rows.groupby("method", sort=False)):
+        dashes = "-" if name in (ZERO, HALF) else "--"
+        axes.errorbar(
+            part[x], part["samples"], yerr=part["s.e."], label=name, color=style.colour(number), marker="o", ms=3, lw=1.2, ls=dashes
+        )
+    axes.set_yscale("log")
+    axes.set_xlabel(label)
+    axes.set_ylabel("samples until the stop")
+    style.legend(axes)
+    return plot

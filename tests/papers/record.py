@@ -1,0 +1,36 @@
+"""Writes verdicts.json, the verdicts of every figure at smoke scale, after a deliberate change of them.
+
+`PYTHONPATH=src python tests/papers/record.py`
+"""
+
+import json
+import pathlib
+import tempfile
+
+from tightrope.papers import names
+from tightrope.papers.experiment import Run, figures, reproduce
+
+SEED = 1
+PATH = pathlib.Path(__file__).with_name("verdicts.json")
+
+
+def verdicts(outcome):
+    """Verdict by claim, in the order of the figure."""
+    return {claim.claim: claim.verdict for claim in outcome.claims}
+
+
+def main():
+    """Run everything; all data sets must be there."""
+    found = {}
+    for paper in names():
+        with tempfile.TemporaryDirectory() as folder:
+            for figure in figures(paper):
+                outcome = reproduce(paper, [figure], Run("smoke", pathlib.Path(folder), seed=SEED))[figure]
+                if outcome.missing:
+                    raise SystemExit(outcome.missing)
+                found[f"{paper} {figure}"] = verdicts(outcome)
+    PATH.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    main()
