@@ -44,7 +44,7 @@ def learn_armridge(model, context, arm, reward):
     denominator = 1.0 + column[arm]
     model.pulls[arm] += 1.0
     model.sums[arm] += reward
-    model.log_det[0] += math.log(denominator)
+    model.log_det[0] += math.log(max(denominator, 1.0))
     error = (reward - model.mean[arm]) / denominator
     for i in range(K):
         share = column[i] / denominator

@@ -84,7 +84,7 @@ def rank_one(model, x):
         share = direction[i] / denominator
         for j in range(d):
             inverse[i, j] -= share * direction[j]
-    model.log_det[0] += math.log(denominator)
+    model.log_det[0] += math.log(max(denominator, 1.0))  # below 1 digits are lost, and a factorisation follows
     model.updates[0] += 1.0
     return denominator
 
