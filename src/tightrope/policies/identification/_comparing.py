@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._jit import jit, lean
+from ..._jit import lean
 from ...numerics.selection import argmax
 from ...solvers.lp import Tableau, least_l1, new_tableau
 from ...verbs import verb
@@ -38,12 +38,12 @@ def new_rule(features: np.ndarray, ratio: bool) -> Any:
     return Ratio(np.ones(K), np.full(slots, -1, dtype=np.int64), np.zeros((slots, K)), new_tableau(K, d))
 
 
-@verb()
+@verb(lean=True)
 def compare(rule, model, i, j):
     """Prepare to sample what tells arms i and j apart."""
 
 
-@verb()
+@verb(lean=True)
 def next_arm(rule, model, eligible):
     """The arm to pull now."""
 
@@ -61,7 +61,7 @@ def next_arm_greedy(rule, model, eligible):
 
 
 @compare.register(Ratio)
-@jit
+@lean
 def compare_ratio(rule, model, i, j):
     """p of Eq 10, the same for y and -y, from the LP of Eq 11."""
     low, high = min(i, j), max(i, j)
@@ -84,6 +84,6 @@ def compare_ratio(rule, model, i, j):
 
 
 @next_arm.register(Ratio)
-@jit
+@lean
 def next_arm_ratio(rule, model, eligible):
     return furthest_behind(model.pulls, rule.scores, eligible)

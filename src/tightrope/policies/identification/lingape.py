@@ -56,30 +56,30 @@ def init_lingape(policy, arms):
     return State(new_gap_ridge(start), new_rule(start.features, policy.rule), new_answer(next_decision=0.0))
 
 
-@lean
-def decide_and_aim(policy, state):
-    """Leader, challenger and B, then what to sample (Eq 9 or Eqs 10-11)."""
-    decide(policy, state)
-    answer = state.answer[0]
-    answer["next_decision"] = state.model.progress[0]["rounds"] * (1.0 + policy.batch_growth)
-    compare(state.rule, state.model, answer["leader"], answer["challenger"])
-
-
 @select.register(LinGapE)
 @jit
 def select_lingape(policy, state, context, rng):
     return next_arm(state.rule, state.model, context.eligible)
 
 
+@lean
+def learn_and_decide(policy, state, arm, reward):
+    """Estimates, then leader, challenger and B (Algorithm 2), then what to sample (Eq 9 or Eqs 10-11)."""
+    model, rule = state.model, state.rule
+    learn(model, arm, reward)
+    progress, answer = model.progress[0], state.answer[0]
+    if progress["unpulled"] > 0.0:
+        rule.scores[arm] = 0.0
+    elif progress["rounds"] >= answer["next_decision"]:
+        decide(policy, state)
+        answer["next_decision"] = progress["rounds"] * (1.0 + policy.batch_growth)
+        compare(rule, model, answer["leader"], answer["challenger"])
+
+
 @update.register(LinGapE)
 @jit
 def update_lingape(policy, state, context, action, reward):
-    learn(state.model, action, reward)
-    progress = state.model.progress[0]
-    if progress["unpulled"] > 0.0:
-        state.rule.scores[action] = 0.0
-    elif progress["rounds"] >= state.answer[0]["next_decision"]:
-        decide_and_aim(policy, state)
+    learn_and_decide(policy, state, action, reward)
     return state
 
 
