@@ -7,6 +7,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import threading
 import time
 import warnings
 from dataclasses import dataclass
@@ -85,35 +86,35 @@ ARMS = np.eye(6)
 THETA = np.linspace(0.1, 0.6, 6)
 
 
-def first_k(k):
+def closure(sign):
     def oracle(scores):
-        return np.argsort(-scores, kind="stable")[:k]
+        return np.argsort(-sign * scores, kind="stable")[:2]
 
-    oracle.size = k
+    oracle.size = 2
     return oracle
 
 
-class Last:
+class Instance:
     size = 2
 
-    def __init__(self, count):
-        self.count = count
+    def __init__(self, sign):
+        self.sign = sign
 
     def __call__(self, scores):
-        return np.argsort(-scores, kind="stable")[: self.count]
+        return np.argsort(-self.sign * scores, kind="stable")[:2]
 
 
 def sets(oracle):
-    return tr.problems.SemiBandit(ARMS, THETA, oracle, noise=0.1)
+    return tr.problems.SemiBandit(ARMS, THETA, oracle, noise=0.1, shown=5)
 
 
-@pytest.mark.parametrize("make", [first_k, Last], ids=["closure", "instance"])
+@pytest.mark.parametrize("make", [closure, Instance])
 def test_another_oracle_is_another_run(tmp_path, make):
     """Failed before: a callable that is no dataclass left no trace in the digest."""
-    first = run({"it": tr.C2UCB()}, tmp_path, sets(make(2)), horizon=5)
+    first = run({"it": tr.C2UCB()}, tmp_path, sets(make(1)), horizon=5)
     with pytest.raises(ValueError, match="other problem"):
-        run({"it": tr.C2UCB()}, tmp_path, sets(make(3)), horizon=5)
-    again = run({"it": tr.C2UCB()}, tmp_path, sets(make(2)), horizon=5)
+        run({"it": tr.C2UCB()}, tmp_path, sets(make(-1)), horizon=5)
+    again = run({"it": tr.C2UCB()}, tmp_path, sets(make(1)), horizon=5)
     assert np.array_equal(first.regret["it"], again.regret["it"])
 
 
@@ -296,7 +297,7 @@ def test_processes_give_the_numbers_of_threads(tmp_path):
 
 def test_what_cannot_be_sent_to_processes_is_refused():
     with pytest.raises(ValueError, match=r"engine = 'processes' sends .* use engine = 'threads'"):
-        tr.simulate(sets(first_k(2)), tr.C2UCB(), horizon=5, engine="processes")
+        tr.simulate(sets(closure(1)), tr.C2UCB(), horizon=5, engine="processes")
     with pytest.raises(ValueError, match="engine = 'fork' is not one of 'threads', 'processes'"):
         tr.simulate(TEN, UCB, horizon=5, engine="fork")
 
@@ -448,7 +449,8 @@ DIFFERENT = [
     (np.array([1, None], dtype=object), np.array([1, 2], dtype=object)),
     ({"a": 1}, {"a": 2}), ({1, 2}, {1, 3}), (frozenset("ab"), frozenset("ac")), (Settings(np.arange(2)), Settings(np.arange(3))),
     (Slotted(1), Slotted(2)), (adder(1), adder(2)), (adder(1, 2), adder(1, 3)), (functools.partial(pow, 2), functools.partial(pow, 3)),
-    (lambda x: x + 1, lambda x: x + 2), (np.log, np.exp), (max, min), (Last(1).__call__, Last(2).__call__), (pathlib.Path("a"), pathlib.Path("b")),
+    (lambda x: x + 1, lambda x: x + 2), (np.log, np.exp), (max, min),
+    (Instance(1).__call__, Instance(2).__call__), (pathlib.Path("a"), pathlib.Path("b")),
     (tr.UCB(), tr.UCB(alpha=1)), (tr.UCB(), tr.KLUCB()), (tr.oracles.TopK(2), tr.oracles.TopK(3)), (SetValue(), None),
 ]  # fmt: skip
 
@@ -488,20 +490,23 @@ def test_objects_that_hold_themselves_have_a_digest():
     assert digest(recursive) == digest(recursive)
 
 
-@pytest.mark.parametrize("value", [(k for k in range(3)), np.random.default_rng(0), sys.stdout, iter(map(str, [1]))])
+@pytest.mark.parametrize("value", [(k for k in range(3)), np.random.default_rng(0), open(os.devnull), threading.Lock()])  # noqa: SIM115
 def test_what_changes_or_has_no_content_has_no_digest(value):
-    if not hasattr(value, "__reduce_ex__") or "map" in repr(value):
-        pytest.skip("an iterator over a list has content")
     with pytest.raises(Undigestible):
         digest([value])
 
 
-def test_the_digest_of_an_instance_is_the_same_in_another_process():
-    code = "import numpy as np, tightrope as tr\nfrom tightrope.engine.digest import digest\n" \
-           "print(digest([tr.UCB(), tr.oracles.Partition(list('aabb'), 1, 2), {'x', 'y', 'z'}, np.arange(3), lambda x: x + len('a')]))"  # fmt: skip
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    found = {
-        subprocess.run([sys.executable, "-c", code], env=environment | {"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True).stdout
-        for seed in ("1", "2")
-    }  # fmt: skip
+HERE_AND_THERE = """
+import numpy as np, tightrope as tr
+from tightrope.engine.digest import digest
+print(digest([tr.UCB(), tr.oracles.Partition(list("aabb"), 1, 2), {"x", "y", "z"}, np.arange(3), lambda x: x + len("a")]))
+"""
+
+
+def test_digests_are_the_same_in_other_processes():
+    found = set()
+    for seed in ("1", "2"):
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONHASHSEED": seed}
+        command = [sys.executable, "-c", HERE_AND_THERE]
+        found.add(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
     assert len(found) == 1
