@@ -39,7 +39,7 @@ def test_fast_equals_naive(policy, twin):
         (tr.BetaThompson(a=0.5, b=2), NaiveBetaThompson(4, 0.5, 2.0)),
         (tr.BetaThompson(a=0.2, b=0.3), NaiveBetaThompson(4, 0.2, 0.3)),
     ],
-    ids=repr,
+    ids=["EpsilonGreedy", "BetaThompson", "BetaThompson, other prior", "BetaThompson, small prior"],
 )
 def test_random_policies_equal_their_twins_on_the_same_stream(policy, twin):
     data, rng = np.random.default_rng(12), stream(3, 0, POLICY)
