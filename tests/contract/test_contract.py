@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import tightrope as tr
-from standard import pairs, session_for
+from standard import fits, pairs, session_for
 from tightrope._jit import python_of
 from tightrope.engine.loops import fixed_horizon, new_log
 from tightrope.engine.monitors import NoMonitor
 from tightrope.engine.runner import prepare
-from tightrope.parameters import accepts
+from tightrope.policies import examples
 from tightrope.rng import NOISE, PROBLEM, stream
 from tightrope.serving.codec import flatten
 from tightrope.verbs import begin, observe, play, private
@@ -53,7 +53,7 @@ def run_steps(policy, problem, seed, reload=None):
 
 
 def same(first, second):
-    """Equal to the bit, except in scratch that no decision reads."""
+    """Equal to the bit in every array of the state; NaN equals NaN."""
     assert first.keys() == second.keys()
     for key, value in first.items():
         assert np.array_equal(value, second[key], equal_nan=value.dtype.kind == "f"), key
@@ -75,13 +75,20 @@ def test_loop_equals_steps_equals_reloaded_steps(policy, problem, tmp_path):
 
     before = flatten(session.state)
     frozen = {key: value.copy() for key, value in before.items()}
+    stream_before = session._rng.bit_generator.state
     report = session.explain()
     same(frozen, flatten(session.state))
-    assert {"mean", "probability"} <= report.keys()
-    probability = report["probability"]
-    assert probability.shape == (log.pulls.size,)
+    assert session._rng.bit_generator.state == stream_before
+    mean, probability = report["mean"], report["probability"]
+    assert mean.shape == probability.shape == (log.pulls.size,)
+    assert np.isfinite(mean[log.pulls > 0]).all()
     assert (probability >= 0).all()
-    assert probability.sum() == pytest.approx(np.atleast_1d(session.select()).size, abs=1e-6)
+    chosen = np.atleast_1d(session.select())
+    assert probability.sum() == pytest.approx(chosen.size, abs=1e-6)
+    if session._rng.bit_generator.state == stream_before:  # nothing was drawn: the choice is certain
+        assert probability[chosen] == pytest.approx(np.ones(chosen.size))
+    else:
+        assert (probability[chosen] > 0).all()
 
 
 @pytest.mark.parametrize("mode", ["NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK"])
@@ -117,17 +124,19 @@ def digests():
 
 
 def test_one_arm_and_one_round_are_no_special_case():
-    problem = tr.problems.Bernoulli([0.4])
-    result = tr.simulate(problem, single_arm_policies(), horizon=1)
-    for name in result.policies:
-        assert result.pulls[name].sum() == 1
-        assert result.regret[name][0, -1] == 0.0
-
-
-def single_arm_policies():
-    from tightrope.policies import examples
-
-    return {label: policy for label, policy in examples().items() if "arms" in accepts(policy)}
+    """One arm that is 0.5 below the best of the continuum it stands for: every round costs just that, and there is nothing to choose."""
+    problem = tr.problems.Lipschitz(points=[0.5], means=[0.25], lipschitz=1.0, best=0.75)
+    chosen = {label: policy for label, policy in examples().items() if fits(policy, problem) and not type(policy).TRAITS.stops}
+    assert len(chosen) > 8
+    for rounds in (1, 3):
+        result = tr.simulate(problem, chosen, horizon=rounds)
+        for name, policy in chosen.items():
+            assert result.pulls[name].tolist() == [[rounds]], name
+            assert result.regret[name][0, -1] == 0.5 * rounds, name
+            session = session_for(policy, problem, 1, rounds)
+            assert session.select() == 0
+            session.update(0, 0.25)
+            assert session.explain()["probability"].tolist() == [1.0], name
 
 
 if __name__ == "__main__":
