@@ -183,7 +183,7 @@ def bench(
 ) -> None:
     """Rounds per second and core of every policy as a multiple of a hand-fused loop, beside the baseline's."""
     from . import files
-    from .engine.benchmark import AGAIN, LEAST, better, cases, checked_cases, measure
+    from .engine.benchmark import AGAIN, LEAST, SAVED, better, cases, checked_cases, measure
     from .engine.provenance import versions
 
     stored: dict[str, Any] = json.loads(baseline.read_text()) if baseline.exists() else {}
@@ -195,8 +195,8 @@ def bench(
     slow = []
     for key, policy, problem, rounds in checked_cases(only) if check else every:
         got = measure(policy, problem, rounds)
-        for _ in range(AGAIN if check and not save else 0):
-            if got.relative < LEAST * before.get(key, 0.0):
+        for _ in range(SAVED - 1 if check and save else AGAIN if check else 0):
+            if save or got.relative < LEAST * before.get(key, 0.0):
                 got = better(got, measure(policy, problem, rounds))
         ratio = got.relative / before[key] if key in before else None
         beside = "new" if ratio is None else f"{ratio:.2f}"
