@@ -23,7 +23,7 @@ FAMILIES = {
 INTERFACE = {
     "Simulation": [tr.simulate, tr.Result, tr.load, tr.Interrupted, tr.Budget],
     "Identification": [tr.identify, tr.Identification],
-    "Service": [tr.Session, tr.scale, tr.Scaled],
+    "Service": [tr.Session, tr.Decision, tr.scale, tr.Scaled],
     "Training": [tr.train_softucb, tr.TrainedBeta],
     "Lipschitz arms": [tr.lipschitz_lower_bound, tr.LowerBound, tr.discretize],
     "Problems": [getattr(tr.problems, name) for name in tr.problems.__all__ if name != "data"],

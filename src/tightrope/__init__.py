@@ -12,6 +12,7 @@ from .engine.training import TrainedBeta, train_softucb
 from .numerics.scaling import Scaled, scale
 from .parameters import REGISTRY
 from .policies.lipschitz._intervals import discretize
+from .serving.decisions import Decision
 from .serving.session import Session
 from .solvers import oracles
 from .solvers.covering import LowerBound, lipschitz_lower_bound
@@ -21,6 +22,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Budget",
     "Context",
+    "Decision",
     "Identification",
     "Interrupted",
     "LowerBound",

@@ -1,10 +1,14 @@
 """Random streams: one generator per (replication, role), so that nothing depends on workers, order or the other policies."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 PROBLEM, NOISE, POLICY, AUDIT = range(4)
+GENERATORS: dict[str, Any] = {
+    cls.__name__: cls for cls in (np.random.PCG64, np.random.PCG64DXSM, np.random.Philox, np.random.SFC64, np.random.MT19937)
+}  # those a file may name
 
 
 def stream(seed: int, replication: int, role: int) -> np.random.Generator:
@@ -21,8 +25,52 @@ def pack(generator: np.random.Generator) -> dict[str, Any]:
     return dict(generator.bit_generator.state)
 
 
-def unpack(state: dict[str, Any]) -> np.random.Generator:
-    """The generator that `pack` described; it continues with the same numbers."""
-    bits = getattr(np.random, state["bit_generator"])()
-    bits.state = state
+def same(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
+    """Whether two states of a generator are the same, so that nothing was drawn in between."""
+    for key, value in first.items():
+        other = second[key]
+        if isinstance(value, dict):
+            if not same(value, other):
+                return False
+        elif isinstance(value, np.ndarray):
+            if not np.array_equal(value, other):
+                return False
+        elif value != other:
+            return False
+    return True
+
+
+def unpack(state: Any) -> np.random.Generator:
+    """The generator that `pack` described; it continues with the same numbers. ValueError for anything but one of GENERATORS."""
+    name = state.get("bit_generator") if isinstance(state, dict) else None
+    if not isinstance(name, str) or name not in GENERATORS:
+        raise ValueError(f"bit_generator = {name!r} is not one of {', '.join(GENERATORS)}.")
+    bits = GENERATORS[name](0)
+    try:
+        bits.state = _like(bits.state, state, name)
+    except (ValueError, TypeError, OverflowError, KeyError) as error:
+        raise ValueError(f"the state of {name} is not one that it can have ({error}).") from None
     return np.random.Generator(bits)
+
+
+def _like(template: Any, value: Any, where: str) -> Any:
+    """A value of a generator's state, of the template's keys, types and shapes."""
+    if isinstance(template, dict):
+        if not isinstance(value, dict) or value.keys() != template.keys():
+            raise ValueError(f"{where} must have {', '.join(template)}")
+        return {key: _like(template[key], value[key], f"{where}.{key}") for key in template}
+    if isinstance(template, np.ndarray):
+        if not isinstance(value, (list, np.ndarray)) or len(value) != template.size or not all(_whole(item) for item in value):
+            raise ValueError(f"{where} must be {template.size} whole numbers")
+        return np.array(value, dtype=template.dtype)
+    if isinstance(template, str):
+        if value != template:
+            raise ValueError(f"{where} must be {template!r}")
+        return template
+    if not _whole(value):
+        raise ValueError(f"{where} must be a whole number from 0")
+    return int(value)
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= 0)

@@ -38,9 +38,9 @@ def restore(template: Any, flat: dict[str, np.ndarray], prefix: str = "state") -
             raise ValueError(f"the file has no {path}; it was not written by this policy.")
         elif isinstance(value, np.ndarray):
             stored = flat[path]
-            if stored.dtype != value.dtype or stored.ndim != value.ndim:
+            if stored.dtype != value.dtype or stored.shape != value.shape:
                 raise ValueError(
-                    f"{path} in the file is {stored.dtype} with {stored.ndim} axes, but must be {value.dtype} with {value.ndim}."
+                    f"{path} in the file is {stored.dtype} of shape {stored.shape}, but must be {value.dtype} of shape {value.shape}."
                 )
             values.append(stored.copy())
         else:
@@ -48,10 +48,16 @@ def restore(template: Any, flat: dict[str, np.ndarray], prefix: str = "state") -
     return type(template)(*values)
 
 
+def copied(state: Any) -> Any:
+    """A state whose arrays kernels may write into."""
+    values = [copied(value) if hasattr(value, "_fields") else value.copy() if isinstance(value, np.ndarray) else value for value in state]
+    return type(state)(*values)
+
+
 def describe_oracle(oracle: Any) -> tuple[Any, dict[str, np.ndarray]]:
     """One of `tightrope.oracles` as JSON-ready data and arrays; of any other callable only how it shows itself."""
     name = type(oracle).__name__
-    if getattr(oracles, name, None) is not type(oracle):
+    if ORACLES.get(name) is not type(oracle):
         return repr(oracle), {}
     plain: dict[str, Any] = {"oracle": name}
     arrays = {}
@@ -68,11 +74,21 @@ def describe_oracle(oracle: Any) -> tuple[Any, dict[str, np.ndarray]]:
     return plain, arrays
 
 
+ORACLES: dict[str, Any] = {cls.__name__: cls for cls in (oracles.TopK, oracles.Partition, oracles.Knapsack, oracles.Promotions)}
+
+
 def build_oracle(plain: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
-    """The oracle that `describe_oracle` wrote down."""
+    """The oracle that `describe_oracle` wrote down: one of ORACLES, checked by its constructor."""
+    cls = ORACLES.get(plain["oracle"]) if isinstance(plain.get("oracle"), str) else None
+    if cls is None:
+        raise ValueError(f"oracle = {plain.get('oracle')!r} is not one of {', '.join(ORACLES)}.")
     given = {name: dict(value) if isinstance(value, list) else value for name, value in plain.items() if name != "oracle"}
     stored = {name.removeprefix("oracle."): value for name, value in arrays.items() if name.startswith("oracle.")}
-    return getattr(oracles, plain["oracle"])(**given, **stored)
+    if {*given, *stored} != {field.name for field in dataclasses.fields(cls)}:
+        raise ValueError(
+            f"{plain['oracle']} has {sorted({*given, *stored})}, but takes {[field.name for field in dataclasses.fields(cls)]}."
+        )
+    return cls(**given, **stored)
 
 
 def same_oracle(oracle: Any, plain: Any, arrays: dict[str, np.ndarray]) -> bool:
@@ -80,7 +96,7 @@ def same_oracle(oracle: Any, plain: Any, arrays: dict[str, np.ndarray]) -> bool:
     if not callable(oracle) or plain is None:
         return False
     if isinstance(plain, str):
-        return getattr(oracles, type(oracle).__name__, None) is not type(oracle) or repr(oracle) == plain
+        return type(oracle) not in ORACLES.values() or repr(oracle) == plain
     now, more = describe_oracle(oracle)
     stored = {name: value for name, value in arrays.items() if name.startswith("oracle.")}
     return now == plain and more.keys() == stored.keys() and all(np.array_equal(more[name], stored[name]) for name in more)

@@ -1,41 +1,75 @@
-"""`Session`: a policy in service, one decision at a time, by the very kernels that simulations run."""
+"""`Session`: a policy in service, many decisions open at once, by the very kernels that simulations run."""
 
 import math
 import pathlib
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from .. import checks, files, rng
-from ..parameters import built, check_fit, check_question, described, is_policy
-from ..verbs import Arms, Context, admit, commit, evidence, explain, init, recommend, reward_range, select, stopped, update
-from .codec import build_oracle, describe_oracle, flatten, restore, same_oracle
+from .. import checks, rng
+from ..numerics.growth import carried
+from ..parameters import check_fit, check_question, is_policy
+from ..verbs import (
+    Arms,
+    Context,
+    admit,
+    commit,
+    event,
+    evidence,
+    explain,
+    grow,
+    inform,
+    init,
+    propensity,
+    recommend,
+    reward_range,
+    select,
+    stopped,
+    update,
+    withdraw,
+)
+from . import store
+from .arms import Names, checked_names, describe_arms
+from .codec import copied
+from .decisions import Book, Decision, Id, Open, checked_id, locked, reason, shown
+from .learn import feed, read_log
 
-FORMAT = 1
+ORDERS = ("on arrival", "in order")
+SIZES = 16  # numbers of candidates whose scratch a catalogue keeps
 
 
 class Session:
-    """One policy, its state and its random stream.
+    """One policy, its state, its random stream and its open decisions.
 
     policy: an instance such as LinUCB(). arms: K, or (K, d) features. Exactly one of arms, points and distances describes the
-    arms: points is (K,) or (K, p), distances a (K, K) metric. dimension: d, when features come with every round. oracle: chooses
-    sets of arms; for `oracles.Promotions` give the users as arms. horizon: T, for policies whose widths use it. seed: of the
-    policy's own randomness; `simulate` with the same seed makes the same choices in replication 0.
+    arms: points is (K,) or (K, p), distances a (K, K) metric. dimension: d, when features come with every round; without arms, a
+    catalogue: every call brings any number of candidates with their features. oracle: chooses sets of arms; for
+    `oracles.Promotions` give the users as arms. horizon: T, for policies whose widths use it. seed: of the policy's own randomness;
+    `simulate` with the same seed makes the same choices in replication 0. names: K texts, by which arms can be called.
+    window: a decision more than so many rounds old is closed with default_reward. apply: rewards are learned from as they arrive,
+    or "in order" of their decisions, each held back until all earlier decisions are closed (a guarantee on linear rewards needs
+    it where the delay depends on the reward).
 
-    Bad input raises ValueError and leaves the state as it was. Not thread-safe: one session, one thread at a time.
+    Bad input raises ValueError and leaves the session as it was. Not thread-safe: one session, one thread at a time.
     """
 
     def __init__(
         self,
         policy: Any,
-        arms: Any = None,
+        arms: int | ArrayLike | None = None,
         *,
-        points: Any = None,
-        distances: Any = None,
+        points: ArrayLike | None = None,
+        distances: ArrayLike | None = None,
         dimension: int | None = None,
         oracle: Any = None,
         horizon: int | None = None,
         seed: int = 0,
+        names: Iterable[str] | None = None,
+        window: int | None = None,
+        default_reward: float | None = None,
+        apply: Literal["on arrival", "in order"] = "on arrival",
     ) -> None:
         if not is_policy(policy):
             raise ValueError(f"policy = {checks.show(policy)} is not a policy; pass an instance such as UCB().")
@@ -44,53 +78,410 @@ class Session:
         check_fit(policy, self.arms)
         if type(policy).TRAITS.stops:
             check_question(policy, self.arms)
+        self.catalogue = arms is None and points is None and distances is None
+        self._names = Names(None if names is None else self._checked_names(names))
+        self._least, self._most = (bound if math.isfinite(bound) else None for bound in reward_range(policy))
+        self.default_reward = None if default_reward is None else self._checked_value("default_reward", default_reward)
+        self.window = None if window is None else checks.integer("window", window, least=1)
+        if self.window is not None and self.default_reward is None:
+            raise ValueError(f"window = {self.window} closes decisions with default_reward, which is missing; give one, such as 0.0.")
+        self.apply = ORDERS[checks.choice("apply", apply, ORDERS)]
         self.seed = checks.integer("seed", seed, least=0)
-        self._rng = rng.stream(self.seed, 0, rng.POLICY)
-        self.rounds = 0
+        self._rng, self._audit = rng.stream(self.seed, 0, rng.POLICY), rng.stream(self.seed, 0, rng.AUDIT)
+        self.rounds = 0  # rewards taken in
+        self.decided = 0  # decisions made
+        self._book = Book()
+        self._retired: np.ndarray | None = None
         self._changing = self.arms.dimension > 0 and self.arms.features is None
-        self._features: np.ndarray | None = None
-        self._baseline: tuple[int | None, float | None] = (None, None)
-        self._eligible: np.ndarray | None = None
+        self._last = Context()  # what the last decision's round showed
+        self._several = False  # whether rounds have shown different features
+        self._unrecorded = False  # a file of format 1 may have had an open decision that it does not name
+        self._scratch: dict[int, Any] = {}
+        self._tells, self._measures = event.answers(policy), propensity.answers(policy)
         self.state = init(policy, self._told())
 
-    def _told(self) -> Arms:
-        return self.arms._replace(features=None) if self._changing else self.arms
+    # Deciding ------------------------------------------------------------------------------------------------------------
+
+    def decide(
+        self,
+        context: Any = None,
+        eligible: Any = None,
+        id: Id | None = None,
+        names: Sequence[str] | None = None,
+    ) -> Decision:
+        """Decide which arm (or set of arms) to play; the decision stays open until its reward comes, see `reward`.
+
+        context: (K, d) features of this round's arms, or a `Context`, where they change. eligible: (K,) bool, or names. id: text or a
+        whole number of your own; given twice it returns the same decision and draws nothing. names: of a catalogue's candidates,
+        which may also come as context = {name: features}. Where several arms share a row of features (promotions for a user),
+        features are (N, d), eligible is (N,) or (N, M), and arm = user * M + promotion. Costs one `select` and one `propensity`.
+        """
+        if id is not None:
+            id = checked_id(id)
+            made = self._book.known(id)
+            if made is not None:
+                return made
+        return self._decide(context, eligible, id, names, True).decision
 
     def select(self, context: Any = None, eligible: Any = None) -> Any:
-        """The arm (int) or set of arms (int array) to play now.
+        """The arm (int) or set of arms (int array) to play now: `decide` without an id and without asking for the propensity."""
+        action = self._decide(context, eligible, None, None, False).action
+        return action if isinstance(action, int) else action.copy()
 
-        context: (K, d) features of this round's arms, or a `Context`, where they change; eligible: (K,) bool. Where several arms
-        share a row of features (promotions for a user), features are (N, d), eligible is (N,) or (N, M), and arm = user * M + promotion.
-        """
-        seen, state = self._context(context, eligible)
-        self._begin(seen, state)
-        before = None if self.arms.oracle is None else self._rng.bit_generator.state
+    def _decide(self, context: Any, eligible: Any, id: Id | None, names: Any, measured: bool) -> Open:
+        seen, labels = self._round(context, eligible, names)
+        state = self._state_for(seen)
+        admit(self.policy, state, seen)
+        bits = self._rng.bit_generator
+        before = bits.state
         try:
-            action = select(self.policy, self.state, seen, self._rng)
-        except BaseException:
-            if before is not None:  # an oracle may refuse after the noise was drawn
-                self._rng.bit_generator.state = before
+            action = self._checked_action(select(self.policy, state, seen, self._rng), seen)
+        except BaseException:  # an oracle may refuse after noise was drawn
+            bits.state = before
             raise
-        self.state = commit(self.policy, self.state, seen, action)
-        if self._changing:
-            self._features = seen.features
-        self._baseline, self._eligible = (seen.baseline, seen.baseline_mean), seen.eligible
-        return int(action) if np.ndim(action) == 0 else np.asarray(action)
+        why = event(self.policy, state, action) if self._tells else 0
+        chance: Any = math.nan
+        error: Any = math.nan
+        if measured:
+            if not self._measures and rng.same(before, bits.state):
+                chance, error = 1.0, 0.0  # nothing was drawn, so the choice was certain
+            else:
+                chance, error = propensity(self.policy, state, seen, action, self._audit)
+        if self._changing or seen.features is not None:
+            self._several = self._several or not (
+                self._last.features is None or self._last.features is seen.features or np.array_equal(self._last.features, seen.features)
+            )
+            self._changing = True
+        self._became(commit(self.policy, state, seen, action), seen)
+        self._last, self._unrecorded = seen, False
+        self.decided += 1
+        single = isinstance(action, int)
+        if measured and not single:
+            chance, error = (locked(np.broadcast_to(np.asarray(x, dtype=np.float64), action.shape)) for x in (chance, error))
+        if single:
+            name = labels[action] if labels is not None else self._names.of(action)
+        else:
+            name = tuple(labels[k] if labels is not None else self._names.of(k) for k in action.tolist())
+        if id is None:
+            id = str(self.decided)
+            while self._book.known(id) is not None:
+                id += "+"
+        made = Decision(id, action if single else locked(action), name, chance, error, reason(why, name, chance), self.decided, shown(seen))
+        entry = Open(made, seen, action, None if single else set(action.tolist()))
+        self._book.add(entry)
+        if self.window is not None:
+            self._expire(self.decided - self.window)
+        return entry
+
+    def _checked_action(self, action: Any, seen: Context) -> Any:
+        """The policy's answer as an int or int array; one that is no eligible arm is refused."""
+        if np.ndim(action) != 0:
+            return np.asarray(action)
+        arm, count = int(action), self._count(seen)
+        if not 0 <= arm < count or (seen.eligible is not None and not seen.eligible[arm]):
+            name = type(self.policy).__name__
+            raise ValueError(f"{name}'s select returned arm {arm}, but arms are 0 to {count - 1} and must be eligible.")
+        return arm
+
+    # Rewards -------------------------------------------------------------------------------------------------------------
+
+    def reward(self, id: Id, value: Any) -> bool:
+        """Close an open decision with its reward, learned with the features, mask and baseline of its own round.
+
+        value: a number; for a set {arm or name: number}, in parts where they come so, or one number per arm in the decision's order.
+        The same answer once more changes nothing and returns False; another one, or an unknown id, is a ValueError.
+        """
+        id = id if type(id) is str else checked_id(id)
+        entry = self._book.open.get(id)
+        if entry is None or entry.ended is not None:
+            return self._repeated(id, entry, value)
+        if entry.waiting is not None:
+            return self._reward_set(entry, value)
+        entry.answers = self._checked_value("reward", value)
+        self._take(entry, entry.action, entry.answers, "rewarded")
+        return True
+
+    def _reward_set(self, entry: Open, value: Any) -> bool:
+        given = self._by_arm(entry.decision, value)
+        fresh = [arm for arm in given if arm not in entry.answers]
+        self._check_equal(entry.decision, entry.answers, given, "rewarded")
+        if not fresh and entry.waiting:
+            return False
+        self._answer_set(entry, fresh, [given[arm] for arm in fresh], "rewarded")
+        return True
+
+    def _answer_set(self, entry: Open, arms: Sequence[int], rewards: Sequence[float], how: str) -> None:
+        entry.answers |= zip(arms, rewards, strict=True)
+        assert entry.waiting is not None
+        entry.waiting.difference_update(arms)
+        action = np.array(arms, dtype=np.int64) if len(arms) else None
+        self._take(entry, action, np.array(rewards, dtype=np.float64), None if entry.waiting else how)
+
+    def _by_arm(self, decision: Decision, value: Any) -> dict[int, float]:
+        """Rewards of a set by arm, checked."""
+        arms = decision.arm.tolist()
+        if not isinstance(value, Mapping):
+            values = checks.floats("reward", value).reshape(-1)
+            if values.size != len(arms):
+                raise ValueError(
+                    f"reward has {values.size} entries, but decision {decision.id!r} has {len(arms)} arms; "
+                    "for a part of them give {arm: reward}."
+                )
+            value = dict(zip(arms, values.tolist(), strict=True))
+        by_name = dict(zip(decision.name, arms, strict=True))
+        found: dict[int, float] = {}
+        for key, number in value.items():
+            arm = by_name.get(key) if isinstance(key, str) else checks.integer("arm", key)
+            if arm not in arms:
+                raise ValueError(f"arm = {checks.show(key)} is not in decision {decision.id!r}, which has {checks.show(decision.name)}.")
+            assert arm is not None
+            found[arm] = self._checked_value(f"reward[{key!r}]", number)
+        return found
+
+    def _repeated(self, id: Id, entry: Open | None, value: Any) -> bool:
+        """The answer to a decision that is closed already."""
+        ended = self._book.closed.get(id)
+        if entry is not None:
+            decision, answers, how = entry.decision, entry.answers, entry.ended
+        elif ended is not None:
+            decision, answers, how = ended.decision, ended.answers, ended.how
+        else:
+            raise ValueError(f"id = {id!r} is not a decision of this session, was cancelled, or was closed too long ago to be known.")
+        if isinstance(answers, dict):
+            given = self._by_arm(decision, value)
+            self._check_equal(decision, answers, given, str(how))
+        elif answers is None or self._checked_value("reward", value) != answers:
+            self._refuse(decision, answers, str(how))
+        return False
+
+    def _check_equal(self, decision: Decision, answers: dict[int, float], given: dict[int, float], how: str) -> None:
+        for arm, value in given.items():
+            if arm in answers and answers[arm] != value:
+                raise ValueError(f"decision {decision.id!r} was {how} with {answers[arm]:g} for arm {arm}; a reward is given once.")
+            if arm not in answers and how == "closed":
+                self._refuse(decision, None, how)
+
+    def _refuse(self, decision: Decision, answer: float | None, how: str) -> None:
+        told = "without a reward" if answer is None else f"with {answer:g}"
+        raise ValueError(f"decision {decision.id!r} was {how} {told}; a reward is given once, while the decision is open.")
 
     def update(self, arm: Any, reward: Any, context: Any = None) -> None:
-        """Take in the reward of an arm, or two arrays, arms and rewards, of a set of arms. Any arm, in any order, at any time.
+        """Take in the reward of an arm, or the rewards of several arms of a set as two arrays: closes the oldest open decision of it.
 
-        context: the features (and baseline, and mask) of the round the reward belongs to; default those of the last `select`.
+        Where no decision of the arm is open, it is data from elsewhere: the policy learns from it, a ledger does not count it.
+        context: the features (and baseline, and mask) of the round the reward belongs to; by default those of that decision, or of the
+        only features the session has seen.
         """
-        action, value = self._checked_reward(arm, reward)
-        round_, state = self._context(context, self._eligible if context is None else None)
-        self._begin(round_, state)
-        self.state = update(self.policy, self.state, round_, action, value)
+        given = None if context is None else self._round(context, None, None, past=True)[0]
+        action, value = self._checked_reward(arm, reward, given)
+        entry = self._book.oldest_of(action, given)
+        if entry is not None:
+            if isinstance(action, np.ndarray):
+                self._answer_set(entry, action.tolist(), value.tolist(), "rewarded")
+            else:
+                entry.answers = value
+                self._take(entry, action, value, "rewarded")
+            return
+        if given is None and self._changing and self._several:
+            what = "these arms have no open decision together" if isinstance(action, np.ndarray) else f"arm {arm} has no open decision"
+            raise ValueError(f"context is missing: {what}, and rounds have shown different features; pass those the reward belongs to.")
+        seen = given if given is not None else self._round(None, self._last.eligible, None, past=True)[0]
+        state = self._state_for(seen)
+        admit(self.policy, state, seen)
+        self._changing = self._changing or seen.features is not None
+        if self._unrecorded:
+            self._unrecorded = False
+            self._became(update(self.policy, commit(self.policy, state, seen, action), seen, action, value), seen)
+        else:
+            self._became(inform(self.policy, state, seen, action, value), seen)
         self.rounds += 1
+
+    def _take(self, entry: Open, action: Any, value: Any, ended: str | None) -> None:
+        """Learn from (a part of) a decision's answer, now or, in order, when all earlier decisions are closed."""
+        id = entry.decision.id
+        if self.apply == "on arrival":
+            self._learn_from(entry, action, value)
+            if ended is not None:
+                self._book.close(id, ended)
+            return
+        if action is not None:
+            entry.held.append((action, value))
+        entry.ended = ended
+        self._release()
+
+    def _release(self) -> None:
+        """In order: learn what waited for decisions that are closed by now."""
+        while (entry := self._book.first()) is not None:
+            while entry.held:
+                self._learn_from(entry, *entry.held.pop(0))
+            if entry.ended is None:
+                return
+            self._book.close(entry.decision.id, entry.ended)
+
+    def _learn_from(self, entry: Open, action: Any, value: Any) -> None:
+        if action is not None:
+            seen = entry.context
+            self._became(update(self.policy, self._state_for(seen), seen, action, value), seen)
+            self.rounds += 1
+
+    def cancel(self, id: Id) -> None:
+        """Take back an open decision that was never shown: the policy is as it was without it, but for its random stream."""
+        entry = self._unanswered(id)
+        if entry.answers:
+            raise ValueError(f"id = {id!r} has answers already, so it was shown; close it instead.")
+        seen = entry.context
+        self._became(withdraw(self.policy, self._state_for(seen), seen, entry.action), seen)
+        self._book.remove(entry.decision.id)
+        if self.apply != "on arrival":
+            self._release()
+
+    def close(self, id: Id) -> None:
+        """Close a decision that was shown but whose reward, or whose missing rewards of a set, will never come. Nothing is learned."""
+        entry = self._unanswered(id)
+        self._take(entry, None, None, "closed")
+
+    def _unanswered(self, id: Id) -> Open:
+        id = checked_id(id)
+        entry = self._book.open.get(id)
+        if entry is None or entry.ended is not None:
+            raise ValueError(f"id = {id!r} is not an open decision; it was closed, cancelled or never made.")
+        return entry
+
+    def expire(self, older_than: int | None = None) -> list[Id]:
+        """Close with default_reward every decision that is more than so many rounds old; returns their ids.
+
+        older_than: rounds (decisions made since), >= 0; default: the window.
+        """
+        if older_than is None and self.window is None:
+            raise ValueError("older_than is missing, and this session has no window; give a number of rounds.")
+        rounds = self.window if older_than is None else checks.integer("older_than", older_than, least=0)
+        if self.default_reward is None:
+            raise ValueError("default_reward is missing, so nothing can expire; give it to Session, or close decisions one by one.")
+        assert rounds is not None
+        return self._expire(self.decided - rounds)
+
+    def _expire(self, before: int) -> list[Id]:
+        expired = self._book.before(before)
+        assert self.default_reward is not None
+        for entry in expired:
+            if entry.waiting is None:
+                entry.answers = self.default_reward
+                self._take(entry, entry.action, entry.answers, "expired")
+            else:
+                missing = sorted(entry.waiting)
+                self._answer_set(entry, missing, [self.default_reward] * len(missing), "expired")
+        return [entry.decision.id for entry in expired]
+
+    @property
+    def open(self) -> dict[Id, Decision]:
+        """Decisions that wait for rewards, by id, the oldest first."""
+        return {id: entry.decision for id, entry in self._book.open.items() if entry.ended is None}
+
+    def learn(
+        self, frame: Any, arm: str | None = "arm", reward: str = "reward", features: Sequence[str] | str | None = None,
+        baseline: int | str | None = None,
+    ) -> int:  # fmt: skip
+        """Learn from a whole log of rewards that no decision of this session stands for, by compiled code; returns its number of rows.
+
+        frame: a table with named columns (pandas, polars, pyarrow, or a dict of arrays). arm, reward: its columns of arms (numbers, or
+        names) and of rewards. features: its d columns of the played arm's features, or one column of (n, d), where features change;
+        a catalogue needs no arm. baseline: the baseline arm or its name, or a column of them, where every round has its own.
+        A frame with bad rows is refused as a whole, with their number and the first of them. O(update) a row.
+        """
+        arms, range_ = self.arms, (self._least, self._most)
+        state = self.state
+        if self.catalogue:  # a row's features are all there is of its arm
+            arms = self.arms._replace(number=self.arms.blocks)
+            state = self._sized(arms.number)
+            arm = None if arms.blocks == 1 else arm
+        log = read_log(frame, arm, reward, features, baseline, self._changing, arms, self._names, range_)
+        state = feed(self.policy, copied(state), arms, log)
+        self.state, self.arms = state, arms if self.catalogue else self.arms
+        self.rounds += log.rewards.size
+        return int(log.rewards.size)
+
+    # Arms that come and go -----------------------------------------------------------------------------------------------
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of all arms, also retired ones; None: arms have numbers only."""
+        return self._names.texts
+
+    @property
+    def retired(self) -> list[str | int]:
+        """Arms that are not played any more, by name or number."""
+        return [] if self._retired is None else [self._names.of(k) for k in np.flatnonzero(self._retired).tolist()]
+
+    def add_arms(
+        self, names: Sequence[str] | None = None, features: ArrayLike | None = None, *, number: int | None = None, oracle: Any = None
+    ) -> list[int]:
+        """Add arms after the others; everything learned stays, open decisions stay open. Returns their numbers.
+
+        names: of the new arms, if the session has names. features: theirs, (n, d), if features are fixed. number: how many, where
+        neither says. oracle: for the longer list, where an oracle knows arms by number. ValueError where the policy cannot grow.
+        """
+        if self.catalogue:
+            raise ValueError("this session takes new candidates at every call; there is nothing to add.")
+        if self.arms.distances is not None:
+            raise ValueError("arms with a metric cannot be added to; start a new session with all points.")
+        a = self.arms
+        X = None
+        if a.features is not None:
+            if features is None:
+                raise ValueError(f"features is missing; give the new arms' features, (n, {a.dimension}).")
+            X = checks.matrix("features", features, shape=(None, a.dimension))
+        elif features is not None:
+            raise ValueError("features was given, but these arms have no fixed features.")
+        if (names is None) != (self.names is None) and a.blocks == 1:
+            missing = names is None
+            raise ValueError(f"names {'is missing' if missing else 'was given'}, but these arms have {'names' if missing else 'numbers'}.")
+        texts = None if names is None else checked_names("names", names)
+        sizes = {len(item) for item in (X, texts) if item is not None}
+        if number is not None:
+            sizes.add(checks.integer("number", number, least=1))
+        if len(sizes) != 1 or 0 in sizes:
+            raise ValueError("names, features and number must say how many arms are added, the same number and at least 1.")
+        more = sizes.pop()
+        both = Names(None if texts is None or self.names is None else (*self.names, *texts))
+        longer = a._replace(
+            number=a.number + more * a.blocks,
+            features=None if X is None else np.concatenate([a.features, X]),
+            oracle=a.oracle if oracle is None else oracle,
+        )
+        told = longer._replace(features=None) if self._changing else longer
+        self.state = grow(self.policy, copied(self.state), told)
+        self.arms, self._names = longer, both
+        self._book.resize(a.number, longer.number, longer.rows)
+        self._last = self._last._replace(features=None, eligible=None)
+        if self._retired is not None:
+            self._retired = np.concatenate([self._retired, np.zeros(longer.number - a.number, dtype=np.bool_)])
+        return list(range(a.number, longer.number))
+
+    def retire(self, arm: str | int) -> None:
+        """Stop playing an arm. What was learned stays, and late rewards are still taken in."""
+        self._set_retired(arm, True)
+
+    def restore(self, arm: str | int) -> None:
+        """Play a retired arm again."""
+        self._set_retired(arm, False)
+
+    def _set_retired(self, arm: str | int, value: bool) -> None:
+        if self.catalogue:
+            raise ValueError("this session takes new candidates at every call; leave out those that are retired.")
+        k = self._names.number("arm", arm, self.arms.number)
+        now = np.zeros(self.arms.number, dtype=np.bool_) if self._retired is None else self._retired.copy()
+        now[k] = value
+        if now.all():
+            raise ValueError(f"arm = {arm!r} is the last one left; at least one arm must stay.")
+        self._retired = now if now.any() else None
+
+    # Explaining ----------------------------------------------------------------------------------------------------------
 
     def explain(self, context: Any = None, eligible: Any = None) -> dict[str, Any]:
         """Why: per-arm mean, width, lower, upper, index and probability, and what the family adds. Changes nothing."""
-        seen, state = self._context(context, eligible)
+        seen, _ = self._round(context, eligible, None)
+        state = self._state_for(seen)
+        admit(self.policy, state, seen)
         return dict(explain(self.policy, copied(state), seen, rng.stream(self.seed, self.rounds, rng.AUDIT)))
 
     @property
@@ -117,48 +508,90 @@ class Session:
             name = type(self.policy).__name__
             raise ValueError(f"{name} minimises regret and never stops; use LinGapE or another identification policy.")
 
-    def _context(self, context: Any, eligible: Any) -> tuple[Context, Any]:
-        """The checked round and the state that meets it; features given for the first time make a new one. Changes nothing."""
-        agreed = self._baseline if context is None else (None, None)
-        given = context if isinstance(context, Context) else Context(features=context, baseline=agreed[0], baseline_mean=agreed[1])
+    # Rounds --------------------------------------------------------------------------------------------------------------
+
+    def _round(self, context: Any, eligible: Any, names: Any, past: bool = False) -> tuple[Context, tuple[Any, ...] | None]:
+        """The checked round and its candidates' names where it brings them. past: retired arms were still in it. Changes nothing."""
+        last = self._last
+        if context is None and eligible is None and not self._changing and self._retired is None and names is None:
+            return last if last.eligible is None else last._replace(eligible=None), None
+        if names is not None and not self.catalogue:
+            raise ValueError("names was given, but only a catalogue (dimension without arms) takes names with every call.")
+        if self.catalogue and isinstance(context, Mapping):
+            names, context = list(context), [context[name] for name in context]
+        given = context if isinstance(context, Context) else Context(features=context)
+        agreed = last if context is None else given
         features = given.features
-        if eligible is None:
-            eligible = given.eligible
-        mask = None if eligible is None else checks.mask("eligible", self._per_arm(eligible), self.arms.number)
         if features is not None:
-            features = checks.matrix("context", features, shape=(self.arms.rows, self.arms.dimension or None))
             self._check_change()
+            rows = None if self.catalogue else self.arms.rows
+            features = checks.matrix("context", features, shape=(rows, self.arms.dimension or None))
         elif self._changing:
-            features = self._features if self._features is not None else self.arms.features
+            features = last.features if last.features is not None else self.arms.features
             if features is None:
-                raise ValueError(f"context is missing; pass this round's ({self.arms.rows}, {self.arms.dimension}) features.")
-        baseline, known = given.baseline, given.baseline_mean
-        round_ = Context(
+                rows_text = "n" if self.catalogue else self.arms.rows
+                raise ValueError(f"context is missing; pass this round's ({rows_text}, {self.arms.dimension}) features.")
+        count = self.arms.number if features is None else features.shape[0] * self.arms.blocks
+        labels = None if names is None else checked_names("names", names, count)
+        calling = self._names if labels is None else Names(labels)
+        mask = given.eligible if eligible is None else eligible
+        if mask is not None:
+            mask = checks.mask("eligible", self._per_arm(calling.mask(mask, count), count), count)
+        if self._retired is not None and not past:
+            mask = ~self._retired if mask is None else mask & ~self._retired
+            if not mask.any():
+                raise ValueError("every eligible arm is retired; admit or restore one.")
+        baseline, known = agreed.baseline, agreed.baseline_mean
+        return Context(
             features,
             mask,
-            None if baseline is None else checks.integer("baseline", baseline, least=0, most=self.arms.number - 1),
+            None if baseline is None else calling.number("baseline", baseline, count),
             None if known is None else checks.real("baseline_mean", known),
-        )
-        begins = features is not None and not self._changing
-        state = init(self.policy, self.arms._replace(features=None)) if begins else self.state
-        admit(self.policy, state, round_)
-        return round_, state
+        ), labels
 
-    def _per_arm(self, eligible: Any) -> Any:
+    def _per_arm(self, eligible: Any, count: int) -> Any:
         """A mask of rows or of (row, block) pairs as one of arms."""
         eligible = checks.entries("eligible", eligible, "a bool array")
         blocks, shape = self.arms.blocks, np.shape(eligible)
-        if blocks > 1 and shape == (self.arms.rows,):
+        if blocks > 1 and shape == (count // blocks,):
             return np.repeat(eligible, blocks)
-        return np.reshape(eligible, -1) if shape == (self.arms.rows, blocks) else eligible
+        return np.reshape(eligible, -1) if shape == (count // blocks, blocks) else eligible
 
-    def _begin(self, context: Context, state: Any) -> None:
-        """The first features turn fixed arms into changing ones."""
-        self._changing = self._changing or context.features is not None
+    def _count(self, seen: Context) -> int:
+        """Arms in a round."""
+        return self.arms.number if seen.features is None else seen.features.shape[0] * self.arms.blocks
+
+    def _told(self) -> Arms:
+        return self.arms._replace(features=None) if self._changing else self.arms
+
+    def _state_for(self, seen: Context) -> Any:
+        """The state that meets a round: of its number of candidates; without data where features come for the first time."""
+        if seen.features is None:
+            return self.state
+        if self.catalogue:
+            return self._sized(self._count(seen))
+        return self.state if self._changing else init(self.policy, self.arms._replace(features=None))
+
+    def _sized(self, number: int) -> Any:
+        """The state of a catalogue for a number of candidates."""
+        if number == self.arms.number:
+            return self.state
+        template = self._scratch.get(number)
+        if template is None:
+            template = init(self.policy, self.arms._replace(number=number))
+            if len(self._scratch) >= SIZES:
+                del self._scratch[next(iter(self._scratch))]
+            self._scratch[number] = template
+        return carried(template, self.state)
+
+    def _became(self, state: Any, seen: Context) -> None:
+        """Keep the state that has met a round; a catalogue's has as many arms as that."""
         self.state = state
+        if self.catalogue and seen.features is not None:
+            self.arms = self.arms._replace(number=self._count(seen))
 
     def _check_change(self) -> None:
-        """Features that change come too late once rewards were taken in with fixed ones."""
+        """Features that change come too late once something was decided or learned with fixed ones."""
         if self._changing:
             return
         if "contexts" not in type(self.policy).TRAITS.accepts:
@@ -167,112 +600,50 @@ class Session:
                 f"; for new features every round start with arms={self.arms.rows}, dimension={d}" if self.arms.oracle is not None else ""
             )
             raise ValueError(f"context was given, but {name} does not take features that change in a session with fixed arms{remedy}.")
-        if self.rounds:
+        if self.rounds or self._book.open or self._book.closed:
             raise ValueError("context was given, but this session has learned with fixed arms; start it with dimension=d instead.")
 
-    def _checked_reward(self, arm: Any, reward: Any) -> tuple[Any, Any]:
-        least, most = (bound if math.isfinite(bound) else None for bound in reward_range(self.policy))
+    # Checks --------------------------------------------------------------------------------------------------------------
+
+    def _checked_names(self, names: Any) -> tuple[str, ...]:
+        if self.catalogue:
+            raise ValueError("names was given, but a catalogue (dimension without arms) takes names with every call of decide.")
+        if self.arms.blocks > 1:
+            raise ValueError("names was given, but arms of this oracle are pairs (row * blocks + block), which have numbers only.")
+        return checked_names("names", names, self.arms.number)
+
+    def _checked_value(self, argument: str, value: Any) -> float:
+        return checks.real(argument, value, least=self._least, most=self._most)
+
+    def _checked_reward(self, arm: Any, reward: Any, given: Context | None) -> tuple[Any, Any]:
+        count = self.arms.number if given is None else self._count(given)
         if self.arms.oracle is None:
-            return checks.integer("arm", arm, least=0, most=self.arms.number - 1), checks.real("reward", reward, least=least, most=most)
-        arms, given = np.atleast_1d(checks.entries("arm", arm, "an array of arms")), np.atleast_1d(checks.floats("reward", reward))
-        if arms.size == 0 == given.size:  # the answer to an empty set
+            if self.catalogue and isinstance(arm, str):
+                return self._book.candidate(arm), self._checked_value("reward", reward)
+            return self._names.number("arm", arm, count), self._checked_value("reward", reward)
+        listed = [arm] if isinstance(arm, str) else arm
+        if self.names is not None and not isinstance(listed, np.ndarray) and np.ndim(listed) == 1:
+            listed = [self._names.number("arm", item, count) if isinstance(item, str) else item for item in listed]
+        arms, numbers = np.atleast_1d(checks.entries("arm", listed, "an array of arms")), np.atleast_1d(checks.floats("reward", reward))
+        if arms.size == 0 == numbers.size:  # the answer to an empty set
             return np.zeros(0, dtype=np.int64), np.zeros(0)
-        values = checks.vector("reward", given, length=arms.size, least=least, most=most, source="one per arm")
-        if arms.dtype.kind not in "iu" or arms.ndim != 1 or (arms < 0).any() or (arms >= self.arms.number).any():
-            raise ValueError(f"arm = {checks.show(arms)} must hold whole numbers from 0 to {self.arms.number - 1}.")
+        values = checks.vector("reward", numbers, length=arms.size, least=self._least, most=self._most, source="one per arm")
+        if arms.dtype.kind not in "iu" or arms.ndim != 1 or (arms < 0).any() or (arms >= count).any():
+            raise ValueError(f"arm = {checks.show(arms)} must hold whole numbers from 0 to {count - 1}.")
         return arms.astype(np.int64), values
 
+    # Files ---------------------------------------------------------------------------------------------------------------
+
     def save(self, path: str | pathlib.Path) -> pathlib.Path:
-        """Write the session to one file (JSON header and arrays, no pickle); `load` continues bit for bit."""
-        arrays = flatten(self.state)
-        for name in ("features", "distances", "points"):
-            value = getattr(self.arms, name)
-            if value is not None:
-                arrays[f"arms.{name}"] = value
-        for name, value in (("features", self._features), ("eligible", self._eligible)):
-            if value is not None:
-                arrays[name] = value
-        oracle, more = (None, {}) if self.arms.oracle is None else describe_oracle(self.arms.oracle)
-        arrays |= more
-        header = {
-            "format": FORMAT,
-            "policy": described(self.policy),
-            "arms": {name: getattr(self.arms, name) for name in ("number", "dimension", "horizon", "blocks")},
-            "oracle": oracle,
-            "changing": self._changing,
-            "baseline": self._baseline,
-            "rounds": self.rounds,
-            "seed": self.seed,
-            "rng": rng.pack(self._rng),
-        }
-        target = pathlib.Path(path)
-        files.write_arrays(target, header, arrays)
-        return target
+        """Write the session with its open decisions to one file (JSON header and arrays, no pickle); `load` continues bit for bit."""
+        return store.save(self, pathlib.Path(path))
 
     @classmethod
-    def load(cls, path: str | pathlib.Path, *, oracle: Any = None, policy: Any = None) -> "Session":
-        """Read a saved session.
+    def load(cls, path: str | pathlib.Path, *, oracle: Any = None, policy: Any = None) -> Self:
+        """Read a saved session, also one of an older version.
 
         oracle: needed again only where it was code of your own, which a file does not hold; `tightrope.oracles` come back by
         themselves. policy: an instance to use in place of the stored one; a registered class, also one of your own whose module is
-        imported, is found by its name.
+        imported, is found by its name. Nothing in a file chooses code to run: names are looked up among what is registered.
         """
-        source = pathlib.Path(path)
-        try:
-            header, arrays = files.read_arrays(source)
-        except FileNotFoundError:
-            raise FileNotFoundError(f"path = {str(source)!r} does not exist; pass a file that Session.save wrote.") from None
-        except (ValueError, KeyError, OSError, EOFError) as error:
-            kind = type(error).__name__
-            raise ValueError(f"path = {str(source)!r} is not a session file ({kind}); pass one that Session.save wrote.") from None
-        if header.get("format") != FORMAT:
-            raise ValueError(f"path = {str(source)!r} has format {header.get('format')}, but this version reads {FORMAT}.")
-        if oracle is None and isinstance(header["oracle"], dict):
-            oracle = build_oracle(header["oracle"], arrays)
-        if oracle is not None and not same_oracle(oracle, header["oracle"], arrays):
-            raise ValueError(f"oracle = {checks.show(oracle)}, but this session was saved with {header['oracle']}; pass the same again.")
-        if oracle is None and header["oracle"] is not None:
-            raise ValueError(f"oracle is missing; this session was saved with {header['oracle']}, pass it again.")
-        if policy is not None and not is_policy(policy):
-            raise ValueError(f"policy = {checks.show(policy)} is not a policy; pass an instance such as UCB().")
-        session = cls.__new__(cls)
-        session.policy = built(header["policy"]) if policy is None else policy
-        session.arms = Arms(
-            **header["arms"], oracle=oracle,
-            features=arrays.get("arms.features"), distances=arrays.get("arms.distances"), points=arrays.get("arms.points"),
-        )  # fmt: skip
-        session.seed, session.rounds, session._changing = header["seed"], header["rounds"], header["changing"]
-        session._features, session._eligible = arrays.get("features"), arrays.get("eligible")
-        session._baseline = tuple(header["baseline"])
-        session._rng = rng.unpack(header["rng"])
-        session.state = restore(init(session.policy, session._told()), arrays)
-        return session
-
-
-def copied(state: Any) -> Any:
-    """A state whose arrays kernels may write into."""
-    return restore(state, flatten(state))
-
-
-def describe_arms(arms: Any, points: Any, distances: Any, dimension: Any, oracle: Any, horizon: Any) -> Arms:
-    """`Arms` from what the user gave; exactly one description."""
-    given = [name for name, value in (("arms", arms), ("points", points), ("distances", distances)) if value is not None]
-    if len(given) != 1:
-        raise ValueError(f"give exactly one of arms, points and distances; got {', '.join(given) or 'none'}.")
-    T = None if horizon is None else checks.integer("horizon", horizon, least=1)
-    if arms is None:
-        positions, metric = checks.metric(points, distances)
-        return Arms(metric.shape[0], points=positions, distances=metric, horizon=T)
-    if oracle is not None and not callable(oracle):
-        raise ValueError(f"oracle = {checks.show(oracle)} is not callable; pass one of tightrope.oracles such as TopK(5), or a function.")
-    blocks = getattr(oracle, "blocks", 1)
-    if checks.floats("arms", arms).ndim == 0:
-        d = 0 if dimension is None else checks.integer("dimension", dimension, least=1)
-        number = checks.integer("arms", arms, least=1)
-        checks.fits_in_memory("arms", number, 8 * blocks * max(d, 1))
-        return Arms(number * blocks, dimension=d, oracle=oracle, horizon=T, blocks=blocks)
-    features = checks.matrix("arms", arms)
-    rows, d = features.shape
-    if dimension is not None and dimension != d:
-        raise ValueError(f"dimension = {checks.show(dimension)}, but arms has {d} columns; leave dimension out.")
-    return Arms(rows * blocks, features=features, dimension=d, oracle=oracle, horizon=T, blocks=blocks)
+        return store.load(cls, pathlib.Path(path), oracle, policy)

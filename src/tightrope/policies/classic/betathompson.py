@@ -12,10 +12,11 @@ import math
 
 from ..._jit import jit
 from ...numerics.counts import count, new_counts
+from ...numerics.growth import longer_counts
 from ...numerics.posterior import best_of_betas
 from ...numerics.sampling import beta_draw, beta_logit_draw
 from ...parameters import policy, real
-from ...verbs import allowed, explain, init, propensity, reward_range, select, update
+from ...verbs import allowed, explain, grow, init, propensity, reward_range, select, update
 
 SMALL = 0.2  # prior parameters below this make draws that round to 0 or 1 often enough to matter
 
@@ -68,6 +69,11 @@ def reward_range_betathompson(policy):
 def propensity_betathompson(policy, state, context, action, rng):
     a, b = policy.a + state.sums, policy.b + state.pulls - state.sums
     return float(best_of_betas(a, b, context.eligible)[action]), 0.0
+
+
+@grow.register(BetaThompson)
+def grow_betathompson(policy, state, arms):
+    return longer_counts(state, arms.number)
 
 
 @explain.register(BetaThompson)

@@ -10,9 +10,10 @@ import numpy as np
 
 from ..._jit import jit, lean
 from ...numerics.counts import count, intervals, means, new_counts
+from ...numerics.growth import longer_counts
 from ...numerics.selection import argmax, chance_with_exploration, first_unpulled, greedy_with_exploration, one_hot, uniform_arm
 from ...parameters import policy, real
-from ...verbs import explain, init, propensity, select, update
+from ...verbs import explain, grow, init, propensity, select, update
 
 
 @policy("arms", paper="Sutton, Barto 1998")
@@ -67,6 +68,11 @@ def update_epsilongreedy(policy, state, context, action, reward):
 @propensity.register(EpsilonGreedy)
 def propensity_epsilongreedy(policy, state, context, action, rng):
     return chance(policy, state, context.eligible, action), 0.0
+
+
+@grow.register(EpsilonGreedy)
+def grow_epsilongreedy(policy, state, arms):
+    return longer_counts(state, arms.number)
 
 
 @explain.register(EpsilonGreedy)

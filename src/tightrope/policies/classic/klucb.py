@@ -13,10 +13,11 @@ import numpy as np
 
 from ..._jit import jit
 from ...numerics.counts import count, means, new_counts
+from ...numerics.growth import longer_counts
 from ...numerics.kl import DIVERGENCES, divergence, exploration, upper_root
 from ...numerics.selection import argmax, one_hot
 from ...parameters import choice, policy, real
-from ...verbs import allowed, explain, init, reward_range, select, update
+from ...verbs import allowed, explain, grow, init, reward_range, select, update
 
 SLACK = 1e-9  # relative to f(n): within it an arm is not ruled out before its root is solved for
 
@@ -66,6 +67,11 @@ def update_klucb(policy, state, context, action, reward):
 @reward_range.register(KLUCB)
 def reward_range_klucb(policy):
     return (0.0, 1.0) if policy.divergence == 0 else (-math.inf, math.inf)
+
+
+@grow.register(KLUCB)
+def grow_klucb(policy, state, arms):
+    return longer_counts(state, arms.number)
 
 
 @explain.register(KLUCB)

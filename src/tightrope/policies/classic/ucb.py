@@ -12,9 +12,10 @@ import numpy as np
 
 from ..._jit import jit
 from ...numerics.counts import count, intervals, means, new_counts, per_pull
+from ...numerics.growth import longer_counts
 from ...numerics.selection import argmax, one_hot
 from ...parameters import policy, real
-from ...verbs import allowed, explain, init, select, update
+from ...verbs import allowed, explain, grow, init, select, update
 
 
 @policy("arms", paper="Auer, Cesa-Bianchi, Fischer 2002")
@@ -53,6 +54,11 @@ def select_ucb(policy, state, context, rng):
 @jit
 def update_ucb(policy, state, context, action, reward):
     return count(state, action, reward)
+
+
+@grow.register(UCB)
+def grow_ucb(policy, state, arms):
+    return longer_counts(state, arms.number)
 
 
 @explain.register(UCB)

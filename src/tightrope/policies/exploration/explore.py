@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ..._jit import jit, lean
 from ...numerics.selection import count_eligible, uniform_arm
 from ...parameters import find, inner_policy, label, policy, real
-from ...verbs import admit, allowed, commit, event, explain, inform, init, propensity, reward_range, select, update, withdraw
+from ...verbs import admit, allowed, commit, event, explain, grow, inform, init, propensity, reward_range, select, update, withdraw
 
 
 @policy("arms", "features", "contexts", "points", "line", paper="Strehl, Langford, Li, Kakade 2010")
@@ -100,6 +100,11 @@ def propensity_explore(policy, state, context, action, rng):
     uniform = share_of_uniform(policy, state.number, context.eligible)
     p, error = propensity(policy.inner, state.inner, context, action, rng)
     return uniform / count_eligible(state.number, context.eligible) + (1.0 - uniform) * p, (1.0 - uniform) * error
+
+
+@grow.register(Explore)
+def grow_explore(policy, state, arms):
+    return State(grow(policy.inner, state.inner, arms), init_explore(policy, arms).number)
 
 
 @explain.register(Explore)

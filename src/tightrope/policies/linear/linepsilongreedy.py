@@ -12,10 +12,11 @@ import numpy as np
 
 from ..._jit import jit, lean
 from ...numerics.counts import intervals
+from ...numerics.growth import longer_ridge
 from ...numerics.ridge import check_context, learn, new_ridge, predict
 from ...numerics.selection import argmax, chance_with_exploration, greedy_with_exploration, uniform_arm
 from ...parameters import policy, real
-from ...verbs import admit, explain, init, propensity, select, update
+from ...verbs import admit, explain, grow, init, propensity, select, update
 
 
 @policy("features", "contexts", paper="Sutton, Barto 1998; Yang & Toni 2020, section 5")
@@ -70,6 +71,11 @@ def propensity_linepsilongreedy(policy, state, context, action, rng):
 @admit.register(LinEpsilonGreedy)
 def admit_linepsilongreedy(policy, state, context):
     check_context(state.model, context.features)
+
+
+@grow.register(LinEpsilonGreedy)
+def grow_linepsilongreedy(policy, state, arms):
+    return State(longer_ridge(state.model, arms, policy.lam))
 
 
 @explain.register(LinEpsilonGreedy)

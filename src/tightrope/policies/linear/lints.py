@@ -15,11 +15,12 @@ import numpy as np
 
 from ..._jit import jit, lean
 from ...numerics.counts import intervals
+from ...numerics.growth import longer_ridge
 from ...numerics.posterior import chance_of_best
 from ...numerics.ridge import check_context, deviations, learn, new_ridge, predict, sample
 from ...numerics.selection import argmax
 from ...parameters import optional_real, policy, real
-from ...verbs import admit, explain, init, propensity, select, update
+from ...verbs import admit, explain, grow, init, propensity, select, update
 
 DRAWS = 100_000  # of explain's Monte Carlo: standard errors of at most 0.0016
 CHUNK = 2_000_000  # entries of one batch of draws
@@ -85,6 +86,11 @@ def propensity_lints(policy, state, context, action, rng):
 @admit.register(LinTS)
 def admit_lints(policy, state, context):
     check_context(state.model, context.features)
+
+
+@grow.register(LinTS)
+def grow_lints(policy, state, arms):
+    return State(longer_ridge(state.model, arms, policy.lam, sampling=True), state.rounds, np.zeros(arms.number))
 
 
 @explain.register(LinTS)

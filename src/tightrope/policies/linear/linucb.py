@@ -14,11 +14,12 @@ import numpy as np
 
 from ..._jit import jit, lean
 from ...numerics.counts import intervals
+from ...numerics.growth import longer_ridge
 from ...numerics.radii import determinant_radius, horizon_radius
 from ...numerics.ridge import check_context, learn, new_ridge, predict
 from ...numerics.selection import argmax, one_hot
 from ...parameters import choice, optional_real, policy, real
-from ...verbs import admit, explain, init, select, update
+from ...verbs import admit, explain, grow, init, select, update
 
 
 @policy("features", "contexts", paper="Abbasi-Yadkori, Pal, Szepesvari 2011; Yang & Toni 2020, Eq 5")
@@ -79,6 +80,11 @@ def update_linucb(policy, state, context, action, reward):
 @admit.register(LinUCB)
 def admit_linucb(policy, state, context):
     check_context(state.model, context.features)
+
+
+@grow.register(LinUCB)
+def grow_linucb(policy, state, arms):
+    return State(longer_ridge(state.model, arms, policy.lam), state.beta, np.zeros(arms.number))
 
 
 @explain.register(LinUCB)

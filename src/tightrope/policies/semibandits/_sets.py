@@ -80,6 +80,11 @@ def admit_features(policy: Any, state: State, context: Any) -> None:
         check_features("context", context.features, state.model.lam)
 
 
+def longer_state(state: State, arms: Arms) -> State:
+    """The same regression over a longer list of arms."""
+    return State(state.model, new_state(arms, state.model.lam).setting)
+
+
 def features_of(state: State, context: Any) -> np.ndarray:
     """This round's rows of features."""
     if context.features is not None:

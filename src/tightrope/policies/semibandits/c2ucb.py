@@ -8,8 +8,20 @@ Per round: O(N d^2 / 2) and the oracle.
 """
 
 from ...parameters import policy
-from ...verbs import admit, explain, init, propensity, select, update
-from ._sets import Optimistic, Scoring, admit_features, best_set, inclusion, learn_set, new_state, predictions, report, width_factor
+from ...verbs import admit, explain, grow, init, propensity, select, update
+from ._sets import (
+    Optimistic,
+    Scoring,
+    admit_features,
+    best_set,
+    inclusion,
+    learn_set,
+    longer_state,
+    new_state,
+    predictions,
+    report,
+    width_factor,
+)
 
 
 @policy("sets", paper="Qin, Chen, Zhu 2014; Takemura & Ito 2019, Algorithm 1", compiled=False)
@@ -50,6 +62,11 @@ def propensity_c2ucb(policy, state, context, action, rng):
 
 
 admit.register(C2UCB)(admit_features)
+
+
+@grow.register(C2UCB)
+def grow_c2ucb(policy, state, arms):
+    return longer_state(state, arms)
 
 
 @explain.register(C2UCB)

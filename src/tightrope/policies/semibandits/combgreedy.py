@@ -6,9 +6,9 @@ Per round: O(N d) and the oracle.
 """
 
 from ...parameters import choice, policy, real
-from ...verbs import admit, explain, init, propensity, select, update
+from ...verbs import admit, explain, grow, init, propensity, select, update
 from ._batch_ridge import linear_scores, solve
-from ._sets import Scoring, admit_features, best_set, features_of, inclusion, learn_set, new_state, predictions, report
+from ._sets import Scoring, admit_features, best_set, features_of, inclusion, learn_set, longer_state, new_state, predictions, report
 
 
 @policy("sets", paper="Takemura & Ito 2019, section VII-B1", compiled=False)
@@ -59,6 +59,11 @@ def propensity_combgreedy(policy, state, context, action, rng):
 
 
 admit.register(CombGreedy)(admit_features)
+
+
+@grow.register(CombGreedy)
+def grow_combgreedy(policy, state, arms):
+    return longer_state(state, arms)
 
 
 @explain.register(CombGreedy)

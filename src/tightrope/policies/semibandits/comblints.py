@@ -8,7 +8,7 @@ Per round: O(N d) and the oracle.
 """
 
 from ...parameters import policy
-from ...verbs import admit, explain, init, propensity, select, update
+from ...verbs import admit, explain, grow, init, propensity, select, update
 from ._sets import (
     GaussianPrior,
     Scoring,
@@ -17,6 +17,7 @@ from ._sets import (
     features_of,
     inclusion,
     learn_set,
+    longer_state,
     new_state_with_prior,
     predictions,
     report,
@@ -63,6 +64,11 @@ def propensity_comblints(policy, state, context, action, rng):
 
 
 admit.register(CombLinTS)(admit_features)
+
+
+@grow.register(CombLinTS)
+def grow_comblints(policy, state, arms):
+    return longer_state(state, arms)
 
 
 @explain.register(CombLinTS)

@@ -8,8 +8,19 @@ Per round: O(N d^2 / 2) and the oracle.
 """
 
 from ...parameters import policy, real
-from ...verbs import admit, explain, init, propensity, select, update
-from ._sets import GaussianPrior, Scoring, admit_features, best_set, inclusion, learn_set, new_state_with_prior, predictions, report
+from ...verbs import admit, explain, grow, init, propensity, select, update
+from ._sets import (
+    GaussianPrior,
+    Scoring,
+    admit_features,
+    best_set,
+    inclusion,
+    learn_set,
+    longer_state,
+    new_state_with_prior,
+    predictions,
+    report,
+)
 
 
 @policy("sets", paper="Wen, Kveton, Ashkan 2015, Algorithm 3", compiled=False)
@@ -51,6 +62,11 @@ def propensity_comblinucb(policy, state, context, action, rng):
 
 
 admit.register(CombLinUCB)(admit_features)
+
+
+@grow.register(CombLinUCB)
+def grow_comblinucb(policy, state, arms):
+    return longer_state(state, arms)
 
 
 @explain.register(CombLinUCB)

@@ -11,9 +11,21 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from ...parameters import choice, policy, real, real_or
-from ...verbs import admit, explain, init, propensity, select, update
+from ...verbs import admit, explain, grow, init, propensity, select, update
 from ._batch_ridge import linear_scores, solve
-from ._sets import Scoring, admit_features, best_set, features_of, inclusion, learn_set, new_state, predictions, radius, report
+from ._sets import (
+    Scoring,
+    admit_features,
+    best_set,
+    features_of,
+    inclusion,
+    learn_set,
+    longer_state,
+    new_state,
+    predictions,
+    radius,
+    report,
+)
 
 ROUND, ARM = 0, 1
 
@@ -95,6 +107,11 @@ def propensity_combts(policy, state, context, action, rng):
 
 
 admit.register(CombTS)(admit_features)
+
+
+@grow.register(CombTS)
+def grow_combts(policy, state, arms):
+    return longer_state(state, arms)
 
 
 @explain.register(CombTS)

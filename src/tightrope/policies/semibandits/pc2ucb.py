@@ -8,8 +8,20 @@ Per round: O(N d^2 / 2), N uniform draws and the oracle.
 """
 
 from ...parameters import policy, real
-from ...verbs import admit, explain, init, propensity, select, update
-from ._sets import Optimistic, Scoring, admit_features, best_set, inclusion, learn_set, new_state, predictions, report, width_factor
+from ...verbs import admit, explain, grow, init, propensity, select, update
+from ._sets import (
+    Optimistic,
+    Scoring,
+    admit_features,
+    best_set,
+    inclusion,
+    learn_set,
+    longer_state,
+    new_state,
+    predictions,
+    report,
+    width_factor,
+)
 
 
 @policy("sets", paper="Takemura & Ito 2019, Algorithm 1", compiled=False)
@@ -60,6 +72,11 @@ def propensity_pc2ucb(policy, state, context, action, rng):
 
 
 admit.register(PC2UCB)(admit_features)
+
+
+@grow.register(PC2UCB)
+def grow_pc2ucb(policy, state, arms):
+    return longer_state(state, arms)
 
 
 @explain.register(PC2UCB)

@@ -16,12 +16,13 @@ import numpy as np
 
 from ..._jit import jit, lean
 from ...numerics.counts import intervals
+from ...numerics.growth import longer_ridge
 from ...numerics.radii import horizon_radius
 from ...numerics.ridge import learn, new_ridge, predict
 from ...numerics.sampling import categorical
 from ...numerics.selection import argmax, largest
 from ...parameters import choice, flag, optional_integer, policy, real
-from ...verbs import allowed, explain, init, propensity, select, update
+from ...verbs import allowed, explain, grow, init, propensity, select, update
 
 LARGEST_GAMMA = 1e300  # gamma where no slack is left; its product with any difference of slacks is 0 or -inf
 
@@ -199,6 +200,12 @@ def update_softucb(policy, state, context, action, reward):
 @propensity.register(SoftUCB)
 def propensity_softucb(policy, state, context, action, rng):
     return chance(policy, state, context, action), 0.0
+
+
+@grow.register(SoftUCB)
+def grow_softucb(policy, state, arms):
+    scratch = [np.zeros(arms.number) for _ in range(3)]
+    return State(longer_ridge(state.model, arms, policy.lam), state.horizon, state.beta, state.gamma, state.sums, *scratch)
 
 
 @explain.register(SoftUCB)

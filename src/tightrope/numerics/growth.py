@@ -1,0 +1,46 @@
+"""Longer lists of arms: what was learned moves into states for more arms, the old arms first."""
+
+from typing import Any
+
+import numpy as np
+
+from ..verbs import Arms
+from .counts import Counts
+from .ridge import ContextRidge, new_ridge, refresh
+
+
+def longer(values: np.ndarray, count: int) -> np.ndarray:
+    """A vector with zeros after its end."""
+    return np.concatenate([values, np.zeros(count - values.size)])
+
+
+def longer_counts(state: Counts, count: int) -> Counts:
+    """Counts of more arms; the new ones were never pulled."""
+    return Counts(longer(state.pulls, count), longer(state.sums, count), state.rounds, np.zeros(count))
+
+
+def longer_ridge(model: Any, arms: Arms, lam: float, *, sampling: bool = False) -> Any:
+    """A ridge regression with more arms: the same data, factorised afresh; with new features every round the same regression."""
+    fresh = new_ridge(arms, lam, sampling=sampling)
+    if isinstance(fresh, ContextRidge):
+        return carried(fresh, model)
+    fresh.pulls[: model.pulls.size] = model.pulls
+    fresh.sums[: model.sums.size] = model.sums
+    refresh(fresh)
+    return fresh
+
+
+def carried(fresh: Any, state: Any) -> Any:
+    """What a state has learned where its arms have no place of their own, in the scratch of a fresh one for another number of arms.
+
+    Arrays of the same shape in both do not depend on that number: they are the state's, not copies. All else is the fresh one's.
+    """
+    values = []
+    for new, value in zip(fresh, state, strict=True):
+        if hasattr(new, "_fields"):
+            values.append(carried(new, value))
+        elif isinstance(new, np.ndarray):
+            values.append(value if new.shape == value.shape else new)
+        else:
+            values.append(new)
+    return type(fresh)(*values)

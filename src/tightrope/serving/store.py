@@ -1,0 +1,304 @@
+"""Session files: a JSON header and plain arrays. Format 2 holds open decisions, names and windows; format 1 is read as well.
+
+A file may come from a stranger. Its header must have exactly the known entries, of the known types; policies, oracles and bit
+generators are looked up among those registered, and their constructors check every number; nothing else can be named.
+"""
+
+import json
+import math
+import pathlib
+from typing import Any
+
+import numpy as np
+
+from .. import checks, files, rng
+from ..parameters import built, described, is_policy
+from ..verbs import Context, init
+from .codec import build_oracle, describe_oracle, flatten, restore, same_oracle
+from .decisions import Book, Closed, Decision, Open, locked, shown
+
+FORMAT = 2
+
+
+def save(session: Any, target: pathlib.Path) -> pathlib.Path:
+    """Write a session to one file, whole or not at all."""
+    a = session.arms
+    arrays = flatten(session.state)
+    for name in ("features", "distances", "points"):
+        value = getattr(a, name)
+        if value is not None:
+            arrays[f"arms.{name}"] = value
+    if session._retired is not None:
+        arrays["retired"] = session._retired
+    oracle, more = (None, {}) if a.oracle is None else describe_oracle(a.oracle)
+    decisions, contexts = pack_book(session._book, session._last)
+    arrays |= more | contexts
+    header = {
+        "format": FORMAT,
+        "policy": described(session.policy),
+        "arms": {name: getattr(a, name) for name in ("number", "dimension", "horizon", "blocks")},
+        "oracle": oracle,
+        "catalogue": session.catalogue,
+        "changing": session._changing,
+        "several": session._several,
+        "names": session.names,
+        "window": session.window,
+        "default_reward": session.default_reward,
+        "apply": session.apply,
+        "rounds": session.rounds,
+        "decided": session.decided,
+        "seed": session.seed,
+        "rng": rng.pack(session._rng),
+        "audit": rng.pack(session._audit),
+    } | decisions
+    files.write_arrays(target, header, arrays)
+    return target
+
+
+def load(cls: type, source: pathlib.Path, oracle: Any, policy: Any) -> Any:
+    """The session of a file. Raises FileNotFoundError, or ValueError where the file is not one that `save` wrote."""
+    try:
+        header, arrays = files.read_arrays(source)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"path = {str(source)!r} does not exist; pass a file that Session.save wrote.") from None
+    except (ValueError, KeyError, OSError, EOFError, RecursionError) as error:
+        kind = type(error).__name__
+        raise ValueError(f"path = {str(source)!r} is not a session file ({kind}); pass one that Session.save wrote.") from None
+    version = header.get("format") if isinstance(header, dict) else None
+    if version not in (1, FORMAT) or isinstance(version, bool):
+        raise ValueError(f"path = {str(source)!r} has format {checks.show(version)}, but this version reads 1 and {FORMAT}.")
+    from .header import checked_header
+
+    told = checked_header(json.dumps(header), version)
+    if oracle is None and isinstance(told.oracle, dict):
+        oracle = build_oracle(told.oracle, arrays)
+    if oracle is not None and not same_oracle(oracle, told.oracle, arrays):
+        raise ValueError(f"oracle = {checks.show(oracle)}, but this session was saved with {told.oracle}; pass the same again.")
+    if oracle is None and told.oracle is not None:
+        raise ValueError(f"oracle is missing; this session was saved with {told.oracle}, a function of your own, so pass it again.")
+    if policy is not None and not is_policy(policy):
+        raise ValueError(f"policy = {checks.show(policy)} is not a policy; pass an instance such as UCB().")
+    session = cls(
+        built(told.policy) if policy is None else policy,
+        **described_arms(told, arrays),
+        oracle=oracle, horizon=told.arms.horizon, seed=told.seed, names=told.names, window=told.window,
+        default_reward=told.default_reward, apply=told.apply,
+    )  # fmt: skip
+    a = session.arms._replace(number=told.arms.number) if session.catalogue else session.arms
+    if (a.number, a.dimension, a.blocks) != (told.arms.number, told.arms.dimension, told.arms.blocks):
+        raise ValueError(f"the header's arms, {told.arms}, are not those that the file's arrays describe.")
+    session.arms, session._changing = a, told.changing
+    session.state = restore(init(session.policy, session._told()), arrays)
+    session.rounds, session.decided, session._several = told.rounds, told.decided, told.several
+    session._rng = rng.unpack(told.rng)
+    if told.audit is not None:
+        session._audit = rng.unpack(told.audit)
+    session._retired = read_mask(arrays, "retired", a.number)
+    if told.format == 1:
+        session._last, session._unrecorded = read_last(told, arrays, session), True
+    else:
+        unpack_book(session, told, arrays)
+    return session
+
+
+def described_arms(told: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """What the constructor was told about the arms."""
+    given = {name: arrays[f"arms.{name}"] for name in ("features", "points", "distances") if f"arms.{name}" in arrays}
+    if "points" in given:
+        return {"points": given["points"]}
+    if "distances" in given:
+        return {"distances": given["distances"]}
+    if "features" in given:
+        return {"arms": given["features"]}
+    rows, d = told.arms.number // told.arms.blocks, told.arms.dimension or None
+    return {"dimension": d} if told.catalogue else {"arms": rows, "dimension": d}
+
+
+def read_mask(arrays: dict[str, np.ndarray], name: str, length: int) -> np.ndarray | None:
+    """A stored mask."""
+    return checks.mask(name, arrays[name], length) if name in arrays else None
+
+
+def read_last(told: Any, arrays: dict[str, np.ndarray], session: Any) -> Context:
+    """What the last round showed, in a file of format 1."""
+    a, features = session.arms, arrays.get("features")
+    if features is not None:
+        features = checks.matrix("features", features, shape=(a.rows, a.dimension))
+    baseline, mean = told.baseline
+    if baseline is not None and not 0 <= baseline < a.number:
+        raise ValueError(f"baseline = {baseline} is not a whole number from 0 to {a.number - 1}.")
+    return Context(features, read_mask(arrays, "eligible", a.number), baseline, mean)
+
+
+# Decisions ---------------------------------------------------------------------------------------------------------------
+
+
+def pack_book(book: Book, last: Context) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Header entries and arrays of all decisions; rounds that several of them share are written once."""
+    places: dict[int, int] = {id(last): 0}
+    contexts = [last]
+    entries = []
+    for entry in book.open.values():
+        place = places.setdefault(id(entry.context), len(contexts))
+        if place == len(contexts):
+            contexts.append(entry.context)
+        entries.append(packed(entry.decision, entry.answers) | {
+            "context": place,
+            "shown": size_shown(entry.decision.context),
+            "waiting": None if entry.waiting is None else sorted(entry.waiting),
+            "held": [np.atleast_1d(action).tolist() for action, _ in entry.held],
+            "ended": entry.ended,
+        })  # fmt: skip
+    closed = [packed(ended.decision, ended.answers) | {"how": ended.how} for ended in book.closed.values()]
+    features = [c.features for c in contexts if c.features is not None]
+    masks = [c.eligible for c in contexts if c.eligible is not None]
+    arrays = {}
+    if features:
+        arrays["rounds.features"] = np.concatenate(features)
+    if masks:
+        arrays["rounds.eligible"] = np.concatenate(masks)
+    shapes = [
+        {
+            "rows": None if c.features is None else len(c.features),
+            "mask": None if c.eligible is None else len(c.eligible),
+            "baseline": c.baseline,
+            "baseline_mean": c.baseline_mean,
+        }
+        for c in contexts
+    ]
+    return {"contexts": shapes, "open": entries, "closed": closed}, arrays
+
+
+def size_shown(context: Context | None) -> list[int | None]:
+    """Rows of features and length of the mask that a decision's own context has; later arms were added to the round's."""
+    if context is None:
+        return [None, None]
+    return [None if context.features is None else len(context.features), None if context.eligible is None else len(context.eligible)]
+
+
+def packed(decision: Decision, answers: Any) -> dict[str, Any]:
+    """A decision as JSON-ready data."""
+    return {
+        "id": decision.id,
+        "arm": decision.arm if isinstance(decision.arm, int) else decision.arm.tolist(),
+        "name": list(decision.name) if isinstance(decision.name, tuple) else decision.name,
+        "propensity": plain_chance(decision.propensity),
+        "propensity_se": plain_chance(decision.propensity_se),
+        "reason": decision.reason,
+        "round": decision.round,
+        "answers": [list(pair) for pair in answers.items()] if isinstance(answers, dict) else answers,
+    }
+
+
+def plain_chance(value: Any) -> Any:
+    """A propensity as JSON-ready data; None: not asked for."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return None if math.isnan(value) else float(value)
+
+
+def read_chance(value: Any, arms: Any) -> Any:
+    """The propensity of one arm, or an array for a set."""
+    if (isinstance(value, list) == isinstance(arms, int) and value is not None) or (isinstance(value, list) and len(value) != len(arms)):
+        raise ValueError(f"propensity = {checks.show(value)} does not belong to {checks.show(arms)}.")
+    return math.nan if value is None else locked(np.array(value)) if isinstance(value, list) else value
+
+
+def unpack_book(session: Any, told: Any, arrays: dict[str, np.ndarray]) -> None:
+    """Give a session its decisions, each checked against its round."""
+    contexts = read_contexts(session, told, arrays)
+    session._last, book = contexts[0], session._book
+    before = 0
+    for data in told.open:
+        if not 0 <= data.context < len(contexts):
+            raise ValueError(f"decision {data.id!r} names round {data.context}, but the file has {len(contexts)}.")
+        context = contexts[data.context]
+        count = session._count(context)
+        answers = read_answers(session, data, count)
+        if not before < data.round <= session.decided or data.id in book.open:
+            raise ValueError(f"decision {data.id!r} of round {data.round} is out of order or there twice.")
+        before = data.round
+        if (data.ended is not None or data.held) and session.apply == "on arrival":
+            raise ValueError(f"decision {data.id!r} waits for others, but rewards are applied on arrival.")
+        made = read_decision(session, data, count, shown(own_part(context, data.shown)))
+        single = isinstance(data.arm, int)
+        waiting = None if data.waiting is None else set(data.waiting)
+        action = data.arm if single else np.array(data.arm, dtype=np.int64)
+        if single != (waiting is None) or (
+            waiting is not None and ({*answers, *waiting} != set(data.arm) or not waiting.isdisjoint(answers))
+        ):
+            raise ValueError(f"decision {data.id!r} does not wait for the rest of its arms.")
+        entry = Open(made, context, action, waiting)
+        entry.answers, entry.ended = answers, data.ended
+        for arms in data.held:
+            if (single and (arms != [data.arm] or answers is None)) or (not single and not set(arms) <= {*answers}):
+                raise ValueError(f"decision {data.id!r} holds rewards that it was not given.")
+            entry.held.append((data.arm, answers) if single else (np.array(arms, dtype=np.int64), np.array([answers[k] for k in arms])))
+        book.add(entry)
+    for data in told.closed:
+        if data.id in book.open or data.id in book.closed or data.round > session.decided:
+            raise ValueError(f"decision {data.id!r} is there twice, or later than the last.")
+        count = max(np.max(data.arm, initial=0) + 1, 1) if session.catalogue else session.arms.number
+        answers = read_answers(session, data, int(count))
+        book.remember(Closed(read_decision(session, data, int(count), None), data.how, answers))
+
+
+def own_part(context: Context, sizes: list[int | None]) -> Context:
+    """The part of a round that its decision was shown."""
+    rows, mask = sizes
+    features = None if rows is None or context.features is None else context.features[:rows]
+    eligible = None if mask is None or context.eligible is None else context.eligible[:mask]
+    return context._replace(features=features, eligible=eligible)
+
+
+def read_contexts(session: Any, told: Any, arrays: dict[str, np.ndarray]) -> list[Context]:
+    """The rounds of a file."""
+    features, masks = arrays.get("rounds.features"), arrays.get("rounds.eligible")
+    row, mark, contexts = 0, 0, []
+    for shape in told.contexts:
+        X, mask = None, None
+        if shape.rows is not None:
+            if features is None or row + shape.rows > len(features) or not session._changing:
+                raise ValueError("the file lacks features of a round.")
+            rows = None if session.catalogue else session.arms.rows
+            X = checks.matrix("features of a round", features[row : row + shape.rows], shape=(rows, session.arms.dimension))
+            row += shape.rows
+        count = session.arms.number if X is None else len(X) * session.arms.blocks
+        if shape.mask is not None:
+            if masks is None or mark + shape.mask > len(masks):
+                raise ValueError("the file lacks masks of a round.")
+            mask = np.array(checks.mask("mask of a round", masks[mark : mark + shape.mask], count))
+            mark += shape.mask
+        if shape.baseline is not None and not 0 <= shape.baseline < count:
+            raise ValueError(f"baseline = {shape.baseline} is not a whole number from 0 to {count - 1}.")
+        contexts.append(Context(X, mask, shape.baseline, shape.baseline_mean))
+    if not contexts:
+        raise ValueError("the file has no round.")
+    return contexts
+
+
+def read_decision(session: Any, data: Any, count: int, context: Context | None) -> Decision:
+    """A stored decision, checked against the number of arms of its round."""
+    single = isinstance(data.arm, int)
+    arms, names = ([data.arm], [data.name]) if single else (data.arm, data.name)
+    if single != (session.arms.oracle is None) or isinstance(names, (str, int)) or len(names) != len(arms):
+        raise ValueError(f"decision {data.id!r} has arms {checks.show(data.arm)}, but names {checks.show(data.name)}.")
+    if any(not 0 <= arm < count for arm in arms) or len(set(arms)) < len(arms):
+        raise ValueError(f"decision {data.id!r} has arms {checks.show(data.arm)}, but they are distinct numbers from 0 to {count - 1}.")
+    if not session.catalogue and any(session._names.of(arm) != name for arm, name in zip(arms, names, strict=True)):
+        raise ValueError(f"decision {data.id!r} calls its arms {checks.show(data.name)}, which they are not.")
+    arm = data.arm if single else locked(np.array(data.arm, dtype=np.int64))
+    name = data.name if single else tuple(data.name)
+    chance, error = read_chance(data.propensity, data.arm), read_chance(data.propensity_se, data.arm)
+    return Decision(data.id, arm, name, chance, error, data.reason, data.round, context)
+
+
+def read_answers(session: Any, data: Any, count: int) -> Any:
+    """Stored rewards: a float or None, for a set a dict by arm."""
+    if isinstance(data.arm, int):
+        if isinstance(data.answers, list):
+            raise ValueError(f"decision {data.id!r} of one arm has several rewards.")
+        return None if data.answers is None else session._checked_value("reward", data.answers)
+    if not isinstance(data.answers, list) or any(arm not in data.arm for arm, _ in data.answers):
+        raise ValueError(f"decision {data.id!r} has rewards of arms that it has not.")
+    return {arm: session._checked_value("reward", value) for arm, value in data.answers}
