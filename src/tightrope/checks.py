@@ -47,6 +47,8 @@ def real(
 
 
 def _float(value: Any) -> float | None:
+    if type(value) is float:
+        return value
     if isinstance(value, (str, bytes, bool, np.bool_, complex, np.complexfloating)) or (isinstance(value, np.ndarray) and value.ndim):
         return None
     try:
@@ -61,8 +63,8 @@ def _about_truth(value: Any) -> str:
 
 def integer(name: str, value: Any, *, least: int | None = None, most: int | None = None) -> int:
     """An int within inclusive bounds."""
-    number: int | None = None
-    if not isinstance(value, (bool, np.bool_)):
+    number: int | None = value if type(value) is int else None
+    if number is None and not isinstance(value, (bool, np.bool_)):
         try:
             number = operator.index(value)
         except Exception:  # runs the caller's code, which may raise anything
@@ -141,16 +143,20 @@ def vector(
 def floats(name: str, value: Any) -> np.ndarray:
     """Numbers of any shape as float64."""
     given = entries(name, value, "an array of numbers")
-    try:
-        if given.dtype.kind in "biufO":  # no text, dates or complex numbers, which NumPy would convert
-            return given.astype(np.float64, copy=False)
-    except Exception:  # entries that are objects convert by the caller's code
-        pass
+    if given.dtype.kind in "biuf":  # no text, dates or complex numbers, which NumPy would convert
+        return given.astype(np.float64, copy=False)
+    if given.dtype.kind == "O":
+        try:
+            return given.astype(np.float64)
+        except Exception:  # its entries convert by the caller's code
+            pass
     raise ValueError(f"{name} = {show(value)} is not an array of numbers.")
 
 
 def entries(name: str, value: Any, what: str) -> np.ndarray:
     """`value` as NumPy reads it; ragged, endless or unreadable ones are refused."""
+    if type(value) is np.ndarray:
+        return value
     inner = value
     for _ in range(DEEPEST):
         if not isinstance(inner, list | tuple) or not inner:

@@ -1,0 +1,129 @@
+"""Ctrl-C: commands end with 130 and a sentence, and compiled code survives a signal at any moment."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+SPEC = """
+title: two arms
+problem: {kind: bernoulli, means: [0.4, 0.6]}
+policies: {UCB: {policy: UCB}}
+horizon: 1e9
+replications: 40
+"""
+KEPT = "Finished blocks are kept: the same command goes on from there.\n"
+
+
+def started(command: str, folder: pathlib.Path) -> bool:
+    """Whether the first simulation of a command has begun to write."""
+    return next((folder / "out").rglob("*.json"), None) is not None
+
+
+@pytest.mark.parametrize("command", ["run", "reproduce", "bench"])
+def test_ctrl_c_ends_a_command_with_130_and_its_sentence(command, tmp_path):
+    (tmp_path / "spec.yaml").write_text(SPEC)
+    words = {
+        "run": ["run", str(tmp_path / "spec.yaml"), "--out", str(tmp_path / "out"), "--quiet"],
+        "reproduce": ["reproduce", "conservative", "--scale", "paper", "--out", str(tmp_path / "out"), "--quiet"],
+        "bench": ["bench", "--only", "UCB", "--baseline", str(tmp_path / "none.json")],
+    }[command]
+    process = subprocess.Popen([sys.executable, "-m", "tightrope", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if command == "bench":
+        assert process.stdout.readline().startswith("yardstick")
+    else:
+        limit = time.monotonic() + 120
+        while not started(command, tmp_path) and process.poll() is None and time.monotonic() < limit:
+            time.sleep(0.1)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 130, said
+    assert said.endswith("Stopped.\n")
+    assert (KEPT in said) == (command != "bench")
+
+
+SIGNALS = """
+import signal, time
+import tightrope as tr
+
+class Late(BaseException):  # as KeyboardInterrupt
+    pass
+
+def ring(*_):
+    raise Late
+
+sessions = [tr.Session(tr.UCB(), arms=3), tr.Session(tr.LinTS(), arms=[[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])]
+for session in sessions:
+    session.update(session.select(), 0.5)
+signal.signal(signal.SIGALRM, ring)
+caught, calls, until = 0, 0, time.monotonic() + 4
+signal.setitimer(signal.ITIMER_REAL, 0.001, 0.0007)
+while True:
+    try:
+        while time.monotonic() < until:
+            for session in sessions:
+                session.update(session.select(), 0.5)
+            calls += 1
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        break
+    except Late:
+        caught += 1
+for session in sessions:
+    assert session.select() in (0, 1, 2)
+    assert abs(session.explain()["probability"].sum() - 1) < 1e-9
+print(caught, calls)
+"""
+
+
+def test_a_signal_in_the_middle_of_a_decision_is_an_exception_and_not_a_crash():
+    """Numba's boxers of tuples, arrays and generators run Python, where an exception of a signal handler crashed the process."""
+    done = subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-c", SIGNALS], env=os.environ, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    caught, calls = map(int, done.stdout.split())
+    assert caught > 300
+    assert calls > 300
+
+
+def test_values_that_cross_into_compiled_code_come_back_as_they_were():
+    """A tuple in a tuple, a class with a constructor of its own, arrays of any order, the generator's stream."""
+    from typing import NamedTuple
+
+    import numpy as np
+
+    import tightrope as tr
+    from tightrope._jit import jit
+
+    class Inner(NamedTuple):
+        x: np.ndarray
+        n: int
+
+    class Outer(NamedTuple):
+        inner: Inner
+        problem: tr.problems.Gaussian
+        nothing: None
+
+    @jit
+    def through(given, rng):
+        return given, rng.random(), given.inner.x * 2.0
+
+    problem = tr.problems.Gaussian([0.1, 0.4], sd=2.0)
+    for x in (np.arange(6.0), np.asfortranarray(np.arange(6.0).reshape(2, 3)), np.arange(12)[::3], np.zeros(0)):
+        here, there = np.random.default_rng(3), np.random.default_rng(3)
+        (back, drawn, doubled) = through(Outer(Inner(x, 3), problem, None), here)
+        assert type(back) is Outer
+        assert type(back.inner) is Inner
+        assert type(back.problem) is tr.problems.Gaussian
+        assert back.inner.x is x
+        assert back.inner.n == 3
+        assert back.problem.best == 0.4
+        assert back.nothing is None
+        assert drawn == there.random()
+        assert np.array_equal(doubled, 2.0 * x)
+        assert here.bit_generator.state == there.bit_generator.state
