@@ -54,8 +54,9 @@ import tightrope as tr
 class Late(BaseException):  # as KeyboardInterrupt
     pass
 
-def ring(*_):
-    raise Late
+def ring(number, frame):
+    if frame.f_code.co_name != "<module>":  # that is, inside a call of the session
+        raise Late
 
 sessions = [tr.Session(tr.UCB(), arms=3), tr.Session(tr.LinTS(), arms=[[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])]
 for session in sessions:

@@ -218,7 +218,7 @@ def steepness(means: np.ndarray, bounds: np.ndarray) -> tuple[int, int, float] |
 def rounded_up(number: float) -> str:
     """Six digits, the last one rounded up, so that what is printed is enough."""
     text = f"{number:.6g}"
-    return text if float(text) >= number else f"{number + 10.0 ** (math.floor(math.log10(number)) - 5):.6g}"
+    return text if float(text) >= number * (1.0 - 1e-14) else f"{number + 10.0 ** (math.floor(math.log10(number)) - 5):.6g}"
 
 
 def broken_slope(means: np.ndarray, distances: np.ndarray, lipschitz: float) -> str | None:

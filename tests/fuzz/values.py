@@ -74,7 +74,7 @@ COLLECTIONS: list[Callable[[], Any]] = [
     lambda: filled(Hostile(RuntimeError)), lambda: [BadFloat()] * 3, lambda: np.array(0.5), lambda: np.array([0.5]),
     lambda: np.array("x"), lambda: np.zeros((0, 3)), lambda: np.zeros((3, 0)), lambda: np.zeros((2, 2, 2)), lambda: np.zeros(0),
     lambda: np.eye(3), lambda: np.eye(2), lambda: np.eye(3).tolist(), lambda: np.eye(3, dtype=np.int64), lambda: np.full((3, 3), math.nan),
-    lambda: np.ones((3, 1)), lambda: np.asfortranarray(np.arange(9.0).reshape(3, 3)), lambda: np.arange(12.0)[::4], 
+    lambda: np.ones((3, 1)), lambda: np.asfortranarray(np.arange(9.0).reshape(3, 3)), lambda: np.arange(12.0)[::4],
     lambda: np.array(["2020-01-01"] * 3, dtype="datetime64[D]"), lambda: np.zeros(3, dtype=[("x", "f8")]), lambda: np.ma.masked_all(3),
     lambda: (item for item in (1, 2, 3)), lambda: iter([0.5]), lambda: {"policy": "UCB"}, lambda: {"a": tr.UCB}, lambda: {"a": tr.UCB()},
     lambda: {"a": None}, lambda: {1: tr.UCB()}, lambda: {"a": Hostile(RuntimeError)}, lambda: memoryview(b"123"), lambda: bytearray(b"abc"),

@@ -47,7 +47,7 @@ def test_means_that_violate_the_constant_warn_with_the_pair():
     with pytest.warns(UserWarning, match=r"arms 1 and 2 differ by 0.5 in mean at distance 0.1; .* all pairs is 5\.") as caught:
         tr.problems.Lipschitz([0.0, 0.5, 0.6, 1.0], [0.2, 0.3, 0.8, 0.9], lipschitz=1.0)
     assert caught[0].filename == __file__
-    with pytest.warns(UserWarning, match=r"arms 0 and 1 differ by 0\.6 .* all pairs is 10\."):  # another pair needs the most
+    with pytest.warns(UserWarning, match=r"arms 0 and 2 differ by 0\.7 .* all pairs is 10\."):  # another pair needs the most
         tr.problems.Lipschitz([0.0, 0.1, 0.11], [0.2, 0.8, 0.9], lipschitz=1.0)
 
 
