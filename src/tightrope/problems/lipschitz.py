@@ -53,13 +53,8 @@ class Lipschitz(_Lipschitz):
         points: (K,) increasing or (K, p) distinct, or distances: (K, K). means: (K,), in [0, 1] for Bernoulli rewards. lipschitz:
         L > 0; means that violate it raise a warning that names the least constant, because that is an experiment one may want.
         rewards: "bernoulli" or "gaussian" with standard deviation noise. best: the value that regret is measured against, at least
-    <<<<<<< HEAD
         max(means); default max(means). Give the peak of the function where the arms are a grid on it, and regret counts what the
         grid loses.
-    =======
-        max(means); default max(means). Give the peak of the function where the arms are a grid on it, and regret counts what the grid
-        loses.
-    >>>>>>> 214ed5b (Words: the warning's constant, what the SoftUCB example shows)
     """
 
     __slots__ = ()
