@@ -50,11 +50,11 @@ class _Lipschitz(NamedTuple):
 class Lipschitz(_Lipschitz):
     """K arms in a metric space; |means[i] - means[j]| <= lipschitz D(i, j).
 
-        points: (K,) increasing or (K, p) distinct, or distances: (K, K). means: (K,), in [0, 1] for Bernoulli rewards. lipschitz:
-        L > 0; means that violate it raise a warning that names the least constant, because that is an experiment one may want.
-        rewards: "bernoulli" or "gaussian" with standard deviation noise. best: the value that regret is measured against, at least
-        max(means); default max(means). Give the peak of the function where the arms are a grid on it, and regret counts what the
-        grid loses.
+    points: (K,) increasing or (K, p) distinct, or distances: (K, K). means: (K,), in [0, 1] for Bernoulli rewards. lipschitz:
+    L > 0; means that violate it raise a warning that names the least constant, because that is an experiment one may want.
+    rewards: "bernoulli" or "gaussian" with standard deviation noise. best: the value that regret is measured against, at least
+    max(means); default max(means). Give the peak of the function where the arms are a grid on it, and regret counts what the
+    grid loses.
     """
 
     __slots__ = ()
