@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import tightrope as tr
 from tightrope.cli import app
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -118,6 +119,8 @@ def test_run_and_report_from_a_spec(tmp_path):
     [
         (("policy: KLUCB", "policy: KLUBC"), "policies.KL: policy = 'KLUBC' is not one of"),
         (("policy: KLUCB", "policy: KLUBC"), "Did you mean 'KLUCB'?"),
+        (("policy: KLUCB", "policy: kl-ucb"), "Did you mean 'KLUCB'?"),
+        (("policy: KLUCB", "policy: betathompson"), "Did you mean 'BetaThompson'?"),
         (("alpha: 0.5", "alpah: 0.5"), "UCB has no parameter 'alpah'"),
         (("alpha: 0.5", "alpha: -1"), "alpha = -1 is not a number in (0, inf)"),
         (("horizon: 200", "horizon: 0"), "horizon = '0'"),
@@ -134,6 +137,16 @@ def test_mistakes_in_a_spec_are_one_line(tmp_path, change, words):
         read_spec(tmp_path / "spec.yaml")
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_numbers_in_a_spec_may_have_exponents(tmp_path):
+    from tightrope.engine.spec import read_spec
+
+    changed = SPEC.replace("alpha: 0.5", "alpha: 5e-1, sigma: 1.5E0").replace("horizon: 200", "horizon: 2e2")
+    changed = changed.replace("[0.4, 0.6]", "[4e-1, +6e-1]")
+    (tmp_path / "spec.yaml").write_text(changed)
+    spec, problem, policies = read_spec(tmp_path / "spec.yaml")
+    assert (spec.horizon, problem.means.tolist(), policies["UCB"]) == (200, [0.4, 0.6], tr.UCB(alpha=0.5, sigma=1.5))
 
 
 PROBLEMS = {
@@ -155,7 +168,6 @@ def test_a_spec_describes_every_kind_of_problem(tmp_path, kind):
 
 
 def test_damaged_files_are_named(tmp_path):
-    import tightrope as tr
     from tightrope.engine.spec import read_spec
 
     (tmp_path / "bad.npy").write_text("no numbers")
@@ -165,6 +177,66 @@ def test_damaged_files_are_named(tmp_path):
     (tmp_path / "result.json").write_text("{")
     with pytest.raises(ValueError, match=r"result.json is damaged"):
         tr.load(tmp_path)
+
+
+def test_report_works_on_what_demo_wrote(demo):
+    out, _ = demo
+    before = (out / "bernoulli" / "result.json").read_bytes()
+    (out / "report.html").rename(out / "first.html")
+    done = run_cli("report", out)
+    assert done.returncode == 0, done.stderr
+    assert "bernoulli" in done.stdout
+    assert "Thompson" in done.stdout
+    assert "final regret" in (out / "report.html").read_text()
+    assert (out / "bernoulli" / "result.json").read_bytes() == before
+    (out / "first.html").replace(out / "report.html")
+
+
+def test_report_makes_the_page_of_a_reproduction_again(tmp_path):
+    """Claims, tables and figures of two figures of a paper, saved by hand, give the page that `reproduce` wrote."""
+    import matplotlib.figure
+    import pandas as pd
+
+    from tightrope.papers import experiment
+
+    package = experiment.find_paper("lipschitz")
+    names = list(package.FIGURES)[:2]
+    run = experiment.Run("smoke", tmp_path, seed=7)
+    outcomes = {}
+    for name in names:
+        figure = matplotlib.figure.Figure()
+        figure.subplots().plot([0, 1], [1, 0])
+        claim = experiment.Claim(name, f"claim of {name}", 1.5, 1.25, 0.5, "by eye", "partly")
+        outcomes[name] = experiment.Outcome(
+            [claim], tables={"numbers": pd.DataFrame({"x": [1, 2]})}, plots={"line": figure}, notes="a note"
+        )
+        experiment._save(name, outcomes[name], run)
+    experiment._report(package, outcomes, run)
+    page = (tmp_path / "report.html").read_text()
+    (tmp_path / "report.html").unlink()
+    done = CliRunner().invoke(app, ["report", str(tmp_path)], terminal_width=200)
+    assert done.exit_code == 0, done.output
+    assert f"claim of {names[1]}" in done.output
+    again = (tmp_path / "report.html").read_text()
+    for words in (package.TITLE, "claim of", "1.25 ± 0.5", "partly", "a note", "numbers", "<svg", "This scale only checks"):
+        assert words in page
+        assert page.count(words) == again.count(words), words
+    with pytest.raises(ValueError, match="which no paper has"):
+        (tmp_path / names[0]).rename(tmp_path / "unknown")
+        experiment.report_again(tmp_path)
+
+
+def test_a_preset_lists_what_it_plays():
+    assert "plays arms ·" in CliRunner().invoke(app, ["policies", "CUCB2"]).output
+    assert "plays arms, features, contexts ·" in CliRunner().invoke(app, ["policies", "CLUCB2"]).output
+
+
+def test_bound_refuses_means_that_break_the_constant():
+    done = run_cli("bound", "0.1,0.5,0.9", "--lipschitz", "0.5")
+    assert done.returncode == 2
+    assert "the least constant that holds for all pairs is 0.8." in done.stderr
+    assert done.stdout == ""
+    assert run_cli("bound", "0.1,0.5,0.9", "--lipschitz", "0.8").returncode == 0
 
 
 def test_errors_go_to_stderr_with_exit_code_2(tmp_path):
