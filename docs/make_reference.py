@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import tightrope as tr
-from tightrope.parameters import REGISTRY, Preset
+from tightrope.registry import REGISTRY, Preset
 
 HERE = pathlib.Path(__file__).resolve().parent / "reference"
 FAMILIES = {

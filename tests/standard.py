@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 import tightrope as tr
-from tightrope.parameters import accepts, label, offers
-from tightrope.policies import examples
+from tightrope.matching import accepts, offers
+from tightrope.registry import examples, label
 from tightrope.verbs import arms
 
 

@@ -9,8 +9,8 @@ from .engine.results import Result, load
 from .engine.runner import Interrupted
 from .engine.simulate import simulate
 from .engine.training import TrainedBeta, train_softucb
-from .parameters import REGISTRY
 from .policies.lipschitz._intervals import discretize
+from .registry import REGISTRY
 from .serving.session import Session
 from .solvers import oracles
 from .solvers.covering import LowerBound, lipschitz_lower_bound

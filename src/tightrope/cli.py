@@ -14,7 +14,7 @@ from rich.table import Table
 
 from . import __version__
 from .engine.runner import Interrupted
-from .parameters import registered
+from .registry import registered
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
                   help="Structured bandits: simulate, reproduce, report.")  # fmt: skip
@@ -142,7 +142,7 @@ def _print_summary(result: Any) -> None:
 @app.command()
 def policies(name: Annotated[str | None, typer.Argument(help="One policy, with its parameters.")] = None) -> None:
     """List the policies with one line each and their papers, or show one with its parameters."""
-    from .parameters import find
+    from .registry import find
 
     if name is not None:
         item = find(name)

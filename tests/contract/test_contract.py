@@ -15,7 +15,7 @@ from tightrope._jit import python_of
 from tightrope.engine.loops import fixed_horizon, new_log
 from tightrope.engine.monitors import NoMonitor
 from tightrope.engine.runner import prepare
-from tightrope.parameters import accepts
+from tightrope.matching import accepts
 from tightrope.rng import NOISE, PROBLEM, stream
 from tightrope.serving.codec import flatten
 from tightrope.verbs import begin, observe, play, private

@@ -204,52 +204,6 @@ def test_second_process_compiles_nothing_and_an_edit_is_seen(tmp_path):
     assert third[2] != first[2]
 
 
-FOREIGN = """
-from typing import NamedTuple
-import numpy as np
-import tightrope as tr
-from tightrope._jit import jit
-from tightrope.parameters import policy, real
-from tightrope.verbs import init, select, update
-
-@policy("arms", paper="none")
-class Stubborn:
-    arm: float = real(0.0)
-
-class State(NamedTuple):
-    pulls: np.ndarray
-
-@init.register(Stubborn)
-def _(policy, arms):
-    return State(np.zeros(arms.number))
-
-@select.register(Stubborn)
-@jit
-def _(policy, state, context, rng):
-    return CHOICE
-
-@update.register(Stubborn)
-@jit
-def _(policy, state, context, action, reward):
-    state.pulls[action] += 1.0
-    return state
-"""
-
-
-def test_a_policy_from_outside_is_never_read_from_a_stale_cache(tmp_path):
-    run = (
-        "import tightrope as tr, mine\n"
-        "result = tr.simulate(tr.problems.Bernoulli([.1, .2, .3]), mine.Stubborn(), horizon=5)\n"
-        "print(result.pulls['Stubborn'].tolist())"
-    )
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path]), "TIGHTROPE_CACHE": str(tmp_path / "cache")}
-    for choice in (1, 2):
-        (tmp_path / "mine.py").write_text(FOREIGN.replace("CHOICE", str(choice)))
-        done = subprocess.run([sys.executable, "-B", "-c", run], env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr[-2000:]
-        assert json.loads(done.stdout)[0][choice] == 5
-
-
 def test_a_function_that_makes_another_policy_is_another_run(tmp_path):
     problem = tr.problems.Bernoulli([0.2, 0.8])
 

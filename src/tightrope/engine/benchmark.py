@@ -9,8 +9,8 @@ import numpy as np
 
 from .. import problems
 from .._jit import jit
-from ..parameters import accepts, label, offers
-from ..policies import examples
+from ..matching import accepts, offers
+from ..registry import examples, label
 from ..solvers.oracles import TopK
 from ..verbs import arms, begin
 from .loops import fixed_horizon, new_log

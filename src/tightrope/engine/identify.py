@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from ..parameters import check_question, described
+from ..matching import check_question
+from ..registry import described
 from ..rng import PROBLEM, stream
 from ..verbs import arms, evidence, mean, observe, recommend, stopped
 from . import provenance

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._jit import SOURCE_HASH
+from .._cache import SOURCE_HASH
 
 
 def versions() -> dict[str, str]:

@@ -14,7 +14,8 @@ import numpy as np
 
 from .. import checks, files
 from .._jit import python_of
-from ..parameters import check_fit, compiled, is_policy
+from ..matching import check_fit, compiled
+from ..registry import is_policy
 from ..rng import NOISE, POLICY, PROBLEM, stream
 from ..verbs import Arms, arms, init, private
 

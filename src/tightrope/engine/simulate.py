@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from ..parameters import described
+from ..registry import described
 from ..verbs import begin, lower_bound
 from . import provenance
 from .loops import fixed_horizon, new_log

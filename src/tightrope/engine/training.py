@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import checks
 from ..numerics.radii import horizon_radius
-from ..parameters import check_fit
+from ..matching import check_fit
 from ..policies.softucb.softucb import SoftUCB, diverged
 from ..verbs import arms, begin
 from .loops import fixed_horizon, new_log

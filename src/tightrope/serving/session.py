@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from .. import checks, files, rng
-from ..parameters import built, check_fit, check_question, described, is_policy
+from ..matching import check_fit, check_question
+from ..registry import built, described, is_policy
 from ..verbs import Arms, Context, admit, commit, evidence, explain, init, recommend, reward_range, select, stopped, update
 from .codec import build_oracle, describe_oracle, flatten, restore, same_oracle
 

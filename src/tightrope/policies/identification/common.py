@@ -9,7 +9,7 @@ from ..._jit import lean
 from ...numerics.counts import intervals
 from ...numerics.radii import determinant_radius
 from ...numerics.selection import first_unpulled, one_hot
-from ...parameters import offers
+from ...matching import offers
 from ...solvers.lp import minimal_combination
 from ...verbs import Arms, allowed
 
