@@ -128,14 +128,14 @@ def modules_of(numba_type: Any) -> set[str | None]:
     """Modules whose source decides what code with arguments of this type does; None among them: never kept on disk."""
     if isinstance(numba_type, types.BaseTuple):
         cls = getattr(numba_type, "instance_class", None)
-        found = set() if cls is None else answering.get(cls, set()) | {cls.__module__ if _findable(cls) else None}
+        found = set() if cls is None else answering.get(cls, set()) | {cls.__module__ if findable(cls) else None}
         return found.union(*(modules_of(inner) for inner in iter(cast(Any, numba_type))))
     if isinstance(numba_type, types.Dispatcher):
         return {module_of(cast(Any, numba_type).dispatcher.py_func)}
     return set() if isinstance(numba_type, PLAIN) else {None}
 
 
-def _findable(cls: type) -> bool:
+def findable(cls: type) -> bool:
     """Whether another process finds the class by its module and name."""
     found: Any = None if cls.__module__ == "__main__" else sys.modules.get(cls.__module__)
     for name in cls.__qualname__.split("."):
@@ -145,7 +145,7 @@ def _findable(cls: type) -> bool:
 
 def sources_key(modules: frozenset[str]) -> str | None:
     """Hash of the sources of these modules and of all they import from their own package; None where one cannot be trusted."""
-    digest = hashlib.sha256(numba.__version__.encode())
+    digest = hashlib.sha256(f"{numba.__version__} {config.BOUNDSCHECK} {config.OPT}\n".encode())
     sources, libraries = closure(modules)
     for name in sorted(sources):
         content = package_content() if name == PACKAGE else _content(file_of(name))
