@@ -1,9 +1,9 @@
-# make demo: install and run the main job.  make test: install with test extras and run everything.  make reference: docs/reference.
+# make demo: install and run the main job.  make test: install with test extras and run everything.  make reference: docs/reference.  make stubs: *.pyi.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench reference clean
+.PHONY: demo test lint bench reference stubs clean
 
 demo: $(VENV)/.installed
 	$(BIN)/tightrope demo --out runs/demo
@@ -13,8 +13,8 @@ test: $(VENV)/.installed-test lint
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: $(VENV)/.installed-test
-	$(BIN)/ruff check src tests benchmarks docs/make_reference.py
-	$(BIN)/ruff format --check src tests benchmarks docs/make_reference.py
+	$(BIN)/ruff check src tests benchmarks docs/make_reference.py docs/make_stubs.py
+	$(BIN)/ruff format --check src tests benchmarks docs/make_reference.py docs/make_stubs.py
 	$(BIN)/mypy
 
 bench: $(VENV)/.installed
@@ -33,6 +33,9 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
 $(VENV)/.installed-test: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
 	@touch $@ $(VENV)/.installed
+
+stubs: $(VENV)/.installed
+	$(BIN)/python docs/make_stubs.py
 
 clean:
 	rm -rf $(VENV) runs dist

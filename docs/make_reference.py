@@ -8,6 +8,7 @@ from typing import Any
 
 import tightrope as tr
 from tightrope.registry import REGISTRY, Preset
+from tightrope.testing import check_policy, check_problem
 
 HERE = pathlib.Path(__file__).resolve().parent / "reference"
 FAMILIES = {
@@ -20,14 +21,20 @@ FAMILIES = {
     "exploration": "Exploration around any policy",
     "lipschitz": "Arms with a metric",
 }
+FIELDS = (
+    "real", "optional_real", "real_or", "integer", "optional_integer", "choice", "flag", "vector", "matrix", "checkpoints", "inner_policy",
+    "reward_kind", "unchecked", "derived", "scratch",
+)  # fmt: skip
 INTERFACE = {
     "Simulation": [tr.simulate, tr.Result, tr.load, tr.Interrupted, tr.Budget],
     "Identification": [tr.identify, tr.Identification],
     "Service": [tr.Session],
     "Training": [tr.train_softucb, tr.TrainedBeta],
     "Lipschitz arms": [tr.lipschitz_lower_bound, tr.LowerBound, tr.discretize],
-    "Problems": [getattr(tr.problems, name) for name in tr.problems.__all__ if name != "data"],
+    "Problems": [getattr(tr.problems, name) for name in sorted(tr.problems.__all__) if name != "data"],
     "Data": [getattr(tr.problems.data, name) for name in tr.problems.data.__all__],
+    "Extending": [check_policy, check_problem, tr.extend.policy, tr.extend.problem, tr.extend.recipe, tr.extend.jit, tr.extend.lean],
+    "Fields": [getattr(tr.extend, name) for name in FIELDS],
     "Oracles": [getattr(tr.oracles, name) for name in tr.oracles.__all__ if name not in ("choose", "set_size")],
 }
 
@@ -110,7 +117,7 @@ def described(item: Any, name: str, level: str = "###") -> Iterator[str]:
     yield f"{level} {name}"
     yield ""
     if not isinstance(item, property) and not (inspect.isclass(item) and issubclass(item, Exception)):
-        target = item.__new__ if inspect.isclass(item) and "__new__" in vars(item) else item
+        target = item.__new__ if inspect.isclass(item) and "__new__" in vars(item) and "__signature__" not in vars(item) else item
         signature = inspect.signature(target)
         shown = [p.replace(annotation=p.empty) for key, p in signature.parameters.items() if key not in ("self", "cls")]
         yield f"`{name}{signature.replace(parameters=shown, return_annotation=inspect.Signature.empty)}`"

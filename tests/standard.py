@@ -5,7 +5,9 @@ from typing import Any
 
 from tightrope.matching import accepts
 from tightrope.registry import examples, label
-from tightrope.testing import fits, session_on as session_for, standard_problems as problems, unit_rows
+from tightrope.testing import fits, unit_rows
+from tightrope.testing import session_on as session_for
+from tightrope.testing import standard_problems as problems
 
 __all__ = ["fits", "pairs", "problems", "session_for", "unit_rows"]
 

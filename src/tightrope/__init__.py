@@ -1,8 +1,6 @@
 """Structured bandits: compiled in simulation, one decision at a time in production, with the guarantee visible."""
 
-from typing import TYPE_CHECKING, Any
-
-from . import policies, problems
+from . import extend, policies, problems
 from .engine.identify import Identification, identify
 from .engine.monitors import Budget
 from .engine.results import Result, load
@@ -27,6 +25,7 @@ __all__ = [
     "Session",
     "TrainedBeta",
     "discretize",
+    "extend",
     "identify",
     "lipschitz_lower_bound",
     "load",
@@ -38,8 +37,4 @@ __all__ = [
     *REGISTRY,
 ]
 
-if not TYPE_CHECKING:
-    globals().update(REGISTRY)
-else:
-
-    def __getattr__(name: str) -> Any: ...
+globals().update(REGISTRY)  # type checkers read __init__.pyi, which lists them

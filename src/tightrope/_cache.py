@@ -11,6 +11,7 @@ Kept in memory only: kernels and classes that no file holds (a notebook's cell) 
 """
 
 import ast
+import contextlib
 import functools
 import hashlib
 import importlib.util
@@ -35,8 +36,15 @@ PACKAGE = __name__.partition(".")[0]
 STARTED = time.time()
 FOLDERS = ("numerics", "solvers", "problems", "policies", "engine")
 PLAIN = (
-    types.Number, types.Boolean, types.NoneType, types.Array, types.UnicodeType, types.Literal, types.Omitted, types.NumPyRandomGeneratorType
-)  # fmt: skip
+    types.Number,
+    types.Boolean,
+    types.NoneType,
+    types.Array,
+    types.UnicodeType,
+    types.Literal,
+    types.Omitted,
+    types.NumPyRandomGeneratorType,
+)
 IMPORT = re.compile(r"(?:^|[;:])[ \t]*((?:from|import)[ \t]+[^\n;#(\\]*(?:\([^)]*\)|(?:\\\n[^\n\\]*)+)?)", re.MULTILINE)
 
 answering: dict[type, set[str | None]] = {}  # class -> modules of the kernels that answer for it; None: a kernel that no file holds
@@ -96,10 +104,8 @@ class KernelCache(caching.NullCache):
         """Write machine code where a folder can be had; a full disk costs the next process time, not this one its run."""
         folder = self._folder(data.signature.args)
         if folder is not None and None not in modules_of(data.signature.return_type):
-            try:
+            with contextlib.suppress(OSError):
                 folder.save_overload(sig, data)
-            except OSError:
-                pass
 
     def _folder(self, arguments: tuple[Any, ...]) -> Any:
         modules = {module_of(self.function)}.union(*(modules_of(item) for item in arguments))

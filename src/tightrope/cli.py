@@ -14,7 +14,7 @@ from rich.table import Table
 
 from . import __version__
 from .engine.runner import Interrupted
-from .registry import registered
+from .registry import load_module, registered
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
                   help="Structured bandits: simulate, reproduce, report.")  # fmt: skip
@@ -27,6 +27,16 @@ Seed = Annotated[int, typer.Option(min=0, help="Seed of all random streams.")]
 Workers = Annotated[int | None, typer.Option(min=1, help="Threads; default all cores. Results do not depend on it.")]
 Data = Annotated[str | None, typer.Option(help="Folder of the data sets; then $TIGHTROPE_DATA, ./data, the user's cache.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
+
+
+def _import(modules: list[str] | None) -> list[str] | None:
+    for module in modules or ():
+        load_module(module)
+    return modules
+
+
+Import = Annotated[list[str] | None, typer.Option(
+    "--import", callback=_import, help="A module or .py file with policies and problems of your own; again for more.")]  # fmt: skip
 
 
 def main() -> None:
@@ -102,7 +112,8 @@ def demo(out: Out = pathlib.Path("runs/demo"), seed: Seed = 0, data: Data = None
 
 @app.command()
 def run(spec: Annotated[pathlib.Path, typer.Argument(help="YAML: problem, policies, horizon, replications, seed.")],
-        out: Out = pathlib.Path("runs/run"), workers: Workers = None, quiet: Quiet = False) -> None:  # fmt: skip
+        out: Out = pathlib.Path("runs/run"), workers: Workers = None, quiet: Quiet = False,
+        modules: Import = None) -> None:  # fmt: skip
     """Run an experiment described in a YAML file and write results and a report."""
     from .engine.simulate import simulate
     from .engine.spec import read_spec
@@ -140,7 +151,7 @@ def _print_summary(result: Any) -> None:
 
 
 @app.command()
-def policies(name: Annotated[str | None, typer.Argument(help="One policy, with its parameters.")] = None) -> None:
+def policies(name: Annotated[str | None, typer.Argument(help="One policy, with its parameters.")] = None, modules: Import = None) -> None:
     """List the policies with one line each and their papers, or show one with its parameters."""
     from .registry import find
 
@@ -164,6 +175,7 @@ def bench(
     baseline: Annotated[pathlib.Path, typer.Option(help="JSON file to compare with.")] = pathlib.Path("benchmarks/baseline.json"),
     save: Annotated[bool, typer.Option("--save", help="Write this run to the baseline file.")] = False,
     only: Annotated[str, typer.Option(help="Only policies whose name contains this.")] = "",
+    modules: Import = None,
 ) -> None:
     """Rounds per second and core of every policy, beside a hand-fused loop and the baseline."""
     from . import files

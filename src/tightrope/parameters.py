@@ -268,6 +268,8 @@ def named_tuple(
     values. more: derived values that have no annotation.
     """
     fields, others = declared(cls)
+    hints = {name: hint for parent in reversed(cls.__mro__) for name, hint in inspect.get_annotations(parent).items()}
+    stored_types = {name: hints[name] for name in [*(name for name, field in fields.items() if field.kept), *others]}
     base: Any = namedtuple(cls.__name__, [*(name for name, field in fields.items() if field.kept), *others, *more])  # type: ignore[misc]
 
     def __new__(klass: Any, *unnamed: Any, **given: Any) -> Any:
@@ -297,7 +299,7 @@ def named_tuple(
     ])  # fmt: skip
     members = {name: value for name, value in vars(cls).items() if name not in hidden} | {
         "__slots__": (), "__new__": __new__, "__reduce__": __reduce__, "__signature__": signature, "FIELDS": fields,
-        "__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__,
+        "STORED": stored_types, "__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__,
     }  # fmt: skip
     return type(cls.__name__, (base, marker), members)
 

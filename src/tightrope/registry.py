@@ -71,10 +71,9 @@ def recipe(kind: str) -> Callable[[Callable[..., Any]], Any]:
 
     def register(make: Callable[..., Any]) -> Any:
         hints = typing.get_type_hints(make, include_extras=True)
-        parameters = inspect.signature(make).parameters
-        add(RECIPES, kind, Recipe(kind, make, {
-            name: (hints[name], ... if parameter.default is parameter.empty else parameter.default) for name, parameter in parameters.items()
-        }))  # fmt: skip
+        defaults = {name: parameter.default for name, parameter in inspect.signature(make).parameters.items()}
+        parameters = {name: (hints[name], ... if item is inspect.Parameter.empty else item) for name, item in defaults.items()}
+        add(RECIPES, kind, Recipe(kind, make, parameters))
         return make
 
     return register
@@ -111,9 +110,7 @@ def load_plugins() -> None:
         try:
             point.load()
         except Exception as error:
-            warnings.warn(
-                f"{point.value} of the entry-point group {GROUP} was not loaded ({type(error).__name__}: {error}).", stacklevel=2
-            )
+            warnings.warn(f"{point.value} of the entry-point group {GROUP} was not loaded ({type(error).__name__}: {error}).", stacklevel=2)
 
 
 def is_policy(value: Any) -> bool:

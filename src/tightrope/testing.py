@@ -230,13 +230,17 @@ def _check_rewards(problem: Any, world: Any, context: Any, noise: Any, K: int) -
         if abs(float(rewards.mean()) - expected) > DEVIATIONS * error + 1e-9:
             raise Broken(f"{name}'s rewards of arm {k} average {rewards.mean():.4g} (se {error:.2g}), but its mean says {expected:.4g}.")
     if np.ptp(total) > 1e-9:
-        raise Broken(f"{name}'s mean and regret do not add up to the same best value for all arms, but to {min(total):g} to {max(total):g}.")
+        raise Broken(
+            f"{name}'s mean and regret do not add up to the same best value for all arms, but to {min(total):g} to {max(total):g}."
+        )
 
 
 # Runs ------------------------------------------------------------------------------------------------------------------
 
 
-def play_loop(policy: Any, problem: Any, seed: int, horizon: int = HORIZON, cuts: tuple[int, ...] = ()) -> tuple[Any, dict[str, np.ndarray]]:
+def play_loop(
+    policy: Any, problem: Any, seed: int, horizon: int = HORIZON, cuts: tuple[int, ...] = ()
+) -> tuple[Any, dict[str, np.ndarray]]:
     """Log and flattened state after a run in the engine's loop, cut into several calls."""
     run = prepare(policy, problem, seed, 0, horizon)
     log = new_log(np.arange(1, horizon + 1), run.arms.number)
@@ -256,7 +260,9 @@ def play_checked(policy: Any, problem: Any, seed: int, horizon: int = HORIZON) -
         context = observe(run.problem, t, draw)
         action = select(policy, run.state, context, own)
         chosen = np.atleast_1d(action)
-        _require(chosen.dtype.kind in "iu", policy, problem, f"select returned {action!r}; it must be an arm (int) or a set of arms (int array)")
+        _require(
+            chosen.dtype.kind in "iu", policy, problem, f"select returned {action!r}; it must be an arm (int) or a set of arms (int array)"
+        )
         for arm in chosen:
             _require(0 <= arm < K, policy, problem, f"select returned arm {arm}, but arms are 0 to {K - 1}")
             eligible = context.eligible is None or context.eligible[arm]

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from ..numerics.radii import horizon_radius
 from ..matching import check_fit
+from ..numerics.radii import horizon_radius
 from ..policies.softucb.softucb import SoftUCB, diverged
 from ..verbs import arms, begin
 from .loops import fixed_horizon, new_log

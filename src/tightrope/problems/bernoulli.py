@@ -1,21 +1,21 @@
 """Independent arms that pay 0 or 1."""
 
-import numpy as np
+from typing import Any
 
 from .._jit import jit
 from ..parameters import vector
 from ..verbs import Arms, arms, play
-from .problem import problem
+from .problem import Problem, problem
 
 
 @problem("bernoulli")
-class Bernoulli:
+class Bernoulli(Problem):
     """K independent arms with rewards 0 or 1.
 
     means: (K,) probabilities of a reward, each in [0, 1].
     """
 
-    means: np.ndarray = vector(least=0.0, most=1.0)
+    means: Any = vector(least=0.0, most=1.0)
 
 
 @arms.register(Bernoulli)

@@ -1,23 +1,22 @@
 """Independent arms with Gaussian rewards."""
 
 import math
-
-import numpy as np
+from typing import Any
 
 from .._jit import jit
 from ..parameters import real, vector
 from ..verbs import Arms, arms, play
-from .problem import problem
+from .problem import Problem, problem
 
 
 @problem("gaussian")
-class Gaussian:
+class Gaussian(Problem):
     """K independent arms with normal rewards.
 
     means: (K,) finite. sd: standard deviation of every reward, >= 0.
     """
 
-    means: np.ndarray = vector()
+    means: Any = vector()
     sd: float = real(default=1.0, least=0.0)
 
 

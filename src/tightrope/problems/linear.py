@@ -9,12 +9,12 @@ from .. import checks
 from .._jit import jit
 from ..parameters import derived, integer, matrix, real, scratch, vector
 from ..verbs import Arms, Context, arms, observe
-from .problem import problem
+from .problem import Problem, problem
 from .rewards import RANGES, TOLERANCE, check_means, reward_kind
 
 
 @problem("linear")
-class Linear:
+class Linear(Problem):
     """K fixed arms with features; the mean of arm k is features[k] @ theta.
 
     arms: (K, d). theta: (d,). noise: standard deviation of Gaussian rewards, >= 0. rewards: "gaussian", "bernoulli" (0/1, means
@@ -43,7 +43,7 @@ def arms_linear(problem):
 
 
 @problem("contextual-linear")
-class ContextualLinear:
+class ContextualLinear(Problem):
     """K arms whose features are drawn anew every round, uniformly from the unit sphere.
 
     theta: (d,). arms: K. noise: standard deviation of Gaussian rewards. rewards: "gaussian", or "sign" (-1/1; ||theta|| <= 1).

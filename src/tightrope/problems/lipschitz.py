@@ -10,7 +10,7 @@ from .._jit import jit
 from ..parameters import Matrix, Vector, derived, real, scratch, unchecked
 from ..solvers.covering import lipschitz_lower_bound
 from ..verbs import Arms, Context, arms, lower_bound, observe, regret
-from .problem import problem
+from .problem import Problem, problem
 from .rewards import RANGES, reward_kind
 
 RANGE_OF_MEANS = ((None, None), (0.0, 1.0))  # by kind of reward
@@ -53,7 +53,7 @@ def check_similarity(means: np.ndarray, bounds: np.ndarray, lipschitz: tuple[flo
 
 
 @problem("lipschitz")
-class Lipschitz:
+class Lipschitz(Problem):
     """K arms in a metric space; |means[i] - means[j]| <= lipschitz D(i, j).
 
     points: (K,) increasing or (K, p) distinct, or distances: (K, K). means: (K,), in [0, 1] for Bernoulli rewards. lipschitz:
@@ -104,7 +104,7 @@ def regret_constant(problem: Any, lipschitz: float, contexts: Any) -> float | No
 
 
 @problem("contextual-lipschitz")
-class ContextualLipschitz:
+class ContextualLipschitz(Problem):
     """Contexts with similarities: an arm is a (context, arm) pair, and a round offers the pairs of one context as eligible.
 
     contexts: (C,) increasing positions. points: (K,) increasing positions of the arms. means: (C, K). lipschitz: (L_x, L_y), or one

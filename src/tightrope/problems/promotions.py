@@ -8,11 +8,11 @@ from .. import checks
 from ..parameters import derived, matrix, scratch, unchecked
 from ..solvers import oracles
 from ..verbs import Arms, Context, arms, mean, observe, play, regret
-from .problem import problem
+from .problem import Problem, problem
 
 
 @problem("promotions", compiled=False)
-class Promotions:
+class Promotions(Problem):
     """U users with features and a known answer to each of M promotions, such as a rating; the learner sees only those it sends.
 
     features: (U, d). rewards: (U, M). k: users per promotion and round. shown: users drawn each round, without replacement;

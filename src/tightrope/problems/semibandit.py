@@ -9,12 +9,12 @@ from ..parameters import Matrix, Vector, derived, matrix, real, scratch, uncheck
 from ..registry import recipe
 from ..solvers.oracles import TopK, choose, set_size
 from ..verbs import Arms, Context, arms, mean, observe, play, regret
-from .problem import problem
+from .problem import Problem, problem
 from .rewards import RANGES, check_means, reward_kind
 
 
 @problem(compiled=False)
-class SemiBandit:
+class SemiBandit(Problem):
     """N arms with features, of which an oracle admits sets; the reward of arm i has mean arms[i] @ theta.
 
     arms: (N, d). theta: (d,). oracle: one of `tightrope.oracles` without blocks, or a callable. noise: standard deviation of

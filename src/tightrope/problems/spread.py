@@ -13,7 +13,7 @@ from .. import checks
 from .._jit import jit
 from ..parameters import integer, real, scratch, vector
 from ..verbs import Arms, Context, arms, observe, play
-from .problem import problem
+from .problem import Problem, problem
 
 
 def spread_arms(number: int, theta: Any, rng: np.random.Generator) -> np.ndarray:
@@ -27,7 +27,7 @@ def spread_arms(number: int, theta: Any, rng: np.random.Generator) -> np.ndarray
 
 
 @problem("contextual-spread")
-class ContextualSpread:
+class ContextualSpread(Problem):
     """K unit features drawn anew every round with means uniform on [0, 1]; the round's baseline is its arm of a given rank.
 
     theta: (d,) of norm 1, d >= 2. arms: K. noise: standard deviation of Gaussian rewards. baseline_rank: 1 is the best arm of the

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import checks, files, rng
 from ..matching import check_fit, check_question
-from ..registry import built, described, is_policy
+from ..registry import Policy, built, described, is_policy
 from ..verbs import Arms, Context, admit, commit, evidence, explain, init, recommend, reward_range, select, stopped, update
 from .codec import build_oracle, describe_oracle, flatten, restore, same_oracle
 
@@ -28,7 +28,7 @@ class Session:
 
     def __init__(
         self,
-        policy: Any,
+        policy: Policy,
         arms: Any = None,
         *,
         points: Any = None,

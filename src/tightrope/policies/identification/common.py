@@ -6,10 +6,10 @@ from collections.abc import Callable
 import numpy as np
 
 from ..._jit import lean
+from ...matching import offers
 from ...numerics.counts import intervals
 from ...numerics.radii import determinant_radius
 from ...numerics.selection import first_unpulled, one_hot
-from ...matching import offers
 from ...solvers.lp import minimal_combination
 from ...verbs import Arms, allowed
 

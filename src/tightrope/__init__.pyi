@@ -1,0 +1,57 @@
+# Made from the registry by `make stubs`.
+
+from . import extend as extend
+from . import policies as policies
+from . import problems as problems
+from .engine.monitors import Budget as Budget
+from .verbs import Context as Context
+from .engine.identify import Identification as Identification
+from .engine.runner import Interrupted as Interrupted
+from .solvers.covering import LowerBound as LowerBound
+from .engine.results import Result as Result
+from .serving.session import Session as Session
+from .engine.training import TrainedBeta as TrainedBeta
+from .policies.lipschitz._intervals import discretize as discretize
+from .engine.identify import identify as identify
+from .solvers.covering import lipschitz_lower_bound as lipschitz_lower_bound
+from .engine.results import load as load
+from .engine.simulate import simulate as simulate
+from .engine.training import train_softucb as train_softucb
+from .policies import BetaThompson as BetaThompson
+from .policies import C2UCB as C2UCB
+from .policies import CKLUCB as CKLUCB
+from .policies import CLUCB as CLUCB
+from .policies import CLUCB2 as CLUCB2
+from .policies import CLUCB2T as CLUCB2T
+from .policies import CUCB as CUCB
+from .policies import CUCB2 as CUCB2
+from .policies import CUCB2T as CUCB2T
+from .policies import CombGreedy as CombGreedy
+from .policies import CombLinTS as CombLinTS
+from .policies import CombLinUCB as CombLinUCB
+from .policies import CombTS as CombTS
+from .policies import Conservative as Conservative
+from .policies import EpsilonGreedy as EpsilonGreedy
+from .policies import Explore as Explore
+from .policies import HOO as HOO
+from .policies import KLUCB as KLUCB
+from .policies import LinEpsilonGreedy as LinEpsilonGreedy
+from .policies import LinGapE as LinGapE
+from .policies import LinTS as LinTS
+from .policies import LinUCB as LinUCB
+from .policies import OSLB as OSLB
+from .policies import PC2UCB as PC2UCB
+from .policies import RAGE as RAGE
+from .policies import Safe as Safe
+from .policies import SoftUCB as SoftUCB
+from .policies import TrackCKLUCB as TrackCKLUCB
+from .policies import UCB as UCB
+from .policies import UGapE as UGapE
+from .policies import Uniform as Uniform
+from .policies import XYAdaptive as XYAdaptive
+from .policies import XYOracle as XYOracle
+from .policies import XYStatic as XYStatic
+from .policies import Zooming as Zooming
+from .solvers import oracles as oracles
+
+__version__: str
