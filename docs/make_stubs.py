@@ -81,6 +81,7 @@ def policies() -> str:
         "import numpy as np",
         "from numpy.typing import ArrayLike",
         "",
+        "from ..registry import REGISTRY as REGISTRY",
         "from ..registry import Policy",
         "",
         "def examples() -> dict[str, Policy]: ...",

@@ -100,7 +100,7 @@ def real_or(
     def decode(stored: float) -> Any:
         return words[round((-stored / 1e300 - 1) * 16)] if stored <= -1e300 else stored
 
-    return Field(default, accepted, encode, decode, schema=float | Literal[words])  # type: ignore[valid-type]
+    return Field(default, accepted, encode, decode, schema=float | Literal[words])
 
 
 def integer(

@@ -17,7 +17,7 @@ import typing
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.metadata import entry_points
-from typing import Any
+from typing import Any, ClassVar
 
 from . import checks
 
@@ -28,6 +28,8 @@ class Policy:
     """What every policy class is, once `@policy` has made it."""
 
     __slots__ = ()
+    FIELDS: ClassVar[Mapping[str, Any]]  # its parameters, by name
+    TRAITS: ClassVar[Any]  # what the engine, the service and the documentation know of it
 
 
 class Problem:
@@ -196,7 +198,7 @@ def registered() -> Iterator[tuple[str, Any]]:
 def examples() -> dict[str, Any]:
     """Ready instances of every policy, by their repr: what its module's `example()` returns, or else each class with its defaults."""
     load_plugins()
-    found = {}
+    found: dict[str, Any] = {}
     for module in dict.fromkeys(item.__module__ for item in REGISTRY.values()):
         made = getattr(sys.modules[module], "example", None)
         found |= {repr(instance): instance for instance in (made() if made else _defaults(module))}

@@ -41,8 +41,8 @@ def spec_model() -> type[Spec]:
 
 
 def _problem_model(recipe: Recipe) -> Any:
-    fields: dict[str, Any] = dict(recipe.parameters)
-    return pydantic.create_model(recipe.kind, __config__=STRICT, kind=(Literal[recipe.kind], ...), **fields)
+    fields: dict[str, Any] = {"kind": (Literal[recipe.kind], ...)} | dict(recipe.parameters)
+    return pydantic.create_model(recipe.kind, __config__=STRICT, **fields)
 
 
 def read_spec(path: pathlib.Path) -> tuple[Spec, Any, dict[str, Any]]:

@@ -6,6 +6,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..registry import REGISTRY as REGISTRY
 from ..registry import Policy
 
 def examples() -> dict[str, Policy]: ...
