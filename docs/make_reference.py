@@ -1,13 +1,17 @@
 """Writes docs/reference/*.md from the docstrings: `make reference`. A test compares the pages with what this would write."""
 
 import inspect
+import os
 import pathlib
 import sys
+import types
+import typing
 from collections.abc import Iterator
 from typing import Any
 
 import tightrope as tr
-from tightrope.registry import REGISTRY, Preset
+from tightrope.parameters import Matrix, Vector
+from tightrope.registry import RECIPES, REGISTRY, Preset
 from tightrope.testing import check_policy, check_problem
 
 HERE = pathlib.Path(__file__).resolve().parent / "reference"
@@ -50,7 +54,7 @@ def policies() -> str:
     for family, title in FAMILIES.items():
         lines += [f"## {title}", ""]
         for name, item in sorted(REGISTRY.items(), key=lambda pair: (isinstance(pair[1], Preset), pair[0])):
-            if item.__module__.split(".")[2] == family:
+            if item.__module__.startswith(f"tightrope.policies.{family}."):
                 lines += list(policy(name, item))
     return "\n".join(lines)
 
@@ -126,7 +130,39 @@ def described(item: Any, name: str, level: str = "###") -> Iterator[str]:
     yield ""
 
 
-PAGES = {"policies.md": policies, "interface.md": interface}
+def specs() -> str:
+    """Every kind of problem that a YAML file can ask for."""
+    lines = [
+        "# Problems in specs",
+        "",
+        "Made from the source by `make reference`. In YAML: `problem: {kind: NAME, parameter: value, ..}`.",
+        "",
+    ]
+    for kind, recipe in sorted(RECIPES.items()):
+        if not recipe.make.__module__.startswith("tightrope."):
+            continue
+        lines += [f"## {kind}", "", paragraphs(recipe.make.__doc__), "", "| parameter | default | type |", "| --- | --- | --- |"]
+        for name, (schema, default) in recipe.parameters.items():
+            lines.append(f"| `{name}` | {'required' if default is ... else f'`{default!r}`'} | {yaml_type(schema)} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def yaml_type(schema: Any) -> str:
+    """A type in a few words."""
+    if schema is Vector:
+        return "numbers"
+    if schema == Matrix:
+        return "rows of numbers, or the name of a .npy or .csv file beside the spec"
+    if typing.get_origin(schema) is typing.Literal:
+        return " or ".join(f"`{item}`" for item in typing.get_args(schema))
+    if typing.get_origin(schema) in (typing.Union, types.UnionType):
+        return ", or ".join(dict.fromkeys(yaml_type(item) for item in typing.get_args(schema)))
+    names = {float: "number", int: "whole number", str: "text", type(None): "null", bool: "true or false", os.PathLike[str]: "text"}
+    return names.get(schema, "a list of two whole numbers" if schema == tuple[int, int] else str(schema))
+
+
+PAGES = {"policies.md": policies, "interface.md": interface, "specs.md": specs}
 
 if __name__ == "__main__":
     HERE.mkdir(exist_ok=True)

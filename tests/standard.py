@@ -4,7 +4,8 @@ import itertools
 from typing import Any
 
 from tightrope.matching import accepts
-from tightrope.registry import examples, label
+from tightrope.policies import examples
+from tightrope.registry import label
 from tightrope.testing import fits, unit_rows
 from tightrope.testing import session_on as session_for
 from tightrope.testing import standard_problems as problems

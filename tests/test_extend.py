@@ -120,6 +120,16 @@ def test_every_verb_and_field_is_exported():
     assert fields - {"Matrix", "Vector"} <= set(extend.__all__)
 
 
+@pytest.fixture(autouse=True)
+def _same_names_afterwards():
+    """What a test registers is gone for the next one."""
+    kept = [(names, dict(names)) for names in (registry.REGISTRY, registry.PROBLEMS, registry.RECIPES)]
+    yield
+    for names, before in kept:
+        names.clear()
+        names.update(before)
+
+
 # Names -------------------------------------------------------------------------------------------------------------------
 
 

@@ -195,11 +195,13 @@ def registered() -> Iterator[tuple[str, Any]]:
     yield from sorted(REGISTRY.items())
 
 
-def examples() -> dict[str, Any]:
-    """Ready instances of every policy, by their repr: what its module's `example()` returns, or else each class with its defaults."""
-    load_plugins()
+def examples(package: str = "") -> dict[str, Any]:
+    """Ready instances of every policy (of a package), by their repr: what its module's `example()` returns, or else the class with
+    its defaults."""
+    if not package:
+        load_plugins()
     found: dict[str, Any] = {}
-    for module in dict.fromkeys(item.__module__ for item in REGISTRY.values()):
+    for module in dict.fromkeys(item.__module__ for item in REGISTRY.values() if item.__module__.startswith(package)):
         made = getattr(sys.modules[module], "example", None)
         found |= {repr(instance): instance for instance in (made() if made else _defaults(module))}
     return found

@@ -5,7 +5,7 @@ import pytest
 import tightrope as tr
 from standard import pairs
 from tightrope.matching import accepts
-from tightrope.registry import examples
+from tightrope.policies import examples
 from tightrope.testing import check_pair, digest, digests_elsewhere
 from tightrope.verbs import explain
 
