@@ -17,7 +17,7 @@ import numpy as np
 
 from . import checks
 from .matching import common
-from .registry import REGISTRY, Policy, Recipe, add, is_policy, label, shown
+from .registry import REGISTRY, Policy, Problem, Recipe, add, is_policy, label, shown
 
 T = TypeVar("T")
 
@@ -248,7 +248,7 @@ def declared(cls: type) -> tuple[dict[str, Field], dict[str, Derived]]:
     fields: dict[str, Field] = {}
     others: dict[str, Derived] = {}
     for parent in reversed(cls.__mro__):
-        for name in inspect.get_annotations(parent):
+        for name in inspect.get_annotations(parent) if parent not in (Policy, Problem) else ():
             item = parent.__dict__.get(name)
             if isinstance(item, Field):
                 fields[name] = item

@@ -36,6 +36,7 @@ class Problem:
     """What every problem class is, once `@problem` has made it."""
 
     __slots__ = ()
+    FIELDS: ClassVar[Mapping[str, Any]]
 
 
 @dataclasses.dataclass(frozen=True)
