@@ -1,10 +1,10 @@
 # make demo: install and run the main job.  make test: install with test extras and run everything.  make reference: docs/reference.
-# make bench-check: has a kernel become slow?  make bench-save: store today's speeds (see CONTRIBUTING.md).
+# make stubs: *.pyi.  make bench-check: has a kernel become slow?  make bench-save: store today's speeds (see CONTRIBUTING.md).
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench bench-check bench-save reference clean
+.PHONY: demo test lint bench bench-check bench-save reference stubs clean
 
 demo: $(VENV)/.installed
 	$(BIN)/tightrope demo --out runs/demo
@@ -14,8 +14,8 @@ test: $(VENV)/.installed-test lint
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: $(VENV)/.installed-test
-	$(BIN)/ruff check src tests benchmarks docs/make_reference.py
-	$(BIN)/ruff format --check src tests benchmarks docs/make_reference.py
+	$(BIN)/ruff check src tests benchmarks docs/make_reference.py docs/make_stubs.py
+	$(BIN)/ruff format --check src tests benchmarks docs/make_reference.py docs/make_stubs.py
 	$(BIN)/mypy
 
 bench: $(VENV)/.installed
@@ -40,6 +40,9 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
 $(VENV)/.installed-test: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
 	@touch $@ $(VENV)/.installed
+
+stubs: $(VENV)/.installed
+	$(BIN)/python docs/make_stubs.py
 
 clean:
 	rm -rf $(VENV) runs dist

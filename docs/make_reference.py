@@ -1,13 +1,18 @@
 """Writes docs/reference/*.md from the docstrings: `make reference`. A test compares the pages with what this would write."""
 
 import inspect
+import os
 import pathlib
 import sys
+import types
+import typing
 from collections.abc import Iterator
 from typing import Any
 
 import tightrope as tr
-from tightrope.parameters import REGISTRY, Preset
+from tightrope.parameters import Matrix, Vector
+from tightrope.registry import RECIPES, REGISTRY, Preset
+from tightrope.testing import check_policy, check_problem
 
 HERE = pathlib.Path(__file__).resolve().parent / "reference"
 FAMILIES = {
@@ -20,14 +25,20 @@ FAMILIES = {
     "exploration": "Exploration around any policy",
     "lipschitz": "Arms with a metric",
 }
+FIELDS = (
+    "real", "optional_real", "real_or", "integer", "optional_integer", "choice", "flag", "vector", "matrix", "checkpoints", "inner_policy",
+    "reward_kind", "unchecked", "derived", "scratch",
+)  # fmt: skip
 INTERFACE = {
     "Simulation": [tr.simulate, tr.Result, tr.load, tr.Interrupted, tr.Budget],
     "Identification": [tr.identify, tr.Identification],
     "Service": [tr.Session, tr.Decision, tr.scale, tr.Scaled],
     "Training": [tr.train_softucb, tr.TrainedBeta],
     "Lipschitz arms": [tr.lipschitz_lower_bound, tr.LowerBound, tr.discretize],
-    "Problems": [getattr(tr.problems, name) for name in tr.problems.__all__ if name != "data"],
+    "Problems": [getattr(tr.problems, name) for name in sorted(tr.problems.__all__) if name != "data"],
     "Data": [getattr(tr.problems.data, name) for name in tr.problems.data.__all__],
+    "Extending": [check_policy, check_problem, tr.extend.policy, tr.extend.problem, tr.extend.recipe, tr.extend.jit, tr.extend.lean],
+    "Fields": [getattr(tr.extend, name) for name in FIELDS],
     "Oracles": [getattr(tr.oracles, name) for name in tr.oracles.__all__ if name not in ("choose", "set_size")],
 }
 
@@ -43,7 +54,7 @@ def policies() -> str:
     for family, title in FAMILIES.items():
         lines += [f"## {title}", ""]
         for name, item in sorted(REGISTRY.items(), key=lambda pair: (isinstance(pair[1], Preset), pair[0])):
-            if item.__module__.split(".")[2] == family:
+            if item.__module__.startswith(f"tightrope.policies.{family}."):
                 lines += list(policy(name, item))
     return "\n".join(lines)
 
@@ -110,7 +121,7 @@ def described(item: Any, name: str, level: str = "###") -> Iterator[str]:
     yield f"{level} {name}"
     yield ""
     if not isinstance(item, property) and not (inspect.isclass(item) and issubclass(item, Exception)):
-        target = item.__new__ if inspect.isclass(item) and "__new__" in vars(item) else item
+        target = item.__new__ if inspect.isclass(item) and "__new__" in vars(item) and "__signature__" not in vars(item) else item
         signature = inspect.signature(target)
         shown = [p.replace(annotation=p.empty) for key, p in signature.parameters.items() if key not in ("self", "cls")]
         yield f"`{name}{signature.replace(parameters=shown, return_annotation=inspect.Signature.empty)}`"
@@ -119,7 +130,39 @@ def described(item: Any, name: str, level: str = "###") -> Iterator[str]:
     yield ""
 
 
-PAGES = {"policies.md": policies, "interface.md": interface}
+def specs() -> str:
+    """Every kind of problem that a YAML file can ask for."""
+    lines = [
+        "# Problems in specs",
+        "",
+        "Made from the source by `make reference`. In YAML: `problem: {kind: NAME, parameter: value, ..}`.",
+        "",
+    ]
+    for kind, recipe in sorted(RECIPES.items()):
+        if not recipe.make.__module__.startswith("tightrope."):
+            continue
+        lines += [f"## {kind}", "", paragraphs(recipe.make.__doc__), "", "| parameter | default | type |", "| --- | --- | --- |"]
+        for name, (schema, default) in recipe.parameters.items():
+            lines.append(f"| `{name}` | {'required' if default is ... else f'`{default!r}`'} | {yaml_type(schema)} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def yaml_type(schema: Any) -> str:
+    """A type in a few words."""
+    if schema is Vector:
+        return "numbers"
+    if schema == Matrix:
+        return "rows of numbers, or the name of a .npy or .csv file beside the spec"
+    if typing.get_origin(schema) is typing.Literal:
+        return " or ".join(f"`{item}`" for item in typing.get_args(schema))
+    if typing.get_origin(schema) in (typing.Union, types.UnionType):
+        return ", or ".join(dict.fromkeys(yaml_type(item) for item in typing.get_args(schema)))
+    names = {float: "number", int: "whole number", str: "text", type(None): "null", bool: "true or false", os.PathLike[str]: "text"}
+    return names.get(schema, "a list of two whole numbers" if schema == tuple[int, int] else str(schema))
+
+
+PAGES = {"policies.md": policies, "interface.md": interface, "specs.md": specs}
 
 if __name__ == "__main__":
     HERE.mkdir(exist_ok=True)

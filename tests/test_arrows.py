@@ -4,7 +4,7 @@ import ast
 import pathlib
 
 ROOT = pathlib.Path(__file__).parent.parent / "src" / "tightrope"
-BASE = {"_boxing", "_jit", "rng", "checks", "verbs", "files", "parameters"}
+BASE = {"_boxing", "_cache", "_jit", "rng", "checks", "verbs", "files", "registry", "matching", "parameters"}
 MAY_IMPORT = dict.fromkeys(BASE, BASE) | {
     "numerics": BASE | {"numerics"},
     "solvers": BASE | {"numerics", "solvers"},
@@ -13,6 +13,8 @@ MAY_IMPORT = dict.fromkeys(BASE, BASE) | {
     "engine": BASE | {"numerics", "solvers", "problems", "policies", "engine", "reports"},
     "reports": BASE | {"numerics", "solvers", "problems", "policies", "engine", "reports"},
     "papers": BASE | {"numerics", "solvers", "problems", "policies", "engine", "reports", "papers"},
+    "extend": BASE | {"problems"},
+    "testing": BASE | {"solvers", "problems", "policies", "engine", "serving"},
     "serving": BASE | {"solvers", "policies", "serving"},  # a session file names the oracle it was saved with
 }
 

@@ -1,8 +1,6 @@
 """Structured bandits: compiled in simulation, one decision at a time in production, with the guarantee visible."""
 
-from typing import TYPE_CHECKING, Any
-
-from . import policies, problems
+from . import extend, policies, problems
 from .engine.identify import identify
 from .engine.monitors import Budget
 from .engine.results import Identification, Result, load
@@ -10,8 +8,8 @@ from .engine.runner import Interrupted
 from .engine.simulate import simulate
 from .engine.training import TrainedBeta, train_softucb
 from .numerics.scaling import Scaled, scale
-from .parameters import REGISTRY
 from .policies.lipschitz._intervals import discretize
+from .registry import REGISTRY
 from .serving.decisions import Decision
 from .serving.session import Session
 from .solvers import oracles
@@ -31,6 +29,7 @@ __all__ = [
     "Session",
     "TrainedBeta",
     "discretize",
+    "extend",
     "identify",
     "lipschitz_lower_bound",
     "load",
@@ -43,8 +42,4 @@ __all__ = [
     *REGISTRY,
 ]
 
-if not TYPE_CHECKING:
-    globals().update(REGISTRY)
-else:
-
-    def __getattr__(name: str) -> Any: ...
+globals().update(REGISTRY)  # type checkers read __init__.pyi, which lists them

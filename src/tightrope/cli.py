@@ -13,7 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from rich.table import Table
 
 from . import __version__, papers
-from .parameters import registered
+from .registry import load_module, registered
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
                   help="Structured bandits: simulate, reproduce, report.")  # fmt: skip
@@ -28,6 +28,16 @@ Workers = Annotated[int | None, typer.Option(min=1, help="Threads or processes; 
 Engine = Annotated[str, typer.Option(help="threads, or processes where rounds are Python (sets of arms). Results do not depend on it.")]
 Data = Annotated[str | None, typer.Option(help="Folder of the data sets; then $TIGHTROPE_DATA, ./data, the user's cache.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
+
+
+def _import(modules: list[str] | None) -> list[str] | None:
+    for module in modules or ():
+        load_module(module)
+    return modules
+
+
+Import = Annotated[list[str] | None, typer.Option(
+    "--import", callback=_import, help="A module or .py file with policies and problems of your own; again for more.")]  # fmt: skip
 
 
 def main() -> None:
@@ -108,7 +118,7 @@ def demo(out: Out = pathlib.Path("runs/demo"), seed: Seed = 0, data: Data = None
 @app.command()
 def run(spec: Annotated[pathlib.Path, typer.Argument(help="YAML: problem, policies, horizon, replications, seed.")],
         out: Out = pathlib.Path("runs/run"), workers: Workers = None, engine: Engine = "threads",
-        quiet: Quiet = False) -> None:  # fmt: skip
+        quiet: Quiet = False, modules: Import = None) -> None:  # fmt: skip
     """Run an experiment described in a YAML file and write results and a report."""
     from .engine.simulate import simulate
     from .engine.spec import read_spec
@@ -155,9 +165,9 @@ def _print_summary(result: Any) -> None:
 
 
 @app.command()
-def policies(name: Annotated[str | None, typer.Argument(help="One policy, with its parameters.")] = None) -> None:
+def policies(name: Annotated[str | None, typer.Argument(help="One policy, with its parameters.")] = None, modules: Import = None) -> None:
     """List the policies with one line each and their papers, or show one with its parameters."""
-    from .parameters import find
+    from .registry import find
 
     if name is not None:
         item = find(name)
@@ -180,6 +190,7 @@ def bench(
     save: Annotated[bool, typer.Option("--save", help="Write this run to the baseline file.")] = False,
     only: Annotated[str, typer.Option(help="Only policies whose name contains this.")] = "",
     check: Annotated[bool, typer.Option("--check", help="A fixed list of 20 kernels; fail where one has become slow.")] = False,
+    modules: Import = None,
 ) -> None:
     """Rounds per second and core of every policy as a multiple of a hand-fused loop, beside the baseline's."""
     from . import files

@@ -1,28 +1,36 @@
-"""How a policy declares itself: `@policy` turns an annotated class into a checked, keyword-only NamedTuple and registers it.
+"""How a policy or a problem declares itself: `@policy` turns an annotated class into a checked NamedTuple and registers it.
 
 A NamedTuple is what compiled code can take apart; its values are floats, ints, bools, arrays or other policies, so every
 constructor coerces (`alpha=2` and `alpha=2.0` must not compile twice) and checks its range once, here. Strings and `None` are
-encoded as numbers and shown as what the user wrote.
+encoded as numbers and shown as what the user wrote. Fields take their default by name (`real(default=1.0)`), which is how type
+checkers know that a parameter may be left out.
 """
 
 import inspect
 import math
 from collections import namedtuple
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar, dataclass_transform
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypeVar, dataclass_transform
 
 import numpy as np
 
 from . import checks
-from .verbs import Arms, reward_range
+from .matching import common
+from .registry import REGISTRY, Policy, Problem, Recipe, add, is_policy, label, shown
 
 T = TypeVar("T")
+
+Vector = Annotated[list[float], "ArrayLike"]  # what a spec may hold, and the name of the type in Python
+Matrix = Annotated[list[list[float]] | str, "ArrayLike"]  # rows, or a .npy or .csv file beside the spec
 
 
 @dataclass(frozen=True)
 class Field:
-    """One parameter: its default, what it accepts (in words), how it is checked and stored, how it is shown again."""
+    """One parameter: its default, what it accepts (in words and as a type), how it is checked and stored, how it is shown again.
+
+    kept: whether it is stored as it is; otherwise only `complete` sees it. named: keyword only.
+    """
 
     default: Any
     words: str
@@ -30,6 +38,16 @@ class Field:
     decode: Callable[[Any], Any] = lambda stored: stored
     required: bool = False
     positional: bool = False
+    schema: Any = Any
+    kept: bool = True
+    named: bool = False
+
+
+@dataclass(frozen=True)
+class Derived:
+    """What `complete` computes from the parameters. scratch: an array that `observe` writes into."""
+
+    scratch: bool
 
 
 Bound = float | None
@@ -41,23 +59,28 @@ def _bounds(above: float | None, least: float | None, below: float | None, most:
     return f"{low}, {high}"
 
 
-def real(default: Bound = None, *, above: Bound = None, least: Bound = None, below: Bound = None, most: Bound = None) -> Any:
-    """A float; without a default it is required."""
+def real(
+    default: Bound = None, *, above: Bound = None, least: Bound = None, below: Bound = None, most: Bound = None, kw_only: bool = False
+) -> Any:
+    """A float; without a default it is required. above, below: exclusive bounds; least, most: inclusive ones."""
 
     def encode(name: str, value: Any) -> float:
         return checks.real(name, value, above=above, least=least, below=below, most=most)
 
-    return Field(default, f"number in {_bounds(above, least, below, most)}", encode, required=default is None)
+    text = f"number in {_bounds(above, least, below, most)}"
+    return Field(default, text, encode, required=default is None, schema=float, named=kw_only)
 
 
-def optional_real(*, above: Bound = None, least: Bound = None, below: Bound = None, most: Bound = None, words: str = "") -> Any:
+def optional_real(
+    default: None = None, *, above: Bound = None, least: Bound = None, below: Bound = None, most: Bound = None, words: str = ""
+) -> Any:
     """A float or None (stored as NaN). words: what None means."""
 
     def encode(name: str, value: Any) -> float:
         return math.nan if value is None else checks.real(name, value, above=above, least=least, below=below, most=most)
 
     text = f"number in {_bounds(above, least, below, most)}, or None{f' ({words})' if words else ''}"
-    return Field(None, text, encode, lambda stored: None if math.isnan(stored) else stored)
+    return Field(default, text, encode, lambda stored: None if math.isnan(stored) else stored, schema=float | None)
 
 
 def real_or(
@@ -77,44 +100,61 @@ def real_or(
     def decode(stored: float) -> Any:
         return words[round((-stored / 1e300 - 1) * 16)] if stored <= -1e300 else stored
 
-    return Field(default, accepted, encode, decode)
+    return Field(default, accepted, encode, decode, schema=float | Literal[words])
 
 
-def integer(default: int | None = None, *, least: int | None = None, most: int | None = None) -> Any:
+def integer(
+    default: int | None = None, *, least: int | None = None, most: int | None = None, kept: bool = True, kw_only: bool = False
+) -> Any:
     """An int; without a default it is required."""
     return Field(default, f"whole number from {'-inf' if least is None else least} to {'inf' if most is None else most}",
-                 lambda name, value: checks.integer(name, value, least=least, most=most), required=default is None)  # fmt: skip
+                 lambda name, value: checks.integer(name, value, least=least, most=most),
+                 required=default is None, schema=int, kept=kept, named=kw_only)  # fmt: skip
 
 
-def optional_integer(*, least: int = 1, most: int | None = None, words: str = "") -> Any:
+def optional_integer(default: None = None, *, least: int = 1, most: int | None = None, words: str = "") -> Any:
     """An int or None (stored as least - 1)."""
-    return Field(None, f"whole number from {least}, or None{f' ({words})' if words else ''}",
+    return Field(default, f"whole number from {least}, or None{f' ({words})' if words else ''}",
                  lambda name, value: least - 1 if value is None else checks.integer(name, value, least=least, most=most),
-                 lambda stored: None if stored < least else stored)  # fmt: skip
+                 lambda stored: None if stored < least else stored, schema=int | None)  # fmt: skip
 
 
-def choice(default: str, *options: str) -> Any:
-    """One of a few words (stored as its place)."""
-    words = (default, *(option for option in options if option != default))
+def choice(*options: str, default: str | None = None, kw_only: bool = False) -> Any:
+    """One of a few words (stored as its place). default: the first where none is given."""
+    usual = options[0] if default is None else default
+    if usual not in options:
+        raise TypeError(f"default = {usual!r} is not one of {', '.join(map(repr, options))}.")
     return Field(
-        default, " or ".join(map(repr, words)), lambda name, value: checks.choice(name, value, words), lambda stored: words[stored]
-    )
+        usual, " or ".join(map(repr, options)), lambda name, value: checks.choice(name, value, options), lambda stored: options[stored],
+        schema=Literal[options], named=kw_only,
+    )  # fmt: skip
 
 
 def flag(default: bool) -> Any:
     """True or False."""
-    return Field(default, "True or False", checks.flag)
+    return Field(default, "True or False", checks.flag, schema=bool)
 
 
-def vector(default: Any = None, *, least: float | None = None, most: float | None = None, words: str = "numbers") -> Any:
-    """A float64 vector; None is stored as an empty one."""
+def vector(default: Any = ..., *, least: float | None = None, most: float | None = None, words: str = "numbers", kept: bool = True) -> Any:
+    """A float64 vector; without a default it is required, with the default None it may be left out (stored as an empty one)."""
 
     def encode(name: str, value: Any) -> np.ndarray:
-        return np.empty(0) if value is None else checks.vector(name, value, least=least, most=most)
+        return np.empty(0) if value is None and default is None else checks.vector(name, value, least=least, most=most)
 
     return Field(
-        default, f"{words}, or None" if default is None else words, encode, lambda stored: stored.tolist() if stored.size else None
-    )
+        default, f"{words}, or None" if default is None else words, encode, lambda stored: stored.tolist() if stored.size else None,
+        required=default is ..., schema=Vector | None if default is None else Vector, kept=kept,
+    )  # fmt: skip
+
+
+def matrix(*, words: str = "rows of numbers", kept: bool = True) -> Any:
+    """A float64 matrix (C-contiguous, at least one row and column); required. In a spec also a .npy or .csv file beside it."""
+    return Field(..., words, checks.matrix, lambda stored: stored.tolist(), required=True, schema=Matrix, kept=kept)
+
+
+def unchecked(default: Any = ..., *, schema: Any = Any, words: str = "", kept: bool = False, kw_only: bool = False) -> Any:
+    """What only `complete` can check, because it depends on another parameter."""
+    return Field(default, words, lambda name, value: value, required=default is ..., schema=schema, kept=kept, named=kw_only)
 
 
 def checkpoints(default: int = 1) -> Any:
@@ -123,7 +163,8 @@ def checkpoints(default: int = 1) -> Any:
     def decode(stored: np.ndarray) -> Any:
         return -int(stored[0]) if stored[0] < 0 else stored.tolist()
 
-    return Field(default, "whole number T from 1 (every T rounds), or increasing rounds", checks.checkpoints, decode)
+    words = "whole number T from 1 (every T rounds), or increasing rounds"
+    return Field(default, words, checks.checkpoints, decode, schema=int | Annotated[list[int], "Iterable[int]"])
 
 
 def inner_policy() -> Any:
@@ -136,7 +177,17 @@ def inner_policy() -> Any:
             raise ValueError(f"{name} = {label(value)} looks for the best arm and then stops; pass a policy that plays on, such as UCB().")
         return value
 
-    return Field(None, "a policy", encode, required=True, positional=True)
+    return Field(None, "a policy", encode, required=True, positional=True, schema=Policy)
+
+
+def derived(*, init: Literal[False] = False) -> Any:
+    """No parameter: what `complete` computes, once."""
+    return Derived(scratch=False)
+
+
+def scratch(*, init: Literal[False] = False) -> Any:
+    """No parameter: an array from `complete` that `observe` writes this round into; every replication gets its own."""
+    return Derived(scratch=True)
 
 
 @dataclass(frozen=True)
@@ -150,7 +201,6 @@ class Traits:
 
 
 KINDS = ("arms", "features", "contexts", "points", "line", "sets")
-REGISTRY: dict[str, Any] = {}
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(
@@ -161,31 +211,66 @@ def policy(*accepts: str, paper: str, stops: bool = False, compiled: bool = True
     accepts: what it can be given: "arms" (K arms without features), "features" (fixed (K, d)), "contexts" (new features every
     round), "points" (a metric), "line" (points on the line), "sets" (super arms from an oracle). paper: its source. stops: it
     answers `stopped` and `recommend`. compiled: False when a round is dominated by BLAS or a solver, so that the loop runs interpreted.
+    A function `complete` in the class may check and change the stored values together (a dict, by name).
+
+    Raises ValueError where another policy has this name.
     """
     unknown = set(accepts) - set(KINDS)
     if unknown:
         raise ValueError(f"accepts has {sorted(unknown)}, but must be among {KINDS}.")
 
     def build(cls: type[T]) -> type[T]:
-        made = _named_tuple(cls, Traits(accepts, paper, stops, compiled))
-        REGISTRY[cls.__name__] = made
+        made = _policy_class(cls, Traits(accepts, paper, stops, compiled))
+        add(REGISTRY, cls.__name__, made)
         return made
 
     return build
 
 
-def _named_tuple(cls: type, traits: Traits) -> Any:
-    fields: dict[str, Field] = {}
-    for parent in reversed(cls.__mro__):  # parameters that several policies share may stand in a plain base class
-        for name in inspect.get_annotations(parent):
-            field = parent.__dict__.get(name)
-            if not isinstance(field, Field):
-                raise TypeError(f"{cls.__name__}.{name} needs a field such as real(1.0) as its value.")
-            fields[name] = field
-    base: Any = namedtuple(cls.__name__, list(fields))  # type: ignore[misc]
-    settle = getattr(cls, "settle", None)
+def _policy_class(cls: type, traits: Traits) -> Any:
+    def complete(given: dict[str, Any]) -> dict[str, Any]:
+        stored = getattr(cls, "complete", dict)(given)
+        inside = [item for item in stored.values() if is_policy(item)]
+        if traits.accepts and not common(traits.accepts, inside):
+            names = " and ".join(type(item).__name__ for item in inside)
+            raise ValueError(f"{cls.__name__} plays {' or '.join(traits.accepts)}, but {names} does not.")
+        return stored
 
-    leading = [name for name, field in fields.items() if field.positional]
+    leading = [name for name, field in declared(cls)[0].items() if field.positional]
+    made = named_tuple(cls, Policy, leading, complete)
+    made.TRAITS = traits
+    made.__repr__ = lambda self: f"{cls.__name__}({', '.join(f'{name}={value!r}' for name, value in shown(self).items())})"
+    return made
+
+
+def declared(cls: type) -> tuple[dict[str, Field], dict[str, Derived]]:
+    """Parameters and derived values of an annotated class; those that several classes share may stand in a plain base class."""
+    fields: dict[str, Field] = {}
+    others: dict[str, Derived] = {}
+    for parent in reversed(cls.__mro__):
+        for name in inspect.get_annotations(parent) if parent not in (Policy, Problem) else ():
+            item = parent.__dict__.get(name)
+            if isinstance(item, Field):
+                fields[name] = item
+            elif isinstance(item, Derived):
+                others[name] = item
+            else:
+                raise TypeError(f"{cls.__name__}.{name} needs a field such as real(default=1.0) as its value.")
+    return fields, others
+
+
+def named_tuple(
+    cls: type, marker: type, leading: list[str], complete: Callable[[dict[str, Any]], dict[str, Any]], more: Iterable[str] = ()
+) -> Any:
+    """The class of checked NamedTuples that `cls` declares.
+
+    leading: parameters that may be given without a name. complete: turns the dict of checked parameters into the dict of stored
+    values. more: derived values that have no annotation.
+    """
+    fields, others = declared(cls)
+    hints = {name: hint for parent in reversed(cls.__mro__) for name, hint in inspect.get_annotations(parent).items()}
+    stored_types = {name: hints[name] for name in [*(name for name, field in fields.items() if field.kept), *others]}
+    base: Any = namedtuple(cls.__name__, [*(name for name, field in fields.items() if field.kept), *others, *more])  # type: ignore[misc]
 
     def __new__(klass: Any, *unnamed: Any, **given: Any) -> Any:
         if len(unnamed) > len(leading) or any(name in given for name in leading[: len(unnamed)]):
@@ -198,168 +283,28 @@ def _named_tuple(cls: type, traits: Traits) -> Any:
         if missing:
             raise TypeError(f"{cls.__name__} needs {', '.join(missing)}.")
         stored = {name: field.encode(name, given.get(name, field.default)) for name, field in fields.items()}
-        if settle is not None:
-            stored = settle(stored)
-        made = base.__new__(klass, **stored)
-        if traits.accepts and not accepts(made):
-            inner = " and ".join(type(item).__name__ for item in made if is_policy(item))
-            raise ValueError(f"{cls.__name__} plays {' or '.join(traits.accepts)}, but {inner} does not.")
-        return made
-
-    def __repr__(self: Any) -> str:
-        return f"{cls.__name__}({', '.join(f'{name}={value!r}' for name, value in shown(self).items())})"
+        return base.__new__(klass, **complete(stored))
 
     def __reduce__(self: Any) -> Any:
         return type(self)._make, (tuple(self),)
 
-    kept = {
-        name: value
-        for name, value in vars(cls).items()
-        if name not in fields and name not in ("__dict__", "__weakref__", "__annotations__")
-    }
+    hidden = {*fields, *others, "complete", "__dict__", "__weakref__", "__annotations__", "__module__", "__doc__", "__slots__"}
     signature = inspect.Signature([
         inspect.Parameter(
             name,
-            inspect.Parameter.POSITIONAL_OR_KEYWORD if field.positional else inspect.Parameter.KEYWORD_ONLY,
+            inspect.Parameter.POSITIONAL_OR_KEYWORD if name in leading else inspect.Parameter.KEYWORD_ONLY,
             default=inspect.Parameter.empty if field.required else field.default,
         )
-        for name, field in sorted(fields.items(), key=lambda item: not item[1].positional)
+        for name, field in sorted(fields.items(), key=lambda item: item[0] not in leading)
     ])  # fmt: skip
-    members = kept | {
-        "__slots__": (), "__new__": __new__, "__repr__": __repr__, "__reduce__": __reduce__,
-        "__signature__": signature, "FIELDS": fields, "TRAITS": traits,
+    members = {name: value for name, value in vars(cls).items() if name not in hidden} | {
+        "__slots__": (), "__new__": __new__, "__reduce__": __reduce__, "__signature__": signature, "FIELDS": fields,
+        "STORED": stored_types, "__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__,
     }  # fmt: skip
-    return type(cls.__name__, (base,), members)
+    return type(cls.__name__, (base, marker), members)
 
 
-def is_policy(value: Any) -> bool:
-    """Whether a value is an instance of a registered policy class."""
-    return hasattr(type(value), "TRAITS") and hasattr(type(value), "FIELDS")
-
-
-def is_policy_class(value: Any) -> bool:
-    """Whether a value is a registered class or a preset, which makes policies when called."""
-    return hasattr(value, "TRAITS") and hasattr(value, "FIELDS") and not is_policy(value)
-
-
-def shown(value: Any) -> dict[str, Any]:
-    """Parameters of a policy as the user wrote them."""
-    return {name: field.decode(stored) for (name, field), stored in zip(type(value).FIELDS.items(), value, strict=True)}
-
-
-def label(value: Any) -> str:
-    """A policy in short: its name and the parameters that differ from their defaults."""
-    fields = type(value).FIELDS
-    given = [
-        label(item) if is_policy(item) else f"{name}={item!r}"
-        for name, item in shown(value).items()
-        if fields[name].required or item != fields[name].default
-    ]
-    return type(value).__name__ + (f"({', '.join(given)})" if given else "")
-
-
-def described(value: Any) -> dict[str, Any]:
-    """A policy as JSON-ready data that `built` turns back into it."""
-
-    def plain(item: Any) -> Any:
-        return described(item) if is_policy(item) else item
-
-    return {"policy": type(value).__name__, **{name: plain(item) for name, item in shown(value).items()}}
-
-
-def built(data: dict[str, Any]) -> Any:
-    """The policy that `described` wrote down, or that a YAML file asks for: {"policy": name, parameter: value, ..}."""
-    if not isinstance(data, dict) or "policy" not in data:
-        raise ValueError(f"{checks.show(data)} does not name a policy; write it as {{policy: UCB, alpha: 2}}.")
-    parameters = {
-        name: built(item) if isinstance(item, dict) and "policy" in item else item for name, item in data.items() if name != "policy"
-    }
-    try:
-        return find(data["policy"])(**parameters)
-    except TypeError as error:
-        raise ValueError(str(error)) from None
-
-
-def find(name: str) -> Any:
-    """Registered policy class or preset of a name; a misspelt one is refused with the nearest."""
-    if isinstance(name, str) and name in REGISTRY:
-        return REGISTRY[name]
-    import difflib
-
-    by_letters = {known.casefold(): known for known in REGISTRY}
-    near = difflib.get_close_matches(str(name).casefold(), by_letters, n=1, cutoff=0.5)
-    hint = f" Did you mean {by_letters[near[0]]!r}?" if near else ""
-    raise ValueError(f"policy = {checks.show(name)} is not one of {', '.join(sorted(REGISTRY))}.{hint}")
-
-
-class Preset:
-    """A policy class under another name with other defaults; every parameter can still be given.
-
-    plays: what it makes use of among what the class accepts; None: all.
-    """
-
-    def __init__(self, name: str, base: Any, doc: str, plays: tuple[str, ...] | None = None, **defaults: Any) -> None:
-        self.__name__, self.base, self.__doc__, self.defaults = name, base, doc, defaults
-        self.__module__ = base.__module__
-        self.FIELDS, self.TRAITS = base.FIELDS, replace(base.TRAITS, accepts=plays or base.TRAITS.accepts)
-        self.__signature__ = inspect.Signature([
-            parameter.replace(default=defaults.get(parameter.name, parameter.default))
-            for parameter in inspect.signature(base).parameters.values()
-        ])  # fmt: skip
-        REGISTRY[name] = self
-
-    def __call__(self, *unnamed: Any, **given: Any) -> Any:
-        return self.base(*unnamed, **(self.defaults | given))
-
-    def __repr__(self) -> str:
-        return f"<preset {self.__name__} of {self.base.__name__}>"
-
-
-def registered() -> Iterator[tuple[str, Any]]:
-    """Names and classes (or presets), by name."""
-    yield from sorted(REGISTRY.items())
-
-
-def offers(arms: Arms) -> tuple[str, ...]:
-    """Which kinds of policy fit arms of this description."""
-    if arms.oracle is not None:
-        return ("sets",)
-    if arms.distances is not None:
-        return ("points", "line", "arms") if arms.points is not None and arms.points.ndim == 1 else ("points", "arms")
-    if arms.features is not None:
-        return ("features", "arms")
-    return ("contexts",) if arms.dimension else ("arms",)
-
-
-def accepts(policy: Any) -> tuple[str, ...]:
-    """Kinds of arms a policy can be given: those of its class that the policies inside it take as well."""
-    kinds = type(policy).TRAITS.accepts
-    for item in policy:
-        if is_policy(item):
-            kinds = tuple(kind for kind in kinds if kind in accepts(item))
-    return kinds
-
-
-def compiled(policy: Any) -> bool:
-    """Whether the loop runs compiled for this policy and those inside it."""
-    return type(policy).TRAITS.compiled and all(compiled(item) for item in policy if is_policy(item))
-
-
-def check_fit(policy: Any, arms: Arms) -> None:
-    """Refuse a policy on arms it cannot play."""
-    if arms.rewards is not None:
-        low, high = reward_range(policy)
-        if arms.rewards[0] < low or arms.rewards[1] > high:
-            raise ValueError(f"{policy!r} takes rewards in [{low:g}, {high:g}], but this problem pays rewards in {arms.rewards}.")
-    fits, kinds = offers(arms), accepts(policy)
-    if not set(fits) & set(kinds):
-        raise ValueError(f"{type(policy).__name__} plays {' or '.join(kinds)}, but these arms offer {' or '.join(fits)}.")
-
-
-def check_question(policy: Any, arms: Arms) -> None:
-    """Refuse to look for the best of fewer than two arms."""
-    if arms.number < 2:
-        name = type(policy).__name__
-        raise ValueError(
-            f"arms has {arms.number} row, but {name} needs at least 2 to choose from; a single arm is the best without a sample."
-        )
+def recipe_of(kind: str, made: Any) -> Recipe:
+    """What a spec may say of a problem class: its parameters."""
+    fields: Mapping[str, Field] = made.FIELDS
+    return Recipe(kind, made, {name: (field.schema, ... if field.required else field.default) for name, field in fields.items()})

@@ -24,7 +24,8 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from ._jit import OPTIONS, python_of
+from ._cache import answers
+from ._jit import LEAN, OPTIONS, python_of
 
 
 class Context(NamedTuple):
@@ -73,6 +74,7 @@ class Verb:
             if got != self.signature:
                 raise TypeError(f"{self.name} takes {list(self.signature)}, but {cls.__name__}'s kernel takes {list(got)}.")
             self.table[cls] = kernel
+            answers(cls, python_of(kernel))
             return kernel
 
         return bind
@@ -112,7 +114,7 @@ def chosen({arguments}):
         generic.__doc__ = signature.__doc__
         generic.__module__ = signature.__module__
         if compiled:
-            more = {"_nrt": False} if lean else {}
+            more = LEAN if lean else {}
             overload(generic, jit_options=OPTIONS | {"forceinline": True} | more)(scope["chosen"])
         generic.register, generic.table, generic.answers, generic.verb = made.register, made.table, made.answers, made
         if signature.__module__ == __name__:  # a family may have verbs of its own

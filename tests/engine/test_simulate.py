@@ -1,6 +1,4 @@
-import json
 import os
-import pathlib
 import signal
 import subprocess
 import sys
@@ -165,89 +163,6 @@ def test_bad_input_is_one_sentence(make, words):
 def test_unknown_parameters_are_named():
     with pytest.raises(TypeError, match=r"UCB has no parameter 'sgima'; it takes alpha, sigma\."):
         tr.UCB(sgima=1)
-
-
-CACHED = """
-import json, sys
-import numpy as np, tightrope as tr
-from tightrope.engine.loops import fixed_horizon
-result = tr.simulate(tr.problems.Bernoulli(np.linspace(0.25, 0.75, 10)), tr.UCB(), horizon=500, replications=2)
-stats = fixed_horizon.stats
-print(json.dumps([sum(stats.cache_hits.values()), sum(stats.cache_misses.values()), result.pulls["UCB"].tolist()]))
-"""
-
-
-def run_copy(root, cache):
-    """Run a copy of the package in a process of its own."""
-    environment = os.environ | {"PYTHONPATH": str(root), "TIGHTROPE_CACHE": str(cache)}
-    done = subprocess.run([sys.executable, "-c", CACHED], env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout)
-
-
-def test_second_process_compiles_nothing_and_an_edit_is_seen(tmp_path):
-    import shutil
-
-    source = pathlib.Path(tr.__file__).parent
-    shutil.copytree(source, tmp_path / "tightrope", ignore=shutil.ignore_patterns("__pycache__"))
-    first = run_copy(tmp_path, tmp_path / "cache")
-    second = run_copy(tmp_path, tmp_path / "cache")
-    assert first[1] == 1
-    assert second[:2] == [1, 0]
-    assert first[2] == second[2]
-    kernel = tmp_path / "tightrope" / "policies" / "classic" / "ucb.py"
-    text = kernel.read_text()
-    assert "math.sqrt(scale / n)" in text
-    kernel.write_text(text.replace("math.sqrt(scale / n)", "0.01 * math.sqrt(scale / n)"))
-    third = run_copy(tmp_path, tmp_path / "cache")
-    assert third[1] == 1
-    assert third[2] != first[2]
-
-
-FOREIGN = """
-from typing import NamedTuple
-import numpy as np
-import tightrope as tr
-from tightrope._jit import jit
-from tightrope.parameters import policy, real
-from tightrope.verbs import init, select, update
-
-@policy("arms", paper="none")
-class Stubborn:
-    arm: float = real(0.0)
-
-class State(NamedTuple):
-    pulls: np.ndarray
-
-@init.register(Stubborn)
-def _(policy, arms):
-    return State(np.zeros(arms.number))
-
-@select.register(Stubborn)
-@jit
-def _(policy, state, context, rng):
-    return CHOICE
-
-@update.register(Stubborn)
-@jit
-def _(policy, state, context, action, reward):
-    state.pulls[action] += 1.0
-    return state
-"""
-
-
-def test_a_policy_from_outside_is_never_read_from_a_stale_cache(tmp_path):
-    run = (
-        "import tightrope as tr, mine\n"
-        "result = tr.simulate(tr.problems.Bernoulli([.1, .2, .3]), mine.Stubborn(), horizon=5)\n"
-        "print(result.pulls['Stubborn'].tolist())"
-    )
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path]), "TIGHTROPE_CACHE": str(tmp_path / "cache")}
-    for choice in (1, 2):
-        (tmp_path / "mine.py").write_text(FOREIGN.replace("CHOICE", str(choice)))
-        done = subprocess.run([sys.executable, "-B", "-c", run], env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr[-2000:]
-        assert json.loads(done.stdout)[0][choice] == 5
 
 
 def test_a_function_that_makes_another_policy_is_another_run(tmp_path):

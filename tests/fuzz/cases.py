@@ -17,7 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 import tightrope as tr
 from fuzz.values import draw, is_a_sentence, told
 from tightrope import checks
-from tightrope.parameters import built, described, is_policy, registered
+from tightrope.registry import built, described, is_policy, registered
 from tightrope.serving.codec import flatten
 
 X = np.array([[1.0, 0.0, 0.2], [0.6, 0.8, 0.0], [0.0, 0.5, 0.5]])

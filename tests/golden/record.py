@@ -18,8 +18,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
 import tightrope as tr
 from standard import fits, problems, session_for
-from tightrope.parameters import accepts, label
+from tightrope.matching import accepts
 from tightrope.policies import examples
+from tightrope.registry import label
 from tightrope.rng import NOISE, PROBLEM, stream
 from tightrope.verbs import observe, play, private
 

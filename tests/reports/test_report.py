@@ -248,7 +248,7 @@ def test_errors_go_to_stderr_with_exit_code_2(tmp_path):
 
 
 def test_every_policy_is_listed_with_a_line_and_a_paper():
-    from tightrope.parameters import registered
+    from tightrope.registry import registered
 
     listed = CliRunner().invoke(app, ["policies"], terminal_width=300).output
     for name, item in registered():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tightrope as tr
-from tightrope.parameters import accepts
+from tightrope.matching import accepts
 from tightrope.policies import examples
 from tightrope.verbs import grow
 

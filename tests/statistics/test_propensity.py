@@ -10,7 +10,7 @@ from tightrope._jit import jit
 from tightrope.engine.loops import fixed_horizon, new_log
 from tightrope.engine.monitors import NoMonitor
 from tightrope.engine.runner import prepare
-from tightrope.parameters import label
+from tightrope.registry import label
 from tightrope.rng import AUDIT, stream
 from tightrope.verbs import Context, begin, explain, propensity, select, update
 

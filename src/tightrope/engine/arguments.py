@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import checks
-from ..parameters import check_fit, is_policy, is_policy_class
+from ..matching import check_fit
+from ..registry import is_policy, is_policy_class
 from ..verbs import arms, begin
 from .monitors import NoMonitor
 

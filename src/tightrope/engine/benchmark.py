@@ -9,8 +9,9 @@ import numpy as np
 
 from .. import problems
 from .._jit import jit
-from ..parameters import accepts, built, label, offers
+from ..matching import accepts, offers
 from ..policies import examples
+from ..registry import built, label
 from ..solvers.oracles import TopK
 from ..verbs import arms
 from .monitors import NoMonitor

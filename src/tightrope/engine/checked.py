@@ -12,7 +12,7 @@ from numba import types
 from numba.extending import overload
 
 from .._jit import OPTIONS
-from ..parameters import is_policy
+from ..registry import is_policy
 from ..verbs import Arms, allowed, commit, event, mean, observe, play, regret, select, stopped, update
 
 HERE = __name__.partition(".")[0]

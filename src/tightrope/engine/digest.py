@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from .._jit import SOURCE_HASH, python_of
+from .._cache import SOURCE_HASH
+from .._jit import python_of
 from ..verbs import VERBS
 
 CODE = [SOURCE_HASH] + [f"{package} {version(package)}" for package in ("numpy", "numba", "scipy")]

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from ..parameters import check_question, described, label
+from ..matching import check_question
+from ..registry import described, label
 from ..rng import PROBLEM, stream
 from ..verbs import arms, evidence, mean, observe, recommend, stopped, tolerance
 from . import provenance

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from .._jit import SOURCE_HASH
+from .._cache import SOURCE_HASH
 from .digest import Undigestible, digest
 
 

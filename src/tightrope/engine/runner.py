@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._jit import python_of
-from ..parameters import compiled
+from ..matching import compiled
 from ..rng import NOISE, POLICY, PROBLEM, stream
 from ..verbs import Arms, arms, begin, init, private
 from .checked import Refused, checked, sentence

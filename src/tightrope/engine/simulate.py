@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from ..parameters import described, label
+from ..registry import described, label
 from ..verbs import arms, begin, lower_bound
 from . import provenance
 from .arguments import PerProblem, as_monitors, as_policies, as_problems, as_rounds

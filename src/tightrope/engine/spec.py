@@ -1,15 +1,21 @@
-"""Experiments as YAML: problem, policies, horizon, replications, seed; checked before anything runs."""
+"""Experiments as YAML: problem, policies, horizon, replications, seed; checked before anything runs.
 
+What a file may say of a problem is what its class or recipe declares: nothing here knows any of them.
+"""
+
+import functools
+import operator
 import pathlib
 import re
+import typing
 from typing import Annotated, Any, Literal
 
+import numpy as np
 import pydantic
 import yaml
 
-from .. import problems
-from ..parameters import built
-from ..solvers import oracles
+from ..parameters import Matrix
+from ..registry import RECIPES, Recipe, built, load_plugins
 
 
 class _Loader(yaml.SafeLoader):
@@ -20,124 +26,33 @@ _Loader.add_implicit_resolver(
     "tag:yaml.org,2002:float", re.compile(r"^[-+]?[0-9][0-9_]*(\.[0-9_]*)?[eE][-+]?[0-9]+$"), list("-+0123456789")
 )
 
-
-class _Part(pydantic.BaseModel):
-    model_config = pydantic.ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+STRICT = pydantic.ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
 
-class BernoulliSpec(_Part):
-    """Independent 0/1 arms."""
-
-    kind: Literal["bernoulli"]
-    means: list[float]
-
-    def build(self, folder: pathlib.Path) -> Any:
-        """The problem."""
-        return problems.Bernoulli(self.means)
-
-
-class GaussianSpec(_Part):
-    """Independent normal arms."""
-
-    kind: Literal["gaussian"]
-    means: list[float]
-    sd: float = 1.0
-
-    def build(self, folder: pathlib.Path) -> Any:
-        """The problem."""
-        return problems.Gaussian(self.means, self.sd)
-
-
-class LinearSpec(_Part):
-    """Fixed arms with features: lists, or the name of a .npy or .csv file beside the spec."""
-
-    kind: Literal["linear"]
-    arms: list[list[float]] | str
-    theta: list[float]
-    noise: float = 1.0
-    rewards: Literal["gaussian", "bernoulli", "sign"] = "gaussian"
-
-    def build(self, folder: pathlib.Path) -> Any:
-        """The problem."""
-        return problems.Linear(_features(self.arms, folder), self.theta, noise=self.noise, rewards=self.rewards)
-
-
-class ContextualSpec(_Part):
-    """Arms redrawn every round."""
-
-    kind: Literal["contextual-linear"]
-    theta: list[float]
-    arms: int = 10
-    noise: float = 1.0
-    rewards: Literal["gaussian", "sign"] = "gaussian"
-
-    def build(self, folder: pathlib.Path) -> Any:
-        """The problem."""
-        return problems.ContextualLinear(self.theta, arms=self.arms, noise=self.noise, rewards=self.rewards)
-
-
-class LipschitzSpec(_Part):
-    """Points with a metric and a mean of bounded slope."""
-
-    kind: Literal["lipschitz"]
-    points: list[float] | list[list[float]]
-    means: list[float]
-    lipschitz: float
-    rewards: Literal["bernoulli", "gaussian"] = "bernoulli"
-    noise: float = 1.0
-
-    def build(self, folder: pathlib.Path) -> Any:
-        """The problem."""
-        return problems.Lipschitz(self.points, self.means, self.lipschitz, rewards=self.rewards, noise=self.noise)
-
-
-class SemiBanditSpec(_Part):
-    """Sets of k arms with features."""
-
-    kind: Literal["semi-bandit"]
-    arms: list[list[float]] | str
-    theta: list[float]
-    k: int
-    noise: float = 1.0
-    rewards: Literal["gaussian", "bernoulli", "sign"] = "gaussian"
-    shown: int | None = None
-
-    def build(self, folder: pathlib.Path) -> Any:
-        """The problem."""
-        arms, oracle = _features(self.arms, folder), oracles.TopK(self.k)
-        return problems.SemiBandit(arms, self.theta, oracle, noise=self.noise, rewards=self.rewards, shown=self.shown)
-
-
-class JesterSpec(_Part):
-    """Cold start on real ratings, one user per replication."""
-
-    kind: Literal["jester"]
-    users: int = 100
-    rank: int = 35
-    noise: float = 0.1
-    seed: int = 0
-    data: str | None = None
-
-    def build(self, folder: pathlib.Path) -> Any:
-        """One problem per user."""
-        return problems.data.jester(self.users, rank=self.rank, noise=self.noise, seed=self.seed, data=self.data)
-
-
-ProblemSpec = Annotated[
-    BernoulliSpec | GaussianSpec | LinearSpec | ContextualSpec | LipschitzSpec | SemiBanditSpec | JesterSpec,
-    pydantic.Field(discriminator="kind"),
-]
-
-
-class Spec(_Part):
+class Spec(pydantic.BaseModel):
     """A whole experiment."""
 
+    model_config = STRICT
+
     title: str = "tightrope run"
-    problem: ProblemSpec
+    problem: Any
     policies: dict[str, dict[str, Any]] = pydantic.Field(min_length=1)
     horizon: int = pydantic.Field(ge=1)
     replications: int = pydantic.Field(default=20, ge=1)
     seed: int = pydantic.Field(default=0, ge=0)
+
+
+def spec_model() -> type[Spec]:
+    """`Spec` with every kind of problem that is registered now."""
+    load_plugins()
+    models = [_problem_model(recipe) for recipe in RECIPES.values()]
+    union: Any = Annotated[functools.reduce(operator.or_, models), pydantic.Field(discriminator="kind")]
+    return pydantic.create_model("Spec", __base__=Spec, problem=(union, ...))
+
+
+def _problem_model(recipe: Recipe) -> Any:
+    fields: dict[str, Any] = {"kind": (Literal[recipe.kind], ...)} | dict(recipe.parameters)
+    return pydantic.create_model(recipe.kind, __config__=STRICT, **fields)
 
 
 def read_spec(path: pathlib.Path) -> tuple[Spec, Any, dict[str, Any]]:
@@ -149,7 +64,7 @@ def read_spec(path: pathlib.Path) -> tuple[Spec, Any, dict[str, Any]]:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ValueError(f"SPEC = {str(path)!r} is not YAML: {' '.join(str(error).split())[:200]}") from None
     try:
-        spec = Spec.model_validate(data)
+        spec = spec_model().model_validate(data)
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "the file"
@@ -160,18 +75,27 @@ def read_spec(path: pathlib.Path) -> tuple[Spec, Any, dict[str, Any]]:
             policies[name] = built(item)
         except ValueError as error:
             raise ValueError(f"{path.name}: policies.{name}: {error}") from None
-    return spec, spec.problem.build(path.parent), policies
+    return spec, made_problem(spec.problem, path.parent), policies
 
 
-def _features(arms: list[list[float]] | str, folder: pathlib.Path) -> Any:
-    import numpy as np
+def made_problem(checked: Any, folder: pathlib.Path) -> Any:
+    """The problem that a checked part of a spec asks for; names of files are looked for in `folder`."""
+    recipe = RECIPES[checked.kind]
+    given = {name: getattr(checked, name) for name in recipe.parameters}
+    files = [name for name, (schema, _) in recipe.parameters.items() if isinstance(given[name], str) and _may_be_rows(schema)]
+    return recipe.make(**given | {name: _rows(name, given[name], folder) for name in files})
 
-    if not isinstance(arms, str):
-        return arms
-    path = folder / arms
+
+def _may_be_rows(schema: Any) -> bool:
+    return schema == Matrix or Matrix in typing.get_args(schema)
+
+
+def _rows(name: str, file: str, folder: pathlib.Path) -> Any:
+    path = folder / file
     if not path.exists():
-        raise ValueError(f"problem.arms = {arms!r} does not exist in {folder}; give a .npy or .csv file or the numbers themselves.")
+        raise ValueError(f"problem.{name} = {file!r} does not exist in {folder}; give a .npy or .csv file or the numbers themselves.")
     try:
         return np.load(path, allow_pickle=False) if path.suffix == ".npy" else np.loadtxt(path, delimiter=",", ndmin=2)
     except (ValueError, OSError, EOFError) as error:
-        raise ValueError(f"problem.arms = {arms!r} is not a file of numbers ({type(error).__name__}); give a .npy or .csv file.") from None
+        kind = type(error).__name__
+        raise ValueError(f"problem.{name} = {file!r} is not a file of numbers ({kind}); give a .npy or .csv file.") from None

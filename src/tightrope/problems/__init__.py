@@ -1,24 +1,8 @@
-"""What the world does: arms, contexts, rewards and the truth that regret is measured against."""
+"""What the world does: arms, contexts, rewards and the truth that regret is measured against. A file added here is found by itself."""
 
+from ..registry import PROBLEMS, import_all
 from . import data
-from .bernoulli import Bernoulli
-from .gaussian import Gaussian
-from .linear import ContextualLinear, Linear
-from .lipschitz import ContextualLipschitz, Lipschitz
-from .promotions import Promotions
-from .semibandit import SemiBandit
-from .spread import ContextualSpread, spread_arms
+from .spread import spread_arms
 
-__all__ = [
-    "Bernoulli",
-    "ContextualLinear",
-    "ContextualLipschitz",
-    "ContextualSpread",
-    "Gaussian",
-    "Linear",
-    "Lipschitz",
-    "Promotions",
-    "SemiBandit",
-    "data",
-    "spread_arms",
-]
+__all__ = ["data", "spread_arms", *import_all(__path__, __name__, PROBLEMS)]
+globals().update(PROBLEMS)

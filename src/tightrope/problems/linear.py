@@ -1,44 +1,40 @@
 """Linear rewards: the mean of an arm is the inner product of its features with an unknown theta."""
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
 from .. import checks
 from .._jit import jit
-from ..verbs import Arms, Context, arms, mean, observe, play, private, regret
-from .rewards import RANGES, REWARDS, TOLERANCE, check_means, draw_reward
+from ..parameters import derived, integer, matrix, real, scratch, vector
+from ..verbs import Arms, Context, arms, observe
+from .problem import Problem, problem
+from .rewards import RANGES, TOLERANCE, check_means, reward_kind
 
 
-class _Linear(NamedTuple):
-    features: np.ndarray  # (K, d)
-    theta: np.ndarray  # (d,)
-    noise: float
-    rewards: int
-    means: np.ndarray  # (K,)
-    best: float
-
-
-class Linear(_Linear):
+@problem("linear")
+class Linear(Problem):
     """K fixed arms with features; the mean of arm k is features[k] @ theta.
 
     arms: (K, d). theta: (d,). noise: standard deviation of Gaussian rewards, >= 0. rewards: "gaussian", "bernoulli" (0/1, means
     in [0, 1]) or "sign" (-1/1, means in [-1, 1]).
     """
 
-    __slots__ = ()
+    arms: Any = matrix(kept=False)
+    theta: Any = vector()
+    noise: float = real(default=1.0, least=0.0)
+    rewards: Literal["gaussian", "bernoulli", "sign"] = reward_kind("gaussian", "bernoulli", "sign", default="gaussian")
+    features: np.ndarray = derived()  # (K, d)
+    means: np.ndarray = derived()  # (K,)
 
-    def __new__(cls, arms: Any, theta: Any, noise: float = 1.0, rewards: str = "gaussian") -> "Linear":
-        features = checks.matrix("arms", arms)
-        theta = checks.vector("theta", theta, length=features.shape[1], source="the number of columns of arms")
-        code = checks.choice("rewards", rewards, REWARDS)
+    @staticmethod
+    def complete(given: dict[str, Any]) -> dict[str, Any]:
+        features = given.pop("arms")
+        theta = checks.vector("theta", given["theta"], length=features.shape[1], source="the number of columns of arms")
         means = features @ theta
-        check_means(means, code)
-        return super().__new__(cls, features, theta, checks.real("noise", noise, least=0.0), code, means, float(means.max()))
-
-    def __reduce__(self) -> Any:
-        return type(self)._make, (tuple(self),)
+        check_means(means, given["rewards"])
+        return given | {"features": features, "means": means}
 
 
 @arms.register(Linear)
@@ -46,67 +42,30 @@ def arms_linear(problem):
     return Arms(problem.means.size, features=problem.features, dimension=problem.theta.size, rewards=RANGES[problem.rewards])
 
 
-@observe.register(Linear)
-@jit
-def observe_linear(problem, t, rng):
-    return Context(None, None, None, None)
-
-
-@play.register(Linear)
-@jit
-def play_linear(problem, context, action, rng):
-    return draw_reward(problem.rewards, problem.means[action], problem.noise, rng)
-
-
-@mean.register(Linear)
-@jit
-def mean_linear(problem, context, arm):
-    return problem.means[arm]
-
-
-@regret.register(Linear)
-@jit
-def regret_linear(problem, context, action):
-    return problem.best - problem.means[action]
-
-
-class _ContextualLinear(NamedTuple):
-    theta: np.ndarray  # (d,)
-    noise: float
-    rewards: int
-    features: np.ndarray  # (K, d) this round's arms
-    means: np.ndarray  # (K,) this round's means
-    best: np.ndarray  # (1,) their maximum
-
-
-class ContextualLinear(_ContextualLinear):
+@problem("contextual-linear")
+class ContextualLinear(Problem):
     """K arms whose features are drawn anew every round, uniformly from the unit sphere.
 
     theta: (d,). arms: K. noise: standard deviation of Gaussian rewards. rewards: "gaussian", or "sign" (-1/1; ||theta|| <= 1).
     "bernoulli" is not offered: means on the whole sphere are negative half of the time.
     """
 
-    __slots__ = ()
+    theta: Any = vector()
+    arms: int = integer(default=10, least=1, kept=False)
+    noise: float = real(default=1.0, least=0.0)
+    rewards: Literal["gaussian", "sign"] = reward_kind("gaussian", "sign", default="gaussian")
+    features: np.ndarray = scratch()  # (K, d) this round's arms
+    means: np.ndarray = scratch()  # (K,) this round's means
+    best: np.ndarray = scratch()  # (1,) their maximum
 
-    def __new__(cls, theta: Any, arms: int = 10, noise: float = 1.0, rewards: str = "gaussian") -> "ContextualLinear":
-        theta = checks.vector("theta", theta)
-        count = checks.integer("arms", arms, least=1)
+    @staticmethod
+    def complete(given: dict[str, Any]) -> dict[str, Any]:
+        theta, count = given["theta"], given.pop("arms")
         checks.fits_in_memory("arms", count, 8 * theta.size)
-        code = checks.choice("rewards", rewards, ("gaussian", "sign"))
         norm = float(np.linalg.norm(theta))
-        if code and norm > 1.0 + TOLERANCE:
+        if given["rewards"] and norm > 1.0 + TOLERANCE:
             raise ValueError(f"theta has norm {norm:g}, but rewards = 'sign' needs means in [-1, 1], that is a norm in [0, 1].")
-        return super().__new__(
-            cls, theta, checks.real("noise", noise, least=0.0), 2 * code, np.zeros((count, theta.size)), np.zeros(count), np.zeros(1)
-        )
-
-    def __reduce__(self) -> Any:
-        return type(self)._make, (tuple(self),)
-
-
-@private.register(ContextualLinear)
-def private_contextuallinear(problem):
-    return problem._replace(features=problem.features.copy(), means=problem.means.copy(), best=problem.best.copy())
+        return given | {"features": np.zeros((count, theta.size)), "means": np.zeros(count), "best": np.zeros(1)}
 
 
 @arms.register(ContextualLinear)
@@ -131,21 +90,3 @@ def observe_contextuallinear(problem, t, rng):
         problem.means[k] = inner / norm
         problem.best[0] = max(problem.best[0], problem.means[k])
     return Context(problem.features, None, None, None)
-
-
-@play.register(ContextualLinear)
-@jit
-def play_contextuallinear(problem, context, action, rng):
-    return draw_reward(problem.rewards, problem.means[action], problem.noise, rng)
-
-
-@mean.register(ContextualLinear)
-@jit
-def mean_contextuallinear(problem, context, arm):
-    return problem.means[arm]
-
-
-@regret.register(ContextualLinear)
-@jit
-def regret_contextuallinear(problem, context, action):
-    return problem.best[0] - problem.means[action]

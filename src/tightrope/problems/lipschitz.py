@@ -1,17 +1,19 @@
 """Arms in a metric space whose mean reward is Lipschitz, without and with contexts."""
 
 import warnings
-from typing import Any, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
 from .. import checks
 from .._jit import jit
+from ..parameters import Matrix, Vector, derived, real, scratch, unchecked
 from ..solvers.covering import lipschitz_lower_bound
-from ..verbs import Arms, Context, arms, lower_bound, mean, observe, play, private, regret
-from .rewards import RANGES, REWARDS, draw_reward
+from ..verbs import Arms, Context, arms, lower_bound, observe, regret
+from .problem import Problem, problem
+from .rewards import RANGES, reward_kind
 
-KINDS = ("bernoulli", "gaussian")
+RANGE_OF_MEANS = ((None, None), (0.0, 1.0))  # by kind of reward
 MOST_ARMS = 200  # for which a lower bound is worth its linear program
 
 
@@ -19,7 +21,7 @@ def check_slopes(means: np.ndarray, distances: np.ndarray, lipschitz: float) -> 
     """Warn, naming the worst pair and the least constant for all, where |means[i] - means[j]| > lipschitz distances[i, j]."""
     broken = checks.broken_slope(means, distances, lipschitz)
     if broken is not None:
-        warnings.warn(broken, stacklevel=3)
+        warnings.warn(broken, stacklevel=5)
 
 
 def check_similarity(means: np.ndarray, bounds: np.ndarray, lipschitz: tuple[float, float], K: int) -> None:
@@ -33,21 +35,12 @@ def check_similarity(means: np.ndarray, bounds: np.ndarray, lipschitz: tuple[flo
         warnings.warn(
             f"means violate lipschitz = ({lipschitz[0]:g}, {lipschitz[1]:g}): context {i // K}, arm {i % K} "
             f"and context {j // K}, arm {j % K} differ by {rise:g} in mean, where these allow {allowed:g}{remedy}.",
-            stacklevel=3,
+            stacklevel=5,
         )
 
 
-class _Lipschitz(NamedTuple):
-    means: np.ndarray  # (K,)
-    points: Any  # (K,) or (K, p); None: only distances are known
-    distances: np.ndarray  # (K, K)
-    lipschitz: float
-    rewards: int
-    noise: float
-    best: float
-
-
-class Lipschitz(_Lipschitz):
+@problem("lipschitz")
+class Lipschitz(Problem):
     """K arms in a metric space; |means[i] - means[j]| <= lipschitz D(i, j).
 
     points: (K,) increasing or (K, p) distinct, or distances: (K, K). means: (K,), in [0, 1] for Bernoulli rewards. lipschitz:
@@ -57,53 +50,28 @@ class Lipschitz(_Lipschitz):
     grid loses.
     """
 
-    __slots__ = ()
+    points: Any = unchecked(default=None, schema=Vector | Matrix | None, kept=True)  # None: only distances are known
+    means: Any = unchecked(default=None, schema=Vector | None, kept=True)
+    lipschitz: float = real(default=1.0, above=0.0)
+    distances: Any = unchecked(default=None, schema=Matrix | None, kept=True, kw_only=True)
+    rewards: Literal["bernoulli", "gaussian"] = reward_kind("bernoulli", "gaussian", default="bernoulli", kw_only=True)
+    noise: float = real(default=1.0, least=0.0, kw_only=True)
+    best: Any = unchecked(default=None, schema=float | None, kept=True, kw_only=True)
 
-    def __new__(
-        cls, points: Any = None, means: Any = None, lipschitz: float = 1.0, *, distances: Any = None,
-        rewards: str = "bernoulli", noise: float = 1.0, best: float | None = None,
-    ) -> "Lipschitz":  # fmt: skip
-        positions, metric = checks.metric(points, distances)
-        code = REWARDS.index(KINDS[checks.choice("rewards", rewards, KINDS)])
-        low, high = (0.0, 1.0) if code else (None, None)
-        values = checks.vector("means", means, length=metric.shape[0], least=low, most=high, source="the number of points")
-        L = checks.real("lipschitz", lipschitz, above=0.0)
-        check_slopes(values, metric, L)
-        top = float(values.max())
-        peak = top if best is None else checks.real("best", best, least=top, most=high)
-        return super().__new__(cls, values, positions, metric, L, code, checks.real("noise", noise, least=0.0), peak)
-
-    def __reduce__(self) -> Any:
-        return type(self)._make, (tuple(self),)
+    @staticmethod
+    def complete(given: dict[str, Any]) -> dict[str, Any]:
+        points, distances = checks.metric(given["points"], given["distances"])
+        low, high = RANGE_OF_MEANS[given["rewards"]]
+        means = checks.vector("means", given["means"], length=distances.shape[0], least=low, most=high, source="the number of points")
+        check_slopes(means, distances, given["lipschitz"])
+        top = float(means.max())
+        best = top if given["best"] is None else checks.real("best", given["best"], least=top, most=high)
+        return given | {"points": points, "distances": distances, "means": means, "best": best}
 
 
 @arms.register(Lipschitz)
 def arms_lipschitz(problem):
     return Arms(problem.means.size, points=problem.points, distances=problem.distances, rewards=RANGES[problem.rewards])
-
-
-@observe.register(Lipschitz)
-@jit
-def observe_lipschitz(problem, t, rng):
-    return Context(None, None, None, None)
-
-
-@play.register(Lipschitz)
-@jit
-def play_lipschitz(problem, context, action, rng):
-    return draw_reward(problem.rewards, problem.means[action], problem.noise, rng)
-
-
-@mean.register(Lipschitz)
-@jit
-def mean_lipschitz(problem, context, arm):
-    return problem.means[arm]
-
-
-@regret.register(Lipschitz)
-@jit
-def regret_lipschitz(problem, context, action):
-    return problem.best - problem.means[action]
 
 
 @lower_bound.register(Lipschitz)
@@ -123,19 +91,8 @@ def regret_constant(problem: Any, lipschitz: float, contexts: Any) -> float | No
     ).value
 
 
-class _ContextualLipschitz(NamedTuple):
-    means: np.ndarray  # (C K,) pairs, context by context
-    distances: np.ndarray  # (C K, C K)
-    contexts: np.ndarray  # (C K,) context of a pair
-    best: np.ndarray  # (C,) best mean in a context
-    frequencies: np.ndarray  # (C,) cumulative
-    rewards: int
-    noise: float
-    eligible: np.ndarray  # (C K,) this round's pairs
-    current: np.ndarray  # (1,) this round's context
-
-
-class ContextualLipschitz(_ContextualLipschitz):
+@problem("contextual-lipschitz")
+class ContextualLipschitz(Problem):
     """Contexts with similarities: an arm is a (context, arm) pair, and a round offers the pairs of one context as eligible.
 
     contexts: (C,) increasing positions. points: (K,) increasing positions of the arms. means: (C, K). lipschitz: (L_x, L_y), or one
@@ -145,46 +102,52 @@ class ContextualLipschitz(_ContextualLipschitz):
     Pair (c, k) has number c K + k. Source: Magureanu, Combes, Proutiere 2014, contextual bandits with similarities.
     """
 
-    __slots__ = ()
+    contexts: Any = unchecked(schema=Vector, kept=True)  # stored as the context of every pair
+    points: Any = unchecked(schema=Vector)
+    means: Any = unchecked(schema=Matrix, kept=True)
+    lipschitz: Any = unchecked(schema=float | Vector)
+    frequencies: Any = unchecked(default=None, schema=Vector | None, kept=True, kw_only=True)
+    rewards: Literal["bernoulli", "gaussian"] = reward_kind("bernoulli", "gaussian", default="bernoulli", kw_only=True)
+    noise: float = real(default=1.0, least=0.0, kw_only=True)
+    distances: np.ndarray = derived()  # (C K, C K)
+    best: np.ndarray = derived()  # (C,) best mean in a context
+    eligible: np.ndarray = scratch()  # (C K,) this round's pairs
+    current: np.ndarray = scratch()  # (1,) this round's context
 
-    def __new__(
-        cls, contexts: Any, points: Any, means: Any, lipschitz: Any, *, frequencies: Any = None,
-        rewards: str = "bernoulli", noise: float = 1.0,
-    ) -> "ContextualLipschitz":  # fmt: skip
-        x_metric, y_metric = checks.metric(contexts, None)[1], checks.metric(points, None)[1]
+    @staticmethod
+    def complete(given: dict[str, Any]) -> dict[str, Any]:
+        x_metric, y_metric = checks.metric(given["contexts"], None)[1], checks.metric(given.pop("points"), None)[1]
         C, K = x_metric.shape[0], y_metric.shape[0]
-        table = checks.matrix("means", means, shape=(C, K))
-        code = REWARDS.index(KINDS[checks.choice("rewards", rewards, KINDS)])
-        low, high = (0.0, 1.0) if code else (None, None)
-        values = checks.vector("means", table.reshape(-1), least=low, most=high)
-        given = checks.vector("lipschitz", np.atleast_1d(checks.floats("lipschitz", lipschitz)), least=0.0)
-        if given.size not in (1, 2) or given.max() <= 0.0:
+        table = checks.matrix("means", given["means"], shape=(C, K))
+        low, high = RANGE_OF_MEANS[given["rewards"]]
+        means = checks.vector("means", table.reshape(-1), least=low, most=high)
+        lipschitz = given.pop("lipschitz")
+        constants = checks.vector("lipschitz", np.atleast_1d(checks.floats("lipschitz", lipschitz)), least=0.0)
+        if constants.size not in (1, 2) or constants.max() <= 0.0:
             raise ValueError(f"lipschitz = {checks.show(lipschitz)} must be one number > 0, or the pair (L_x, L_y).")
-        metric = pair_distances(x_metric, y_metric, given[0], given[-1])
-        check_similarity(values, metric, (float(given[0]), float(given[-1])), K)
-        weights = np.ones(C) if frequencies is None else checks.vector("frequencies", frequencies, length=C, least=0.0)
-        if weights.sum() <= 0.0:
-            raise ValueError("frequencies are all 0; at least one context must occur.")
-        cumulative = np.cumsum(weights) / weights.sum()
-        cumulative[np.flatnonzero(weights)[-1] :] = 1.0
-        return super().__new__(
-            cls, values, metric, np.repeat(np.arange(C), K), table.max(axis=1), cumulative, code,
-            checks.real("noise", noise, least=0.0), np.zeros(C * K, dtype=np.bool_), np.full(1, -1, dtype=np.int64),
-        )  # fmt: skip
+        distances = pair_distances(x_metric, y_metric, constants[0], constants[-1])
+        check_similarity(means, distances, (float(constants[0]), float(constants[-1])), K)
+        return given | {
+            "contexts": np.repeat(np.arange(C), K), "means": means, "frequencies": cumulative(given["frequencies"], C),
+            "distances": distances, "best": table.max(axis=1),
+            "eligible": np.zeros(C * K, dtype=np.bool_), "current": np.full(1, -1, dtype=np.int64),
+        }  # fmt: skip
 
-    def __reduce__(self) -> Any:
-        return type(self)._make, (tuple(self),)
+
+def cumulative(frequencies: Any, C: int) -> np.ndarray:
+    """Cumulative shares of C contexts; equal ones where none are given."""
+    weights = np.ones(C) if frequencies is None else checks.vector("frequencies", frequencies, length=C, least=0.0)
+    if weights.sum() <= 0.0:
+        raise ValueError("frequencies are all 0; at least one context must occur.")
+    shares = np.asarray(np.cumsum(weights) / weights.sum())
+    shares[np.flatnonzero(weights)[-1] :] = 1.0
+    return shares
 
 
 def pair_distances(x_metric: np.ndarray, y_metric: np.ndarray, L_x: float, L_y: float) -> np.ndarray:
     """(C K, C K) bound L_x |x - x'| + L_y |y - y'| on the difference of two pairs' means."""
     size = x_metric.shape[0] * y_metric.shape[0]
     return (L_x * x_metric[:, None, :, None] + L_y * y_metric[None, :, None, :]).reshape(size, size)
-
-
-@private.register(ContextualLipschitz)
-def private_contextuallipschitz(problem):
-    return problem._replace(eligible=problem.eligible.copy(), current=problem.current.copy())
 
 
 @arms.register(ContextualLipschitz)
@@ -203,18 +166,6 @@ def observe_contextuallipschitz(problem, t, rng):
             problem.eligible[pair] = problem.contexts[pair] == chosen
         problem.current[0] = chosen
     return Context(None, problem.eligible, None, None)
-
-
-@play.register(ContextualLipschitz)
-@jit
-def play_contextuallipschitz(problem, context, action, rng):
-    return draw_reward(problem.rewards, problem.means[action], problem.noise, rng)
-
-
-@mean.register(ContextualLipschitz)
-@jit
-def mean_contextuallipschitz(problem, context, arm):
-    return problem.means[arm]
 
 
 @regret.register(ContextualLipschitz)

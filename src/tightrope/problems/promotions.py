@@ -1,24 +1,18 @@
 """Sending promotions: each round some users appear, and every promotion goes to k of them, at most one promotion a user."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from .. import checks
+from ..parameters import derived, matrix, scratch, unchecked
 from ..solvers import oracles
-from ..verbs import Arms, Context, arms, mean, observe, play, private, regret
+from ..verbs import Arms, Context, arms, mean, observe, play, regret
+from .problem import Problem, problem
 
 
-class _Promotions(NamedTuple):
-    features: np.ndarray  # (U, d)
-    rewards: np.ndarray  # (U, M)
-    oracle: oracles.Promotions
-    shown: int  # users of a round
-    users: np.ndarray  # (shown,) who they are
-    best: np.ndarray  # (1,) value of this round's best assignment
-
-
-class Promotions(_Promotions):
+@problem("promotions", compiled=False)
+class Promotions(Problem):
     """U users with features and a known answer to each of M promotions, such as a rating; the learner sees only those it sends.
 
     features: (U, d). rewards: (U, M). k: users per promotion and round. shown: users drawn each round, without replacement;
@@ -26,25 +20,23 @@ class Promotions(_Promotions):
     regret is measured against the best assignment of the round's users.
     """
 
-    __slots__ = ()
-    COMPILED = False
+    features: Any = matrix()
+    rewards: Any = matrix()
+    k: int = unchecked(schema=int)
+    shown: Any = unchecked(default=None, schema=int | None, kept=True)  # users of a round
+    oracle: Any = derived()
+    users: np.ndarray = scratch()  # (shown,) who they are
+    best: np.ndarray = scratch()  # (1,) value of this round's best assignment
 
-    def __new__(cls, features: Any, rewards: Any, k: int, shown: int | None = None) -> "Promotions":
-        features = checks.matrix("features", features)
-        rewards = checks.matrix("rewards", rewards, shape=(features.shape[0], None))
-        oracle = oracles.Promotions(promotions=rewards.shape[1], k=k)
-        count = features.shape[0] if shown is None else checks.integer("shown", shown, least=1, most=features.shape[0])
+    @staticmethod
+    def complete(given: dict[str, Any]) -> dict[str, Any]:
+        U, shown = given["features"].shape[0], given["shown"]
+        rewards = checks.matrix("rewards", given["rewards"], shape=(U, None))
+        oracle = oracles.Promotions(promotions=rewards.shape[1], k=given.pop("k"))
+        count = U if shown is None else checks.integer("shown", shown, least=1, most=U)
         if oracle.size > count:
             raise ValueError(f"k = {oracle.k} users for each of {oracle.promotions} promotions need {oracle.size}, but shown = {count}.")
-        return super().__new__(cls, features, rewards, oracle, count, np.arange(count), np.zeros(1))
-
-    def __reduce__(self) -> Any:
-        return type(self)._make, (tuple(self),)
-
-
-@private.register(Promotions)
-def private_promotions(problem):
-    return problem._replace(users=problem.users.copy(), best=problem.best.copy())
+        return given | {"shown": count, "oracle": oracle, "users": np.arange(count), "best": np.zeros(1)}
 
 
 @arms.register(Promotions)

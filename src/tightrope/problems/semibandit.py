@@ -1,28 +1,20 @@
 """Sets of arms with linear rewards: the learner sees the reward of every arm of the set it plays."""
 
-from typing import Any, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
 from .. import checks
-from ..solvers.oracles import choose, set_size
-from ..verbs import Arms, Context, arms, mean, observe, play, private, regret
-from .rewards import RANGES, REWARDS, check_means
+from ..parameters import Matrix, Vector, derived, matrix, real, scratch, unchecked, vector
+from ..registry import recipe
+from ..solvers.oracles import TopK, choose, set_size
+from ..verbs import Arms, Context, arms, mean, observe, play, regret
+from .problem import Problem, problem
+from .rewards import RANGES, check_means, reward_kind
 
 
-class _SemiBandit(NamedTuple):
-    features: np.ndarray  # (N, d)
-    theta: np.ndarray  # (d,)
-    oracle: Any
-    noise: float
-    rewards: int
-    shown: int  # arms drawn anew each round; 0: all, always
-    most: int  # arms of the largest set
-    means: np.ndarray  # (shown or N,) of this round
-    best: np.ndarray  # (1,) value of this round's best set
-
-
-class SemiBandit(_SemiBandit):
+@problem(compiled=False)
+class SemiBandit(Problem):
     """N arms with features, of which an oracle admits sets; the reward of arm i has mean arms[i] @ theta.
 
     arms: (N, d). theta: (d,). oracle: one of `tightrope.oracles` without blocks, or a callable. noise: standard deviation of
@@ -30,17 +22,23 @@ class SemiBandit(_SemiBandit):
     arms anew each round, so that features change; default all, always.
     """
 
-    __slots__ = ()
-    COMPILED = False
+    arms: Any = matrix(kept=False)
+    theta: Any = vector()
+    oracle: Any = unchecked(kept=True)
+    noise: float = real(default=1.0, least=0.0)
+    rewards: Literal["gaussian", "bernoulli", "sign"] = reward_kind("gaussian", "bernoulli", "sign", default="gaussian")
+    shown: Any = unchecked(default=None, kept=True)  # arms drawn anew each round; 0: all, always
+    features: np.ndarray = derived()  # (N, d)
+    most: int = derived()  # arms of the largest set
+    means: np.ndarray = scratch()  # (shown or N,) of this round
+    best: np.ndarray = scratch()  # (1,) value of this round's best set
 
-    def __new__(
-        cls, arms: Any, theta: Any, oracle: Any, noise: float = 1.0, rewards: str = "gaussian", shown: int | None = None
-    ) -> "SemiBandit":
-        features = checks.matrix("arms", arms)
-        theta = checks.vector("theta", theta, length=features.shape[1], source="the number of columns of arms")
-        code = checks.choice("rewards", rewards, REWARDS)
+    @staticmethod
+    def complete(given: dict[str, Any]) -> dict[str, Any]:
+        features, oracle, shown = given.pop("arms"), given["oracle"], given["shown"]
+        theta = checks.vector("theta", given["theta"], length=features.shape[1], source="the number of columns of arms")
         means = features @ theta
-        check_means(means, code)
+        check_means(means, given["rewards"])
         if not callable(oracle) or getattr(oracle, "blocks", 1) != 1:
             raise ValueError(f"oracle = {checks.show(oracle)} does not choose sets of arms; pass one such as oracles.TopK(5).")
         N = features.shape[0]
@@ -48,22 +46,22 @@ class SemiBandit(_SemiBandit):
         most = set_size(oracle, count or N)
         if most > (count or N):
             raise ValueError(f"oracle = {oracle!r} chooses more than the {count or N} arms of a round; lower k.")
-        noise = checks.real("noise", noise, least=0.0)
         best = 0.0 if count else value(oracle, means)
-        return super().__new__(cls, features, theta, oracle, noise, code, count, most, means[: count or N].copy(), np.array([best]))
+        return given | {"shown": count, "features": features, "most": most, "means": means[: count or N].copy(), "best": np.array([best])}
 
-    def __reduce__(self) -> Any:
-        return type(self)._make, (tuple(self),)
+
+@recipe("semi-bandit")
+def semibandit_of_k(
+    arms: Matrix, theta: Vector, k: int, noise: float = 1.0,
+    rewards: Literal["gaussian", "bernoulli", "sign"] = "gaussian", shown: int | None = None,
+) -> SemiBandit:  # fmt: skip
+    """Sets of k arms: what a spec may ask for."""
+    return SemiBandit(arms, theta, TopK(k), noise=noise, rewards=rewards, shown=shown)
 
 
 def value(oracle: Any, means: np.ndarray) -> float:
     """Total mean of the best set."""
     return float(means[choose(oracle, means, None)].sum())
-
-
-@private.register(SemiBandit)
-def private_semibandit(problem):
-    return problem._replace(means=problem.means.copy(), best=problem.best.copy())
 
 
 @arms.register(SemiBandit)

@@ -5,13 +5,15 @@ unit vector with mean m drawn uniformly from [0, 1]: x = m theta + sqrt(1 - m^2)
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from .. import checks
 from .._jit import jit
-from ..verbs import Arms, Context, arms, mean, observe, play, private, regret
+from ..parameters import integer, real, scratch, vector
+from ..verbs import Arms, Context, arms, observe, play
+from .problem import Problem, problem
 
 
 def spread_arms(number: int, theta: Any, rng: np.random.Generator) -> np.ndarray:
@@ -37,40 +39,28 @@ def unit_vector(theta: Any) -> np.ndarray:
     return theta
 
 
-class _ContextualSpread(NamedTuple):
-    theta: np.ndarray  # (d,)
-    noise: float
-    rank: int
-    features: np.ndarray  # (K, d) this round's arms
-    means: np.ndarray  # (K,) this round's means
-    best: np.ndarray  # (1,) their maximum
-
-
-class ContextualSpread(_ContextualSpread):
+@problem("contextual-spread")
+class ContextualSpread(Problem):
     """K unit features drawn anew every round with means uniform on [0, 1]; the round's baseline is its arm of a given rank.
 
     theta: (d,) of norm 1, d >= 2. arms: K. noise: standard deviation of Gaussian rewards. baseline_rank: 1 is the best arm of the
     round; every Context names that arm and its mean.
     """
 
-    __slots__ = ()
+    theta: Any = vector()
+    arms: int = integer(default=10, least=1, kept=False)
+    noise: float = real(default=0.1, least=0.0)
+    baseline_rank: int = integer(default=3, least=1)
+    features: np.ndarray = scratch()  # (K, d) this round's arms
+    means: np.ndarray = scratch()  # (K,) this round's means
+    best: np.ndarray = scratch()  # (1,) their maximum
 
-    def __new__(cls, theta: Any, arms: int = 10, noise: float = 0.1, baseline_rank: int = 3) -> "ContextualSpread":
-        theta = unit_vector(theta)
-        count = checks.integer("arms", arms, least=1)
+    @staticmethod
+    def complete(given: dict[str, Any]) -> dict[str, Any]:
+        theta, count = unit_vector(given["theta"]), given.pop("arms")
         checks.fits_in_memory("arms", count, 8 * theta.size)
-        rank = checks.integer("baseline_rank", baseline_rank, least=1, most=count)
-        return super().__new__(
-            cls, theta, checks.real("noise", noise, least=0.0), rank, np.zeros((count, theta.size)), np.zeros(count), np.zeros(1)
-        )
-
-    def __reduce__(self) -> Any:
-        return type(self)._make, (tuple(self),)
-
-
-@private.register(ContextualSpread)
-def private_contextualspread(problem):
-    return problem._replace(features=problem.features.copy(), means=problem.means.copy(), best=problem.best.copy())
+        checks.integer("baseline_rank", given["baseline_rank"], least=1, most=count)
+        return given | {"features": np.zeros((count, theta.size)), "means": np.zeros(count), "best": np.zeros(1)}
 
 
 @arms.register(ContextualSpread)
@@ -110,7 +100,7 @@ def observe_contextualspread(problem, t, rng):
             features[k, i] = m * theta[i] + scale * features[k, i]
         problem.means[k] = m
         problem.best[0] = max(problem.best[0], m)
-    baseline = arm_of_rank(problem.means, problem.rank)
+    baseline = arm_of_rank(problem.means, problem.baseline_rank)
     return Context(features, None, baseline, problem.means[baseline])
 
 
@@ -118,15 +108,3 @@ def observe_contextualspread(problem, t, rng):
 @jit
 def play_contextualspread(problem, context, action, rng):
     return problem.means[action] + problem.noise * rng.standard_normal()
-
-
-@mean.register(ContextualSpread)
-@jit
-def mean_contextualspread(problem, context, arm):
-    return problem.means[arm]
-
-
-@regret.register(ContextualSpread)
-@jit
-def regret_contextualspread(problem, context, action):
-    return problem.best[0] - problem.means[action]

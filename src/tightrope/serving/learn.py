@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import checks
 from .._jit import jit
-from ..parameters import compiled
+from ..matching import compiled
 from ..verbs import Arms, Context, admit, inform
 from .arms import Names
 

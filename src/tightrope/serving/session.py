@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import checks, rng
+from ..matching import check_fit, check_question
 from ..numerics.growth import carried
-from ..parameters import check_fit, check_question, is_policy
+from ..registry import Policy, is_policy
 from ..verbs import (
     Arms,
     Context,
@@ -57,7 +58,7 @@ class Session:
 
     def __init__(
         self,
-        policy: Any,
+        policy: Policy,
         arms: int | ArrayLike | None = None,
         *,
         points: ArrayLike | None = None,

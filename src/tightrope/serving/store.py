@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import checks, files, rng
-from ..parameters import built, described, is_policy
+from ..registry import built, described, is_policy
 from ..verbs import Context, init
 from .codec import build_oracle, describe_oracle, flatten, restore, same_oracle
 from .decisions import Book, Closed, Decision, Open, locked, shown

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from ... import checks
+from ...matching import check_fit
 from ...numerics.radii import horizon_radius
-from ...parameters import check_fit, label
 from ...policies.softucb.softucb import SoftUCB, diverged
+from ...registry import label
 from ...verbs import arms
 from ..arguments import as_rounds
 from ..monitors import NoMonitor

@@ -17,7 +17,8 @@ from typing import Any
 
 from ..._jit import jit, lean
 from ...numerics.selection import argmax, one_hot
-from ...parameters import Preset, choice, policy
+from ...parameters import choice, policy
+from ...registry import Preset
 from ...verbs import admit, event, explain, init, select, update
 from .books import BASELINE, CHOICE, CONSTRAINED, EVENT, INDEX, OWN, REFERENCE, SAFE_OTHER, UPPER
 from .guarantee import Limits, check_round, fall_back, is_safe, new_state, settle, weigh

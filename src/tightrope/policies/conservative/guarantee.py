@@ -73,11 +73,11 @@ class Limits:
     baseline_floor: float = optional_real(least=0, most=1, words="baseline_mean if that is fixed, else 0")
     clip: int = choice("both", "paper")
     martingale: int = choice("freedman", "subgaussian")
-    true_means: np.ndarray = vector(least=0, most=1, words="(K,) true means, for bound='oracle'")
+    true_means: np.ndarray = vector(default=None, least=0, most=1, words="(K,) true means, for bound='oracle'")
     model: int = choice("linear", "independent")
 
     @staticmethod
-    def settle(stored: dict[str, Any]) -> dict[str, Any]:
+    def complete(stored: dict[str, Any]) -> dict[str, Any]:
         """Refuse checkpoints closer than min_gap."""
         listed, gap = stored["checkpoint"], stored["min_gap"]
         if gap > 0 and listed[0] != -1:

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._jit import jit, lean
-from ...parameters import find, inner_policy, policy
+from ...parameters import inner_policy, policy
+from ...registry import find
 from ...verbs import admit, event, explain, init, reward_range, select, update
 from .books import BASELINE, CHOICE, EVENT, OWN, SAFE_OTHER
 from .guarantee import Limits, check_round, fall_back, is_safe, new_state, settle, weigh

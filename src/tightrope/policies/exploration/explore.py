@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from ..._jit import jit, lean
 from ...numerics.selection import count_eligible, uniform_arm
-from ...parameters import find, inner_policy, label, policy, real
+from ...parameters import inner_policy, policy, real
+from ...registry import find, label
 from ...verbs import admit, allowed, commit, event, explain, grow, inform, init, propensity, reward_range, select, update, withdraw
 
 

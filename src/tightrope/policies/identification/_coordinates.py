@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...parameters import offers
+from ...matching import offers
 from ...verbs import Arms
 
 MOST_CONDITION = 1e4  # of the features: up to it the normal equations keep eight digits

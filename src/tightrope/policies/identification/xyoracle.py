@@ -32,7 +32,7 @@ class XYOracle:
     theta: (d,), the true parameter; the best arm must be unique. epsilon, delta, noise, constant: as for XYStatic.
     """
 
-    theta: np.ndarray = vector(words="numbers, one for each feature")
+    theta: np.ndarray = vector(default=None, words="numbers, one for each feature")
     epsilon: float = real(0.0, least=0)
     delta: float = real(0.05, above=0, below=1)
     noise: float = real(1.0, above=0)

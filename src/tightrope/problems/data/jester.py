@@ -14,6 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from ... import checks
+from ...registry import recipe
 from ..linear import Linear
 from .find import download, find
 
@@ -24,6 +25,7 @@ JOKES = 40
 MISSING = 99.0
 
 
+@recipe("jester")
 def jester(
     users: int = 100, *, rank: int = 35, noise: float = 0.1, seed: int = 0, data: str | os.PathLike[str] | None = None
 ) -> list[Linear]:

@@ -7,13 +7,15 @@ Source: Takemura & Ito 2019, section VII-A2; Harper and Konstan 2015 for the dat
 
 import os
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_matrix
 from scipy.sparse.linalg import svds
 
 from ... import checks
+from ...registry import recipe
+from ..promotions import Promotions
 from .ratings import movielens_ratings, ratings_file
 
 RATERS = (1400 / 138_493, 2800 / 138_493)  # share of the users who rated a promoted film, as in the paper's ML-20M
@@ -61,6 +63,16 @@ def movielens(
     if how != "raw":
         features /= norms.max() if how == "factor" else norms[:, None]
     return MovieLens(features, rewards, titles[held], names)
+
+
+@recipe("movielens")
+def movielens_promotions(
+    k: int, promotions: int = 10, rank: int = 50, scaling: Literal["factor", "raw", "unit"] = "factor",
+    raters: tuple[int, int] | None = None, shown: int | None = None, seed: int = 0, data: str | None = None,
+) -> Promotions:  # fmt: skip
+    """Promotions to k users each, with the features and ratings of `movielens`: what a spec may ask for."""
+    found = movielens(data, promotions=promotions, rank=rank, scaling=scaling, raters=raters, seed=seed)
+    return Promotions(found.features, found.rewards, k, shown=shown)
 
 
 def decomposed(matrix: Any, rank: int) -> np.ndarray:

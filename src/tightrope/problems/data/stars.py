@@ -12,6 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from ... import checks
+from ...registry import recipe
 from ..linear import Linear
 from .ratings import movielens_ratings, ratings_file
 
@@ -19,6 +20,7 @@ LOWEST, HIGHEST = 1.0, 5.0
 TOLERANCE = 1e-9  # by how much rounding may carry a mean out of [0, 1]
 
 
+@recipe("movielens-stars")
 def movielens_stars(
     users: int = 40, *, films: int = 50, rank: int = 10, least: float = 0.5, noise: float = 0.25, seed: int = 0,
     data: str | os.PathLike[str] | None = None,

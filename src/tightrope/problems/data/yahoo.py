@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ... import checks
+from ...registry import recipe
 from ..linear import Linear
 from .find import DataNotFound, find, folders
 
@@ -23,6 +24,7 @@ CANDIDATES = 10_000  # visits kept to draw arms from
 TRIES = 10_000
 
 
+@recipe("yahoo")
 def yahoo(
     arms: int = 20, *, least_gap: float = 0.01, lam: float = 0.01, seed: int = 0, limit: int | None = None,
     data: str | os.PathLike[str] | None = None,

@@ -1,0 +1,52 @@
+"""Which policy fits which arms."""
+
+from typing import Any
+
+from .registry import is_policy
+from .verbs import Arms, reward_range
+
+
+def offers(arms: Arms) -> tuple[str, ...]:
+    """Which kinds of policy fit arms of this description."""
+    if arms.oracle is not None:
+        return ("sets",)
+    if arms.distances is not None:
+        return ("points", "line", "arms") if arms.points is not None and arms.points.ndim == 1 else ("points", "arms")
+    if arms.features is not None:
+        return ("features", "arms")
+    return ("contexts",) if arms.dimension else ("arms",)
+
+
+def accepts(policy: Any) -> tuple[str, ...]:
+    """Kinds of arms a policy can be given: those of its class that the policies inside it take as well."""
+    return common(type(policy).TRAITS.accepts, [item for item in policy if is_policy(item)])
+
+
+def common(kinds: tuple[str, ...], inside: list[Any]) -> tuple[str, ...]:
+    """Those of these kinds that all policies inside another take."""
+    return tuple(kind for kind in kinds if all(kind in accepts(item) for item in inside))
+
+
+def compiled(policy: Any) -> bool:
+    """Whether the loop runs compiled for this policy and those inside it."""
+    return type(policy).TRAITS.compiled and all(compiled(item) for item in policy if is_policy(item))
+
+
+def check_fit(policy: Any, arms: Arms) -> None:
+    """Refuse a policy on arms it cannot play."""
+    if arms.rewards is not None:
+        low, high = reward_range(policy)
+        if arms.rewards[0] < low or arms.rewards[1] > high:
+            raise ValueError(f"{policy!r} takes rewards in [{low:g}, {high:g}], but this problem pays rewards in {arms.rewards}.")
+    fits, kinds = offers(arms), accepts(policy)
+    if not set(fits) & set(kinds):
+        raise ValueError(f"{type(policy).__name__} plays {' or '.join(kinds)}, but these arms offer {' or '.join(fits)}.")
+
+
+def check_question(policy: Any, arms: Arms) -> None:
+    """Refuse to look for the best of fewer than two arms."""
+    if arms.number < 2:
+        name = type(policy).__name__
+        raise ValueError(
+            f"arms has {arms.number} row, but {name} needs at least 2 to choose from; a single arm is the best without a sample."
+        )

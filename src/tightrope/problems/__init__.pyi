@@ -1,0 +1,13 @@
+# Made from the registry by `make stubs`.
+
+from . import data as data
+from .bernoulli import Bernoulli as Bernoulli
+from .linear import ContextualLinear as ContextualLinear
+from .lipschitz import ContextualLipschitz as ContextualLipschitz
+from .spread import ContextualSpread as ContextualSpread
+from .gaussian import Gaussian as Gaussian
+from .linear import Linear as Linear
+from .lipschitz import Lipschitz as Lipschitz
+from .promotions import Promotions as Promotions
+from .semibandit import SemiBandit as SemiBandit
+from .spread import spread_arms as spread_arms

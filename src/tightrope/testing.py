@@ -1,0 +1,400 @@
+"""`check_policy` and `check_problem`: what the engine and the service rely on, checked for a class of one's own.
+
+Each raises `Broken`, an AssertionError whose message is one sentence. Kernels are first run without compilation in a process of
+their own, where a wrong index is an error; compiled code would read and write beyond its arrays.
+"""
+
+import contextlib
+import itertools
+import json
+import os
+import pathlib
+import pickle
+import subprocess
+import sys
+import tempfile
+import traceback
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import problems as worlds
+from . import rng as streams
+from ._cache import findable
+from ._jit import INTERPRETED, python_of
+from .engine.loops import fixed_horizon, new_log, note
+from .engine.monitors import NoMonitor
+from .engine.runner import loop_for, prepare
+from .matching import accepts, check_fit, offers
+from .registry import Problem, built, described, find, is_policy, label
+from .serving.codec import flatten
+from .serving.session import Session
+from .solvers.oracles import TopK, set_size
+from .verbs import VERBS, arms, begin, commit, evidence, explain, mean, observe, play, private, recommend, regret, select, update
+
+HORIZON = 60
+SEED = 5  # of the runs whose digests are compared
+DRAWS = 2000  # of a reward, to compare its average with `mean`
+DEVIATIONS = 6.0  # standard errors that the average may be off
+
+
+class Broken(AssertionError):
+    """What a policy or problem does not keep, in one sentence."""
+
+
+def standard_problems() -> dict[str, Any]:
+    """A small problem of every kind, by name."""
+    rng = np.random.default_rng(7)
+    theta = unit_rows(rng, 1, 3)[0]
+    return {
+        "bernoulli": worlds.Bernoulli([0.3, 0.5, 0.45, 0.7, 0.2]),
+        "linear": worlds.Linear(unit_rows(rng, 6, 3), theta, noise=0.3),
+        "linear, K < d": worlds.Linear(unit_rows(rng, 3, 5), unit_rows(rng, 1, 5)[0], noise=0.3),
+        "lipschitz": worlds.Lipschitz(np.array([0.0, 0.1, 0.35, 0.5, 0.8, 1.0]), [0.3, 0.4, 0.6, 0.75, 0.5, 0.35], lipschitz=1.0),
+        "lipschitz, contexts": worlds.ContextualLipschitz([0.0, 0.5], [0.0, 0.4, 1.0], [[0.8, 0.6, 0.3], [0.6, 0.7, 0.5]], 0.5),
+        "contextual": worlds.ContextualLinear(theta, arms=4, noise=0.3),
+        "sets": worlds.SemiBandit(unit_rows(rng, 12, 3), theta, TopK(3), noise=0.3),
+        "sets, contexts": worlds.SemiBandit(unit_rows(rng, 12, 3), theta, TopK(3), rewards="sign", shown=8),
+        "promotions": worlds.Promotions(unit_rows(rng, 9, 3), rng.integers(0, 5, (9, 2)), k=2, shown=7),
+    }
+
+
+def unit_rows(rng: np.random.Generator, K: int, d: int) -> np.ndarray:
+    """(K, d) random directions."""
+    rows = rng.normal(size=(K, d))
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
+
+
+def fits(policy: Any, problem: Any) -> bool:
+    """Whether a policy takes the arms of a problem."""
+    return bool(set(offers(arms(problem))) & set(accepts(policy)))
+
+
+def check_policy(policy: Any, problems: Iterable[Any] | None = None) -> None:
+    """Check an instance of a policy on every kind of arms it accepts.
+
+    problems: to check it on; default a small one of every kind that fits. Checked: compiled loops, sessions and uncompiled kernels
+    make the same decisions to the bit; the same seed gives the same run, wherever a loop is cut; a session goes on after save
+    and load; arms are in range and eligible; `explain` changes nothing; a spec can name the policy. Raises `Broken`.
+    """
+    if not is_policy(policy):
+        raise ValueError(f"policy = {policy!r} is not an instance of a class made by @policy.")
+    chosen = [problem for problem in standard_problems().values() if fits(policy, problem)] if problems is None else list(problems)
+    for problem in chosen:
+        check_fit(policy, arms(problem))
+    _check_name(policy)
+    _check_all([(policy, problem) for problem in chosen])
+    if "arms" in accepts(policy) and not type(policy).TRAITS.stops and (problems is None):
+        play_loop(policy, worlds.Bernoulli([0.4]), 0, 1)
+
+
+def check_problem(problem: Any, policies: Iterable[Any] | None = None) -> None:
+    """Check a problem by itself and with policies.
+
+    policies: to play it with; default one that fits. Checked: `arms` describes what rounds show; regret is never negative, and
+    falls as the mean rises; rewards average to `mean`; replications do not write into each other's arrays; and with every policy
+    what `check_policy` checks. Raises `Broken`.
+    """
+    if not isinstance(problem, Problem):
+        raise ValueError(f"problem = {problem!r} is not an instance of a class made by @problem.")
+    usual = (find("UCB")(), find("LinUCB")(), find("CKLUCB")(lipschitz=1.0), find("C2UCB")())
+    chosen = [policy for policy in usual if fits(policy, problem)][-1:] if policies is None else list(policies)
+    for policy in chosen:
+        check_fit(policy, arms(problem))
+    _check_rounds(problem)
+    _check_all([(policy, problem) for policy in chosen])
+
+
+def _check_all(pairs: Sequence[tuple[Any, Any]]) -> None:
+    if not pairs:
+        raise ValueError("there is nothing to check it with; pass a problem (or policy) that fits.")
+    for (policy, problem), wanted in zip(pairs, digests_elsewhere(pairs, "NUMBA_DISABLE_JIT"), strict=True):
+        check_pair(policy, problem)
+        _require(
+            digest(policy, problem) == wanted, policy, problem,
+            "differs between compiled and uncompiled kernels; use math.log, math.exp, math.sqrt and explicit loops in kernels",
+        )  # fmt: skip
+
+
+def check_pair(policy: Any, problem: Any, seed: int = 3) -> None:
+    """What one process can check of a policy on a problem: loops, sessions, save and load, masks, `explain`."""
+    log, state = play_loop(policy, problem, seed, HORIZON, cuts=(1, 17))
+    whole, _ = play_loop(policy, problem, seed, HORIZON)
+    _require(np.array_equal(log.pulls, whole.pulls), policy, problem, "plays differently when a loop is cut, or with the same seed again")
+    actions, stepped, session = play_session(policy, problem, seed)
+    moved = differing(state, stepped)
+    _require(not moved, policy, problem, f"differs between loop and session in {moved}")
+    _require(np.array_equal(np.bincount(actions, minlength=log.pulls.size), log.pulls), policy, problem, "differs between loop and session")
+    with tempfile.TemporaryDirectory() as folder:
+        again, reloaded, _ = play_session(policy, problem, seed, reload=pathlib.Path(folder) / "session.npz")
+    moved = differing(stepped, reloaded)
+    _require(np.array_equal(actions, again) and not moved, policy, problem, f"goes on differently after save and load {moved}".rstrip())
+    _check_explanation(policy, problem, session, log.pulls)
+    _check_masks(policy, problem, seed)
+    if type(policy).TRAITS.stops:
+        arm, support = recommend(policy, session.state), evidence(policy, session.state)
+        _require(0 <= arm < log.pulls.size, policy, problem, f"recommends arm {arm}, but arms are 0 to {log.pulls.size - 1}")
+        missing = {"gap_bound", "error", "samples_remaining"} - set(support)
+        _require(not missing, policy, problem, f"has evidence without {', '.join(sorted(missing))}")
+
+
+def _check_name(policy: Any) -> None:
+    name = type(policy).__name__
+    try:
+        again = built(json.loads(json.dumps(described(policy))))
+    except (ValueError, TypeError) as error:
+        raise Broken(f"{label(policy)} cannot be made again from what a session file or spec says of it: {error}") from None
+    if type(again) is not type(policy) or repr(again) != repr(policy):
+        raise Broken(f"{name} made again from {described(policy)} is {again!r}; decode what the fields encode.")
+
+
+def _check_explanation(policy: Any, problem: Any, session: Session, pulls: np.ndarray) -> None:
+    if not explain.answers(policy):
+        return
+    K, frozen = pulls.size, {key: value.copy() for key, value in flatten(session.state).items()}
+    drawn = session._rng.bit_generator.state
+    report = session.explain()
+    moved = differing(frozen, flatten(session.state))
+    _require(not moved, policy, problem, f"explain changes the state in {moved}")
+    _require(session._rng.bit_generator.state == drawn, policy, problem, "explain draws from the policy's own stream; draw from its rng")
+    missing = {"mean", "probability"} - set(report)
+    _require(not missing, policy, problem, f"explain has no {', '.join(sorted(missing))}")
+    mean, chance = np.asarray(report["mean"]), np.asarray(report["probability"])
+    _require(
+        mean.shape == (K,) and np.isfinite(mean[pulls > 0]).all(), policy, problem, f"explain's mean must be ({K},), finite once played"
+    )
+    chosen = np.atleast_1d(session.select())
+    right = chance.shape == (K,) and (chance >= 0).all() and abs(float(chance.sum()) - chosen.size) < 1e-6
+    words = f"explain's probability must be ({K},), not negative, and sum to {chosen.size}, the number of arms it plays"
+    _require(right, policy, problem, words)
+    certain = session._rng.bit_generator.state == drawn  # nothing was drawn
+    agrees = (np.abs(chance[chosen] - 1.0) < 1e-6).all() if certain else (chance[chosen] > 0).all()
+    _require(agrees, policy, problem, f"select plays {chosen}, to which explain gives the probability {chance[chosen]}")
+
+
+def _check_masks(policy: Any, problem: Any, seed: int) -> None:
+    """Random masks, one arm among them; a policy may refuse a mask with a ValueError."""
+    session, world = session_on(policy, problem, seed, HORIZON), private(problem)
+    draw, noise, masks = streams.stream(seed, 0, streams.PROBLEM), streams.stream(seed, 0, streams.NOISE), np.random.default_rng(seed)
+    K, size = session.arms.number, _least_set(problem)
+    for t in range(20):
+        context = observe(world, t, draw)
+        offered = np.arange(K) if context.eligible is None else np.flatnonzero(context.eligible)
+        mask = np.zeros(K, dtype=np.bool_)
+        mask[masks.choice(offered, size=min(offered.size, int(masks.integers(size, K + 1))), replace=False)] = True
+        seen = context._replace(eligible=mask)
+        try:
+            action = session.select(context=seen)
+        except ValueError:
+            continue
+        refused = np.flatnonzero(~mask[np.atleast_1d(action)])
+        _require(not refused.size, policy, problem, "select plays an arm that is not eligible; skip those where allowed(..) is false")
+        session.update(action, play(world, seen, action, noise), context=seen)
+
+
+def _least_set(problem: Any) -> int:
+    """Arms that a mask must leave: one, or as many as the largest set; all, where the oracle has rules of its own for what is enough."""
+    told = arms(problem)
+    if told.oracle is None:
+        return 1
+    return told.number if told.blocks > 1 else set_size(told.oracle, told.number)
+
+
+def _check_rounds(problem: Any) -> None:
+    """Contexts, rewards and regret of a few rounds."""
+    told, name = arms(problem), type(problem).__name__
+    K, world = told.number, private(problem)
+    before = {key: value.copy() for key, value in flatten(problem).items()}
+    draw, noise = streams.stream(1, 0, streams.PROBLEM), streams.stream(1, 0, streams.NOISE)
+    for t in range(3):
+        context = observe(world, t, draw)
+        if told.dimension and told.features is None:
+            shape = np.shape(context.features)
+            if shape != (told.rows, told.dimension):
+                raise Broken(f"{name}'s observe shows features of shape {shape}, but arms says ({told.rows}, {told.dimension}).")
+        if context.eligible is not None and (np.shape(context.eligible) != (K,) or not np.any(context.eligible)):
+            raise Broken(f"{name}'s observe shows a mask of shape {np.shape(context.eligible)}; it must be ({K},) with an eligible arm.")
+        if told.oracle is None:
+            _check_rewards(problem, world, context, noise, K)
+    changed = differing(before, flatten(problem))
+    if changed:
+        raise Broken(f"{name}'s observe writes into {changed}, which all replications share; declare it as scratch().")
+
+
+def _check_rewards(problem: Any, world: Any, context: Any, noise: Any, K: int) -> None:
+    name, told = type(problem).__name__, arms(problem)
+    offered = range(K) if context.eligible is None else np.flatnonzero(context.eligible)
+    total = [float(mean(world, context, k)) + float(regret(world, context, k)) for k in offered]
+    for k in offered:
+        short = float(regret(world, context, k))
+        if not short >= -1e-9:
+            raise Broken(f"{name}'s regret of arm {k} is {short:g}, but no arm is better than the best.")
+        rewards = np.array([play(world, context, k, noise) for _ in range(DRAWS)])
+        if not np.isfinite(rewards).all():
+            raise Broken(f"{name}'s play returned a reward of arm {k} that is not a finite number.")
+        if told.rewards is not None and (rewards.min() < told.rewards[0] or rewards.max() > told.rewards[1]):
+            raise Broken(f"{name}'s play returned rewards from {rewards.min():g} to {rewards.max():g}, but arms says {told.rewards}.")
+        expected, error = float(mean(world, context, k)), float(rewards.std()) / np.sqrt(DRAWS)
+        if abs(float(rewards.mean()) - expected) > DEVIATIONS * error + 1e-9:
+            raise Broken(f"{name}'s rewards of arm {k} average {rewards.mean():.4g} (se {error:.2g}), but its mean says {expected:.4g}.")
+    if np.ptp(total) > 1e-9:
+        raise Broken(
+            f"{name}'s mean and regret do not add up to the same best value for all arms, but to {min(total):g} to {max(total):g}."
+        )
+
+
+# Runs ------------------------------------------------------------------------------------------------------------------
+
+
+def play_loop(
+    policy: Any, problem: Any, seed: int, horizon: int = HORIZON, cuts: tuple[int, ...] = ()
+) -> tuple[Any, dict[str, np.ndarray]]:
+    """Log and flattened state after a run in the engine's loop, cut into several calls."""
+    run = prepare(policy, problem, seed, 0, horizon)
+    log = new_log(np.arange(1, horizon + 1), run.arms.number)
+    tally = begin(NoMonitor(), run.arms, horizon)
+    loop = loop_for(fixed_horizon, policy, problem)
+    for first, last in itertools.pairwise([0, *cuts, horizon]):
+        run.state = loop(run.policy, run.state, run.problem, NoMonitor(), tally, log, first, last, *run.streams)
+    return log, flatten(run.state)
+
+
+def play_checked(policy: Any, problem: Any, seed: int, horizon: int = HORIZON) -> tuple[Any, dict[str, np.ndarray]]:
+    """The same in plain Python, with every choice checked before it is played."""
+    run = prepare(policy, problem, seed, 0, horizon)
+    log, K = new_log(np.arange(1, horizon + 1), run.arms.number), run.arms.number
+    draw, noise, own = run.streams
+    for t in range(horizon):
+        context = observe(run.problem, t, draw)
+        action = select(policy, run.state, context, own)
+        chosen = np.atleast_1d(action)
+        _require(
+            chosen.dtype.kind in "iu", policy, problem, f"select returned {action!r}; it must be an arm (int) or a set of arms (int array)"
+        )
+        for arm in chosen:
+            _require(0 <= arm < K, policy, problem, f"select returned arm {arm}, but arms are 0 to {K - 1}")
+            eligible = context.eligible is None or context.eligible[arm]
+            _require(bool(eligible), policy, problem, f"select returned arm {arm}, which is not eligible in round {t}")
+        run.state = commit(policy, run.state, context, action)
+        reward = play(run.problem, context, action, noise)
+        run.state = update(policy, run.state, context, action, reward)
+        note(log.pulls, action)
+        log.total[0] += regret(run.problem, context, action)
+        log.regret[t] = log.total[0]
+    return log, flatten(run.state)
+
+
+def session_on(policy: Any, problem: Any, seed: int, horizon: int | None) -> Session:
+    """A session on the arms of a problem."""
+    told = arms(problem)
+    given: dict[str, Any] = {"arms": told.rows if told.features is None else told.features}
+    if told.points is not None or told.distances is not None:
+        given = {"points": told.points} if told.points is not None else {"distances": told.distances}
+    if told.features is None and told.dimension:
+        given["dimension"] = told.dimension
+    return Session(policy, **given, oracle=told.oracle, horizon=horizon, seed=seed)
+
+
+def play_session(
+    policy: Any, problem: Any, seed: int, horizon: int = HORIZON, reload: pathlib.Path | None = None
+) -> tuple[np.ndarray, dict[str, np.ndarray], Session]:
+    """Arms, flattened state and the session of the same rounds one decision at a time. reload: save and load there in the middle."""
+    session, world = session_on(policy, problem, seed, horizon), private(problem)
+    draw, noise = streams.stream(seed, 0, streams.PROBLEM), streams.stream(seed, 0, streams.NOISE)
+    actions = []
+    for t in range(horizon):
+        if reload is not None and t == horizon // 2:
+            session.save(reload)
+            session = Session.load(reload, policy=policy)
+        context = observe(world, t, draw)
+        seen = None if all(item is None for item in context) else context
+        action = session.select(context=seen)
+        session.update(action, play(world, context, action, noise), context=seen)
+        actions.append(np.atleast_1d(action))
+    return np.concatenate(actions), flatten(session.state), session
+
+
+def differing(first: Mapping[str, np.ndarray], second: Mapping[str, np.ndarray]) -> str:
+    """Names of the arrays that are not equal to the bit."""
+    names = sorted(first.keys() ^ second.keys())
+    for key in first.keys() & second.keys():
+        if not np.array_equal(first[key], second[key], equal_nan=first[key].dtype.kind == "f"):
+            names.append(key)
+    return ", ".join(names)
+
+
+def digest(policy: Any, problem: Any) -> list[str]:
+    """Regret, pulls and the sums of all arrays of the state after a run in the engine's loop, to the bit."""
+    return _digest(*play_loop(policy, problem, SEED))
+
+
+def _digest(log: Any, state: Mapping[str, np.ndarray]) -> list[str]:
+    columns = [
+        item for value in state.values() for item in ((value[name] for name in value.dtype.names) if value.dtype.names else (value,))
+    ]
+    sums = (float(np.nansum(item)) for item in columns if item.dtype.kind in "fi")
+    return [float(number).hex() for number in (log.regret.sum(), *log.pulls.tolist(), *sums)]
+
+
+def digests_elsewhere(pairs: Sequence[tuple[Any, Any]], mode: str, environment: Mapping[str, str] | None = None) -> list[list[str]]:
+    """Digests of (policy, problem) pairs from a process where `mode` (NUMBA_DISABLE_JIT or NUMBA_BOUNDSCHECK) is set.
+
+    A class that no other process can import, as in a notebook, is checked in this one, its kernels uncompiled but not what they call.
+    """
+    if not all(findable(type(item)) for pair in pairs for item in pair):
+        with _uncompiled({type(item) for pair in pairs for item in pair}):
+            return [_named_errors(policy, problem, play_checked) for policy, problem in pairs]
+    settings = os.environ | {mode: "1", "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)} | dict(environment or {})
+    done = subprocess.run(
+        [sys.executable, "-c", "from tightrope.testing import _answer; _answer()"], input=pickle.dumps(list(pairs)), env=settings,
+        capture_output=True, check=False,
+    )  # fmt: skip
+    if done.returncode != 0:
+        words = done.stderr.decode(errors="replace").strip().splitlines()
+        raise Broken(f"the process that runs the kernels with {mode}=1 failed: {words[-1] if words else f'exit code {done.returncode}'}.")
+    answer = json.loads(done.stdout.splitlines()[-1])
+    if "broken" in answer:
+        raise Broken(answer["broken"])
+    return [list(item) for item in answer["digests"]]
+
+
+def _answer() -> None:
+    """In the other process: pairs from stdin, digests to stdout."""
+    pairs = pickle.load(sys.stdin.buffer)
+    try:
+        answer: dict[str, Any] = {
+            "digests": [_named_errors(policy, problem, play_checked if INTERPRETED else play_loop) for policy, problem in pairs]
+        }
+    except Broken as broken:
+        answer = {"broken": str(broken)}
+    print(json.dumps(answer))
+
+
+def _named_errors(policy: Any, problem: Any, play_rounds: Any) -> list[str]:
+    try:
+        return _digest(*play_rounds(policy, problem, SEED))
+    except Broken:
+        raise
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{pathlib.Path(last.filename).name}, line {last.lineno}"
+        raise Broken(f"{label(policy)} on {type(problem).__name__} failed: {type(error).__name__}: {error} ({where}).") from error
+
+
+@contextlib.contextmanager
+def _uncompiled(classes: set[type]) -> Iterator[None]:
+    """Verbs call the plain functions behind these classes' kernels."""
+    compiled = [(verb.table, cls, verb.table[cls]) for verb in VERBS.values() for cls in classes if cls in verb.table]
+    try:
+        for table, cls, kernel in compiled:
+            table[cls] = python_of(kernel)
+        yield
+    finally:
+        for table, cls, kernel in compiled:
+            table[cls] = kernel
+
+
+def _require(kept: Any, policy: Any, problem: Any, words: str) -> None:
+    if not kept:
+        raise Broken(f"{label(policy)} on {type(problem).__name__}: {words}.")

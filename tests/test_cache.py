@@ -1,0 +1,204 @@
+"""Compiled kernels on disk: found again by the next process, and never stale."""
+
+import ast
+import importlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import types
+
+import numpy as np
+import pytest
+from numba.core.registry import CPUDispatcher
+
+import tightrope as tr
+from tightrope import _cache, _jit
+
+OWN = """
+import math
+from typing import NamedTuple
+import numpy as np
+from tightrope.extend import init, jit, policy, real, select, update
+import helper
+
+@policy("arms", paper="none")
+class Stubborn:
+    arm: float = real(default=0.0)
+
+class State(NamedTuple):
+    pulls: np.ndarray
+
+@init.register(Stubborn)
+def init_stubborn(policy, arms):
+    return State(np.zeros(arms.number))
+
+@select.register(Stubborn)
+@jit
+def select_stubborn(policy, state, context, rng):
+    return CHOICE + helper.SHIFT
+
+@update.register(Stubborn)
+@jit
+def update_stubborn(policy, state, context, action, reward):
+    state.pulls[action] += 1.0
+    return state
+"""
+
+RUN = """
+import json
+import tightrope as tr, mine
+from tightrope.engine.loops import fixed_horizon
+problem = tr.problems.Bernoulli([.1, .2, .3, .4])
+found = tr.simulate(problem, {"own": mine.Stubborn(), "UCB": tr.UCB()}, horizon=50)
+missed = sorted({str(key[0]).split("(")[0] for key in fixed_horizon.stats.cache_misses})
+print(json.dumps([missed, {name: pulls[0].tolist() for name, pulls in found.pulls.items()}]))
+"""
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A copy of the package, and beside it a policy of one's own with a helper."""
+    source = pathlib.Path(tr.__file__).parent
+    shutil.copytree(source, tmp_path / "tightrope", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "helper.py").write_text("SHIFT = 0\n")
+    (tmp_path / "mine.py").write_text(OWN.replace("CHOICE", "1"))
+    return tmp_path
+
+
+def run(place):
+    """Policies whose loop was compiled, and pulls, of a process of its own."""
+    environment = os.environ | {"PYTHONPATH": str(place), "TIGHTROPE_CACHE": str(place / "cache")}
+    done = subprocess.run([sys.executable, "-B", "-c", RUN], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout)
+
+
+def edit(path, before, after):
+    text = path.read_text()
+    assert before in text
+    path.write_text(text.replace(before, after))
+
+
+@pytest.mark.skipif(_jit.INTERPRETED, reason="nothing is compiled")
+def test_a_second_process_compiles_nothing_and_an_edit_compiles_only_what_it_touches(place):
+    first, second = run(place), run(place)
+    assert first[0] == ["Stubborn", "UCB"]
+    assert second == [[], first[1]]
+    assert first[1]["own"][1] == 50
+
+    for file in ("cli.py", "reports/style.py", "policies/linear/linucb.py", "engine/simulate.py"):
+        (place / "tightrope" / file).open("a").write("# edited\n")
+    assert run(place) == [[], first[1]]
+
+    edit(place / "helper.py", "0", "1")
+    third = run(place)
+    assert third[0] == ["Stubborn"]
+    assert third[1]["own"][2] == 50
+
+    edit(place / "mine.py", "return 1 +", "return 0 +")
+    edit(place / "tightrope/policies/classic/ucb.py", "math.sqrt(scale / n)", "0.01 * math.sqrt(scale / n)")
+    fourth = run(place)
+    assert fourth[0] == ["Stubborn", "UCB"]
+    assert fourth[1]["own"][1] == 50
+    assert fourth[1]["UCB"] != first[1]["UCB"]
+
+    (place / "tightrope/verbs.py").open("a").write("# edited\n")
+    assert run(place) == [["Stubborn", "UCB"], fourth[1]]
+
+
+def kernels():
+    for name, module in sorted(sys.modules.items()):
+        if name.split(".")[0] == "tightrope":
+            for value in vars(module).values():
+                if isinstance(value, CPUDispatcher) and value.py_func.__module__ == name:
+                    yield name, value
+
+
+def used(function, seen):
+    """Modules of everything that a function's globals lead to: functions, kernels, classes and the constants' own modules."""
+    code = function.__code__
+    for name in [*code.co_names, *(inner for item in code.co_consts if isinstance(item, types.CodeType) for inner in item.co_names)]:
+        value = function.__globals__.get(name)
+        plain = _jit.python_of(value)
+        module = getattr(plain, "__module__", None) or getattr(value, "__name__", None)
+        if isinstance(module, str) and module.startswith("tightrope.") and (id(plain) not in seen):
+            seen[id(plain)] = module
+            if isinstance(plain, types.FunctionType):
+                used(plain, seen)
+    return set(seen.values())
+
+
+@pytest.mark.skipif(_jit.INTERPRETED, reason="nothing is compiled")
+def test_whatever_a_kernel_uses_is_in_its_key():
+    for file in pathlib.Path(tr.__file__).parent.rglob("*.py"):  # papers are imported when they are reproduced
+        if "_jit import" in file.read_text():
+            importlib.import_module(".".join(file.relative_to(pathlib.Path(tr.__file__).parent.parent).with_suffix("").parts))
+    count = 0
+    for name, kernel in kernels():
+        sources, _ = _cache.closure(frozenset({name}))
+        missing = used(kernel.py_func, {}) - sources
+        assert not missing, f"{name}.{kernel.py_func.__name__} uses {missing}"
+        if not name.startswith("tightrope.papers"):  # a paper's kernel stands beside its figures
+            assert not {item for item in sources if item.startswith(("tightrope.reports", "tightrope.cli", "tightrope.serving"))}
+        assert isinstance(kernel._cache, _cache.KernelCache)
+        count += 1
+    assert count > 100
+
+
+def test_classes_answer_with_the_files_of_all_their_kernels():
+    from tightrope.verbs import VERBS
+
+    for verb in VERBS.values():
+        for cls, kernel in verb.table.items():
+            assert _jit.python_of(kernel).__module__ in _cache.answering[cls] | {None}
+
+
+def test_what_no_other_process_could_find_is_kept_in_memory():
+    class Local(tuple):
+        __slots__ = ()
+
+    assert not _cache.findable(Local)
+    assert _cache.findable(tr.UCB)
+    scope = {"__name__": "tightrope.rng"}
+    exec(compile("def made(x):\n    return x\n", "<cell>", "exec"), scope)
+    assert _cache.module_of(scope["made"]) is None
+    assert _cache.sources_key(frozenset({"tightrope.rng"})) is not None
+
+
+def test_a_file_changed_after_the_process_started_is_not_trusted(monkeypatch):
+    monkeypatch.setattr(_cache, "STARTED", 0.0)
+    assert _cache.sources_key(frozenset({"tightrope.rng"})) is None
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("from a.b import (c,  # (d\n    e)\n", ["a.b"]),
+        ("from . import x, y\n", [None]),
+        ("if True: import p.q as r; from s import t\n", ["p.q", "s"]),
+        ('"""\nfrom here on it is a sentence\nimport it, really\n"""\n', ["it"]),  # does no harm
+        ("try:\n    from one \\\n        import two\nexcept ImportError:\n    pass\n", ["one"]),
+    ],
+)
+def test_import_statements_are_found_without_parsing_the_file(source, found):
+    nodes = list(_cache._import_statements(source))
+    assert {node.names[0].name if isinstance(node, ast.Import) else node.module for node in nodes} == set(found)
+
+
+@pytest.mark.skipif(_jit.INTERPRETED, reason="nothing is compiled")
+@pytest.mark.parametrize("folder", ["", "/proc/nowhere"])
+def test_a_lean_kernel_that_returns_an_array_is_refused_wherever_it_is_written(monkeypatch, folder):
+    if folder:
+        monkeypatch.setenv("TIGHTROPE_CACHE", folder)
+    scope = {}
+    exec("def first(x):\n    return x[0], x.shape[0]\n\n\ndef itself(x):\n    return 1.0, x\n", scope)
+    assert _jit.lean(scope["first"])(np.array([2.0, 3.0])) == (2.0, 2)
+    with pytest.raises(TypeError, match="itself is lean but returns"):
+        _jit.lean(scope["itself"])(np.zeros(2))
+    caller = {"itself": _jit.lean(scope["itself"])}
+    exec("def calls(x):\n    return itself(x)[0]\n", caller)
+    with pytest.raises(TypeError, match="itself is lean but returns"):
+        _jit.jit(caller["calls"])(np.zeros(2))

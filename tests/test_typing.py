@@ -1,0 +1,76 @@
+"""What a type checker says of a user's script: good use passes `mypy --strict`, misspelt names and words do not."""
+
+import importlib.util
+import os
+import pathlib
+import subprocess
+import sys
+
+import tightrope as tr
+
+ROOT = pathlib.Path(__file__).parent.parent
+GOOD = """
+from typing import NamedTuple
+
+import numpy as np
+import tightrope as tr
+from tightrope.extend import Policy, integer, policy, real
+
+problem = tr.problems.Linear(np.eye(3), [0.1, 0.5, 0.3], noise=0.1)
+other = tr.problems.Lipschitz([0.0, 1.0], [0.4, 0.5], 1.0, rewards="gaussian")
+result = tr.simulate(problem, {"UCB": tr.UCB(alpha=1.5), "LinUCB": tr.LinUCB(radius="determinant")}, horizon=100, replications=2)
+regret: float = float(result.regret["UCB"][:, -1].mean())
+session = tr.Session(tr.CUCB2(baseline=0, baseline_mean=0.5), arms=3)
+safe = tr.Safe(tr.KLUCB(), baseline=1, alpha=0.1)
+session = tr.Session(safe, arms=3, seed=1)
+session.update(session.select(), 1.0)
+bound: float = tr.lipschitz_lower_bound([0.2, 0.5], points=[0.0, 1.0], lipschitz=1.0).value
+
+
+@policy("arms", paper="my own")
+class Mine(Policy):
+    width: float = real(default=1.0, above=0)
+    count: int = integer(least=1)
+
+
+mine = tr.Session(Mine(count=3), arms=4)
+half: float = Mine(count=2, width=0.5).width / 2
+"""
+BAD = {
+    "tr.UCBB()": "attr-defined",
+    "tr.UCB(alpa=1)": "call-arg",
+    "tr.LinUCB(radius='nonsense')": "arg-type",
+    "tr.Session('nonsense')": "arg-type",
+    "tr.CUCB2(baselin=0)": "call-arg",
+    "tr.CKLUCB()": "call-arg",
+    "tr.UCB(2.0)": "call-arg",
+    "tr.Safe(3, baseline=0)": "arg-type",
+    "tr.problems.Bernouli([0.5])": "attr-defined",
+    "tr.problems.Linear([[1.0]], [1.0], rewards='poisson')": "arg-type",
+    "tr.problems.Gaussian([0.5], sigma=1.0)": "call-arg",
+    "tr.problems.Gaussian()": "call-arg",
+}
+
+
+def test_mypy_accepts_good_use_and_refuses_bad(tmp_path):
+    (tmp_path / "good.py").write_text(GOOD)
+    lines = ["import tightrope as tr", *BAD]
+    (tmp_path / "bad.py").write_text("\n".join(lines) + "\n")
+    environment = os.environ | {"MYPYPATH": str(pathlib.Path(tr.__file__).parent.parent)}
+    words = ["--strict", "--follow-imports=silent", "--no-error-summary", "--cache-dir", str(tmp_path / "cache"), "good.py", "bad.py"]
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", *words], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    said = done.stdout.splitlines()
+    assert [line for line in said if line.startswith("good.py")] == []
+    errors = [line for line in said if ": error: " in line]
+    for number, (code, kind) in enumerate(BAD.items(), start=2):
+        assert any(line.startswith(f"bad.py:{number}: ") and line.endswith(f"[{kind}]") for line in errors), f"{code}: {said}"
+
+
+def test_stubs_are_those_of_the_registry():
+    spec = importlib.util.spec_from_file_location("make_stubs", ROOT / "docs" / "make_stubs.py")
+    stubs = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(stubs)
+    for path, make in stubs.STUBS.items():
+        assert make() == (stubs.PACKAGE / path).read_text(), f"{path} is out of date: run `make stubs`"
