@@ -15,7 +15,7 @@ MAY_IMPORT = dict.fromkeys(BASE, BASE) | {
     "papers": BASE | {"numerics", "solvers", "problems", "policies", "engine", "reports", "papers"},
     "extend": BASE | {"problems"},
     "testing": BASE | {"solvers", "problems", "policies", "engine", "serving"},
-    "serving": BASE | {"solvers", "policies", "serving"},  # a session file names the oracle it was saved with
+    "serving": BASE | {"numerics", "solvers", "policies", "serving"},  # a session file names the oracle it was saved with
 }
 
 

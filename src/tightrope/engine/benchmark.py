@@ -10,8 +10,7 @@ import numpy as np
 from .. import problems
 from .._jit import jit
 from ..matching import accepts, offers
-from ..policies import examples
-from ..registry import built, label
+from ..registry import built, examples, label
 from ..solvers.oracles import TopK
 from ..verbs import arms
 from .monitors import NoMonitor
