@@ -1,10 +1,14 @@
 """Writing files so that a crash, a full disk or a second writer never leaves half of one."""
 
 import contextlib
+import io
 import json
+import math
 import os
 import pathlib
+import struct
 import tempfile
+import zipfile
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
@@ -61,10 +65,36 @@ def write_arrays(path: pathlib.Path, header: dict[str, Any], arrays: dict[str, n
 
 
 def read_arrays(path: pathlib.Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """What `write_arrays` wrote."""
-    with np.load(path, allow_pickle=False) as data:
-        header = json.loads(data[JSON_KEY].tobytes())
-        return header, {name: data[name] for name in data.files if name != JSON_KEY}
+    """What `write_arrays` wrote; a file from a stranger takes no more memory than it has bytes. Raises ValueError for anything else."""
+    size = path.stat().st_size
+    try:
+        with zipfile.ZipFile(path) as archive:
+            entries = archive.infolist()
+            plain = all(entry.compress_type == zipfile.ZIP_STORED and entry.file_size == entry.compress_size for entry in entries)
+            if not plain or sum(entry.file_size for entry in entries) > size or len({entry.filename for entry in entries}) < len(entries):
+                raise ValueError("its parts are compressed, overlap or are there twice.")
+            arrays = {entry.filename.removesuffix(".npy"): _read_array(archive.read(entry)) for entry in entries}
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, struct.error) as error:
+        raise ValueError(f"{path} is not an archive of arrays: {error}") from None
+    header = arrays.pop(JSON_KEY, None)
+    if header is None or header.dtype != np.uint8 or header.ndim != 1:
+        raise ValueError(f"{path} has no header.")
+    return json.loads(header.tobytes()), arrays
+
+
+def _read_array(data: bytes) -> np.ndarray:
+    """An array of numbers, truth values or text in NumPy's own format; its shape must be that of the bytes that follow."""
+    stream = io.BytesIO(data)
+    version = np.lib.format.read_magic(stream)
+    read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}.get(version)
+    if read is None:
+        raise ValueError(f"arrays of version {version} are not read.")
+    shape, by_columns, dtype = read(stream)
+    count = math.prod(shape)
+    if dtype.hasobject or dtype.itemsize == 0 or min(shape, default=0) < 0 or count * dtype.itemsize != len(data) - stream.tell():
+        raise ValueError("an array is not as long as its header says, or holds objects.")
+    flat = np.frombuffer(data, dtype=dtype, count=count, offset=stream.tell())
+    return flat.reshape(shape, order="F" if by_columns else "C").copy(order="K")
 
 
 def _plain(value: Any) -> Any:

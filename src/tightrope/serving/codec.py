@@ -5,7 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from .. import checks
+from ..numerics.ridge import refresh
 from ..solvers import oracles
+from ..verbs import Arms
+from .soundness import check_array, check_rewards
 
 
 def is_data(value: Any) -> bool:
@@ -25,27 +29,41 @@ def flatten(state: Any, prefix: str = "state") -> dict[str, np.ndarray]:
     return flat
 
 
-def restore(template: Any, flat: dict[str, np.ndarray], prefix: str = "state") -> Any:
-    """A state of the template's classes with the stored values. Raises ValueError where the file does not fit."""
-    values = []
+def restore(template: Any, flat: dict[str, np.ndarray], policy: Any, arms: Arms, *, older: bool = False, prefix: str = "state") -> Any:
+    """A state of the template's classes with the stored numbers. Raises ValueError where the file does not fit or they cannot be right.
+
+    older: of a file of an earlier format, in which the scratch of a ridge regression may differ; it is then factorised afresh.
+    """
+    values, owner, afresh = [], type(template).__name__, False
     for name, value in zip(template._fields, template, strict=True):
         path = f"{prefix}.{name}"
         if hasattr(value, "_fields"):
-            values.append(restore(value, flat, path))
+            values.append(restore(value, flat, policy, arms, older=older, prefix=path))
         elif not is_data(value):
             values.append(value)
+        elif older and refresh.answers(template) and (path not in flat or flat[path].shape != np.shape(value)):
+            values.append(value)
+            afresh = True
         elif path not in flat:
-            raise ValueError(f"the file has no {path}; it was not written by this policy.")
+            raise ValueError(f"the file has no {path}; it was not written by this policy in this version.")
         elif isinstance(value, np.ndarray):
             stored = flat[path]
             if stored.dtype != value.dtype or stored.shape != value.shape:
                 raise ValueError(
                     f"{path} in the file is {stored.dtype} of shape {stored.shape}, but must be {value.dtype} of shape {value.shape}."
                 )
-            values.append(stored.copy())
+            check_array(owner, name, path, stored, value, policy, arms)
+            values.append(stored.copy().view(type(value)))  # a record array is stored as the plain one it is made of
         else:
-            values.append(type(value)(flat[path].item()))
-    return type(template)(*values)
+            if not np.array_equal(flat[path], value, equal_nan=isinstance(value, float)):
+                raise ValueError(f"{path} = {checks.show(flat[path])} is not the {value!r} of this policy and these arms.")
+            values.append(value)
+    state = type(template)(*values)
+    if {"pulls", "sums"} <= {*template._fields} and state.pulls.shape == state.sums.shape:
+        check_rewards(f"{prefix}.sums", state.pulls, state.sums, policy)
+    if afresh:
+        refresh(state)
+    return state
 
 
 def copied(state: Any) -> Any:

@@ -12,12 +12,15 @@ from typing import Any
 import numpy as np
 
 from .. import checks, files, rng
+from ..matching import accepts
 from ..registry import built, described, is_policy
-from ..verbs import Context, init
+from ..verbs import Arms, Context, init
 from .codec import build_oracle, describe_oracle, flatten, restore, same_oracle
 from .decisions import Book, Closed, Decision, Open, locked, shown
 
 FORMAT = 2
+MOST_NESTED = 3  # policies inside policies
+MOST_PAIRS = 1024  # of arms, whose ratios LinGapE keeps
 
 
 def save(session: Any, target: pathlib.Path) -> pathlib.Path:
@@ -61,9 +64,19 @@ def load(cls: type, source: pathlib.Path, oracle: Any, policy: Any) -> Any:
         header, arrays = files.read_arrays(source)
     except FileNotFoundError:
         raise FileNotFoundError(f"path = {str(source)!r} does not exist; pass a file that Session.save wrote.") from None
-    except (ValueError, KeyError, OSError, EOFError, RecursionError) as error:
+    except Exception as error:  # whatever a damaged archive, number or text raises
         kind = type(error).__name__
         raise ValueError(f"path = {str(source)!r} is not a session file ({kind}); pass one that Session.save wrote.") from None
+    try:
+        return build(cls, source, header, arrays, oracle, policy)
+    except ValueError:
+        raise
+    except Exception as error:
+        raise ValueError(f"path = {str(source)!r} holds what no session has ({type(error).__name__}: {error}).") from error
+
+
+def build(cls: type, source: pathlib.Path, header: Any, arrays: dict[str, np.ndarray], oracle: Any, policy: Any) -> Any:
+    """The session of a header and arrays, all of it checked."""
     version = header.get("format") if isinstance(header, dict) else None
     if version not in (1, FORMAT) or isinstance(version, bool):
         raise ValueError(f"path = {str(source)!r} has format {checks.show(version)}, but this version reads 1 and {FORMAT}.")
@@ -78,8 +91,11 @@ def load(cls: type, source: pathlib.Path, oracle: Any, policy: Any) -> Any:
         raise ValueError(f"oracle is missing; this session was saved with {told.oracle}, a function of your own, so pass it again.")
     if policy is not None and not is_policy(policy):
         raise ValueError(f"policy = {checks.show(policy)} is not a policy; pass an instance such as UCB().")
+    if policy is None:
+        policy = built(within(told.policy, MOST_NESTED))
+    check_sizes(policy, told, arrays, source.stat().st_size)
     session = cls(
-        built(told.policy) if policy is None else policy,
+        policy,
         **described_arms(told, arrays),
         oracle=oracle, horizon=told.arms.horizon, seed=told.seed, names=told.names, window=told.window,
         default_reward=told.default_reward, apply=told.apply,
@@ -88,7 +104,7 @@ def load(cls: type, source: pathlib.Path, oracle: Any, policy: Any) -> Any:
     if (a.number, a.dimension, a.blocks) != (told.arms.number, told.arms.dimension, told.arms.blocks):
         raise ValueError(f"the header's arms, {told.arms}, are not those that the file's arrays describe.")
     session.arms, session._changing = a, told.changing
-    session.state = restore(init(session.policy, session._told()), arrays)
+    session.state = restore(init(session.policy, session._told()), arrays, session.policy, a, older=told.format == 1)
     session.rounds, session.decided, session._several = told.rounds, told.decided, told.several
     session._rng = rng.unpack(told.rng)
     if told.audit is not None:
@@ -99,6 +115,48 @@ def load(cls: type, source: pathlib.Path, oracle: Any, policy: Any) -> Any:
     else:
         unpack_book(session, told, arrays)
     return session
+
+
+def within(data: dict[str, Any], depth: int) -> dict[str, Any]:
+    """A described policy with at most so many policies inside each other: each level is compiled into the one around it."""
+    for item in data.values():
+        if isinstance(item, dict):
+            if depth == 0:
+                raise ValueError(f"the file's policy holds policies inside policies more than {MOST_NESTED} deep.")
+            within(item, depth - 1)
+    return data
+
+
+def check_sizes(policy: Any, told: Any, arrays: dict[str, np.ndarray], size: int) -> None:
+    """Refuse a header that asks for more memory than the arrays of a file of so many bytes can fill, before any is taken.
+
+    Every state stores an array of K numbers, with features one of d x d, and some policies arrays over all pairs of arms.
+    """
+    a, features, kinds = told.arms, arrays.get("arms.features"), accepts(policy)
+    K, d = a.number, a.dimension
+    if K % a.blocks or (told.oracle is None and a.blocks > 1):
+        raise ValueError(f"the header's {K} arms are not {a.blocks} for every row of features.")
+    shapes = {"features": (K // a.blocks, d), "distances": (K, K)}
+    for name, shape in shapes.items():
+        if f"arms.{name}" in arrays and arrays[f"arms.{name}"].shape != shape:
+            raise ValueError(f"arms.{name} has shape {arrays[f'arms.{name}'].shape}, but the header asks for {shape}.")
+    if "arms.points" in arrays and ("arms.distances" not in arrays or len(arrays["arms.points"]) != K):
+        raise ValueError(f"arms.points is not {K} points with their distances.")
+    most = size // 8
+    if (told.oracle is None and most < K) or ({"features", "contexts", "sets"} & set(kinds) and d * d * a.blocks > most):
+        raise ValueError(f"the header asks for {K} arms of dimension {d}, which a file of {size} bytes does not hold.")
+    few = d + 7
+    if type(policy).TRAITS.stops and features is not None and few < K:
+        probe = flatten(init(policy, Arms(few, features=features[:few], dimension=d, horizon=a.horizon)))
+        pairs = {few: K, few * (few - 1) // 2: K * (K - 1) // 2}
+        for path, value in probe.items():
+            wanted = tuple(pairs.get(n, 0) for n in value.shape)
+            if path.startswith("state.rule."):  # keeps no more than so many pairs
+                wanted = tuple(min(n, max(K, MOST_PAIRS)) for n in wanted)
+            if value.ndim and (value.shape[0] != few or value.shape == (few, few)) and path in arrays:
+                found = arrays[path].shape
+                if len(found) != len(wanted) or any(n and n != m for n, m in zip(wanted, found, strict=True)):
+                    raise ValueError(f"{path} has shape {found}, but the header asks for {K} arms.")
 
 
 def described_arms(told: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
