@@ -67,7 +67,7 @@ def test_a_file_cannot_name_what_is_called(name, tmp_path, monkeypatch):
     header, arrays = files.read_arrays(path)
     header["rng"]["bit_generator"] = name
     files.write_arrays(path, header, arrays)
-    with pytest.raises(ValueError, match="bit_generator = .* is not one of PCG64, PCG64DXSM, Philox, SFC64, MT19937"):
+    with pytest.raises(ValueError, match=r"bit_generator = .* is not one of PCG64, PCG64DXSM, Philox, SFC64, MT19937"):
         tr.Session.load(path)
 
 
@@ -211,7 +211,7 @@ def test_damaged_files_are_refused_or_load_as_they_are(damage, tmp_path, monkeyp
     bases = sorted(strangers.sessions(tmp_path).items())
     draw, counts = np.random.default_rng(0), collections.Counter()
     for k in range(STRANGERS):
-        name, path = bases[k % len(bases)]
+        _, path = bases[k % len(bases)]
         damage(path, draw, tmp_path / "stranger.npz")
         counts[strangers.outcome(tmp_path / "stranger.npz", tmp_path / "again.npz")] += 1
     print(damage.__name__, dict(counts))
