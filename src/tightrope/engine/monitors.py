@@ -53,6 +53,9 @@ def watch_setvalue(monitor, tally, policy, state, problem, context, action, t, c
         tally.value[checkpoint] = tally.total[0]
 
 
+EVENTS = 4  # that the verb `event` tells apart
+
+
 class _Budget(NamedTuple):
     baseline: int
     alpha: float
@@ -67,7 +70,8 @@ class Budget(_Budget):
 
     watched[name] holds budget (replications, n) at the checkpoints of the result, lowest (replications, 1) over all rounds,
     minimum and violations (replications, 1) over the rounds that are verified (violation: B < -1e-6), and events
-    (replications, n, 3): how many rounds so far were the learner's first choice, another safe arm, the baseline.
+    (replications, n, 4): how many rounds so far were the learner's first choice, another safe arm, the baseline, and an arm that was
+    not safe because none was and the baseline could not be played.
     """
 
     __slots__ = ()
@@ -82,11 +86,11 @@ class Budget(_Budget):
 
 class BudgetTally(NamedTuple):
     budget: np.ndarray  # (n,)
-    events: np.ndarray  # (n, 3)
+    events: np.ndarray  # (n, EVENTS)
     lowest: np.ndarray  # (1,)
     minimum: np.ndarray  # (1,)
     violations: np.ndarray  # (1,)
-    so_far: np.ndarray  # (5,) B, rounds by event, next listed checkpoint
+    so_far: np.ndarray  # (2 + EVENTS,) B, next listed checkpoint, rounds by event
 
 
 @begin.register(Budget)
@@ -94,8 +98,9 @@ def begin_budget(monitor, arms, n_checkpoints):
     if monitor.baseline >= arms.number:
         raise ValueError(f"baseline = {monitor.baseline} is not an arm; the arms are 0 to {arms.number - 1}.")
     return BudgetTally(
-        np.zeros(n_checkpoints), np.zeros((n_checkpoints, 3)), np.full(1, np.inf), np.full(1, np.inf), np.zeros(1), np.zeros(5)
-    )
+        np.zeros(n_checkpoints), np.zeros((n_checkpoints, EVENTS)), np.full(1, np.inf), np.full(1, np.inf), np.zeros(1),
+        np.zeros(2 + EVENTS),
+    )  # fmt: skip
 
 
 @lean
@@ -105,19 +110,19 @@ def enter(monitor, tally, baseline, gain, why, t, checkpoint):
         raise ValueError("baseline is missing; give the Budget monitor an arm, or every round its baseline.")
     so_far = tally.so_far
     so_far[0] += gain
-    so_far[1 + why] += 1.0
+    so_far[2 + why] += 1.0
     if so_far[0] < tally.lowest[0]:
         tally.lowest[0] = so_far[0]
-    if is_checkpoint(monitor.checkpoint, int(so_far[4]), t + 1):
+    if is_checkpoint(monitor.checkpoint, int(so_far[1]), t + 1):
         if so_far[0] < tally.minimum[0]:
             tally.minimum[0] = so_far[0]
         if so_far[0] < -1e-6:
             tally.violations[0] += 1.0
-        so_far[4] += 1.0
+        so_far[1] += 1.0
     if checkpoint >= 0:
         tally.budget[checkpoint] = so_far[0]
-        for i in range(3):
-            tally.events[checkpoint, i] = so_far[1 + i]
+        for i in range(EVENTS):
+            tally.events[checkpoint, i] = so_far[2 + i]
 
 
 @watch.register(Budget)  # the verbs here, where states that no compiled function takes are welcome; the arithmetic compiled

@@ -42,7 +42,7 @@ def restore(template: Any, flat: dict[str, np.ndarray], prefix: str = "state") -
                 raise ValueError(
                     f"{path} in the file is {stored.dtype} with {stored.ndim} axes, but must be {value.dtype} with {value.ndim}."
                 )
-            values.append(stored.copy())
+            values.append(stored.copy().view(type(value)))  # a record array is stored as the plain one it is made of
         else:
             values.append(type(value)(flat[path].item()))
     return type(template)(*values)

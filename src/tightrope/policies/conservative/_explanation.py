@@ -13,16 +13,16 @@ from ._ledger import BASELINE, EVENTS, FREEDMAN, OWN, UNSAFE, Linear, baseline_o
 
 def explanation(policy: Any, state: Any, context: Any, first: int, arm: int, event: int) -> dict[str, Any]:
     """Report on a state whose `bound_round` has just run: `first` is what the learner wanted, `arm` what is played, `event` why."""
-    ledger, arms = state.ledger[0], state.arms
+    ledger, bounds = state.ledger[0], state.bounds
     baseline, mean = (number.item() if isinstance(number, np.generic) else number for number in baseline_of(policy, context))
-    total, slack, reference = arms["total"].copy(), float(ledger.slack), float(ledger.reference)
+    total, slack, reference = bounds.total.copy(), float(ledger.slack), float(ledger.reference)
     budget = float(budget_bound(state, policy, context, baseline, mean))
     if isinstance(state, Linear):
-        estimate, width, beta = state.model.mean.copy(), arms["upper"] - state.model.mean, float(ledger.beta)
+        estimate, width, beta = state.model.mean.copy(), bounds.upper - state.model.mean, float(ledger.beta)
     else:
-        estimate, width, beta = np.where(arms["pulls"] > 0, arms["mean"], np.nan), arms["upper"] - arms["mean"], math.nan
+        estimate, width, beta = np.where(state.pulls > 0, state.mean, np.nan), bounds.upper - state.mean, math.nan
     report = intervals(estimate, width)
-    report["lower"], report["upper"] = arms["lower"].copy(), arms["upper"].copy()
+    report["lower"], report["upper"] = bounds.lower.copy(), bounds.upper.copy()
     ahead = remaining(policy.checkpoint, policy.min_gap, int(ledger.place), int(ledger.rounds) + 1)
     needed = budget - total - slack  # what playing each arm would take off the bound at worst
     return report | {

@@ -32,34 +32,35 @@ def bound_arms_independent(state, policy, context, mean):
 
 
 @lean
-def worst_baseline(arms, weight, baseline):
+def worst_baseline(bounds, weight, baseline):
     """Smallest weight mu_b over [LCB_b, min(UCB_b, 1)]."""
-    return weight * (arms[baseline].lower if weight >= 0.0 else min(arms[baseline].upper, 1.0))
+    return weight * (bounds.lower[baseline] if weight >= 0.0 else min(bounds.upper[baseline], 1.0))
 
 
 @lean
-def confidence_bound(arms, baseline, mean):
+def confidence_bound(state, baseline, mean):
     """sum_i N_i LCB_i (Eq 4); pulls of a baseline whose mean is learned are no part of S."""
     bound, skipped = 0.0, baseline if math.isnan(mean) else -1
-    for k in range(arms.shape[0]):
+    for k in range(state.pulls.shape[0]):
         if k != skipped:
-            bound += arms[k].pulls * arms[k].lower
+            bound += state.pulls[k] * state.bounds.lower[k]
     return bound
 
 
 @bound_totals.register(Independent)
 @lean
 def bound_totals_independent(state, policy, context, baseline, mean, ahead):
-    ledger, arms = state.ledger[0], state.arms
+    ledger = state.ledger[0]
     if policy.bound == CONFIDENCE:
-        bound = confidence_bound(arms, baseline, mean)
+        bound = confidence_bound(state, baseline, mean)
     elif policy.bound == MARTINGALE:
         bound = martingale_bound(policy, ledger)
     else:
         bound = value_of(ledger.truth)
     ledger.bound = bound
-    for k in range(arms.shape[0]):
-        arms[k].total = bound + (policy.true_means[k] if policy.bound == ORACLE else arms[k].lower)
+    total, expected = state.bounds.total, (policy.true_means if policy.bound == ORACLE else state.bounds.lower)
+    for k in range(total.shape[0]):
+        total[k] = bound + expected[k]
     if not math.isnan(mean):
         return known_slack(policy, context, ledger, mean, ahead)
     weight, credit, floor = ledger.conserved - (1.0 - policy.alpha) * (ledger.rounds + 1), 0.0, floor_of(policy, context)
@@ -67,7 +68,7 @@ def bound_totals_independent(state, policy, context, baseline, mean, ahead):
         weight += policy.alpha * ahead
     else:
         credit = policy.alpha * ahead * floor
-    return worst_baseline(arms, weight, baseline) + credit
+    return worst_baseline(state.bounds, weight, baseline) + credit
 
 
 @learn_reward.register(Independent)
@@ -75,13 +76,13 @@ def bound_totals_independent(state, policy, context, baseline, mean, ahead):
 def learn_reward_independent(state, policy, context, baseline, mean, arm, reward, explored):
     if not (explored or math.isnan(mean)):
         return
-    played = state.arms[arm]
-    played.pulls += 1.0
-    played.sum += reward
-    played.mean = played.sum / played.pulls
-    width = pull_radius(policy.sigma, policy.delta, state.arms.shape[0], played.pulls)
-    played.lower = max(played.mean - width, 0.0)
-    played.upper = played.mean + width
+    bounds, pulls, sums, estimate = state.bounds, state.pulls, state.sums, state.mean
+    pulls[arm] += 1.0
+    sums[arm] += reward
+    estimate[arm] = sums[arm] / pulls[arm]
+    width = pull_radius(policy.sigma, policy.delta, pulls.shape[0], pulls[arm])
+    bounds.lower[arm] = max(estimate[arm] - width, 0.0)
+    bounds.upper[arm] = estimate[arm] + width
 
 
 @budget_bound.register(Independent)
@@ -89,7 +90,7 @@ def learn_reward_independent(state, policy, context, baseline, mean, arm, reward
 def budget_bound_independent(state, policy, context, baseline, mean):
     ledger = state.ledger[0]
     if math.isnan(mean):
-        owed = worst_baseline(state.arms, ledger.conserved - (1.0 - policy.alpha) * ledger.rounds, baseline)
+        owed = worst_baseline(state.bounds, ledger.conserved - (1.0 - policy.alpha) * ledger.rounds, baseline)
     else:
         owed = value_of(ledger.earned) - (1.0 - policy.alpha) * value_of(ledger.promised)
     return ledger.bound + owed

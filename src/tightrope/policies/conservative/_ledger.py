@@ -20,7 +20,7 @@ LINEAR, INDEPENDENT = range(2)
 OWN, SAFE_OTHER, BASELINE, UNSAFE = range(4)
 EVENTS = ("ucb", "safe-other", "baseline", "unsafe")
 
-# Records, because compiled code counts references to every array of a state at every call: one array costs as much as one number.
+# A record, because compiled code counts references to every array of a state: seventeen numbers in one array cost as much as one.
 LEDGER = np.dtype(
     [
         ("rounds", "f8"),  # t - 1
@@ -40,28 +40,25 @@ LEDGER = np.dtype(
     ],
     align=True,
 )
-ARM = np.dtype(
-    [
-        ("lower", "f8"),  # LCB (independent: clipped at 0)
-        ("upper", "f8"),  # UCB
-        ("total", "f8"),  # TOT(a)
-        ("index", "f8"),
-        ("pulls", "f8"),  # independent arms only, as the two below
-        ("sum", "f8"),  # of rewards
-        ("mean", "f8"),
-    ],
-    align=True,
-)
+class Bounds(NamedTuple):
+    lower: np.ndarray  # (K,) LCB (independent: clipped at 0)
+    upper: np.ndarray  # (K,) UCB
+    total: np.ndarray  # (K,) TOT(a)
+    index: np.ndarray  # (K,) scratch of select
+    offer: np.ndarray  # (K,) scratch of select
 
 
 class Independent(NamedTuple):
     ledger: np.ndarray  # (1,) LEDGER
-    arms: np.ndarray  # (K,) ARM
+    bounds: Bounds
+    pulls: np.ndarray  # (K,)
+    sums: np.ndarray  # (K,) of rewards
+    mean: np.ndarray  # (K,)
 
 
 class Linear(NamedTuple):
     ledger: np.ndarray  # (1,) LEDGER
-    arms: np.ndarray  # (K,) ARM
+    bounds: Bounds
     model: Any  # a ridge
     played: np.ndarray  # z = sum_S x: (K,) weights of arms or (d,), as the model's `add_features` has it
     owed: np.ndarray  # sum_{S^b} x_b - (1 - alpha) sum_{i < t} x_b, likewise
@@ -77,9 +74,9 @@ def new_ledger() -> np.ndarray:
     return ledger
 
 
-def new_arms(number: int) -> np.ndarray:
+def new_bounds(number: int) -> Bounds:
     """Nothing known of any arm."""
-    return np.zeros(number, dtype=ARM).view(np.recarray)
+    return Bounds(*(np.zeros(number) for _ in Bounds._fields))
 
 
 @lean

@@ -34,17 +34,17 @@ def ellipsoid_radius(sigma, delta, dimension, m, lam, arm_bound, theta_bound):
 @lean
 def bound_arms_linear(state, policy, context, mean):
     predict(state.model, context)
-    ledger, arms, estimate, square = state.ledger[0], state.arms, state.model.mean, state.model.square
+    ledger, bounds, estimate, square = state.ledger[0], state.bounds, state.model.mean, state.model.square
     m = ledger.explored
     if math.isnan(mean):
         m += ledger.conserved  # baseline rounds are data too
     d = state.model.features.shape[1]
     beta = ellipsoid_radius(policy.sigma, policy.delta, d, m, policy.lam, policy.arm_bound, policy.theta_bound)
     ledger.beta = beta
-    for k in range(arms.shape[0]):
+    for k in range(square.shape[0]):
         width = beta * math.sqrt(square[k])
-        arms[k].lower = estimate[k] - width
-        arms[k].upper = estimate[k] + width
+        bounds.lower[k] = estimate[k] - width
+        bounds.upper[k] = estimate[k] + width
 
 
 @bound_totals.register(Linear)
@@ -54,7 +54,6 @@ def bound_totals_linear(state, policy, context, baseline, mean, ahead):
     if math.isnan(mean):
         joint_minimum(state, policy, context, baseline, ahead)
         return 0.0
-    arms = state.arms
     if policy.bound == CONFIDENCE:
         inner, square = project(state.model, state.played, state.cross)
         bound = inner - ledger.beta * math.sqrt(square)
@@ -68,20 +67,20 @@ def bound_totals_linear(state, policy, context, baseline, mean, ahead):
     else:
         bound = value_of(ledger.truth)
     ledger.bound = bound
+    total, expected = state.bounds.total, (policy.true_means if policy.bound == ORACLE else state.bounds.lower)
     clips = clips_arm(policy)
-    for k in range(arms.shape[0]):
-        expected = policy.true_means[k] if policy.bound == ORACLE else arms[k].lower
-        arms[k].total = bound + (max(expected, 0.0) if clips else expected)
+    for k in range(total.shape[0]):
+        total[k] = bound + (max(expected[k], 0.0) if clips else expected[k])
     return known_slack(policy, context, ledger, mean, ahead)
 
 
 @lean
 def joint_totals(state, inner, square):
     """TOT(a) = <theta, z + x_a> - beta ||z + x_a||_{V^-1} for every arm, from <theta, z> = inner and z'V^-1 z = square."""
-    arms, cross, beta = state.arms, state.cross, state.ledger[0].beta
+    total, cross, beta = state.bounds.total, state.cross, state.ledger[0].beta
     mean, own = state.model.mean, state.model.square
-    for k in range(arms.shape[0]):
-        arms[k].total = inner + mean[k] - beta * math.sqrt(max(square + 2.0 * cross[k] + own[k], 0.0))
+    for k in range(total.shape[0]):
+        total[k] = inner + mean[k] - beta * math.sqrt(max(square + 2.0 * cross[k] + own[k], 0.0))
 
 
 @lean

@@ -15,7 +15,7 @@ Per round: O(K), linear O(K^2) or O(K d + d^2) with fixed arms, O(K d^2) with ne
 import math
 
 from ..._jit import jit, lean
-from ...numerics.selection import argmax, one_hot
+from ...numerics.selection import argmax, largest, one_hot
 from ...parameters import Preset, choice, policy
 from ...verbs import admit, event, explain, init, select, update
 from ._explanation import explanation
@@ -57,21 +57,22 @@ def init_conservative(policy, arms):
 def choose(policy, state, context):
     """The arm, with the event noted in the ledger."""
     baseline, mean = bound_round(policy, state, context)
-    ledger, arms = state.ledger[0], state.arms
-    for k in range(arms.shape[0]):
-        arms[k].index = arms[k].upper
+    ledger, index, upper = state.ledger[0], state.bounds.index, state.bounds.upper
+    for k in range(index.shape[0]):
+        index[k] = upper[k]
     if policy.selection == CONSTRAINED:
-        arms[baseline].index = ledger.reference  # Eq 8 compares the other arms with it
-    elif policy.baseline_index == MEAN_INDEX and not math.isnan(mean):
-        arms[baseline].index = mean
-    first = argmax(arms["index"], context.eligible)
-    if policy.selection == CONSTRAINED or not is_safe(state, first) or (first == baseline and not may_explore(policy, mean)):
+        index[baseline] = ledger.reference  # Eq 8 compares the other arms with it
         arm = fall_back(policy, state, context, baseline)
         why = why_instead(state, arm, baseline)
-        if why == SAFE_OTHER and arms[arm].index >= arms[first].index:
+        if why == SAFE_OTHER and index[arm] >= largest(index, context.eligible):
             why = OWN
     else:
-        arm, why = first, OWN
+        if policy.baseline_index == MEAN_INDEX and not math.isnan(mean):
+            index[baseline] = mean
+        arm, why = argmax(index, context.eligible), OWN
+        if not is_safe(state, arm) or (arm == baseline and not may_explore(policy, mean)):
+            arm = fall_back(policy, state, context, baseline)
+            why = why_instead(state, arm, baseline)
     ledger.event, ledger.choice = why, arm
     return arm
 
@@ -109,7 +110,7 @@ def admit_conservative(policy, state, context):
 @explain.register(Conservative)
 def explain_conservative(policy, state, context, rng):
     arm = choose(policy, state, context)
-    index = state.arms["index"].copy()
+    index = state.bounds.index.copy()
     report = explanation(policy, state, context, argmax(index, context.eligible), arm, int(state.ledger[0].event))
     return report | {"index": index, "probability": one_hot(arm, index.size)}
 
