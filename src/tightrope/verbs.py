@@ -251,7 +251,7 @@ def admit(policy, state, context):
 
 @verb(default=_own_choice)
 def event(policy, state, action):
-    """How the action of this round came about: 0 the learner's first choice, 1 another arm because that was not safe, 2 a baseline."""
+    """How the action of this round came about: 0 the learner's first choice, 1 a safe arm instead, 2 a baseline, 3 none was safe."""
 
 
 @verb()

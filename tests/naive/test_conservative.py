@@ -135,4 +135,4 @@ def test_changing_features_and_baselines():
             reward = float(means[arm] + 0.1 * data.standard_normal())
             session.update(arm, reward)  # of the round just selected: its features and its baseline
             twin.feed(arm, reward, in_S, b, means[b])
-        assert 0 < session.state.book[1] < ROUNDS
+        assert 0 < session.state.ledger.explored[0] < ROUNDS

@@ -9,7 +9,7 @@ from ..._jit import lean
 from ...numerics.checkpoints import is_checkpoint
 from ...verbs import begin, either, event, mean, watch
 
-EVENTS = 3  # the learner's first choice, another safe arm, the baseline: what the verb `event` counts
+EVENTS = 4  # that the verb `event` tells apart: the learner's first choice, another safe arm, the baseline, no arm safe
 BASELINE = 2
 TOLERANCE = 1e-6  # how far rounding may carry the budget below zero
 
@@ -28,7 +28,8 @@ class Budget(_Budget):
 
     watched[name] holds budget (replications, n) at the checkpoints of the result, lowest (replications, 1) over all rounds,
     minimum and violations (replications, 1) over the rounds that are verified (violation: B < -1e-6), and events
-    (replications, n, 3): how many rounds so far were the learner's first choice, another safe arm, the baseline.
+    (replications, n, 4): how many rounds so far were the learner's first choice, another safe arm, the baseline, and an arm that was
+    not safe because none was and the baseline could not be played.
     """
 
     __slots__ = ()
@@ -43,12 +44,12 @@ class Budget(_Budget):
 
 class BudgetTally(NamedTuple):
     budget: np.ndarray  # (n,)
-    events: np.ndarray  # (n, 3)
+    events: np.ndarray  # (n, EVENTS)
     lowest: np.ndarray  # (1,)
     minimum: np.ndarray  # (1,)
     violations: np.ndarray  # (1,)
     current: np.ndarray  # (1,) B so far
-    counts: np.ndarray  # (3,) rounds so far by event
+    counts: np.ndarray  # (EVENTS,) rounds so far by event
     verified: np.ndarray  # (1,) how many rounds were verified
 
 

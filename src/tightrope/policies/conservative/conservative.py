@@ -16,13 +16,13 @@ import math
 from typing import Any
 
 from ..._jit import jit, lean
-from ...numerics.selection import argmax, one_hot
+from ...numerics.selection import argmax, largest, one_hot
 from ...parameters import choice, policy
 from ...registry import Preset
 from ...verbs import admit, event, explain, init, select, update
-from .books import BASELINE, CHOICE, CONSTRAINED, EVENT, INDEX, OWN, REFERENCE, SAFE_OTHER, UPPER
-from .guarantee import Limits, check_round, fall_back, is_safe, new_state, settle, weigh
-from .reasons import account
+from ._explanation import explanation
+from ._guarantee import Limits, bound_round, check_round, close_round, fall_back, is_safe, new_state, why_instead
+from ._ledger import CONSTRAINED, OWN, SAFE_OTHER
 
 MEAN_INDEX, UCB_INDEX = range(2)
 
@@ -57,24 +57,25 @@ def init_conservative(policy, arms):
 
 @lean
 def choose(policy, state, context):
-    """The arm, with the event noted in the book."""
-    baseline, mean = weigh(policy, state, context)
-    arms, book = state.arms, state.book
-    for k in range(arms.shape[1]):
-        arms[INDEX, k] = arms[UPPER, k]
+    """The arm, with the event noted in the ledger."""
+    baseline, mean = bound_round(policy, state, context)
+    ledger, index, upper = state.ledger[0], state.bounds.index, state.bounds.upper
+    for k in range(index.shape[0]):
+        index[k] = upper[k]
     if policy.selection == CONSTRAINED:
-        arms[INDEX, baseline] = book[REFERENCE]  # Eq 8 compares the other arms with it
-    elif policy.baseline_index == MEAN_INDEX and not math.isnan(mean):
-        arms[INDEX, baseline] = mean
-    first = argmax(arms[INDEX], context.eligible)
-    if policy.selection == CONSTRAINED or not is_safe(arms, book, first) or (first == baseline and not may_explore(policy, mean)):
+        index[baseline] = ledger.reference  # Eq 8 compares the other arms with it
         arm = fall_back(policy, state, context, baseline)
-        optimistic = arm != baseline and arms[INDEX, arm] >= arms[INDEX, first]
-        book[EVENT] = OWN if optimistic else (BASELINE if arm == baseline else SAFE_OTHER)
+        why = why_instead(state, arm, baseline)
+        if why == SAFE_OTHER and index[arm] >= largest(index, context.eligible):
+            why = OWN
     else:
-        arm = first
-        book[EVENT] = OWN
-    book[CHOICE] = arm
+        if policy.baseline_index == MEAN_INDEX and not math.isnan(mean):
+            index[baseline] = mean
+        arm, why = argmax(index, context.eligible), OWN
+        if not is_safe(state, arm) or (arm == baseline and not may_explore(policy, mean)):
+            arm = fall_back(policy, state, context, baseline)
+            why = why_instead(state, arm, baseline)
+    ledger.event, ledger.choice = why, arm
     return arm
 
 
@@ -93,14 +94,14 @@ def may_explore(policy, mean):
 @update.register(Conservative)
 @jit
 def update_conservative(policy, state, context, action, reward):
-    settle(policy, state, context, action, reward, True)
+    close_round(policy, state, context, action, reward)
     return state
 
 
 @event.register(Conservative)
 @jit
 def event_conservative(policy, state, action):
-    return int(state.book[EVENT])
+    return int(state.ledger[0].event)
 
 
 @admit.register(Conservative)
@@ -110,15 +111,10 @@ def admit_conservative(policy, state, context):
 
 @explain.register(Conservative)
 def explain_conservative(policy, state, context, rng):
-    book = state.book
-    before = book[EVENT], book[CHOICE]
     arm = choose(policy, state, context)
-    first = argmax(state.arms[INDEX], context.eligible)
-    report = account(policy, state, context, first, arm, int(book[EVENT])) | {
-        "index": state.arms[INDEX].copy(), "probability": one_hot(arm, state.arms.shape[1]),
-    }  # fmt: skip
-    book[EVENT], book[CHOICE] = before
-    return report
+    index = state.bounds.index.copy()
+    report = explanation(policy, state, context, argmax(index, context.eligible), arm, int(state.ledger[0].event))
+    return report | {"index": index, "probability": one_hot(arm, index.size)}
 
 
 _INDEPENDENT: dict[str, Any] = {"model": "independent", "baseline_index": "mean", "clip": "paper"}

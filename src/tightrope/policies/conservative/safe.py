@@ -18,9 +18,9 @@ from ..._jit import jit, lean
 from ...parameters import inner_policy, policy
 from ...registry import find
 from ...verbs import admit, event, explain, init, reward_range, select, update
-from .books import BASELINE, CHOICE, EVENT, OWN, SAFE_OTHER
-from .guarantee import Limits, check_round, fall_back, is_safe, new_state, settle, weigh
-from .reasons import account
+from ._explanation import explanation
+from ._guarantee import Limits, bound_round, check_round, close_round, fall_back, is_safe, new_state, why_instead
+from ._ledger import BASELINE, OWN
 
 
 @policy("arms", "features", "contexts", "points", paper="Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020")
@@ -50,33 +50,34 @@ def admitted(policy, state, context, baseline, wanted):
     guarded = state.guarded
     if wanted == baseline:
         return wanted, BASELINE
-    if is_safe(guarded.arms, guarded.book, wanted):
+    if is_safe(guarded, wanted):
         return wanted, OWN
     arm = fall_back(policy, guarded, context, baseline)
-    return arm, (BASELINE if arm == baseline else SAFE_OTHER)
+    return arm, why_instead(guarded, arm, baseline)
 
 
 @select.register(Safe)
 @jit
 def select_safe(policy, state, context, rng):
-    baseline, _ = weigh(policy, state.guarded, context)
+    baseline, _ = bound_round(policy, state.guarded, context)
     wanted = select(policy.inner, state.inner, context, rng)
     arm, why = admitted(policy, state, context, baseline, wanted)
-    state.guarded.book[EVENT], state.guarded.book[CHOICE] = why, arm
+    ledger = state.guarded.ledger[0]
+    ledger.event, ledger.choice = why, arm
     return arm
 
 
 @update.register(Safe)
 @jit
 def update_safe(policy, state, context, action, reward):
-    settle(policy, state.guarded, context, action, reward, False)
+    close_round(policy, state.guarded, context, action, reward)
     return State(state.guarded, update(policy.inner, state.inner, context, action, reward))
 
 
 @event.register(Safe)
 @jit
 def event_safe(policy, state, action):
-    return int(state.guarded.book[EVENT])
+    return int(state.guarded.ledger[0].event)
 
 
 @admit.register(Safe)
@@ -92,7 +93,7 @@ def reward_range_safe(policy):
 
 @explain.register(Safe)
 def explain_safe(policy, state, context, rng):
-    baseline, _ = weigh(policy, state.guarded, context)
+    baseline, _ = bound_round(policy, state.guarded, context)
     inner = explain(policy.inner, state.inner, context, rng)
     probability = np.zeros_like(inner["probability"])
     for k, share in enumerate(inner["probability"]):
@@ -100,7 +101,7 @@ def explain_safe(policy, state, context, rng):
             probability[admitted(policy, state, context, baseline, k)[0]] += share
     wanted = int(np.argmax(inner["probability"]))  # the likeliest wish stands for all in `event` and `reason`
     arm, why = admitted(policy, state, context, baseline, wanted)
-    report = account(policy, state.guarded, context, wanted, int(arm), int(why))
+    report = explanation(policy, state.guarded, context, wanted, int(arm), int(why))
     own = {"index": inner.get("index", report["upper"]), "probability": probability}
     return report | own | {"inner": {key: inner[key] for key in ("mean", "width", "lower", "upper", "probability") if key in inner}}
 

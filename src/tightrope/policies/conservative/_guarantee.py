@@ -5,7 +5,7 @@ S and S^b are the rounds so far where a learner's arm and where the baseline was
     TOT(a) + slack >= -1e-9,   slack = sum_{S^b} mu_b + alpha rem mu_l - (1 - alpha) sum_{i <= t} mu_{b_i},
 
 TOT(a) a lower bound of the learner's reward including a, by `bound` (Eq 2, 4, 5-7, 12 of Garcelon et al. 2020). A policy inherits
-its parameters from `Limits`, makes its state by `new_state`, and calls `weigh` before and `settle` after its choice.
+its parameters from `Limits`, makes its state by `new_state`, and calls `bound_round` before and `close_round` after its choice.
 """
 
 import math
@@ -16,42 +16,32 @@ import numpy as np
 from ..._jit import lean
 from ...numerics.checkpoints import remaining
 from ...numerics.ridge import check_context, new_ridge
-from ...numerics.selection import argmax
+from ...numerics.selection import argmax, largest
 from ...parameters import checkpoints, choice, optional_integer, optional_real, real, vector
 from ...verbs import allowed
-from . import independent, linear  # noqa: F401  their kernels answer the verbs
-from ._budget import TOLERANCE, add, sum_size
-from .books import (
+from . import _independent, _linear  # noqa: F401  their kernels answer the verbs
+from ._features import sum_size
+from ._ledger import (
     BASELINE,
-    CHOICE,
-    CONSERVED,
     CONSTRAINED,
-    EARNED,
-    EVENT,
-    EXPLORED,
     INDEPENDENT,
-    LOWER,
     ORACLE,
     OWN,
-    PLACE,
-    PROMISED,
-    REFERENCE,
-    REWARDS,
-    ROUNDS,
-    SIZE,
-    SLACK,
-    TOTAL,
-    TRUTH,
+    SAFE_OTHER,
     TWO_STEP,
-    UPPER,
+    UNSAFE,
     Independent,
     Linear,
-    absorb,
-    assess,
+    add,
     baseline_of,
-    secure,
+    bound_arms,
+    bound_totals,
+    learn_reward,
+    new_bounds,
+    new_ledger,
 )  # fmt: skip
 
+TOLERANCE = 1e-9  # an arm is safe down to -TOLERANCE: at t = 1/alpha the two sides are equal in exact arithmetic
 NORM_TOLERANCE = 1e-9
 
 
@@ -88,7 +78,7 @@ class Limits:
 
 
 def new_state(policy: Any, arms: Any) -> Any:
-    """Empty books, after checking the policy's parameters against the arms."""
+    """An empty ledger, after checking the policy's parameters against the arms."""
     K = arms.number
     if policy.baseline >= K:
         raise ValueError(f"baseline = {policy.baseline} is not an arm; the arms are 0 to {K - 1}.")
@@ -96,15 +86,15 @@ def new_state(policy: Any, arms: Any) -> Any:
         raise ValueError(f"true_means has length {policy.true_means.size}, but bound = 'oracle' needs the {K} true means.")
     if policy.bound == ORACLE and arms.dimension and arms.features is None:
         raise ValueError("bound = 'oracle' needs arms whose means do not change; these come with new features every round.")
-    book, bounds = np.zeros(SIZE), np.zeros((4, K))
-    book[EVENT], book[CHOICE] = BASELINE, -1
+    ledger, bounds = new_ledger(), new_bounds(K)
     if policy.model == INDEPENDENT or not arms.dimension:
-        bounds[UPPER] = np.inf
-        return Independent(book, bounds, np.zeros((3, K)))
+        bounds.upper[:] = np.inf
+        return Independent(ledger, bounds, np.zeros(K), np.zeros(K), np.zeros(K))
     if arms.features is not None:
         check_norms(policy, arms.features)
     model = new_ridge(arms, policy.lam)
-    return Linear(book, bounds, model, np.zeros((3, sum_size(model))), np.zeros(K), np.zeros(1), arms.features is not None)
+    size = sum_size(model)
+    return Linear(ledger, bounds, model, np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(K), arms.features is not None)
 
 
 def check_norms(policy: Any, features: np.ndarray) -> None:
@@ -119,7 +109,7 @@ def check_norms(policy: Any, features: np.ndarray) -> None:
 
 def check_round(policy: Any, state: Any, context: Any) -> None:
     """Refuse a round whose baseline or features break what the guarantee rests on."""
-    K = state.arms.shape[1]
+    K = state.bounds.lower.size
     if context.baseline is None and policy.baseline < 0:
         raise ValueError("baseline is missing; give the policy an arm, or every round its baseline in Context(baseline=...).")
     if context.baseline is not None and not 0 <= context.baseline < K:
@@ -141,62 +131,78 @@ def check_round(policy: Any, state: Any, context: Any) -> None:
 
 
 @lean
-def weigh(policy, state, context):
+def bound_round(policy, state, context):
     """Everything the choice of round t rests on: bounds, TOT, slack, and what a safe arm is compared with."""
-    book = state.book
+    ledger = state.ledger[0]
     baseline, mean = baseline_of(policy, context)
-    assess(state, policy, context, mean)
-    ahead = remaining(policy.checkpoint, policy.min_gap, int(book[PLACE]), int(book[ROUNDS]) + 1)
-    book[SLACK] = secure(state, policy, context, baseline, mean, ahead)
-    book[REFERENCE] = state.arms[UPPER, baseline] if math.isnan(mean) else mean
+    bound_arms(state, policy, context, mean)
+    ahead = remaining(policy.checkpoint, policy.min_gap, int(ledger.place), int(ledger.rounds) + 1)
+    ledger.slack = bound_totals(state, policy, context, baseline, mean, ahead)
+    ledger.reference = state.bounds.upper[baseline] if math.isnan(mean) else mean
     return baseline, mean
 
 
 @lean
-def is_safe(arms, book, arm):
+def is_safe(state, arm):
     """Whether TOT(a) + slack >= 0, up to rounding."""
-    return arms[TOTAL, arm] + book[SLACK] >= -TOLERANCE
+    return state.bounds.total[arm] + state.ledger[0].slack >= -TOLERANCE
 
 
 @lean
 def fall_back(policy, state, context, baseline):
     """What to play instead of an arm that is not safe, by `selection`; the baseline if no safe arm promises more."""
-    arms, book, eligible = state.arms, state.book, context.eligible
-    constrained = policy.selection == CONSTRAINED
-    best, top = -1, -math.inf
+    bounds, eligible, slack = state.bounds, context.eligible, state.ledger[0].slack
     if policy.selection != TWO_STEP:
-        row = UPPER if constrained else LOWER
-        for k in range(arms.shape[1]):
-            if k != baseline and allowed(eligible, k) and is_safe(arms, book, k) and (best < 0 or arms[row, k] > top):
-                best, top = k, arms[row, k]
-        promising = top > book[REFERENCE] or (constrained and top == book[REFERENCE])
-        if best >= 0 and (promising or not allowed(eligible, baseline)):
-            return best
+        constrained = policy.selection == CONSTRAINED
+        offer, total, promised = bounds.offer, bounds.total, bounds.upper if constrained else bounds.lower
+        for k in range(offer.shape[0]):  # a pass of its own: a running maximum under two conditions compiles to a chain three times as long
+            offer[k] = promised[k] if total[k] + slack >= -TOLERANCE else -math.inf
+        offer[baseline] = -math.inf
+        top, reference = largest(offer, eligible), state.ledger[0].reference
+        promising = top > reference or (constrained and top == reference)
+        if top > -math.inf and (promising or not allowed(eligible, baseline)):
+            return first_of(offer, top, eligible)
     if allowed(eligible, baseline):
         return baseline
-    return argmax(arms[TOTAL], eligible)  # the baseline cannot be played: the arm that risks least
+    return argmax(bounds.total, eligible)  # the baseline cannot be played: the arm that risks least
 
 
 @lean
-def settle(policy, state, context, arm, reward, own):
-    """Close round t: books, estimates, the next checkpoint. own: the baseline counts as a learner's arm if `select` chose it as one."""
-    book = state.book
+def first_of(values, top, eligible):
+    """Lowest eligible arm of this value."""
+    for k in range(values.shape[0]):
+        if values[k] == top and allowed(eligible, k):
+            return k
+    return -1
+
+
+@lean
+def why_instead(state, arm, baseline):
+    """The event where `fall_back` chose."""
+    if arm == baseline:
+        return BASELINE
+    return SAFE_OTHER if is_safe(state, arm) else UNSAFE
+
+
+@lean
+def close_round(policy, state, context, arm, reward):
+    """Close round t: ledger, estimates, the next checkpoint. The baseline counts as a learner's arm if `select` chose it as one."""
+    ledger = state.ledger[0]
     baseline, mean = baseline_of(policy, context)
-    explored = arm != baseline or (own and book[EVENT] == OWN and book[CHOICE] == arm)
-    absorb(state, policy, context, baseline, mean, arm, reward, explored)
+    explored = arm != baseline or (ledger.event == OWN and ledger.choice == arm)
+    learn_reward(state, policy, context, baseline, mean, arm, reward, explored)
     if explored:
-        book[EXPLORED] += 1.0
-        add(book, REWARDS, reward)
+        ledger.explored += 1.0
+        add(ledger.rewards, reward)
         if policy.bound == ORACLE:
-            add(book, TRUTH, policy.true_means[arm])
+            add(ledger.truth, policy.true_means[arm])
     else:
-        book[CONSERVED] += 1.0
+        ledger.conserved += 1.0
     if not math.isnan(mean):
-        add(book, PROMISED, mean)
+        add(ledger.promised, mean)
         if not explored:
-            add(book, EARNED, mean)
-    book[ROUNDS] += 1.0
-    listed = policy.checkpoint
-    place = int(book[PLACE])
-    if place < listed.shape[0] and listed[place] == book[ROUNDS]:
-        book[PLACE] += 1.0
+            add(ledger.earned, mean)
+    ledger.rounds += 1.0
+    listed, place = policy.checkpoint, int(ledger.place)
+    if place < listed.shape[0] and listed[place] == ledger.rounds:
+        ledger.place += 1.0

@@ -1,0 +1,131 @@
+"""The guarantee's estimates for linear rewards: one ellipsoid for all arms. O(K^2) or O(K d + d^2) a round, O(K d^2) if arms change."""
+
+import math
+
+from ..._jit import lean
+from ...numerics.ridge import learn, predict
+from ._features import add_features, project
+from ._ledger import (
+    CLIP_PAPER,
+    CONFIDENCE,
+    MARTINGALE,
+    ORACLE,
+    Linear,
+    bound_arms,
+    bound_totals,
+    budget_bound,
+    clips_arm,
+    floor_of,
+    known_slack,
+    learn_reward,
+    martingale_bound,
+    value_of,
+)  # fmt: skip
+
+
+@lean
+def ellipsoid_radius(sigma, delta, dimension, m, lam, arm_bound, theta_bound):
+    """beta = sigma sqrt(d ln((1 + D^2 (1 + m) / lam) / delta)) + B sqrt(lam) (Eq 3)."""
+    inside = (1.0 + arm_bound * arm_bound * (1.0 + m) / lam) / delta
+    return sigma * math.sqrt(dimension * math.log(inside)) + theta_bound * math.sqrt(lam)
+
+
+@bound_arms.register(Linear)
+@lean
+def bound_arms_linear(state, policy, context, mean):
+    predict(state.model, context)
+    ledger, bounds, estimate, square = state.ledger[0], state.bounds, state.model.mean, state.model.square
+    m = ledger.explored
+    if math.isnan(mean):
+        m += ledger.conserved  # baseline rounds are data too
+    d = state.model.features.shape[1]
+    beta = ellipsoid_radius(policy.sigma, policy.delta, d, m, policy.lam, policy.arm_bound, policy.theta_bound)
+    ledger.beta = beta
+    for k in range(square.shape[0]):
+        width = beta * math.sqrt(square[k])
+        bounds.lower[k] = estimate[k] - width
+        bounds.upper[k] = estimate[k] + width
+
+
+@bound_totals.register(Linear)
+@lean
+def bound_totals_linear(state, policy, context, baseline, mean, ahead):
+    ledger = state.ledger[0]
+    if math.isnan(mean):
+        joint_minimum(state, policy, context, baseline, ahead)
+        return 0.0
+    if policy.bound == CONFIDENCE:
+        inner, square = project(state.model, state.played, state.cross)
+        bound = inner - ledger.beta * math.sqrt(square)
+        if policy.clip == CLIP_PAPER:  # Eq 4: one theta for the sum and the arm
+            joint_totals(state, inner, square)
+            ledger.bound = bound
+            return known_slack(policy, context, ledger, mean, ahead)
+        bound = max(bound, 0.0)
+    elif policy.bound == MARTINGALE:
+        bound = martingale_bound(policy, ledger)
+    else:
+        bound = value_of(ledger.truth)
+    ledger.bound = bound
+    total, expected = state.bounds.total, (policy.true_means if policy.bound == ORACLE else state.bounds.lower)
+    clips = clips_arm(policy)
+    for k in range(total.shape[0]):
+        total[k] = bound + (max(expected[k], 0.0) if clips else expected[k])
+    return known_slack(policy, context, ledger, mean, ahead)
+
+
+@lean
+def joint_totals(state, inner, square):
+    """TOT(a) = <theta, z + x_a> - beta ||z + x_a||_{V^-1} for every arm, from <theta, z> = inner and z'V^-1 z = square."""
+    total, cross, beta = state.bounds.total, state.cross, state.ledger[0].beta
+    mean, own = state.model.mean, state.model.square
+    for k in range(total.shape[0]):
+        total[k] = inner + mean[k] - beta * math.sqrt(max(square + 2.0 * cross[k] + own[k], 0.0))
+
+
+@lean
+def joint_minimum(state, policy, context, baseline, ahead):
+    """One ellipsoid for the learner's arms, this arm and the baseline: min <theta, z + x_a + (nb - (1-alpha) t + alpha rem) x_b>."""
+    floor = floor_of(policy, context)
+    base = joint_point(state, policy)
+    add_features(state.model, context, state.point, baseline, policy.alpha - 1.0)
+    if math.isnan(floor) and state.fixed:
+        add_features(state.model, context, state.point, baseline, policy.alpha * ahead)
+    elif not math.isnan(floor):
+        base += policy.alpha * ahead * floor
+    inner, square = project(state.model, state.point, state.cross)
+    joint_totals(state, base + inner, square)
+
+
+@lean
+def joint_point(state, policy):
+    """point <- features whose worst case counts, before this round; returns the part of the sum that has a bound of its own."""
+    base = 0.0 if policy.bound == CONFIDENCE else martingale_bound(policy, state.ledger[0])
+    for i in range(state.point.shape[0]):
+        state.point[i] = state.owed[i] + (state.played[i] if policy.bound == CONFIDENCE else 0.0)
+    return base
+
+
+@learn_reward.register(Linear)
+@lean
+def learn_reward_linear(state, policy, context, baseline, mean, arm, reward, explored):
+    unknown = math.isnan(mean)
+    if explored or unknown:
+        learn(state.model, context, arm, reward)
+    if explored:
+        add_features(state.model, context, state.played, arm, 1.0)
+    if unknown:
+        add_features(state.model, context, state.owed, baseline, policy.alpha - 1.0)
+        if not explored:
+            add_features(state.model, context, state.owed, baseline, 1.0)
+
+
+@budget_bound.register(Linear)
+@lean
+def budget_bound_linear(state, policy, context, baseline, mean):
+    ledger = state.ledger[0]
+    if not math.isnan(mean):
+        return ledger.bound + value_of(ledger.earned) - (1.0 - policy.alpha) * value_of(ledger.promised)
+    base = joint_point(state, policy)
+    inner, square = project(state.model, state.point, state.cross)
+    return base + inner - ledger.beta * math.sqrt(square)
