@@ -8,7 +8,7 @@ import numpy as np
 from ...numerics.checkpoints import remaining
 from ...numerics.counts import intervals
 from ._guarantee import TOLERANCE
-from ._ledger import BASELINE, EVENTS, FREEDMAN, OWN, UNSAFE, Linear, baseline_of, budget_bound, martingale_radius
+from ._ledger import BASELINE, EVENTS, LOWER, MARTINGALE, OWN, UNSAFE, Linear, baseline_of, bound_open, budget_bound, noise_radius
 
 
 def explanation(policy: Any, state: Any, context: Any, first: int, arm: int, event: int) -> dict[str, Any]:
@@ -30,12 +30,25 @@ def explanation(policy: Any, state: Any, context: Any, first: int, arm: int, eve
         "slack": slack,
         "total": total,
         "budget_bound": budget,
-        "psi": float(martingale_radius(policy.sigma, policy.delta, ledger.explored, policy.martingale == FREEDMAN)),
+        "psi": float(noise_radius(policy, ledger)),
         "beta": beta,
         "event": EVENTS[event],
         "checkpoint_in": int(ahead),
+        "open": open_decisions(policy, state),
         "reason": sentence(first, arm, event, baseline, budget, needed, report["upper"], reference),
     }
+
+
+def open_decisions(policy: Any, state: Any) -> dict[str, Any]:
+    """How many rounds await their reward, and what they count for.
+
+    `decisions` of the learner, rounds of the `baseline`; what the learner's are `charged` at is their part of the lower bound of what was
+    earned, NaN where they are bounded together with all others.
+    """
+    ledger, charged = state.ledger[0], math.nan
+    if policy.bound == MARTINGALE:
+        charged = float(bound_open(state)) if policy.open == LOWER else 0.0
+    return {"decisions": int(ledger.explored - ledger.closed), "baseline": int(ledger.conserved_open), "charged": charged}
 
 
 def sentence(

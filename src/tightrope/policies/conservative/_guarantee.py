@@ -1,11 +1,16 @@
 """The guarantee every policy of this family keeps, whatever chooses its arms.
 
-S and S^b are the rounds so far where a learner's arm and where the baseline was played. Arm a is safe in round t iff
+D and S^b are the rounds decided so far where a learner's arm and where the baseline was played. Arm a is safe in round t iff
 
     TOT(a) + slack >= -1e-9,   slack = sum_{S^b} mu_b + alpha rem mu_l - (1 - alpha) sum_{i <= t} mu_{b_i},
 
-TOT(a) a lower bound of the learner's reward including a, by `bound` (Eq 2, 4, 5-7, 12 of Garcelon et al. 2020). A policy inherits
-its parameters from `Limits`, makes its state by `new_state`, and calls `bound_round` before and `close_round` after its choice.
+TOT(a) a lower bound of the learner's reward including a, by `bound` (Eq 2, 4, 5-7, 12 of Garcelon et al. 2020); what it takes open
+decisions for is said in `_ledger`. A policy inherits its parameters from `Limits`, makes its state by `new_state`, calls `bound_round`
+before its choice and answers commit, withdraw, update and inform by `open_round`, `withdraw_round`, `close_round` and `learn_reward`.
+
+A reward says of which arm it is, not of which decision. So the open rounds that play their baseline are all of one kind, D or S^b: while
+anything is open the baseline's index is its known mean, not its UCB, and while a decision of D for the baseline is open a further round
+of the baseline counts to D as well. Either kind keeps the promise, since the baseline's own rounds never break it.
 """
 
 import math
@@ -36,6 +41,8 @@ from ._ledger import (
     baseline_of,
     bound_arms,
     bound_totals,
+    close_decision,
+    count_decision,
     learn_reward,
     new_bounds,
     new_ledger,
@@ -65,6 +72,7 @@ class Limits:
     martingale: int = choice("freedman", "subgaussian")
     true_means: np.ndarray = vector(default=None, least=0, most=1, words="(K,) true means, for bound='oracle'")
     model: int = choice("linear", "independent")
+    open: int = choice("nothing", "lower")
 
     @staticmethod
     def complete(stored: dict[str, Any]) -> dict[str, Any]:
@@ -89,12 +97,15 @@ def new_state(policy: Any, arms: Any) -> Any:
     ledger, bounds = new_ledger(), new_bounds(K)
     if policy.model == INDEPENDENT or not arms.dimension:
         bounds.upper[:] = np.inf
-        return Independent(ledger, bounds, np.zeros(K), np.zeros(K), np.zeros(K))
+        return Independent(ledger, bounds, *(np.zeros(K) for _ in range(5)))
     if arms.features is not None:
         check_norms(policy, arms.features)
     model = new_ridge(arms, policy.lam)
     size = sum_size(model)
-    return Linear(ledger, bounds, model, np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(K), arms.features is not None)
+    return Linear(
+        ledger, bounds, np.zeros(K), model, np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(K),
+        arms.features is not None,
+    )  # fmt: skip
 
 
 def check_norms(policy: Any, features: np.ndarray) -> None:
@@ -135,7 +146,7 @@ def bound_round(policy, state, context):
     """Everything the choice of round t rests on: bounds, TOT, slack, and what a safe arm is compared with."""
     ledger = state.ledger[0]
     baseline, mean = baseline_of(policy, context)
-    bound_arms(state, policy, context, mean)
+    bound_arms(state, policy, context)
     ahead = remaining(policy.checkpoint, policy.min_gap, int(ledger.place), int(ledger.rounds) + 1)
     ledger.slack = bound_totals(state, policy, context, baseline, mean, ahead)
     ledger.reference = state.bounds.upper[baseline] if math.isnan(mean) else mean
@@ -185,24 +196,76 @@ def why_instead(state, arm, baseline):
 
 
 @lean
-def close_round(policy, state, context, arm, reward):
-    """Close round t: ledger, estimates, the next checkpoint. The baseline counts as a learner's arm if `select` chose it as one."""
+def open_round(policy, state, context, arm):
+    """Decide round t: the ledger counts it, its reward is awaited. Right after the choice."""
     ledger = state.ledger[0]
     baseline, mean = baseline_of(policy, context)
-    explored = arm != baseline or (ledger.event == OWN and ledger.choice == arm)
-    learn_reward(state, policy, context, baseline, mean, arm, reward, explored)
-    if explored:
-        ledger.explored += 1.0
-        add(ledger.rewards, reward)
-        if policy.bound == ORACLE:
-            add(ledger.truth, policy.true_means[arm])
-    else:
-        ledger.conserved += 1.0
-    if not math.isnan(mean):
-        add(ledger.promised, mean)
-        if not explored:
-            add(ledger.earned, mean)
-    ledger.rounds += 1.0
+    explored = arm != baseline or ledger.baseline_open > 0.0 or (ledger.event == OWN and ledger.choice == arm)
+    enter_decision(policy, state, context, baseline, mean, arm, explored, 1.0)
     listed, place = policy.checkpoint, int(ledger.place)
     if place < listed.shape[0] and listed[place] == ledger.rounds:
         ledger.place += 1.0
+
+
+@lean
+def withdraw_round(policy, state, context, arm):
+    """Undo `open_round` of a decision that is still open."""
+    ledger = state.ledger[0]
+    baseline, mean = baseline_of(policy, context)
+    if not is_open(state, baseline, arm):
+        raise ValueError("no decision of this arm is open; only an open decision can be withdrawn.")
+    explored = arm != baseline or ledger.baseline_open > 0.0
+    enter_decision(policy, state, context, baseline, mean, arm, explored, -1.0)
+    place = int(ledger.place)
+    if place > 0 and policy.checkpoint[place - 1] > ledger.rounds:
+        ledger.place -= 1.0
+
+
+@lean
+def enter_decision(policy, state, context, baseline, mean, arm, explored, sign):
+    """Add a decision to the ledger: sign 1.0; take it out again: sign -1.0."""
+    ledger = state.ledger[0]
+    if explored:
+        ledger.explored += sign
+        if arm == baseline:
+            ledger.baseline_open += sign
+        if policy.bound == ORACLE:
+            add(ledger.truth, sign * policy.true_means[arm])
+    else:
+        ledger.conserved += sign
+        ledger.conserved_open += sign
+    if not math.isnan(mean):
+        add(ledger.promised, sign * mean)
+        if not explored:
+            add(ledger.earned, sign * mean)
+    ledger.rounds += sign
+    count_decision(state, policy, context, baseline, mean, arm, explored, sign)
+
+
+@lean
+def is_open(state, baseline, arm):
+    """Whether a reward of this arm, in a round with this baseline, is awaited."""
+    ledger = state.ledger[0]
+    if arm == baseline:
+        return ledger.baseline_open > 0.0 or ledger.conserved_open > 0.0
+    return state.open[arm] > 0.0
+
+
+@lean
+def close_round(policy, state, context, arm, reward):
+    """Take in the reward of an open decision; where none of the arm is open it is data from elsewhere."""
+    ledger = state.ledger[0]
+    baseline, mean = baseline_of(policy, context)
+    if not is_open(state, baseline, arm):
+        learn_reward(state, policy, context, arm, reward)
+    elif arm != baseline or ledger.baseline_open > 0.0:
+        ledger.closed += 1.0
+        if arm == baseline:
+            ledger.baseline_open -= 1.0
+        add(ledger.rewards, reward)
+        close_decision(state, policy, context, arm)
+        learn_reward(state, policy, context, arm, reward)
+    else:
+        ledger.conserved_open -= 1.0
+        if math.isnan(mean):
+            learn_reward(state, policy, context, arm, reward)

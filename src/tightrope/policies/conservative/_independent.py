@@ -1,16 +1,25 @@
-"""The guarantee's estimates for independent arms: a width per arm that changes when the arm is played. O(1) a round, select O(K)."""
+"""The guarantee's estimates for independent arms: a width per arm that changes when the arm is played. O(1) a round, select O(K).
+
+With n_a pulls whose reward is in and open decisions of the arm besides, UCB_a comes from the n_a. LCB_a comes from all of them, an open
+reward taken as 0, where open = "nothing": rewards are >= 0, so it stays a lower bound whatever decides when rewards arrive.
+"""
 
 import math
 
 from ..._jit import lean
 from ._ledger import (
     CONFIDENCE,
+    LOWER,
     MARTINGALE,
+    NOTHING,
     ORACLE,
     Independent,
     bound_arms,
+    bound_open,
     bound_totals,
     budget_bound,
+    close_decision,
+    count_decision,
     floor_of,
     known_slack,
     learn_reward,
@@ -25,25 +34,65 @@ def pull_radius(sigma, delta, n_arms, pulls):
     return sigma * math.sqrt(2.0 * math.log(n_arms * pulls * pulls * pulls / delta) / pulls)
 
 
+@lean
+def counted_open(state, policy, arm):
+    """Open decisions of an arm whose reward will be learned from; rounds of a baseline whose mean is learned are among them."""
+    learned = arm == policy.baseline and math.isnan(policy.baseline_mean)
+    return state.open[arm] + (state.ledger[0].conserved_open if learned else 0.0)
+
+
+@lean
+def bound_arm(state, policy, arm):
+    """LCB and UCB of one arm."""
+    bounds, K, n = state.bounds, state.pulls.shape[0], state.pulls[arm]
+    width = 0.0
+    if n > 0.0:
+        width = pull_radius(policy.sigma, policy.delta, K, n)
+        bounds.lower[arm] = max(state.mean[arm] - width, 0.0)
+        bounds.upper[arm] = state.mean[arm] + width
+    waiting = counted_open(state, policy, arm)
+    if policy.open == NOTHING and waiting > 0.0:
+        n += waiting
+        bounds.lower[arm] = max(state.sums[arm] / n - pull_radius(policy.sigma, policy.delta, K, n), 0.0)
+
+
 @bound_arms.register(Independent)
 @lean
-def bound_arms_independent(state, policy, context, mean):
-    pass  # learn_reward keeps lower and upper
+def bound_arms_independent(state, policy, context):
+    ledger = state.ledger[0]
+    if ledger.stale >= 0.0:
+        bound_arm(state, policy, int(ledger.stale))
+        ledger.stale = -1.0
+
+
+@bound_open.register(Independent)
+@lean
+def bound_open_independent(state):
+    bound = 0.0
+    for k in range(state.open.shape[0]):
+        bound += state.open[k] * state.bounds.lower[k]
+    return bound
 
 
 @lean
-def worst_baseline(bounds, weight, baseline):
-    """Smallest weight mu_b over [LCB_b, min(UCB_b, 1)]."""
-    return weight * (bounds.lower[baseline] if weight >= 0.0 else min(bounds.upper[baseline], 1.0))
+def worst_baseline(state, policy, weight, baseline):
+    """Smallest weight mu_b over [LCB_b, min(UCB_b, 1)]; where open = "nothing" UCB_b takes open rewards as 1."""
+    if weight >= 0.0:
+        return weight * state.bounds.lower[baseline]
+    upper, waiting = state.bounds.upper[baseline], counted_open(state, policy, baseline)
+    if policy.open == NOTHING and waiting > 0.0:
+        n = state.pulls[baseline] + waiting
+        width = pull_radius(policy.sigma, policy.delta, state.pulls.shape[0], n)
+        upper = (state.sums[baseline] + waiting) / n + width
+    return weight * min(upper, 1.0)
 
 
 @lean
-def confidence_bound(state, baseline, mean):
-    """sum_i N_i LCB_i (Eq 4); pulls of a baseline whose mean is learned are no part of S."""
-    bound, skipped = 0.0, baseline if math.isnan(mean) else -1
-    for k in range(state.pulls.shape[0]):
-        if k != skipped:
-            bound += state.pulls[k] * state.bounds.lower[k]
+def confidence_bound(state):
+    """sum_i N_i LCB_i over D (Eq 4)."""
+    bound = 0.0
+    for k in range(state.own.shape[0]):
+        bound += state.own[k] * state.bounds.lower[k]
     return bound
 
 
@@ -52,9 +101,11 @@ def confidence_bound(state, baseline, mean):
 def bound_totals_independent(state, policy, context, baseline, mean, ahead):
     ledger = state.ledger[0]
     if policy.bound == CONFIDENCE:
-        bound = confidence_bound(state, baseline, mean)
+        bound = confidence_bound(state)
     elif policy.bound == MARTINGALE:
         bound = martingale_bound(policy, ledger)
+        if policy.open == LOWER:
+            bound += bound_open(state)
     else:
         bound = value_of(ledger.truth)
     ledger.bound = bound
@@ -68,21 +119,37 @@ def bound_totals_independent(state, policy, context, baseline, mean, ahead):
         weight += policy.alpha * ahead
     else:
         credit = policy.alpha * ahead * floor
-    return worst_baseline(state.bounds, weight, baseline) + credit
+    return worst_baseline(state, policy, weight, baseline) + credit
+
+
+@count_decision.register(Independent)
+@lean
+def count_decision_independent(state, policy, context, baseline, mean, arm, explored, sign):
+    ledger = state.ledger[0]
+    if explored:
+        state.open[arm] += sign
+        state.own[arm] += sign
+    if explored or math.isnan(mean):
+        if ledger.stale >= 0.0 and ledger.stale != arm:
+            bound_arm(state, policy, int(ledger.stale))
+        ledger.stale = arm
+
+
+@close_decision.register(Independent)
+@lean
+def close_decision_independent(state, policy, context, arm):
+    state.open[arm] -= 1.0
 
 
 @learn_reward.register(Independent)
 @lean
-def learn_reward_independent(state, policy, context, baseline, mean, arm, reward, explored):
-    if not (explored or math.isnan(mean)):
-        return
-    bounds, pulls, sums, estimate = state.bounds, state.pulls, state.sums, state.mean
-    pulls[arm] += 1.0
-    sums[arm] += reward
-    estimate[arm] = sums[arm] / pulls[arm]
-    width = pull_radius(policy.sigma, policy.delta, pulls.shape[0], pulls[arm])
-    bounds.lower[arm] = max(estimate[arm] - width, 0.0)
-    bounds.upper[arm] = estimate[arm] + width
+def learn_reward_independent(state, policy, context, arm, reward):
+    state.pulls[arm] += 1.0
+    state.sums[arm] += reward
+    state.mean[arm] = state.sums[arm] / state.pulls[arm]
+    bound_arm(state, policy, arm)
+    if state.ledger[0].stale == arm:
+        state.ledger[0].stale = -1.0
 
 
 @budget_bound.register(Independent)
@@ -90,7 +157,7 @@ def learn_reward_independent(state, policy, context, baseline, mean, arm, reward
 def budget_bound_independent(state, policy, context, baseline, mean):
     ledger = state.ledger[0]
     if math.isnan(mean):
-        owed = worst_baseline(state.bounds, ledger.conserved - (1.0 - policy.alpha) * ledger.rounds, baseline)
+        owed = worst_baseline(state, policy, ledger.conserved - (1.0 - policy.alpha) * ledger.rounds, baseline)
     else:
         owed = value_of(ledger.earned) - (1.0 - policy.alpha) * value_of(ledger.promised)
     return ledger.bound + owed

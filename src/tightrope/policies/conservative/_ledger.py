@@ -1,7 +1,8 @@
-"""The ledger and the arms of a conservative policy, and the sums that its guarantee is computed from.
+r"""The ledger and the arms of a conservative policy, and the sums that its guarantee is computed from.
 
-Two states keep one: `Independent` with a width per arm, `Linear` with a ridge regression; each answers the verbs `bound_arms`,
-`bound_totals`, `learn_reward` and `budget_bound` in its own file. Equation numbers: Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020.
+D are the learner's own decisions so far, O those of them whose reward is in, P = D \\ O the open ones; S^b are the baseline's
+rounds, which count, and earn their known mean, when they are decided. Two states keep a ledger: `Independent` with a width per arm,
+`Linear` with a ridge regression; each answers the verbs of this file in its own. Equation numbers: Garcelon et al. 2020.
 """
 
 import math
@@ -17,26 +18,32 @@ CONSTRAINED, TWO_STEP, LARGEST_LOWER = range(3)
 CLIP_BOTH, CLIP_PAPER = range(2)
 FREEDMAN = 0
 LINEAR, INDEPENDENT = range(2)
+NOTHING, LOWER = range(2)
 OWN, SAFE_OTHER, BASELINE, UNSAFE = range(4)
 EVENTS = ("ucb", "safe-other", "baseline", "unsafe")
 
-# A record, because compiled code counts references to every array of a state: seventeen numbers in one array cost as much as one.
+# A record, because compiled code counts references to every array of a state: all these numbers in one array cost as much as one.
 LEDGER = np.dtype(
     [
-        ("rounds", "f8"),  # t - 1
-        ("explored", "f8"),  # |S|
+        ("rounds", "f8"),  # decided, t - 1
+        ("explored", "f8"),  # |D|
+        ("closed", "f8"),  # |O|
         ("conserved", "f8"),  # |S^b|
-        ("rewards", "f8", (2,)),  # sum_S r, compensated
+        ("conserved_open", "f8"),  # rounds of S^b whose reward is not in
+        ("baseline_open", "f8"),  # decisions of P that play their round's baseline
+        ("learned", "f8"),  # rewards in the estimates
+        ("rewards", "f8", (2,)),  # sum_O r, compensated
         ("earned", "f8", (2,)),  # sum_{S^b} mu_b, compensated
         ("promised", "f8", (2,)),  # sum_{i < t} mu_{b_i}, compensated
-        ("truth", "f8", (2,)),  # sum_S mu, compensated, for bound = "oracle"
+        ("truth", "f8", (2,)),  # sum_D mu, compensated, for bound = "oracle"
         ("place", "f8"),  # position of the next listed checkpoint
         ("event", "f8"),  # of the last select
         ("choice", "f8"),  # arm of the last select
         ("slack", "f8"),  # of this round
-        ("bound", "f8"),  # lower bound of sum_S mu
+        ("bound", "f8"),  # lower bound of sum_D mu
         ("reference", "f8"),  # what a safe arm's bound is compared with
         ("beta", "f8"),  # radius of the ellipsoid
+        ("stale", "f8"),  # arm whose bounds a decision has changed, -1: none
     ],
     align=True,
 )
@@ -53,16 +60,20 @@ class Bounds(NamedTuple):
 class Independent(NamedTuple):
     ledger: np.ndarray  # (1,) LEDGER
     bounds: Bounds
-    pulls: np.ndarray  # (K,)
-    sums: np.ndarray  # (K,) of rewards
+    open: np.ndarray  # (K,) decisions of P by arm
+    own: np.ndarray  # (K,) decisions of D by arm
+    pulls: np.ndarray  # (K,) rewards in the estimates
+    sums: np.ndarray  # (K,) of these rewards
     mean: np.ndarray  # (K,)
 
 
 class Linear(NamedTuple):
     ledger: np.ndarray  # (1,) LEDGER
     bounds: Bounds
+    open: np.ndarray  # (K,) decisions of P by arm
     model: Any  # a ridge
-    played: np.ndarray  # z = sum_S x: (K,) weights of arms or (d,), as the model's `add_features` has it
+    played: np.ndarray  # z = sum_D x: (K,) weights of arms or (d,), as the model's `add_features` has it
+    awaited: np.ndarray  # sum_P x, likewise, where arms change and open = "lower"
     owed: np.ndarray  # sum_{S^b} x_b - (1 - alpha) sum_{i < t} x_b, likewise
     point: np.ndarray  # scratch, likewise
     cross: np.ndarray  # (K,) scratch
@@ -72,7 +83,7 @@ class Linear(NamedTuple):
 def new_ledger() -> np.ndarray:
     """No round decided yet."""
     ledger = np.zeros(1, dtype=LEDGER).view(np.recarray)
-    ledger["event"], ledger["choice"] = BASELINE, -1
+    ledger["event"], ledger["choice"], ledger["stale"] = BASELINE, -1, -1
     return ledger
 
 
@@ -139,10 +150,23 @@ def martingale_radius(sigma, delta, m, freedman):
 
 
 @lean
+def noise_radius(policy, ledger):
+    """psi of the decisions that the martingale runs over: D where an open one has earned nothing, O where it has its lower bound."""
+    m = ledger.closed if policy.open == LOWER else ledger.explored
+    return martingale_radius(policy.sigma, policy.delta, m, policy.martingale == FREEDMAN)
+
+
+@lean
 def martingale_bound(policy, ledger):
-    """sum_S r - psi(m) (Eq 5)."""
-    bound = value_of(ledger.rewards) - martingale_radius(policy.sigma, policy.delta, ledger.explored, policy.martingale == FREEDMAN)
+    """sum_O r - psi (Eq 5)."""
+    bound = value_of(ledger.rewards) - noise_radius(policy, ledger)
     return max(bound, 0.0) if clips_sum(policy) else bound
+
+
+@lean
+def anything_open(ledger):
+    """Whether a reward is still awaited."""
+    return ledger.explored > ledger.closed or ledger.conserved_open > 0.0
 
 
 @lean
@@ -153,8 +177,13 @@ def known_slack(policy, context, ledger, mean, ahead):
 
 
 @verb(lean=True)
-def bound_arms(state, policy, context, mean):
+def bound_arms(state, policy, context):
     """Bring lower and upper up to date for this round's arms."""
+
+
+@verb(lean=True)
+def bound_open(state):
+    """Lower bound of sum_P mu where open = "lower". Call `bound_arms` first."""
 
 
 @verb(lean=True)
@@ -163,10 +192,20 @@ def bound_totals(state, policy, context, baseline, mean, ahead):
 
 
 @verb(lean=True)
-def learn_reward(state, policy, context, baseline, mean, arm, reward, explored):
+def count_decision(state, policy, context, baseline, mean, arm, explored, sign):
+    """Enter a decision into what bounds read: sign 1.0; take it out again: sign -1.0."""
+
+
+@verb(lean=True)
+def close_decision(state, policy, context, arm):
+    """An open decision of D has its reward: take it out of P. The ledger counts it as closed already."""
+
+
+@verb(lean=True)
+def learn_reward(state, policy, context, arm, reward):
     """Take a reward into the estimates."""
 
 
 @verb(lean=True)
 def budget_bound(state, policy, context, baseline, mean):
-    """Lower bound of the budget sum_S mu + sum_{S^b} mu_b - (1 - alpha) sum mu_b before this round. Call `bound_totals` first."""
+    """Lower bound of the budget sum_D mu + sum_{S^b} mu_b - (1 - alpha) sum mu_b before this round. Call `bound_totals` first."""

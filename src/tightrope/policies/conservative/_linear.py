@@ -1,4 +1,9 @@
-"""The guarantee's estimates for linear rewards: one ellipsoid for all arms. O(K^2) or O(K d + d^2) a round, O(K d^2) if arms change."""
+"""The guarantee's estimates for linear rewards: one ellipsoid for all arms. O(K^2) or O(K d + d^2) a round, O(K d^2) if arms change.
+
+The ellipsoid knows closed rounds only. Where open = "lower" an open decision has earned max(LCB_a, 0) of its arm; where arms change,
+the open ones together have earned max(min <theta, sum_P x>, 0), which needs no list of them and by the triangle inequality is no less
+than their LCBs added up.
+"""
 
 import math
 
@@ -8,13 +13,17 @@ from ._features import add_features, project
 from ._ledger import (
     CLIP_PAPER,
     CONFIDENCE,
+    LOWER,
     MARTINGALE,
     ORACLE,
     Linear,
     bound_arms,
+    bound_open,
     bound_totals,
     budget_bound,
     clips_arm,
+    close_decision,
+    count_decision,
     floor_of,
     known_slack,
     learn_reward,
@@ -32,19 +41,35 @@ def ellipsoid_radius(sigma, delta, dimension, m, lam, arm_bound, theta_bound):
 
 @bound_arms.register(Linear)
 @lean
-def bound_arms_linear(state, policy, context, mean):
+def bound_arms_linear(state, policy, context):
     predict(state.model, context)
     ledger, bounds, estimate, square = state.ledger[0], state.bounds, state.model.mean, state.model.square
-    m = ledger.explored
-    if math.isnan(mean):
-        m += ledger.conserved  # baseline rounds are data too
     d = state.model.features.shape[1]
-    beta = ellipsoid_radius(policy.sigma, policy.delta, d, m, policy.lam, policy.arm_bound, policy.theta_bound)
+    beta = ellipsoid_radius(policy.sigma, policy.delta, d, ledger.learned, policy.lam, policy.arm_bound, policy.theta_bound)
     ledger.beta = beta
     for k in range(square.shape[0]):
         width = beta * math.sqrt(square[k])
         bounds.lower[k] = estimate[k] - width
         bounds.upper[k] = estimate[k] + width
+
+
+@bound_open.register(Linear)
+@lean
+def bound_open_linear(state):
+    if not state.fixed:
+        inner, square = project(state.model, state.awaited, state.cross)
+        return max(inner - state.ledger[0].beta * math.sqrt(square), 0.0)
+    bound = 0.0
+    for k in range(state.open.shape[0]):
+        bound += state.open[k] * max(state.bounds.lower[k], 0.0)
+    return bound
+
+
+@lean
+def martingale_and_open(state, policy):
+    """Lower bound of sum_D mu by the martingale, with what open decisions count for."""
+    bound = martingale_bound(policy, state.ledger[0])
+    return bound + bound_open(state) if policy.open == LOWER else bound
 
 
 @bound_totals.register(Linear)
@@ -63,7 +88,7 @@ def bound_totals_linear(state, policy, context, baseline, mean, ahead):
             return known_slack(policy, context, ledger, mean, ahead)
         bound = max(bound, 0.0)
     elif policy.bound == MARTINGALE:
-        bound = martingale_bound(policy, ledger)
+        bound = martingale_and_open(state, policy)
     else:
         bound = value_of(ledger.truth)
     ledger.bound = bound
@@ -100,24 +125,43 @@ def joint_minimum(state, policy, context, baseline, ahead):
 @lean
 def joint_point(state, policy):
     """point <- features whose worst case counts, before this round; returns the part of the sum that has a bound of its own."""
-    base = 0.0 if policy.bound == CONFIDENCE else martingale_bound(policy, state.ledger[0])
+    base = 0.0 if policy.bound == CONFIDENCE else martingale_and_open(state, policy)
     for i in range(state.point.shape[0]):
         state.point[i] = state.owed[i] + (state.played[i] if policy.bound == CONFIDENCE else 0.0)
     return base
 
 
+@count_decision.register(Linear)
+@lean
+def count_decision_linear(state, policy, context, baseline, mean, arm, explored, sign):
+    if explored:
+        state.open[arm] += sign
+        add_features(state.model, context, state.played, arm, sign)
+        if policy.open == LOWER and not state.fixed:
+            add_features(state.model, context, state.awaited, arm, sign)
+    if math.isnan(mean):
+        add_features(state.model, context, state.owed, baseline, sign * (policy.alpha - 1.0))
+        if not explored:
+            add_features(state.model, context, state.owed, baseline, sign)
+
+
+@close_decision.register(Linear)
+@lean
+def close_decision_linear(state, policy, context, arm):
+    ledger = state.ledger[0]
+    state.open[arm] -= 1.0
+    if policy.open == LOWER and not state.fixed:
+        if ledger.explored == ledger.closed:  # nothing is open: no rounding is left over
+            state.awaited[:] = 0.0
+        else:
+            add_features(state.model, context, state.awaited, arm, -1.0)
+
+
 @learn_reward.register(Linear)
 @lean
-def learn_reward_linear(state, policy, context, baseline, mean, arm, reward, explored):
-    unknown = math.isnan(mean)
-    if explored or unknown:
-        learn(state.model, context, arm, reward)
-    if explored:
-        add_features(state.model, context, state.played, arm, 1.0)
-    if unknown:
-        add_features(state.model, context, state.owed, baseline, policy.alpha - 1.0)
-        if not explored:
-            add_features(state.model, context, state.owed, baseline, 1.0)
+def learn_reward_linear(state, policy, context, arm, reward):
+    learn(state.model, context, arm, reward)
+    state.ledger[0].learned += 1.0
 
 
 @budget_bound.register(Linear)

@@ -8,7 +8,7 @@ Source: Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020, Eq 2-12 and Algorithm 1 (C
 Szepesvari 2016 (CUCB); Kazerouni, Ghavamzadeh, Abbasi-Yadkori, Van Roy 2017 (CLUCB).
 Deviations: r_b in Eq 8 is read as mu_b. Linear lower bounds are clipped at 0 also in Eq 7's sum unless clip = "paper". Where the
 baseline is not eligible and no arm is safe, the eligible arm with the largest TOT is played.
-Rewards must be back before the next choice: the budget does not count rounds whose reward is still awaited.
+Rewards may come late, in any order or never: `open` says what a decision without its reward has earned (ours, not in the papers).
 Per round: O(K), linear O(K^2) or O(K d + d^2) with fixed arms, O(K d^2) with new features.
 """
 
@@ -19,10 +19,21 @@ from ..._jit import jit, lean
 from ...numerics.selection import argmax, largest, one_hot
 from ...parameters import choice, policy
 from ...registry import Preset
-from ...verbs import admit, event, explain, init, select, update
+from ...verbs import admit, commit, event, explain, inform, init, select, update, withdraw
 from ._explanation import explanation
-from ._guarantee import Limits, bound_round, check_round, close_round, fall_back, is_safe, new_state, why_instead
-from ._ledger import CONSTRAINED, OWN, SAFE_OTHER
+from ._guarantee import (
+    Limits,
+    bound_round,
+    check_round,
+    close_round,
+    fall_back,
+    is_safe,
+    new_state,
+    open_round,
+    why_instead,
+    withdraw_round,
+)  # fmt: skip
+from ._ledger import CONSTRAINED, OWN, SAFE_OTHER, anything_open, learn_reward
 
 MEAN_INDEX, UCB_INDEX = range(2)
 
@@ -45,6 +56,10 @@ class Conservative(Limits):
     then explored). clip: mean rewards are >= 0, so lower bounds are clipped at 0: "both" the sum's and the arm's, or as in the
     "paper" (Eq 4, 6: neither; 7: the arm's; 12: both). martingale: "freedman", or "subgaussian" without (2/3) L.
     model: "independent" ignores features.
+    open: what a decision has earned while its reward is not in. "nothing" is sound for any delay if rewards are >= 0 (linear models: if
+    rewards are taken in by order of decision, or when they arrive does not depend on them). "lower", its arm's lower bound, is less
+    cautious and sound only if when a reward arrives does not depend on what it is: a purchase reported at once and a non-purchase after
+    a week break it.
     """
 
     baseline_index: int = choice("mean", "ucb")
@@ -69,10 +84,10 @@ def choose(policy, state, context):
         if why == SAFE_OTHER and index[arm] >= largest(index, context.eligible):
             why = OWN
     else:
-        if policy.baseline_index == MEAN_INDEX and not math.isnan(mean):
+        if not math.isnan(mean) and (policy.baseline_index == MEAN_INDEX or anything_open(ledger)):
             index[baseline] = mean
         arm, why = argmax(index, context.eligible), OWN
-        if not is_safe(state, arm) or (arm == baseline and not may_explore(policy, mean)):
+        if not is_safe(state, arm) or (arm == baseline and not may_explore(policy, ledger, mean)):
             arm = fall_back(policy, state, context, baseline)
             why = why_instead(state, arm, baseline)
     ledger.event, ledger.choice = why, arm
@@ -86,15 +101,36 @@ def select_conservative(policy, state, context, rng):
 
 
 @lean
-def may_explore(policy, mean):
+def may_explore(policy, ledger, mean):
     """Whether the baseline may be played as a learner's arm."""
-    return policy.baseline_index == UCB_INDEX and not math.isnan(mean)
+    return policy.baseline_index == UCB_INDEX and not math.isnan(mean) and not anything_open(ledger)
+
+
+@commit.register(Conservative)
+@jit
+def commit_conservative(policy, state, context, action):
+    open_round(policy, state, context, action)
+    return state
+
+
+@withdraw.register(Conservative)
+@jit
+def withdraw_conservative(policy, state, context, action):
+    withdraw_round(policy, state, context, action)
+    return state
 
 
 @update.register(Conservative)
 @jit
 def update_conservative(policy, state, context, action, reward):
     close_round(policy, state, context, action, reward)
+    return state
+
+
+@inform.register(Conservative)
+@jit
+def inform_conservative(policy, state, context, action, reward):
+    learn_reward(state, policy, context, action, reward)
     return state
 
 

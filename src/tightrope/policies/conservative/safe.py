@@ -6,7 +6,7 @@ Source: the conservative condition of Garcelon, Ghavamzadeh, Lazaric, Pirotta 20
 choice, as their Algorithm 1 applies it to the optimistic one.
 Deviations: the inner policy learns from every round, also the baseline's, so that its index of the baseline does not stay
 infinite; the guarantee's own estimates do not.
-Rewards must be back before the next choice, as in `Conservative`.
+Rewards may come late, as in `Conservative`.
 Per round: the inner policy's cost, plus O(K), or O(K^2) or O(K d + d^2) with features, O(K d^2) if they change.
 """
 
@@ -17,10 +17,21 @@ import numpy as np
 from ..._jit import jit, lean
 from ...parameters import inner_policy, policy
 from ...registry import find
-from ...verbs import admit, event, explain, init, reward_range, select, update
+from ...verbs import admit, commit, event, explain, inform, init, reward_range, select, update, withdraw
 from ._explanation import explanation
-from ._guarantee import Limits, bound_round, check_round, close_round, fall_back, is_safe, new_state, why_instead
-from ._ledger import BASELINE, OWN
+from ._guarantee import (
+    Limits,
+    bound_round,
+    check_round,
+    close_round,
+    fall_back,
+    is_safe,
+    new_state,
+    open_round,
+    why_instead,
+    withdraw_round,
+)  # fmt: skip
+from ._ledger import BASELINE, OWN, learn_reward
 
 
 @policy("arms", "features", "contexts", "points", paper="Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020")
@@ -67,11 +78,32 @@ def select_safe(policy, state, context, rng):
     return arm
 
 
+@commit.register(Safe)
+@jit
+def commit_safe(policy, state, context, action):
+    open_round(policy, state.guarded, context, action)
+    return State(state.guarded, commit(policy.inner, state.inner, context, action))
+
+
+@withdraw.register(Safe)
+@jit
+def withdraw_safe(policy, state, context, action):
+    withdraw_round(policy, state.guarded, context, action)
+    return State(state.guarded, withdraw(policy.inner, state.inner, context, action))
+
+
 @update.register(Safe)
 @jit
 def update_safe(policy, state, context, action, reward):
     close_round(policy, state.guarded, context, action, reward)
     return State(state.guarded, update(policy.inner, state.inner, context, action, reward))
+
+
+@inform.register(Safe)
+@jit
+def inform_safe(policy, state, context, action, reward):
+    learn_reward(state.guarded, policy, context, action, reward)
+    return State(state.guarded, inform(policy.inner, state.inner, context, action, reward))
 
 
 @event.register(Safe)
