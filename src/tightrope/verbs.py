@@ -6,7 +6,7 @@ loop serves every policy and problem, and the kernels it compiles to are the one
 
 | who answers | must | may |
 | --- | --- | --- |
-| a policy | init, select, update | commit, withdraw, inform, explain, propensity, grow, merge, reward_range, admit, event |
+| a policy | init, select, update | commit, withdraw, inform, explain, propensity, grow, merge, translate, reward_range, admit, event |
 | a policy that stops | and stopped, recommend, evidence | tolerance |
 | a problem | arms, observe, play, mean, regret | private, lower_bound |
 | a monitor | begin, watch | |
@@ -156,6 +156,10 @@ def _cannot_grow(policy, state, arms):
     raise ValueError(f"{type(policy).__name__} cannot take in new arms; start a new session with all of them.")
 
 
+def _as_stored(policy, stored):
+    return stored
+
+
 def _cannot_merge(policy, first, second):
     raise ValueError(f"{type(policy).__name__} does not learn by sums that could be added up; feed it one log after the other.")
 
@@ -237,6 +241,11 @@ def grow(policy, state, arms):
 @verb(compiled=False, default=_cannot_merge)
 def merge(policy, first, second):
     """State that has learned what both have, for states that are sums. ValueError where the policy cannot."""
+
+
+@verb(compiled=False, default=_as_stored)
+def translate(policy, stored):
+    """Arrays of a state from a session file of format 1, by their path, under the names and in the form of today's state."""
 
 
 @verb(compiled=False, default=_any_finite_reward)

@@ -14,7 +14,7 @@ import numpy as np
 from .. import checks, files, rng
 from ..matching import accepts
 from ..registry import built, described, is_policy
-from ..verbs import Arms, Context, init
+from ..verbs import Arms, Context, init, translate
 from .codec import build_oracle, describe_oracle, flatten, restore, same_oracle
 from .decisions import Book, Closed, Decision, Open, locked, shown
 
@@ -104,7 +104,13 @@ def build(cls: type, source: pathlib.Path, header: Any, arrays: dict[str, np.nda
     if (a.number, a.dimension, a.blocks) != (told.arms.number, told.arms.dimension, told.arms.blocks):
         raise ValueError(f"the header's arms, {told.arms}, are not those that the file's arrays describe.")
     session.arms, session._changing = a, told.changing
-    session.state = restore(init(session.policy, session._told()), arrays, session.policy, a, older=told.format == 1)
+    session.state = restore(
+        init(session.policy, session._told()),
+        translate(session.policy, arrays) if told.format == 1 else arrays,
+        session.policy,
+        a,
+        older=told.format == 1,
+    )
     session.rounds, session.decided, session._several = told.rounds, told.decided, told.several
     session._rng = rng.unpack(told.rng)
     if told.audit is not None:

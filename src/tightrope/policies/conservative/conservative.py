@@ -19,8 +19,9 @@ from ..._jit import jit, lean
 from ...numerics.selection import argmax, largest, one_hot
 from ...parameters import choice, policy
 from ...registry import Preset
-from ...verbs import admit, commit, event, explain, inform, init, select, update, withdraw
+from ...verbs import admit, commit, event, explain, inform, init, select, translate, update, withdraw
 from ._explanation import explanation
+from ._formats import translated
 from ._guarantee import (
     Limits,
     bound_round,
@@ -143,6 +144,11 @@ def event_conservative(policy, state, action):
 @admit.register(Conservative)
 def admit_conservative(policy, state, context):
     check_round(policy, state, context)
+
+
+@translate.register(Conservative)
+def translate_conservative(policy, stored):
+    return translated(policy, stored)
 
 
 @explain.register(Conservative)

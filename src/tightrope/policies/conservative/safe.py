@@ -17,8 +17,9 @@ import numpy as np
 from ..._jit import jit, lean
 from ...parameters import inner_policy, policy
 from ...registry import find
-from ...verbs import admit, commit, event, explain, inform, init, reward_range, select, update, withdraw
+from ...verbs import admit, commit, event, explain, inform, init, reward_range, select, translate, update, withdraw
 from ._explanation import explanation
+from ._formats import translated
 from ._guarantee import (
     Limits,
     bound_round,
@@ -121,6 +122,14 @@ def admit_safe(policy, state, context):
 @reward_range.register(Safe)
 def reward_range_safe(policy):
     return reward_range(policy.inner)
+
+
+@translate.register(Safe)
+def translate_safe(policy, stored):
+    inner = {path.replace("state.inner.", "state.", 1): array for path, array in stored.items() if path.startswith("state.inner.")}
+    rest = {path: array for path, array in stored.items() if not path.startswith("state.inner.")}
+    again = {path.replace("state.", "state.inner.", 1): array for path, array in translate(policy.inner, inner).items()}
+    return translated(policy, rest, "state.guarded") | again
 
 
 @explain.register(Safe)
