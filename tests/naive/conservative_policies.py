@@ -1,11 +1,27 @@
 """Slow, readable twin of the conservative family: the whole history is kept, every bound computed anew from its definition.
 
-Written from the formulas, not from the package: V, z and the sums are rebuilt from the list of rounds each time.
+Written from the formulas, not from the package: V, z and the sums are rebuilt from the list of decisions each time. A decision stays in
+the list without a reward until that is known, and is struck from it when it is cancelled.
 """
 
 import math
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+
+
+@dataclass
+class Decision:
+    """One decided round: features of the arm and of the baseline (None: independent arms), whether it counts to D, mu_b (None: unknown)."""
+
+    row: Any
+    arm: int
+    own: bool
+    baseline: int
+    base: Any
+    mu: float | None
+    reward: float | None = None  # None: not in yet
 
 
 class Naive:
@@ -14,12 +30,15 @@ class Naive:
     def __init__(
         self, K, features=None, *, alpha, delta, sigma, bound, selection, baseline_index, clip,
         lam=1.0, B=1.0, D=1.0, freedman=True, T=1, listed=None, min_gap=None, floor=None, true_means=None,
+        open_rule="nothing", fixed=True,
     ):  # fmt: skip
         self.K, self.X = K, features
         self.alpha, self.delta, self.sigma, self.lam, self.B, self.D = alpha, delta, sigma, lam, B, D
         self.bound, self.selection, self.baseline_index, self.clip, self.freedman = bound, selection, baseline_index, clip, freedman
         self.T, self.listed, self.min_gap, self.floor, self.true_means = T, listed, min_gap, floor, true_means
-        self.history = []  # (features of the arm or None, arm, reward, in S, baseline, its features, mu_b or None)
+        self.open_rule, self.fixed = open_rule, fixed
+        self.history = []  # decisions
+        self.elsewhere = []  # (features, arm, reward) of data that no decision stands for
 
     def rem(self):
         t = len(self.history) + 1
@@ -30,40 +49,58 @@ class Naive:
             return min([c - t for c in self.listed if c >= t], default=0)
         return math.ceil(t / self.T) * self.T - t
 
+    def width(self, pulls):
+        return self.sigma * math.sqrt(2 * math.log(self.K * pulls**3 / self.delta) / pulls)
+
+    def awaited(self):
+        """Decisions of the learner without a reward."""
+        return [h for h in self.history if h.own and h.reward is None]
+
     def intervals(self, unknown):
-        """Lower and upper bounds of every arm and, with features, theta_hat, V and beta."""
-        fed = [h for h in self.history if h[3] or unknown]
+        """Lower and upper bounds of every arm; with features theta_hat, V and beta, else the upper end for the worst baseline."""
+        data = [(h.row, h.arm, h.reward) for h in self.history if h.reward is not None and (h.own or unknown)] + self.elsewhere
+        waiting = [h.arm for h in self.history if h.reward is None and (h.own or unknown)]
         if self.X is None:
-            lower, upper = np.zeros(self.K), np.full(self.K, np.inf)
+            lower, upper, highest = np.zeros(self.K), np.full(self.K, np.inf), np.full(self.K, np.inf)
             for k in range(self.K):
-                rewards = [h[2] for h in fed if h[1] == k]
+                rewards = [reward for _, arm, reward in data if arm == k]
                 if rewards:
-                    s = len(rewards)
-                    width = self.sigma * math.sqrt(2 * math.log(self.K * s**3 / self.delta) / s)
-                    lower[k], upper[k] = max(np.mean(rewards) - width, 0.0), np.mean(rewards) + width
-            return lower, upper, None
+                    upper[k] = np.mean(rewards) + self.width(len(rewards))
+                low, high = list(rewards), list(rewards)
+                if self.open_rule == "nothing":  # open rewards are at least 0, for the worst baseline at most 1
+                    low += [0.0] * waiting.count(k)
+                    high += [1.0] * waiting.count(k)
+                if low:
+                    lower[k] = max(np.mean(low) - self.width(len(low)), 0.0)
+                    highest[k] = np.mean(high) + self.width(len(high))
+            return lower, upper, highest
         d = self.X.shape[1]
-        V = self.lam * np.eye(d) + sum((np.outer(h[0], h[0]) for h in fed), np.zeros((d, d)))
-        theta = np.linalg.solve(V, sum((h[2] * h[0] for h in fed), np.zeros(d)))
-        beta = self.sigma * math.sqrt(d * math.log((1 + self.D**2 * (1 + len(fed)) / self.lam) / self.delta)) + self.B * math.sqrt(self.lam)
+        V = self.lam * np.eye(d) + sum((np.outer(x, x) for x, _, _ in data), np.zeros((d, d)))
+        theta = np.linalg.solve(V, sum((reward * x for x, _, reward in data), np.zeros(d)))
+        beta = self.sigma * math.sqrt(d * math.log((1 + self.D**2 * (1 + len(data)) / self.lam) / self.delta)) + self.B * math.sqrt(
+            self.lam
+        )
         norm = np.sqrt(np.einsum("ki,ki->k", self.X, np.linalg.solve(V, self.X.T).T))
         return self.X @ theta - beta * norm, self.X @ theta + beta * norm, (theta, V, beta)
 
     def decide(self, b, mu):
-        """(arm, safe set, TOT + slack) of this round; mu None: unknown."""
+        """((arm, counts to D), safe set, TOT + slack, charge of the open decisions) of this round; mu None: unknown."""
         t = len(self.history) + 1
         unknown = mu is None
-        S = [h for h in self.history if h[3]]
-        Sb = [h for h in self.history if not h[3]]
-        m, rem = len(S), self.rem()
+        own = [h for h in self.history if h.own]
+        closed = [h for h in own if h.reward is not None]
+        conserved = [h for h in self.history if not h.own]
+        rem = self.rem()
         lower, upper, model = self.intervals(unknown)
         checkpoints = self.T > 1 or self.listed is not None or self.min_gap is not None
         clip_sum = self.clip == "both" or checkpoints
         clip_arm = clip_sum or self.selection == "constrained" or self.X is None
+        m = len(closed) if self.open_rule == "lower" else len(own)
         L = math.log(3 * max(m, 1) ** 2 / self.delta)
         psi = self.sigma * math.sqrt(2 * m * L) + (2 / 3 * L if self.freedman else 0.0)
-        martingale = sum(h[2] for h in S) - psi
+        martingale = sum(h.reward for h in closed) - psi
         martingale = max(martingale, 0.0) if clip_sum else martingale
+        nothing = np.zeros(0 if self.X is None else self.X.shape[1])
 
         def minimum(v):
             theta, V, beta = model
@@ -72,45 +109,57 @@ class Naive:
         def arm_bound(a):
             return max(lower[a], 0.0) if clip_arm else lower[a]
 
-        z = sum((h[0] for h in S), np.zeros(self.X.shape[1])) if self.X is not None else None
+        charge = 0.0
+        if self.open_rule == "lower" and self.X is not None and not self.fixed:
+            charge = max(minimum(sum((h.row for h in self.awaited()), nothing)), 0.0)
+        elif self.open_rule == "lower":
+            charge = sum(max(lower[h.arm], 0.0) for h in self.awaited())
+        martingale += charge
+        z = sum((h.row for h in own), nothing) if self.X is not None else None
         if not unknown:
             mu_l = self.floor if self.floor is not None else mu
-            slack = sum(h[6] for h in Sb) + self.alpha * rem * mu_l - (1 - self.alpha) * (sum(h[6] for h in self.history) + mu)
+            slack = sum(h.mu for h in conserved) + self.alpha * rem * mu_l - (1 - self.alpha) * (sum(h.mu for h in self.history) + mu)
         elif self.X is None:
-            c = len(Sb) - (1 - self.alpha) * t + self.alpha * rem
-            slack = min(c * lower[b], c * min(upper[b], 1.0))
+            c = len(conserved) - (1 - self.alpha) * t + self.alpha * rem
+            slack = min(c * lower[b], c * min(model[b], 1.0)) if c < 0 else c * lower[b]
         else:
             slack = 0.0
         values = np.zeros(self.K)
         for a in range(self.K):
             if unknown and self.X is not None:
-                point = self.X[a] + sum((h[5] for h in Sb), np.zeros(self.X.shape[1])) - (1 - self.alpha) * (
-                    sum((h[5] for h in self.history), np.zeros(self.X.shape[1])) + self.X[b]
+                point = self.X[a] + sum((h.base for h in conserved), nothing) - (1 - self.alpha) * (
+                    sum((h.base for h in self.history), nothing) + self.X[b]
                 ) + self.alpha * rem * self.X[b]  # fmt: skip
                 values[a] = minimum(z + point) if self.bound == "confidence" else martingale + minimum(point)
             elif self.bound == "oracle":
-                values[a] = sum(self.true_means[h[1]] for h in S) + self.true_means[a]
+                values[a] = sum(self.true_means[h.arm] for h in own) + self.true_means[a]
             elif self.bound == "martingale":
                 values[a] = martingale + arm_bound(a)
             elif self.X is None:
-                N = [sum(h[1] == k for h in S) for k in range(self.K)]
-                values[a] = sum(N[k] * lower[k] for k in range(self.K)) + lower[a]
+                values[a] = sum(lower[h.arm] for h in own) + lower[a]
             elif self.clip == "paper":
                 values[a] = minimum(z + self.X[a])
             else:
                 values[a] = max(minimum(z), 0.0) + max(lower[a], 0.0)
         safe = values + slack >= -1e-9
-        return self.choose(b, mu, lower, upper, safe), safe, values + slack
+        return self.choose(b, mu, lower, upper, safe), safe, values + slack, charge
 
     def choose(self, b, mu, lower, upper, safe):
+<<<<<<< HEAD
         """(arm, counts as S)."""
+=======
+        """(arm, counts to D)."""
+        reference = upper[b] if mu is None else mu
+        others = [a for a in range(self.K) if a != b and safe[a]]
+>>>>>>> conservative
         if self.selection == "constrained":
             return self.instead(b, mu, lower, upper, safe)
         index = upper.copy()
-        if mu is not None and self.baseline_index == "mean":
+        by_mean = mu is not None and (self.baseline_index == "mean" or any(h.reward is None for h in self.history))
+        if by_mean:
             index[b] = mu
         j = int(np.argmax(index))
-        if safe[j] and (j != b or (mu is not None and self.baseline_index == "ucb")):
+        if safe[j] and (j != b or (mu is not None and not by_mean)):
             return j, True
         return self.instead(b, mu, lower, upper, safe)
 
@@ -125,6 +174,7 @@ class Naive:
                 return k, True
         return b, False
 
+<<<<<<< HEAD
     def admit(self, wanted, b, mu):
         """(arm, counts as S) where another policy wants `wanted`: the rule of Safe."""
         _, safe, _ = self.decide(b, mu)
@@ -136,6 +186,18 @@ class Naive:
         return self.instead(b, mu, lower, upper, safe)
 
     def feed(self, arm, reward, in_S, b, mu):
+=======
+    def commit(self, arm, own, b, mu):
+        """The decision, entered. A round of the baseline counts as the open rounds of the baseline do."""
+>>>>>>> conservative
         row = None if self.X is None else self.X[arm].copy()
         base = None if self.X is None else self.X[b].copy()
-        self.history.append((row, arm, reward, in_S, b, base, mu))
+        own = own or arm != b or any(h.own and h.arm == h.baseline for h in self.history if h.reward is None)
+        self.history.append(Decision(row, arm, own, b, base, mu))
+        return self.history[-1]
+
+    def feed(self, arm, reward, own, b, mu):
+        self.commit(arm, own, b, mu).reward = reward
+
+    def cancel(self, decision):
+        self.history = [h for h in self.history if h is not decision]

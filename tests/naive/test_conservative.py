@@ -9,7 +9,7 @@ import tightrope as tr
 from naive.classic_policies import NaiveUCB
 from naive.conservative_policies import Naive
 from standard import unit_rows
-from tightrope.verbs import Context
+from tightrope.verbs import Arms, Context, commit, explain, inform, init, select, update, withdraw
 
 ROUNDS = 160
 BOUNDS = ("confidence", "martingale")
@@ -17,7 +17,7 @@ SELECTIONS = ("two-step", "largest-lower", "constrained")
 CHECKPOINTS = ({}, {"checkpoint": 9}, {"checkpoint": [4, 30, 90]}, {"checkpoint": [10, 60], "min_gap": 9})
 
 
-def twin_of(policy, K, X):
+def twin_of(policy, K, X, fixed=True):
     p = type(policy).FIELDS
     shown = {name: field.decode(value) for (name, field), value in zip(p.items(), policy, strict=True)}
     T = shown["checkpoint"]
@@ -26,6 +26,7 @@ def twin_of(policy, K, X):
         baseline_index=shown.get("baseline_index"), clip=shown["clip"], lam=shown["lam"], B=shown["theta_bound"], D=shown["arm_bound"],
         freedman=shown["martingale"] == "freedman", T=T if isinstance(T, int) else 1, listed=None if isinstance(T, int) else T,
         min_gap=shown["min_gap"], floor=shown["baseline_floor"], true_means=shown["true_means"],
+        open_rule=shown["open"], fixed=X is None or fixed,
     )  # fmt: skip
 
 
@@ -38,7 +39,7 @@ def follow(policy, means, X, noise, seed, rounds=ROUNDS):
     data = np.random.default_rng(seed)
     events = set()
     for _ in range(rounds):
-        (arm, in_S), safe, values = twin.decide(b, mu)
+        (arm, in_S), safe, values, _ = twin.decide(b, mu)
         report = session.explain()
         np.testing.assert_allclose(report["total"] + report["slack"], values, atol=1e-8)
         clear = np.abs(values) > 1e-7  # elsewhere the two sides are equal and rounding under a root decides
@@ -119,7 +120,7 @@ def test_changing_features_and_baselines():
         tr.CLUCB2(alpha=0.3, sigma=0.1, lam=0.5),
         tr.CLUCB2T(alpha=0.3, sigma=0.1, lam=0.5, checkpoint=7, baseline_floor=0.1, clip="paper"),
     ):
-        twin = twin_of(policy, 5, np.zeros((5, 3)))
+        twin = twin_of(policy, 5, np.zeros((5, 3)), fixed=False)
         twin.floor = 0.0 if twin.floor is None else twin.floor
         session = tr.Session(policy, arms=5, dimension=3)
         for _ in range(ROUNDS):
@@ -127,7 +128,7 @@ def test_changing_features_and_baselines():
             means = twin.X @ theta
             b = int(data.integers(5))
             context = Context(twin.X, None, b, float(means[b]))
-            (arm, in_S), safe, values = twin.decide(b, means[b])
+            (arm, in_S), safe, values, _ = twin.decide(b, means[b])
             report = session.explain(context)
             np.testing.assert_allclose(report["total"] + report["slack"], values, atol=1e-8)
             assert report["safe"].tolist() == safe.tolist()
@@ -136,3 +137,138 @@ def test_changing_features_and_baselines():
             session.update(arm, reward)  # of the round just selected: its features and its baseline
             twin.feed(arm, reward, in_S, b, means[b])
         assert 0 < session.state.ledger.explored[0] < ROUNDS
+
+
+class Interleaved:
+    """A random order of deciding, rewarding, cancelling and outside data, met by the policy and its twin side by side."""
+
+    def __init__(self, policy, K, X, theta, seed, *, contexts=False):
+        self.policy, self.K, self.X, self.theta, self.contexts = policy, K, X, theta, contexts
+        self.twin = twin_of(policy, K, X, fixed=not contexts)
+        if contexts:
+            self.twin.floor = 0.0 if self.twin.floor is None else self.twin.floor
+        self.state = init(policy, Arms(K, None if contexts else X, 0 if X is None else X.shape[1]))
+        self.data = np.random.default_rng(seed)
+        self.open, self.events, self.most = [], set(), 0
+
+    def round(self):
+        """Context, means, baseline and its known mean of a new round."""
+        if not self.contexts:
+            means = self.theta if self.X is None else self.X @ self.theta
+            known = None if np.isnan(self.policy.baseline_mean) else self.policy.baseline_mean
+            return Context(), means, self.policy.baseline, known
+        X = tr.problems.spread_arms(self.K, self.theta, self.data) * self.data.uniform(0.7, 1.0, (self.K, 1))
+        self.twin.X = X
+        means, b = X @ self.theta, int(self.data.integers(self.K))
+        return Context(X, None, b, float(means[b])), means, b, float(means[b])
+
+    def compare(self, context, b, mu):
+        (arm, own), safe, values, charge = self.twin.decide(b, mu)
+        report = explain(self.policy, self.state, context, self.data)
+        np.testing.assert_allclose(report["total"] + report["slack"], values, atol=1e-7)
+        clear = np.abs(values) > 1e-6
+        assert (report["safe"] == safe)[clear].all()
+        counted = report["open"]
+        assert counted["decisions"] == len(self.twin.awaited())
+        assert counted["baseline"] == sum(h.reward is None and not h.own for h in self.twin.history)
+        if self.policy.bound == 0:
+            assert counted["charged"] == pytest.approx(charge, abs=1e-7)
+        self.events.add(report["event"])
+        return arm, own
+
+    def step(self):
+        move = self.data.random()
+        if move < 0.5 or not self.open:
+            context, means, b, mu = self.round()
+            arm, own = self.compare(context, b, mu)
+            assert select(self.policy, self.state, context, self.data) == arm
+            self.state = commit(self.policy, self.state, context, arm)
+            self.open.append((self.twin.commit(arm, own, b, mu), context, float(means[arm])))
+            self.most = max(self.most, len(self.open))
+            return
+        decision, context, mean = self.open.pop(int(self.data.integers(len(self.open))))
+        if move < 0.9:
+            decision.reward = float(max(mean + 0.05 * self.data.standard_normal(), 0.0))
+            self.state = update(self.policy, self.state, context, decision.arm, decision.reward)
+        elif move < 0.96:
+            self.twin.cancel(decision)
+            self.state = withdraw(self.policy, self.state, context, decision.arm)
+        else:
+            self.open.append((decision, context, mean))
+            if self.X is not None:
+                self.twin.elsewhere.append((self.row(context, decision.arm), decision.arm, mean))
+            else:
+                self.twin.elsewhere.append((None, decision.arm, mean))
+            self.state = inform(self.policy, self.state, context, decision.arm, mean)
+
+    def row(self, context, arm):
+        return (self.X if context.features is None else context.features)[arm].copy()
+
+
+@pytest.mark.parametrize("kind", ["independent", "K < d", "d <= K", "contexts"])
+def test_any_order_of_decisions_rewards_cancellations_and_outside_data(kind):
+    """The ledger is the one recomputed from the history, whatever is open."""
+    data, seen, most = np.random.default_rng(3), set(), 0
+    explored_baseline = 0
+    cases = itertools.product(("nothing", "lower"), BOUNDS, SELECTIONS, ({}, {"checkpoint": 9}, {"checkpoint": [4, 30, 90]}), (True, False))
+    for number, (rule, bound, selection, rounds, known) in enumerate(cases):
+        if kind == "contexts" and not known:
+            continue
+        K, d = {"independent": (5, 0), "K < d": (4, 6), "d <= K": (6, 4), "contexts": (5, 3)}[kind]
+        if d == 0:
+            X, theta = None, data.random(K) * 0.6 + 0.2
+            means = theta
+        else:
+            theta = unit_rows(data, 1, d)[0]
+            X = tr.problems.spread_arms(K, theta, data) * data.uniform(0.7, 1.0, (K, 1))
+            means = X @ theta
+        b = int(np.argsort(means)[K // 2])
+        baseline = {} if kind == "contexts" else {"baseline": b, "baseline_mean": float(means[b]) if known else None}
+        policy = tr.Conservative(
+            **baseline, alpha=0.6, delta=0.05, sigma=0.03, lam=0.3, bound=bound, selection=selection, open=rule,
+            baseline_index=str(data.choice(["mean", "ucb"])), clip=str(data.choice(["both", "paper"])),
+            martingale=str(data.choice(["freedman", "subgaussian"])), **rounds,
+        )  # fmt: skip
+        history = Interleaved(policy, K, X, theta, number, contexts=kind == "contexts")
+        for _ in range(120):
+            history.step()
+        seen |= history.events
+        most = max(most, history.most)
+        explored_baseline += sum(h.own and h.arm == h.baseline for h in history.twin.history)
+    assert explored_baseline > 0
+    assert seen == {"ucb", "safe-other", "baseline"}
+    assert most > 15
+
+
+def test_a_cancelled_decision_leaves_no_trace():
+    """A policy that decided and cancelled more, in a random order, stands where one stands that never did."""
+    data = np.random.default_rng(4)
+    theta = unit_rows(data, 1, 4)[0]
+    X = tr.problems.spread_arms(6, theta, data)
+    means = X @ theta
+    b = int(np.argsort(means)[3])
+    for model, checkpoint in itertools.product(("independent", "linear"), (1, [3, 8, 25, 60])):
+        policy = tr.Conservative(
+            baseline=b, baseline_mean=float(means[b]), alpha=0.5, sigma=0.05, model=model, open="lower", checkpoint=checkpoint
+        )
+        arms = Arms(6, X, 4)
+        first, second = init(policy, arms), init(policy, arms)
+        for _ in range(80):
+            extra = [select(policy, second, Context(), data)]
+            second = commit(policy, second, Context(), extra[0])
+            extra.append(int(data.integers(6)))
+            second = commit(policy, second, Context(), extra[1])
+            for arm in data.permutation(extra):
+                second = withdraw(policy, second, Context(), int(arm))
+            arm = select(policy, first, Context(), data)
+            first, second = commit(policy, first, Context(), arm), commit(policy, second, Context(), arm)
+            if data.random() < 0.7:
+                reward = float(max(means[arm] + 0.05 * data.standard_normal(), 0.0))
+                first, second = (update(policy, state, Context(), arm, reward) for state in (first, second))
+            one, other = (explain(policy, state, Context(), data) for state in (first, second))
+            for key in ("total", "slack", "lower", "upper", "budget_bound"):
+                np.testing.assert_allclose(one[key], other[key], atol=1e-9)
+            assert one["checkpoint_in"] == other["checkpoint_in"]
+            assert one["open"] == pytest.approx(other["open"], abs=1e-9)
+    with pytest.raises(ValueError, match="no decision of this arm is open"):
+        withdraw(policy, init(policy, arms), Context(), 1)

@@ -175,6 +175,10 @@ class Conservative(Policy):
     then explored). clip: mean rewards are >= 0, so lower bounds are clipped at 0: "both" the sum's and the arm's, or as in the
     "paper" (Eq 4, 6: neither; 7: the arm's; 12: both). martingale: "freedman", or "subgaussian" without (2/3) L.
     model: "independent" ignores features.
+    open: what a decision has earned while its reward is not in. "nothing" is sound for any delay if rewards are >= 0 (linear models: if
+    rewards are taken in by order of decision, or when they arrive does not depend on them). "lower", its arm's lower bound, is less
+    cautious and sound only if when a reward arrives does not depend on what it is: a purchase reported at once and a non-purchase after
+    a week break it.
     """
 
     baseline: int
@@ -194,6 +198,7 @@ class Conservative(Policy):
     martingale: int
     true_means: np.ndarray
     model: int
+    open: int
     baseline_index: int
 
     def __init__(
@@ -216,6 +221,7 @@ class Conservative(Policy):
         martingale: Literal["freedman", "subgaussian"] = "freedman",
         true_means: ArrayLike | None = None,
         model: Literal["linear", "independent"] = "linear",
+        open: Literal["nothing", "lower"] = "nothing",
         baseline_index: Literal["mean", "ucb"] = "mean",
     ) -> None: ...
 
@@ -469,6 +475,7 @@ class Safe(Policy):
     martingale: int
     true_means: np.ndarray
     model: int
+    open: int
     inner: Any
 
     def __init__(
@@ -492,6 +499,7 @@ class Safe(Policy):
         martingale: Literal["freedman", "subgaussian"] = "freedman",
         true_means: ArrayLike | None = None,
         model: Literal["linear", "independent"] = "linear",
+        open: Literal["nothing", "lower"] = "nothing",
     ) -> None: ...
 
 class SoftUCB(Policy):
@@ -720,6 +728,7 @@ class CLUCB(Conservative):
         martingale: Literal["freedman", "subgaussian"] = "freedman",
         true_means: ArrayLike | None = None,
         model: Literal["linear", "independent"] = "linear",
+        open: Literal["nothing", "lower"] = "nothing",
         baseline_index: Literal["mean", "ucb"] = "ucb",
     ) -> None: ...
 
@@ -746,6 +755,7 @@ class CLUCB2(Conservative):
         martingale: Literal["freedman", "subgaussian"] = "freedman",
         true_means: ArrayLike | None = None,
         model: Literal["linear", "independent"] = "linear",
+        open: Literal["nothing", "lower"] = "nothing",
         baseline_index: Literal["mean", "ucb"] = "ucb",
     ) -> None: ...
 
@@ -772,6 +782,7 @@ class CLUCB2T(Conservative):
         martingale: Literal["freedman", "subgaussian"] = "freedman",
         true_means: ArrayLike | None = None,
         model: Literal["linear", "independent"] = "linear",
+        open: Literal["nothing", "lower"] = "nothing",
         baseline_index: Literal["mean", "ucb"] = "ucb",
     ) -> None: ...
 
@@ -798,6 +809,7 @@ class CUCB(Conservative):
         martingale: Literal["freedman", "subgaussian"] = "freedman",
         true_means: ArrayLike | None = None,
         model: Literal["linear", "independent"] = "independent",
+        open: Literal["nothing", "lower"] = "nothing",
         baseline_index: Literal["mean", "ucb"] = "mean",
     ) -> None: ...
 
@@ -824,6 +836,7 @@ class CUCB2(Conservative):
         martingale: Literal["freedman", "subgaussian"] = "freedman",
         true_means: ArrayLike | None = None,
         model: Literal["linear", "independent"] = "independent",
+        open: Literal["nothing", "lower"] = "nothing",
         baseline_index: Literal["mean", "ucb"] = "mean",
     ) -> None: ...
 
@@ -850,5 +863,6 @@ class CUCB2T(Conservative):
         martingale: Literal["freedman", "subgaussian"] = "freedman",
         true_means: ArrayLike | None = None,
         model: Literal["linear", "independent"] = "independent",
+        open: Literal["nothing", "lower"] = "nothing",
         baseline_index: Literal["mean", "ucb"] = "mean",
     ) -> None: ...
