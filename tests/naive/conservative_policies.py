@@ -83,7 +83,7 @@ class Naive:
         norm = np.sqrt(np.einsum("ki,ki->k", self.X, np.linalg.solve(V, self.X.T).T))
         return self.X @ theta - beta * norm, self.X @ theta + beta * norm, (theta, V, beta)
 
-    def decide(self, b, mu):
+    def decide(self, b, mu, wanted=None):
         """((arm, counts to D), safe set, TOT + slack, charge of the open decisions) of this round; mu None: unknown."""
         t = len(self.history) + 1
         unknown = mu is None
@@ -142,16 +142,11 @@ class Naive:
             else:
                 values[a] = max(minimum(z), 0.0) + max(lower[a], 0.0)
         safe = values + slack >= -1e-9
-        return self.choose(b, mu, lower, upper, safe), safe, values + slack, charge
+        chosen = self.choose(b, mu, lower, upper, safe) if wanted is None else self.admit(wanted, b, mu, lower, upper, safe)
+        return chosen, safe, values + slack, charge
 
     def choose(self, b, mu, lower, upper, safe):
-<<<<<<< HEAD
-        """(arm, counts as S)."""
-=======
         """(arm, counts to D)."""
-        reference = upper[b] if mu is None else mu
-        others = [a for a in range(self.K) if a != b and safe[a]]
->>>>>>> conservative
         if self.selection == "constrained":
             return self.instead(b, mu, lower, upper, safe)
         index = upper.copy()
@@ -164,7 +159,7 @@ class Naive:
         return self.instead(b, mu, lower, upper, safe)
 
     def instead(self, b, mu, lower, upper, safe):
-        """(arm, counts as S) where the arm that was wanted is not safe."""
+        """(arm, counts to D) where the arm that was wanted is not safe."""
         reference = upper[b] if mu is None else mu
         others = [a for a in range(self.K) if a != b and safe[a]]
         bounds = {"constrained": upper, "largest-lower": lower}.get(self.selection)
@@ -174,22 +169,16 @@ class Naive:
                 return k, True
         return b, False
 
-<<<<<<< HEAD
-    def admit(self, wanted, b, mu):
-        """(arm, counts as S) where another policy wants `wanted`: the rule of Safe."""
-        _, safe, _ = self.decide(b, mu)
+    def admit(self, wanted, b, mu, lower, upper, safe):
+        """(arm, counts to D) where another policy wants `wanted`: the rule of Safe."""
         if wanted == b:
             return b, False
         if safe[wanted]:
             return wanted, True
-        lower, upper, _ = self.intervals(mu is None)
         return self.instead(b, mu, lower, upper, safe)
 
-    def feed(self, arm, reward, in_S, b, mu):
-=======
     def commit(self, arm, own, b, mu):
         """The decision, entered. A round of the baseline counts as the open rounds of the baseline do."""
->>>>>>> conservative
         row = None if self.X is None else self.X[arm].copy()
         base = None if self.X is None else self.X[b].copy()
         own = own or arm != b or any(h.own and h.arm == h.baseline for h in self.history if h.reward is None)

@@ -94,7 +94,7 @@ def test_safe_plays_the_twins_arms(kind):
         twin, inner = twin_of(policy, K, X), NaiveUCB(K, sigma=0.1)
         session = tr.Session(policy, arms=K if X is None else X)
         for _ in range(60):
-            arm, in_S = twin.admit(inner.select(), b, mu)
+            (arm, in_S), *_ = twin.decide(b, mu, wanted=inner.select())
             report = session.explain()
             assert session.select() == arm
             events.add((report["event"], arm == b))
