@@ -47,8 +47,8 @@ def test_files_of_format_2_keep_their_open_decisions(path):
     session, expected = tr.Session.load(path), json.loads((DATA / "session-format-2.json").read_text())[path.stem]
     assert [[d.id, d.round, d.reason] for d in session.open.values()] == expected["open"]
     for id in list(session.open):
-        d = session.open[id]
-        session.reward(id, [0.5] * len(d.arm) if isinstance(d.arm, np.ndarray) else 0.5)
+        missing = session._book.open[id].waiting
+        session.reward(id, 0.5 if missing is None else dict.fromkeys(sorted(missing), 0.5))
     features = np.linspace(0.1, 0.5, 15).reshape(5, 3) if session._changing else None
     assert [np.atleast_1d(session.decide(features).arm).tolist() for _ in range(6)] == expected["actions"]
     np.testing.assert_allclose(session.explain(features)["mean"], expected["mean"], rtol=1e-9)
@@ -89,7 +89,7 @@ def test_known_generators_continue(name):
             "policy": "Safe", "inner": {"policy": "Safe", "inner": {"policy": "UCB"}}}}}}), "inside policies more than 3 deep"),
         (lambda h: h["oracle"].update(oracle="choose"), "oracle = 'choose' is not one of TopK, Partition, Knapsack, Promotions"),
         (lambda h: h["oracle"].update(k=-1), "k = -1"),
-        (lambda h: h["oracle"].update(more=1), "which are not its parameters"),
+        (lambda h: h["oracle"].update(more=1), "but takes"),
         (lambda h: h["arms"].update(number=10**12), "header's arms|asks for"),
         (lambda h: h["arms"].update(dimension=10**6), "asks for"),
         (lambda h: h.update(seed=-1), "seed cannot be read"),
@@ -154,9 +154,6 @@ def test_no_more_memory_is_taken_than_a_file_has_bytes(tmp_path):
     header, arrays = files.read_arrays(path)
     with zipfile.ZipFile(path) as old:
         parts = {entry.filename: old.read(entry) for entry in old.infolist()}
-    with zipfile.ZipFile(path, "w") as new:
-        for name, content in parts.items():
-            new.writestr(name, content.replace(b"(3,)", b"(10**15,)"[:4]) if name == "state.pulls.npy" else content)
     huge = io.BytesIO()
     np.lib.format.write_array_header_1_0(huge, {"descr": "<f8", "fortran_order": False, "shape": (10**15,)})
     for content, kind in ((huge.getvalue(), zipfile.ZIP_STORED), (parts["state.pulls.npy"], zipfile.ZIP_DEFLATED)):
@@ -208,11 +205,11 @@ def test_damaged_files_are_refused_or_load_as_they_are(damage, tmp_path, monkeyp
 
     monkeypatch.setattr(np.random, "test", called)
     monkeypatch.setattr(np.random, "seed", called)
+    monkeypatch.setattr(os, "fsync", lambda handle: None)  # thousands of files need not survive a power cut
     bases = sorted(strangers.sessions(tmp_path).items())
     draw, counts = np.random.default_rng(0), collections.Counter()
     for k in range(STRANGERS):
-        _, path = bases[k % len(bases)]
-        damage(path, draw, tmp_path / "stranger.npz")
+        damage(bases[k % len(bases)][1], draw, tmp_path / "stranger.npz")
         counts[strangers.outcome(tmp_path / "stranger.npz", tmp_path / "again.npz")] += 1
     print(damage.__name__, dict(counts))
     assert counts["refused"] > 0.3 * STRANGERS

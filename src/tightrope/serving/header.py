@@ -63,50 +63,58 @@ class ClosedData(DecisionData):
     how: Literal["rewarded", "expired", "closed"]
 
 
-class Old(Strict):
+class Common(Strict):
+    """What both formats have."""
+
+    policy: dict[str, Any]
+    arms: ArmsData
+    oracle: dict[str, Any] | str | None
+    changing: bool
+    rounds: Count
+    seed: Annotated[int, Field(ge=0)]
+    rng: dict[str, Any]
+
+
+class Old(Common):
     """Format 1."""
 
     format: Literal[1]
-    policy: dict[str, Any]
-    arms: ArmsData
-    oracle: dict[str, Any] | str | None
-    changing: bool
     baseline: tuple[Count | None, Number | None]
-    rounds: Count
-    seed: Annotated[int, Field(ge=0)]
-    rng: dict[str, Any]
 
 
-class Header(Strict):
-    """Format 2, to which format 1 is completed."""
+class Header(Common):
+    """Format 2."""
 
     format: Literal[1, 2]
-    policy: dict[str, Any]
-    arms: ArmsData
-    oracle: dict[str, Any] | str | None
-    catalogue: bool = False
-    changing: bool
-    several: bool = False
-    names: list[str] | None = None
-    window: Count | None = None
-    default_reward: Number | None = None
-    apply: Literal["on arrival", "in order"] = "on arrival"
-    rounds: Count
-    decided: Count = 0
-    seed: Annotated[int, Field(ge=0)]
-    rng: dict[str, Any]
-    audit: dict[str, Any] | None = None
-    contexts: list[RoundData] = []
-    open: list[OpenData] = []
-    closed: list[ClosedData] = []
-    baseline: tuple[Count | None, Number | None] = (None, None)
+    catalogue: bool
+    several: bool
+    names: list[str] | None
+    window: Count | None
+    default_reward: Number | None
+    apply: Literal["on arrival", "in order"]
+    decided: Count
+    audit: dict[str, Any]
+    contexts: list[RoundData]
+    open: list[OpenData]
+    closed: list[ClosedData]
+
+
+def completed(old: Old) -> Header:
+    """Format 1, which had none of what came with format 2; its last round is the only one it knows."""
+    baseline, mean = old.baseline
+    last = RoundData(rows=None, mask=None, baseline=baseline, baseline_mean=mean)
+    return Header(
+        **{name: getattr(old, name) for name in ("format", *Common.model_fields)},
+        catalogue=False, several=False, names=None, window=None, default_reward=None, apply="on arrival", decided=0, audit={},
+        contexts=[last], open=[], closed=[],
+    )  # fmt: skip
 
 
 def checked_header(text: str, version: int) -> Header:
     """The header of a file of either format."""
     try:
         if version == 1:
-            return Header.model_validate(Old.model_validate_json(text).model_dump())
+            return completed(Old.model_validate_json(text))
         return Header.model_validate_json(text)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]

@@ -103,6 +103,8 @@ def build(cls: type, source: pathlib.Path, header: Any, arrays: dict[str, np.nda
     a = session.arms._replace(number=told.arms.number) if session.catalogue else session.arms
     if (a.number, a.dimension, a.blocks) != (told.arms.number, told.arms.dimension, told.arms.blocks):
         raise ValueError(f"the header's arms, {told.arms}, are not those that the file's arrays describe.")
+    if a.distances is not None and not np.array_equal(a.distances, arrays["arms.distances"]):
+        raise ValueError("arms.distances are not those of arms.points.")
     session.arms, session._changing = a, told.changing
     session.state = restore(
         init(session.policy, session._told()),
@@ -113,7 +115,7 @@ def build(cls: type, source: pathlib.Path, header: Any, arrays: dict[str, np.nda
     )
     session.rounds, session.decided, session._several = told.rounds, told.decided, told.several
     session._rng = rng.unpack(told.rng)
-    if told.audit is not None:
+    if told.format > 1:
         session._audit = rng.unpack(told.audit)
     session._retired = read_mask(arrays, "retired", a.number)
     if told.format == 1:
@@ -188,7 +190,7 @@ def read_last(told: Any, arrays: dict[str, np.ndarray], session: Any) -> Context
     a, features = session.arms, arrays.get("features")
     if features is not None:
         features = checks.matrix("features", features, shape=(a.rows, a.dimension))
-    baseline, mean = told.baseline
+    baseline, mean = told.contexts[0].baseline, told.contexts[0].baseline_mean
     if baseline is not None and not 0 <= baseline < a.number:
         raise ValueError(f"baseline = {baseline} is not a whole number from 0 to {a.number - 1}.")
     return Context(features, read_mask(arrays, "eligible", a.number), baseline, mean)
@@ -272,10 +274,11 @@ def unpack_book(session: Any, told: Any, arrays: dict[str, np.ndarray]) -> None:
     """Give a session its decisions, each checked against its round."""
     contexts = read_contexts(session, told, arrays)
     session._last, book = contexts[0], session._book
-    before = 0
+    before, seen = 0, 1
     for data in told.open:
-        if not 0 <= data.context < len(contexts):
-            raise ValueError(f"decision {data.id!r} names round {data.context}, but the file has {len(contexts)}.")
+        if data.context > seen or data.context >= len(contexts):
+            raise ValueError(f"decision {data.id!r} names round {data.context}, but the file's next is {seen} of {len(contexts)}.")
+        seen = max(seen, data.context + 1)
         context = contexts[data.context]
         count = session._count(context)
         answers = read_answers(session, data, count)
@@ -299,6 +302,8 @@ def unpack_book(session: Any, told: Any, arrays: dict[str, np.ndarray]) -> None:
                 raise ValueError(f"decision {data.id!r} holds rewards that it was not given.")
             entry.held.append((data.arm, answers) if single else (np.array(arms, dtype=np.int64), np.array([answers[k] for k in arms])))
         book.add(entry)
+    if seen != len(contexts):
+        raise ValueError(f"the file has {len(contexts)} rounds, but its decisions name {seen}.")
     for data in told.closed:
         if data.id in book.open or data.id in book.closed or data.round > session.decided:
             raise ValueError(f"decision {data.id!r} is there twice, or later than the last.")
@@ -310,9 +315,12 @@ def unpack_book(session: Any, told: Any, arrays: dict[str, np.ndarray]) -> None:
 def own_part(context: Context, sizes: list[int | None]) -> Context:
     """The part of a round that its decision was shown."""
     rows, mask = sizes
-    features = None if rows is None or context.features is None else context.features[:rows]
-    eligible = None if mask is None or context.eligible is None else context.eligible[:mask]
-    return context._replace(features=features, eligible=eligible)
+    X, eligible = context.features, context.eligible
+    most_rows, most_marks = 0 if X is None else len(X), 0 if eligible is None else len(eligible)
+    if (X is None) != (rows is None) or (rows or 0) > most_rows or (mask is not None and (eligible is None or mask > most_marks)):
+        raise ValueError(f"a decision was shown {rows} rows and a mask of {mask}, which its round does not have.")
+    part = None if mask is None or eligible is None else eligible[:mask]
+    return context._replace(features=None if X is None else X[:rows], eligible=part)
 
 
 def read_contexts(session: Any, told: Any, arrays: dict[str, np.ndarray]) -> list[Context]:
@@ -336,8 +344,8 @@ def read_contexts(session: Any, told: Any, arrays: dict[str, np.ndarray]) -> lis
         if shape.baseline is not None and not 0 <= shape.baseline < count:
             raise ValueError(f"baseline = {shape.baseline} is not a whole number from 0 to {count - 1}.")
         contexts.append(Context(X, mask, shape.baseline, shape.baseline_mean))
-    if not contexts:
-        raise ValueError("the file has no round.")
+    if row != (0 if features is None else len(features)) or mark != (0 if masks is None else len(masks)) or not contexts:
+        raise ValueError("the file's features and masks are not those of its rounds.")
     return contexts
 
 
@@ -365,4 +373,6 @@ def read_answers(session: Any, data: Any, count: int) -> Any:
         return None if data.answers is None else session._checked_value("reward", data.answers)
     if not isinstance(data.answers, list) or any(arm not in data.arm for arm, _ in data.answers):
         raise ValueError(f"decision {data.id!r} has rewards of arms that it has not.")
+    if len({arm for arm, _ in data.answers}) < len(data.answers):
+        raise ValueError(f"decision {data.id!r} has two rewards of an arm.")
     return {arm: session._checked_value("reward", value) for arm, value in data.answers}
