@@ -141,7 +141,7 @@ def test_whatever_a_kernel_uses_is_in_its_key():
         sources, _ = _cache.closure(frozenset({name}))
         missing = used(kernel.py_func, {}) - sources
         assert not missing, f"{name}.{kernel.py_func.__name__} uses {missing}"
-        if not name.startswith("tightrope.papers"):  # a paper's kernel stands beside its figures
+        if not name.startswith(("tightrope.papers", "tightrope.serving")):  # theirs stand beside what uses them
             assert not {item for item in sources if item.startswith(("tightrope.reports", "tightrope.cli", "tightrope.serving"))}
         assert isinstance(kernel._cache, _cache.KernelCache)
         count += 1
