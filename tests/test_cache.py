@@ -83,9 +83,9 @@ def edit(path, before, after):
 
 
 @pytest.mark.skipif(_jit.INTERPRETED, reason="nothing is compiled")
-def test_a_second_process_compiles_nothing_and_an_edit_compiles_only_what_it_touches(place):
+def test_a_second_process_compiles_nothing_and_an_edit_compiles_only_what_it_touches(place):  # loops check policies from outside
     first, second = run(place), run(place)
-    assert first[0] == ["Stubborn", "UCB"]
+    assert first[0] == ["CheckedPolicy", "UCB"]
     assert second == [[], first[1]]
     assert first[1]["own"][1] == 50
 
@@ -95,18 +95,18 @@ def test_a_second_process_compiles_nothing_and_an_edit_compiles_only_what_it_tou
 
     edit(place / "helper.py", "0", "1")
     third = run(place)
-    assert third[0] == ["Stubborn"]
+    assert third[0] == ["CheckedPolicy"]
     assert third[1]["own"][2] == 50
 
     edit(place / "mine.py", "return 1 +", "return 0 +")
     edit(place / "tightrope/policies/classic/ucb.py", "math.sqrt(scale / n)", "0.01 * math.sqrt(scale / n)")
     fourth = run(place)
-    assert fourth[0] == ["Stubborn", "UCB"]
+    assert fourth[0] == ["CheckedPolicy", "UCB"]
     assert fourth[1]["own"][1] == 50
     assert fourth[1]["UCB"] != first[1]["UCB"]
 
     (place / "tightrope/verbs.py").open("a").write("# edited\n")
-    assert run(place) == [["Stubborn", "UCB"], fourth[1]]
+    assert run(place) == [["CheckedPolicy", "UCB"], fourth[1]]
 
 
 def kernels():
