@@ -210,7 +210,7 @@ def test_a_policy_from_outside_inside_one_of_ours_is_checked():
 
 def test_all_verbs_reach_a_policy_from_outside():
     result = tr.simulate(tr.problems.Bernoulli([0.2, 0.5]), Given(first=1), horizon=7, monitor=tr.Budget(baseline=0), checkpoints=[7])
-    assert result.watched["Given"]["events"].tolist() == [[[0, 7, 0]]]  # its own `event`
+    assert result.watched["Given"]["events"].tolist() == [[[0, 7, 0, 0]]]  # its own `event`
 
 
 def test_our_own_are_not_wrapped():
