@@ -36,6 +36,7 @@ from .verbs import VERBS, arms, begin, commit, evidence, explain, mean, observe,
 HORIZON = 60
 SEED = 5  # of the runs whose digests are compared
 DRAWS = 2000  # of a reward, to compare its average with `mean`
+NOT_ELIGIBLE = "select plays an arm that is not eligible; skip those where allowed(..) is false"
 DEVIATIONS = 6.0  # standard errors that the average may be off
 
 
@@ -186,10 +187,11 @@ def _check_masks(policy: Any, problem: Any, seed: int) -> None:
         seen = context._replace(eligible=mask)
         try:
             action = session.select(context=seen)
-        except ValueError:
+        except ValueError as error:
+            _require("select returned arm" not in str(error), policy, problem, NOT_ELIGIBLE)  # a session's check came first
             continue
         refused = np.flatnonzero(~mask[np.atleast_1d(action)])
-        _require(not refused.size, policy, problem, "select plays an arm that is not eligible; skip those where allowed(..) is false")
+        _require(not refused.size, policy, problem, NOT_ELIGIBLE)
         session.update(action, play(world, seen, action, noise), context=seen)
 
 

@@ -257,7 +257,7 @@ def test_chunk_files_are_tidy_tables(tmp_path):
         assert row["policy"] == ["UCB(alpha=1.0)"]
         assert row["regret"][0] == result.regret["mine"][r].tolist()
         assert row["pulls"][0] == result.pulls["mine"][r].tolist()
-        assert np.array_equal(np.reshape(row["watched.events"][0], (-1, 3)), result.watched["mine"]["events"][r])
+        assert np.array_equal(np.reshape(row["watched.events"][0], (-1, 4)), result.watched["mine"]["events"][r])
 
 
 def test_plan_says_what_was_run_and_on_what(tmp_path):
