@@ -347,7 +347,7 @@ def test_ctrl_c_stops_other_processes_and_keeps_what_is_done(tmp_path):
 def test_sizes_that_no_memory_holds_are_refused_at_once(call, count):
     """Failed before: 10**400 replications hung."""
     started = time.monotonic()
-    with pytest.raises(ValueError, match=r"needs (about 10\^\d+ bytes|[\d.e+]+ [KMGT]iB) for its results .* but this machine has"):
+    with pytest.raises(ValueError, match=r"needs (about 10\^\d+ bytes|[\d.e+]+ [KMGT]iB) of memory .* but this machine has"):
         call(count)
     assert time.monotonic() - started < 5.0
 
