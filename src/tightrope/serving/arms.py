@@ -53,8 +53,8 @@ class Names:
             if value in self._number:
                 return self._number[value]
             if self.texts is None:
-                raise ValueError(f"{argument} = {value!r} is a name, but these arms have numbers from 0 to {count - 1} only.")
-            raise ValueError(f"{argument} = {value!r} is not the name of an arm; {nearest(value, self.texts)}.")
+                raise ValueError(f"{argument} = {checks.show(value)} is a name, but these arms have numbers from 0 to {count - 1} only.")
+            raise ValueError(f"{argument} = {checks.show(value)} is not the name of an arm; {nearest(value, self.texts)}.")
         return checks.integer(argument, value, least=0, most=count - 1)
 
     def of(self, arm: int) -> str | int:
@@ -86,7 +86,7 @@ def checked_names(argument: str, texts: Any, length: int | None = None) -> tuple
             raise ValueError(f"{argument}[{k}] = {checks.show(text)} is not text; a name is text that is not empty.")
     if len(set(listed)) < len(listed):
         again = next(text for k, text in enumerate(listed) if text in listed[:k])
-        raise ValueError(f"{argument} has {again!r} twice; every arm needs a name of its own.")
+        raise ValueError(f"{argument} has {checks.show(again)} twice; every arm needs a name of its own.")
     if length is not None and len(listed) != length:
         raise ValueError(f"{argument} has {len(listed)} entries, but there are {length} arms.")
     return tuple(str(text) for text in listed)

@@ -129,7 +129,7 @@ class Book:
         for entry in self.open.values():
             if entry.ended is None and entry.decision.name == name:
                 return int(entry.action)
-        raise ValueError(f"arm = {name!r} has no open decision; give its number in context, the features of its round.")
+        raise ValueError(f"arm = {checks.show(name)} has no open decision; give its number in context, the features of its round.")
 
     def before(self, round: int) -> list[Open]:
         """Decisions without all their answers that were made before a round."""

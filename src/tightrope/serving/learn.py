@@ -67,7 +67,7 @@ def column(frame: Any, name: str) -> np.ndarray:
         known = getattr(frame, "column_names", None) or getattr(frame, "columns", None)
         listed = list(frame) if isinstance(frame, dict) else [str(item) for item in known] if known is not None else []
         has = f"; it has {', '.join(map(str, listed[:10]))}" if listed else "; give a table with named columns or a dict of arrays"
-        raise ValueError(f"frame has no column {name!r}{has}.") from None
+        raise ValueError(f"frame has no column {checks.show(name)}{has}.") from None
     if hasattr(values, "to_numpy"):
         return np.asarray(values.to_numpy())
     array = np.asarray(values)
@@ -82,7 +82,7 @@ def _note(bad: dict[int, str], wrong: np.ndarray, words: Any) -> None:
 def _numbers(values: np.ndarray, argument: str, name: str, bad: dict[int, str]) -> np.ndarray:
     """A column as finite float64."""
     if values.ndim != 1 or values.size == 0:
-        raise ValueError(f"{argument} = {name!r} has shape {values.shape}, but must be a column with at least one row.")
+        raise ValueError(f"{argument} = {checks.show(name)} has shape {values.shape}, but must be a column with at least one row.")
     if values.dtype.kind in "biuf":
         numbers = np.ascontiguousarray(values, dtype=np.float64)
     else:
@@ -97,7 +97,7 @@ def _numbers(values: np.ndarray, argument: str, name: str, bad: dict[int, str]) 
 def _arms(values: np.ndarray, name: str, names: Names, count: int, n: int, bad: dict[int, str]) -> np.ndarray:
     """A column of arm numbers or names as numbers."""
     if values.shape != (n,):
-        raise ValueError(f"column {name!r} has shape {values.shape}, but must have one entry for each of the {n} rows.")
+        raise ValueError(f"column {checks.show(name)} has shape {values.shape}, but must have one entry for each of the {n} rows.")
     if values.dtype.kind in "iu":
         numbers = values.astype(np.int64)
     elif values.dtype.kind == "f":
@@ -109,11 +109,11 @@ def _arms(values: np.ndarray, name: str, names: Names, count: int, n: int, bad: 
         try:
             codes, texts = pandas.factorize(np.asarray(values, dtype=object))
         except TypeError:
-            raise ValueError(f"column {name!r} holds objects that are neither arm numbers nor names.") from None
+            raise ValueError(f"column {checks.show(name)} holds objects that are neither arm numbers nor names.") from None
         found = [_number(text, names, count) for text in texts]
         numbers = np.array([*found, -1], dtype=np.int64)[codes]  # a missing value has code -1
     else:
-        raise ValueError(f"column {name!r} has type {values.dtype}, but must hold arm numbers or names.")
+        raise ValueError(f"column {checks.show(name)} has type {values.dtype}, but must hold arm numbers or names.")
     allowed = f"from 0 to {count - 1}" if names.texts is None else "nor the name of an arm"
     wrong = (numbers < 0) | (numbers >= count)
     _note(bad, wrong, lambda i: f"{name} = {checks.show(values[i : i + 1].tolist()[0])} is no arm {allowed}")
@@ -135,7 +135,7 @@ def _features(frame: Any, features: Sequence[str] | str, dimension: int, n: int,
             values = np.stack([np.asarray(value, dtype=np.float64) for value in values])
         matrix = np.ascontiguousarray(checks.floats("features", values))
     else:
-        matrix = np.stack([checks.floats(f"features {name!r}", column(frame, name)) for name in features], axis=1)
+        matrix = np.stack([checks.floats(f"features {checks.show(name)}", column(frame, name)) for name in features], axis=1)
     if matrix.shape != (n, dimension):
         raise ValueError(f"features has shape {matrix.shape}, but must be ({n}, {dimension}), one row for each of the frame.")
     _note(bad, ~np.isfinite(matrix).all(axis=1), lambda i: f"features are {checks.show(matrix[i])}, not all finite")

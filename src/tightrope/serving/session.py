@@ -236,7 +236,7 @@ class Session:
             if arm not in arms:
                 raise ValueError(f"arm = {checks.show(key)} is not in decision {decision.id!r}, which has {checks.show(decision.name)}.")
             assert arm is not None
-            found[arm] = self._checked_value(f"reward[{key!r}]", number)
+            found[arm] = self._checked_value(f"reward[{checks.show(key)}]", number)
         return found
 
     def _repeated(self, id: Id, entry: Open | None, value: Any) -> bool:
@@ -247,7 +247,9 @@ class Session:
         elif ended is not None:
             decision, answers, how = ended.decision, ended.answers, ended.how
         else:
-            raise ValueError(f"id = {id!r} is not a decision of this session, was cancelled, or was closed too long ago to be known.")
+            raise ValueError(
+                f"id = {checks.show(id)} is not a decision of this session, was cancelled, or was closed too long ago to be known."
+            )
         if isinstance(answers, dict):
             given = self._by_arm(decision, value)
             self._check_equal(decision, answers, given, str(how))
@@ -329,7 +331,7 @@ class Session:
         """Take back an open decision that was never shown: the policy is as it was without it, but for its random stream."""
         entry = self._unanswered(id)
         if entry.answers:
-            raise ValueError(f"id = {id!r} has answers already, so it was shown; close it instead.")
+            raise ValueError(f"id = {checks.show(id)} has answers already, so it was shown; close it instead.")
         seen = entry.context
         self._became(withdraw(self.policy, self._state_for(seen), seen, entry.action), seen)
         self._book.remove(entry.decision.id)
@@ -345,7 +347,7 @@ class Session:
         id = checked_id(id)
         entry = self._book.open.get(id)
         if entry is None or entry.ended is not None:
-            raise ValueError(f"id = {id!r} is not an open decision; it was closed, cancelled or never made.")
+            raise ValueError(f"id = {checks.show(id)} is not an open decision; it was closed, cancelled or never made.")
         return entry
 
     def expire(self, older_than: int | None = None) -> list[Id]:
@@ -473,7 +475,7 @@ class Session:
         now = np.zeros(self.arms.number, dtype=np.bool_) if self._retired is None else self._retired.copy()
         now[k] = value
         if now.all():
-            raise ValueError(f"arm = {arm!r} is the last one left; at least one arm must stay.")
+            raise ValueError(f"arm = {checks.show(arm)} is the last one left; at least one arm must stay.")
         self._retired = now if now.any() else None
 
     # Explaining ----------------------------------------------------------------------------------------------------------
