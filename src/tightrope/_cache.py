@@ -159,7 +159,7 @@ def sources_key(modules: frozenset[str]) -> str | None:
             return None
         digest.update(f"{name} {content}\n".encode())
     for name in sorted(libraries):
-        digest.update(f"{name} {getattr(sys.modules.get(name), '__version__', '')}\n".encode())
+        digest.update(f"{name} {vars(sys.modules[name]).get('__version__', '') if name in sys.modules else ''}\n".encode())
     return digest.hexdigest()[:16]
 
 

@@ -199,26 +199,34 @@ def test_report_makes_the_page_of_a_reproduction_again(tmp_path):
 
     from tightrope.papers import experiment
 
-    package = experiment.find_paper("lipschitz")
-    names = list(package.FIGURES)[:2]
+    names = list(experiment.figures("lipschitz"))[:2]
     run = experiment.Run("smoke", tmp_path, seed=7)
     outcomes = {}
     for name in names:
         figure = matplotlib.figure.Figure()
         figure.subplots().plot([0, 1], [1, 0])
-        claim = experiment.Claim(name, f"claim of {name}", 1.5, 1.25, 0.5, "by eye", "partly")
+        claim = experiment.Claim(f"claim of {name}", 1.5, 1.25, 0.5, "by eye", "partly", figure=name)
         outcomes[name] = experiment.Outcome(
             [claim], tables={"numbers": pd.DataFrame({"x": [1, 2]})}, plots={"line": figure}, notes="a note"
         )
         experiment._save(name, outcomes[name], run)
-    experiment._report(package, outcomes, run)
+    experiment._report("lipschitz", outcomes, run)
     page = (tmp_path / "report.html").read_text()
     (tmp_path / "report.html").unlink()
     done = CliRunner().invoke(app, ["report", str(tmp_path)], terminal_width=200)
     assert done.exit_code == 0, done.output
     assert f"claim of {names[1]}" in done.output
     again = (tmp_path / "report.html").read_text()
-    for words in (package.TITLE, "claim of", "1.25 ± 0.5", "partly", "a note", "numbers", "<svg", "This scale only checks"):
+    for words in (
+        experiment.find_paper("lipschitz").TITLE,
+        "claim of",
+        "1.25 ± 0.5",
+        "partly",
+        "a note",
+        "numbers",
+        "<svg",
+        "This scale only checks",
+    ):
         assert words in page
         assert page.count(words) == again.count(words), words
     with pytest.raises(ValueError, match="which no paper has"):
@@ -268,7 +276,8 @@ def test_every_policy_is_measured_and_every_measurement_can_begin():
 
     measured = set()
     for _, policy, _, problem in cases():
-        measured.add(type(policy))
+        if type(policy).__module__.startswith("tightrope."):  # other tests have policies of their own
+            measured.add(type(policy))
         init(policy, arms(problem)._replace(horizon=1000))
     assert measured == {type(policy) for policy in examples().values()}
 
