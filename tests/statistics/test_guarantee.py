@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tightrope as tr
+from delayed import BATCHED, BY_REWARD, FIXED, GEOMETRIC, Delay, run_late
 from standard import unit_rows
 from tightrope.numerics.statistics import standard_error
-from tightrope.verbs import Context, select
+from tightrope.verbs import Context, commit, explain, select, update
 
 RUNS = 1000
 
@@ -280,14 +281,20 @@ def test_safe_probability_is_how_often_select_plays_the_arm():
 
 
 def test_an_ineligible_baseline_leaves_the_least_risky_arm():
-    session = tr.Session(tr.CUCB2(baseline=1, baseline_mean=0.5, sigma=0.01), arms=3)
-    mask = np.array([True, False, True])
-    for _ in range(20):
-        session.update(2, 0.2)  # so far behind that nothing is safe
-    report = session.explain(eligible=mask)
-    arm = session.select(eligible=mask)
-    assert report["probability"][arm] == 1.0
-    assert arm == 2
+    policy = tr.CUCB2(baseline=1, baseline_mean=0.5, sigma=0.01)
+    for item in (policy, tr.Safe(tr.UCB(), baseline=1, baseline_mean=0.5, sigma=0.01)):
+        session = tr.Session(item, arms=3)
+        mask = np.array([True, False, True])
+        for _ in range(20):
+            session.update(session.select(eligible=mask), 0.2)  # so far behind that nothing is safe
+        report = session.explain(eligible=mask)
+        arm = session.select(eligible=mask)
+        assert report["probability"][arm] == 1.0
+        assert arm == int(np.argmax(np.where(mask, report["total"], -np.inf)))
+        assert not report["safe"].any()
+        assert report["event"] == "unsafe"
+        for words in (f"arm {arm}", "no arm is safe", "risks least", "promise does not hold"):
+            assert words in report["reason"]
 
 
 def test_events_of_constrained_selection():
@@ -305,3 +312,117 @@ def test_events_of_constrained_selection():
             assert report["event"] == "ucb"
         session.update(arm, means[arm])
     assert counts["ucb"] > 150
+
+
+LATE = {
+    "Fixed(10)": Delay(FIXED, 10),
+    "Fixed(200)": Delay(FIXED, 200),
+    "Geometric(60)": Delay(GEOMETRIC, 60),
+    "Batched(100)": Delay(BATCHED, 100),
+    "ByReward(10, 200)": Delay(BY_REWARD, 10, 200),
+}
+
+
+def late_policies(p):
+    """Policies of the family with the problem's parameters, and every how many rounds each is verified."""
+    given = fourth_best(p) | {"alpha": 0.1}
+    return {
+        "CUCB2": (tr.CUCB2(**given), 1),
+        "CUCB": (tr.CUCB(**given), 1),
+        "CUCB2T": (tr.CUCB2T(**given, checkpoint=50), 50),
+        "unknown": (tr.CUCB2(**(given | {"baseline_mean": None})), 1),
+        "Safe Thompson": (tr.Safe(tr.BetaThompson(), **given), 1),
+    }
+
+
+@pytest.mark.parametrize("delay", LATE.values(), ids=LATE.keys())
+def test_no_violation_with_open_decisions(delay):
+    """Whatever the delay, also one that depends on the reward: an open decision has earned nothing yet."""
+    explored = 0
+    for number, problem in enumerate(bernoulli_models(12)):
+        for name, (policy, period) in late_policies(problem).items():
+            late = run_late(policy, problem, delay, horizon=6000, alpha=0.1, baseline=policy.baseline, period=period, replication=number)
+            assert late.broken == 0, name
+            assert late.awaited > 0 or delay.kind == BATCHED
+            explored += late.explored > 0
+    assert explored > 30  # of 60 runs
+
+
+def test_linear_policies_have_no_violation_with_open_decisions():
+    for number, problem in enumerate(spread_models(3)):
+        given = fourth_best_linear(problem)
+        for policy, delay, rule in itertools.product(
+            ("CLUCB", "CLUCB2", "Safe"), ("Fixed(10)", "Fixed(200)", "Geometric(60)"), ("nothing", "lower")
+        ):
+            item = (
+                tr.Safe(tr.LinTS(noise=0.1, lam=0.5), open=rule, **given) if policy == "Safe" else getattr(tr, policy)(open=rule, **given)
+            )
+            late = run_late(item, problem, LATE[delay], horizon=3000, alpha=0.2, baseline=given["baseline"], replication=number)
+            assert late.broken == 0, (policy, delay, rule)
+            assert late.explored > 0, (policy, delay, rule)
+
+
+def test_contextual_policies_have_no_violation_with_open_decisions():
+    problem = tr.problems.ContextualSpread(unit_rows(np.random.default_rng(1), 1, 4)[0], arms=8, noise=0.1)
+    for bound, rule, delay in itertools.product(("CLUCB", "CLUCB2"), ("nothing", "lower"), ("Fixed(10)", "Fixed(200)", "Batched(100)")):
+        policy = getattr(tr, bound)(sigma=0.1, lam=0.5, alpha=0.3, open=rule)
+        for number in range(4):
+            late = run_late(policy, problem, LATE[delay], horizon=2000, alpha=0.3, replication=number)
+            assert late.broken == 0, (bound, rule, delay)
+            assert late.explored > 0
+
+
+def test_the_lower_bound_of_open_decisions_costs_less_and_breaks_where_the_delay_depends_on_the_reward():
+    """Purchases reported at once and the others much later: what is in looks better than it is."""
+    regret, broken = {"nothing": [], "lower": []}, {"nothing": 0, "lower": 0}
+    for number, problem in enumerate(bernoulli_models(25)):
+        given = fourth_best(problem)
+        for rule in regret:
+            policy = tr.CUCB2(open=rule, **given)
+            run = lambda delay, p=policy, m=problem, n=number: run_late(  # noqa: E731
+                p, m, delay, horizon=20_000, alpha=0.05, baseline=p.baseline, replication=n
+            )
+            on_time = run(LATE["Fixed(200)"])
+            regret[rule].append(on_time.regret)
+            assert on_time.broken == 0
+            broken[rule] += run(Delay(BY_REWARD, 50, 1000)).broken > 0
+    difference = np.subtract(regret["lower"], regret["nothing"])
+    assert difference.mean() < -4 * standard_error(difference)
+    assert broken["nothing"] == 0
+    assert broken["lower"] > 12
+
+
+def test_an_explanation_says_what_is_open():
+    given = {"baseline": 0, "baseline_mean": 0.5, "alpha": 0.5, "sigma": 0.05}
+    for rule in ("nothing", "lower"):
+        session = tr.Session(tr.CUCB2(open=rule, **given), arms=3)
+        policy, state, played = session.policy, session.state, []
+        for t in range(60):
+            arm = select(policy, state, Context(), None)
+            state = commit(policy, state, Context(), arm)
+            if t < 50:
+                state = update(policy, state, Context(), arm, (0.5, 0.8, 0.4)[arm])
+            else:
+                played.append(arm)
+        report = explain(policy, state, Context(), None)
+        own = [arm for arm in played if arm != 0]
+        assert own
+        assert report["open"]["decisions"] == len(own)
+        assert report["open"]["baseline"] == len(played) - len(own)
+        charged = 0.0 if rule == "nothing" else report["lower"][own].sum()
+        assert report["open"]["charged"] == pytest.approx(charged)
+
+
+def test_a_long_silence_lowers_the_bound():
+    """psi grows with every decision, and an open one has earned nothing: the bound of the budget falls until rewards come in."""
+    policy = tr.CUCB2(baseline=0, baseline_mean=0.5, alpha=0.3, sigma=0.05)
+    session = tr.Session(policy, arms=2)
+    state, bounds = session.state, []
+    for _ in range(200):
+        arm = select(policy, state, Context(), None)
+        state = update(policy, commit(policy, state, Context(), arm), Context(), arm, 0.5 + 0.2 * arm)
+    while (arm := select(policy, state, Context(), None)) == 1:
+        state = commit(policy, state, Context(), arm)
+        bounds.append(explain(policy, state, Context(), None)["budget_bound"])
+    assert len(bounds) > 3
+    assert (np.diff(bounds) < 0).all()
