@@ -103,6 +103,14 @@ def test_modules_that_cannot_be_imported_are_one_line(tmp_path, content, words):
     assert len(done.stderr.strip().splitlines()) == 1
 
 
+def test_a_file_that_hides_behind_a_module_of_its_name_is_refused(tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "json.py").write_text("")
+    done = command(tmp_path, "policies", "--import", "mine/json.py")
+    assert done.returncode == 2
+    assert re.search("json.py cannot be imported beside the module 'json' of .*; call the file something else", done.stderr)
+
+
 def test_installed_packages_are_found_by_their_entry_points(folder, tmp_path):
     (tmp_path / "moss.py").write_text((folder / "moss.py").read_text())
     (tmp_path / "moss-1.0.dist-info").mkdir()

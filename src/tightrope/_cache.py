@@ -193,7 +193,7 @@ def _in_library(path: str) -> bool:
 def _imported(name: str, path: str) -> tuple[str, ...]:
     """Loaded modules that a module imports."""
     own, found = name.partition(".")[0], list[str]()
-    package = name if hasattr(sys.modules[name], "__path__") else name.rpartition(".")[0]
+    package = getattr(sys.modules[name], "__package__", None) or ""
     for node in _import_statements(pathlib.Path(path).read_text(encoding="utf-8")):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -202,7 +202,10 @@ def _imported(name: str, path: str) -> tuple[str, ...]:
                 if top == own != PACKAGE:  # `import package` reaches everything in it that is loaded
                     found += [item for item in list(sys.modules) if item.startswith(f"{top}.")]
         else:
-            base = importlib.util.resolve_name("." * node.level + (node.module or ""), package) if node.level else str(node.module)
+            try:
+                base = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+            except ImportError:
+                continue  # a line of a docstring
             inner = [f"{base}.{alias.name}" for alias in node.names]
             found += inner if all(item in sys.modules for item in inner) else [*inner, base]
     return tuple(item for item in dict.fromkeys(found) if item in sys.modules)

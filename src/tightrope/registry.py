@@ -89,7 +89,7 @@ def load_module(name: str) -> None:
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
     try:
-        importlib.import_module(module)
+        found = importlib.import_module(module)
     except Exception as error:
         if isinstance(error, ModuleNotFoundError) and (error.name == module or module.startswith(f"{error.name}.")):
             raise ValueError(f"--import {name} was not found; give a module that is installed or in {folder}, or a .py file.") from None
@@ -97,6 +97,10 @@ def load_module(name: str) -> None:
         raise ValueError(
             f"--import {name} failed: {type(error).__name__}: {error} ({pathlib.Path(last.filename).name}, line {last.lineno})."
         ) from None
+    if name.endswith(".py") and pathlib.Path(found.__file__ or "").resolve() != path.resolve():
+        raise ValueError(
+            f"--import {name} cannot be imported beside the module {module!r} of {found.__file__}; call the file something else."
+        )
 
 
 def import_all(path: Iterable[str], package: str, names: dict[str, Any]) -> dict[str, Any]:
