@@ -55,8 +55,8 @@ def restore(template: Any, flat: dict[str, np.ndarray], policy: Any, arms: Arms,
             check_array(owner, name, path, stored, value, policy, arms)
             values.append(stored.copy().view(type(value)))  # a record array is stored as the plain one it is made of
         else:
-            right = flat[path].dtype == np.asarray(value).dtype
-            if not right or not np.array_equal(flat[path], value, equal_nan=isinstance(value, float)):
+            known = np.asarray(value)
+            if flat[path].dtype != known.dtype or not np.array_equal(flat[path], known, equal_nan=known.dtype.kind == "f"):
                 raise ValueError(f"{path} = {checks.show(flat[path])} is not the {value!r} of this policy and these arms.")
             values.append(value)
     state = type(template)(*values)

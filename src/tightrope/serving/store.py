@@ -113,6 +113,10 @@ def build(cls: type, source: pathlib.Path, header: Any, arrays: dict[str, np.nda
         a,
         older=told.format == 1,
     )
+    known = {*flatten(session.state), "retired", "rounds.features", "rounds.eligible"}
+    unknown = [name for name in arrays if name not in known and not name.startswith(("arms.", "oracle."))]
+    if unknown and told.format > 1:
+        raise ValueError(f"the file holds {unknown[0]!r}, which this session does not have.")
     session.rounds, session.decided, session._several = told.rounds, told.decided, told.several
     session._rng = rng.unpack(told.rng)
     if told.format > 1:
@@ -141,6 +145,9 @@ def check_sizes(policy: Any, told: Any, arrays: dict[str, np.ndarray], size: int
     Every state stores an array of K numbers, with features one of d x d, and some policies arrays over all pairs of arms.
     """
     a, features, kinds = told.arms, arrays.get("arms.features"), accepts(policy)
+    for name in ("arms.features", "arms.distances", "arms.points", "rounds.features", "features"):
+        if name in arrays and arrays[name].dtype != np.float64:
+            raise ValueError(f"{name} in the file is {arrays[name].dtype}, but must be float64.")
     K, d = a.number, a.dimension
     if K % a.blocks or (told.oracle is None and a.blocks > 1):
         raise ValueError(f"the header's {K} arms are not {a.blocks} for every row of features.")
