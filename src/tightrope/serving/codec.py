@@ -55,8 +55,7 @@ def restore(template: Any, flat: dict[str, np.ndarray], policy: Any, arms: Arms,
             check_array(owner, name, path, stored, value, policy, arms)
             values.append(stored.copy().view(type(value)))  # a record array is stored as the plain one it is made of
         else:
-            known = np.asarray(value)
-            if flat[path].dtype != known.dtype or not np.array_equal(flat[path], known, equal_nan=known.dtype.kind == "f"):
+            if not same_number(flat[path], np.asarray(value)):
                 raise ValueError(f"{path} = {checks.show(flat[path])} is not the {value!r} of this policy and these arms.")
             values.append(value)
     state = type(template)(*values)
@@ -65,6 +64,13 @@ def restore(template: Any, flat: dict[str, np.ndarray], policy: Any, arms: Arms,
     if afresh:
         refresh(state)
     return state
+
+
+def same_number(stored: np.ndarray, known: np.ndarray) -> bool:
+    """Whether a stored number is the known one, of the same type; NaN is NaN."""
+    if stored.dtype != known.dtype or stored.shape != known.shape:
+        return False
+    return stored.tobytes() == known.tobytes() or (known.dtype.kind == "f" and bool(np.isnan(stored) & np.isnan(known)))
 
 
 def copied(state: Any) -> Any:
