@@ -22,6 +22,12 @@ def kinds():
         "SoftUCB": (tr.SoftUCB(), {"arms": X}, "grow"),
         "CUCB2": (tr.CUCB2(baseline=1, baseline_mean=0.5, **safe), {"arms": 4}, ""),
         "CUCB2, mean unknown": (tr.CUCB2(baseline=1, **safe), {"arms": 4}, ""),
+        "CUCB, lower": (tr.CUCB(baseline=1, baseline_mean=0.5, open="lower", **safe), {"arms": 4}, ""),
+        "CLUCB2T, lower": (
+            tr.CLUCB2T(baseline=1, baseline_mean=0.5, checkpoint=7, open="lower", **safe),
+            {"arms": 5, "dimension": 3},
+            "features",
+        ),
         "CLUCB2": (tr.CLUCB2(baseline=1, baseline_mean=0.5, **safe), {"arms": X}, ""),
         "Safe": (tr.Safe(tr.BetaThompson(), baseline=0, baseline_mean=0.4, **safe), {"arms": 4}, ""),
         "C2UCB": (tr.C2UCB(), {"arms": X, "oracle": tr.oracles.TopK(2)}, "grow"),

@@ -145,6 +145,17 @@ def test_arrays_that_no_kernel_writes_are_refused(policy, arms, edit, words, tmp
         tr.Session.load(path)
 
 
+def test_a_loaded_state_needs_no_new_compilation(tmp_path):
+    """An aligned record comes back aligned: kernels compiled for one type are not compiled again for another."""
+    from numba import typeof
+
+    policy = tr.CUCB2(baseline=0, baseline_mean=0.5)
+    session = tr.Session(policy, arms=3)
+    again = tr.Session.load(session.save(tmp_path / "s.npz"))
+    assert typeof(again.state) == typeof(session.state)
+    assert typeof(again.state.ledger).dtype.aligned == typeof(session.state.ledger).dtype.aligned
+
+
 def test_no_more_memory_is_taken_than_a_file_has_bytes(tmp_path):
     """Headers of arrays that claim petabytes, compressed zeros, and states that would grow with the square of the arms."""
     import io

@@ -53,7 +53,9 @@ def restore(template: Any, flat: dict[str, np.ndarray], policy: Any, arms: Arms,
                     f"{path} in the file is {stored.dtype} of shape {stored.shape}, but must be {value.dtype} of shape {value.shape}."
                 )
             check_array(owner, name, path, stored, value, policy, arms)
-            values.append(stored.copy().view(type(value)))  # a record array is stored as the plain one it is made of
+            made = value.copy()  # of the template's memory layout, class and alignment, by which kernels were compiled
+            made[...] = stored
+            values.append(made)
         else:
             if not same_number(flat[path], np.asarray(value)):
                 raise ValueError(f"{path} = {checks.show(flat[path])} is not the {value!r} of this policy and these arms.")

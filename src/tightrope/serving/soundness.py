@@ -69,7 +69,6 @@ for _state in ("Independent", "Linear"):
         f"{_state}.ledger.place": _checkpoint, f"{_state}.ledger.choice": _arm_or_none,
         f"{_state}.ledger.stale": _arm_or_none, f"{_state}.ledger.event": _event,
     }  # fmt: skip
-BOOK = {11: _checkpoint, 12: _event, 13: _arm_or_none}  # the conservative family's numbered places
 
 
 def check_rewards(path: str, pulls: np.ndarray, sums: np.ndarray, policy: Any) -> None:
@@ -89,9 +88,6 @@ def check_array(owner: str, name: str, path: str, value: np.ndarray, template: n
             _check(f"{owner}.{name}.{part}", part, f"{path}.{part}", value[part], template[part], owner, policy, arms)
     else:
         _check(f"{owner}.{name}", name, path, value, template, owner, policy, arms)
-        if name == "book":
-            for place, within in BOOK.items():
-                _check_range(f"{path}[{place}]", value[place : place + 1], within(policy, arms))
     if f"{owner}.{name}" == "Pool.order" and not np.array_equal(np.sort(value), np.arange(value.size)):
         raise ValueError(f"{path} does not hold every arm once.")
 
