@@ -16,7 +16,7 @@ policies: {UCB: {policy: UCB}}
 horizon: 1e9
 replications: 40
 """
-KEPT = "Finished blocks are kept: the same command goes on from there.\n"
+KEPT = "Finished chunks are kept: the same command goes on from there.\n"
 
 
 def started(command: str, folder: pathlib.Path) -> bool:
@@ -34,7 +34,7 @@ def test_ctrl_c_ends_a_command_with_130_and_its_sentence(command, tmp_path):
     }[command]
     process = subprocess.Popen([sys.executable, "-m", "tightrope", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if command == "bench":
-        assert process.stdout.readline().startswith("yardstick")
+        assert process.stdout.readline().startswith("The yardstick")
     else:
         limit = time.monotonic() + 120
         while not started(command, tmp_path) and process.poll() is None and time.monotonic() < limit:

@@ -58,7 +58,7 @@ def main() -> None:
         show()
         sys.exit(getattr(error, "exit_code", 2))
     if code == INTERRUPTED:
-        errors.print("Stopped. Finished chunks are kept: the same command goes on from there.")
+        errors.print("Stopped.")
     sys.exit(code)
 
 
@@ -81,7 +81,7 @@ class Meter:
         if self.terminal and not self.quiet:
             self.bars.stop()
         if kind is not None and issubclass(kind, KeyboardInterrupt):
-            errors.print("Finished blocks are kept: the same command goes on from there.")
+            errors.print("Finished chunks are kept: the same command goes on from there.")
 
     def __call__(self, label: str) -> Callable[[int, int], None] | None:
         """A callback for one simulation."""

@@ -82,20 +82,23 @@ class Book:
             self._by_arm.setdefault(entry.action, {})[id] = entry
 
     def remove(self, id: Id) -> Open:
-        """Take an open decision out, as if it had never been made."""
-        entry = self.open.pop(id)
+        """Take an open decision out, as if it had never been made. A signal's exception between two lines leaves a book that works."""
+        entry = self.open[id]
         if entry.waiting is None:
-            same = self._by_arm[entry.action]
-            del same[id]
+            same = self._by_arm.get(entry.action, {})
+            same.pop(id, None)
             if not same:
-                del self._by_arm[entry.action]
+                self._by_arm.pop(entry.action, None)
+        del self.open[id]
         return entry
 
     def close(self, id: Id, how: str) -> None:
         """Close an open decision and remember its answers. Its context is let go."""
-        entry = self.remove(id)
+        entry = self.open[id]
         d = entry.decision
-        self.remember(Closed(Decision(d.id, d.arm, d.name, d.propensity, d.propensity_se, d.reason, d.round), how, entry.answers))
+        ended = Closed(Decision(d.id, d.arm, d.name, d.propensity, d.propensity_se, d.reason, d.round), how, entry.answers)
+        self.remove(id)
+        self.remember(ended)
 
     def remember(self, ended: Closed) -> None:
         """Keep a closed decision, and forget the oldest beyond REMEMBERED arms."""
