@@ -162,9 +162,10 @@ def _check_explanation(policy: Any, problem: Any, session: Session, pulls: np.nd
     missing = {"mean", "probability"} - set(report)
     _require(not missing, policy, problem, f"explain has no {', '.join(sorted(missing))}")
     mean, chance = np.asarray(report["mean"]), np.asarray(report["probability"])
-    unknown = int((~np.isfinite(mean[pulls > 0])).sum()) if mean.shape == (K,) else K
-    words = f"explain's mean must be ({K},), and finite for the arms played, but for a baseline that is not learned from"
-    _require(mean.shape == (K,) and unknown <= 1, policy, problem, words)
+    width = np.broadcast_to(report.get("width", 0.0), K)  # nothing may be known of an arm played: a baseline, or estimates made later
+    known = mean.shape == (K,) and bool((np.isfinite(mean) | (width == np.inf))[pulls > 0].all())
+    words = f"explain's mean must be ({K},), and finite for the arms played; NaN only where the width is infinite"
+    _require(known, policy, problem, words)
     chosen = np.atleast_1d(session.select())
     right = chance.shape == (K,) and (chance >= 0).all() and abs(float(chance.sum()) - chosen.size) < 1e-6
     words = f"explain's probability must be ({K},), not negative, and sum to {chosen.size}, the number of arms it plays"

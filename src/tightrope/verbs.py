@@ -9,7 +9,7 @@ loop serves every policy and problem, and the kernels it compiles to are the one
 | a policy | init, select, update | commit, withdraw, inform, explain, propensity, grow, merge, translate, reward_range, admit, event |
 | a policy that stops | and stopped, recommend, evidence | tolerance |
 | a problem | arms, observe, play, mean, regret | private, lower_bound |
-| a monitor | begin, watch | |
+| a monitor | begin, watch | admit |
 
 One round is select (propose), commit (the action is taken), play, update (its reward is learned from).
 """
@@ -255,7 +255,7 @@ def reward_range(policy):
 
 @verb(compiled=False, default=_admits_all)
 def admit(policy, state, context):
-    """Raise ValueError where a round breaks what the policy relies on."""
+    """Raise ValueError where a round breaks what the policy (or monitor, with its tally) relies on; its kernels need not look."""
 
 
 @verb(default=_own_choice)

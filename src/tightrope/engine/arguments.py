@@ -8,7 +8,8 @@ from typing import Any
 from .. import checks
 from ..matching import check_fit
 from ..registry import is_policy, is_policy_class
-from ..verbs import arms, begin
+from ..rng import PROBLEM, stream
+from ..verbs import admit, arms, begin, init, observe, private
 from .monitors import NoMonitor
 
 
@@ -68,7 +69,14 @@ def as_policies(policies: Any, problems: Sequence[Any]) -> dict[str, PerProblem]
                 found = f"= {what}" if chosen[name].function is None else f"makes {what} of a problem, which"
                 raise ValueError(f"policies[{name!r}] {found} is not a policy; pass an instance such as UCB().")
             check_fit(item, arms(problem))
+            if admit.answers(item):
+                admit(item, init(item, arms(problem)), first_round(problem))
     return chosen
+
+
+def first_round(problem: Any) -> Any:
+    """A round such as this problem shows. What a loop relies on is checked on it: a kernel that may raise cannot be fast."""
+    return observe(private(problem), 0, stream(0, 0, PROBLEM))
 
 
 def as_monitors(monitor: Any, names: Sequence[str], problems: Sequence[Any]) -> dict[str, PerProblem]:
@@ -80,6 +88,10 @@ def as_monitors(monitor: Any, names: Sequence[str], problems: Sequence[Any]) -> 
     for item in itertools.chain.from_iterable(made.items for made in found.values()):
         if not begin.answers(item):
             raise ValueError(f"monitor = {checks.show(item)} is not a monitor; pass one such as Budget(baseline=0).")
+    for made in found.values():
+        for item, problem in zip(made.items, problems, strict=False):
+            if admit.answers(item):
+                admit(item, begin(item, arms(problem), 1), first_round(problem))
     return found
 
 

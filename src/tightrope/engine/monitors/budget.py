@@ -7,7 +7,7 @@ import numpy as np
 from ... import checks
 from ..._jit import lean
 from ...numerics.checkpoints import is_checkpoint
-from ...verbs import begin, either, event, mean, watch
+from ...verbs import admit, begin, either, event, mean, watch
 
 EVENTS = 4  # that the verb `event` tells apart: the learner's first choice, another safe arm, the baseline, no arm safe
 BASELINE = 2
@@ -63,11 +63,15 @@ def begin_budget(monitor, arms, n_checkpoints):
     )  # fmt: skip
 
 
+@admit.register(Budget)
+def admit_budget(policy, state, context):
+    if policy.baseline < 0 and context.baseline is None:
+        raise ValueError("baseline is missing; give the Budget monitor an arm, or every round its baseline.")
+
+
 @lean
 def record(monitor, tally, baseline, gain, why, t, checkpoint):
     """Add round t's gain to the budget."""
-    if baseline < 0:
-        raise ValueError("baseline is missing; give the Budget monitor an arm, or every round its baseline.")
     tally.current[0] += gain
     tally.counts[why] += 1.0
     budget = tally.current[0]

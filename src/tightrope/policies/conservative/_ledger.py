@@ -112,10 +112,8 @@ def value_of(pair):
 
 @lean
 def baseline_of(policy, context):
-    """This round's baseline arm and its known mean (NaN: unknown)."""
+    """This round's baseline arm and its known mean (NaN: unknown). `admit` refuses a round without one."""
     arm = either(context.baseline, policy.baseline)
-    if arm < 0:
-        raise ValueError("baseline is missing; give the policy an arm, or every round its baseline.")
     return arm, either(context.baseline_mean, policy.baseline_mean)
 
 
