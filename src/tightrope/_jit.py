@@ -5,14 +5,15 @@ from typing import Any, cast
 
 import numba
 from numba import types
-from numba.core.compiler import Compiler
 from numba.core.compiler_machinery import AnalysisPass, register_pass
+from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NopythonTypeInference
 
 from . import _boxing  # noqa: F401  replaces Numba's boxers
 from ._cache import KernelCache, config
+from ._parts import PartCompiler, WholeCompiler
 
-OPTIONS: Any = {"nogil": True, "error_model": "numpy"}
+OPTIONS: Any = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}  # nobody calls kernels from C
 INTERPRETED = bool(config.DISABLE_JIT)
 
 
@@ -38,30 +39,53 @@ class _RefuseArrays(AnalysisPass):
         return False
 
 
-class _LeanCompiler(Compiler):
+def _refuse_arrays(pipelines: Any) -> Any:
+    for pipeline in pipelines:
+        pipeline.add_pass_after(_RefuseArrays, NopythonTypeInference)
+        pipeline.finalize()
+    return pipelines
+
+
+class _LeanPart(PartCompiler):
     def define_pipelines(self) -> Any:
-        pipelines = super().define_pipelines()
-        for pipeline in pipelines:
-            pipeline.add_pass_after(_RefuseArrays, NopythonTypeInference)
-            pipeline.finalize()
-        return pipelines
+        return _refuse_arrays(super().define_pipelines())
 
 
-LEAN: Any = {"_nrt": False, "pipeline_class": _LeanCompiler}
+class _LeanWhole(WholeCompiler):
+    def define_pipelines(self) -> Any:
+        return _refuse_arrays(super().define_pipelines())
+
+
+PART: Any = OPTIONS | {"forceinline": True, "pipeline_class": PartCompiler}  # of what is compiled for its callers only
+LEAN: Any = {"_nrt": False, "pipeline_class": _LeanPart}
+
+
+class _LeanKernel(CPUDispatcher):
+    """Other kernels call it without a wrapper, whose boxing and unboxing takes a third of the time to compile; Python calls `outside`."""
+
+    outside: Any
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.outside(*arguments)
 
 
 def lean(function: Callable[..., Any]) -> Any:
-    """`jit` for kernels that return numbers or nothing and make no arrays: compiled without reference counts.
+    """`jit` for kernels that return numbers or nothing and make no arrays: compiled without reference counts, as a part of every caller.
 
     Counting references to every array of a policy and its state at every call costs 5 ns each, which is most of a round of 0.2 us.
     An array that such a kernel returned would be freed too early, so that is refused (TypeError when it is compiled).
     """
-    return jit(function, **LEAN)
+    if INTERPRETED:
+        return function
+    options = OPTIONS | {"nopython": True, "_nrt": False, "no_cpython_wrapper": True, "forceinline": True}
+    kernel = _LeanKernel(function, targetoptions=options, pipeline_class=_LeanPart)
+    kernel.outside = jit(function, _nrt=False, pipeline_class=_LeanWhole)
+    return kernel
 
 
-def jit(function: Callable[..., Any], **more: Any) -> Any:
+def jit(function: Callable[..., Any], *, pipeline_class: Any = WholeCompiler, **more: Any) -> Any:
     """Compile `function` without the GIL, with C-like division, cached on disk by the sources it is made of (see `_cache`)."""
-    kernel = numba.njit(**OPTIONS, **more)(function)
+    kernel = numba.njit(**OPTIONS, pipeline_class=pipeline_class, **more)(function)
     if not INTERPRETED:
         kernel._cache = KernelCache(function)
     return kernel

@@ -25,7 +25,7 @@ from numba import types
 from numba.extending import overload
 
 from ._cache import answers
-from ._jit import LEAN, OPTIONS, python_of
+from ._jit import LEAN, OPTIONS, PART, python_of
 
 
 class Context(NamedTuple):
@@ -115,7 +115,7 @@ def chosen({arguments}):
         generic.__module__ = signature.__module__
         if compiled:
             more = LEAN if lean else {}
-            overload(generic, jit_options=OPTIONS | {"forceinline": True} | more)(scope["chosen"])
+            overload(generic, jit_options=PART | more)(scope["chosen"])
         generic.register, generic.table, generic.answers, generic.verb = made.register, made.table, made.answers, made
         if signature.__module__ == __name__:  # a family may have verbs of its own
             VERBS[name] = made

@@ -1,0 +1,85 @@
+"""Kernels that only other kernels call: lowered once, then optimised and turned into machine code as a part of each caller.
+
+Numba would optimise and emit each of them by itself as well, and wrap it for Python, again at every level of a chain of calls: two
+thirds of the time to compile a policy. A caller holds all its parts before it is optimised, so its code is as good.
+"""
+
+from typing import Any
+
+from numba import _dynfunc  # type: ignore[attr-defined]
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
+from numba.core.compiler_machinery import register_pass
+from numba.core.environment import lookup_environment
+from numba.core.typed_passes import NativeLowering
+
+ENVIRONMENT = "_ZN08NumbaEnv"  # how Numba's names of the objects that a function's code refers to begin
+
+
+class _Part(JITCodeLibrary):
+    """Code that is there to be linked."""
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _LowerPart(NativeLowering):
+    _name = "lower_part"
+
+    def __init__(self) -> None:
+        NativeLowering.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        state.library = _Part(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.flags.no_compile = True
+        NativeLowering.run_pass(self, state)
+        made, name = state["cr"], state.func_id.func_name
+        stand_in = _dynfunc.make_function(made.fndesc.lookup_module(), name, "called by kernels only", 0, made.env, (state.library,))
+        state.targetctx.insert_user_function(stand_in, made.fndesc, [state.library])
+        state["cr"] = made._replace(cfunc=stand_in)
+        return True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _LowerWhole(NativeLowering):
+    _name = "lower_whole"
+
+    def __init__(self) -> None:
+        NativeLowering.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        NativeLowering.run_pass(self, state)
+        for variable in state.library._final_module.global_variables:
+            if variable.name.startswith(ENVIRONMENT) and not variable.is_declaration:
+                environment = lookup_environment(variable.name)
+                if environment is not None:
+                    state.library.codegen.set_env(variable.name, environment)
+        return True
+
+
+def _with(lowering: Any, pipelines: Any) -> Any:
+    for pipeline in pipelines:
+        for place, (step, _) in enumerate(pipeline.passes):
+            if step is NativeLowering:
+                pipeline.passes[place] = (lowering, lowering.__doc__ or lowering._name)
+        pipeline.finalize()
+    return pipelines
+
+
+class PartCompiler(Compiler):
+    """For kernels that are parts of others."""
+
+    def define_pipelines(self) -> Any:
+        return _with(_LowerPart, super().define_pipelines())
+
+
+class WholeCompiler(Compiler):
+    """For kernels that Python calls: they link their parts."""
+
+    def define_pipelines(self) -> Any:
+        return _with(_LowerWhole, super().define_pipelines())
