@@ -1,6 +1,7 @@
 """Structured bandits: compiled in simulation, one decision at a time in production, with the guarantee visible."""
 
 from . import extend, policies, problems
+from .engine import delays
 from .engine.identify import identify
 from .engine.monitors import Budget
 from .engine.results import Identification, Result, load
@@ -28,6 +29,7 @@ __all__ = [
     "Scaled",
     "Session",
     "TrainedBeta",
+    "delays",
     "discretize",
     "extend",
     "identify",

@@ -5,6 +5,8 @@ from typing import Any
 from .registry import is_policy
 from .verbs import Arms, reward_range
 
+ORDERS = ("on arrival", "in order")  # of decisions: when rewards are learned that come late
+
 
 def offers(arms: Arms) -> tuple[str, ...]:
     """Which kinds of policy fit arms of this description."""

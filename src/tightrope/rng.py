@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-PROBLEM, NOISE, POLICY, AUDIT = range(4)
+PROBLEM, NOISE, POLICY, AUDIT, DELAY = range(5)
 GENERATORS: dict[str, Any] = {
     cls.__name__: cls for cls in (np.random.PCG64, np.random.PCG64DXSM, np.random.Philox, np.random.SFC64, np.random.MT19937)
 }  # those a file may name
@@ -15,7 +15,8 @@ def stream(seed: int, replication: int, role: int) -> np.random.Generator:
     """The generator of one role in one replication.
 
     `PROBLEM` draws contexts and `NOISE` draws rewards: every policy meets the same ones, which pairs the comparison.
-    `POLICY` is the policy's own randomness. `AUDIT` serves `explain`'s Monte Carlo and never touches a decision.
+    `POLICY` is the policy's own randomness. `AUDIT` serves `explain`'s Monte Carlo and never touches a decision. `DELAY` says how late
+    rewards come, so that a delay changes no other draw.
     """
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(replication, role)))
 

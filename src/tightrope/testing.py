@@ -24,6 +24,7 @@ from . import rng as streams
 from ._cache import findable
 from ._jit import INTERPRETED, python_of
 from .engine.loops import fixed_horizon, new_log, note
+from .engine.mail import AtOnce
 from .engine.monitors import NoMonitor
 from .engine.runner import loop_for, prepare
 from .matching import accepts, check_fit, offers
@@ -259,7 +260,7 @@ def play_loop(
     tally = begin(NoMonitor(), run.arms, horizon)
     loop = loop_for(fixed_horizon, policy, problem)
     for first, last in itertools.pairwise([0, *cuts, horizon]):
-        run.state = loop(run.policy, run.state, run.problem, NoMonitor(), tally, log, first, last, *run.streams)
+        run.state = loop(run.policy, run.state, run.problem, AtOnce(), NoMonitor(), tally, log, first, last, *run.streams, run.late)
     return log, flatten(run.state)
 
 

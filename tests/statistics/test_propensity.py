@@ -8,6 +8,7 @@ import tightrope as tr
 from standard import problems
 from tightrope._jit import jit
 from tightrope.engine.loops import fixed_horizon, new_log
+from tightrope.engine.mail import AtOnce
 from tightrope.engine.monitors import NoMonitor
 from tightrope.engine.runner import prepare
 from tightrope.registry import label
@@ -39,7 +40,7 @@ def count_choices(policy, state, context, rng, hits, draws):
 def learned(policy, problem, rounds=60):
     run = prepare(policy, problem, 5, 0, rounds)
     log, tally = new_log(np.array([rounds]), run.arms.number), begin(NoMonitor(), run.arms, 1)
-    state = fixed_horizon(run.policy, run.state, run.problem, NoMonitor(), tally, log, 0, rounds, *run.streams)
+    state = fixed_horizon(run.policy, run.state, run.problem, AtOnce(), NoMonitor(), tally, log, 0, rounds, *run.streams, run.late)
     return state, run.arms.number
 
 

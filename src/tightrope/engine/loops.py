@@ -7,6 +7,7 @@ from numba.extending import overload
 
 from .._jit import OPTIONS, jit
 from ..verbs import commit, observe, play, regret, select, stopped, update, watch
+from .mail import deliver, send
 
 
 class Log(NamedTuple):
@@ -50,10 +51,11 @@ def _note(pulls, action):
 
 
 @jit
-def fixed_horizon(policy, state, problem, monitor, tally, log, first, last, problem_rng, noise_rng, policy_rng):
+def fixed_horizon(policy, state, problem, mail, monitor, tally, log, first, last, problem_rng, noise_rng, policy_rng, delay_rng):
     """Play rounds first .. last - 1 and return the state. Splitting a run into several calls changes nothing."""
     total, row = log.total[0], log.row[0]
     for t in range(first, last):
+        state = deliver(mail, policy, state, t)
         context = observe(problem, t, problem_rng)
         action = select(policy, state, context, policy_rng)
         state = commit(policy, state, context, action)
@@ -66,7 +68,7 @@ def fixed_horizon(policy, state, problem, monitor, tally, log, first, last, prob
             checkpoint = row
             row += 1
         watch(monitor, tally, policy, state, problem, context, action, t, checkpoint)
-        state = update(policy, state, context, action, reward)
+        state = send(mail, policy, state, context, action, reward, t, delay_rng)
     log.total[0], log.row[0] = total, row
     return state
 

@@ -9,10 +9,11 @@ import numpy as np
 
 from .._jit import python_of
 from ..matching import compiled
-from ..rng import NOISE, POLICY, PROBLEM, stream
+from ..rng import DELAY, NOISE, POLICY, PROBLEM, stream
 from ..verbs import Arms, arms, begin, init, private
 from .checked import Refused, checked, sentence
 from .loops import Log, fixed_horizon, new_log, until_stop
+from .mail import AtOnce, Mail, SetMail
 
 SLICE_SECONDS = 0.1  # how long a compiled loop runs before it looks up: progress, interruption
 FIRST_SLICE = 64
@@ -69,33 +70,39 @@ class Replication:
     problem: Any
     arms: Arms
     streams: tuple[Any, Any, Any]  # problem, noise, policy
+    late: Any  # stream of the delays
 
 
 def prepare(policy: Any, problem: Any, seed: int, replication: int, horizon: int | None) -> Replication:
-    """A fresh state, a private copy of the problem and the three streams."""
+    """A fresh state, a private copy of the problem and the streams."""
     described = arms(problem)._replace(horizon=horizon)
     return Replication(
         policy, init(policy, described), private(problem), described,
         (stream(seed, replication, PROBLEM), stream(seed, replication, NOISE), stream(seed, replication, POLICY)),
+        stream(seed, replication, DELAY),
     )  # fmt: skip
 
 
-def loop_for(loop: Any, policy: Any, problem: Any) -> Any:
-    """The compiled loop, or the interpreted one where the policy or problem asks for it."""
-    return loop if compiled(policy) and getattr(type(problem), "COMPILED", True) else python_of(loop)
+def loop_for(loop: Any, policy: Any, problem: Any, mail: Any = None) -> Any:
+    """The compiled loop, or the interpreted one where the policy, the problem or the mail asks for it."""
+    fits = compiled(policy) and getattr(type(problem), "COMPILED", True) and not isinstance(mail, SetMail)
+    return loop if fits else python_of(loop)
 
 
-def to_horizon(run: Replication, monitor: Any, rounds: np.ndarray) -> tuple[Log, Any, Play]:
-    """The log, the monitor's tally and the function that plays rounds of a fixed horizon."""
+def to_horizon(run: Replication, monitor: Any, rounds: np.ndarray, mail: Any = None) -> tuple[Log, Any, Play]:
+    """The log, the monitor's tally and the function that plays rounds of a fixed horizon; mail brings the rewards, by default at once."""
+    mail = AtOnce() if mail is None else mail
     log, tally = new_log(rounds, run.arms.number), begin(monitor, run.arms, rounds.size)
     policy, problem = checked(run.policy, run.problem, run.arms)
-    loop = loop_for(fixed_horizon, run.policy, run.problem)
+    loop = loop_for(fixed_horizon, run.policy, run.problem, mail)
 
     def play(first: int, last: int) -> int:
         try:
-            run.state = loop(policy, run.state, problem, monitor, tally, log, first, last, *run.streams)
+            run.state = loop(policy, run.state, problem, mail, monitor, tally, log, first, last, *run.streams, run.late)
         except Refused as refused:
             raise ValueError(sentence(refused, run.policy, run.problem, run.arms)) from None
+        if isinstance(mail, Mail) and mail.counts[0]["lost"]:
+            raise RuntimeError(f"{mail.delay} had more than {mail.heap.size} rewards open at once; run it with another seed.")
         return last
 
     return log, tally, play

@@ -3,16 +3,19 @@
 import pathlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from .. import checks
+from ..matching import ORDERS
 from ..registry import described, label
 from ..verbs import arms, begin, lower_bound
 from . import provenance
-from .arguments import PerProblem, as_monitors, as_policies, as_problems, as_rounds
+from .arguments import PerProblem, as_monitors, as_policies, as_problems, as_rounds, first_round
 from .orchestrator import Outcome, carry_out
+from .delays import as_delay
+from .mail import check_room, new_mail
 from .plan import Rows
 from .results import Result
 from .runner import Interrupted, Progress, Slices, prepare, to_horizon
@@ -33,6 +36,8 @@ class FixedHorizon:
     horizon: int
     checkpoints: np.ndarray
     seed: int
+    delay: Any = None
+    in_order: bool = False
     kind = "simulation"
 
     @property
@@ -51,7 +56,8 @@ class FixedHorizon:
 
     def common(self) -> dict[str, Any]:
         """What the numbers of all replications depend on."""
-        return {"horizon": self.horizon, "checkpoints": self.checkpoints.tolist(), "seed": self.seed}
+        shared = {"horizon": self.horizon, "checkpoints": self.checkpoints.tolist(), "seed": self.seed}
+        return shared if self.delay is None else shared | {"delay": self.delay, "in order": self.in_order}
 
     def content(self, name: str, replication: int) -> dict[str, Any]:
         """What else the numbers of one depend on."""
@@ -66,7 +72,10 @@ class FixedHorizon:
         """Regret at the checkpoints, pulls, and what the monitor recorded."""
         given = self.content(name, replication)
         run = prepare(given["policy"], given["problem"], self.seed, replication, self.horizon)
-        log, tally, play = to_horizon(run, given["monitor"], self.checkpoints)
+        mail = None
+        if self.delay is not None:
+            mail = new_mail(self.delay, self.in_order, self.horizon, run.arms, first_round(given["problem"]))
+        log, tally, play = to_horizon(run, given["monitor"], self.checkpoints, mail)
         slices.run(play, self.horizon)
         return {"regret": log.regret, "pulls": log.pulls} | {
             f"watched.{field}": array for field, array in tally._asdict().items() if array.size
@@ -82,6 +91,8 @@ def simulate(
     seed: int = 0,
     checkpoints: Any = None,
     monitor: Any = None,
+    delay: Any = None,
+    apply: Literal["on arrival", "in order"] = "on arrival",
     workers: int | None = None,
     engine: str = "threads",
     out: str | pathlib.Path | None = None,
@@ -95,6 +106,8 @@ def simulate(
     horizon: T >= 1. replications: >= 1. seed: >= 0; streams depend only on seed and replication.
     checkpoints: increasing rounds in 1..T; default about 60 on a log scale. monitor: records more than regret (see monitors); like
     a policy it may be a function of the problem, and a dict gives every policy its own.
+    delay: when rewards are learned (see `delays`); None: in their own round. Those still open at T are dropped. apply: "on arrival", or
+    "in order" of decisions, each held back until all earlier ones are in. Contexts, noise and regret count in the round of the decision.
     workers: how many threads or processes, default all cores. engine: "threads", or "processes" for problems and policies whose rounds
     are Python (sets of arms). Results depend on neither. out: a folder that finished chunks and the result are written to; the same
     call finds them again after an interruption, whatever the order and names of the policies, and so does one with more policies or
@@ -108,7 +121,10 @@ def simulate(
     replications = checks.integer("replications", replications, least=1)
     seed = checks.integer("seed", seed, least=0)
     rounds = geometric_checkpoints(horizon) if checkpoints is None else _checked(checkpoints, horizon)
-    experiment = FixedHorizon(problems, chosen, as_monitors(monitor, list(chosen), problems), horizon, rounds, seed)
+    late, in_order = as_delay(delay), checks.choice("apply", apply, ORDERS) == 1
+    experiment = FixedHorizon(problems, chosen, as_monitors(monitor, list(chosen), problems), horizon, rounds, seed, late, in_order)
+    if late is not None:
+        check_room(late, in_order, horizon, first_round(problems[0]))
     checks.fits_in_memory("replications", replications, _bytes_left(experiment))
     settings = {
         "policies": {name: provenance.record(item.function, item.items, described) for name, item in chosen.items()},
@@ -120,6 +136,8 @@ def simulate(
         "monitor": {name: provenance.record(item.function, item.items, repr) for name, item in experiment.monitors.items()},
         "versions": provenance.versions(),
     }
+    if late is not None:
+        settings |= {"delay": repr(late), "apply": apply}
     outcome = carry_out(experiment, replications, engine=engine, workers=workers, out=out, progress=progress)
     settings |= {"command": provenance.command(), "lower_bound": _mean_bound(problems), "replications": len(outcome.common)}
     result = _assembled(rounds, outcome, settings) if outcome.common else None

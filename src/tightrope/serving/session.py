@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import checks, rng
-from ..matching import check_fit, check_question
+from ..matching import ORDERS, check_fit, check_question
 from ..numerics.growth import carried
 from ..registry import Policy, is_policy
 from ..verbs import (
@@ -37,7 +37,6 @@ from .codec import copied
 from .decisions import Book, Decision, Id, Open, checked_id, locked, reason, shown
 from .learn import feed, read_log
 
-ORDERS = ("on arrival", "in order")
 SIZES = 16  # numbers of candidates whose scratch a catalogue keeps
 
 

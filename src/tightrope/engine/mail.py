@@ -1,0 +1,205 @@
+"""Who takes the rewards of a loop to the policy: at once, or when their delay is over. A run without a delay pays nothing for it."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+from numba.extending import overload
+
+from .. import checks
+from .._jit import OPTIONS, jit
+from ..verbs import Arms, Context, update, verb
+from .delays import lateness, most_open
+
+
+def _nothing_due(mail, policy, state, t):
+    return state
+
+
+@verb(default=_nothing_due)
+def deliver(mail, policy, state, t):
+    """State after the rewards that are due before round t, those of earlier decisions first."""
+
+
+@verb()
+def send(mail, policy, state, context, action, reward, t, rng):
+    """State after round t, whose reward is learned now or kept until it is due."""
+
+
+class AtOnce(NamedTuple):
+    """Every reward is learned in its own round."""
+
+    unused: int = 0
+
+
+@send.register(AtOnce)
+def send_at_once(mail, policy, state, context, action, reward, t, rng):
+    return update(policy, state, context, action, reward)
+
+
+COUNTS = np.dtype(
+    [
+        ("open", "i8"),  # rewards that are awaited
+        ("latest", "i8"),  # when the last of them is due, where they are taken in by order of decision
+        ("lost", "i8"),  # rewards there was no room for; the run is then void
+    ],
+    align=True,
+)
+
+
+class Mail(NamedTuple):
+    """Rewards of single arms on their way: a heap of slots by (due, decided), and what each round showed."""
+
+    delay: Any
+    in_order: bool
+    counts: np.ndarray  # (1,) COUNTS
+    heap: np.ndarray  # (n,) slots: first the `open` taken ones as a heap, then the free ones
+    due: np.ndarray  # (n,) round before whose choice it is learned
+    decided: np.ndarray  # (n,) round of the decision
+    arm: np.ndarray  # (n,)
+    reward: np.ndarray  # (n,)
+    features: Any  # (n, K, d) of its round, None where rounds show none; likewise:
+    eligible: Any  # (n, K)
+    baseline: Any  # (n,)
+    baseline_mean: Any  # (n,)
+
+
+def new_mail(delay: Any, in_order: bool, horizon: int, arms: Arms, shown: Context) -> Any:
+    """Mail for a run of so many rounds that show such contexts."""
+    if arms.oracle is not None:
+        return SetMail(delay, in_order, [])
+    n = most_open(delay, horizon, in_order)
+    room = [None if value is None else np.zeros((n, *np.shape(value)), dtype=np.asarray(value).dtype) for value in shown]
+    counts = np.zeros(1, dtype=COUNTS).view(np.recarray)
+    whole = (np.zeros(n, dtype=np.int64) for _ in range(3))
+    return Mail(delay, in_order, counts, np.arange(n), *whole, np.zeros(n), *room)
+
+
+def check_room(delay: Any, in_order: bool, horizon: int, shown: Context) -> None:
+    """Refuse a delay whose open rounds this machine cannot hold."""
+    each = 40 + sum(np.asarray(value).nbytes for value in shown if value is not None)
+    checks.fits_in_memory("delay: rewards open at once", most_open(delay, horizon, in_order), each)
+
+
+def part(kept, slot):
+    """One round's part of what is kept, or None."""
+    return None if kept is None else kept[slot]
+
+
+@overload(part, jit_options=OPTIONS, inline="always")
+def _part(kept, slot):
+    if isinstance(kept, types.NoneType):
+        return lambda kept, slot: None
+    return lambda kept, slot: kept[slot]
+
+
+def keep(kept, slot, value):
+    """Copy one round's part."""
+    if kept is not None:
+        kept[slot] = value
+
+
+@overload(keep, jit_options=OPTIONS, inline="always")
+def _keep(kept, slot, value):
+    if isinstance(kept, types.NoneType):
+        return lambda kept, slot, value: None
+
+    def copy(kept, slot, value):
+        kept[slot] = value
+
+    return copy
+
+
+@jit
+def sooner(mail, one, other):
+    """Whether a slot comes before another."""
+    if mail.due[one] != mail.due[other]:
+        return mail.due[one] < mail.due[other]
+    return mail.decided[one] < mail.decided[other]
+
+
+@jit
+def rise(mail, place):
+    """Move the slot at this place of the heap up to where it belongs."""
+    heap = mail.heap
+    while place > 0 and sooner(mail, heap[place], heap[(place - 1) // 2]):
+        above = (place - 1) // 2
+        heap[place], heap[above] = heap[above], heap[place]
+        place = above
+
+
+@jit
+def take_first(mail):
+    """Take the first slot out of the heap; it is free from now on, and what it holds stays until it is used again."""
+    heap, counts = mail.heap, mail.counts[0]
+    counts.open -= 1
+    last, place = counts.open, 0
+    heap[0], heap[last] = heap[last], heap[0]
+    while True:
+        below = 2 * place + 1
+        if below + 1 < last and sooner(mail, heap[below + 1], heap[below]):
+            below += 1
+        if below >= last or not sooner(mail, heap[below], heap[place]):
+            return heap[last]
+        heap[place], heap[below] = heap[below], heap[place]
+        place = below
+
+
+@deliver.register(Mail)
+@jit
+def deliver_mail(mail, policy, state, t):
+    while mail.counts[0].open > 0 and mail.due[mail.heap[0]] <= t:
+        slot = take_first(mail)
+        context = Context(part(mail.features, slot), part(mail.eligible, slot), part(mail.baseline, slot), part(mail.baseline_mean, slot))
+        state = update(policy, state, context, mail.arm[slot], mail.reward[slot])
+    return state
+
+
+@send.register(Mail)
+@jit
+def send_mail(mail, policy, state, context, action, reward, t, rng):
+    counts = mail.counts[0]
+    due = t + 1 + lateness(mail.delay, t, reward, rng)
+    if mail.in_order:
+        due = max(due, counts.latest)
+        counts.latest = due
+    if counts.open == mail.heap.shape[0]:
+        counts.lost += 1
+        return state
+    slot = mail.heap[counts.open]
+    mail.due[slot], mail.decided[slot], mail.arm[slot], mail.reward[slot] = due, t, action, reward
+    keep(mail.features, slot, context.features)
+    keep(mail.eligible, slot, context.eligible)
+    keep(mail.baseline, slot, context.baseline)
+    keep(mail.baseline_mean, slot, context.baseline_mean)
+    counts.open += 1
+    rise(mail, counts.open - 1)
+    return state
+
+
+class SetMail(NamedTuple):
+    """Rewards of sets on their way, for rounds in Python: (due, decided, context, action, rewards) by due and decided."""
+
+    delay: Any
+    in_order: bool
+    letters: list[Any]
+
+
+@deliver.register(SetMail)
+def deliver_sets(mail, policy, state, t):
+    while mail.letters and mail.letters[0][0] <= t:
+        state = update(policy, state, *mail.letters.pop(0)[2:])
+    return state
+
+
+@send.register(SetMail)
+def send_sets(mail, policy, state, context, action, reward, t, rng):
+    due, letters = t + 1 + int(lateness(mail.delay, t, float(np.sum(reward)), rng)), mail.letters
+    if mail.in_order and letters:
+        due = max(due, letters[-1][0])
+    place = len(letters)
+    while place and letters[place - 1][0] > due:  # decided later, so behind all that are due in the same round
+        place -= 1
+    kept = Context(*(value.copy() if isinstance(value, np.ndarray) else value for value in context))
+    letters.insert(place, (due, t, kept, np.copy(action), np.copy(reward)))
+    return state
