@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tightrope as tr
-from delayed import BATCHED, BY_REWARD, FIXED, GEOMETRIC, Delay, run_late
 from standard import unit_rows
 from tightrope.numerics.statistics import standard_error
 from tightrope.verbs import Context, commit, explain, select, update
@@ -315,81 +314,85 @@ def test_events_of_constrained_selection():
 
 
 LATE = {
-    "Fixed(10)": Delay(FIXED, 10),
-    "Fixed(200)": Delay(FIXED, 200),
-    "Geometric(60)": Delay(GEOMETRIC, 60),
-    "Batched(100)": Delay(BATCHED, 100),
-    "ByReward(10, 200)": Delay(BY_REWARD, 10, 200),
+    "Fixed(10)": tr.delays.Fixed(10),
+    "Fixed(200)": tr.delays.Fixed(200),
+    "Geometric(60)": tr.delays.Geometric(60),
+    "Batched(100)": tr.delays.Batched(100),
+    "ByReward(10, 200)": tr.delays.ByReward(10, 200),
 }
 
 
-def late_policies(p):
-    """Policies of the family with the problem's parameters, and every how many rounds each is verified."""
-    given = fourth_best(p) | {"alpha": 0.1}
+def late_policies():
+    """Policies of the family by problem, and every how many rounds each is verified."""
+    given = lambda p: fourth_best(p) | {"alpha": 0.1}  # noqa: E731
     return {
-        "CUCB2": (tr.CUCB2(**given), 1),
-        "CUCB": (tr.CUCB(**given), 1),
-        "CUCB2T": (tr.CUCB2T(**given, checkpoint=50), 50),
-        "unknown": (tr.CUCB2(**(given | {"baseline_mean": None})), 1),
-        "Safe Thompson": (tr.Safe(tr.BetaThompson(), **given), 1),
+        "CUCB2": (lambda p: tr.CUCB2(**given(p)), 1),
+        "CUCB": (lambda p: tr.CUCB(**given(p)), 1),
+        "CUCB2T": (lambda p: tr.CUCB2T(**given(p), checkpoint=50), 50),
+        "unknown": (lambda p: tr.CUCB2(**(given(p) | {"baseline_mean": None})), 1),
+        "Safe Thompson": (lambda p: tr.Safe(tr.BetaThompson(), **given(p)), 1),
     }
+
+
+def kept(result, runs, horizon):
+    """No verified round broke the budget, and the learner did play."""
+    for name, watched in result.watched.items():
+        assert watched["violations"].sum() == 0, name
+        assert watched["minimum"].min() >= -1e-6, name
+        assert (result.pulls[name].max(axis=1) < horizon).sum() > runs / 2, name
 
 
 @pytest.mark.parametrize("delay", LATE.values(), ids=LATE.keys())
 def test_no_violation_with_open_decisions(delay):
     """Whatever the delay, also one that depends on the reward: an open decision has earned nothing yet."""
-    explored = 0
-    for number, problem in enumerate(bernoulli_models(12)):
-        for name, (policy, period) in late_policies(problem).items():
-            late = run_late(policy, problem, delay, horizon=6000, alpha=0.1, baseline=policy.baseline, period=period, replication=number)
-            assert late.broken == 0, name
-            assert late.awaited > 0 or delay.kind == BATCHED
-            explored += late.explored > 0
-    assert explored > 30  # of 60 runs
+    chosen = late_policies()
+    monitors = {n: lambda p, T=T: tr.Budget(fourth_best(p)["baseline"], alpha=0.1, checkpoint=T) for n, (_, T) in chosen.items()}
+    policies = {name: policy for name, (policy, _) in chosen.items()}
+    result = tr.simulate(
+        bernoulli_models(50), policies, horizon=6000, replications=50, monitor=monitors, checkpoints=[6000], delay=delay
+    )  # fmt: skip
+    kept(result, 50, 6000)
 
 
 def test_linear_policies_have_no_violation_with_open_decisions():
-    for number, problem in enumerate(spread_models(3)):
-        given = fourth_best_linear(problem)
-        for policy, delay, rule in itertools.product(
-            ("CLUCB", "CLUCB2", "Safe"), ("Fixed(10)", "Fixed(200)", "Geometric(60)"), ("nothing", "lower")
-        ):
-            item = (
-                tr.Safe(tr.LinTS(noise=0.1, lam=0.5), open=rule, **given) if policy == "Safe" else getattr(tr, policy)(open=rule, **given)
-            )
-            late = run_late(item, problem, LATE[delay], horizon=3000, alpha=0.2, baseline=given["baseline"], replication=number)
-            assert late.broken == 0, (policy, delay, rule)
-            assert late.explored > 0, (policy, delay, rule)
+    def of(name, rule, problem):
+        given = fourth_best_linear(problem) | {"open": rule}
+        return tr.Safe(tr.LinTS(noise=0.1, lam=0.5), **given) if name == "Safe" else getattr(tr, name)(**given)
+
+    cells = itertools.product(("CLUCB", "CLUCB2", "Safe"), ("nothing", "lower"))
+    policies = {f"{name} {rule}": lambda p, name=name, rule=rule: of(name, rule, p) for name, rule in cells}
+    monitor = lambda p: tr.Budget(baseline=fourth_best(p)["baseline"], alpha=0.2)  # noqa: E731
+    given = {"horizon": 3000, "replications": 10, "checkpoints": [3000], "monitor": monitor}
+    for delay in (LATE["Fixed(10)"], LATE["Fixed(200)"], LATE["Geometric(60)"]):
+        kept(tr.simulate(spread_models(10), policies, delay=delay, **given), 10, 3000)
+    nothing = {name: policy for name, policy in policies.items() if name.endswith("nothing")}
+    kept(tr.simulate(spread_models(10), nothing, delay=LATE["ByReward(10, 200)"], apply="in order", **given), 10, 3000)
 
 
 def test_contextual_policies_have_no_violation_with_open_decisions():
     problem = tr.problems.ContextualSpread(unit_rows(np.random.default_rng(1), 1, 4)[0], arms=8, noise=0.1)
-    for bound, rule, delay in itertools.product(("CLUCB", "CLUCB2"), ("nothing", "lower"), ("Fixed(10)", "Fixed(200)", "Batched(100)")):
-        policy = getattr(tr, bound)(sigma=0.1, lam=0.5, alpha=0.3, open=rule)
-        for number in range(4):
-            late = run_late(policy, problem, LATE[delay], horizon=2000, alpha=0.3, replication=number)
-            assert late.broken == 0, (bound, rule, delay)
-            assert late.explored > 0
+    policies = {
+        f"{name} {rule}": getattr(tr, name)(sigma=0.1, lam=0.5, alpha=0.3, open=rule)
+        for name, rule in itertools.product(("CLUCB", "CLUCB2"), ("nothing", "lower"))
+    }
+    for delay in (LATE["Fixed(10)"], LATE["Fixed(200)"], LATE["Batched(100)"]):
+        result = tr.simulate(
+            problem, policies, horizon=2000, replications=20, checkpoints=[2000], monitor=tr.Budget(alpha=0.3), delay=delay
+        )  # fmt: skip
+        kept(result, 20, 2000)
 
 
 def test_the_lower_bound_of_open_decisions_costs_less_and_breaks_where_the_delay_depends_on_the_reward():
     """Purchases reported at once and the others much later: what is in looks better than it is."""
-    regret, broken = {"nothing": [], "lower": []}, {"nothing": 0, "lower": 0}
-    for number, problem in enumerate(bernoulli_models(25)):
-        given = fourth_best(problem)
-        for rule in regret:
-            policy = tr.CUCB2(open=rule, **given)
-            run = lambda delay, p=policy, m=problem, n=number: run_late(  # noqa: E731
-                p, m, delay, horizon=20_000, alpha=0.05, baseline=p.baseline, replication=n
-            )
-            on_time = run(LATE["Fixed(200)"])
-            regret[rule].append(on_time.regret)
-            assert on_time.broken == 0
-            broken[rule] += run(Delay(BY_REWARD, 50, 1000)).broken > 0
-    difference = np.subtract(regret["lower"], regret["nothing"])
+    policies = {rule: lambda p, rule=rule: tr.CUCB2(open=rule, **fourth_best(p)) for rule in ("nothing", "lower")}
+    given = {"horizon": 20_000, "replications": 50, "monitor": lambda p: tr.Budget(fourth_best(p)["baseline"]), "checkpoints": [20_000]}
+    on_time = tr.simulate(bernoulli_models(50), policies, delay=LATE["Fixed(200)"], **given)
+    kept(on_time, 50, 20_000)
+    difference = on_time.regret["lower"][:, -1] - on_time.regret["nothing"][:, -1]
     assert difference.mean() < -4 * standard_error(difference)
-    assert broken["nothing"] == 0
-    assert broken["lower"] > 12
+    biased = tr.simulate(bernoulli_models(50), policies, delay=tr.delays.ByReward(50, 1000), **given)
+    assert biased.watched["nothing"]["violations"].sum() == 0
+    assert (biased.watched["lower"]["violations"] > 0).mean() > 0.5
 
 
 def test_an_explanation_says_what_is_open():

@@ -1,19 +1,19 @@
-"""Rewards that come late: how long each takes. A reward of round t that is d rounds late is learned before the choice of round t + 1 + d.
-
-A class of your own is a delay if it answers `lateness`, which may draw from the stream it is given.
-"""
+"""Rewards that come late. One that is d rounds late is learned before the choice of the round that is d after the next."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from .. import checks
-from .._jit import lean
-from ..verbs import verb
+
+FIXED, GEOMETRIC, BATCHED, BY_REWARD = range(4)
 
 
-@verb()
-def lateness(delay, t, reward, rng):
-    """How many rounds late the reward of round t = 0, 1, .. is; draws from the delays' own stream."""
+class Terms(NamedTuple):
+    """What kernels see of a delay: one type for all, so that a loop is compiled once."""
+
+    kind: int
+    first: float
+    second: float
 
 
 class _Fixed(NamedTuple):
@@ -28,7 +28,11 @@ class Fixed(_Fixed):
     def __new__(cls, rounds: int) -> "Fixed":
         return super().__new__(cls, checks.integer("rounds", rounds, least=0, most=checks.MOST_ROUNDS))
 
-    def longest(self) -> float:
+    def terms(self) -> Terms:
+        """For kernels."""
+        return Terms(FIXED, float(self.rounds), 0.0)
+
+    def longest(self) -> int:
         """The most rounds that a reward is late."""
         return self.rounds
 
@@ -45,9 +49,9 @@ class Geometric(_Geometric):
     def __new__(cls, mean: float) -> "Geometric":
         return super().__new__(cls, checks.real("mean", mean, least=0, most=checks.MOST_ROUNDS))
 
-    def longest(self) -> float:
-        """The most rounds that a reward is late."""
-        return math.inf
+    def terms(self) -> Terms:
+        """For kernels."""
+        return Terms(GEOMETRIC, self.mean, 0.0)
 
 
 class _Batched(NamedTuple):
@@ -62,7 +66,11 @@ class Batched(_Batched):
     def __new__(cls, every: int) -> "Batched":
         return super().__new__(cls, checks.integer("every", every, least=1, most=checks.MOST_ROUNDS))
 
-    def longest(self) -> float:
+    def terms(self) -> Terms:
+        """For kernels."""
+        return Terms(BATCHED, float(self.every), 0.0)
+
+    def longest(self) -> int:
         """The most rounds that a reward is late."""
         return self.every - 1
 
@@ -73,7 +81,7 @@ class _ByReward(NamedTuple):
 
 
 class ByReward(_ByReward):
-    """Rewards above 1/2 (of a set: in all) are `early` rounds late, others `late`: what a purchase reported at once does."""
+    """Rewards above 1/2 (of a set: in all) are `early` rounds late, others `late`: as purchases that are reported at once."""
 
     __slots__ = ()
 
@@ -81,46 +89,31 @@ class ByReward(_ByReward):
         rounds = (checks.integer(name, value, least=0, most=checks.MOST_ROUNDS) for name, value in (("early", early), ("late", late)))
         return super().__new__(cls, *rounds)
 
-    def longest(self) -> float:
+    def terms(self) -> Terms:
+        """For kernels."""
+        return Terms(BY_REWARD, float(self.early), float(self.late))
+
+    def longest(self) -> int:
         """The most rounds that a reward is late."""
         return max(self.early, self.late)
 
 
-@lateness.register(Fixed)
-@lean
-def lateness_fixed(delay, t, reward, rng):
-    return delay.rounds
+Delay = Fixed | Geometric | Batched | ByReward
 
 
-@lateness.register(Geometric)
-@lean
-def lateness_geometric(delay, t, reward, rng):
-    return rng.geometric(1.0 / (1.0 + delay.mean)) - 1
-
-
-@lateness.register(Batched)
-@lean
-def lateness_batched(delay, t, reward, rng):
-    return delay.every - 1 - t % delay.every
-
-
-@lateness.register(ByReward)
-@lean
-def lateness_byreward(delay, t, reward, rng):
-    return delay.early if reward > 0.5 else delay.late
-
-
-def as_delay(value: Any) -> Any:
+def as_delay(value: object) -> Delay | None:
     """The delay a caller asked for, checked."""
-    if value is not None and not lateness.answers(value):
+    if value is not None and not isinstance(value, Delay):
         raise ValueError(f"delay = {checks.show(value)} is not a delay; pass None or one such as delays.Fixed(100).")
     return value
 
 
-def most_open(delay: Any, horizon: int, in_order: bool) -> int:
+def most_open(delay: Delay, horizon: int, in_order: bool) -> int:
     """How many rewards can be awaited at once; where that is a matter of chance, more than that in less than one run of 10^15."""
-    longest = getattr(delay, "longest", lambda: math.inf)()
     if isinstance(delay, Geometric):
         # In order a reward waits for the latest before it; else the number of open ones is a sum of independent indicators (Bernstein).
-        longest = (delay.mean + 1) * (math.log(horizon) + 40) if in_order else delay.mean + 12 * math.sqrt(delay.mean) + 64
+        mean = delay.mean
+        longest = (mean + 1) * (math.log(horizon) + 40) if in_order else mean + 12 * math.sqrt(mean) + 64
+    else:
+        longest = delay.longest()
     return int(min(longest + 1, horizon))

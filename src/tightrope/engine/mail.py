@@ -7,9 +7,9 @@ from numba import types
 from numba.extending import overload
 
 from .. import checks
-from .._jit import OPTIONS, jit
+from .._jit import OPTIONS, jit, lean
 from ..verbs import Arms, Context, update, verb
-from .delays import lateness, most_open
+from .delays import BATCHED, BY_REWARD, GEOMETRIC, Delay, Terms, most_open
 
 
 def _nothing_due(mail, policy, state, t):
@@ -50,7 +50,7 @@ COUNTS = np.dtype(
 class Mail(NamedTuple):
     """Rewards of single arms on their way: a heap of slots by (due, decided), and what each round showed."""
 
-    delay: Any
+    delay: Terms
     in_order: bool
     counts: np.ndarray  # (1,) COUNTS
     heap: np.ndarray  # (n,) slots: first the `open` taken ones as a heap, then the free ones
@@ -64,18 +64,18 @@ class Mail(NamedTuple):
     baseline_mean: Any  # (n,)
 
 
-def new_mail(delay: Any, in_order: bool, horizon: int, arms: Arms, shown: Context) -> Any:
+def new_mail(delay: Delay, in_order: bool, horizon: int, arms: Arms, shown: Context) -> Any:
     """Mail for a run of so many rounds that show such contexts."""
     if arms.oracle is not None:
-        return SetMail(delay, in_order, [])
+        return SetMail(delay.terms(), in_order, [])
     n = most_open(delay, horizon, in_order)
     room = [None if value is None else np.zeros((n, *np.shape(value)), dtype=np.asarray(value).dtype) for value in shown]
     counts = np.zeros(1, dtype=COUNTS).view(np.recarray)
-    whole = (np.zeros(n, dtype=np.int64) for _ in range(3))
-    return Mail(delay, in_order, counts, np.arange(n), *whole, np.zeros(n), *room)
+    due, decided, arm = (np.zeros(n, dtype=np.int64) for _ in range(3))
+    return Mail(delay.terms(), in_order, counts, np.arange(n), due, decided, arm, np.zeros(n), *room)
 
 
-def check_room(delay: Any, in_order: bool, horizon: int, shown: Context) -> None:
+def check_room(delay: Delay, in_order: bool, horizon: int, shown: Context) -> None:
     """Refuse a delay whose open rounds this machine cannot hold."""
     each = 40 + sum(np.asarray(value).nbytes for value in shown if value is not None)
     checks.fits_in_memory("delay: rewards open at once", most_open(delay, horizon, in_order), each)
@@ -108,6 +108,18 @@ def _keep(kept, slot, value):
         kept[slot] = value
 
     return copy
+
+
+@lean
+def lateness(terms, t, reward, rng):
+    """How many rounds late the reward of round t = 0, 1, .. is."""
+    if terms.kind == GEOMETRIC:
+        return rng.geometric(1.0 / (1.0 + terms.first)) - 1
+    if terms.kind == BATCHED:
+        return int(terms.first) - 1 - t % int(terms.first)
+    if terms.kind == BY_REWARD and reward <= 0.5:
+        return int(terms.second)
+    return int(terms.first)
 
 
 @jit
@@ -180,7 +192,7 @@ def send_mail(mail, policy, state, context, action, reward, t, rng):
 class SetMail(NamedTuple):
     """Rewards of sets on their way, for rounds in Python: (due, decided, context, action, rewards) by due and decided."""
 
-    delay: Any
+    delay: Terms
     in_order: bool
     letters: list[Any]
 

@@ -13,9 +13,9 @@ from ..registry import described, label
 from ..verbs import arms, begin, lower_bound
 from . import provenance
 from .arguments import PerProblem, as_monitors, as_policies, as_problems, as_rounds, first_round
-from .orchestrator import Outcome, carry_out
-from .delays import as_delay
+from .delays import Delay, as_delay
 from .mail import check_room, new_mail
+from .orchestrator import Outcome, carry_out
 from .plan import Rows
 from .results import Result
 from .runner import Interrupted, Progress, Slices, prepare, to_horizon
@@ -36,7 +36,7 @@ class FixedHorizon:
     horizon: int
     checkpoints: np.ndarray
     seed: int
-    delay: Any = None
+    delay: Delay | None = None
     in_order: bool = False
     kind = "simulation"
 
@@ -56,8 +56,8 @@ class FixedHorizon:
 
     def common(self) -> dict[str, Any]:
         """What the numbers of all replications depend on."""
-        shared = {"horizon": self.horizon, "checkpoints": self.checkpoints.tolist(), "seed": self.seed}
-        return shared if self.delay is None else shared | {"delay": self.delay, "in order": self.in_order}
+        late = {"delay": None if self.delay is None else repr(self.delay), "apply": ORDERS[self.in_order]}
+        return {"horizon": self.horizon, "checkpoints": self.checkpoints.tolist(), "seed": self.seed} | late
 
     def content(self, name: str, replication: int) -> dict[str, Any]:
         """What else the numbers of one depend on."""
@@ -91,7 +91,7 @@ def simulate(
     seed: int = 0,
     checkpoints: Any = None,
     monitor: Any = None,
-    delay: Any = None,
+    delay: Delay | None = None,
     apply: Literal["on arrival", "in order"] = "on arrival",
     workers: int | None = None,
     engine: str = "threads",
@@ -133,11 +133,11 @@ def simulate(
         "replications": replications,
         "seed": seed,
         "rounds": rounds.tolist(),
+        "delay": None if late is None else repr(late),
+        "apply": apply,
         "monitor": {name: provenance.record(item.function, item.items, repr) for name, item in experiment.monitors.items()},
         "versions": provenance.versions(),
     }
-    if late is not None:
-        settings |= {"delay": repr(late), "apply": apply}
     outcome = carry_out(experiment, replications, engine=engine, workers=workers, out=out, progress=progress)
     settings |= {"command": provenance.command(), "lower_bound": _mean_bound(problems), "replications": len(outcome.common)}
     result = _assembled(rounds, outcome, settings) if outcome.common else None
