@@ -83,9 +83,9 @@ def lean(function: Callable[..., Any]) -> Any:
     return kernel
 
 
-def jit(function: Callable[..., Any], *, pipeline_class: Any = WholeCompiler, **more: Any) -> Any:
+def jit(function: Callable[..., Any], **more: Any) -> Any:
     """Compile `function` without the GIL, with C-like division, cached on disk by the sources it is made of (see `_cache`)."""
-    kernel = numba.njit(**OPTIONS, pipeline_class=pipeline_class, **more)(function)
+    kernel = numba.njit(**({"pipeline_class": WholeCompiler} | OPTIONS | more))(function)
     if not INTERPRETED:
         kernel._cache = KernelCache(function)
     return kernel

@@ -20,7 +20,7 @@ def test_loops_sessions_masks_and_explanations(policy, problem):
 @pytest.mark.parametrize("mode", ["NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK"])
 def test_loops_without_compilation_and_with_index_checks(mode):
     """Digests of all runs agree between compiled, interpreted and bounds-checked kernels."""
-    there = digests_elsewhere([pair.values for pair in PAIRS], mode)
+    there = digests_elsewhere([pair.values for pair in PAIRS], mode, {"NUMBA_OPT": "1"})  # half the time to compile, the same arithmetic
     assert [pair.id for pair, wanted in zip(PAIRS, there, strict=True) if digest(*pair.values) != wanted] == []
 
 

@@ -47,8 +47,8 @@ def as_problems(problem: Any) -> Sequence[Any]:
     return problems
 
 
-def as_policies(policies: Any, problems: Sequence[Any]) -> dict[str, PerProblem]:
-    """Names and policies, given or made by functions of the problem, checked against what the problems offer."""
+def as_policies(policies: Any, problems: Sequence[Any], horizon: int | None) -> dict[str, PerProblem]:
+    """Names and policies, given or made by functions of the problem, checked against what the problems offer and first show."""
     if is_policy(policies):
         policies = {type(policies).__name__: policies}
     if is_policy_class(policies):
@@ -70,7 +70,7 @@ def as_policies(policies: Any, problems: Sequence[Any]) -> dict[str, PerProblem]
                 raise ValueError(f"policies[{name!r}] {found} is not a policy; pass an instance such as UCB().")
             check_fit(item, arms(problem))
             if admit.answers(item):
-                admit(item, init(item, arms(problem)), first_round(problem))
+                admit(item, init(item, arms(problem)._replace(horizon=horizon)), first_round(problem))
     return chosen
 
 

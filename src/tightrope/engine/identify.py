@@ -91,7 +91,7 @@ def identify(
     workers, engine, seed, out, progress: as for `simulate`. Returns an `Identification`. Raises as `simulate` does.
     """
     problems = as_problems(problem)
-    chosen = as_policies(policies, problems)
+    chosen = as_policies(policies, problems, None)
     for name, item in chosen.items():
         instance = item[0]
         if not type(instance).TRAITS.stops:

@@ -116,8 +116,8 @@ def simulate(
     Returns a `Result`. Raises ValueError on bad arguments, `Interrupted` (a KeyboardInterrupt) with `.result` on Ctrl-C.
     """
     problems = as_problems(problem)
-    chosen = as_policies(policies, problems)
     horizon = as_rounds("horizon", horizon)
+    chosen = as_policies(policies, problems, horizon)
     replications = checks.integer("replications", replications, least=1)
     seed = checks.integer("seed", seed, least=0)
     rounds = geometric_checkpoints(horizon) if checkpoints is None else _checked(checkpoints, horizon)
