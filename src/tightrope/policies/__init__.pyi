@@ -246,7 +246,7 @@ class Explore(Policy):
     number of arms must not exceed 1.
     """
 
-    inner: Any
+    inner: Policy
     floor: float
 
     def __init__(
