@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from .. import checks
 from .._jit import jit
 from ..parameters import derived, integer, matrix, real, scratch, vector
-from ..types import Array, Stored
+from ..types import Array, Given, Stored
 from ..verbs import Arms, Context, arms, observe
 from .problem import Problem, problem
 from .rewards import RANGES, TOLERANCE, check_means, reward_kind
@@ -26,7 +26,7 @@ class Linear(Problem):
     arms: ArrayLike = matrix(kept=False)
     theta: Array = vector()
     noise: float = real(default=1.0, least=0.0)
-    rewards: Literal["gaussian", "bernoulli", "sign"] = reward_kind("gaussian", "bernoulli", "sign", default="gaussian")
+    rewards: Given[Literal["gaussian", "bernoulli", "sign"], int] = reward_kind("gaussian", "bernoulli", "sign", default="gaussian")
     features: np.ndarray = derived()  # (K, d)
     means: np.ndarray = derived()  # (K,)
 
@@ -55,7 +55,7 @@ class ContextualLinear(Problem):
     theta: Array = vector()
     arms: int = integer(default=10, least=1, kept=False)
     noise: float = real(default=1.0, least=0.0)
-    rewards: Literal["gaussian", "sign"] = reward_kind("gaussian", "sign", default="gaussian")
+    rewards: Given[Literal["gaussian", "sign"], int] = reward_kind("gaussian", "sign", default="gaussian")
     features: np.ndarray = scratch()  # (K, d) this round's arms
     means: np.ndarray = scratch()  # (K,) this round's means
     best: np.ndarray = scratch()  # (1,) their maximum

@@ -57,7 +57,7 @@ class Lipschitz(Problem):
     means: Given[ArrayLike | None, np.ndarray] = unchecked(default=None, schema=Vector | None, kept=True)
     lipschitz: float = real(default=1.0, above=0.0)
     distances: Given[ArrayLike | None, np.ndarray] = unchecked(default=None, schema=Matrix | None, kept=True, kw_only=True)
-    rewards: Literal["bernoulli", "gaussian"] = reward_kind("bernoulli", "gaussian", default="bernoulli", kw_only=True)
+    rewards: Given[Literal["bernoulli", "gaussian"], int] = reward_kind("bernoulli", "gaussian", default="bernoulli", kw_only=True)
     noise: float = real(default=1.0, least=0.0, kw_only=True)
     best: Given[float | None, float] = unchecked(default=None, schema=float | None, kept=True, kw_only=True)
 
@@ -110,7 +110,7 @@ class ContextualLipschitz(Problem):
     means: Array = unchecked(schema=Matrix, kept=True)
     lipschitz: ArrayLike = unchecked(schema=float | Vector)
     frequencies: Given[ArrayLike | None, np.ndarray] = unchecked(default=None, schema=Vector | None, kept=True, kw_only=True)
-    rewards: Literal["bernoulli", "gaussian"] = reward_kind("bernoulli", "gaussian", default="bernoulli", kw_only=True)
+    rewards: Given[Literal["bernoulli", "gaussian"], int] = reward_kind("bernoulli", "gaussian", default="bernoulli", kw_only=True)
     noise: float = real(default=1.0, least=0.0, kw_only=True)
     distances: np.ndarray = derived()  # (C K, C K)
     best: np.ndarray = derived()  # (C,) best mean in a context

@@ -28,7 +28,7 @@ class SemiBandit(Problem):
     theta: Array = vector()
     oracle: Oracle = unchecked(kept=True)
     noise: float = real(default=1.0, least=0.0)
-    rewards: Literal["gaussian", "bernoulli", "sign"] = reward_kind("gaussian", "bernoulli", "sign", default="gaussian")
+    rewards: Given[Literal["gaussian", "bernoulli", "sign"], int] = reward_kind("gaussian", "bernoulli", "sign", default="gaussian")
     shown: Given[int | None, int] = unchecked(default=None, kept=True)  # arms drawn anew each round; 0: all, always
     features: np.ndarray = derived()  # (N, d)
     most: int = derived()  # arms of the largest set
