@@ -82,9 +82,9 @@ def policies() -> str:
         "from numpy.typing import ArrayLike",
         "",
         "from ..registry import REGISTRY as REGISTRY",
-        "from ..registry import Policy",
+        "from ..registry import Policy, Problem",
         "",
-        "def examples() -> dict[str, Policy]: ...",
+        "def examples(problem: Problem | None = None) -> dict[str, Policy]: ...",
         "",
     ]
     for name, item in sorted(own(REGISTRY).items(), key=lambda pair: (isinstance(pair[1], Preset), pair[0])):
