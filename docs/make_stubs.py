@@ -82,9 +82,9 @@ def policies() -> str:
         "from numpy.typing import ArrayLike",
         "",
         "from ..registry import REGISTRY as REGISTRY",
-        "from ..registry import Policy",
+        "from ..registry import Policy, Problem",
         "",
-        "def examples() -> dict[str, Policy]: ...",
+        "def examples(problem: Problem | None = None) -> dict[str, Policy]: ...",
         "",
     ]
     for name, item in sorted(own(REGISTRY).items(), key=lambda pair: (isinstance(pair[1], Preset), pair[0])):
@@ -106,12 +106,16 @@ def problems() -> str:
 
 def package() -> str:
     """Everything that `tightrope` exports."""
-    lines = ["from . import extend as extend", "from . import policies as policies", "from . import problems as problems"]
-    plain = [name for name in tr.__all__ if name not in ("extend", "policies", "problems", "oracles") and name not in REGISTRY]
-    for name in plain:
+    lines = []
+    for name in tr.__all__:
+        if name in REGISTRY:
+            continue
+        if isinstance(getattr(tr, name), types.ModuleType):
+            lines.append(f"from .{getattr(tr, name).__name__.removeprefix('tightrope').rpartition('.')[0][1:]} import {name} as {name}")
+            continue
         lines.append(f"from {getattr(tr, name).__module__.replace('tightrope.', '.', 1)} import {name} as {name}")
     lines += [f"from .policies import {name} as {name}" for name in sorted(own(REGISTRY))]
-    lines += ["from .solvers import oracles as oracles", "", "__version__: str"]
+    lines += ["", "__version__: str"]
     return HEAD + "\n".join(lines) + "\n"
 
 

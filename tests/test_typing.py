@@ -24,6 +24,10 @@ session = tr.Session(tr.CUCB2(baseline=0, baseline_mean=0.5), arms=3)
 safe = tr.Safe(tr.KLUCB(), baseline=1, alpha=0.1)
 session = tr.Session(safe, arms=3, seed=1)
 session.update(session.select(), 1.0)
+session.learn({"arm": np.array([0, 1]), "reward": np.array([0.5, 1.0])})
+widest: float = session.explain(eligible=np.array([True, False, True]))["width"].max()
+size: int = problem.theta.size + other.means.size
+peak: float = other.best
 bound: float = tr.lipschitz_lower_bound([0.2, 0.5], points=[0.0, 1.0], lipschitz=1.0).value
 
 
@@ -49,6 +53,11 @@ BAD = {
     "tr.problems.Linear([[1.0]], [1.0], rewards='poisson')": "arg-type",
     "tr.problems.Gaussian([0.5], sigma=1.0)": "call-arg",
     "tr.problems.Gaussian()": "call-arg",
+    "tr.problems.Lipschitz([0.0, 1.0], [0.4, 0.5], best='high')": "arg-type",
+    "tr.Session(tr.UCB(), arms=3, oracle=5)": "arg-type",
+    "tr.Session(tr.UCB(), arms=3).learn(3)": "arg-type",
+    "tr.identify(3, tr.LinGapE())": "arg-type",
+    "tr.train_softucb(tr.problems.Bernoulli([0.5]), 10, policy=tr.UCB())": "arg-type",
 }
 
 

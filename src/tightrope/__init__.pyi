@@ -1,8 +1,5 @@
 # Made from the registry by `make stubs`.
 
-from . import extend as extend
-from . import policies as policies
-from . import problems as problems
 from .engine.monitors.budget import Budget as Budget
 from .verbs import Context as Context
 from .serving.decisions import Decision as Decision
@@ -13,10 +10,15 @@ from .engine.results import Result as Result
 from .numerics.scaling import Scaled as Scaled
 from .serving.session import Session as Session
 from .engine.training.softucb import TrainedBeta as TrainedBeta
+from .engine import delays as delays
 from .policies.lipschitz._intervals import discretize as discretize
+from . import extend as extend
 from .engine.identify import identify as identify
 from .solvers.covering import lipschitz_lower_bound as lipschitz_lower_bound
 from .engine.results import load as load
+from .solvers import oracles as oracles
+from . import policies as policies
+from . import problems as problems
 from .numerics.scaling import scale as scale
 from .engine.simulate import simulate as simulate
 from .engine.training.softucb import train_softucb as train_softucb
@@ -55,6 +57,5 @@ from .policies import XYAdaptive as XYAdaptive
 from .policies import XYOracle as XYOracle
 from .policies import XYStatic as XYStatic
 from .policies import Zooming as Zooming
-from .solvers import oracles as oracles
 
 __version__: str

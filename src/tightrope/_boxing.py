@@ -6,22 +6,25 @@ so this can't be left to luck; it also takes most of a decision's time (60 us of
 Numba's registry for the whole process and make the same objects.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from llvmlite import ir
 from numba import types
 from numba.core import boxing, cgutils
 from numba.core.pythonapi import NativeValue, _boxers, _unboxers
 
+if TYPE_CHECKING:
+    from numba.core.pythonapi import _BoxContext, _UnboxContext
+
 UNSIGNED = ir.IntType(64)  # an address, as Numba's model of a bit generator holds it
 
 
-def _constant(c: Any, item: Any) -> Any:
+def _constant(c: "_BoxContext", item: object) -> ir.Value:
     """A Python object kept among the constants of the compiled function, also in its cached form (a borrowed reference)."""
     return c.env_manager.read_const(c.env_manager.add_const(item))
 
 
-def box_array(typ: Any, val: Any, c: Any) -> Any:
+def box_array(typ: types.Array, val: ir.Value, c: "_BoxContext") -> ir.Value:
     """An array; its class comes from the constants."""
     c.pyapi.serialize_object, c.pyapi.unserialize = lambda item: item, lambda item: _constant(c, item)
     try:
@@ -30,7 +33,7 @@ def box_array(typ: Any, val: Any, c: Any) -> Any:
         del c.pyapi.serialize_object, c.pyapi.unserialize
 
 
-def box_named_tuple(typ: Any, val: Any, c: Any) -> Any:
+def box_named_tuple(typ: "types.NamedTuple | types.NamedUniTuple", val: ir.Value, c: "_BoxContext") -> ir.Value:
     """A named tuple, made as its `_make` does: tuple.__new__(class, values)."""
     values = boxing.box_tuple(typ, val, c)
     made = c.pyapi.call_function_objargs(_constant(c, tuple.__new__), (_constant(c, typ.instance_class), values))
@@ -38,7 +41,7 @@ def box_named_tuple(typ: Any, val: Any, c: Any) -> Any:
     return made
 
 
-def unbox_bit_generator(typ: Any, obj: Any, c: Any) -> Any:
+def unbox_bit_generator(typ: types.NumPyRandomBitGeneratorType, obj: ir.Value, c: "_UnboxContext") -> NativeValue:
     """State and functions of a NumPy bit generator, from the C struct that its capsule holds (numpy/random/bitgen.h)."""
     builder, pyapi = c.builder, c.pyapi
     capsule = pyapi.object_getattr_string(obj, "capsule")

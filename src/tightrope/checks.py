@@ -4,7 +4,6 @@ import itertools
 import math
 import operator
 import os
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,7 @@ MOST_ROUNDS = 2**53  # beyond which a float cannot count
 SLOPE_TOLERANCE = 1e-9  # by how much rounding may carry a difference of means past what a constant allows
 
 
-def show(value: Any) -> str:
+def show(value: object) -> str:
     """A value, short enough for one line."""
     if isinstance(value, np.ndarray) and value.size > 6:
         return f"an array of shape {value.shape}"
@@ -25,7 +24,13 @@ def show(value: Any) -> str:
 
 
 def real(
-    name: str, value: Any, *, above: float | None = None, least: float | None = None, below: float | None = None, most: float | None = None
+    name: str,
+    value: object,
+    *,
+    above: float | None = None,
+    least: float | None = None,
+    below: float | None = None,
+    most: float | None = None,
 ) -> float:
     """A finite float within bounds (`above`/`below` exclusive, `least`/`most` inclusive)."""
     low = above if above is not None else least
@@ -46,27 +51,27 @@ def real(
     return number
 
 
-def _float(value: Any) -> float | None:
+def _float(value: object) -> float | None:
     if type(value) is float:
         return value
     if isinstance(value, (str, bytes, bool, np.bool_, complex, np.complexfloating)) or (isinstance(value, np.ndarray) and value.ndim):
         return None
     try:
-        return float(value)
+        return float(value)  # type: ignore[arg-type]
     except Exception:  # float() runs the caller's code, which may raise anything
         return None
 
 
-def _about_truth(value: Any) -> str:
+def _about_truth(value: object) -> str:
     return "; write 1 for True and 0 for False" if isinstance(value, (bool, np.bool_)) else ""
 
 
-def integer(name: str, value: Any, *, least: int | None = None, most: int | None = None) -> int:
+def integer(name: str, value: object, *, least: int | None = None, most: int | None = None) -> int:
     """An int within inclusive bounds."""
     number: int | None = value if type(value) is int else None
     if number is None and not isinstance(value, (bool, np.bool_)):
         try:
-            number = operator.index(value)
+            number = operator.index(value)  # type: ignore[arg-type]
         except Exception:  # runs the caller's code, which may raise anything
             if isinstance(value, (float, np.floating)) and float(value).is_integer():
                 number = int(value)
@@ -105,14 +110,14 @@ def _bytes(number: int) -> str:
     return f"{number / 2 ** (10 * power):.3g} {('bytes', 'KiB', 'MiB', 'GiB', 'TiB')[power]}"
 
 
-def choice(name: str, value: Any, options: tuple[str, ...]) -> int:
+def choice(name: str, value: object, options: tuple[str, ...]) -> int:
     """Position of a string among the allowed ones."""
     if not isinstance(value, str) or value not in options:
         raise ValueError(f"{name} = {show(value)} is not one of {', '.join(map(repr, options))}.")
     return options.index(value)
 
 
-def flag(name: str, value: Any) -> bool:
+def flag(name: str, value: object) -> bool:
     """True or False."""
     if not isinstance(value, (bool, np.bool_)):
         raise ValueError(f"{name} = {show(value)} is not True or False.")
@@ -120,7 +125,7 @@ def flag(name: str, value: Any) -> bool:
 
 
 def vector(
-    name: str, value: Any, *, length: int | None = None, least: float | None = None, most: float | None = None, source: str = ""
+    name: str, value: object, *, length: int | None = None, least: float | None = None, most: float | None = None, source: str = ""
 ) -> np.ndarray:
     """A finite float64 vector, not empty, optionally of a given length and within inclusive bounds."""
     array = _array(name, value, 1)
@@ -140,7 +145,7 @@ def vector(
     return array
 
 
-def floats(name: str, value: Any) -> np.ndarray:
+def floats(name: str, value: object) -> np.ndarray:
     """Numbers of any shape as float64."""
     given = entries(name, value, "an array of numbers")
     if given.dtype.kind in "biuf":  # no text, dates or complex numbers, which NumPy would convert
@@ -153,7 +158,7 @@ def floats(name: str, value: Any) -> np.ndarray:
     raise ValueError(f"{name} = {show(value)} is not an array of numbers.")
 
 
-def entries(name: str, value: Any, what: str) -> np.ndarray:
+def entries(name: str, value: object, what: str) -> np.ndarray:
     """`value` as NumPy reads it; ragged, endless or unreadable ones are refused."""
     if type(value) is np.ndarray:
         return value
@@ -170,7 +175,7 @@ def entries(name: str, value: Any, what: str) -> np.ndarray:
         raise ValueError(f"{name} = {show(value)} is not {what}: its rows differ in length or cannot be read.") from None
 
 
-def matrix(name: str, value: Any, *, shape: tuple[int | None, int | None] = (None, None)) -> np.ndarray:
+def matrix(name: str, value: object, *, shape: tuple[int | None, int | None] = (None, None)) -> np.ndarray:
     """A finite, C-contiguous float64 matrix with at least one row and one column."""
     array = _array(name, value, 2)
     for axis, want in enumerate(shape):
@@ -184,7 +189,7 @@ def matrix(name: str, value: Any, *, shape: tuple[int | None, int | None] = (Non
     return array
 
 
-def _array(name: str, value: Any, dimensions: int) -> np.ndarray:
+def _array(name: str, value: object, dimensions: int) -> np.ndarray:
     array = np.array(floats(name, value), order="C")
     if array.ndim != dimensions:
         kind = {1: "one-dimensional (K,)", 2: "two-dimensional (K, d)"}[dimensions]
@@ -192,7 +197,7 @@ def _array(name: str, value: Any, dimensions: int) -> np.ndarray:
     return array
 
 
-def mask(name: str, value: Any, length: int) -> np.ndarray:
+def mask(name: str, value: object, length: int) -> np.ndarray:
     """A bool vector of a given length with at least one True; a copy, which the caller's later writes do not reach."""
     array = entries(name, value, f"a bool array of shape ({length},)")
     if array.dtype != np.bool_ or array.shape != (length,):
@@ -233,7 +238,7 @@ def broken_slope(means: np.ndarray, distances: np.ndarray, lipschitz: float) -> 
     return f"means violate lipschitz = {lipschitz:g}: arms {i} and {j} differ by {rise:g} in mean at distance {length:g}; {remedy}."
 
 
-def metric(points: Any, distances: Any) -> tuple[np.ndarray | None, np.ndarray]:
+def metric(points: object, distances: object) -> tuple[np.ndarray | None, np.ndarray]:
     """Positions (None if not given) and the (K, K) metric of exactly one of points and distances.
 
     points: (K,) strictly increasing, or (K, p) distinct rows, with Euclidean distances. distances: (K, K) symmetric, zero on the
@@ -264,7 +269,7 @@ def metric(points: Any, distances: Any) -> tuple[np.ndarray | None, np.ndarray]:
     return positions, spread
 
 
-def _distances(value: Any) -> np.ndarray:
+def _distances(value: object) -> np.ndarray:
     array = matrix("distances", value)
     K = array.shape[0]
     if array.shape[1] != K:
@@ -281,10 +286,10 @@ def _distances(value: Any) -> np.ndarray:
     return array
 
 
-def checkpoints(name: str, value: Any) -> np.ndarray:
+def checkpoints(name: str, value: object) -> np.ndarray:
     """Rounds at which something is verified: every T-th (stored as [-T]), or an iterable of increasing rounds (its first 10^6)."""
     try:
-        items = itertools.islice(iter(value), 10**6)
+        items = itertools.islice(iter(value), 10**6)  # type: ignore[call-overload]
     except Exception:  # a number, or an object whose iterator fails
         return np.array([-integer(name, value, least=1, most=MOST_ROUNDS)], dtype=np.int64)
     rounds: list[int] = []

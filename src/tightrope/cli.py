@@ -5,7 +5,7 @@ import pathlib
 import sys
 import time
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -14,6 +14,10 @@ from rich.table import Table
 
 from . import __version__, papers
 from .registry import load_module, registered
+
+if TYPE_CHECKING:
+    from .engine.results import Identification, Result
+    from .papers.experiment import Outcome
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
                   help="Structured bandits: simulate, reproduce, report.")  # fmt: skip
@@ -154,7 +158,7 @@ def report(folder: Annotated[pathlib.Path, typer.Argument(help="A folder that a 
     console.print(f"report: {written}")
 
 
-def _print_summary(result: Any) -> None:
+def _print_summary(result: "Result | Identification") -> None:
     from .reports.results import TABLES
 
     summary = TABLES[result.kind](result)
@@ -247,7 +251,7 @@ def reproduce(
     console.print(f"report: {folder / 'report.html'}")
 
 
-def _print_claims(outcomes: Mapping[str, Any]) -> None:
+def _print_claims(outcomes: "Mapping[str, Outcome]") -> None:
     table = Table("figure", "claim", "paper", "ours", "verdict")
     for name, outcome in outcomes.items():
         if outcome.notes:

@@ -9,7 +9,7 @@ import pathlib
 import struct
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -52,12 +52,12 @@ def write_text(path: pathlib.Path, text: str) -> None:
         file.write(text.encode())
 
 
-def write_json(path: pathlib.Path, data: Any) -> None:
+def write_json(path: pathlib.Path, data: object) -> None:
     """Write a JSON file whole or not at all."""
     write_text(path, json.dumps(data, indent=1, default=_plain) + "\n")
 
 
-def write_arrays(path: pathlib.Path, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+def write_arrays(path: pathlib.Path, header: Mapping[str, object], arrays: dict[str, np.ndarray]) -> None:
     """A JSON header and arrays in one npz file; no pickle."""
     text = np.frombuffer(json.dumps(header, default=_plain).encode(), dtype=np.uint8)
     with atomically(path) as file:
@@ -97,7 +97,7 @@ def _read_array(data: bytes) -> np.ndarray:
     return flat.reshape(shape, order="F" if by_columns else "C").copy(order="K")
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray):

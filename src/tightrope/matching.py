@@ -1,8 +1,6 @@
 """Which policy fits which arms."""
 
-from typing import Any
-
-from .registry import is_policy
+from .registry import Policy, is_policy
 from .verbs import Arms, reward_range
 
 ORDERS = ("on arrival", "in order")  # of decisions: when rewards are learned that come late
@@ -19,22 +17,22 @@ def offers(arms: Arms) -> tuple[str, ...]:
     return ("contexts",) if arms.dimension else ("arms",)
 
 
-def accepts(policy: Any) -> tuple[str, ...]:
+def accepts(policy: Policy) -> tuple[str, ...]:
     """Kinds of arms a policy can be given: those of its class that the policies inside it take as well."""
     return common(type(policy).TRAITS.accepts, [item for item in policy if is_policy(item)])
 
 
-def common(kinds: tuple[str, ...], inside: list[Any]) -> tuple[str, ...]:
+def common(kinds: tuple[str, ...], inside: list[Policy]) -> tuple[str, ...]:
     """Those of these kinds that all policies inside another take."""
     return tuple(kind for kind in kinds if all(kind in accepts(item) for item in inside))
 
 
-def compiled(policy: Any) -> bool:
+def compiled(policy: Policy) -> bool:
     """Whether the loop runs compiled for this policy and those inside it."""
     return type(policy).TRAITS.compiled and all(compiled(item) for item in policy if is_policy(item))
 
 
-def check_fit(policy: Any, arms: Arms) -> None:
+def check_fit(policy: Policy, arms: Arms) -> None:
     """Refuse a policy on arms it cannot play."""
     if arms.rewards is not None:
         low, high = reward_range(policy)
@@ -45,7 +43,7 @@ def check_fit(policy: Any, arms: Arms) -> None:
         raise ValueError(f"{type(policy).__name__} plays {' or '.join(kinds)}, but these arms offer {' or '.join(fits)}.")
 
 
-def check_question(policy: Any, arms: Arms) -> None:
+def check_question(policy: Policy, arms: Arms) -> None:
     """Refuse to look for the best of fewer than two arms."""
     if arms.number < 2:
         name = type(policy).__name__

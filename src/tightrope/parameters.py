@@ -9,7 +9,7 @@ checkers know that a parameter may be left out.
 import inspect
 import math
 from collections import namedtuple
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeVar, dataclass_transform
 
@@ -18,6 +18,7 @@ import numpy as np
 from . import checks
 from .matching import common
 from .registry import REGISTRY, Policy, Problem, Recipe, add, is_policy, label, shown
+from .types import Stored
 
 T = TypeVar("T")
 
@@ -32,13 +33,13 @@ class Field:
     kept: whether it is stored as it is; otherwise only `complete` sees it. named: keyword only.
     """
 
-    default: Any
+    default: object
     words: str
-    encode: Callable[[str, Any], Any]
-    decode: Callable[[Any], Any] = lambda stored: stored
+    encode: Callable[[str, object], object]
+    decode: Callable[[Any], object] = lambda stored: stored
     required: bool = False
     positional: bool = False
-    schema: Any = Any
+    schema: object = Any
     kept: bool = True
     named: bool = False
 
@@ -64,7 +65,7 @@ def real(
 ) -> Any:
     """A float; without a default it is required. above, below: exclusive bounds; least, most: inclusive ones."""
 
-    def encode(name: str, value: Any) -> float:
+    def encode(name: str, value: object) -> float:
         return checks.real(name, value, above=above, least=least, below=below, most=most)
 
     text = f"number in {_bounds(above, least, below, most)}"
@@ -76,7 +77,7 @@ def optional_real(
 ) -> Any:
     """A float or None (stored as NaN). words: what None means."""
 
-    def encode(name: str, value: Any) -> float:
+    def encode(name: str, value: object) -> float:
         return math.nan if value is None else checks.real(name, value, above=above, least=least, below=below, most=most)
 
     text = f"number in {_bounds(above, least, below, most)}, or None{f' ({words})' if words else ''}"
@@ -89,7 +90,7 @@ def real_or(
     """A float, or one of a few words (stored as -inf, the word's place encoded as -1, -2, .. below it)."""
     accepted = f"number in {_bounds(above, least, None, most)}, or {' or '.join(map(repr, words))}"
 
-    def encode(name: str, value: Any) -> float:
+    def encode(name: str, value: object) -> float:
         if isinstance(value, str) and value in words:
             return -1e300 * (1 + words.index(value) / 16)
         try:
@@ -97,7 +98,7 @@ def real_or(
         except ValueError:
             raise ValueError(f"{name} = {checks.show(value)} is not a {accepted}.") from None
 
-    def decode(stored: float) -> Any:
+    def decode(stored: float) -> float | str:
         return words[round((-stored / 1e300 - 1) * 16)] if stored <= -1e300 else stored
 
     return Field(default, accepted, encode, decode, schema=float | Literal[words])
@@ -135,10 +136,12 @@ def flag(default: bool) -> Any:
     return Field(default, "True or False", checks.flag, schema=bool)
 
 
-def vector(default: Any = ..., *, least: float | None = None, most: float | None = None, words: str = "numbers", kept: bool = True) -> Any:
+def vector(
+    default: object = ..., *, least: float | None = None, most: float | None = None, words: str = "numbers", kept: bool = True
+) -> Any:
     """A float64 vector; without a default it is required, with the default None it may be left out (stored as an empty one)."""
 
-    def encode(name: str, value: Any) -> np.ndarray:
+    def encode(name: str, value: object) -> np.ndarray:
         return np.empty(0) if value is None and default is None else checks.vector(name, value, least=least, most=most)
 
     return Field(
@@ -152,7 +155,7 @@ def matrix(*, words: str = "rows of numbers", kept: bool = True) -> Any:
     return Field(..., words, checks.matrix, lambda stored: stored.tolist(), required=True, schema=Matrix, kept=kept)
 
 
-def unchecked(default: Any = ..., *, schema: Any = Any, words: str = "", kept: bool = False, kw_only: bool = False) -> Any:
+def unchecked(default: object = ..., *, schema: object = Any, words: str = "", kept: bool = False, kw_only: bool = False) -> Any:
     """What only `complete` can check, because it depends on another parameter."""
     return Field(default, words, lambda name, value: value, required=default is ..., schema=schema, kept=kept, named=kw_only)
 
@@ -160,7 +163,7 @@ def unchecked(default: Any = ..., *, schema: Any = Any, words: str = "", kept: b
 def checkpoints(default: int = 1) -> Any:
     """Rounds at which something is verified: every T-th, or increasing rounds (stored as `checks.checkpoints` encodes them)."""
 
-    def decode(stored: np.ndarray) -> Any:
+    def decode(stored: np.ndarray) -> int | list[int]:
         return -int(stored[0]) if stored[0] < 0 else stored.tolist()
 
     words = "whole number T from 1 (every T rounds), or increasing rounds"
@@ -170,7 +173,7 @@ def checkpoints(default: int = 1) -> Any:
 def inner_policy() -> Any:
     """Another policy; it may be given without its name."""
 
-    def encode(name: str, value: Any) -> Any:
+    def encode(name: str, value: object) -> Policy:
         if not is_policy(value):
             raise ValueError(f"{name} = {checks.show(value)} is not a policy; pass an instance such as UCB().")
         if type(value).TRAITS.stops:
@@ -228,7 +231,7 @@ def policy(*accepts: str, paper: str, stops: bool = False, compiled: bool = True
 
 
 def _policy_class(cls: type, traits: Traits) -> Any:
-    def complete(given: dict[str, Any]) -> dict[str, Any]:
+    def complete(given: Stored) -> Stored:
         stored = getattr(cls, "complete", dict)(given)
         inside = [item for item in stored.values() if is_policy(item)]
         if traits.accepts and not common(traits.accepts, inside):
@@ -259,9 +262,7 @@ def declared(cls: type) -> tuple[dict[str, Field], dict[str, Derived]]:
     return fields, others
 
 
-def named_tuple(
-    cls: type, marker: type, leading: list[str], complete: Callable[[dict[str, Any]], dict[str, Any]], more: Iterable[str] = ()
-) -> Any:
+def named_tuple(cls: type, marker: type, leading: list[str], complete: Callable[[Stored], Stored], more: Iterable[str] = ()) -> Any:
     """The class of checked NamedTuples that `cls` declares.
 
     leading: parameters that may be given without a name. complete: turns the dict of checked parameters into the dict of stored
@@ -304,7 +305,6 @@ def named_tuple(
     return type(cls.__name__, (base, marker), members)
 
 
-def recipe_of(kind: str, made: Any) -> Recipe:
+def recipe_of(kind: str, made: type[Problem]) -> Recipe:
     """What a spec may say of a problem class: its parameters."""
-    fields: Mapping[str, Field] = made.FIELDS
-    return Recipe(kind, made, {name: (field.schema, ... if field.required else field.default) for name, field in fields.items()})
+    return Recipe(kind, made, {name: (field.schema, ... if field.required else field.default) for name, field in made.FIELDS.items()})

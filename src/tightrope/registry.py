@@ -15,11 +15,17 @@ import sys
 import traceback
 import typing
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeGuard, TypeVar
 
 from . import checks
+
+if TYPE_CHECKING:
+    from .parameters import Field, Traits
+
+T = TypeVar("T")
+Maker = TypeVar("Maker", bound="Callable[..., Problem | Sequence[Problem]]")
 
 GROUP = "tightrope.policies"
 
@@ -28,15 +34,29 @@ class Policy:
     """What every policy class is, once `@policy` has made it."""
 
     __slots__ = ()
-    FIELDS: ClassVar[Mapping[str, Any]]  # its parameters, by name
-    TRAITS: ClassVar[Any]  # what the engine, the service and the documentation know of it
+    FIELDS: ClassVar[Mapping[str, "Field"]]  # its parameters, by name
+    TRAITS: ClassVar["Traits"]  # what the engine, the service and the documentation know of it
+
+    if TYPE_CHECKING:  # what a NamedTuple of its parameters has
+
+        def __init__(self, *unnamed: object, **given: object) -> None: ...
+        def __iter__(self) -> Iterator[object]: ...
+        @classmethod
+        def _make(cls, values: Iterable[object]) -> Self: ...
+        def _replace(self, **changes: object) -> Self: ...
 
 
 class Problem:
     """What every problem class is, once `@problem` has made it."""
 
     __slots__ = ()
-    FIELDS: ClassVar[Mapping[str, Any]]
+    FIELDS: ClassVar[Mapping[str, "Field"]]
+    COMPILED: ClassVar[bool]  # whether its kernels are
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *unnamed: object, **given: object) -> None: ...
+        def _replace(self, **changes: object) -> Self: ...
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,16 +64,16 @@ class Recipe:
     """A problem that a YAML file can ask for: what makes it, and its parameters with their types and defaults (`...`: required)."""
 
     kind: str
-    make: Callable[..., Any]
-    parameters: Mapping[str, tuple[Any, Any]]
+    make: Callable[..., Problem | Sequence[Problem]]
+    parameters: Mapping[str, tuple[object, object]]
 
 
-REGISTRY: dict[str, Any] = {}  # policies and presets, by name
-PROBLEMS: dict[str, Any] = {}  # problem classes, by name
+REGISTRY: "dict[str, type[Policy] | Preset]" = {}  # policies and presets, by name
+PROBLEMS: dict[str, type[Problem]] = {}  # problem classes, by name
 RECIPES: dict[str, Recipe] = {}  # problems, by the kind that a spec names
 
 
-def add(names: dict[str, Any], name: str, item: Any) -> None:
+def add(names: dict[str, T], name: str, item: T) -> None:
     """Register a policy or a recipe. Another item of the same name is refused; running the same definition again replaces it."""
     before = names.get(name)
     if before is not None and _place(before) != _place(item):
@@ -62,17 +82,17 @@ def add(names: dict[str, Any], name: str, item: Any) -> None:
     names[name] = item
 
 
-def _place(item: Any) -> tuple[str, str]:
+def _place(item: object) -> tuple[str, str]:
     """File (or module) and name of a definition."""
-    origin = getattr(item, "make", item)
+    origin: Any = getattr(item, "make", item)
     file = getattr(sys.modules.get(origin.__module__), "__file__", None)
     return file or origin.__module__, getattr(origin, "__qualname__", origin.__name__)
 
 
-def recipe(kind: str) -> Callable[[Callable[..., Any]], Any]:
+def recipe(kind: str) -> Callable[[Maker], Maker]:
     """Decorator: specs may ask for `kind`, which this function makes. Its annotated parameters are what they may say."""
 
-    def register(make: Callable[..., Any]) -> Any:
+    def register(make: Maker) -> Maker:
         hints = typing.get_type_hints(make, include_extras=True)
         defaults = {name: parameter.default for name, parameter in inspect.signature(make).parameters.items()}
         parameters = {name: (hints[name], ... if item is inspect.Parameter.empty else item) for name, item in defaults.items()}
@@ -103,7 +123,7 @@ def load_module(name: str) -> None:
         )
 
 
-def import_all(path: Iterable[str], package: str, names: dict[str, Any]) -> dict[str, Any]:
+def import_all(path: Iterable[str], package: str, names: dict[str, T]) -> dict[str, T]:
     """Import every module of a package, and return the names that they registered."""
     for found in pkgutil.walk_packages(path, f"{package}."):
         importlib.import_module(found.name)
@@ -120,22 +140,22 @@ def load_plugins() -> None:
             warnings.warn(f"{point.value} of the entry-point group {GROUP} was not loaded ({type(error).__name__}: {error}).", stacklevel=2)
 
 
-def is_policy(value: Any) -> bool:
+def is_policy(value: object) -> TypeGuard[Policy]:
     """Whether a value is an instance of a registered policy class."""
     return isinstance(value, Policy)
 
 
-def is_policy_class(value: Any) -> bool:
+def is_policy_class(value: object) -> "TypeGuard[type[Policy] | Preset]":
     """Whether a value is a registered class or a preset, which makes policies when called."""
     return isinstance(value, Preset) or (isinstance(value, type) and issubclass(value, Policy))
 
 
-def shown(value: Any) -> dict[str, Any]:
+def shown(value: Policy) -> dict[str, object]:
     """Parameters of a policy as the user wrote them."""
     return {name: field.decode(stored) for (name, field), stored in zip(type(value).FIELDS.items(), value, strict=True)}
 
 
-def label(value: Any) -> str:
+def label(value: Policy) -> str:
     """A policy in short: its name and the parameters that differ from their defaults."""
     fields = type(value).FIELDS
     given = [
@@ -146,16 +166,16 @@ def label(value: Any) -> str:
     return type(value).__name__ + (f"({', '.join(given)})" if given else "")
 
 
-def described(value: Any) -> dict[str, Any]:
+def described(value: Policy) -> dict[str, object]:
     """A policy as JSON-ready data that `built` turns back into it."""
 
-    def plain(item: Any) -> Any:
+    def plain(item: object) -> object:
         return described(item) if is_policy(item) else item
 
     return {"policy": type(value).__name__, **{name: plain(item) for name, item in shown(value).items()}}
 
 
-def built(data: dict[str, Any]) -> Any:
+def built(data: Mapping[str, object]) -> Policy:
     """The policy that `described` wrote down, or that a YAML file asks for: {"policy": name, parameter: value, ..}."""
     if not isinstance(data, dict) or "policy" not in data:
         raise ValueError(f"{checks.show(data)} does not name a policy; write it as {{policy: UCB, alpha: 2}}.")
@@ -168,7 +188,7 @@ def built(data: dict[str, Any]) -> Any:
         raise ValueError(str(error)) from None
 
 
-def find(name: str) -> Any:
+def find(name: object) -> "type[Policy] | Preset":
     """Registered policy class or preset of a name, from installed packages too; a misspelt one is refused with the nearest."""
     if not isinstance(name, str) or name not in REGISTRY:
         load_plugins()
@@ -186,8 +206,9 @@ class Preset:
     plays: what it makes use of among what the class accepts; None: all.
     """
 
-    def __init__(self, name: str, base: Any, doc: str, plays: tuple[str, ...] | None = None, **defaults: Any) -> None:
-        self.__name__, self.base, self.__doc__, self.defaults = name, base, doc, defaults
+    def __init__(self, name: str, base: Any, doc: str, plays: tuple[str, ...] | None = None, **defaults: object) -> None:
+        self.__name__, self.__doc__, self.defaults = name, doc, defaults
+        self.base: type[Policy] = base  # type checkers do not know it as what `@policy` made of the class
         self.__module__ = base.__module__
         self.FIELDS = base.FIELDS
         self.TRAITS = dataclasses.replace(base.TRAITS, accepts=plays or base.TRAITS.accepts)
@@ -197,25 +218,25 @@ class Preset:
         ])  # fmt: skip
         add(REGISTRY, name, self)
 
-    def __call__(self, *unnamed: Any, **given: Any) -> Any:
+    def __call__(self, *unnamed: object, **given: object) -> Policy:
         return self.base(*unnamed, **(self.defaults | given))
 
     def __repr__(self) -> str:
         return f"<preset {self.__name__} of {self.base.__name__}>"
 
 
-def registered() -> Iterator[tuple[str, Any]]:
+def registered() -> Iterator[tuple[str, type[Policy] | Preset]]:
     """Names and classes (or presets), by name, with those of installed packages."""
     load_plugins()
     yield from sorted(REGISTRY.items())
 
 
-def examples(package: str = "", problem: Any = None) -> dict[str, Any]:
+def examples(package: str = "", problem: Problem | None = None) -> dict[str, Policy]:
     """Ready instances of every policy (of a package), by their repr: what its module's `example` returns, or else the class with
     its defaults. problem: for policies that know the truth, whose `example` takes a problem; they have none without it."""
     if not package:
         load_plugins()
-    found: dict[str, Any] = {}
+    found: dict[str, Policy] = {}
     for module in dict.fromkeys(item.__module__ for item in REGISTRY.values() if item.__module__.startswith(package)):
         made = getattr(sys.modules[module], "example", None)
         if made is None:
@@ -226,6 +247,6 @@ def examples(package: str = "", problem: Any = None) -> dict[str, Any]:
     return found
 
 
-def _defaults(module: str) -> list[Any]:
+def _defaults(module: str) -> list[Policy]:
     classes = [item for item in REGISTRY.values() if item.__module__ == module and not isinstance(item, Preset)]
     return [cls() for cls in classes if not any(field.required for field in cls.FIELDS.values())]

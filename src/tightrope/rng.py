@@ -1,12 +1,12 @@
 """Random streams: one generator per (replication, role), so that nothing depends on workers, order or the other policies."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 PROBLEM, NOISE, POLICY, AUDIT, DELAY = range(5)
-GENERATORS: dict[str, Any] = {
+GENERATORS: dict[str, type[np.random.BitGenerator]] = {
     cls.__name__: cls for cls in (np.random.PCG64, np.random.PCG64DXSM, np.random.Philox, np.random.SFC64, np.random.MT19937)
 }  # those a file may name
 
@@ -41,7 +41,7 @@ def same(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
     return True
 
 
-def unpack(state: Any) -> np.random.Generator:
+def unpack(state: object) -> np.random.Generator:
     """The generator that `pack` described; it continues with the same numbers. ValueError for anything but one of GENERATORS."""
     name = state.get("bit_generator") if isinstance(state, dict) else None
     if not isinstance(name, str) or name not in GENERATORS:
@@ -54,7 +54,7 @@ def unpack(state: Any) -> np.random.Generator:
     return np.random.Generator(bits)
 
 
-def _like(template: Any, value: Any, where: str) -> Any:
+def _like(template: object, value: object, where: str) -> Any:
     """A value of a generator's state, of the template's keys, types and shapes."""
     if isinstance(template, dict):
         if not isinstance(value, dict) or value.keys() != template.keys():
@@ -73,5 +73,5 @@ def _like(template: Any, value: Any, where: str) -> Any:
     return int(value)
 
 
-def _whole(value: Any) -> bool:
+def _whole(value: object) -> TypeGuard[int]:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= 0)

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,16 +23,16 @@ from . import problems as worlds
 from . import rng as streams
 from ._cache import findable
 from ._jit import INTERPRETED, python_of
-from .engine.loops import fixed_horizon, new_log, note
+from .engine.loops import Log, fixed_horizon, new_log, note
 from .engine.mail import AtOnce
 from .engine.monitors import NoMonitor
 from .engine.runner import loop_for, prepare
 from .matching import accepts, check_fit, offers
-from .registry import Problem, built, described, find, is_policy, label
+from .registry import Policy, Problem, built, described, find, is_policy, label
 from .serving.codec import flatten
 from .serving.session import Session
 from .solvers.oracles import TopK, set_size
-from .verbs import VERBS, arms, begin, commit, evidence, explain, mean, observe, play, private, recommend, regret, select, update
+from .verbs import VERBS, Context, arms, begin, commit, evidence, explain, mean, observe, play, private, recommend, regret, select, update
 
 HORIZON = 60
 SEED = 5  # of the runs whose digests are compared
@@ -45,7 +45,7 @@ class Broken(AssertionError):
     """What a policy or problem does not keep, in one sentence."""
 
 
-def standard_problems() -> dict[str, Any]:
+def standard_problems() -> dict[str, Problem]:
     """A small problem of every kind, by name."""
     rng = np.random.default_rng(7)
     theta = unit_rows(rng, 1, 3)[0]
@@ -68,12 +68,12 @@ def unit_rows(rng: np.random.Generator, K: int, d: int) -> np.ndarray:
     return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
 
 
-def fits(policy: Any, problem: Any) -> bool:
+def fits(policy: Policy, problem: Problem) -> bool:
     """Whether a policy takes the arms of a problem."""
     return bool(set(offers(arms(problem))) & set(accepts(policy)))
 
 
-def check_policy(policy: Any, problems: Iterable[Any] | None = None) -> None:
+def check_policy(policy: Policy, problems: Iterable[Problem] | None = None) -> None:
     """Check an instance of a policy on every kind of arms it accepts.
 
     problems: to check it on; default a small one of every kind that fits. Checked: compiled loops, sessions and uncompiled kernels
@@ -91,7 +91,7 @@ def check_policy(policy: Any, problems: Iterable[Any] | None = None) -> None:
         play_loop(policy, worlds.Bernoulli([0.4]), 0, 1)
 
 
-def check_problem(problem: Any, policies: Iterable[Any] | None = None) -> None:
+def check_problem(problem: Problem, policies: Iterable[Policy] | None = None) -> None:
     """Check a problem by itself and with policies.
 
     policies: to play it with; default one that fits. Checked: `arms` describes what rounds show; regret is never negative, and
@@ -108,7 +108,7 @@ def check_problem(problem: Any, policies: Iterable[Any] | None = None) -> None:
     _check_all([(policy, problem) for policy in chosen])
 
 
-def _check_all(pairs: Sequence[tuple[Any, Any]]) -> None:
+def _check_all(pairs: Sequence[tuple[Policy, Problem]]) -> None:
     if not pairs:
         raise ValueError("there is nothing to check it with; pass a problem (or policy) that fits.")
     for (policy, problem), wanted in zip(pairs, digests_elsewhere(pairs, "NUMBA_DISABLE_JIT"), strict=True):
@@ -119,7 +119,7 @@ def _check_all(pairs: Sequence[tuple[Any, Any]]) -> None:
         )  # fmt: skip
 
 
-def check_pair(policy: Any, problem: Any, seed: int = 3) -> None:
+def check_pair(policy: Policy, problem: Problem, seed: int = 3) -> None:
     """What one process can check of a policy on a problem: loops, sessions, save and load, masks, `explain`."""
     log, state = play_loop(policy, problem, seed, HORIZON, cuts=(1, 17))
     whole, _ = play_loop(policy, problem, seed, HORIZON)
@@ -141,7 +141,7 @@ def check_pair(policy: Any, problem: Any, seed: int = 3) -> None:
         _require(not missing, policy, problem, f"has evidence without {', '.join(sorted(missing))}")
 
 
-def _check_name(policy: Any) -> None:
+def _check_name(policy: Policy) -> None:
     name = type(policy).__name__
     try:
         again = built(json.loads(json.dumps(described(policy))))
@@ -151,7 +151,7 @@ def _check_name(policy: Any) -> None:
         raise Broken(f"{name} made again from {described(policy)} is {again!r}; decode what the fields encode.")
 
 
-def _check_explanation(policy: Any, problem: Any, session: Session, pulls: np.ndarray) -> None:
+def _check_explanation(policy: Policy, problem: Problem, session: Session, pulls: np.ndarray) -> None:
     if not explain.answers(policy):
         return
     K, frozen = pulls.size, {key: value.copy() for key, value in flatten(session.state).items()}
@@ -176,7 +176,7 @@ def _check_explanation(policy: Any, problem: Any, session: Session, pulls: np.nd
     _require(agrees, policy, problem, f"select plays {chosen}, to which explain gives the probability {chance[chosen]}")
 
 
-def _check_masks(policy: Any, problem: Any, seed: int) -> None:
+def _check_masks(policy: Policy, problem: Problem, seed: int) -> None:
     """Random masks, one arm among them; a policy may refuse a mask with a ValueError."""
     session, world = session_on(policy, problem, seed, HORIZON), private(problem)
     draw, noise, masks = streams.stream(seed, 0, streams.PROBLEM), streams.stream(seed, 0, streams.NOISE), np.random.default_rng(seed)
@@ -197,7 +197,7 @@ def _check_masks(policy: Any, problem: Any, seed: int) -> None:
         session.update(action, play(world, seen, action, noise), context=seen)
 
 
-def _least_set(problem: Any) -> int:
+def _least_set(problem: Problem) -> int:
     """Arms that a mask must leave: one, or as many as the largest set; all, where the oracle has rules of its own for what is enough."""
     told = arms(problem)
     if told.oracle is None:
@@ -205,7 +205,7 @@ def _least_set(problem: Any) -> int:
     return told.number if told.blocks > 1 else set_size(told.oracle, told.number)
 
 
-def _check_rounds(problem: Any) -> None:
+def _check_rounds(problem: Problem) -> None:
     """Contexts, rewards and regret of a few rounds."""
     told, name = arms(problem), type(problem).__name__
     K, world = told.number, private(problem)
@@ -226,7 +226,7 @@ def _check_rounds(problem: Any) -> None:
         raise Broken(f"{name}'s observe writes into {changed}, which all replications share; declare it as scratch().")
 
 
-def _check_rewards(problem: Any, world: Any, context: Any, noise: Any, K: int) -> None:
+def _check_rewards(problem: Problem, world: Problem, context: Context, noise: np.random.Generator, K: int) -> None:
     name, told = type(problem).__name__, arms(problem)
     offered = range(K) if context.eligible is None else np.flatnonzero(context.eligible)
     total = [float(mean(world, context, k)) + float(regret(world, context, k)) for k in offered]
@@ -252,8 +252,8 @@ def _check_rewards(problem: Any, world: Any, context: Any, noise: Any, K: int) -
 
 
 def play_loop(
-    policy: Any, problem: Any, seed: int, horizon: int = HORIZON, cuts: tuple[int, ...] = ()
-) -> tuple[Any, dict[str, np.ndarray]]:
+    policy: Policy, problem: Problem, seed: int, horizon: int = HORIZON, cuts: tuple[int, ...] = ()
+) -> tuple[Log, dict[str, np.ndarray]]:
     """Log and flattened state after a run in the engine's loop, cut into several calls."""
     run = prepare(policy, problem, seed, 0, horizon)
     log = new_log(np.arange(1, horizon + 1), run.arms.number)
@@ -264,7 +264,7 @@ def play_loop(
     return log, flatten(run.state)
 
 
-def play_checked(policy: Any, problem: Any, seed: int, horizon: int = HORIZON) -> tuple[Any, dict[str, np.ndarray]]:
+def play_checked(policy: Policy, problem: Problem, seed: int, horizon: int = HORIZON) -> tuple[Log, dict[str, np.ndarray]]:
     """The same in plain Python, with every choice checked before it is played."""
     run = prepare(policy, problem, seed, 0, horizon)
     log, K = new_log(np.arange(1, horizon + 1), run.arms.number), run.arms.number
@@ -289,7 +289,7 @@ def play_checked(policy: Any, problem: Any, seed: int, horizon: int = HORIZON) -
     return log, flatten(run.state)
 
 
-def session_on(policy: Any, problem: Any, seed: int, horizon: int | None) -> Session:
+def session_on(policy: Policy, problem: Problem, seed: int, horizon: int | None) -> Session:
     """A session on the arms of a problem."""
     told = arms(problem)
     given: dict[str, Any] = {"arms": told.rows if told.features is None else told.features}
@@ -301,7 +301,7 @@ def session_on(policy: Any, problem: Any, seed: int, horizon: int | None) -> Ses
 
 
 def play_session(
-    policy: Any, problem: Any, seed: int, horizon: int = HORIZON, reload: pathlib.Path | None = None
+    policy: Policy, problem: Problem, seed: int, horizon: int = HORIZON, reload: pathlib.Path | None = None
 ) -> tuple[np.ndarray, dict[str, np.ndarray], Session]:
     """Arms, flattened state and the session of the same rounds one decision at a time. reload: save and load there in the middle."""
     session, world = session_on(policy, problem, seed, horizon), private(problem)
@@ -328,12 +328,12 @@ def differing(first: Mapping[str, np.ndarray], second: Mapping[str, np.ndarray])
     return ", ".join(names)
 
 
-def digest(policy: Any, problem: Any) -> list[str]:
+def digest(policy: Policy, problem: Problem) -> list[str]:
     """Regret, pulls and the sums of all arrays of the state after a run in the engine's loop, to the bit."""
     return _digest(*play_loop(policy, problem, SEED))
 
 
-def _digest(log: Any, state: Mapping[str, np.ndarray]) -> list[str]:
+def _digest(log: Log, state: Mapping[str, np.ndarray]) -> list[str]:
     columns = [
         item for value in state.values() for item in ((value[name] for name in value.dtype.names) if value.dtype.names else (value,))
     ]
@@ -341,7 +341,7 @@ def _digest(log: Any, state: Mapping[str, np.ndarray]) -> list[str]:
     return [float(number).hex() for number in (log.regret.sum(), *log.pulls.tolist(), *sums)]
 
 
-def digests_elsewhere(pairs: Sequence[tuple[Any, Any]], mode: str, environment: Mapping[str, str] | None = None) -> list[list[str]]:
+def digests_elsewhere(pairs: Sequence[tuple[Policy, Problem]], mode: str, environment: Mapping[str, str] | None = None) -> list[list[str]]:
     """Digests of (policy, problem) pairs from a process where `mode` (NUMBA_DISABLE_JIT or NUMBA_BOUNDSCHECK) is set.
 
     A class that no other process can import, as in a notebook, is checked in this one, its kernels uncompiled but not what they call.
@@ -367,7 +367,7 @@ def _answer() -> None:
     """In the other process: pairs from stdin, digests to stdout."""
     pairs = pickle.load(sys.stdin.buffer)
     try:
-        answer: dict[str, Any] = {
+        answer: dict[str, object] = {
             "digests": [_named_errors(policy, problem, play_checked if INTERPRETED else play_loop) for policy, problem in pairs]
         }
     except Broken as broken:
@@ -375,7 +375,9 @@ def _answer() -> None:
     print(json.dumps(answer))
 
 
-def _named_errors(policy: Any, problem: Any, play_rounds: Any) -> list[str]:
+def _named_errors(
+    policy: Policy, problem: Problem, play_rounds: Callable[[Policy, Problem, int], tuple[Log, dict[str, np.ndarray]]]
+) -> list[str]:
     try:
         return _digest(*play_rounds(policy, problem, SEED))
     except Broken:
@@ -399,6 +401,6 @@ def _uncompiled(classes: set[type]) -> Iterator[None]:
             table[cls] = kernel
 
 
-def _require(kept: Any, policy: Any, problem: Any, words: str) -> None:
+def _require(kept: object, policy: Policy, problem: Problem, words: str) -> None:
     if not kept:
         raise Broken(f"{label(policy)} on {type(problem).__name__}: {words}.")

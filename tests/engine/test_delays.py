@@ -137,12 +137,19 @@ def test_mistakes_are_sentences(call, words):
 def test_another_delay_is_another_result(tmp_path):
     """A run folder does not take one for the other, and says what is different."""
     problem = tr.problems.Bernoulli([0.3, 0.6])
-    cases = [(None, "on arrival"), (tr.delays.Fixed(9), "on arrival"), (tr.delays.Batched(9), "on arrival"), (tr.delays.Fixed(9), "in order")]
+    cases = [
+        (None, "on arrival"),
+        (tr.delays.Fixed(9), "on arrival"),
+        (tr.delays.Batched(9), "on arrival"),
+        (tr.delays.Fixed(9), "in order"),
+    ]
     for number, (delay, apply) in enumerate(cases):
         out = tmp_path / str(number)
         first = tr.simulate(problem, tr.UCB(), horizon=300, out=out, delay=delay, apply=apply)
-        assert np.array_equal(tr.simulate(problem, tr.UCB(), horizon=300, out=out, delay=delay, apply=apply).regret["UCB"], first.regret["UCB"])
+        assert np.array_equal(
+            tr.simulate(problem, tr.UCB(), horizon=300, out=out, delay=delay, apply=apply).regret["UCB"], first.regret["UCB"]
+        )
         assert tr.load(out).settings["delay"] == (None if delay is None else repr(delay))
         for other in cases[:number]:
-            with pytest.raises(ValueError, match="holds a run with other (delay|apply)"):
+            with pytest.raises(ValueError, match=r"holds a run with other (delay|apply)"):
                 tr.simulate(problem, tr.UCB(), horizon=300, out=out, delay=other[0], apply=other[1])

@@ -2,15 +2,15 @@
 
 import math
 import time
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from .. import problems
 from .._jit import jit
 from ..matching import accepts, offers
-from ..registry import built, examples, label
+from ..registry import Policy, Problem, built, examples, label
 from ..solvers.oracles import TopK
 from ..verbs import arms
 from .monitors import NoMonitor
@@ -24,7 +24,7 @@ SAVED = 3  # measurements behind a stored one
 LEAST = 0.8  # of its stored multiple of the yardstick that a checked kernel must reach
 # What `make bench-check` measures, and over how many rounds (about 0.02 s): every family; short rounds, where an allocation would show,
 # and long ones, where a solver would.
-CHECKED: tuple[tuple[str, dict[str, Any], str, int], ...] = (
+CHECKED: tuple[tuple[str, dict[str, object], str, int], ...] = (
     ("UCB", {}, "Bernoulli K=10", 400_000),
     ("KLUCB", {}, "Bernoulli K=10", 20_000),
     ("BetaThompson", {}, "Bernoulli K=10", 100_000),
@@ -57,7 +57,7 @@ class Measurement(NamedTuple):
     yardstick: float  # its rounds per second, in between
 
 
-def standard_problems() -> dict[str, tuple[Any, bool | None]]:
+def standard_problems() -> dict[str, tuple[Problem, bool | None]]:
     """Name -> (problem, for policies that stop: True, that never stop: False, both: None)."""
     rng = np.random.default_rng(0)
 
@@ -65,11 +65,11 @@ def standard_problems() -> dict[str, tuple[Any, bool | None]]:
         rows = rng.normal(size=shape)
         return np.asarray(rows / np.linalg.norm(rows, axis=-1, keepdims=True))
 
-    def triangle(K: int) -> Any:
+    def triangle(K: int) -> problems.Lipschitz:
         points = np.linspace(0, 1, K)
         return problems.Lipschitz(points=points, means=0.8 - 0.5 * np.abs(points - 0.5), lipschitz=0.5)
 
-    def catalogue(N: int) -> Any:
+    def catalogue(N: int) -> problems.SemiBandit:
         return problems.SemiBandit(sphere(N, 51), sphere(51), TopK(200), noise=0.5)
 
     return {
@@ -88,7 +88,7 @@ def standard_problems() -> dict[str, tuple[Any, bool | None]]:
     }
 
 
-def cases(only: str = "") -> Iterator[tuple[str, Any, str, Any]]:
+def cases(only: str = "") -> Iterator[tuple[str, Policy, str, Problem]]:
     """Every policy whose label contains `only`, on the standard problems whose structure it uses."""
     standard = standard_problems()
     for policy in examples().values():
@@ -120,13 +120,13 @@ def yardstick_speed() -> float:
     return _timed(lambda: _yardstick(YARDSTICK_ROUNDS, np.random.default_rng(0)), YARDSTICK_ROUNDS)
 
 
-def _timed(run: Any, rounds: int) -> float:
+def _timed(run: Callable[[], object], rounds: int) -> float:
     started = time.process_time()
     run()
     return rounds / max(time.process_time() - started, 1e-9)
 
 
-def measure(policy: Any, problem: Any, rounds: int | None = None) -> Measurement:
+def measure(policy: Policy, problem: Problem, rounds: int | None = None) -> Measurement:
     """The best of RUNS short runs beside the best of as many of the yardstick between them, after a warm-up.
 
     rounds: of a run; default what takes about SECONDS. Of many short runs in turn the best is what other programs disturb least.
@@ -145,7 +145,7 @@ def better(first: Measurement, second: Measurement) -> Measurement:
     return Measurement(speed, 1e6 / speed, speed / yardstick, yardstick)
 
 
-def _horizon(policy: Any, problem: Any) -> int:
+def _horizon(policy: Policy, problem: Problem) -> int:
     horizon = 64
     speed = _speed(policy, problem, horizon)
     while horizon / speed < SECONDS / 4 and horizon < 50_000_000:
@@ -154,14 +154,14 @@ def _horizon(policy: Any, problem: Any) -> int:
     return max(int(speed * SECONDS), 4)
 
 
-def _speed(policy: Any, problem: Any, horizon: int) -> float:
+def _speed(policy: Policy, problem: Problem, horizon: int) -> float:
     run = prepare(policy, problem, 0, 0, horizon)
     _, _, play = to_horizon(run, NoMonitor(), np.array([horizon]))
     play(0, 1)  # compiles
     return _timed(lambda: play(1, horizon), horizon - 1)
 
 
-def checked_cases(only: str = "") -> Iterator[tuple[str, Any, Any, int]]:
+def checked_cases(only: str = "") -> Iterator[tuple[str, Policy, Problem, int]]:
     """Key, policy, problem and rounds of every kernel of `CHECKED` whose key contains `only`."""
     standard = standard_problems()
     for name, parameters, problem, rounds in CHECKED:

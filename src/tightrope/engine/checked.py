@@ -5,14 +5,14 @@ package are tested with index checks instead; others are wrapped here, and the l
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import types
 from numba.extending import overload
 
 from .._jit import OPTIONS
-from ..registry import is_policy
+from ..registry import Policy, Problem, is_policy
 from ..verbs import Arms, allowed, commit, event, mean, observe, play, regret, select, stopped, update
 
 HERE = __name__.partition(".")[0]
@@ -25,32 +25,32 @@ class Refused(Exception):
 class CheckedPolicy(NamedTuple):
     """A policy whose choices are checked: arms of the problem, eligible, and distinct in a set."""
 
-    policy: Any
+    policy: "Policy | CheckedPolicy"
     number: int  # K
 
 
 class CheckedProblem(NamedTuple):
     """A problem whose contexts, rewards and regrets are checked: shapes, ranges, finite numbers."""
 
-    problem: Any
+    problem: Problem
     number: int  # K
     rows: int  # of features
     dimension: int  # d
 
 
-def is_foreign(item: Any) -> bool:
+def is_foreign(item: object) -> bool:
     """Whether a policy or problem is defined outside this package."""
     return type(item).__module__.partition(".")[0] != HERE
 
 
-def foreign_within(policy: Any) -> Any:
+def foreign_within(policy: Policy) -> Policy | None:
     """The policy itself, or the first of those inside it, that is defined outside; None where all are ours."""
     if is_foreign(policy):
         return policy
     return next((found for item in policy if is_policy(item) and (found := foreign_within(item)) is not None), None)
 
 
-def checked(policy: Any, problem: Any, arms: Arms) -> tuple[Any, Any]:
+def checked(policy: Policy, problem: Problem, arms: Arms) -> tuple[Policy | CheckedPolicy, Problem | CheckedProblem]:
     """What the loop should play: the policy and problem themselves, or wrapped where one is from outside.
 
     A problem with a wrong mask would make any policy choose an arm that is none, so its choices are checked too. A policy from outside
@@ -63,14 +63,14 @@ def checked(policy: Any, problem: Any, arms: Arms) -> tuple[Any, Any]:
     return _checked_within(policy, arms.number), problem
 
 
-def _checked_within(policy: Any, number: int) -> Any:
+def _checked_within(policy: Policy, number: int) -> Policy | CheckedPolicy:
     if foreign_within(policy) is None:
         return policy
     made = type(policy)._make(_checked_within(item, number) if is_policy(item) else item for item in policy)
     return CheckedPolicy(made, number) if is_foreign(policy) else made
 
 
-def sentence(refused: Refused, policy: Any, problem: Any, arms: Arms) -> str:
+def sentence(refused: Refused, policy: Policy, problem: Problem, arms: Arms) -> str:
     """What went wrong, with the name of whose fault it is."""
     what, first, second = refused.args
     mine, its = type(foreign_within(policy) or policy).__name__, type(problem).__name__

@@ -16,7 +16,6 @@ import sys
 import sysconfig
 import types
 from importlib.metadata import version
-from typing import Any
 
 import numpy as np
 
@@ -42,7 +41,7 @@ class Undigestible(ValueError):
     """A value whose content cannot be read."""
 
 
-def digest(value: Any) -> str:
+def digest(value: object) -> str:
     """Hexadecimal digest of a value's content. Raises Undigestible, with a sentence, where it has none."""
     found = _Digest()
     found.add(value)
@@ -67,19 +66,19 @@ class _Digest:
     def __init__(self) -> None:
         self.sha = hashlib.sha256()
         self.seen: dict[int, int] = {}
-        self.alive: list[Any] = []  # an id may be used again once its object is gone
+        self.alive: list[object] = []  # an id may be used again once its object is gone
 
     def note(self, kind: str, *parts: bytes) -> None:
         for part in (kind.encode(), *parts):
             self.sha.update(struct.pack("<q", len(part)))
             self.sha.update(part)
 
-    def each(self, kind: str, *values: Any) -> None:
+    def each(self, kind: str, *values: object) -> None:
         self.note(kind, struct.pack("<q", len(values)))
         for value in values:
             self.add(value)
 
-    def add(self, value: Any) -> None:
+    def add(self, value: object) -> None:
         if value is None or isinstance(value, bool | int | str | bytes | types.EllipsisType):
             self.note(type(value).__name__, value if isinstance(value, bytes) else str(value).encode())
         elif isinstance(value, float | complex):
@@ -91,7 +90,7 @@ class _Digest:
             self.alive.append(value)
             self.structured(value)
 
-    def structured(self, value: Any) -> None:
+    def structured(self, value: object) -> None:
         value = python_of(value)
         if isinstance(value, np.ndarray) and not value.dtype.hasobject:
             self.note("array", str((value.shape, value.dtype.descr)).encode(), np.ascontiguousarray(value).tobytes())
@@ -160,7 +159,7 @@ class _Digest:
         self.each("class", *(base for base in value.__bases__ if base is not object), members, answers, getattr(value, "TRAITS", None))
         return None
 
-    def instance(self, value: Any) -> None:
+    def instance(self, value: object) -> None:
         if dataclasses.is_dataclass(value) and hasattr(value, "__dict__"):
             return self.each("instance", type(value), vars(value))
         if isinstance(value, np.random.Generator | np.random.RandomState):
@@ -187,7 +186,7 @@ def _globals_read(code: types.CodeType) -> set[str]:
 
 def _found_by_name(value: types.FunctionType) -> bool:
     """Whether a function stands under its name in its module, so that the name says what it does."""
-    found: Any = sys.modules.get(value.__module__)
+    found: object = sys.modules.get(value.__module__)
     for part in value.__qualname__.split("."):
         found = getattr(found, part, None)
     return python_of(found) is value

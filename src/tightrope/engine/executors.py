@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -22,6 +22,10 @@ from .. import checks
 from .plan import Chunk, Experiment, Rows
 from .runner import Slices, Stopped
 from .store import Store
+
+if TYPE_CHECKING:
+    from multiprocessing.sharedctypes import Synchronized
+    from multiprocessing.synchronize import Event
 
 POLL_SECONDS = 0.1  # how often a driver looks up from waiting
 
@@ -173,7 +177,7 @@ def _interrupts_ignored() -> Iterator[None]:
 _worker: dict[str, Any] = {}  # of a worker process: what the driver sent, and what was made of it
 
 
-def _adopt(packed: bytes, stop: Any, played: Any) -> None:
+def _adopt(packed: bytes, stop: "Event", played: "Synchronized[int]") -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _worker.update(packed=packed, stop=stop, played=played)
 

@@ -1,7 +1,7 @@
 """`identify`: policies that stop when they know the best arm."""
 
 import pathlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import checks
 from ..matching import check_question
-from ..registry import described, label
+from ..registry import Policy, Problem, described, label
 from ..rng import PROBLEM, stream
 from ..verbs import arms, evidence, mean, observe, recommend, stopped, tolerance
 from . import provenance
@@ -26,7 +26,7 @@ ROUNDING = 1e-12  # means this close to the best are the best
 class UntilStop:
     """The experiment of `identify`."""
 
-    problems: Sequence[Any]
+    problems: Sequence[Problem]
     policies: dict[str, PerProblem]
     rounds: int  # where a replication ends at the latest
     may_stop: bool  # False: a fixed budget, used up
@@ -42,7 +42,7 @@ class UntilStop:
         """The policies."""
         return list(self.policies)
 
-    def common(self) -> dict[str, Any]:
+    def common(self) -> dict[str, object]:
         """What the numbers of all replications depend on."""
         return {"max_rounds" if self.may_stop else "budget": self.rounds, "seed": self.seed}
 
@@ -72,8 +72,8 @@ class UntilStop:
 
 
 def identify(
-    problem: Any,
-    policies: Mapping[str, Any] | Any,
+    problem: Problem | Sequence[Problem],
+    policies: Mapping[str, Policy | Callable[..., Policy]] | Policy,
     *,
     replications: int = 1,
     seed: int = 0,
@@ -118,7 +118,7 @@ def identify(
     return result
 
 
-def _assembled(outcome: Outcome, settings: dict[str, Any]) -> Identification:
+def _assembled(outcome: Outcome, settings: dict[str, object]) -> Identification:
     def column(key: str) -> dict[str, np.ndarray]:
         return {name: np.array([rows[r][key] for r in outcome.common]) for name, rows in outcome.rows.items()}
 

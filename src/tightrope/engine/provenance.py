@@ -5,10 +5,13 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import TypeVar
 
 from .._cache import SOURCE_HASH
+from ..registry import Problem
 from .digest import Undigestible, digest
+
+T = TypeVar("T")
 
 
 def versions() -> dict[str, str]:
@@ -28,7 +31,7 @@ def command() -> str:
     return shlex.join(words)
 
 
-def machine() -> dict[str, Any]:
+def machine() -> dict[str, str]:
     """What last bits may depend on: the C library and the CPU's features."""
     import llvmlite.binding as llvm
 
@@ -36,17 +39,17 @@ def machine() -> dict[str, Any]:
     return {"libc": " ".join(platform.libc_ver()).strip(), "cpu": llvm.get_host_cpu_name(), "cpu features": " ".join(features)}
 
 
-def record(function: str | None, items: Sequence[Any], show: Callable[[Any], Any]) -> Any:
+def record(function: str | None, items: Sequence[T], show: Callable[[T], object]) -> object:
     """A policy or monitor as `show` puts it; those that a function of the problem made by its name and a digest of them all."""
     return show(items[0]) if function is None else {"chosen by": function, "digest": digest_or_none(items)}
 
 
-def problem_record(problems: Sequence[Any]) -> dict[str, Any]:
+def problem_record(problems: Sequence[Problem]) -> dict[str, object]:
     """Class, number and a digest of all the data of the problems."""
     return {"kind": type(problems[0]).__name__, "count": len(problems), "digest": digest_or_none(problems)}
 
 
-def digest_or_none(items: Sequence[Any]) -> str | None:
+def digest_or_none(items: Sequence[object]) -> str | None:
     """The digest of what is only described here, not looked for; None where it has none."""
     try:
         return digest(list(items))[:16]

@@ -2,13 +2,16 @@
 
 import pathlib
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import files
 from . import saved
 from .saved import Row
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -40,11 +43,11 @@ class Result:
         """Final regret of every policy, lowest first, with paired differences against the lowest."""
         return saved.compared({name: curve[:, -1] for name, curve in self.regret.items()})
 
-    def frame(self) -> Any:
+    def frame(self) -> "pd.DataFrame":
         """A tidy pandas DataFrame: policy, replication, round, regret."""
         return saved.frame({"regret": self.regret}, ("round", self.rounds))
 
-    def plot(self, path: str | pathlib.Path, **options: Any) -> pathlib.Path:
+    def plot(self, path: str | pathlib.Path, **options: object) -> pathlib.Path:
         """Draw the regret curves with bands of two standard errors to an SVG, PNG or PDF file; returns its path."""
         from ..reports.curves import save_regret
 
@@ -123,11 +126,11 @@ class Identification:
         """Rounds that every policy took, fewest first, with paired differences against the fewest."""
         return saved.compared(self.rounds)
 
-    def frame(self) -> Any:
+    def frame(self) -> "pd.DataFrame":
         """A tidy pandas DataFrame, one row per policy and replication: arm, rounds, stopped, correct, gap_bound, error."""
         return saved.frame({key: getattr(self, key) for key in ANSWERS})
 
-    def plot(self, path: str | pathlib.Path, **options: Any) -> pathlib.Path:
+    def plot(self, path: str | pathlib.Path, **options: object) -> pathlib.Path:
         """Draw the rounds of every run, their means and two standard errors to an SVG, PNG or PDF file; returns its path."""
         from ..reports.identification import save_rounds
 
@@ -155,7 +158,7 @@ class Identification:
         )
 
 
-KINDS: dict[str, Any] = {"simulation": Result, "identification": Identification}
+KINDS: dict[str, type[Result] | type[Identification]] = {"simulation": Result, "identification": Identification}
 
 
 def load(path: str | pathlib.Path) -> Any:

@@ -4,12 +4,15 @@ import json
 import pathlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import files
 from ..numerics.statistics import standard_error
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FORMAT = 1
 Columns = Mapping[str, Mapping[str, np.ndarray]]  # column -> policy -> array whose first axis is the replication
@@ -54,7 +57,7 @@ def long_table(columns: Columns, inner: tuple[str, np.ndarray | None] | None = N
     return codes, table | {key: np.concatenate([array.reshape(-1) for array in arrays.values()]) for key, arrays in columns.items()}
 
 
-def frame(columns: Columns, inner: tuple[str, np.ndarray | None] | None = None) -> Any:
+def frame(columns: Columns, inner: tuple[str, np.ndarray | None] | None = None) -> "pd.DataFrame":
     """The long table as a pandas DataFrame with the column policy in front."""
     import pandas as pd
 
@@ -84,7 +87,7 @@ def read_table(path: pathlib.Path, names: list[str], columns: list[str]) -> dict
     return {key: {name: table[key].to_numpy()[indices == labels.index(name)] for name in names} for key in columns}
 
 
-def write_header(folder: pathlib.Path, kind: str, header: dict[str, Any]) -> None:
+def write_header(folder: pathlib.Path, kind: str, header: dict[str, object]) -> None:
     """result.json, written last: a folder with it is whole."""
     files.write_json(folder / "result.json", {"format": FORMAT, "kind": kind} | header)
 

@@ -8,6 +8,7 @@ import operator
 import pathlib
 import re
 import typing
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -15,7 +16,7 @@ import pydantic
 import yaml
 
 from ..parameters import Matrix
-from ..registry import RECIPES, Recipe, built, load_plugins
+from ..registry import RECIPES, Policy, Problem, Recipe, built, load_plugins
 
 
 class _Loader(yaml.SafeLoader):
@@ -36,7 +37,7 @@ class Spec(pydantic.BaseModel):
 
     title: str = "tightrope run"
     problem: Any
-    policies: dict[str, dict[str, Any]] = pydantic.Field(min_length=1)
+    policies: dict[str, dict[str, object]] = pydantic.Field(min_length=1)
     horizon: int = pydantic.Field(ge=1)
     replications: int = pydantic.Field(default=20, ge=1)
     seed: int = pydantic.Field(default=0, ge=0)
@@ -50,12 +51,12 @@ def spec_model() -> type[Spec]:
     return pydantic.create_model("Spec", __base__=Spec, problem=(union, ...))
 
 
-def _problem_model(recipe: Recipe) -> Any:
+def _problem_model(recipe: Recipe) -> type[pydantic.BaseModel]:
     fields: dict[str, Any] = {"kind": (Literal[recipe.kind], ...)} | dict(recipe.parameters)
     return pydantic.create_model(recipe.kind, __config__=STRICT, **fields)
 
 
-def read_spec(path: pathlib.Path) -> tuple[Spec, Any, dict[str, Any]]:
+def read_spec(path: pathlib.Path) -> tuple[Spec, Problem | Sequence[Problem], dict[str, Policy]]:
     """The checked spec, its problem and its policies. Raises ValueError with one line that names what is wrong."""
     try:
         data = yaml.load(path.read_text(), _Loader)  # a SafeLoader
@@ -78,7 +79,7 @@ def read_spec(path: pathlib.Path) -> tuple[Spec, Any, dict[str, Any]]:
     return spec, made_problem(spec.problem, path.parent), policies
 
 
-def made_problem(checked: Any, folder: pathlib.Path) -> Any:
+def made_problem(checked: Any, folder: pathlib.Path) -> Problem | Sequence[Problem]:
     """The problem that a checked part of a spec asks for; names of files are looked for in `folder`."""
     recipe = RECIPES[checked.kind]
     given = {name: getattr(checked, name) for name in recipe.parameters}
@@ -86,11 +87,11 @@ def made_problem(checked: Any, folder: pathlib.Path) -> Any:
     return recipe.make(**given | {name: _rows(name, given[name], folder) for name in files})
 
 
-def _may_be_rows(schema: Any) -> bool:
+def _may_be_rows(schema: object) -> bool:
     return schema == Matrix or Matrix in typing.get_args(schema)
 
 
-def _rows(name: str, file: str, folder: pathlib.Path) -> Any:
+def _rows(name: str, file: str, folder: pathlib.Path) -> np.ndarray:
     path = folder / file
     if not path.exists():
         raise ValueError(f"problem.{name} = {file!r} does not exist in {folder}; give a .npy or .csv file or the numbers themselves.")

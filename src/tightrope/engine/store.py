@@ -51,7 +51,7 @@ class Store:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        columns: dict[str, Any] = {"policy": labels, "replication": np.arange(chunk.first, chunk.last)}
+        columns: dict[str, object] = {"policy": labels, "replication": np.arange(chunk.first, chunk.last)}
         for key, array in rows.items():
             flat = pa.array(np.ascontiguousarray(array).reshape(-1))
             columns[key] = pa.FixedSizeListArray.from_arrays(flat, array[0].size) if array.ndim > 1 else flat
@@ -140,5 +140,5 @@ def _read_plan(path: pathlib.Path) -> dict[str, Any]:
     raise ValueError(f"{path} is damaged or of another version; choose another folder or remove it.")
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else str(value)

@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from ..types import State
 from ..verbs import Arms
 from .counts import Counts
-from .ridge import ContextRidge, new_ridge, refresh
+from .ridge import ContextRidge, Ridge, new_ridge, refresh
 
 
 def longer(values: np.ndarray, count: int) -> np.ndarray:
@@ -19,7 +20,7 @@ def longer_counts(state: Counts, count: int) -> Counts:
     return Counts(longer(state.pulls, count), longer(state.sums, count), state.rounds, np.zeros(count))
 
 
-def longer_ridge(model: Any, arms: Arms, lam: float, *, sampling: bool = False) -> Any:
+def longer_ridge(model: Any, arms: Arms, lam: float, *, sampling: bool = False) -> Ridge:
     """A ridge regression with more arms: the same data, factorised afresh; with new features every round the same regression."""
     fresh = new_ridge(arms, lam, sampling=sampling)
     if isinstance(fresh, ContextRidge):
@@ -30,7 +31,7 @@ def longer_ridge(model: Any, arms: Arms, lam: float, *, sampling: bool = False) 
     return fresh
 
 
-def carried(fresh: Any, state: Any) -> Any:
+def carried(fresh: State, state: State) -> State:
     """What a state has learned where its arms have no place of their own, in the scratch of a fresh one for another number of arms.
 
     Arrays of the same shape in both do not depend on that number: they are the state's, not copies. All else is the fresh one's.

@@ -9,9 +9,9 @@ at most about T max ||x||^2 / lam, with the largest column left out of ||x||; QR
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import checks
 
@@ -33,7 +33,7 @@ class Scaled:
     spread: np.ndarray
     intercept: int | None
 
-    def __call__(self, rows: Any) -> np.ndarray:
+    def __call__(self, rows: ArrayLike) -> np.ndarray:
         """The same change of coordinates for new rows: (d,) or (n, d), finite."""
         d = self.centre.size
         given = checks.floats("rows", rows)
@@ -42,7 +42,7 @@ class Scaled:
         return changed[0] if given.ndim == 1 else changed
 
 
-def scale(X: Any) -> Scaled:
+def scale(X: ArrayLike) -> Scaled:
     """Bring the columns of features to a common size without changing what a linear model can express.
 
     X: (K, d) features, or past rows of features that change every round. A constant column other than 0 (the first of ones, else

@@ -2,14 +2,15 @@
 
 import pathlib
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from .. import policies, problems
 from ..engine.results import Result
+from ..engine.runner import Progress
 from ..engine.simulate import simulate
 from ..problems.data import DataNotFound
+from ..registry import Policy
 from ..reports.results import write_report
 
 HORIZON = 10_000
@@ -19,9 +20,9 @@ PRIOR_LAM = NOISE**2  # a standard normal prior on theta
 THETA_BOUND = 6.5  # no user's vector is longer
 
 
-def jester_policies() -> dict[str, Any]:
+def jester_policies() -> dict[str, Policy]:
     """Policies told the noise of the ratings, except UCB1, which knows only that rewards lie in [0, 1]."""
-    p: Any = policies
+    p = policies
     return {
         "UCB1": p.UCB(),
         "KL-UCB": p.KLUCB(divergence="gaussian", sigma=NOISE),
@@ -31,9 +32,9 @@ def jester_policies() -> dict[str, Any]:
     }
 
 
-def bernoulli_policies() -> dict[str, Any]:
+def bernoulli_policies() -> dict[str, Policy]:
     """The same line-up without features: the linear policies see indicator features."""
-    p: Any = policies
+    p = policies
     return {
         "UCB1": p.UCB(),
         "KL-UCB": p.KLUCB(),
@@ -46,7 +47,8 @@ def bernoulli_policies() -> dict[str, Any]:
 
 def run_demo(
     out: pathlib.Path, *, seed: int = 0, data: str | None = None, workers: int | None = None,
-    horizon: int = HORIZON, users: int = USERS, say: Callable[[str], None] = print, progress: Callable[[str], Any] = lambda label: None,
+    horizon: int = HORIZON, users: int = USERS, say: Callable[[str], None] = print,
+    progress: Callable[[str], Progress | None] = lambda label: None,
 ) -> pathlib.Path:  # fmt: skip
     """Run both parts and write out/report.html; without the Jester data say so and do the Bernoulli part."""
     results: dict[str, Result] = {}

@@ -13,7 +13,7 @@ import importlib
 import json
 import pathlib
 import pkgutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from types import ModuleType
 from typing import Any, TypeVar
@@ -28,6 +28,7 @@ from ..engine.results import Identification, Result
 from ..engine.runner import Progress
 from ..engine.simulate import simulate
 from ..problems.data import DataNotFound
+from ..registry import Policy, Problem
 from ..reports.curves import save_figure
 from ..reports.page import Section, Table, figure_svg, inline_svg, write_page
 from . import names
@@ -64,12 +65,16 @@ class Run:
         """The value for this run's scale."""
         return {"smoke": smoke, "laptop": laptop, "paper": paper}[self.scale]
 
-    def simulate(self, label: str, problem: Any, policies: Any, **options: Any) -> Result:
+    def simulate(
+        self, label: str, problem: Problem | Sequence[Problem], policies: Mapping[str, Policy | Callable[..., Policy]], **options: Any
+    ) -> Result:
         """`tightrope.simulate`; what is finished is kept under out/runs/label and found again by the same call."""
         options = {"seed": self.seed, "workers": self.workers, "engine": self.engine, "progress": self.progress(label)} | options
         return simulate(problem, policies, out=self.out / "runs" / label, **options)
 
-    def identify(self, label: str, problem: Any, policies: Any, **options: Any) -> Identification:
+    def identify(
+        self, label: str, problem: Problem | Sequence[Problem], policies: Mapping[str, Policy | Callable[..., Policy]], **options: Any
+    ) -> Identification:
         """`tightrope.identify`; what is finished is kept under out/runs/label and found again by the same call."""
         options = {"seed": self.seed, "workers": self.workers, "engine": self.engine, "progress": self.progress(label)} | options
         return identify(problem, policies, out=self.out / "runs" / label, **options)
@@ -112,7 +117,7 @@ def reproduce(paper: str, chosen: Iterable[str] | None, run: Run) -> dict[str, O
 def run_figure(name: str, module: ModuleType, run: Run) -> Outcome:
     """The data of one figure, its claims judged, its tables and pictures."""
 
-    def shown(part: str, data: Any, nothing: Any) -> Any:
+    def shown(part: str, data: object, nothing: T) -> T:
         return getattr(module, part)(data) if hasattr(module, part) else nothing
 
     try:
@@ -179,7 +184,7 @@ def _report(paper: str, outcomes: dict[str, Outcome], run: Run) -> None:
 
 
 def _write_page(
-    title: str, outcomes: dict[str, Outcome], pictures: dict[str, list[tuple[str, str]]], scale: str, made: dict[str, Any],
+    title: str, outcomes: dict[str, Outcome], pictures: dict[str, list[tuple[str, str]]], scale: str, made: Mapping[str, object],
     folder: pathlib.Path,
 ) -> None:  # fmt: skip
     sections = []

@@ -7,9 +7,10 @@ numbers say instead. Estimates carry a standard error; a difference counts when 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import checks
 from ..numerics.statistics import standard_error
@@ -26,7 +27,7 @@ class Estimate(NamedTuple):
     se: float
 
 
-def estimate(values: Any) -> Estimate:
+def estimate(values: ArrayLike) -> Estimate:
     """Mean over replications; the standard error of a single one is infinite."""
     x = np.asarray(values, dtype=np.float64)
     return Estimate(float(x.mean()), float(standard_error(x)))

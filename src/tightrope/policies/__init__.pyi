@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..registry import REGISTRY as REGISTRY
-from ..registry import Policy
+from ..registry import Policy, Problem
 
-def examples() -> dict[str, Policy]: ...
+def examples(problem: Problem | None = None) -> dict[str, Policy]: ...
 
 class BetaThompson(Policy):
     """Thompson sampling with a Beta(a, b) prior for rewards in [0, 1].
@@ -246,7 +246,7 @@ class Explore(Policy):
     number of arms must not exceed 1.
     """
 
-    inner: Any
+    inner: Policy
     floor: float
 
     def __init__(

@@ -1,9 +1,8 @@
 """Independent arms that pay 0 or 1."""
 
-from typing import Any
-
 from .._jit import jit
 from ..parameters import vector
+from ..types import Array
 from ..verbs import Arms, arms, play
 from .problem import Problem, problem
 
@@ -15,7 +14,7 @@ class Bernoulli(Problem):
     means: (K,) probabilities of a reward, each in [0, 1].
     """
 
-    means: Any = vector(least=0.0, most=1.0)
+    means: Array = vector(least=0.0, most=1.0)
 
 
 @arms.register(Bernoulli)

@@ -1,10 +1,10 @@
 """Independent arms with Gaussian rewards."""
 
 import math
-from typing import Any
 
 from .._jit import jit
 from ..parameters import real, vector
+from ..types import Array
 from ..verbs import Arms, arms, play
 from .problem import Problem, problem
 
@@ -16,7 +16,7 @@ class Gaussian(Problem):
     means: (K,) finite. sd: standard deviation of every reward, >= 0.
     """
 
-    means: Any = vector()
+    means: Array = vector()
     sd: float = real(default=1.0, least=0.0)
 
 

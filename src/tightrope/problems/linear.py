@@ -1,13 +1,15 @@
 """Linear rewards: the mean of an arm is the inner product of its features with an unknown theta."""
 
 import math
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import checks
 from .._jit import jit
 from ..parameters import derived, integer, matrix, real, scratch, vector
+from ..types import Array, Given, Stored
 from ..verbs import Arms, Context, arms, observe
 from .problem import Problem, problem
 from .rewards import RANGES, TOLERANCE, check_means, reward_kind
@@ -21,15 +23,15 @@ class Linear(Problem):
     in [0, 1]) or "sign" (-1/1, means in [-1, 1]).
     """
 
-    arms: Any = matrix(kept=False)
-    theta: Any = vector()
+    arms: ArrayLike = matrix(kept=False)
+    theta: Array = vector()
     noise: float = real(default=1.0, least=0.0)
-    rewards: Literal["gaussian", "bernoulli", "sign"] = reward_kind("gaussian", "bernoulli", "sign", default="gaussian")
+    rewards: Given[Literal["gaussian", "bernoulli", "sign"], int] = reward_kind("gaussian", "bernoulli", "sign", default="gaussian")
     features: np.ndarray = derived()  # (K, d)
     means: np.ndarray = derived()  # (K,)
 
     @staticmethod
-    def complete(given: dict[str, Any]) -> dict[str, Any]:
+    def complete(given: Stored) -> Stored:
         features = given.pop("arms")
         theta = checks.vector("theta", given["theta"], length=features.shape[1], source="the number of columns of arms")
         means = features @ theta
@@ -50,16 +52,16 @@ class ContextualLinear(Problem):
     "bernoulli" is not offered: means on the whole sphere are negative half of the time.
     """
 
-    theta: Any = vector()
+    theta: Array = vector()
     arms: int = integer(default=10, least=1, kept=False)
     noise: float = real(default=1.0, least=0.0)
-    rewards: Literal["gaussian", "sign"] = reward_kind("gaussian", "sign", default="gaussian")
+    rewards: Given[Literal["gaussian", "sign"], int] = reward_kind("gaussian", "sign", default="gaussian")
     features: np.ndarray = scratch()  # (K, d) this round's arms
     means: np.ndarray = scratch()  # (K,) this round's means
     best: np.ndarray = scratch()  # (1,) their maximum
 
     @staticmethod
-    def complete(given: dict[str, Any]) -> dict[str, Any]:
+    def complete(given: Stored) -> Stored:
         theta, count = given["theta"], given.pop("arms")
         checks.fits_in_memory("arms", count, 8 * theta.size)
         norm = float(np.linalg.norm(theta))

@@ -1,14 +1,16 @@
 """Arms in a metric space whose mean reward is Lipschitz, without and with contexts."""
 
 import warnings
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import checks
 from .._jit import jit
 from ..parameters import Matrix, Vector, derived, real, scratch, unchecked
 from ..solvers.covering import lipschitz_lower_bound
+from ..types import Array, Given, Stored
 from ..verbs import Arms, Context, arms, lower_bound, observe, regret
 from .problem import Problem, problem
 from .rewards import RANGES, reward_kind
@@ -50,16 +52,17 @@ class Lipschitz(Problem):
     grid loses.
     """
 
-    points: Any = unchecked(default=None, schema=Vector | Matrix | None, kept=True)  # None: only distances are known
-    means: Any = unchecked(default=None, schema=Vector | None, kept=True)
+    # None: only distances are known
+    points: Given[ArrayLike | None, np.ndarray | None] = unchecked(default=None, schema=Vector | Matrix | None, kept=True)
+    means: Given[ArrayLike | None, np.ndarray] = unchecked(default=None, schema=Vector | None, kept=True)
     lipschitz: float = real(default=1.0, above=0.0)
-    distances: Any = unchecked(default=None, schema=Matrix | None, kept=True, kw_only=True)
-    rewards: Literal["bernoulli", "gaussian"] = reward_kind("bernoulli", "gaussian", default="bernoulli", kw_only=True)
+    distances: Given[ArrayLike | None, np.ndarray] = unchecked(default=None, schema=Matrix | None, kept=True, kw_only=True)
+    rewards: Given[Literal["bernoulli", "gaussian"], int] = reward_kind("bernoulli", "gaussian", default="bernoulli", kw_only=True)
     noise: float = real(default=1.0, least=0.0, kw_only=True)
-    best: Any = unchecked(default=None, schema=float | None, kept=True, kw_only=True)
+    best: Given[float | None, float] = unchecked(default=None, schema=float | None, kept=True, kw_only=True)
 
     @staticmethod
-    def complete(given: dict[str, Any]) -> dict[str, Any]:
+    def complete(given: Stored) -> Stored:
         points, distances = checks.metric(given["points"], given["distances"])
         low, high = RANGE_OF_MEANS[given["rewards"]]
         means = checks.vector("means", given["means"], length=distances.shape[0], least=low, most=high, source="the number of points")
@@ -80,7 +83,7 @@ def lower_bound_lipschitz(problem):
     return None if constant is None else (constant, problem.best - float(problem.means.max()))
 
 
-def regret_constant(problem: Any, lipschitz: float, contexts: Any) -> float | None:
+def regret_constant(problem: "Lipschitz | ContextualLipschitz", lipschitz: float, contexts: np.ndarray | None) -> float | None:
     """C(theta) of Magureanu, Combes, Proutiere 2014, Theorem 3.1; None where the means violate the constant or arms are many."""
     certain = not problem.rewards and problem.noise == 0.0
     if certain or problem.means.size > MOST_ARMS or checks.steepness(problem.means, lipschitz * problem.distances):
@@ -102,12 +105,12 @@ class ContextualLipschitz(Problem):
     Pair (c, k) has number c K + k. Source: Magureanu, Combes, Proutiere 2014, contextual bandits with similarities.
     """
 
-    contexts: Any = unchecked(schema=Vector, kept=True)  # stored as the context of every pair
-    points: Any = unchecked(schema=Vector)
-    means: Any = unchecked(schema=Matrix, kept=True)
-    lipschitz: Any = unchecked(schema=float | Vector)
-    frequencies: Any = unchecked(default=None, schema=Vector | None, kept=True, kw_only=True)
-    rewards: Literal["bernoulli", "gaussian"] = reward_kind("bernoulli", "gaussian", default="bernoulli", kw_only=True)
+    contexts: Array = unchecked(schema=Vector, kept=True)  # stored as the context of every pair
+    points: ArrayLike = unchecked(schema=Vector)
+    means: Array = unchecked(schema=Matrix, kept=True)
+    lipschitz: ArrayLike = unchecked(schema=float | Vector)
+    frequencies: Given[ArrayLike | None, np.ndarray] = unchecked(default=None, schema=Vector | None, kept=True, kw_only=True)
+    rewards: Given[Literal["bernoulli", "gaussian"], int] = reward_kind("bernoulli", "gaussian", default="bernoulli", kw_only=True)
     noise: float = real(default=1.0, least=0.0, kw_only=True)
     distances: np.ndarray = derived()  # (C K, C K)
     best: np.ndarray = derived()  # (C,) best mean in a context
@@ -115,7 +118,7 @@ class ContextualLipschitz(Problem):
     current: np.ndarray = scratch()  # (1,) this round's context
 
     @staticmethod
-    def complete(given: dict[str, Any]) -> dict[str, Any]:
+    def complete(given: Stored) -> Stored:
         x_metric, y_metric = checks.metric(given["contexts"], None)[1], checks.metric(given.pop("points"), None)[1]
         C, K = x_metric.shape[0], y_metric.shape[0]
         table = checks.matrix("means", given["means"], shape=(C, K))
@@ -134,7 +137,7 @@ class ContextualLipschitz(Problem):
         }  # fmt: skip
 
 
-def cumulative(frequencies: Any, C: int) -> np.ndarray:
+def cumulative(frequencies: ArrayLike | None, C: int) -> np.ndarray:
     """Cumulative shares of C contexts; equal ones where none are given."""
     weights = np.ones(C) if frequencies is None else checks.vector("frequencies", frequencies, length=C, least=0.0)
     if weights.sum() <= 0.0:

@@ -5,7 +5,7 @@ gets the kernels for that, and registers those of its own where it differs.
 """
 
 from collections.abc import Callable
-from typing import Any, TypeVar, dataclass_transform
+from typing import TypeVar, dataclass_transform
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from ..parameters import (
     vector,
 )
 from ..registry import PROBLEMS, RECIPES, Problem, add
+from ..types import Stored
 from ..verbs import Arms, Context, arms, mean, observe, play, private, regret
 from .rewards import RANGES, draw_reward, reward_kind
 
@@ -53,7 +54,7 @@ def problem(kind: str | None = None, *, compiled: bool = True) -> Callable[[type
         complete = getattr(cls, "complete", dict)
         static = "means" in names and "best" not in names
 
-        def with_best(given: dict[str, Any]) -> dict[str, Any]:
+        def with_best(given: Stored) -> Stored:
             stored = complete(given)
             return stored | {"best": float(stored["means"].max())} if static else stored
 
@@ -70,7 +71,7 @@ def problem(kind: str | None = None, *, compiled: bool = True) -> Callable[[type
     return build
 
 
-def _register_defaults(made: Any, names: set[str], written: tuple[str, ...]) -> None:
+def _register_defaults(made: type[Problem], names: set[str], written: tuple[str, ...]) -> None:
     if "means" in names:
         ranged = "rewards" in names
         observe.register(made)(observe_nothing)

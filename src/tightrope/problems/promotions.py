@@ -1,12 +1,11 @@
 """Sending promotions: each round some users appear, and every promotion goes to k of them, at most one promotion a user."""
 
-from typing import Any
-
 import numpy as np
 
 from .. import checks
 from ..parameters import derived, matrix, scratch, unchecked
 from ..solvers import oracles
+from ..types import Array, Given, Stored
 from ..verbs import Arms, Context, arms, mean, observe, play, regret
 from .problem import Problem, problem
 
@@ -20,16 +19,16 @@ class Promotions(Problem):
     regret is measured against the best assignment of the round's users.
     """
 
-    features: Any = matrix()
-    rewards: Any = matrix()
+    features: Array = matrix()
+    rewards: Array = matrix()
     k: int = unchecked(schema=int)
-    shown: Any = unchecked(default=None, schema=int | None, kept=True)  # users of a round
-    oracle: Any = derived()
+    shown: Given[int | None, int] = unchecked(default=None, schema=int | None, kept=True)  # users of a round
+    oracle: oracles.Promotions = derived()
     users: np.ndarray = scratch()  # (shown,) who they are
     best: np.ndarray = scratch()  # (1,) value of this round's best assignment
 
     @staticmethod
-    def complete(given: dict[str, Any]) -> dict[str, Any]:
+    def complete(given: Stored) -> Stored:
         U, shown = given["features"].shape[0], given["shown"]
         rewards = checks.matrix("rewards", given["rewards"], shape=(U, None))
         oracle = oracles.Promotions(promotions=rewards.shape[1], k=given.pop("k"))

@@ -1,13 +1,15 @@
 """Sets of arms with linear rewards: the learner sees the reward of every arm of the set it plays."""
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import checks
 from ..parameters import Matrix, Vector, derived, matrix, real, scratch, unchecked, vector
 from ..registry import recipe
 from ..solvers.oracles import TopK, choose, set_size
+from ..types import Array, Given, Oracle, Stored
 from ..verbs import Arms, Context, arms, mean, observe, play, regret
 from .problem import Problem, problem
 from .rewards import RANGES, check_means, reward_kind
@@ -22,19 +24,19 @@ class SemiBandit(Problem):
     arms anew each round, so that features change; default all, always.
     """
 
-    arms: Any = matrix(kept=False)
-    theta: Any = vector()
-    oracle: Any = unchecked(kept=True)
+    arms: ArrayLike = matrix(kept=False)
+    theta: Array = vector()
+    oracle: Oracle = unchecked(kept=True)
     noise: float = real(default=1.0, least=0.0)
-    rewards: Literal["gaussian", "bernoulli", "sign"] = reward_kind("gaussian", "bernoulli", "sign", default="gaussian")
-    shown: Any = unchecked(default=None, kept=True)  # arms drawn anew each round; 0: all, always
+    rewards: Given[Literal["gaussian", "bernoulli", "sign"], int] = reward_kind("gaussian", "bernoulli", "sign", default="gaussian")
+    shown: Given[int | None, int] = unchecked(default=None, kept=True)  # arms drawn anew each round; 0: all, always
     features: np.ndarray = derived()  # (N, d)
     most: int = derived()  # arms of the largest set
     means: np.ndarray = scratch()  # (shown or N,) of this round
     best: np.ndarray = scratch()  # (1,) value of this round's best set
 
     @staticmethod
-    def complete(given: dict[str, Any]) -> dict[str, Any]:
+    def complete(given: Stored) -> Stored:
         features, oracle, shown = given.pop("arms"), given["oracle"], given["shown"]
         theta = checks.vector("theta", given["theta"], length=features.shape[1], source="the number of columns of arms")
         means = features @ theta
@@ -59,7 +61,7 @@ def semibandit_of_k(
     return SemiBandit(arms, theta, TopK(k), noise=noise, rewards=rewards, shown=shown)
 
 
-def value(oracle: Any, means: np.ndarray) -> float:
+def value(oracle: Oracle, means: np.ndarray) -> float:
     """Total mean of the best set."""
     return float(means[choose(oracle, means, None)].sum())
 

@@ -5,18 +5,19 @@ unit vector with mean m drawn uniformly from [0, 1]: x = m theta + sqrt(1 - m^2)
 """
 
 import math
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import checks
 from .._jit import jit
 from ..parameters import integer, real, scratch, vector
+from ..types import Array, Stored
 from ..verbs import Arms, Context, arms, observe, play
 from .problem import Problem, problem
 
 
-def spread_arms(number: int, theta: Any, rng: np.random.Generator) -> np.ndarray:
+def spread_arms(number: int, theta: ArrayLike, rng: np.random.Generator) -> np.ndarray:
     """(number, d) unit features with means uniform on [0, 1] under theta, (d,) of norm 1, d >= 2. rng: a numpy Generator."""
     number, theta = checks.integer("number", number, least=1), unit_vector(theta)
     checks.fits_in_memory("number", number, 8 * theta.size)
@@ -29,7 +30,7 @@ def spread_arms(number: int, theta: Any, rng: np.random.Generator) -> np.ndarray
     return means[:, None] * theta + np.sqrt(1 - means**2)[:, None] * across
 
 
-def unit_vector(theta: Any) -> np.ndarray:
+def unit_vector(theta: ArrayLike) -> np.ndarray:
     """theta, checked."""
     theta = checks.vector("theta", theta)
     norm = float(np.linalg.norm(theta))
@@ -47,7 +48,7 @@ class ContextualSpread(Problem):
     round; every Context names that arm and its mean.
     """
 
-    theta: Any = vector()
+    theta: Array = vector()
     arms: int = integer(default=10, least=1, kept=False)
     noise: float = real(default=0.1, least=0.0)
     baseline_rank: int = integer(default=3, least=1)
@@ -56,7 +57,7 @@ class ContextualSpread(Problem):
     best: np.ndarray = scratch()  # (1,) their maximum
 
     @staticmethod
-    def complete(given: dict[str, Any]) -> dict[str, Any]:
+    def complete(given: Stored) -> Stored:
         theta, count = unit_vector(given["theta"]), given.pop("arms")
         checks.fits_in_memory("arms", count, 8 * theta.size)
         checks.integer("baseline_rank", given["baseline_rank"], least=1, most=count)

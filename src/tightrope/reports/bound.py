@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 
 from .. import checks
 from ..solvers.covering import LowerBound, lipschitz_lower_bound
@@ -22,7 +23,7 @@ class BoundReport:
 
 
 def bound_report(
-    means: Any, *, points: Any = None, distances: Any = None, lipschitz: float,
+    means: ArrayLike, *, points: ArrayLike | None = None, distances: ArrayLike | None = None, lipschitz: float,
     divergence: str = "bernoulli", sigma: float = 1.0, horizon: int = 100_000,
 ) -> BoundReport:  # fmt: skip
     """C(theta), what ignoring the structure would cost, and which arms an optimal algorithm explores how often in T rounds.
@@ -54,7 +55,7 @@ def bound_report(
     return BoundReport("\n".join(lines), _draw(theta, bound, points), bound)
 
 
-def _draw(theta: np.ndarray, bound: LowerBound, points: Any) -> Figure:
+def _draw(theta: np.ndarray, bound: LowerBound, points: ArrayLike | None) -> Figure:
     fig, (ax,) = style.figure()
     line = points is not None and np.ndim(points) == 1
     x = np.asarray(points, dtype=np.float64) if line else np.arange(theta.size)

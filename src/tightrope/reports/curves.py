@@ -1,22 +1,30 @@
 """Regret curves with bands, and reference curves such as a lower bound."""
 
 import pathlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 
 from .. import files
+from ..engine.results import Result
 from ..numerics.statistics import standard_error
 from . import style
 
+References = Mapping[str, tuple[ArrayLike, ArrayLike]]  # label -> (rounds, values) of a curve
 FORMATS = ("svg", "png", "pdf")
 
 
 def regret_figure(
-    result: Any, *, title: str = "", log_rounds: bool = False, references: Mapping[str, tuple[Any, Any]] | None = None, policies: Any = None
+    result: Result,
+    *,
+    title: str = "",
+    log_rounds: bool = False,
+    references: References | None = None,
+    policies: Sequence[str] | None = None,
 ) -> Figure:
     """Mean cumulative regret of every policy with a band of two standard errors, and the problem's lower bound if it has one.
 
@@ -30,7 +38,7 @@ def regret_figure(
 
 
 def draw_regret(
-    ax: Axes, result: Any, *, log_rounds: bool = False, references: Mapping[str, tuple[Any, Any]] | None = None, policies: Any = None,
+    ax: Axes, result: Result, *, log_rounds: bool = False, references: References | None = None, policies: Sequence[str] | None = None,
     legend: bool = True,
 ) -> None:  # fmt: skip
     """Draw the curves of `regret_figure` into given axes."""
@@ -49,7 +57,7 @@ def draw_regret(
         style.legend(ax)
 
 
-def bound_curve(result: Any) -> dict[str, tuple[Any, Any]]:
+def bound_curve(result: Result) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """The lower bound C ln T (plus what the arms themselves lose against the best of a continuum) that the result carries."""
     if result.settings.get("lower_bound") is None:
         return {}
@@ -81,6 +89,6 @@ def save_figure(fig: Figure, path: pathlib.Path) -> pathlib.Path:
     return path
 
 
-def save_regret(result: Any, path: pathlib.Path, **options: Any) -> pathlib.Path:
+def save_regret(result: Result, path: pathlib.Path, **options: Any) -> pathlib.Path:
     """`regret_figure` to a file."""
     return save_figure(regret_figure(result, **options), path)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from ..engine.results import Identification
 from ..numerics.statistics import standard_error
 from . import style
 from .curves import save_figure
@@ -13,7 +14,7 @@ from .page import Section, Table, figure_svg
 from .simulation import cost_cells, shares_figure
 
 
-def identification_section(title: str, result: Any, *, text: str = "") -> Section:
+def identification_section(title: str, result: Identification, *, text: str = "") -> Section:
     """Rounds, table and pull shares of one result."""
     figures = [
         (figure_svg(rounds_figure(result)), "Rounds of every run, mean ± 2 standard errors; crosses: a wrong arm or none certified."),
@@ -22,7 +23,7 @@ def identification_section(title: str, result: Any, *, text: str = "") -> Sectio
     return Section(title, text, figures, [summary_table(result)])
 
 
-def summary_table(result: Any) -> Table:
+def summary_table(result: Identification) -> Table:
     """Rounds ± standard error, the paired difference to the fewest, and shares of runs that were right and certified."""
     shares = {name: [f"{result.correct[name].mean():.4g}", f"{result.stopped[name].mean():.4g}"] for name in result.policies}
     n = result.replications
@@ -33,7 +34,7 @@ def summary_table(result: Any) -> Table:
     )
 
 
-def rounds_figure(result: Any, *, title: str = "") -> Figure:
+def rounds_figure(result: Identification, *, title: str = "") -> Figure:
     """A line of dots per policy, one a run, on a logarithmic axis, with the mean and two standard errors."""
     fig, (ax,) = style.figure(height=1.2 + 0.5 * len(result.policies))
     for number, name in enumerate(result.policies):
@@ -53,6 +54,6 @@ def rounds_figure(result: Any, *, title: str = "") -> Figure:
     return fig
 
 
-def save_rounds(result: Any, path: pathlib.Path, **options: Any) -> pathlib.Path:
+def save_rounds(result: Identification, path: pathlib.Path, **options: Any) -> pathlib.Path:
     """`rounds_figure` to a file."""
     return save_figure(rounds_figure(result, **options), path)

@@ -3,15 +3,18 @@
 import io
 import pathlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 import jinja2
 import markupsafe
 from matplotlib.figure import Figure
 
 from .. import files
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,7 @@ class Table:
     verdict_column: int | None = None
 
     @classmethod
-    def of(cls, frame: Any, caption: str = "", most_rows: int = 60) -> "Table":
+    def of(cls, frame: "pd.DataFrame", caption: str = "", most_rows: int = 60) -> "Table":
         """A table from a pandas DataFrame, numbers to four digits."""
         rows = [[_cell(value) for value in row] for row in frame.head(most_rows).itertuples(index=False)]
         more = f" (first {most_rows} of {len(frame)} rows)" if len(frame) > most_rows else ""
@@ -41,7 +44,7 @@ class Section:
     tables: Sequence[Table] = field(default_factory=list)
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     return str(value)
@@ -71,7 +74,7 @@ def _unique_ids(svg: str, number: int) -> str:
     return re.sub(r"url\(#([^)]+)\)", rf"url(#f{number}-\1)", svg)
 
 
-def render_page(title: str, lead: str, sections: Sequence[Section], provenance: dict[str, Any]) -> str:
+def render_page(title: str, lead: str, sections: Sequence[Section], provenance: Mapping[str, object]) -> str:
     """The page as text."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("tightrope.reports"), autoescape=True, trim_blocks=True, lstrip_blocks=True
@@ -89,7 +92,7 @@ def render_page(title: str, lead: str, sections: Sequence[Section], provenance: 
     return environment.get_template("page.html.j2").render(title=title, lead=lead, sections=shown, provenance=provenance)
 
 
-def write_page(path: pathlib.Path, title: str, lead: str, sections: Sequence[Section], provenance: dict[str, Any]) -> pathlib.Path:
+def write_page(path: pathlib.Path, title: str, lead: str, sections: Sequence[Section], provenance: Mapping[str, object]) -> pathlib.Path:
     """Write a page whole or not at all."""
     files.write_text(path, render_page(title, lead, sections, provenance))
     return path

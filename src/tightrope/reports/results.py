@@ -2,8 +2,8 @@
 
 import pathlib
 from collections.abc import Callable, Mapping
-from typing import Any
 
+from ..engine.results import Identification, Result
 from . import identification, simulation
 from .page import Section, Table, write_page
 
@@ -11,26 +11,26 @@ SECTIONS: dict[str, Callable[..., Section]] = {
     "simulation": simulation.simulation_section,
     "identification": identification.identification_section,
 }
-TABLES: dict[str, Callable[[Any], Table]] = {
+TABLES: dict[str, Callable[..., Table]] = {
     "simulation": simulation.summary_table,
     "identification": identification.summary_table,
 }
 
 
-def provenance_of(result: Any) -> dict[str, Any]:
+def provenance_of(result: Result | Identification) -> dict[str, object]:
     """What the page says under "How this was made"."""
     settings = result.settings
     made = {key: settings[key] for key in ("command", "seed", "horizon", "max_rounds", "budget", "replications") if key in settings}
     return made | {f"policy {name}": _short(item) for name, item in settings.get("policies", {}).items()} | settings.get("versions", {})
 
 
-def _short(record: Mapping[str, Any]) -> str:
+def _short(record: Mapping[str, object]) -> str:
     inside = ", ".join(f"{key}={value}" for key, value in record.items() if key != "policy")
     return f"{record.get('policy')}({inside})"
 
 
 def write_report(
-    results: Mapping[str, Any],
+    results: Mapping[str, Result | Identification],
     path: pathlib.Path,
     *,
     title: str = "tightrope report",
@@ -39,7 +39,7 @@ def write_report(
 ) -> pathlib.Path:
     """One self-contained page for several results."""
     sections = [SECTIONS[result.kind](name, result, text=(texts or {}).get(name, "")) for name, result in results.items()]
-    made: dict[str, Any] = {}
+    made: dict[str, object] = {}
     for name, result in results.items():
         found = provenance_of(result)
         made |= {

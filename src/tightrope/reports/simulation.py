@@ -1,19 +1,20 @@
 """What a report says of a simulation: regret curves, final regret with paired differences, pull shares."""
 
-from typing import Any
-
 import numpy as np
 from matplotlib.figure import Figure
 
+from ..engine.results import Identification, Result
 from ..engine.saved import Row
 from . import style
-from .curves import regret_figure
+from .curves import References, regret_figure
 from .page import Section, Table, figure_svg
 
 MOST_ARMS = 60  # shown one by one in the picture of pull shares
 
 
-def simulation_section(title: str, result: Any, *, text: str = "", log_rounds: bool = False, references: Any = None) -> Section:
+def simulation_section(
+    title: str, result: Result, *, text: str = "", log_rounds: bool = False, references: References | None = None
+) -> Section:
     """Curves, table and pull shares of one result."""
     figures = [
         (
@@ -31,7 +32,7 @@ def cost_cells(row: Row) -> list[str]:
     return [row.policy, f"{row.mean:.5g} ± {row.se:.2g}", paired, f"{row.median:.5g}", f"{row.worst:.5g}"]
 
 
-def summary_table(result: Any) -> Table:
+def summary_table(result: Result) -> Table:
     """Final regret ± standard error and the paired difference to the best policy."""
     rows = [cost_cells(row) for row in result.summary()]
     rounds, n = int(result.rounds[-1]), result.replications
@@ -41,7 +42,7 @@ def summary_table(result: Any) -> Table:
     )  # fmt: skip
 
 
-def shares_figure(result: Any) -> Figure:
+def shares_figure(result: Result | Identification) -> Figure:
     """A strip per policy: how its rounds are shared between the arms."""
     names = result.policies
     shares = np.stack([(result.pulls[name] / result.pulls[name].sum(axis=1, keepdims=True)).mean(axis=0) for name in names])

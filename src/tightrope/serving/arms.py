@@ -1,16 +1,16 @@
 """The arms of a session: their description, their names, which of them are retired."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import numpy as np
 
 from .. import checks
 from ..solvers.oracles import set_size
+from ..types import Oracle
 from ..verbs import Arms
 
 
-def describe_arms(arms: Any, points: Any, distances: Any, dimension: Any, oracle: Any, horizon: Any) -> Arms:
+def describe_arms(arms: object, points: object, distances: object, dimension: object, oracle: Oracle | None, horizon: object) -> Arms:
     """`Arms` from what the user gave; exactly one description, or only the dimension of a catalogue."""
     given = [name for name, value in (("arms", arms), ("points", points), ("distances", distances)) if value is not None]
     if len(given) > 1 or (not given and dimension is None):
@@ -43,11 +43,11 @@ def describe_arms(arms: Any, points: Any, distances: Any, dimension: Any, oracle
 class Names:
     """Unique texts for the rows of a session's arms; without them an arm is its number."""
 
-    def __init__(self, texts: Iterable[Any] | None = None) -> None:
+    def __init__(self, texts: Iterable[object] | None = None) -> None:
         self.texts: tuple[str, ...] | None = None if texts is None else checked_names("names", texts)
         self._number = {} if self.texts is None else {text: k for k, text in enumerate(self.texts)}
 
-    def number(self, argument: str, value: Any, count: int) -> int:
+    def number(self, argument: str, value: object, count: int) -> int:
         """The arm of a name or number."""
         if isinstance(value, str):
             if value in self._number:
@@ -61,7 +61,7 @@ class Names:
         """What an arm is called."""
         return arm if self.texts is None else self.texts[arm]
 
-    def mask(self, eligible: Any, count: int) -> Any:
+    def mask(self, eligible: object, count: int) -> object:
         """A mask, where arms were listed by name; anything else as it is."""
         listed = list(eligible) if isinstance(eligible, (set, frozenset, list, tuple)) else eligible
         if isinstance(listed, np.ndarray) and listed.dtype.kind in "UO":
@@ -73,7 +73,7 @@ class Names:
         return chosen
 
 
-def checked_names(argument: str, texts: Any, length: int | None = None) -> tuple[str, ...]:
+def checked_names(argument: str, texts: Iterable[object], length: int | None = None) -> tuple[str, ...]:
     """Unique texts, none of them empty."""
     if isinstance(texts, (str, bytes, Mapping)):
         raise ValueError(f"{argument} = {checks.show(texts)} is not a list of names.")

@@ -1,23 +1,26 @@
 """States and oracles as plain data and arrays, and back: what a session file holds."""
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from .. import checks
 from ..numerics.ridge import refresh
+from ..registry import Policy
 from ..solvers import oracles
+from ..types import Oracle, State
 from ..verbs import Arms
 from .soundness import check_array, check_rewards
 
 
-def is_data(value: Any) -> bool:
+def is_data(value: object) -> bool:
     """Whether a field is an array or a number; anything else (None, what `init` was told) is made again, not stored."""
     return isinstance(value, np.ndarray | np.generic | int | float)
 
 
-def flatten(state: Any, prefix: str = "state") -> dict[str, np.ndarray]:
+def flatten(state: State, prefix: str = "state") -> dict[str, np.ndarray]:
     """Every array and number of a nested NamedTuple, by its path."""
     flat: dict[str, np.ndarray] = {}
     for name, value in zip(state._fields, state, strict=True):
@@ -29,7 +32,9 @@ def flatten(state: Any, prefix: str = "state") -> dict[str, np.ndarray]:
     return flat
 
 
-def restore(template: Any, flat: dict[str, np.ndarray], policy: Any, arms: Arms, *, older: bool = False, prefix: str = "state") -> Any:
+def restore(
+    template: State, flat: dict[str, np.ndarray], policy: Policy, arms: Arms, *, older: bool = False, prefix: str = "state"
+) -> State:
     """A state of the template's classes with the stored numbers. Raises ValueError where the file does not fit or they cannot be right.
 
     older: of a file of an earlier format, in which the scratch of a ridge regression may differ; it is then factorised afresh.
@@ -75,18 +80,18 @@ def same_number(stored: np.ndarray, known: np.ndarray) -> bool:
     return stored.tobytes() == known.tobytes() or (known.dtype.kind == "f" and bool(np.isnan(stored) & np.isnan(known)))
 
 
-def copied(state: Any) -> Any:
+def copied(state: State) -> State:
     """A state whose arrays kernels may write into."""
     values = [copied(value) if hasattr(value, "_fields") else value.copy() if isinstance(value, np.ndarray) else value for value in state]
     return type(state)(*values)
 
 
-def describe_oracle(oracle: Any) -> tuple[Any, dict[str, np.ndarray]]:
+def describe_oracle(oracle: Any) -> tuple[dict[str, object] | str, dict[str, np.ndarray]]:
     """One of `tightrope.oracles` as JSON-ready data and arrays; of any other callable only how it shows itself."""
     name = type(oracle).__name__
     if ORACLES.get(name) is not type(oracle):
         return repr(oracle), {}
-    plain: dict[str, Any] = {"oracle": name}
+    plain: dict[str, object] = {"oracle": name}
     arrays = {}
     for field in dataclasses.fields(oracle):
         value = getattr(oracle, field.name)
@@ -104,7 +109,7 @@ def describe_oracle(oracle: Any) -> tuple[Any, dict[str, np.ndarray]]:
 ORACLES: dict[str, Any] = {cls.__name__: cls for cls in (oracles.TopK, oracles.Partition, oracles.Knapsack, oracles.Promotions)}
 
 
-def build_oracle(plain: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
+def build_oracle(plain: Mapping[str, Any], arrays: dict[str, np.ndarray]) -> Oracle:
     """The oracle that `describe_oracle` wrote down: one of ORACLES, checked by its constructor."""
     cls = ORACLES.get(plain["oracle"]) if isinstance(plain.get("oracle"), str) else None
     if cls is None:
@@ -118,7 +123,7 @@ def build_oracle(plain: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
     return cls(**given, **stored)
 
 
-def same_oracle(oracle: Any, plain: Any, arrays: dict[str, np.ndarray]) -> bool:
+def same_oracle(oracle: Oracle, plain: object, arrays: dict[str, np.ndarray]) -> bool:
     """Whether an oracle is the one that `describe_oracle` wrote down; code of one's own is taken at its word."""
     if not callable(oracle) or plain is None:
         return False

@@ -2,17 +2,21 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from .. import checks
+from ..types import Action
 from ..verbs import Context
 
 REMEMBERED = 10_000  # arms of closed decisions whose ids still answer; older ones are forgotten, so that memory does not grow
 
 Id = str | int
+A = TypeVar("A", np.ndarray, np.ndarray | None)
 Name = str | int
+Chance = float | np.ndarray  # of an arm, or of each arm to be in a set
+Answers = float | dict[int, float] | None  # a reward, or those of a set by arm
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +33,8 @@ class Decision:
     id: Id
     arm: Any = field(compare=False)
     name: Any
-    propensity: Any = field(compare=False)
-    propensity_se: Any = field(compare=False)
+    propensity: Chance = field(compare=False)
+    propensity_se: Chance = field(compare=False)
     reason: str
     round: int
     context: Context | None = field(compare=False, repr=False, default=None)
@@ -41,13 +45,13 @@ class Open:
 
     __slots__ = ("action", "answers", "context", "decision", "ended", "held", "waiting")
 
-    def __init__(self, decision: Decision, context: Context, action: Any, waiting: set[int] | None) -> None:
+    def __init__(self, decision: Decision, context: Context, action: Action, waiting: set[int] | None) -> None:
         self.decision = decision
         self.context = context  # the round's own; `decision` shows read-only views of it
-        self.action = action
+        self.action: Any = action  # an array where `waiting` is a set
         self.waiting = waiting  # arms of a set that were not answered; None: a single arm
         self.answers: Any = None if waiting is None else {}  # the reward, or those of a set by arm
-        self.held: list[tuple[Any, Any]] = []  # (action, reward) that wait for earlier decisions
+        self.held: list[tuple[Action, Any]] = []  # (action, reward) that wait for earlier decisions
         self.ended: str | None = None  # how it ended, where that waits for earlier decisions
 
 
@@ -57,7 +61,7 @@ class Closed:
 
     decision: Decision  # without its context
     how: str  # "rewarded", "expired" or "closed"
-    answers: Any  # as in Open
+    answers: Answers  # as in Open
 
 
 class Book:
@@ -112,7 +116,7 @@ class Book:
         """The oldest open decision."""
         return next(iter(self.open.values()), None)
 
-    def oldest_of(self, action: Any, given: Context | None) -> Open | None:
+    def oldest_of(self, action: Action, given: Context | None) -> Open | None:
         """The oldest decision that waits for a reward of this arm, or of all arms of a set, in a round such as the given one."""
         found: Iterable[Open]
         if isinstance(action, np.ndarray):
@@ -179,7 +183,7 @@ def shown(context: Context) -> Context:
     return context._replace(features=locked(context.features), eligible=locked(context.eligible))
 
 
-def locked(array: np.ndarray | None) -> np.ndarray | None:
+def locked(array: A) -> A:
     """A read-only view."""
     if array is None:
         return None
@@ -188,7 +192,7 @@ def locked(array: np.ndarray | None) -> np.ndarray | None:
     return view
 
 
-def reason(event: int, name: Any, propensity: Any) -> str:
+def reason(event: int, name: object, propensity: Chance) -> str:
     """Why this action was taken, by the verb `event`."""
     if isinstance(name, tuple):
         name = ", ".join(map(str, name[:10])) + (", .." if len(name) > 10 else "")
@@ -205,7 +209,7 @@ def reason(event: int, name: Any, propensity: Any) -> str:
     return f"{name}: the policy's choice"
 
 
-def checked_id(value: Any) -> Id:
+def checked_id(value: object) -> Id:
     """Text, or a whole number."""
     if isinstance(value, str) and value:
         return str(value)

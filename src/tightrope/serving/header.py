@@ -1,6 +1,6 @@
 """The header of a session file as types: what is missing, unknown or of another type is refused in one sentence."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -66,13 +66,13 @@ class ClosedData(DecisionData):
 class Common(Strict):
     """What both formats have."""
 
-    policy: dict[str, Any]
+    policy: dict[str, object]
     arms: ArmsData
-    oracle: dict[str, Any] | str | None
+    oracle: dict[str, object] | str | None
     changing: bool
     rounds: Count
     seed: Annotated[int, Field(ge=0)]
-    rng: dict[str, Any]
+    rng: dict[str, object]
 
 
 class Old(Common):
@@ -93,7 +93,7 @@ class Header(Common):
     default_reward: Number | None
     apply: Literal["on arrival", "in order"]
     decided: Count
-    audit: dict[str, Any]
+    audit: dict[str, object]
     contexts: list[RoundData]
     open: list[OpenData]
     closed: list[ClosedData]

@@ -1,19 +1,28 @@
 """Logs as training data: a table is read and checked as a whole, then fed to the policy's kernels in one compiled loop."""
 
 import contextlib
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from .. import checks
 from .._jit import jit
 from ..matching import compiled
+from ..registry import Policy
+from ..types import State
 from ..verbs import Arms, Context, admit, inform
 from .arms import Names
 
 CHUNK = 100_000  # rows between two chances to interrupt
 SHOWN = 3  # bad rows named in a refusal
+
+
+class Table(Protocol):
+    """A table with named columns: of pandas, polars or pyarrow, or a dict of arrays."""
+
+    def __getitem__(self, name: str, /) -> object:
+        """A column."""
 
 
 class Log(NamedTuple):
@@ -26,7 +35,7 @@ class Log(NamedTuple):
 
 
 def read_log(
-    frame: Any, arm: str | None, reward: str, features: Sequence[str] | str | None, baseline: int | str | None, changing: bool,
+    frame: Table, arm: str | None, reward: str, features: Sequence[str] | str | None, baseline: int | str | None, changing: bool,
     arms: Arms, names: Names, bounds: tuple[float | None, float | None],
 ) -> Log:  # fmt: skip
     """The checked rows of a table with named columns. Raises ValueError with the number of bad rows and the first of them."""
@@ -59,7 +68,7 @@ def read_log(
     return Log(played, rewards, matrix, baselines)
 
 
-def column(frame: Any, name: str) -> np.ndarray:
+def column(frame: Table, name: str) -> np.ndarray:
     """A column of a table as an array."""
     try:
         values = frame[name]
@@ -74,7 +83,7 @@ def column(frame: Any, name: str) -> np.ndarray:
     return array if array.dtype.kind not in "US" else np.asarray(values, dtype=object)  # a list's numbers beside text stay numbers
 
 
-def _note(bad: dict[int, str], wrong: np.ndarray, words: Any) -> None:
+def _note(bad: dict[int, str], wrong: np.ndarray, words: Callable[[int], str]) -> None:
     for i in np.flatnonzero(wrong).tolist():
         bad.setdefault(i, words(i))
 
@@ -120,14 +129,14 @@ def _arms(values: np.ndarray, name: str, names: Names, count: int, n: int, bad: 
     return numbers
 
 
-def _number(value: Any, names: Names, count: int) -> int:
+def _number(value: object, names: Names, count: int) -> int:
     try:
         return names.number("arm", value, count)
     except ValueError:
         return -1
 
 
-def _features(frame: Any, features: Sequence[str] | str, dimension: int, n: int, bad: dict[int, str]) -> np.ndarray:
+def _features(frame: Table, features: Sequence[str] | str, dimension: int, n: int, bad: dict[int, str]) -> np.ndarray:
     """The (n, d) features of the played arms."""
     if isinstance(features, str):
         values = column(frame, features)
@@ -157,7 +166,7 @@ def feed_rows(policy, state, arms, rewards, features, shown, baselines):
     return state
 
 
-def feed(policy: Any, state: Any, arms: Arms, log: Log) -> Any:
+def feed(policy: Policy, state: State, arms: Arms, log: Log) -> State:
     """The state that has learned the log; the argument is updated in place. O(update) a row."""
     first = None if log.baselines is None else int(log.baselines[0])
     admit(policy, state, Context(features=log.features, baseline=first))

@@ -2,8 +2,8 @@
 
 import math
 import pathlib
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, Self
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Literal, Self, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +12,7 @@ from .. import checks, rng
 from ..matching import ORDERS, check_fit, check_question
 from ..numerics.growth import carried
 from ..registry import Policy, is_policy
+from ..types import Action, Explanation, Oracle, State
 from ..verbs import (
     Arms,
     Context,
@@ -34,9 +35,12 @@ from ..verbs import (
 from . import store
 from .arms import Names, checked_names, describe_arms
 from .codec import copied
-from .decisions import Book, Decision, Id, Open, checked_id, locked, reason, shown
-from .learn import feed, read_log
+from .decisions import Book, Chance, Decision, Id, Open, checked_id, locked, reason, shown
+from .learn import Table, feed, read_log
 
+Round = ArrayLike | Context | Mapping[str, ArrayLike]  # features, all that a round shows, or features by a candidate's name
+Mask = ArrayLike | Collection[str]  # which arms may be played: bools, or names
+Played = SupportsIndex | str | Sequence[SupportsIndex | str] | np.ndarray  # an arm, or those of a set, by number or name
 SIZES = 16  # numbers of candidates whose scratch a catalogue keeps
 
 
@@ -63,7 +67,7 @@ class Session:
         points: ArrayLike | None = None,
         distances: ArrayLike | None = None,
         dimension: int | None = None,
-        oracle: Any = None,
+        oracle: Oracle | None = None,
         horizon: int | None = None,
         seed: int = 0,
         names: Iterable[str] | None = None,
@@ -96,7 +100,7 @@ class Session:
         self._last = Context()  # what the last decision's round showed
         self._several = False  # whether rounds have shown different features
         self._unrecorded = False  # a file of format 1 may have had an open decision that it does not name
-        self._scratch: dict[int, Any] = {}
+        self._scratch: dict[int, State] = {}
         self._tells, self._measures = event.answers(policy), propensity.answers(policy)
         self.state = init(policy, self._told())
 
@@ -104,8 +108,8 @@ class Session:
 
     def decide(
         self,
-        context: Any = None,
-        eligible: Any = None,
+        context: Round | None = None,
+        eligible: Mask | None = None,
         id: Id | None = None,
         names: Sequence[str] | None = None,
     ) -> Decision:
@@ -123,25 +127,25 @@ class Session:
                 return made
         return self._decide(context, eligible, id, names, True).decision
 
-    def select(self, context: Any = None, eligible: Any = None) -> Any:
+    def select(self, context: Round | None = None, eligible: Mask | None = None) -> Any:
         """The arm (int) or set of arms (int array) to play now: `decide` without an id and without asking for the propensity."""
         action = self._decide(context, eligible, None, None, False).action
         return action if isinstance(action, int) else action.copy()
 
-    def _decide(self, context: Any, eligible: Any, id: Id | None, names: Any, measured: bool) -> Open:
+    def _decide(self, context: Round | None, eligible: Mask | None, id: Id | None, names: Sequence[str] | None, measured: bool) -> Open:
         seen, labels = self._round(context, eligible, names)
         state = self._state_for(seen)
         admit(self.policy, state, seen)
         bits = self._rng.bit_generator
         before = bits.state
         try:
-            action = self._checked_action(select(self.policy, state, seen, self._rng), seen)
+            action: Any = self._checked_action(select(self.policy, state, seen, self._rng), seen)
         except BaseException:  # an oracle may refuse after noise was drawn
             bits.state = before
             raise
         why = event(self.policy, state, action) if self._tells else 0
-        chance: Any = math.nan
-        error: Any = math.nan
+        chance: Chance = math.nan
+        error: Chance = math.nan
         if measured:
             if not self._measures and rng.same(before, bits.state):
                 chance, error = 1.0, 0.0  # nothing was drawn, so the choice was certain
@@ -158,6 +162,7 @@ class Session:
         single = isinstance(action, int)
         if measured and not single:
             chance, error = (locked(np.broadcast_to(np.asarray(x, dtype=np.float64), action.shape)) for x in (chance, error))
+        name: object
         if single:
             name = labels[action] if labels is not None else self._names.of(action)
         else:
@@ -173,7 +178,7 @@ class Session:
             self._expire(self.decided - self.window)
         return entry
 
-    def _checked_action(self, action: Any, seen: Context) -> Any:
+    def _checked_action(self, action: Any, seen: Context) -> Action:
         """The policy's answer as an int or int array; one that is no eligible arm is refused."""
         if np.ndim(action) != 0:
             return np.asarray(action)
@@ -185,7 +190,7 @@ class Session:
 
     # Rewards -------------------------------------------------------------------------------------------------------------
 
-    def reward(self, id: Id, value: Any) -> bool:
+    def reward(self, id: Id, value: ArrayLike | Mapping[int, float] | Mapping[str, float]) -> bool:
         """Close an open decision with its reward, learned with the features, mask and baseline of its own round.
 
         value: a number; for a set {arm or name: number}, in parts where they come so, or one number per arm in the decision's order.
@@ -201,7 +206,7 @@ class Session:
         self._take(entry, entry.action, entry.answers, "rewarded")
         return True
 
-    def _reward_set(self, entry: Open, value: Any) -> bool:
+    def _reward_set(self, entry: Open, value: object) -> bool:
         given = self._by_arm(entry.decision, value)
         fresh = [arm for arm in given if arm not in entry.answers]
         self._check_equal(entry.decision, entry.answers, given, "rewarded")
@@ -217,7 +222,7 @@ class Session:
         action = np.array(arms, dtype=np.int64) if len(arms) else None
         self._take(entry, action, np.array(rewards, dtype=np.float64), None if entry.waiting else how)
 
-    def _by_arm(self, decision: Decision, value: Any) -> dict[int, float]:
+    def _by_arm(self, decision: Decision, value: object) -> dict[int, float]:
         """Rewards of a set by arm, checked."""
         arms = decision.arm.tolist()
         if not isinstance(value, Mapping):
@@ -238,7 +243,7 @@ class Session:
             found[arm] = self._checked_value(f"reward[{checks.show(key)}]", number)
         return found
 
-    def _repeated(self, id: Id, entry: Open | None, value: Any) -> bool:
+    def _repeated(self, id: Id, entry: Open | None, value: object) -> bool:
         """The answer to a decision that is closed already."""
         ended = self._book.closed.get(id)
         if entry is not None:
@@ -267,7 +272,7 @@ class Session:
         told = "without a reward" if answer is None else f"with {answer:g}"
         raise ValueError(f"decision {decision.id!r} was {how} {told}; a reward is given once, while the decision is open.")
 
-    def update(self, arm: Any, reward: Any, context: Any = None) -> None:
+    def update(self, arm: Played, reward: ArrayLike, context: Round | None = None) -> None:
         """Take in the reward of an arm, or the rewards of several arms of a set as two arrays: closes the oldest open decision of it.
 
         Where no decision of the arm is open, it is data from elsewhere: the policy learns from it, a ledger does not count it.
@@ -298,7 +303,7 @@ class Session:
             self._became(inform(self.policy, state, seen, action, value), seen)
         self.rounds += 1
 
-    def _take(self, entry: Open, action: Any, value: Any, ended: str | None) -> None:
+    def _take(self, entry: Open, action: Action | None, value: float | np.ndarray | None, ended: str | None) -> None:
         """Learn from (a part of) a decision's answer, now or, in order, when all earlier decisions are closed."""
         id = entry.decision.id
         if self.apply == "on arrival":
@@ -320,7 +325,7 @@ class Session:
                 return
             self._book.close(entry.decision.id, entry.ended)
 
-    def _learn_from(self, entry: Open, action: Any, value: Any) -> None:
+    def _learn_from(self, entry: Open, action: Action | None, value: float | np.ndarray | None) -> None:
         if action is not None:
             seen = entry.context
             self._became(update(self.policy, self._state_for(seen), seen, action, value), seen)
@@ -380,7 +385,7 @@ class Session:
         return {id: entry.decision for id, entry in self._book.open.items() if entry.ended is None}
 
     def learn(
-        self, frame: Any, arm: str | None = "arm", reward: str = "reward", features: Sequence[str] | str | None = None,
+        self, frame: Table, arm: str | None = "arm", reward: str = "reward", features: Sequence[str] | str | None = None,
         baseline: int | str | None = None,
     ) -> int:  # fmt: skip
         """Learn from a whole log of rewards that no decision of this session stands for, by compiled code; returns its number of rows.
@@ -415,7 +420,12 @@ class Session:
         return [] if self._retired is None else [self._names.of(k) for k in np.flatnonzero(self._retired).tolist()]
 
     def add_arms(
-        self, names: Sequence[str] | None = None, features: ArrayLike | None = None, *, number: int | None = None, oracle: Any = None
+        self,
+        names: Sequence[str] | None = None,
+        features: ArrayLike | None = None,
+        *,
+        number: int | None = None,
+        oracle: Oracle | None = None,
     ) -> list[int]:
         """Add arms after the others; everything learned stays, open decisions stay open. Returns their numbers.
 
@@ -479,7 +489,7 @@ class Session:
 
     # Explaining ----------------------------------------------------------------------------------------------------------
 
-    def explain(self, context: Any = None, eligible: Any = None) -> dict[str, Any]:
+    def explain(self, context: Round | None = None, eligible: Mask | None = None) -> Explanation:
         """Why: per-arm mean, width, lower, upper, index and probability, and what the family adds. Changes nothing."""
         seen, _ = self._round(context, eligible, None)
         state = self._state_for(seen)
@@ -512,7 +522,9 @@ class Session:
 
     # Rounds --------------------------------------------------------------------------------------------------------------
 
-    def _round(self, context: Any, eligible: Any, names: Any, past: bool = False) -> tuple[Context, tuple[Any, ...] | None]:
+    def _round(
+        self, context: Any, eligible: Mask | None, names: Sequence[str] | None, past: bool = False
+    ) -> tuple[Context, tuple[str, ...] | None]:
         """The checked round and its candidates' names where it brings them. past: retired arms were still in it. Changes nothing."""
         last = self._last
         if context is None and eligible is None and not self._changing and self._retired is None and names is None:
@@ -551,7 +563,7 @@ class Session:
             None if known is None else checks.real("baseline_mean", known),
         ), labels
 
-    def _per_arm(self, eligible: Any, count: int) -> Any:
+    def _per_arm(self, eligible: object, count: int) -> np.ndarray:
         """A mask of rows or of (row, block) pairs as one of arms."""
         eligible = checks.entries("eligible", eligible, "a bool array")
         blocks, shape = self.arms.blocks, np.shape(eligible)
@@ -566,7 +578,7 @@ class Session:
     def _told(self) -> Arms:
         return self.arms._replace(features=None) if self._changing else self.arms
 
-    def _state_for(self, seen: Context) -> Any:
+    def _state_for(self, seen: Context) -> State:
         """The state that meets a round: of its number of candidates; without data where features come for the first time."""
         if seen.features is None:
             return self.state
@@ -574,7 +586,7 @@ class Session:
             return self._sized(self._count(seen))
         return self.state if self._changing else init(self.policy, self.arms._replace(features=None))
 
-    def _sized(self, number: int) -> Any:
+    def _sized(self, number: int) -> State:
         """The state of a catalogue for a number of candidates."""
         if number == self.arms.number:
             return self.state
@@ -586,7 +598,7 @@ class Session:
             self._scratch[number] = template
         return carried(template, self.state)
 
-    def _became(self, state: Any, seen: Context) -> None:
+    def _became(self, state: State, seen: Context) -> None:
         """Keep the state that has met a round; a catalogue's has as many arms as that."""
         self.state = state
         if self.catalogue and seen.features is not None:
@@ -607,23 +619,23 @@ class Session:
 
     # Checks --------------------------------------------------------------------------------------------------------------
 
-    def _checked_names(self, names: Any) -> tuple[str, ...]:
+    def _checked_names(self, names: Iterable[str]) -> tuple[str, ...]:
         if self.catalogue:
             raise ValueError("names was given, but a catalogue (dimension without arms) takes names with every call of decide.")
         if self.arms.blocks > 1:
             raise ValueError("names was given, but arms of this oracle are pairs (row * blocks + block), which have numbers only.")
         return checked_names("names", names, self.arms.number)
 
-    def _checked_value(self, argument: str, value: Any) -> float:
+    def _checked_value(self, argument: str, value: object) -> float:
         return checks.real(argument, value, least=self._least, most=self._most)
 
-    def _checked_reward(self, arm: Any, reward: Any, given: Context | None) -> tuple[Any, Any]:
+    def _checked_reward(self, arm: Played, reward: ArrayLike, given: Context | None) -> tuple[Action, Any]:
         count = self.arms.number if given is None else self._count(given)
         if self.arms.oracle is None:
             if self.catalogue and isinstance(arm, str):
                 return self._book.candidate(arm), self._checked_value("reward", reward)
             return self._names.number("arm", arm, count), self._checked_value("reward", reward)
-        listed = [arm] if isinstance(arm, str) else arm
+        listed: Any = [arm] if isinstance(arm, str) else arm
         if self.names is not None and not isinstance(listed, np.ndarray) and np.ndim(listed) == 1:
             listed = [self._names.number("arm", item, count) if isinstance(item, str) else item for item in listed]
         arms, numbers = np.atleast_1d(checks.entries("arm", listed, "an array of arms")), np.atleast_1d(checks.floats("reward", reward))
@@ -641,7 +653,7 @@ class Session:
         return store.save(self, pathlib.Path(path))
 
     @classmethod
-    def load(cls, path: str | pathlib.Path, *, oracle: Any = None, policy: Any = None) -> Self:
+    def load(cls, path: str | pathlib.Path, *, oracle: Oracle | None = None, policy: Policy | None = None) -> Self:
         """Read a saved session, also one of an older version.
 
         oracle: needed again only where it was code of your own, which a file does not hold; `tightrope.oracles` come back by

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..registry import Policy
 from ..verbs import Arms, reward_range
 
 FINITE = {
@@ -22,30 +23,30 @@ ROUNDING = 1e-9  # relative, of sums of rewards
 DERIVED = {"ArmRidge.features", "FeatureRidge.features", "FeatureRidge.transposed", "Pool.near", "Pool.level", "State.points",
            "State.first", "State.last", "State.depth"}  # fmt: skip
 
-Range = Callable[[Any, Arms], tuple[float, float]]
+Range = Callable[[Policy, Arms], tuple[float, float]]
 
 
-def _arm(policy: Any, arms: Arms) -> tuple[float, float]:
+def _arm(policy: Policy, arms: Arms) -> tuple[float, float]:
     return 0, arms.number - 1
 
 
-def _arm_or_none(policy: Any, arms: Arms) -> tuple[float, float]:
+def _arm_or_none(policy: Policy, arms: Arms) -> tuple[float, float]:
     return -1, arms.number - 1
 
 
-def _pair_or_none(policy: Any, arms: Arms) -> tuple[float, float]:
+def _pair_or_none(policy: Policy, arms: Arms) -> tuple[float, float]:
     return -1, arms.number * (arms.number - 1) // 2
 
 
-def _row_or_none(policy: Any, arms: Arms) -> tuple[float, float]:
+def _row_or_none(policy: Policy, arms: Arms) -> tuple[float, float]:
     return -1, arms.number + arms.dimension
 
 
-def _row(policy: Any, arms: Arms) -> tuple[float, float]:
+def _row(policy: Policy, arms: Arms) -> tuple[float, float]:
     return 0, 2 * arms.number + 2
 
 
-def _clock(policy: Any, arms: Arms) -> tuple[float, float]:
+def _clock(policy: Policy, arms: Arms) -> tuple[float, float]:
     return 0, 2**62
 
 
@@ -53,7 +54,7 @@ def _checkpoint(policy: Any, arms: Arms) -> tuple[float, float]:
     return 0, policy.checkpoint.size
 
 
-def _event(policy: Any, arms: Arms) -> tuple[float, float]:
+def _event(policy: Policy, arms: Arms) -> tuple[float, float]:
     return 0, 3
 
 
@@ -71,7 +72,7 @@ for _state in ("Independent", "Linear"):
     }  # fmt: skip
 
 
-def check_rewards(path: str, pulls: np.ndarray, sums: np.ndarray, policy: Any) -> None:
+def check_rewards(path: str, pulls: np.ndarray, sums: np.ndarray, policy: Policy) -> None:
     """Refuse sums of rewards that so many rewards of the policy's range cannot have."""
     low, high = reward_range(policy)
     slack = ROUNDING * (1.0 + pulls)
@@ -81,7 +82,7 @@ def check_rewards(path: str, pulls: np.ndarray, sums: np.ndarray, policy: Any) -
         raise ValueError(f"{path} is outside what the policy's rewards, from {low:g} to {high:g}, can add up to.")
 
 
-def check_array(owner: str, name: str, path: str, value: np.ndarray, template: np.ndarray, policy: Any, arms: Arms) -> None:
+def check_array(owner: str, name: str, path: str, value: np.ndarray, template: np.ndarray, policy: Policy, arms: Arms) -> None:
     """Refuse an array of a state with a number that its kernels do not write."""
     if value.dtype.names:
         for part in value.dtype.names:
@@ -93,7 +94,7 @@ def check_array(owner: str, name: str, path: str, value: np.ndarray, template: n
 
 
 def _check(
-    key: str, name: str, path: str, value: np.ndarray, template: np.ndarray, owner: str, policy: Any, arms: Arms
+    key: str, name: str, path: str, value: np.ndarray, template: np.ndarray, owner: str, policy: Policy, arms: Arms
 ) -> None:  # fmt: skip
     if value.dtype.kind == "b" and value.size and np.ascontiguousarray(value).view(np.uint8).max() > 1:
         raise ValueError(f"{path} holds a byte that is neither True nor False.")

@@ -7,23 +7,31 @@ generators are looked up among those registered, and their constructors check ev
 import json
 import math
 import pathlib
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from .. import checks, files, rng
 from ..matching import accepts
-from ..registry import built, described, is_policy
+from ..registry import Policy, built, described, is_policy
+from ..types import Oracle
 from ..verbs import Arms, Context, init, translate
 from .codec import build_oracle, describe_oracle, flatten, restore, same_oracle
-from .decisions import Book, Closed, Decision, Open, locked, shown
+from .decisions import Answers, Book, Chance, Closed, Decision, Open, locked, shown
+
+if TYPE_CHECKING:
+    from .header import DecisionData, Header
+    from .session import Session
+
+S = TypeVar("S", bound="Session")
 
 FORMAT = 2
 MOST_NESTED = 3  # policies inside policies
 MOST_PAIRS = 1024  # of arms, whose ratios LinGapE keeps
 
 
-def save(session: Any, target: pathlib.Path) -> pathlib.Path:
+def save(session: "Session", target: pathlib.Path) -> pathlib.Path:
     """Write a session to one file, whole or not at all."""
     a = session.arms
     arrays = flatten(session.state)
@@ -58,7 +66,7 @@ def save(session: Any, target: pathlib.Path) -> pathlib.Path:
     return target
 
 
-def load(cls: type, source: pathlib.Path, oracle: Any, policy: Any) -> Any:
+def load(cls: type[S], source: pathlib.Path, oracle: Oracle | None, policy: Policy | None) -> S:
     """The session of a file. Raises FileNotFoundError, or ValueError where the file is not one that `save` wrote."""
     try:
         header, arrays = files.read_arrays(source)
@@ -75,7 +83,9 @@ def load(cls: type, source: pathlib.Path, oracle: Any, policy: Any) -> Any:
         raise ValueError(f"path = {str(source)!r} holds what no session has ({type(error).__name__}: {error}).") from error
 
 
-def build(cls: type, source: pathlib.Path, header: Any, arrays: dict[str, np.ndarray], oracle: Any, policy: Any) -> Any:
+def build(
+    cls: type[S], source: pathlib.Path, header: object, arrays: dict[str, np.ndarray], oracle: Oracle | None, policy: Policy | None
+) -> S:
     """The session of a header and arrays, all of it checked."""
     version = header.get("format") if isinstance(header, dict) else None
     if version not in (1, FORMAT) or isinstance(version, bool):
@@ -129,7 +139,7 @@ def build(cls: type, source: pathlib.Path, header: Any, arrays: dict[str, np.nda
     return session
 
 
-def within(data: dict[str, Any], depth: int) -> dict[str, Any]:
+def within(data: dict[str, object], depth: int) -> dict[str, object]:
     """A described policy with at most so many policies inside each other: each level is compiled into the one around it."""
     for item in data.values():
         if isinstance(item, dict):
@@ -139,7 +149,7 @@ def within(data: dict[str, Any], depth: int) -> dict[str, Any]:
     return data
 
 
-def check_sizes(policy: Any, told: Any, arrays: dict[str, np.ndarray], size: int) -> None:
+def check_sizes(policy: Policy, told: "Header", arrays: dict[str, np.ndarray], size: int) -> None:
     """Refuse a header that asks for more memory than the arrays of a file of so many bytes can fill, before any is taken.
 
     Every state stores an array of K numbers, with features one of d x d, and some policies arrays over all pairs of arms.
@@ -174,7 +184,7 @@ def check_sizes(policy: Any, told: Any, arrays: dict[str, np.ndarray], size: int
                     raise ValueError(f"{path} has shape {found}, but the header asks for {K} arms.")
 
 
-def described_arms(told: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+def described_arms(told: "Header", arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     """What the constructor was told about the arms."""
     given = {name: arrays[f"arms.{name}"] for name in ("features", "points", "distances") if f"arms.{name}" in arrays}
     if "points" in given:
@@ -192,7 +202,7 @@ def read_mask(arrays: dict[str, np.ndarray], name: str, length: int) -> np.ndarr
     return checks.mask(name, arrays[name], length) if name in arrays else None
 
 
-def read_last(told: Any, arrays: dict[str, np.ndarray], session: Any) -> Context:
+def read_last(told: "Header", arrays: dict[str, np.ndarray], session: "Session") -> Context:
     """What the last round showed, in a file of format 1."""
     a, features = session.arms, arrays.get("features")
     if features is not None:
@@ -206,7 +216,7 @@ def read_last(told: Any, arrays: dict[str, np.ndarray], session: Any) -> Context
 # Decisions ---------------------------------------------------------------------------------------------------------------
 
 
-def pack_book(book: Book, last: Context) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def pack_book(book: Book, last: Context) -> tuple[dict[str, object], dict[str, np.ndarray]]:
     """Header entries and arrays of all decisions; rounds that several of them share are written once."""
     places: dict[int, int] = {id(last): 0}
     contexts = [last]
@@ -249,7 +259,7 @@ def size_shown(context: Context | None) -> list[int | None]:
     return [None if context.features is None else len(context.features), None if context.eligible is None else len(context.eligible)]
 
 
-def packed(decision: Decision, answers: Any) -> dict[str, Any]:
+def packed(decision: Decision, answers: Answers) -> dict[str, object]:
     """A decision as JSON-ready data."""
     return {
         "id": decision.id,
@@ -263,25 +273,27 @@ def packed(decision: Decision, answers: Any) -> dict[str, Any]:
     }
 
 
-def plain_chance(value: Any) -> Any:
+def plain_chance(value: Chance) -> float | list[float] | None:
     """A propensity as JSON-ready data; None: not asked for."""
     if isinstance(value, np.ndarray):
         return value.tolist()
     return None if math.isnan(value) else float(value)
 
 
-def read_chance(value: Any, arms: Any) -> Any:
+def read_chance(value: float | list[float] | None, arms: Any) -> Chance:
     """The propensity of one arm, or an array for a set."""
     if (isinstance(value, list) == isinstance(arms, int) and value is not None) or (isinstance(value, list) and len(value) != len(arms)):
         raise ValueError(f"propensity = {checks.show(value)} does not belong to {checks.show(arms)}.")
     return math.nan if value is None else locked(np.array(value)) if isinstance(value, list) else value
 
 
-def unpack_book(session: Any, told: Any, arrays: dict[str, np.ndarray]) -> None:
+def unpack_book(session: "Session", told: "Header", arrays: dict[str, np.ndarray]) -> None:
     """Give a session its decisions, each checked against its round."""
     contexts = read_contexts(session, told, arrays)
     session._last, book = contexts[0], session._book
     before, seen = 0, 1
+    data: Any  # OpenData, then ClosedData
+    answers: Any  # a dict by arm where the decision is of a set
     for data in told.open:
         if data.context > seen or data.context >= len(contexts):
             raise ValueError(f"decision {data.id!r} names round {data.context}, but the file's next is {seen} of {len(contexts)}.")
@@ -319,7 +331,7 @@ def unpack_book(session: Any, told: Any, arrays: dict[str, np.ndarray]) -> None:
         book.remember(Closed(read_decision(session, data, int(count), None), data.how, answers))
 
 
-def own_part(context: Context, sizes: list[int | None]) -> Context:
+def own_part(context: Context, sizes: Sequence[int | None]) -> Context:
     """The part of a round that its decision was shown."""
     rows, mask = sizes
     X, eligible = context.features, context.eligible
@@ -330,7 +342,7 @@ def own_part(context: Context, sizes: list[int | None]) -> Context:
     return context._replace(features=None if X is None else X[:rows], eligible=part)
 
 
-def read_contexts(session: Any, told: Any, arrays: dict[str, np.ndarray]) -> list[Context]:
+def read_contexts(session: "Session", told: "Header", arrays: dict[str, np.ndarray]) -> list[Context]:
     """The rounds of a file."""
     features, masks = arrays.get("rounds.features"), arrays.get("rounds.eligible")
     row, mark, contexts = 0, 0, []
@@ -356,7 +368,7 @@ def read_contexts(session: Any, told: Any, arrays: dict[str, np.ndarray]) -> lis
     return contexts
 
 
-def read_decision(session: Any, data: Any, count: int, context: Context | None) -> Decision:
+def read_decision(session: "Session", data: Any, count: int, context: Context | None) -> Decision:
     """A stored decision, checked against the number of arms of its round."""
     single = isinstance(data.arm, int)
     arms, names = ([data.arm], [data.name]) if single else (data.arm, data.name)
@@ -372,7 +384,7 @@ def read_decision(session: Any, data: Any, count: int, context: Context | None) 
     return Decision(data.id, arm, name, chance, error, data.reason, data.round, context)
 
 
-def read_answers(session: Any, data: Any, count: int) -> Any:
+def read_answers(session: "Session", data: "DecisionData", count: int) -> Answers:
     """Stored rewards: a float or None, for a set a dict by arm."""
     if isinstance(data.arm, int):
         if isinstance(data.answers, list):

@@ -11,9 +11,10 @@ no first phase is needed. Each y is scaled by its largest coefficient, because n
 import math
 import warnings
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import checks
 from .._jit import lean
@@ -146,8 +147,8 @@ def confusing_information(means: np.ndarray, best: np.ndarray, reach: np.ndarray
 
 
 def lipschitz_lower_bound(
-    means: Any, *, points: Any = None, distances: Any = None, lipschitz: float,
-    divergence: str = "bernoulli", sigma: float = 1.0, contexts: Any = None,
+    means: ArrayLike, *, points: ArrayLike | None = None, distances: ArrayLike | None = None, lipschitz: float,
+    divergence: str = "bernoulli", sigma: float = 1.0, contexts: ArrayLike | None = None,
 ) -> LowerBound:  # fmt: skip
     """C(theta) and the optimal rates of exploration of a Lipschitz bandit.
 

@@ -1,6 +1,7 @@
 """The true budget of a conservative run."""
 
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,11 +35,11 @@ class Budget(_Budget):
 
     __slots__ = ()
 
-    def __new__(cls, baseline: int | None = None, alpha: float = 0.05, checkpoint: Any = 1) -> "Budget":
+    def __new__(cls, baseline: int | None = None, alpha: float = 0.05, checkpoint: int | Iterable[int] = 1) -> "Budget":
         arm = -1 if baseline is None else checks.integer("baseline", baseline, least=0)
         return super().__new__(cls, arm, checks.real("alpha", alpha, above=0, below=1), checks.checkpoints("checkpoint", checkpoint))
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self)._make, (tuple(self),)
 
 

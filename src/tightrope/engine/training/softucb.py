@@ -12,7 +12,7 @@ from ... import checks
 from ...matching import check_fit
 from ...numerics.radii import horizon_radius
 from ...policies.softucb.softucb import SoftUCB, diverged
-from ...registry import label
+from ...registry import Problem, label
 from ...verbs import arms
 from ..arguments import as_rounds
 from ..monitors import NoMonitor
@@ -43,7 +43,7 @@ class TrainedBeta:
 
 
 def train_softucb(
-    problem: Any,
+    problem: Problem,
     horizon: int,
     trajectories: int = 30,
     beta0: float = 1.0,
@@ -51,7 +51,7 @@ def train_softucb(
     eta: float = 0.003,
     seed: int = 0,
     *,
-    policy: Any = None,
+    policy: SoftUCB | None = None,
     out: str | pathlib.Path | None = None,
     progress: Progress | None = None,
 ) -> TrainedBeta:
@@ -111,8 +111,8 @@ def train_softucb(
 class Trajectory:
     """The experiment of one trajectory with a fixed beta: its regret, and the sums of A_t and of w_it that the gradient is made of."""
 
-    problem: Any
-    policy: Any
+    problem: Problem
+    policy: SoftUCB
     seed: int
     number: int
     kind = "training"
@@ -127,11 +127,11 @@ class Trajectory:
         """There is only one."""
         return [f"trajectory {self.number}"]
 
-    def common(self) -> dict[str, Any]:
+    def common(self) -> dict[str, object]:
         """What all trajectories share."""
         return {"horizon": self.rounds, "seed": self.seed}
 
-    def content(self, name: str, replication: int) -> dict[str, Any]:
+    def content(self, name: str, replication: int) -> dict[str, object]:
         """What this one's numbers depend on."""
         return {"problem": self.problem, "policy": self.policy, "trajectory": self.number}
 
@@ -148,7 +148,7 @@ class Trajectory:
         return {"regret": log.regret[0], "scores": np.array(scores), "widths": np.array(widths)}
 
 
-def _step(step: Any, n: int) -> float:
+def _step(step: float | Callable[[int], float] | None, n: int) -> float:
     if step is None:
         return 4.0 / (1.0 + n / 20.0)
     return checks.real("step", step(n) if callable(step) else step, least=0)

@@ -13,7 +13,7 @@ happens a few times for each of the d dimensions at most. A factorisation that f
 """
 
 import math
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
@@ -26,12 +26,14 @@ from .features import FeatureRidge
 from .verbs import learn, predict, refresh, sample
 
 __all__ = [
-    "LEAP", "REFRESH", "ArmRidge", "ContextRidge", "FeatureRidge",
+    "LEAP", "REFRESH", "ArmRidge", "ContextRidge", "FeatureRidge", "Ridge",
     "check_context", "deviations", "invert_from_factor", "learn", "new_ridge", "predict", "refresh", "sample",
 ]  # fmt: skip
 
+Ridge: TypeAlias = ArmRidge | FeatureRidge | ContextRidge
 
-def new_ridge(arms: Arms, lam: float, *, sampling: bool = False, form: str | None = None) -> Any:
+
+def new_ridge(arms: Arms, lam: float, *, sampling: bool = False, form: str | None = None) -> Ridge:
     """The model without data. Refuses features that leave fewer than six digits, see `scaling`.
 
     sampling: `sample` will be called. form: "arm" | "feature" overrides the choice by cost, which is K^2 against K d + 2 d^2 an
@@ -46,7 +48,7 @@ def new_ridge(arms: Arms, lam: float, *, sampling: bool = False, form: str | Non
     X = np.ascontiguousarray(arms.features, dtype=np.float64)
     check_digits("arms", X, lam, arms.horizon, root=True)
     shared = (X, lam, np.zeros(K), np.zeros(K), np.zeros(1), np.zeros(K), np.zeros(K), np.zeros(1))
-    model: Any
+    model: ArmRidge | FeatureRidge
     if form == "arm" or (form is None and d * (1 if sampling else 2) > K):
         model = ArmRidge(*shared, np.zeros((K, K)), np.zeros(K), np.zeros(d), np.zeros((K, d)), np.zeros((d, d)), np.zeros((K, K)))
     else:
@@ -56,7 +58,7 @@ def new_ridge(arms: Arms, lam: float, *, sampling: bool = False, form: str | Non
     return model
 
 
-def deviations(model: Any) -> np.ndarray:
+def deviations(model: Ridge) -> np.ndarray:
     """A (K, r) root of the arms' joint covariance X V^-1 X' at the last prediction, for audits. O(K^3) or O(d^3 + K d^2)."""
     if isinstance(model, ArmRidge):
         values, vectors = np.linalg.eigh(model.product)

@@ -1,7 +1,7 @@
 """`ContextRidge`: the regression where the arms have new features every round."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,7 +28,7 @@ class ContextRidge(NamedTuple):
     keeps_factor: bool
 
 
-def check_context(model: Any, features: np.ndarray | None) -> None:
+def check_context(model: ContextRidge, features: np.ndarray | None) -> None:
     """Refuse a round's features (K, d) that leave fewer than six digits until the next factorisation, which checks what is left."""
     if features is not None:
         check_digits("context", features, model.lam, REFRESH, root=False)

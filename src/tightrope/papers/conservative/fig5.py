@@ -1,7 +1,8 @@
 """Figure 5: Jester, a new user, with checkpoints, for both scalings of the factors. Figure 8 draws the same runs."""
 
+from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -9,11 +10,12 @@ from matplotlib.figure import Figure
 
 from ... import problems
 from ...engine.results import Result
+from ...registry import Policy
 from ...reports.curves import regret_figure
 from ..experiment import Run
 from ..scoring import Claim
 from .measures import even_checkpoints, final, lower, reduction, relative, summary
-from .settings import budget_monitor, named, unconstrained, variant
+from .settings import Instance, budget_monitor, named, unconstrained, variant
 
 RANK = 10
 ALPHA = 0.01
@@ -29,7 +31,7 @@ class Data(NamedTuple):
     users: int
 
 
-def cold_start(run: Run, users: int, scaling: str) -> list[Any]:
+def cold_start(run: Run, users: int, scaling: str) -> list[problems.Linear]:
     """One problem per user; "unit users": ||theta|| <= 1, "unit features": ||x|| <= 1."""
     drawn = problems.data.jester(users, rank=35, noise=0.1, seed=run.seed, data=run.data)
     longest = max(float(np.linalg.norm(p.theta)) for p in drawn) if scaling == "unit users" else 1.0
@@ -47,7 +49,7 @@ def play(run: Run, scaling: str) -> Data:
         "arm_bound": float(np.linalg.norm(drawn[0].features, axis=1).max()),
     }  # fmt: skip
 
-    def told(label: str, make: Any, preset: str, **more: Any) -> Any:
+    def told(label: str, make: Callable[..., Policy], preset: str, **more: object) -> Callable[[Instance], Policy]:
         return named(partial(make, preset, RANK, **common, **more), f"{label} of rank {RANK} with {common | more}")
 
     chosen = {

@@ -2,63 +2,65 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ... import policies, problems
 from ...engine.monitors import Budget
+from ...registry import Policy
 
 ALPHA, DELTA = 0.05, 0.01
 SIGMA = 1.0  # scale of the intervals of Bernoulli arms
 LINEAR = {"sigma": 0.1, "lam": 0.5}
+T = TypeVar("T")
 DRAWS = ("spread", "ball")
-Choice = Callable[[Any], Any]
+Instance = problems.Bernoulli | problems.Linear
 
 
-def ranked(problem: Any, rank: int) -> dict[str, Any]:
+def ranked(problem: Instance, rank: int) -> dict[str, Any]:
     """The arm of a rank (1 is the best) as baseline, with its mean."""
     arm = int(np.argsort(-problem.means, kind="stable")[rank - 1])
     return {"baseline": arm, "baseline_mean": float(np.clip(problem.means[arm], 0.0, 1.0))}
 
 
-def variant(name: str, rank: int, problem: Any, **parameters: Any) -> Any:
+def variant(name: str, rank: int, problem: Instance, /, **parameters: object) -> Policy:
     """A preset told this problem's baseline; bound = "oracle" is told the means as well."""
     if parameters.get("bound") == "oracle":
         parameters.setdefault("true_means", np.clip(problem.means, 0.0, 1.0))
     return getattr(policies, name)(**ranked(problem, rank), delta=DELTA, **({"alpha": ALPHA} | parameters))
 
 
-def unconstrained(name: str, rank: int, problem: Any, **parameters: Any) -> Any:
+def unconstrained(name: str, rank: int, problem: Instance, /, **parameters: object) -> Policy:
     """The same index without the constraint: every arm is safe if all of them are said to have mean 1."""
     given = {"bound": "oracle", "selection": "two-step", "baseline_index": "ucb", "true_means": np.ones(problem.means.size)}
     return variant(name, rank, problem, **(parameters | given))
 
 
-def guard(rank: int, alpha: float, checkpoint: Any, problem: Any) -> Budget:
+def guard(rank: int, alpha: float, checkpoint: int, problem: Instance) -> Budget:
     """The true budget of a problem."""
     return Budget(baseline=ranked(problem, rank)["baseline"], alpha=alpha, checkpoint=checkpoint)
 
 
-def budget_monitor(rank: int, alpha: float = ALPHA, checkpoint: Any = 1) -> Choice:
+def budget_monitor(rank: int, alpha: float = ALPHA, checkpoint: int = 1) -> Callable[[Instance], Budget]:
     """`guard` for every problem."""
     return named(partial(guard, rank, alpha, checkpoint), f"budget of rank {rank}, alpha {alpha}, checkpoint {checkpoint}")
 
 
-def named(choose: Any, label: str) -> Choice:
+def named(choose: Callable[[Instance], T], label: str) -> Callable[[Instance], T]:
     """A function of the problem whose record in the results says what it chooses."""
 
-    def chosen(problem: Any) -> Any:
+    def chosen(problem: Instance) -> T:
         return choose(problem)
 
     chosen.__qualname__ = label
     return chosen
 
 
-def line_up(plain: str, improved: str, rank: int, label: str, **common: Any) -> dict[str, Choice]:
+def line_up(plain: str, improved: str, rank: int, label: str, **common: object) -> dict[str, Callable[[Instance], Policy]]:
     """UCB without constraint, the conservative algorithm, its ablations and the improved one (paper, Fig 3)."""
     C, C2 = plain.removesuffix("UCB") + "UCB", improved
-    parts: dict[str, tuple[Any, str, dict[str, Any]]] = {
+    parts: dict[str, tuple[Callable[..., Policy], str, dict[str, object]]] = {
         label: (unconstrained, plain, {}),
         f"{C}-Or": (variant, plain, {"bound": "oracle"}),
         C: (variant, plain, {}),
@@ -73,13 +75,13 @@ def line_up(plain: str, improved: str, rank: int, label: str, **common: Any) -> 
     }
 
 
-def bernoulli_models(count: int, seed: int) -> list[Any]:
+def bernoulli_models(count: int, seed: int) -> list[problems.Bernoulli]:
     """K = 10 arms with means uniform on [0.25, 0.75]."""
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
     return [problems.Bernoulli(rng.uniform(0.25, 0.75, 10)) for _ in range(count)]
 
 
-def linear_models(count: int, seed: int, draw: str) -> list[Any]:
+def linear_models(count: int, seed: int, draw: str) -> list[problems.Linear]:
     """K = 30, d = 100, noise 0.1. "spread": unit vectors with means uniform on [0, 1]; "ball": uniform in the ball, means >= 0."""
     rng, found = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2,))), []
     for _ in range(count):

@@ -1,7 +1,8 @@
 """All methods on one problem, and how their sample numbers are compared."""
 
 import math
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from ...policies.identification.lingape import LinGapE
 from ...policies.identification.rage import RAGE
 from ...policies.identification.xyadaptive import XYAdaptive
 from ...policies.identification.xyoracle import XYOracle
+from ...problems.linear import Linear
 from ...reports import style
 from ..experiment import Run
 from ..scoring import Claim, Estimate, above, at_most, estimate, judged, quotient
@@ -20,10 +22,11 @@ from .shortcuts import adaptive_by_phase, fixed_sequence, gap_stop, rage_by_phas
 ZERO, HALF = "LinGapE, ε = 0", "LinGapE, ε = gap/2"
 STATIC, SQRT2 = "XY-static", "XY-static, √2"
 UNIFORM, ORACLE, ADAPTIVE, ELIMINATION = "uniform, LinGapE's stop", "XY-oracle", "XY-adaptive", "RAGE"
+Case = TypeVar("Case", int, float)  # a dimension, a gap, a number of arms
 Runs = dict[str, dict[str, np.ndarray]]  # method -> rounds, arm (and pulls) of every replication
 
 
-def everything(run: Run, label: str, problem: Any, gap: float, exact: int, theta_bound: float = THETA_BOUND) -> Runs:
+def everything(run: Run, label: str, problem: Linear, gap: float, exact: int, theta_bound: float = THETA_BOUND) -> Runs:
     """All methods on one problem whose smallest gap is `gap`. The paper repeats ten times, too few for errors worth stating."""
     count, noise = run.at(smoke=3, laptop=20, paper=100), problem.noise if problem.rewards == 0 else 1.0
     common: dict[str, Any] = {"delta": DELTA, "noise": noise}
@@ -39,7 +42,7 @@ def everything(run: Run, label: str, problem: Any, gap: float, exact: int, theta
     return runs
 
 
-def without_rewards(run: Run, problem: Any, noise: float, theta_bound: float, exact: int, count: int) -> Runs:
+def without_rewards(run: Run, problem: Linear, noise: float, theta_bound: float, exact: int, count: int) -> Runs:
     """The methods whose sampling does not look at rewards: XY-static with both constants, and uniform sampling."""
     stops = {STATIC: static_stop(noise, DELTA), SQRT2: static_stop(noise, DELTA, math.sqrt(2.0))}
     runs = fixed_sequence(problem, static_pulls(problem.features, exact, run.seed), stops, count, run.seed)
@@ -76,7 +79,7 @@ def no_errors(runs: list[tuple[Runs, int]]) -> Claim:
     return judged(claim, "error ≤ 0.05", wrong / total, at_most(wrong / total, DELTA))
 
 
-def table(cases: dict[Any, Runs], key: str, best: dict[Any, int] | None = None) -> pd.DataFrame:
+def table(cases: Mapping[Case, Runs], key: str, best: Mapping[Case, int] | None = None) -> pd.DataFrame:
     """Mean rounds with standard error and wrong answers of every method in every case; best: the best arms, default 0."""
     rows = []
     for case, runs in cases.items():

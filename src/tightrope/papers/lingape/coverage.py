@@ -43,7 +43,7 @@ class Audit(NamedTuple):
     wrong: np.ndarray  # (runs,) whether the arm named at the end is worse than the best by more than epsilon
 
 
-def audit(problem: Any, policy: Any, runs: int, most: int, seed: int) -> Audit:
+def audit(problem: Any, policy: LinGapE, runs: int, most: int, seed: int) -> Audit:
     """Runs up to the stop, or `most` rounds."""
     ratios, rounds, wrong = np.zeros(runs), np.zeros(runs, dtype=np.int64), np.zeros(runs, dtype=np.bool_)
     for r in range(runs):

@@ -1,6 +1,6 @@
 """Figure 3: samples needed with user-article features: the Yahoo! log for those who have it, else a stand-in."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from ...policies.identification.lingape import LinGapE
 from ...problems.data import DataNotFound, yahoo
+from ...problems.linear import Linear
 from ..experiment import Run
 from ..scoring import Claim, judged, near
 from .comparison import HALF, STATIC, ZERO, Runs, factor, lines, no_errors, without_rewards
@@ -35,10 +36,10 @@ def data(run: Run) -> Data:
     return found
 
 
-def play(run: Run, problem: Any, K: int) -> Runs:
+def play(run: Run, problem: Linear, K: int) -> Runs:
     """The methods on one problem."""
     count, top = run.at(smoke=2, laptop=10, paper=10), np.sort(problem.means)
-    policy: Any = LinGapE(theta_bound=max(float(np.linalg.norm(problem.theta)), 1e-9), **(SETTINGS | {"noise": NOISE}))
+    policy = LinGapE(theta_bound=max(float(np.linalg.norm(problem.theta)), 1e-9), **(SETTINGS | {"noise": NOISE}))
     chosen = {ZERO: policy, HALF: policy._replace(epsilon=float(top[-1] - top[-2]) / 2)}
     result = run.identify(f"fig3-{K}", problem, chosen, replications=count, max_rounds=run.at(smoke=10**6, laptop=10**7, paper=10**8))
     runs = {name: {"rounds": result.rounds[name], "arm": result.arm[name]} for name in chosen}

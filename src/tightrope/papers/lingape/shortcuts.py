@@ -7,21 +7,22 @@ before, so a stop is seen at most that late). `by_phase` plays the phases of XY-
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
 from ..._jit import jit
 from ...numerics.radii import determinant_radius, static_factor
 from ...policies.identification._coordinates import coordinates
-from ...policies.identification._pair_ridge import new_pair_ridge
+from ...policies.identification._pair_ridge import PairRidge, new_pair_ridge
 from ...policies.identification._ridge import learn, refactorise
 from ...policies.identification._sampling import shrinking_arm
 from ...policies.identification._stopping import SQRT8
 from ...policies.identification.rage import end_phase as end_rage
+from ...policies.identification.xyadaptive import XYAdaptive, widest
 from ...policies.identification.xyadaptive import end_phase as end_adaptive
-from ...policies.identification.xyadaptive import widest
 from ...problems.linear import Linear
+from ...registry import Policy
 from ...rng import NOISE, POLICY, stream
 from ...verbs import arms as described
 from ...verbs import init
@@ -58,7 +59,7 @@ def uniform_pulls(K: int) -> Callable[[int], np.ndarray]:
     return lambda n: n // K + (np.arange(K) < n % K).astype(np.float64)
 
 
-def reward_sums(problem: Any, pulls: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def reward_sums(problem: Linear, pulls: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Sums of so many rewards of each arm: (K,)."""
     if problem.rewards == 0:
         return np.asarray(pulls * problem.means + problem.noise * np.sqrt(pulls) * rng.standard_normal(pulls.size))
@@ -67,19 +68,28 @@ def reward_sums(problem: Any, pulls: np.ndarray, rng: np.random.Generator) -> np
     return np.asarray(ones if problem.rewards == 1 else 2.0 * ones - np.round(pulls))
 
 
-def static_stop(noise: float, delta: float, constant: float = SQRT8, epsilon: float = 0.0) -> dict[str, Any]:
+class Stop(TypedDict):
+    """A stopping rule. factor: of the widths, from the rounds, the number of arms and log det(A)."""
+
+    lam: float
+    strict: bool
+    epsilon: float
+    factor: Callable[[float, int, float], float]
+
+
+def static_stop(noise: float, delta: float, constant: float = SQRT8, epsilon: float = 0.0) -> Stop:
     """The stop of XY-static."""
     return {"lam": 0.0, "strict": True, "epsilon": epsilon, "factor": lambda n, K, log_det: static_factor(constant, noise, n, K, delta)}
 
 
-def gap_stop(noise: float, delta: float, lam: float, theta_bound: float, epsilon: float = 0.0) -> dict[str, Any]:
+def gap_stop(noise: float, delta: float, lam: float, theta_bound: float, epsilon: float = 0.0) -> Stop:
     """The stop of LinGapE."""
     return {"lam": lam, "strict": False, "epsilon": epsilon,
             "factor": lambda n, K, log_det: determinant_radius(noise, delta / K**2, log_det, lam, theta_bound)}  # fmt: skip
 
 
 def fixed_sequence(
-    problem: Linear, pulls_after: Callable[[int], np.ndarray], stops: dict[str, dict[str, Any]], replications: int, seed: int
+    problem: Linear, pulls_after: Callable[[int], np.ndarray], stops: dict[str, Stop], replications: int, seed: int
 ) -> dict[str, dict[str, np.ndarray]]:
     """Rounds until each stop, the arm named and its pulls, for every seed along one sequence."""
     X = coordinates(problem.features, 0.0).features
@@ -127,7 +137,7 @@ def greedy_until(model, among, target, most, rng):
     return top
 
 
-def adaptive_by_phase(problem: Linear, policy: Any, replications: int, seed: int, exact: int = 100_000) -> dict[str, np.ndarray]:
+def adaptive_by_phase(problem: Linear, policy: XYAdaptive, replications: int, seed: int, exact: int = 100_000) -> dict[str, np.ndarray]:
     """XY-adaptive phase by phase. A phase follows the greedy sequence for at most `exact` rounds; then its shares stay."""
     known: dict[tuple[bytes, float], np.ndarray] = {}
     rows = []
@@ -150,7 +160,7 @@ def adaptive_by_phase(problem: Linear, policy: Any, replications: int, seed: int
     return {"rounds": np.array([row[0] for row in rows]), "arm": np.array([row[1] for row in rows])}
 
 
-def rage_by_phase(problem: Linear, policy: Any, replications: int, seed: int) -> dict[str, np.ndarray]:
+def rage_by_phase(problem: Linear, policy: Policy, replications: int, seed: int) -> dict[str, np.ndarray]:
     """RAGE phase by phase."""
     rows = []
     for r in range(replications):
@@ -164,7 +174,7 @@ def rage_by_phase(problem: Linear, policy: Any, replications: int, seed: int) ->
     return {"rounds": np.array([row[0] for row in rows]), "arm": np.array([row[1] for row in rows])}
 
 
-def _fill(model: Any, problem: Linear, pulls: np.ndarray, rng: np.random.Generator) -> None:
+def _fill(model: PairRidge, problem: Linear, pulls: np.ndarray, rng: np.random.Generator) -> None:
     model.pulls[:] = pulls
     model.sums[:] = reward_sums(problem, pulls, rng)
     model.progress[0]["rounds"], model.progress[0]["unpulled"] = pulls.sum(), 0.0

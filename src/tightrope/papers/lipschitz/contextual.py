@@ -1,7 +1,5 @@
 """Contextual bandits with similarities: 5 contexts, 9 arms, mean 0.85 - 0.6 |x - y|, pooled or one bandit per context."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -17,7 +15,7 @@ CONTEXTS, ARMS, L = np.linspace(0.0, 1.0, 5), np.linspace(0.0, 1.0, 9), 0.6
 APART = 1e6  # a constant between contexts with which they tell nothing about each other
 
 
-def problem(between_contexts: float) -> Any:
+def problem(between_contexts: float) -> problems.ContextualLipschitz:
     """The problem as told to a policy that trusts this constant between contexts."""
     means = 0.85 - L * np.abs(CONTEXTS[:, None] - ARMS[None, :])
     return problems.ContextualLipschitz(CONTEXTS, ARMS, means, (between_contexts, L))

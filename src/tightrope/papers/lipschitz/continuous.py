@@ -1,6 +1,6 @@
 """Arms in [0, 1]: a grid and CKL-UCB against HOO and Zooming, with the grid's own share of the regret."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -39,7 +39,7 @@ def bounds(shape: Shape) -> tuple[float, float]:
     return float(y.max()), float(np.abs(np.diff(y)).max() * 2e6 * (1 + 1e-6))
 
 
-def on_grid(shape: Shape, points: np.ndarray) -> Any:
+def on_grid(shape: Shape, points: np.ndarray) -> problems.Lipschitz:
     """A problem whose regret is measured against the peak of the shape."""
     peak, L = bounds(shape)
     return problems.Lipschitz(points, shape(points), lipschitz=L, best=peak)

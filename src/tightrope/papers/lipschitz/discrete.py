@@ -7,6 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ...engine.results import Result
+from ...registry import Policy
 from ..experiment import Run
 from ..scoring import Claim, at_least, below, judged
 from .settings import P, constant, growth, instance, order, panels, summary
@@ -40,7 +41,7 @@ class Data(NamedTuple):
     wrong: dict[str, Result]
 
 
-def line_up(L: float, K: int) -> dict[str, object]:
+def line_up(L: float, K: int) -> dict[str, Policy]:
     """All policies of the figure for a given constant."""
     return {
         "CKL-UCB": P.CKLUCB(lipschitz=L),

@@ -1,7 +1,6 @@
 """Instances, line-ups and the measures that all figures of this paper share."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +15,7 @@ from ...solvers.covering import lipschitz_lower_bound
 from ..scoring import Claim, Estimate, below, estimate, judged, paired
 
 Shape = Callable[[np.ndarray], np.ndarray]
-P: Any = policies
+P = policies
 
 
 def shapes(shift: float = 0.0) -> dict[str, Shape]:
@@ -34,14 +33,14 @@ def tight_constant(points: np.ndarray, means: np.ndarray) -> float:
     return float(np.abs(np.diff(means) / np.diff(points)).max())
 
 
-def instance(name: str, K: int) -> Any:
+def instance(name: str, K: int) -> problems.Lipschitz:
     """One of the four shapes on K even points, with L tight on the grid."""
     points = np.linspace(0.0, 1.0, K)
     means = shapes()[name](points)
     return problems.Lipschitz(points, means, lipschitz=tight_constant(points, means))
 
 
-def constant(problem: Any, lipschitz: float | None = None) -> float:
+def constant(problem: problems.Lipschitz, lipschitz: float | None = None) -> float:
     """C(theta) of a problem; with another L, what that L would make of it."""
     return lipschitz_lower_bound(problem.means, distances=problem.distances, lipschitz=lipschitz or problem.lipschitz).value
 

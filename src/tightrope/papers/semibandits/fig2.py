@@ -1,13 +1,15 @@
 """Figure 2: cumulative reward in ten clusters of equal arms, by the angle between them, under several rules for ties."""
 
 import math
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from ...engine.monitors import SetValue
+from ...problems import SemiBandit
+from ...registry import Policy
 from ...reports import style
 from ..experiment import Run
 from ..scoring import Claim, estimate, everywhere_above, judged, paired
@@ -49,11 +51,12 @@ def play(run: Run, rule: str, angle: float) -> dict[str, Cell]:
     """Every algorithm: its whole grid over some trials, then the best setting over fresh ones."""
     trials, fresh = run.at(smoke=(4, 12), laptop=(40, 200), paper=(100, 500))
     arms, k = run.at(smoke=(400, 20), laptop=(2000, 100), paper=(2000, 100))
+    ties: Literal["index", "random"]
     jitter, tiers, ties = 1e-3 if rule == "jitter" else 0.0, rule == "tiers", "random" if rule in ("random", "tiers") else "index"
     values, c = run.at(smoke=GRID[1:4], laptop=GRID, paper=GRID), run.at(smoke=(1.0,), laptop=(1.0,), paper=None)
     worlds = [clustered(angle * math.pi / 2, seed=trial, arms=arms, k=k, jitter=jitter, tiers=tiers) for trial in range(trials + fresh)]
 
-    def reward(label: str, chosen: list[Any], problems: list[Any]) -> np.ndarray:
+    def reward(label: str, chosen: list[Policy], problems: list[SemiBandit]) -> np.ndarray:
         result = run.simulate(
             f"fig2-{rule}-{angle:g}/{label.replace(' ', '-')}", problems, {str(i): policy for i, policy in enumerate(chosen)},
             horizon=ROUNDS, replications=len(problems), checkpoints=[ROUNDS], monitor=SetValue(),

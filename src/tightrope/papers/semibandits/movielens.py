@@ -2,7 +2,7 @@
 
 import functools
 import pathlib
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from ...engine.monitors import SetValue
 from ...problems import Promotions
 from ...problems.data import DataNotFound, find
 from ...problems.data.movielens import SCALINGS, MovieLens, movielens
+from ...registry import Policy
 from ..experiment import Run
 from .settings import GRID, NAMES, best, grid
 
@@ -61,7 +62,7 @@ def scalings(run: Run) -> tuple[str, ...]:
     return run.at(smoke=SCALINGS[:1], laptop=SCALINGS, paper=SCALINGS)
 
 
-def curves(run: Run, source: Source, k: int, scaling: str, settings: list[Any], trials: range, label: str) -> np.ndarray:
+def curves(run: Run, source: Source, k: int, scaling: str, settings: list[Policy], trials: range, label: str) -> np.ndarray:
     """(settings, trials, rounds) cumulative reward."""
     worlds = [
         Promotions(data.features, data.rewards, k=k, shown=min(USERS_PER_K * k, data.features.shape[0]))

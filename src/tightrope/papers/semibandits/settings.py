@@ -2,11 +2,12 @@
 
 import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import Literal
 
 import numpy as np
 
 from ... import policies
+from ...registry import Policy
 
 GRID = (0.01, 0.1, 1.0, 10.0, 100.0)
 ARM_WISE = ("PC2UCB", "arm-wise TS")
@@ -14,11 +15,13 @@ BASELINES = ("greedy", "CombLinUCB", "CombLinTS", "C2UCB", "round-wise TS")
 NAMES = ("greedy", "CombLinUCB", "CombLinTS", "C2UCB", "PC2UCB", "round-wise TS", "arm-wise TS")
 
 
-def grid(name: str, values: tuple[float, ...], ties: str = "index", c: tuple[float, ...] | None = None) -> list[Any]:
+def grid(
+    name: str, values: tuple[float, ...], ties: Literal["index", "random"] = "index", c: tuple[float, ...] | None = None
+) -> list[Policy]:
     """All settings of one algorithm. c: CombLinUCB's third grid, default the same values."""
-    p: Any = policies
+    p = policies
     pairs = list(itertools.product(values, values))
-    made: dict[str, Callable[[], list[Any]]] = {
+    made: dict[str, Callable[[], list[Policy]]] = {
         "greedy": lambda: [p.CombGreedy(lam=a, ties=ties) for a in values],
         "CombLinUCB": lambda: [
             p.CombLinUCB(prior_scale=a**0.5, noise=b**0.5, c=width, ties=ties) for a, b in pairs for width in (values if c is None else c)

@@ -1,6 +1,6 @@
 """Figure 1: learning curves of beta and of the regret, offline and online, and what the gradient itself asks for."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from ... import policies as p
 from ...engine.results import Result
+from ...problems.linear import Linear
 from ...reports import style
 from ...reports.curves import draw_bands
 from ..experiment import Run
@@ -54,7 +55,7 @@ def ragged(rows: list[np.ndarray]) -> np.ndarray:
     return np.stack([np.pad(row, (0, longest - row.size), mode="edge") for row in rows])
 
 
-def gradient_of_reward(problems: list[Any], horizon: int, trajectories: int) -> pd.DataFrame:
+def gradient_of_reward(problems: list[Linear], horizon: int, trajectories: int) -> pd.DataFrame:
     """sum_t A_t / T at fixed betas: where the reward alone (eta = 0) would push beta, and the regret there."""
     rows = []
     for beta in BETAS:

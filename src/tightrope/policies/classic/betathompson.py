@@ -16,13 +16,14 @@ from ...numerics.growth import longer_counts
 from ...numerics.posterior import best_of_betas
 from ...numerics.sampling import beta_draw, beta_logit_draw
 from ...parameters import policy, real
+from ...registry import Policy
 from ...verbs import allowed, explain, grow, init, propensity, reward_range, select, update
 
 SMALL = 0.2  # prior parameters below this make draws that round to 0 or 1 often enough to matter
 
 
 @policy("arms", paper="Agrawal, Goyal 2012")
-class BetaThompson:
+class BetaThompson(Policy):
     """Thompson sampling with a Beta(a, b) prior for rewards in [0, 1].
 
     a, b: prior successes and failures, > 0 (at least 1e-100).

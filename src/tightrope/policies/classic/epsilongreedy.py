@@ -13,11 +13,12 @@ from ...numerics.counts import count, intervals, means, new_counts
 from ...numerics.growth import longer_counts
 from ...numerics.selection import argmax, chance_with_exploration, first_unpulled, greedy_with_exploration, one_hot, uniform_arm
 from ...parameters import policy, real
+from ...registry import Policy
 from ...verbs import explain, grow, init, propensity, select, update
 
 
 @policy("arms", paper="Sutton, Barto 1998")
-class EpsilonGreedy:
+class EpsilonGreedy(Policy):
     """Greedy with uniform exploration.
 
     epsilon: probability of a uniform choice, in [0, 1].

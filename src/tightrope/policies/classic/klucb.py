@@ -17,13 +17,14 @@ from ...numerics.growth import longer_counts
 from ...numerics.kl import DIVERGENCES, divergence, exploration, upper_root
 from ...numerics.selection import argmax, one_hot
 from ...parameters import choice, policy, real
+from ...registry import Policy
 from ...verbs import allowed, explain, grow, init, reward_range, select, update
 
 SLACK = 1e-9  # relative to f(n): within it an arm is not ruled out before its root is solved for
 
 
 @policy("arms", paper="Garivier, Cappe 2011")
-class KLUCB:
+class KLUCB(Policy):
     """Optimism by divergence: sup{q : pulls I(mean, q) <= ln n + c ln ln n}.
 
     c: weight of ln ln n, >= 0. divergence: "bernoulli" (rewards in [0, 1]) or "gaussian". sigma: standard deviation of Gaussian rewards.

@@ -15,11 +15,12 @@ from ...numerics.counts import count, intervals, means, new_counts, per_pull
 from ...numerics.growth import longer_counts
 from ...numerics.selection import argmax, one_hot
 from ...parameters import policy, real
+from ...registry import Policy
 from ...verbs import allowed, explain, grow, init, select, update
 
 
 @policy("arms", paper="Auer, Cesa-Bianchi, Fischer 2002")
-class UCB:
+class UCB(Policy):
     """Optimism for independent arms: mean + sigma sqrt(alpha ln n / pulls).
 
     alpha: width of the interval; 2 is UCB1. sigma: scale of the rewards (1 for rewards in [0, 1] with alpha = 2).

@@ -9,29 +9,30 @@ guarantee outside, Safe(Explore(policy)); then only the arms that are safe in a 
 Per round: the inner policy's cost, plus O(K) with a mask.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from ... import types
 from ..._jit import jit, lean
 from ...numerics.selection import count_eligible, uniform_arm
 from ...parameters import inner_policy, policy, real
-from ...registry import find, label
+from ...registry import Policy, find, label
 from ...verbs import admit, allowed, commit, event, explain, grow, inform, init, propensity, reward_range, select, update, withdraw
 
 
 @policy("arms", "features", "contexts", "points", "line", paper="Strehl, Langford, Li, Kakade 2010")
-class Explore:
+class Explore(Policy):
     """An inner policy's choice, or with probability floor times the number of eligible arms a uniform one.
 
     inner: any policy that plays single arms. floor: the least probability of every eligible arm, in [0, 1]; floor times the
     number of arms must not exceed 1.
     """
 
-    inner: Any = inner_policy()
+    inner: Policy = inner_policy()
     floor: float = real(0.01, least=0, most=1)
 
 
 class State(NamedTuple):
-    inner: Any  # of the inner policy
+    inner: types.State  # of the inner policy
     number: int  # K
 
 

@@ -1,6 +1,6 @@
 """LinGapE's two sampling rules: which arm tells a leader i and a challenger j apart."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,7 +29,7 @@ class Ratio(NamedTuple):
     tableau: Tableau
 
 
-def new_rule(features: np.ndarray, ratio: bool) -> Any:
+def new_rule(features: np.ndarray, ratio: bool) -> Greedy | Ratio:
     """The rule for (K, d) features; until every arm was pulled the scores are 1 for those that were not."""
     K, d = features.shape
     if not ratio:

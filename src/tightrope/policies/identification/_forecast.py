@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from ...solvers.lp import minimal_combination
+from ._gap_ridge import GapRidge
+from ._pair_ridge import PairRidge
 
 MOST_CONTENDERS = 32  # arms whose comparison the forecast plans for
 STEPS = 6
@@ -14,7 +15,7 @@ MOST_SAMPLES = 2.0**60
 
 
 def forecast(
-    model: Any,
+    model: GapRidge | PairRidge,
     mean: np.ndarray,
     leader: int,
     epsilon: float,
@@ -75,7 +76,7 @@ def _in_optimal_ratios(
     return float(np.ceil(extra).sum())
 
 
-def least_squares_means(model: Any) -> np.ndarray:
+def least_squares_means(model: GapRidge | PairRidge) -> np.ndarray:
     """Means without the ridge parameter, which early on hides gaps from a forecast: (K,)."""
     roots = np.sqrt(model.pulls)
     means = np.divide(model.sums, roots, out=np.zeros_like(model.sums), where=model.pulls > 0)

@@ -1,14 +1,13 @@
 """The stop of Algorithm 2 of Xu, Honda, Sugiyama 2018, which holds for any sampling rule: `LinGapE` and `Uniform` share it."""
 
-from typing import Any
-
 import numpy as np
 
 from ..._jit import lean
 from ...numerics.selection import argmax
+from ...types import State
 from ._forecast import forecast, least_squares_means
 from ._gap_ridge import measure_from
-from ._stopping import NO_ESTIMATES, compare_with_leader, gap_radius, settle, support
+from ._stopping import NO_ESTIMATES, Question, compare_with_leader, gap_radius, settle, support
 
 
 @lean
@@ -22,7 +21,7 @@ def decide(policy, state):
     settle(answer, checksum, answer["bound"] <= policy.epsilon)
 
 
-def gap_evidence(policy: Any, state: Any, shares: np.ndarray | None = None) -> dict[str, float]:
+def gap_evidence(policy: Question, state: State, shares: np.ndarray | None = None) -> dict[str, float]:
     """`evidence` under this stop. shares: (K,) if the policy samples in fixed shares."""
     model = state.model
     if model.progress[0]["unpulled"] > 0:

@@ -6,13 +6,15 @@ Kernels that run every round do not raise themselves: it would keep Numba from l
 """
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 
 from ..._jit import jit, lean
 from ...numerics.counts import intervals
 from ...numerics.radii import determinant_radius, static_factor
+from ...types import State
 from ...verbs import admit, recommend, stopped, tolerance
 
 SQRT8 = 2.0 * math.sqrt(2.0)  # the constant of the static bound
@@ -29,6 +31,13 @@ BROKEN = (
     "an estimated mean or a confidence width is not a finite number of six digits, so no arm can be named; pass "
     "tightrope.scale(X).features instead of features X of very different sizes, and bring rewards to a common size."
 )
+
+
+class Question(Protocol):
+    """An identification policy, as far as what it asks goes."""
+
+    epsilon: float  # how much worse than the best the named arm may be
+    noise: float  # sub-Gaussian scale of the rewards
 
 
 def new_answer(leader: int = 0, certified: bool = False, **more: float) -> np.ndarray:
@@ -61,7 +70,7 @@ def refuse_broken(policy, state, context):
         raise ValueError(BROKEN)
 
 
-def epsilon_of(policy: Any) -> float:
+def epsilon_of(policy: Question) -> float:
     """How much worse than the best the named arm may be."""
     return float(policy.epsilon)
 
@@ -128,7 +137,9 @@ def error_estimate(mean: np.ndarray, squares: np.ndarray, leader: int, epsilon: 
 NO_ESTIMATES = {"gap_bound": math.inf, "error": 1.0, "samples_remaining": math.inf}
 
 
-def support(policy: Any, state: Any, mean: np.ndarray, squares: np.ndarray, samples_remaining: Any) -> dict[str, float]:
+def support(
+    policy: Question, state: State, mean: np.ndarray, squares: np.ndarray, samples_remaining: Callable[[], float]
+) -> dict[str, float]:
     """`evidence` of a policy that has estimates. samples_remaining: forecast, called only where the answer is not certified."""
     answer = state.answer[0]
     left = 0.0 if answer["certified"] else float(samples_remaining())

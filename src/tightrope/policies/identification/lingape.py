@@ -9,15 +9,16 @@ norm of A); `batch_growth` > 0 decides again only when the number of samples gre
 O(K d + d^2) a round; a new leader O(K d^2); rule="ratio" solves an LP of O(K d^2) the first time a pair appears.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..._jit import jit, lean
 from ...numerics.selection import one_hot
 from ...parameters import choice, flag, policy, real
+from ...registry import Policy
 from ...verbs import evidence, explain, init, select, update
-from ._comparing import compare, new_rule, next_arm
+from ._comparing import Greedy, Ratio, compare, new_rule, next_arm
 from ._coordinates import checked_features, coordinates
 from ._gap_bound import decide, gap_evidence
 from ._gap_ridge import GapRidge, new_gap_ridge
@@ -26,7 +27,7 @@ from ._stopping import new_answer, report, stops_by_answer
 
 
 @policy("features", paper="Xu, Honda, Sugiyama 2018, Algorithm 1", stops=True)
-class LinGapE:
+class LinGapE(Policy):
     """Compare the apparent best arm with its most ambiguous rival, sample what tells them apart, stop when nothing is left open.
 
     epsilon: how much worse than the best the named arm may be. delta: probability of a worse one. lam: ridge parameter. noise:
@@ -46,7 +47,7 @@ class LinGapE:
 
 class State(NamedTuple):
     model: GapRidge
-    rule: Any  # Greedy or Ratio
+    rule: Greedy | Ratio
     answer: np.ndarray  # (1,) ANSWER and `next_decision`, the round when it is due
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from ..._jit import jit, lean
 from ...numerics.selection import argmax, one_hot
 from ...parameters import policy, real
+from ...registry import Policy
 from ...solvers.design import MOST_ITERATIONS, Workspace, design_kernel, new_workspace, pair_directions
 from ...verbs import evidence, explain, init, select, update
 from ._coordinates import checked_features, coordinates
@@ -30,7 +31,7 @@ ACCURACY = 0.01  # of the designs: far below `rounding`
 
 
 @policy("features", paper="Fiez, Jain, Jamieson, Ratliff 2019, Algorithm 1", stops=True)
-class RAGE:
+class RAGE(Policy):
     """Phase t measures all differences of survivors to accuracy 2^-(t+1) by an optimal design and drops who is clearly beaten.
 
     epsilon, delta, noise: as for LinGapE. rounding: allowance of the paper's rounding procedure, which enlarges N_t.

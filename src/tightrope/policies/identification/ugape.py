@@ -17,13 +17,14 @@ from ..._jit import jit, lean
 from ...numerics.counts import Counts, count, intervals, means, new_counts
 from ...numerics.selection import first_unpulled, one_hot
 from ...parameters import policy, real
+from ...registry import Policy
 from ...verbs import allowed, evidence, explain, init, select, update
 from ._forecast import STEPS
 from ._stopping import NO_ESTIMATES, new_answer, settle, stops_by_answer, support
 
 
 @policy("arms", paper="Gabillon, Ghavamzadeh, Lazaric 2012", stops=True)
-class UGapE:
+class UGapE(Policy):
     """Sample the less certain of the arm with the smallest gap bound and its rival; stop when that bound is at most epsilon.
 
     epsilon: how much worse than the best the named arm may be. delta: probability of a worse one. noise: sub-Gaussian scale.

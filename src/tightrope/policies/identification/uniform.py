@@ -12,6 +12,7 @@ import numpy as np
 from ..._jit import jit
 from ...numerics.selection import one_hot
 from ...parameters import flag, policy, real
+from ...registry import Policy
 from ...verbs import evidence, explain, init, select, update
 from ._coordinates import checked_features, coordinates
 from ._gap_bound import decide, gap_evidence
@@ -22,7 +23,7 @@ from ._stopping import new_answer, report, stops_by_answer
 
 
 @policy("features", paper="Xu, Honda, Sugiyama 2018, Eqs 3 and 8", stops=True)
-class Uniform:
+class Uniform(Policy):
     """Round robin until LinGapE's bound closes.
 
     epsilon, delta, lam, noise, theta_bound, union: as for LinGapE.

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..._jit import jit, lean
 from ...parameters import policy, real
+from ...registry import Policy
 from ...verbs import evidence, explain, init, propensity, select, update
 from ._coordinates import checked_features, coordinates
 from ._elimination import eliminate, leads_over_survivors
@@ -26,7 +27,7 @@ from ._stopping import SQRT8, new_answer, report, static_radius, stops_by_answer
 
 
 @policy("features", paper="Soare, Lazaric, Munos 2014, Algorithm 2", stops=True)
-class XYAdaptive:
+class XYAdaptive(Policy):
     """XY-static among the survivors, phase by phase; every phase forgets the data of the phase before.
 
     alpha: a phase ends when the widest surviving difference has shrunk to this share of its value at the end of the phase before.

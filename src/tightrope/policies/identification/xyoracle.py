@@ -15,6 +15,7 @@ from ... import checks
 from ..._jit import jit
 from ...numerics.selection import first_unpulled, one_hot
 from ...parameters import policy, real, vector
+from ...registry import Policy
 from ...solvers.design import optimal_design
 from ...verbs import evidence, explain, init, select, update
 from ._coordinates import checked_features, coordinates
@@ -26,7 +27,7 @@ from ._stopping import NO_ESTIMATES, SQRT8, compare_with_leader, new_answer, rep
 
 
 @policy("features", paper="Soare, Lazaric, Munos 2014", stops=True)
-class XYOracle:
+class XYOracle(Policy):
     """Follow the optimal design for the true gaps; stop when the bound on every gap is below it.
 
     theta: (d,), the true parameter; the best arm must be unique. epsilon, delta, noise, constant: as for XYStatic.

@@ -16,6 +16,7 @@ import numpy as np
 from ..._jit import jit
 from ...numerics.selection import argmax
 from ...parameters import policy, real
+from ...registry import Policy
 from ...verbs import evidence, explain, init, propensity, select, update
 from ._coordinates import checked_features, coordinates
 from ._forecast import forecast
@@ -26,7 +27,7 @@ from ._stopping import NO_ESTIMATES, SQRT8, compare_with_leader, new_answer, rep
 
 
 @policy("features", paper="Soare, Lazaric, Munos 2014", stops=True)
-class XYStatic:
+class XYStatic(Policy):
     """Sample what most shrinks the widest of all differences; stop when the empirical best beats every other arm by more than the bound.
 
     epsilon, delta: as for LinGapE. noise: scale of the rewards. constant: of the bound, 2 sqrt(2) or sqrt(2).

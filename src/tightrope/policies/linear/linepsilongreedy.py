@@ -6,21 +6,22 @@ Source: Sutton, Barto 1998, section 2.2, with the linear estimate; the baseline 
 Per round: as LinUCB.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..._jit import jit, lean
 from ...numerics.counts import intervals
 from ...numerics.growth import longer_ridge
-from ...numerics.ridge import check_context, learn, new_ridge, predict
+from ...numerics.ridge import Ridge, check_context, learn, new_ridge, predict
 from ...numerics.selection import argmax, chance_with_exploration, greedy_with_exploration, uniform_arm
 from ...parameters import policy, real
+from ...registry import Policy
 from ...verbs import admit, explain, grow, init, propensity, select, update
 
 
 @policy("features", "contexts", paper="Sutton, Barto 1998; Yang & Toni 2020, section 5")
-class LinEpsilonGreedy:
+class LinEpsilonGreedy(Policy):
     """Greedy on x'theta_hat with uniform exploration.
 
     epsilon: probability of a uniform choice, in [0, 1]. lam: ridge parameter.
@@ -31,7 +32,7 @@ class LinEpsilonGreedy:
 
 
 class State(NamedTuple):
-    model: Any  # a ridge
+    model: Ridge
 
 
 @init.register(LinEpsilonGreedy)

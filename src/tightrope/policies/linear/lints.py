@@ -9,7 +9,7 @@ Per round: O(K d + d^2) with fixed arms and d <= K, O(K^3) when K < d, O(K d^2) 
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,9 +17,10 @@ from ..._jit import jit, lean
 from ...numerics.counts import intervals
 from ...numerics.growth import longer_ridge
 from ...numerics.posterior import chance_of_best
-from ...numerics.ridge import check_context, deviations, learn, new_ridge, predict, sample
+from ...numerics.ridge import Ridge, check_context, deviations, learn, new_ridge, predict, sample
 from ...numerics.selection import argmax
 from ...parameters import optional_real, policy, real
+from ...registry import Policy
 from ...verbs import admit, explain, grow, init, propensity, select, update
 
 DRAWS = 100_000  # of explain's Monte Carlo: standard errors of at most 0.0016
@@ -28,7 +29,7 @@ AUDIT_DRAWS = 800  # of one propensity: standard errors below 0.01
 
 
 @policy("features", "contexts", paper="Agrawal, Goyal 2013")
-class LinTS:
+class LinTS(Policy):
     """Thompson sampling for linear rewards: theta ~ N(theta_hat, v^2 V^-1), one joint draw a round.
 
     lam: ridge parameter. noise, delta: of v_t = noise sqrt(9 d ln(t / delta)). scale: a fixed v instead.
@@ -41,7 +42,7 @@ class LinTS:
 
 
 class State(NamedTuple):
-    model: Any  # a ridge
+    model: Ridge
     rounds: np.ndarray  # (1,) rewards so far
     scores: np.ndarray  # (K,) scratch
 

@@ -8,7 +8,7 @@ Per round: O(min(K^2, K d + d^2)) with fixed arms, O(K d^2) with new features.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,14 +16,15 @@ from ..._jit import jit, lean
 from ...numerics.counts import intervals
 from ...numerics.growth import longer_ridge
 from ...numerics.radii import determinant_radius, horizon_radius
-from ...numerics.ridge import check_context, learn, new_ridge, predict
+from ...numerics.ridge import Ridge, check_context, learn, new_ridge, predict
 from ...numerics.selection import argmax, one_hot
 from ...parameters import choice, optional_real, policy, real
+from ...registry import Policy
 from ...verbs import admit, explain, grow, init, select, update
 
 
 @policy("features", "contexts", paper="Abbasi-Yadkori, Pal, Szepesvari 2011; Yang & Toni 2020, Eq 5")
-class LinUCB:
+class LinUCB(Policy):
     """Optimism for linear rewards: x'theta_hat + beta ||x||_{V^-1}.
 
     lam: ridge parameter. delta: probability that the confidence set fails. noise: sub-Gaussian scale of the rewards.
@@ -39,7 +40,7 @@ class LinUCB:
 
 
 class State(NamedTuple):
-    model: Any  # a ridge
+    model: Ridge
     beta: np.ndarray  # (1,) fixed radius; NaN: from the determinant
     scores: np.ndarray  # (K,) scratch
 

@@ -1,16 +1,15 @@
 """Cells and points of the unit interval, for policies that choose points and play the nearest arm."""
 
 import math
-from typing import Any
 
 import numpy as np
 
 from ... import checks
 from ..._jit import lean
-from ...verbs import allowed
+from ...verbs import Arms, allowed
 
 
-def line_of(arms: Any, name: str) -> np.ndarray:
+def line_of(arms: Arms, name: str) -> np.ndarray:
     """The arms' points, refused unless they lie in [0, 1]."""
     points = arms.points
     if points is None or points.ndim != 1 or points.min() < 0.0 or points.max() > 1.0:

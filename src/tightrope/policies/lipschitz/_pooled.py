@@ -1,7 +1,7 @@
 """What the policies that pool evidence share: parameters, the level f(n), forced exploration, the range of rewards, the explanation."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,13 +9,15 @@ from ..._jit import lean
 from ...numerics.kl import DIVERGENCES, exploration
 from ...numerics.selection import argmax, one_hot
 from ...parameters import choice, real, real_or
-from ...verbs import select
+from ...registry import Policy
+from ...types import Explanation, State
+from ...verbs import Arms, Context, select
 from ._indices import evidence, index, new_level
 from ._pool import Pool, first_below, new_pool
 from ._rates import Rates, new_rates, solve_rates
 
 
-class Pooled:
+class Pooled(Policy):
     """Parameters of every policy that pools evidence.
 
     lipschitz: L > 0, a bound on |mean difference| / distance. loglog: weight of ln ln n in f(n), or "theory" for 3K + 1.
@@ -35,7 +37,7 @@ class PoolAndRates(NamedTuple):
     rates: Rates
 
 
-def new_pool_and_rates(policy: Any, arms: Any) -> PoolAndRates:
+def new_pool_and_rates(policy: Pooled, arms: Arms) -> PoolAndRates:
     """Nothing pulled, nothing solved. O(K^2 log K)."""
     return PoolAndRates(new_pool(arms.distances, policy.lipschitz), new_rates(arms.number))
 
@@ -57,24 +59,24 @@ def must_play(pool, forced, eligible):
     return arm
 
 
-def rewards_of(policy: Any) -> tuple[float, float]:
+def rewards_of(policy: Pooled) -> tuple[float, float]:
     """[0, 1] for Bernoulli divergences, any number for Gaussian ones."""
     return (0.0, 1.0) if policy.divergence == 0 else (-math.inf, math.inf)
 
 
-def explanation(policy: Any, state: Any, pool: Pool, context: Any, rng: Any) -> dict[str, Any]:
+def explanation(policy: Pooled, state: State, pool: Pool, context: Context, rng: np.random.Generator) -> Explanation:
     """The report on the pool and the arm that would be played."""
     found = report(pool, policy.divergence, policy.sigma, evidence_level(policy, pool), context.eligible)
     return found | {"probability": one_hot(select(policy, state, context, rng), pool.pulls.size)}
 
 
-def explanation_with_programs(policy: Any, state: PoolAndRates, context: Any, rng: Any) -> dict[str, Any]:
+def explanation_with_programs(policy: Pooled, state: PoolAndRates, context: Context, rng: np.random.Generator) -> Explanation:
     """The explanation, and how many programs were solved for the choices so far."""
     solved = int(state.rates.solves[0])  # before the select inside, which may solve one more
     return explanation(policy, state, state.pool, context, rng) | {"programs_solved": solved}
 
 
-def report(pool: Any, kind: int, sigma: float, f: float, eligible: Any) -> dict[str, Any]:
+def report(pool: Pool, kind: int, sigma: float, f: float, eligible: np.ndarray | None) -> Explanation:
     """Means, indices and bounds per arm, the leader, and the lower bound at the empirical means."""
     K, pulled = pool.pulls.size, pool.pulls > 0
     upper = np.array([index(pool, kind, sigma, k, f) for k in range(K)])

@@ -1,12 +1,12 @@
 """The exploration rates of the regret lower bound (Magureanu, Combes, Proutiere 2014, Theorem 3.1) at the empirical means."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..._jit import lean
 from ...numerics.kl import bernoulli_divergence_close
-from ...solvers.covering import cover, new_work
+from ...solvers.covering import Work, cover, new_work
 from ...verbs import allowed
 from ._indices import logarithms, new_level
 
@@ -21,7 +21,7 @@ class Rates(NamedTuple):
     gaps: np.ndarray  # (K,)
     need: np.ndarray  # (K,)
     information: np.ndarray  # (K, K)
-    work: Any
+    work: Work
     solves: np.ndarray  # (1,) programs solved so far
 
 

@@ -17,12 +17,13 @@ from ..._jit import jit, lean
 from ...numerics.counts import intervals
 from ...numerics.selection import one_hot
 from ...parameters import policy, real
+from ...registry import Policy
 from ...verbs import explain, init, reward_range, select, update
 from ._intervals import arm_in_cell, cells, has_eligible, line_of
 
 
 @policy("line", paper="Bubeck, Munos, Stoltz, Szepesvari 2011")
-class HOO:
+class HOO(Policy):
     """Hierarchical optimistic optimisation on points in [0, 1].
 
     nu, rho: a cell at depth h has means within nu rho^h of each other; for an L-Lipschitz mean nu = L and rho = 1/2.

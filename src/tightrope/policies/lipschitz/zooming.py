@@ -17,12 +17,13 @@ from ..._jit import jit, lean
 from ...numerics.counts import Counts, count, intervals, means, new_counts
 from ...numerics.selection import argmax, one_hot
 from ...parameters import policy, real
+from ...registry import Policy
 from ...verbs import allowed, explain, init, reward_range, select, update
 from ._intervals import line_of, nearest
 
 
 @policy("line", paper="Kleinberg, Slivkins, Upfal 2008")
-class Zooming:
+class Zooming(Policy):
     """Zooming algorithm on points in [0, 1], rewards in [0, 1].
 
     lipschitz: L > 0, a bound on |mean difference| / distance.

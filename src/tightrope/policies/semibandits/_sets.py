@@ -6,13 +6,15 @@ Scores of a round use the data before it; the oracle turns them into the set. No
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from ...parameters import choice, real, real_or
+from ...registry import Policy
 from ...solvers.oracles import TopK, choose, set_size
-from ...verbs import Arms
+from ...types import Explanation, Oracle
+from ...verbs import Arms, Context
 from ._batch_ridge import BatchRidge, check_features, learn_batch, new_batch_ridge, predict_batch
 from ._inclusion import exact_is_cheap, top_k_probability
 
@@ -20,7 +22,7 @@ TIE = 2.0**-36  # scores that agree to this part of the largest are tied: what r
 DRAWS, DRAWN_SCORES = 1000, 10**7  # Monte Carlo of `probability`: as many draws, but fewer (at least 50) for many arms
 
 
-class Optimistic:
+class Optimistic(Policy):
     """Parameters of optimism for sets (see `C2UCB`)."""
 
     alpha: float = real_or(1.0, ("theory",), least=0)
@@ -31,7 +33,7 @@ class Optimistic:
     ties: int = choice("index", "random")
 
 
-class GaussianPrior:
+class GaussianPrior(Policy):
     """Parameters of the Kalman form (Wen, Kveton, Ashkan 2015): prior N(0, prior_scale^2 I), noise variance noise^2."""
 
     prior_scale: float = real(1.0, above=0)
@@ -45,7 +47,7 @@ class Setting:
 
     features: np.ndarray | None  # (rows, d); None: new ones every round
     blocks: int
-    oracle: Any
+    oracle: Oracle
     size: int  # the most arms a set can hold
     number: int
     horizon: int | None
@@ -69,12 +71,12 @@ def new_state(arms: Arms, lam: float) -> State:
     return State(new_batch_ridge(arms.blocks, arms.dimension, lam), setting)
 
 
-def new_state_with_prior(policy: Any, arms: Arms) -> State:
+def new_state_with_prior(policy: GaussianPrior, arms: Arms) -> State:
     """State without data for a Gaussian prior: the ridge parameter is the ratio of noise and prior variance."""
     return new_state(arms, (policy.noise / policy.prior_scale) ** 2)
 
 
-def admit_features(policy: Any, state: State, context: Any) -> None:
+def admit_features(policy: Policy, state: State, context: Context) -> None:
     """What `admit` answers for all policies over sets: the round's features keep enough digits."""
     if context.features is not None:
         check_features("context", context.features, state.model.lam)
@@ -85,7 +87,7 @@ def longer_state(state: State, arms: Arms) -> State:
     return State(state.model, new_state(arms, state.model.lam).setting)
 
 
-def features_of(state: State, context: Any) -> np.ndarray:
+def features_of(state: State, context: Context) -> np.ndarray:
     """This round's rows of features."""
     if context.features is not None:
         return np.asarray(context.features)
@@ -94,12 +96,12 @@ def features_of(state: State, context: Any) -> np.ndarray:
     return state.setting.features
 
 
-def predictions(state: State, context: Any) -> tuple[np.ndarray, np.ndarray]:
+def predictions(state: State, context: Context) -> tuple[np.ndarray, np.ndarray]:
     """theta'x and ||x||_{V^-1} of every arm, by the data so far."""
     return predict_batch(state.model, features_of(state, context))
 
 
-def best_set(state: State, context: Any, scores: np.ndarray, ties: int, rng: Any) -> np.ndarray:
+def best_set(state: State, context: Context, scores: np.ndarray, ties: int, rng: np.random.Generator) -> np.ndarray:
     """The oracle's set for these scores; ties by index (0), or at random (1)."""
     top = np.abs(scores if context.eligible is None else scores[context.eligible]).max()
     grid = TIE * top if top > 0 else 1.0
@@ -109,7 +111,7 @@ def best_set(state: State, context: Any, scores: np.ndarray, ties: int, rng: Any
     return choose(state.setting.oracle, rounded, context.eligible)
 
 
-def learn_set(state: State, context: Any, action: np.ndarray, reward: np.ndarray) -> State:
+def learn_set(state: State, context: Context, action: np.ndarray, reward: np.ndarray) -> State:
     """V += sum x x', b += sum r x over the arms whose rewards have come in."""
     learn_batch(state.model, features_of(state, context), np.atleast_1d(action), np.atleast_1d(reward))
     return state
@@ -125,9 +127,15 @@ def radius(state: State, delta: float, noise: float, theta_bound: float, lam: fl
     return noise * math.sqrt(d * math.log((1 + seen / lam) / delta)) + math.sqrt(lam) * theta_bound
 
 
-def width_factor(policy: Any, state: State) -> float:
+def width_factor(policy: Optimistic, state: State) -> float:
     """alpha, or the confidence radius of this round where alpha = "theory"."""
     return float(policy.alpha) if policy.alpha >= 0 else radius(state, policy.delta, policy.noise, policy.theta_bound, policy.lam)
+
+
+class BreaksTies(Protocol):
+    """A policy over sets, as far as equal scores go."""
+
+    ties: int  # by index (0), or at random (1)
 
 
 class Scoring(NamedTuple):
@@ -140,7 +148,9 @@ class Scoring(NamedTuple):
     law: tuple[str, np.ndarray, np.ndarray] | None = None  # name, location and spread of independent scores
 
 
-def chances(policy: Any, state: State, context: Any, scoring: Scoring, rng: Any) -> tuple[np.ndarray, np.ndarray]:
+def chances(
+    policy: BreaksTies, state: State, context: Context, scoring: Scoring, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
     """The chance of every arm to be in the set, exact where it is certain or cheap to integrate, else by Monte Carlo; standard errors."""
     N = scoring.score.size
     exact = _exact(state, context, scoring.law) if scoring.law is not None else None
@@ -158,13 +168,15 @@ def chances(policy: Any, state: State, context: Any, scoring: Scoring, rng: Any)
     return probability, np.sqrt(probability * (1 - probability) / draws)
 
 
-def inclusion(policy: Any, state: State, context: Any, action: Any, scoring: Scoring, rng: Any) -> tuple[np.ndarray, np.ndarray]:
+def inclusion(
+    policy: BreaksTies, state: State, context: Context, action: np.ndarray, scoring: Scoring, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
     """(k,) chance that each arm of a set is chosen now, and its standard error."""
     probability, error = chances(policy, state, context, scoring, rng)
     return probability[action], error[action]
 
 
-def report(policy: Any, state: State, context: Any, scoring: Scoring, rng: Any) -> dict[str, Any]:
+def report(policy: BreaksTies, state: State, context: Context, scoring: Scoring, rng: np.random.Generator) -> Explanation:
     """The explanation."""
     mean, width, score = scoring.mean, scoring.width, scoring.score
     chosen = best_set(state, context, score, policy.ties, rng)
@@ -179,7 +191,7 @@ def report(policy: Any, state: State, context: Any, scoring: Scoring, rng: Any) 
     return found | {"probability": probability, "probability_se": error}
 
 
-def _exact(state: State, context: Any, law: tuple[str, np.ndarray, np.ndarray]) -> np.ndarray | None:
+def _exact(state: State, context: Context, law: tuple[str, np.ndarray, np.ndarray]) -> np.ndarray | None:
     """Chances under top-k with independent scores, where the integral is cheap."""
     name, centre, spread = law
     open_ = np.ones(centre.size, dtype=np.bool_) if context.eligible is None else context.eligible

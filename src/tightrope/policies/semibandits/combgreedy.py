@@ -6,13 +6,14 @@ Per round: O(N d) and the oracle.
 """
 
 from ...parameters import choice, policy, real
+from ...registry import Policy
 from ...verbs import admit, explain, grow, init, propensity, select, update
 from ._batch_ridge import linear_scores, solve
 from ._sets import Scoring, admit_features, best_set, features_of, inclusion, learn_set, longer_state, new_state, predictions, report
 
 
 @policy("sets", paper="Takemura & Ito 2019, section VII-B1", compiled=False)
-class CombGreedy:
+class CombGreedy(Policy):
     """The set of largest estimated means; random before the first reward.
 
     lam: ridge parameter. ties: equal scores go to the lowest index, or to one at random.

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from ...parameters import choice, policy, real, real_or
+from ...registry import Policy
 from ...verbs import admit, explain, grow, init, propensity, select, update
 from ._batch_ridge import linear_scores, solve
 from ._sets import (
@@ -31,7 +32,7 @@ ROUND, ARM = 0, 1
 
 
 @policy("sets", paper="Takemura & Ito 2019, Algorithm 2", compiled=False)
-class CombTS:
+class CombTS(Policy):
     """Thompson sampling for sets of arms with linear rewards.
 
     v: scale of the posterior, or "theory": beta_t(delta / (4 N T)) arm-wise, beta_t(delta / (4 T)) round-wise, which needs a

@@ -10,7 +10,7 @@ Per round: that of LinUCB, plus K exponentials (2 K when online).
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,17 +18,18 @@ from ..._jit import jit, lean
 from ...numerics.counts import intervals
 from ...numerics.growth import longer_ridge
 from ...numerics.radii import horizon_radius
-from ...numerics.ridge import learn, new_ridge, predict
+from ...numerics.ridge import Ridge, learn, new_ridge, predict
 from ...numerics.sampling import categorical
 from ...numerics.selection import argmax, largest
 from ...parameters import choice, flag, optional_integer, policy, real
+from ...registry import Policy
 from ...verbs import allowed, explain, grow, init, propensity, select, update
 
 LARGEST_GAMMA = 1e300  # gamma where no slack is left; its product with any difference of slacks is 0 or -inf
 
 
 @policy("features", paper="Yang & Toni 2020")
-class SoftUCB:
+class SoftUCB(Policy):
     """Softmax over the slack S_i = UCB_i - max_j LCB_j = beta (w_i + w_*) - (mu_* - mu_i), with gamma S as its exponent.
 
     beta: width; where online, its start. mass: probability that arms with S >= 0 keep (Lemma 2), near 1. timing: gamma of the
@@ -54,7 +55,7 @@ class SoftUCB:
 
 
 class State(NamedTuple):
-    model: Any  # a ridge
+    model: Ridge
     horizon: float  # T; 0: unknown
     beta: np.ndarray  # (1,)
     gamma: np.ndarray  # (2,) of the last round, and its derivative by beta
@@ -226,7 +227,7 @@ def explain_softucb(policy, state, context, rng):
     }  # fmt: skip
 
 
-def status(policy: Any, state: Any, beta: float) -> str:
+def status(policy: SoftUCB, state: State, beta: float) -> str:
     """What became of beta: "fixed", "learning", or that it diverged and what helps."""
     if not policy.online:
         return "fixed"

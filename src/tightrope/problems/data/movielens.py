@@ -7,7 +7,7 @@ Source: Takemura & Ito 2019, section VII-A2; Harper and Konstan 2015 for the dat
 
 import os
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -75,7 +75,7 @@ def movielens_promotions(
     return Promotions(found.features, found.rewards, k, shown=shown)
 
 
-def decomposed(matrix: Any, rank: int) -> np.ndarray:
+def decomposed(matrix: csr_matrix, rank: int) -> np.ndarray:
     """(U, rank) coordinates U S of the rows, largest singular value first; the same for every run."""
     left, singular, _ = svds(matrix.astype(np.float64), k=rank, v0=np.ones(min(matrix.shape)))
     order = np.argsort(-singular)

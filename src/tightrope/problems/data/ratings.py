@@ -3,7 +3,7 @@
 import os
 import pathlib
 import zipfile
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -61,7 +61,7 @@ def _read(path: pathlib.Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return _table(path, path.name)
 
 
-def _table(source: Any, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _table(source: IO[bytes] | pathlib.Path, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The first three columns, in the format that the file's ending says."""
     import pandas as pd
 

@@ -1,17 +1,18 @@
 """How policies and problems ask any oracle: one form of scores, masks and answers."""
 
 import inspect
-from typing import Any
 
 import numpy as np
 
+from ...types import Oracle
 
-def set_size(oracle: Any, number: int) -> int:
+
+def set_size(oracle: Oracle | None, number: int) -> int:
     """The most arms a set of this oracle can hold; all of them where it does not say."""
     return int(getattr(oracle, "size", number))
 
 
-def choose(oracle: Any, scores: np.ndarray, eligible: np.ndarray | None) -> np.ndarray:
+def choose(oracle: Oracle, scores: np.ndarray, eligible: np.ndarray | None) -> np.ndarray:
     """The oracle's set as arm numbers, for scores (N M,) in the order row * M + block. Raises ValueError on an invalid answer.
 
     An oracle with `blocks` = M > 1 is given (N, M) matrices and answers (row, block) pairs. One that takes no `eligible` is
@@ -38,7 +39,7 @@ def choose(oracle: Any, scores: np.ndarray, eligible: np.ndarray | None) -> np.n
     return chosen.astype(np.int64)
 
 
-def takes_mask(oracle: Any) -> bool:
+def takes_mask(oracle: Oracle) -> bool:
     """Whether a callable has an `eligible` argument."""
     try:
         return "eligible" in inspect.signature(oracle).parameters

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from ... import checks
@@ -21,7 +22,7 @@ class Knapsack:
     10,000. Returns arms by index, possibly none.
     """
 
-    costs: Any
+    costs: Any  # ArrayLike; kept as an array
     budget: float
     blocks = 1
 
@@ -34,7 +35,7 @@ class Knapsack:
         """The most arms a set can hold: the cheapest that fit."""
         return max(1, int((np.cumsum(np.sort(self.costs)) <= self.budget * (1 + SLACK)).sum()))
 
-    def __call__(self, scores: Any, eligible: Any = None) -> np.ndarray:
+    def __call__(self, scores: ArrayLike, eligible: ArrayLike | None = None) -> np.ndarray:
         if np.shape(scores) != self.costs.shape:
             raise ValueError(f"scores has shape {np.shape(scores)}, but must be {self.costs.shape}, one for each entry of costs.")
         values, arms = admitted(scores, eligible)

@@ -1,9 +1,11 @@
 """At most so many arms of each category: a partition matroid, on which greedy is exact."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ... import checks
 from .top import admitted, largest
@@ -17,8 +19,8 @@ class Partition:
     that names every category. k: >= 1. Returns (k,) arms by descending score, equal scores by index.
     """
 
-    categories: Any
-    limit: Any
+    categories: Any  # ArrayLike; kept as an array
+    limit: int | Mapping[Any, int]
     k: int
     blocks = 1
 
@@ -52,7 +54,7 @@ class Partition:
         """Arms in a set."""
         return self.k
 
-    def __call__(self, scores: Any, eligible: Any = None) -> np.ndarray:
+    def __call__(self, scores: ArrayLike, eligible: ArrayLike | None = None) -> np.ndarray:
         codes: np.ndarray = self._codes  # type: ignore[attr-defined]
         if np.shape(scores) != codes.shape:
             raise ValueError(f"scores has shape {np.shape(scores)}, but must be {codes.shape}, one for each entry of categories.")

@@ -9,9 +9,9 @@ O(M k (M^2 + path (M + k))) after O(N M) selection: 100 to 1000 times as fast as
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ... import checks
 from ..._jit import jit
@@ -56,10 +56,10 @@ class Promotions:
         """Pairs in a set."""
         return self.promotions * self.k
 
-    def __call__(self, scores: Any, eligible: Any = None) -> np.ndarray:
+    def __call__(self, scores: ArrayLike, eligible: ArrayLike | None = None) -> np.ndarray:
         return self._assign(*self._checked(scores, eligible))[0]
 
-    def solve(self, scores: Any, eligible: Any = None) -> Assignment:
+    def solve(self, scores: ArrayLike, eligible: ArrayLike | None = None) -> Assignment:
         """The assignment with its value, dual prices and the bound they prove."""
         values, mask = self._checked(scores, eligible)
         pairs, prices = self._assign(values, mask)
@@ -67,7 +67,7 @@ class Promotions:
         bound = np.maximum(0.0, (admitted - prices).max(axis=1)).sum() + self.k * prices.sum()
         return Assignment(pairs, float(values[pairs[:, 0], pairs[:, 1]].sum()), prices, float(bound))
 
-    def _checked(self, scores: Any, eligible: Any) -> tuple[np.ndarray, np.ndarray | None]:
+    def _checked(self, scores: ArrayLike, eligible: ArrayLike | None) -> tuple[np.ndarray, np.ndarray | None]:
         M = self.promotions
         values = checks.floats("scores", scores)
         if values.ndim == 1 and M == 1:

@@ -1,9 +1,9 @@
 """The k arms of largest score."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ... import checks
 
@@ -26,14 +26,14 @@ class TopK:
         """Arms in a set."""
         return self.k
 
-    def __call__(self, scores: Any, eligible: Any = None) -> np.ndarray:
+    def __call__(self, scores: ArrayLike, eligible: ArrayLike | None = None) -> np.ndarray:
         values, arms = admitted(scores, eligible)
         if arms.size < self.k:
             raise ValueError(f"k = {self.k} arms were asked for, but only {arms.size} are eligible; lower k or admit more arms.")
         return arms[largest(values, self.k)]
 
 
-def admitted(scores: Any, eligible: Any) -> tuple[np.ndarray, np.ndarray]:
+def admitted(scores: ArrayLike, eligible: ArrayLike | None) -> tuple[np.ndarray, np.ndarray]:
     """Scores and numbers of the eligible arms, checked."""
     values = checks.floats("scores", scores)
     if values.ndim != 1 or values.size == 0:
