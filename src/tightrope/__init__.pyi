@@ -48,6 +48,7 @@ from .policies import OSLB as OSLB
 from .policies import PC2UCB as PC2UCB
 from .policies import RAGE as RAGE
 from .policies import Safe as Safe
+from .policies import SafeSets as SafeSets
 from .policies import SoftUCB as SoftUCB
 from .policies import TrackCKLUCB as TrackCKLUCB
 from .policies import UCB as UCB

@@ -110,6 +110,14 @@ def _bytes(number: int) -> str:
     return f"{number / 2 ** (10 * power):.3g} {('bytes', 'KiB', 'MiB', 'GiB', 'TiB')[power]}"
 
 
+def arm_set(name: str, value: object) -> np.ndarray:
+    """Distinct arms, at least one, as an increasing int64 array."""
+    arms = vector(name, value, least=0)
+    if (arms != np.floor(arms)).any() or np.unique(arms).size < arms.size:
+        raise ValueError(f"{name} = {show(arms)} must be distinct arms, whole numbers from 0.")
+    return np.sort(arms).astype(np.int64)
+
+
 def choice(name: str, value: object, options: tuple[str, ...]) -> int:
     """Position of a string among the allowed ones."""
     if not isinstance(value, str) or value not in options:

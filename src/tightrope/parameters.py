@@ -170,6 +170,12 @@ def checkpoints(default: int = 1) -> Any:
     return Field(default, words, checks.checkpoints, decode, schema=int | Annotated[list[int], "Iterable[int]"])
 
 
+def arm_set(words: str = "distinct arms") -> Any:
+    """A set of arms, at least one (stored as an increasing int64 array)."""
+
+    return Field(..., words, checks.arm_set, lambda stored: stored.tolist(), required=True, schema=Annotated[list[int], "ArrayLike"])
+
+
 def inner_policy() -> Any:
     """Another policy; it may be given without its name."""
 

@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from tightrope.policies.semibandits import _batch_ridge as batch_ridge
-from tightrope.policies.semibandits._batch_ridge import LANES, learn_batch, new_batch_ridge, predict_batch, solve
+from tightrope.numerics import batch_ridge
+from tightrope.numerics.batch_ridge import LANES, learn_batch, new_batch_ridge, predict_batch, solve
 from tightrope.policies.semibandits._inclusion import top_k_probability
 
 

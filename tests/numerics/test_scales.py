@@ -6,9 +6,9 @@ import pytest
 
 import tightrope as tr
 from tightrope.numerics import ridge
+from tightrope.numerics.batch_ridge import learn_batch, new_batch_ridge, predict_batch
 from tightrope.numerics.cholesky import cholesky
 from tightrope.numerics.scaling import DIGITS, check_digits, digits_left
-from tightrope.policies.semibandits._batch_ridge import learn_batch, new_batch_ridge, predict_batch
 from tightrope.verbs import Arms, Context
 
 UPDATES = 5000  # a factorisation is due after 4096

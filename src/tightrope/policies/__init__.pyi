@@ -454,7 +454,8 @@ class RAGE(Policy):
 class Safe(Policy):
     """An inner policy whose choice is played when it is safe; else `selection` falls back as in `Conservative`.
 
-    inner: any policy that plays single arms; the other parameters are those of `Conservative`. With selection = "constrained" an
+    inner: any policy that plays single arms (one that plays sets makes a `SafeSets`); the other parameters are those of
+    `Conservative`. With selection = "constrained" an
     unsafe choice gives way to the safe arm of the largest upper bound, with "two-step" to the baseline.
     """
 
@@ -500,6 +501,48 @@ class Safe(Policy):
         true_means: ArrayLike | None = None,
         model: Literal["linear", "independent"] = "linear",
         open: Literal["nothing", "lower"] = "nothing",
+    ) -> None: ...
+
+class SafeSets(Policy):
+    """A policy over sets whose set is played when it is safe, else the best safe set by lower bounds, else the baseline set.
+
+    inner: any policy over sets. baseline: the arms of the baseline set. baseline_mean: its known total mean reward, >= 0; None:
+    learn it. alpha, delta: level of the constraint, probability of breaking it. sigma: sub-Gaussian scale of one arm's reward, rewards
+    of a set being independent given their means. lam, theta_bound, arm_bound: ridge parameter, bounds of ||theta|| and of all ||x||.
+    checkpoint, min_gap, martingale: as for `Conservative`. baseline_floor: what the baseline set earns at least in rounds to come.
+    Rewards must not be negative. They may come late, in any order or never.
+    """
+
+    inner: Any
+    baseline: np.ndarray
+    baseline_mean: float
+    alpha: float
+    delta: float
+    sigma: float
+    lam: float
+    theta_bound: float
+    arm_bound: float
+    checkpoint: np.ndarray
+    min_gap: int
+    baseline_floor: float
+    martingale: int
+
+    def __init__(
+        self,
+        inner: Policy,
+        *,
+        baseline: ArrayLike,
+        baseline_mean: float | None = None,
+        alpha: float = 0.05,
+        delta: float = 0.01,
+        sigma: float = 1.0,
+        lam: float = 1.0,
+        theta_bound: float = 1.0,
+        arm_bound: float = 1.0,
+        checkpoint: int | Iterable[int] = 1,
+        min_gap: int | None = None,
+        baseline_floor: float | None = None,
+        martingale: Literal["freedman", "subgaussian"] = "freedman",
     ) -> None: ...
 
 class SoftUCB(Policy):

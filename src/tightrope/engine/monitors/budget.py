@@ -4,9 +4,11 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
+from numba.extending import overload
+from numpy.typing import ArrayLike
 
 from ... import checks
-from ..._jit import lean
+from ..._jit import OPTIONS, lean
 from ...numerics.checkpoints import is_checkpoint
 from ...verbs import admit, begin, either, event, mean, watch
 
@@ -16,7 +18,7 @@ TOLERANCE = 1e-6  # how far rounding may carry the budget below zero
 
 
 class _Budget(NamedTuple):
-    baseline: int
+    baseline: int | np.ndarray  # an arm (-1: every round names it), or those of a set in order
     alpha: float
     checkpoint: np.ndarray  # as checks.checkpoints encodes it
 
@@ -24,8 +26,9 @@ class _Budget(NamedTuple):
 class Budget(_Budget):
     """Records the true budget B(t) = sum_{i <= t} mu_{a_i} - (1 - alpha) mu_{b_i} of any policy, conservative or not.
 
-    baseline: its arm; None: every round names it in its Context. alpha: level of the constraint, in (0, 1). checkpoint: B must
-    not be negative after every T-th round, or after these increasing rounds.
+    baseline: its arm, or the arms of a baseline set; None: every round names it in its Context. alpha: level of the constraint, in
+    (0, 1). checkpoint: B must not be negative after every T-th round, or after these increasing rounds. Rounds count when they are
+    decided, whenever their rewards come; a set counts with the total mean of its arms.
 
     watched[name] holds budget (replications, n) at the checkpoints of the result, lowest (replications, 1) over all rounds,
     minimum and violations (replications, 1) over the rounds that are verified (violation: B < -1e-6), and events
@@ -35,8 +38,10 @@ class Budget(_Budget):
 
     __slots__ = ()
 
-    def __new__(cls, baseline: int | None = None, alpha: float = 0.05, checkpoint: int | Iterable[int] = 1) -> "Budget":
-        arm = -1 if baseline is None else checks.integer("baseline", baseline, least=0)
+    def __new__(cls, baseline: ArrayLike | None = None, alpha: float = 0.05, checkpoint: int | Iterable[int] = 1) -> "Budget":
+        arm: int | np.ndarray = -1
+        if baseline is not None:
+            arm = checks.arm_set("baseline", baseline) if np.ndim(baseline) else checks.integer("baseline", baseline, least=0)
         return super().__new__(cls, arm, checks.real("alpha", alpha, above=0, below=1), checks.checkpoints("checkpoint", checkpoint))
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -56,8 +61,9 @@ class BudgetTally(NamedTuple):
 
 @begin.register(Budget)
 def begin_budget(monitor, arms, n_checkpoints):
-    if monitor.baseline >= arms.number:
-        raise ValueError(f"baseline = {monitor.baseline} is not an arm; the arms are 0 to {arms.number - 1}.")
+    last = int(np.max(monitor.baseline))
+    if last >= arms.number:
+        raise ValueError(f"baseline = {last} is not an arm; the arms are 0 to {arms.number - 1}.")
     return BudgetTally(
         budget=np.zeros(n_checkpoints), events=np.zeros((n_checkpoints, EVENTS)), lowest=np.full(1, np.inf), minimum=np.full(1, np.inf),
         violations=np.zeros(1), current=np.zeros(1), counts=np.zeros(EVENTS), verified=np.zeros(1),
@@ -66,7 +72,7 @@ def begin_budget(monitor, arms, n_checkpoints):
 
 @admit.register(Budget)
 def admit_budget(policy, state, context):
-    if policy.baseline < 0 and context.baseline is None:
+    if np.min(policy.baseline) < 0 and context.baseline is None:
         raise ValueError("baseline is missing; give the Budget monitor an arm, or every round its baseline.")
 
 
@@ -90,9 +96,29 @@ def record(monitor, tally, baseline, gain, why, t, checkpoint):
             tally.events[checkpoint, i] = tally.counts[i]
 
 
+def whole(value):
+    """A set's total; of one arm the number itself."""
+    return float(np.sum(value))
+
+
+@overload(whole, jit_options=OPTIONS, inline="always")
+def _whole(value):
+    return None if hasattr(value, "dtype") else lambda value: value
+
+
+def same_arms(action, baseline):
+    """Whether the baseline is played."""
+    return np.array_equal(np.sort(np.atleast_1d(action)), np.atleast_1d(baseline))
+
+
+@overload(same_arms, jit_options=OPTIONS, inline="always")
+def _same_arms(action, baseline):
+    return None if hasattr(action, "dtype") else lambda action, baseline: action == baseline
+
+
 @watch.register(Budget)  # the verbs here, where states that no compiled function takes are welcome; the arithmetic compiled
 def watch_budget(monitor, tally, policy, state, problem, context, action, t, checkpoint):
     baseline = either(context.baseline, monitor.baseline)
-    gain = mean(problem, context, action) - (1.0 - monitor.alpha) * mean(problem, context, baseline)
-    why = BASELINE if action == baseline else event(policy, state, action)
+    gain = whole(mean(problem, context, action)) - (1.0 - monitor.alpha) * whole(mean(problem, context, baseline))
+    why = BASELINE if same_arms(action, baseline) else event(policy, state, action)
     record(monitor, tally, baseline, gain, why, t, checkpoint)

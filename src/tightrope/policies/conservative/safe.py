@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._jit import jit, lean
+from ...matching import accepts
 from ...parameters import inner_policy, policy
-from ...registry import find
+from ...registry import find, is_policy
 from ...verbs import admit, commit, event, explain, inform, init, reward_range, select, translate, update, withdraw
 from ._explanation import explanation
 from ._formats import translated
@@ -33,13 +34,15 @@ from ._guarantee import (
     withdraw_round,
 )  # fmt: skip
 from ._ledger import BASELINE, OWN, learn_reward
+from .safesets import SafeSets
 
 
 @policy("arms", "features", "contexts", "points", paper="Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020")
 class Safe(Limits):
     """An inner policy whose choice is played when it is safe; else `selection` falls back as in `Conservative`.
 
-    inner: any policy that plays single arms; the other parameters are those of `Conservative`. With selection = "constrained" an
+    inner: any policy that plays single arms (one that plays sets makes a `SafeSets`); the other parameters are those of
+    `Conservative`. With selection = "constrained" an
     unsafe choice gives way to the safe arm of the largest upper bound, with "two-step" to the baseline.
     """
 
@@ -145,6 +148,18 @@ def explain_safe(policy, state, context, rng):
     report = explanation(policy, state.guarded, context, wanted, int(arm), int(why))
     own = {"index": inner.get("index", report["upper"]), "probability": probability}
     return report | own | {"inner": {key: inner[key] for key in ("mean", "width", "lower", "upper", "probability") if key in inner}}
+
+
+def _for_sets_or_arms(cls: type, *unnamed: Any, **given: Any) -> Any:
+    """The guarantee around a policy over sets is a policy over sets."""
+    inner = unnamed[0] if unnamed else given.get("inner")
+    if is_policy(inner) and accepts(inner) == ("sets",):
+        return SafeSets(*unnamed, **given)
+    return _for_arms(cls, *unnamed, **given)
+
+
+_for_arms = Safe.__new__
+Safe.__new__ = _for_sets_or_arms  # type: ignore[method-assign]
 
 
 def example():

@@ -10,12 +10,12 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from ...numerics.batch_ridge import BatchRidge, check_features, learn_batch, new_batch_ridge, predict_batch
 from ...parameters import choice, real, real_or
 from ...registry import Policy
 from ...solvers.oracles import TopK, choose, set_size
 from ...types import Explanation, Oracle
 from ...verbs import Arms, Context
-from ._batch_ridge import BatchRidge, check_features, learn_batch, new_batch_ridge, predict_batch
 from ._inclusion import exact_is_cheap, top_k_probability
 
 TIE = 2.0**-36  # scores that agree to this part of the largest are tied: what rounding can do to equal means and widths

@@ -5,10 +5,10 @@ Source: Takemura & Ito 2019, section VII-B1: scores theta'x; before any reward h
 Per round: O(N d) and the oracle.
 """
 
+from ...numerics.batch_ridge import linear_scores, solve
 from ...parameters import choice, policy, real
 from ...registry import Policy
 from ...verbs import admit, explain, grow, init, propensity, select, update
-from ._batch_ridge import linear_scores, solve
 from ._sets import Scoring, admit_features, best_set, features_of, inclusion, learn_set, longer_state, new_state, predictions, report
 
 

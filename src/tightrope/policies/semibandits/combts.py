@@ -10,10 +10,10 @@ Per round: O(N d) round-wise, O(N d^2 / 2) arm-wise, and the oracle.
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from ...numerics.batch_ridge import linear_scores, solve
 from ...parameters import choice, policy, real, real_or
 from ...registry import Policy
 from ...verbs import admit, explain, grow, init, propensity, select, update
-from ._batch_ridge import linear_scores, solve
 from ._sets import (
     Scoring,
     admit_features,

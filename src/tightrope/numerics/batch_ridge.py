@@ -16,10 +16,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import cho_solve
 
-from ..._jit import lean
-from ...numerics.cholesky import OUT_OF_DIGITS, PIVOT_TOLERANCE
-from ...numerics.ridge import REFRESH
-from ...numerics.scaling import check_digits
+from .._jit import lean
+from .cholesky import OUT_OF_DIGITS, PIVOT_TOLERANCE
+from .ridge import REFRESH
+from .scaling import check_digits
 
 LANES = 64  # rows solved together: d x LANES numbers stay in the first cache
 THREAD_WORK = 2e8  # arms x d^2 that keep one thread busy for some 20 ms
