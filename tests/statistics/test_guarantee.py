@@ -382,6 +382,46 @@ def test_contextual_policies_have_no_violation_with_open_decisions():
         kept(result, 20, 2000)
 
 
+def set_models(count, N=20, d=4, k=3, seed=0):
+    found = []
+    for number in range(count):
+        rng = np.random.default_rng([seed, number])
+        X, theta = np.abs(unit_rows(rng, N, d)), np.abs(unit_rows(rng, 1, d)[0])
+        found.append(tr.problems.SemiBandit(X, theta, tr.oracles.TopK(k), noise=0.1))
+    return found
+
+
+def good_set(problem):
+    """Close to the best: an unguarded learner falls behind it at first."""
+    chosen = np.argsort(-problem.means)[[0, 2, 3]]
+    return chosen, float(problem.means[chosen].sum())
+
+
+@pytest.mark.parametrize("delay", [None, *LATE.values()], ids=["None", *LATE.keys()])
+def test_sets_have_no_violation_with_and_without_open_decisions(delay):
+    """Known and learned baselines, optimistic and sampled sets; Gaussian noise of 0.1 around means of 0.3 and more is hardly negative."""
+
+    def guarded(inner, known):
+        def of(problem):
+            arms, v = good_set(problem)
+            return tr.SafeSets(inner, baseline=arms, baseline_mean=v if known else None, alpha=0.1, sigma=0.1, lam=0.5)
+
+        return of
+
+    inner = {"C2UCB": tr.C2UCB(alpha=2.0), "CombTS": tr.CombTS(v=0.5)}
+    policies = dict(inner)
+    policies |= {f"safe {name}": guarded(item, True) for name, item in inner.items()} | {"learned": guarded(inner["C2UCB"], False)}
+    monitor = lambda p: tr.Budget(good_set(p)[0], alpha=0.1)  # noqa: E731
+    given = {"horizon": 700, "replications": 8, "checkpoints": [700], "monitor": monitor}
+    result = tr.simulate(set_models(8), policies, delay=delay, apply="in order", **given)
+    assert (result.watched["C2UCB"]["violations"] > 0).mean() > 0.5
+    for name in policies:
+        if name not in inner:
+            watched = result.watched[name]
+            assert watched["violations"].sum() == 0, name
+            assert (watched["events"][:, -1, :2].sum(axis=1) > 0).any(), name  # it does play its own
+
+
 def test_the_lower_bound_of_open_decisions_costs_less_and_breaks_where_the_delay_depends_on_the_reward():
     """Purchases reported at once and the others much later: what is in looks better than it is."""
     policies = {rule: lambda p, rule=rule: tr.CUCB2(open=rule, **fourth_best(p)) for rule in ("nothing", "lower")}
