@@ -214,12 +214,13 @@ KINDS = ("arms", "features", "contexts", "points", "line", "sets")
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(
     real, optional_real, real_or, integer, optional_integer, choice, flag, vector, checkpoints, inner_policy))  # fmt: skip
-def policy(*accepts: str, paper: str, stops: bool = False, compiled: bool = True) -> Callable[[type[T]], type[T]]:
+def policy(*accepts: str, paper: str, stops: bool = False, compiled: bool = True, public: bool = True) -> Callable[[type[T]], type[T]]:
     """Class decorator that makes and registers a policy.
 
     accepts: what it can be given: "arms" (K arms without features), "features" (fixed (K, d)), "contexts" (new features every
     round), "points" (a metric), "line" (points on the line), "sets" (super arms from an oracle). paper: its source. stops: it
     answers `stopped` and `recommend`. compiled: False when a round is dominated by BLAS or a solver, so that the loop runs interpreted.
+    public: whether it is found by its name, in specs and files.
     A function `complete` in the class may check and change the stored values together (a dict, by name).
 
     Raises ValueError where another policy has this name.
@@ -230,7 +231,8 @@ def policy(*accepts: str, paper: str, stops: bool = False, compiled: bool = True
 
     def build(cls: type[T]) -> type[T]:
         made = _policy_class(cls, Traits(accepts, paper, stops, compiled))
-        add(REGISTRY, cls.__name__, made)
+        if public:
+            add(REGISTRY, cls.__name__, made)
         return made
 
     return build

@@ -1,10 +1,11 @@
 """Writes verdicts.json, the verdicts of every figure at smoke scale, after a deliberate change of them.
 
-`PYTHONPATH=src python tests/papers/record.py`
+`PYTHONPATH=src python tests/papers/record.py [--add]`; --add: only of figures that are not in it.
 """
 
 import json
 import pathlib
+import sys
 import tempfile
 
 from tightrope.papers import names
@@ -21,10 +22,12 @@ def verdicts(outcome):
 
 def main():
     """Run everything; all data sets must be there."""
-    found = {}
+    found = json.loads(PATH.read_text()) if "--add" in sys.argv else {}
     for paper in names():
         with tempfile.TemporaryDirectory() as folder:
             for figure in figures(paper):
+                if f"{paper} {figure}" in found:
+                    continue
                 outcome = reproduce(paper, [figure], Run("smoke", pathlib.Path(folder), seed=SEED))[figure]
                 if outcome.missing:
                     raise SystemExit(outcome.missing)

@@ -1,0 +1,190 @@
+"""Late rewards: every policy of the family under every delay, how often its true budget is broken. Not in the paper."""
+
+import itertools
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from ... import policies, problems
+from ...engine.delays import Batched, ByReward, Delay, Fixed, Geometric
+from ...engine.monitors import Budget
+from ...engine.results import Result
+from ...registry import Problem
+from ...solvers import oracles
+from ..experiment import Run
+from ..scoring import Claim, judged, most, never
+from .measures import final
+from .settings import ALPHA, LINEAR, bernoulli_models, budget_monitor, named, ranked, variant
+
+BERNOULLI = {"sigma": 0.5}
+DELAYS: dict[str, Delay] = {
+    "Fixed(10)": Fixed(10), "Fixed(100)": Fixed(100), "Fixed(1000)": Fixed(1000), "Geometric(200)": Geometric(200),
+    "Batched(500)": Batched(500), "ByReward(50, 1000)": ByReward(50, 1000),
+}  # fmt: skip
+BIASED = "ByReward(50, 1000)"  # when a reward arrives depends on what it is
+PERIOD = 100  # of CUCB2T
+ALPHAS = {"Bernoulli": ALPHA, "linear": 0.2, "contextual": 0.3, "sets": 0.1}  # at which 5,000 rounds leave room to explore
+
+
+def linear_models(count: int, seed: int) -> Sequence[Problem]:
+    """K = 12, d = 20, means uniform on [0, 1], noise 0.1."""
+    rng, found = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(3,))), []
+    for _ in range(count):
+        theta = rng.standard_normal(20)
+        theta /= np.linalg.norm(theta)
+        found.append(problems.Linear(problems.spread_arms(12, theta, rng), theta, noise=0.1))
+    return found
+
+
+def set_models(count: int, seed: int) -> Sequence[Problem]:
+    """Sets of 3 of N = 20 arms, d = 4, positive unit features, noise 0.1."""
+    found = []
+    for number in range(count):
+        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(4, number)))
+        X, theta = np.abs(rng.standard_normal((20, 4))), np.abs(rng.standard_normal(4))
+        X /= np.linalg.norm(X, axis=1)[:, None]
+        found.append(problems.SemiBandit(X, theta / np.linalg.norm(theta), oracles.TopK(3), noise=0.1))
+    return found
+
+
+def good_set(problem: Any) -> dict[str, Any]:
+    """A set close to the best as baseline, with its total mean."""
+    arms = np.argsort(-problem.means, kind="stable")[[0, 2, 3]]
+    return {"baseline": arms, "baseline_mean": float(problem.means[arms].sum())}
+
+
+def safe(inner: Any, given: Callable[[Any], dict[str, Any]], problem: Any, **parameters: Any) -> Any:
+    """The guarantee around another policy."""
+    return policies.Safe(inner, **given(problem), **parameters)
+
+
+def set_budget(problem: Any) -> Any:
+    """The true budget beside the baseline set."""
+    return Budget(good_set(problem)["baseline"], alpha=ALPHAS["sets"])
+
+
+class World(NamedTuple):
+    """Problems, the policies that are at home there, and who watches each."""
+
+    problems: Any
+    policies: dict[str, Any]
+    monitors: dict[str, Any]
+    horizon: int
+
+
+def worlds(run: Run, rule: str) -> dict[str, World]:
+    """All policies of the family under one rule for open decisions; sets know "nothing" only."""
+    models, rounds = run.at(smoke=2, laptop=50, paper=100), run.at(smoke=400, laptop=4000, paper=5000)
+
+    def of(make: Callable[..., Any], *given: Any, **parameters: Any) -> Any:
+        return named(partial(make, *given, **parameters), f"{given} with {parameters}")
+
+    theirs: dict[str, Any] = {"alpha": ALPHAS["Bernoulli"], "open": rule} | BERNOULLI
+    linear: dict[str, Any] = {"alpha": ALPHAS["linear"], "open": rule} | LINEAR
+    changing_arms: dict[str, Any] = {"alpha": ALPHAS["contextual"], "open": rule} | LINEAR
+    fourth = partial(ranked, rank=4)
+    arms = {
+        "CUCB2": of(variant, "CUCB2", 4, **theirs),
+        "CUCB": of(variant, "CUCB", 4, **theirs),
+        "CUCB2T": of(variant, "CUCB2T", 4, checkpoint=PERIOD, **theirs),
+        "Safe(BetaThompson)": of(safe, policies.BetaThompson(), fourth, **theirs),
+    }
+    lines = {
+        "CLUCB2": of(variant, "CLUCB2", 4, **linear),
+        "Safe(LinTS)": of(safe, policies.LinTS(noise=0.1, lam=0.5), fourth, **linear),
+    }
+    theta = np.random.default_rng(np.random.SeedSequence(run.seed, spawn_key=(5,))).standard_normal(4)
+    changing = problems.ContextualSpread(theta / np.linalg.norm(theta), arms=8, noise=0.1)
+    contextual = {"contextual CLUCB2": policies.CLUCB2(**changing_arms)}
+    watching = {name: budget_monitor(4, ALPHAS["Bernoulli"], PERIOD if name == "CUCB2T" else 1) for name in arms}
+    found = {
+        "Bernoulli": World(bernoulli_models(models, run.seed), arms, watching, rounds),
+        "linear": World(linear_models(models, run.seed), lines, dict.fromkeys(lines, budget_monitor(4, ALPHAS["linear"])), rounds),
+        "contextual": World(changing, contextual, dict.fromkeys(contextual, Budget(alpha=ALPHAS["contextual"])), rounds),
+    }
+    if rule == "nothing":
+        sets = {"Safe(C2UCB)": of(safe, policies.C2UCB(alpha=2.0), good_set, alpha=ALPHAS["sets"], **LINEAR)}
+        watching = dict.fromkeys(sets, named(set_budget, "budget beside the good set"))
+        found["sets"] = World(set_models(models, run.seed), sets, watching, run.at(smoke=100, laptop=1500, paper=1500))
+    return found
+
+
+class Cell(NamedTuple):
+    """One policy under one delay and rule."""
+
+    rule: str
+    policy: str
+    delay: str
+    broken: np.ndarray  # (runs,) whether the budget was broken
+    lowest: float
+    regret: float
+    explored: float  # share of rounds that were not the baseline's
+
+
+def cells_of(result: Result, rule: str, delay: str) -> list[Cell]:
+    """What one simulation shows."""
+    found = []
+    for name in result.policies:
+        seen = result.watched[name]
+        events = seen["events"][:, -1]
+        explored = float((events.sum(axis=1) - events[:, 2]).mean() / result.rounds[-1])
+        broken = seen["violations"][:, 0] > 0
+        found.append(Cell(rule, name, delay, broken, float(seen["minimum"].min()), float(final(result, name).mean()), explored))
+    return found
+
+
+def data(run: Run) -> list[Cell]:
+    """Every cell. Linear rewards are taken in by order of decision where the delay depends on them."""
+    runs, found = run.at(smoke=4, laptop=100, paper=1000), []
+    for rule, (delay, late) in itertools.product(("nothing", "lower"), DELAYS.items()):
+        for name, world in worlds(run, rule).items():
+            in_order = delay == BIASED and name != "Bernoulli" and rule == "nothing"
+            result = run.simulate(
+                f"late-{rule}-{name}-{delay}", world.problems, world.policies, horizon=world.horizon, replications=runs,
+                monitor=world.monitors, checkpoints=[world.horizon], delay=late, apply="in order" if in_order else "on arrival",
+                engine="processes" if name == "sets" and run.scale == "paper" else run.engine,
+            )  # fmt: skip
+            found += cells_of(result, rule, delay)
+    return found
+
+
+def score(found: list[Cell]) -> list[Claim]:
+    """The promise of each rule where its assumption holds, and the counter-example."""
+    claims = []
+    fair = {"nothing": [cell for cell in found if cell.rule == "nothing"]}
+    fair["lower"] = [cell for cell in found if cell.rule == "lower" and cell.delay != BIASED]
+    for rule, cells in fair.items():
+        broken, total = sum(int(cell.broken.sum()) for cell in cells), sum(cell.broken.size for cell in cells)
+        where = "any delay" if rule == "nothing" else "delays that do not depend on the reward"
+        claims.append(
+            judged(
+                f"open = '{rule}' keeps the promise under {where}", "not in the paper", f"{broken} of {total} runs", never(broken, total)
+            )
+        )
+    biased = next(cell for cell in found if (cell.rule, cell.policy, cell.delay) == ("lower", "CUCB2", BIASED))
+    text = f"open = 'lower' breaks it under {BIASED} (CUCB2)"
+    claims.append(
+        judged(text, "not in the paper", f"{biased.broken.mean():.0%} of runs", most(int(biased.broken.sum()), biased.broken.size))
+    )
+    return claims
+
+
+def tables(found: list[Cell]) -> dict[str, pd.DataFrame]:
+    """Every cell."""
+    rows = [
+        {"open": cell.rule, "policy": cell.policy, "delay": cell.delay, "runs": cell.broken.size, "runs that break the budget":
+         int(cell.broken.sum()), "lowest budget where verified": cell.lowest, "regret": cell.regret, "share explored": cell.explored}
+        for cell in found
+    ]  # fmt: skip
+    return {"cells": pd.DataFrame(rows)}
+
+
+def notes(found: list[Cell]) -> str:
+    """Sizes."""
+    return (
+        "Bernoulli arms as in Figure 3 with sigma 1/2; K = 12, d = 20 with alpha 0.2; 8 new arms each round, d = 4, alpha 0.3; sets of 3 "
+        "of 20, d = 4, alpha 0.1. Where the delay depends on the reward linear policies take rewards in by order of decision."
+    )

@@ -1,0 +1,157 @@
+"""Open decisions: the budget over time with 1, 10, 100 and 1,000 decisions that await their reward, by the old rule and by ours.
+
+Not in the paper, whose rewards come at once. The old rule enters a round into the ledger when its reward arrives; it is the paper's
+without delay, and what anyone would run who takes the paper's algorithm as it is into a service.
+"""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ..._jit import jit
+from ...engine.delays import Fixed
+from ...engine.results import Result
+from ...parameters import inner_policy, policy
+from ...registry import Policy
+from ...reports import style
+from ...verbs import commit, event, init, select, update
+from ..experiment import Run
+from ..scoring import Claim, below, judged, most, never, paired
+from .measures import final
+from .settings import bernoulli_models, budget_monitor, named, variant
+
+RANK, SIGMA = 4, 0.5
+OPEN = (1, 10, 100, 1000)
+RULES = ("old rule", "nothing", "lower")
+
+
+@policy("arms", paper="Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020", public=False)
+class CountedOnArrival(Policy):
+    """A conservative policy whose ledger takes in a decision together with its reward."""
+
+    inner: Any = inner_policy()
+
+
+@init.register(CountedOnArrival)
+def init_countedonarrival(policy: Any, arms: Any) -> Any:
+    """The inner policy's state."""
+    return init(policy.inner, arms)
+
+
+@select.register(CountedOnArrival)
+@jit
+def select_countedonarrival(policy, state, context, rng):  # type: ignore[no-untyped-def]
+    """The inner policy's choice."""
+    return select(policy.inner, state, context, rng)
+
+
+@update.register(CountedOnArrival)
+@jit
+def update_countedonarrival(policy, state, context, action, reward):  # type: ignore[no-untyped-def]
+    """Decided and rewarded at once."""
+    return update(policy.inner, commit(policy.inner, state, context, action), context, action, reward)
+
+
+@event.register(CountedOnArrival)
+@jit
+def event_countedonarrival(policy, state, action):  # type: ignore[no-untyped-def]
+    """The inner policy's."""
+    return event(policy.inner, state, action)
+
+
+class Data(NamedTuple):
+    """Runs by number of open decisions."""
+
+    results: dict[int, Result]
+
+    def broken(self, rule: str, number: int) -> np.ndarray:
+        """Which runs broke the budget."""
+        return np.asarray(self.results[number].watched[rule]["violations"][:, 0] > 0)
+
+
+def old_rule(problem: Any) -> Any:
+    """CUCB2 whose ledger takes in a decision together with its reward."""
+    return CountedOnArrival(inner=variant("CUCB2", RANK, problem, sigma=SIGMA))
+
+
+def data(run: Run) -> Data:
+    """CUCB2 by the three rules, with rewards that come so many rounds late that as many decisions are open."""
+    horizon = run.at(smoke=6000, laptop=100_000, paper=100_000)
+    models = run.at(smoke=4, laptop=100, paper=100)
+    chosen = {"old rule": named(old_rule, f"CUCB2 of rank {RANK} by the old rule")}
+    chosen |= {
+        rule: named(partial(variant, "CUCB2", RANK, sigma=SIGMA, open=rule), f"CUCB2 of rank {RANK}, open = {rule}") for rule in RULES[1:]
+    }
+    results = {
+        number: run.simulate(
+            f"open-{number}", bernoulli_models(models, run.seed), chosen, horizon=horizon, replications=models,
+            monitor=budget_monitor(RANK), delay=Fixed(number - 1),
+        )
+        for number in OPEN
+    }  # fmt: skip
+    return Data(results)
+
+
+def score(found: Data) -> list[Claim]:
+    """Who keeps the promise with how many open decisions, and what caution costs."""
+    claims = []
+    for number in OPEN[2:]:
+        broken = found.broken("old rule", number)
+        text = f"with {number:,} open decisions the old rule breaks the budget"
+        claims.append(judged(text, "not in the paper", f"{broken.mean():.0%} of runs", most(int(broken.sum()), broken.size)))
+    for rule in RULES[1:]:
+        broken = np.concatenate([found.broken(rule, number) for number in OPEN])
+        claims.append(
+            judged(f"open = '{rule}' never does", "not in the paper", f"{broken.sum()} runs", never(int(broken.sum()), broken.size))
+        )
+    same = [np.array_equal(found.results[1].regret[rule], found.results[1].regret["nothing"]) for rule in RULES]
+    claims.append(
+        judged("one at a time all rules are the same", "not in the paper", "equal" if all(same) else "not", never(same.count(False), 3))
+    )
+    difference = paired(final(found.results[1000], "lower"), final(found.results[1000], "nothing"))
+    claims.append(
+        judged("crediting lower bounds costs less than crediting nothing, 1,000 open", "not in the paper", difference, below(difference))
+    )
+    return claims
+
+
+def tables(found: Data) -> dict[str, pd.DataFrame]:
+    """Runs that break the budget, lowest budget and regret."""
+    rows = []
+    for number, result in found.results.items():
+        for rule in RULES:
+            rows.append({
+                "open": number, "rule": rule, "runs that break the budget": f"{found.broken(rule, number).mean():.0%}",
+                "lowest budget": float(result.watched[rule]["lowest"].min()), "regret": float(final(result, rule).mean()),
+            })  # fmt: skip
+    return {"rules": pd.DataFrame(rows)}
+
+
+def plot(found: Data) -> dict[str, Figure]:
+    """The lowest and the mean budget of all runs against time."""
+    fig, axes = style.figure(len(OPEN), height=3.8)
+    for ax, (number, result) in zip(axes, found.results.items(), strict=True):
+        for place, rule in enumerate(RULES):
+            budget = result.watched[rule]["budget"]
+            ax.plot(result.rounds, budget.mean(axis=0), color=style.colour(place), label=rule)
+            ax.fill_between(result.rounds, budget.min(axis=0), budget.mean(axis=0), color=style.colour(place), alpha=0.15, linewidth=0)
+        ax.axhline(0.0, color=style.INK, linewidth=0.8)
+        ax.set_xscale("log")
+        ax.set_yscale("symlog", linthresh=1.0)
+        ax.set_title(f"{number:,} open" if number > 1 else "one at a time", fontsize=10, color=style.INK)
+        ax.set_xlabel("round", color=style.INK)
+    axes[0].set_ylabel("true budget: mean, shaded to the lowest run", color=style.INK)
+    axes[0].legend(frameon=False, fontsize=9, loc="upper left")
+    return {"open-decisions": fig}
+
+
+def notes(found: Data) -> str:
+    """Sizes."""
+    result = found.results[1]
+    return (
+        f"K = 10 Bernoulli arms, {result.replications} models, n = {int(result.rounds[-1]):,}, baseline the 4th best arm, alpha 0.05, "
+        f"delta 0.01, sigma 1/2. A reward is so many rounds late that the given number of decisions is open."
+    )
