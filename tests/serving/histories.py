@@ -31,6 +31,11 @@ def kinds():
         "CLUCB2": (tr.CLUCB2(baseline=1, baseline_mean=0.5, **safe), {"arms": X}, ""),
         "Safe": (tr.Safe(tr.BetaThompson(), baseline=0, baseline_mean=0.4, **safe), {"arms": 4}, ""),
         "C2UCB": (tr.C2UCB(), {"arms": X, "oracle": tr.oracles.TopK(2)}, "grow"),
+        "SafeSets": (
+            tr.SafeSets(tr.C2UCB(), baseline=[0, 1], baseline_mean=0.5, arm_bound=4.0, **safe),
+            {"arms": X, "oracle": tr.oracles.TopK(2)},
+            "grow",
+        ),
         "C2UCB in order": (tr.C2UCB(), {"arms": X, "oracle": tr.oracles.TopK(2), "apply": "in order"}, ""),
     }
 

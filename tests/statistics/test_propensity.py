@@ -28,6 +28,8 @@ STOCHASTIC = [
     (tr.SoftUCB(online=True), "linear"),
     (tr.Explore(tr.UCB(), floor=0.05), "bernoulli"),
     (tr.Explore(tr.LinTS(scale=0.3), floor=0.03), "linear"),
+    (tr.Safe(tr.BetaThompson(), baseline=1, baseline_mean=0.3, alpha=0.6, sigma=0.2), "bernoulli"),
+    (tr.Safe(tr.Explore(tr.LinUCB(), floor=0.05), baseline=1, baseline_mean=0.3, alpha=0.6, sigma=0.2), "linear"),
 ]
 
 
@@ -72,7 +74,16 @@ def test_choices_are_as_frequent_as_stated(policy, kind, masked):
 
 
 @pytest.mark.parametrize(
-    "policy", [tr.PC2UCB(), tr.CombTS(), tr.CombTS(randomization="arm"), tr.C2UCB(ties="random"), tr.CombLinTS()], ids=label
+    "policy",
+    [
+        tr.PC2UCB(),
+        tr.CombTS(),
+        tr.CombTS(randomization="arm"),
+        tr.C2UCB(ties="random"),
+        tr.CombLinTS(),
+        tr.SafeSets(tr.CombTS(v=0.3), baseline=[0, 1, 2], baseline_mean=0.0),
+    ],
+    ids=label,
 )
 def test_inclusion_of_sets_is_as_frequent_as_stated(policy):
     problem = PROBLEMS["sets"]

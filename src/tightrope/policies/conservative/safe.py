@@ -18,7 +18,7 @@ from ..._jit import jit, lean
 from ...matching import accepts
 from ...parameters import inner_policy, policy
 from ...registry import find, is_policy
-from ...verbs import admit, commit, event, explain, inform, init, reward_range, select, translate, update, withdraw
+from ...verbs import admit, allowed, commit, event, explain, inform, init, propensity, reward_range, select, translate, update, withdraw
 from ._explanation import explanation
 from ._formats import translated
 from ._guarantee import (
@@ -133,6 +133,16 @@ def translate_safe(policy, stored):
     rest = {path: array for path, array in stored.items() if not path.startswith("state.inner.")}
     again = {path.replace("state.", "state.inner.", 1): array for path, array in translate(policy.inner, inner).items()}
     return translated(policy, rest, "state.guarded") | again
+
+
+@propensity.register(Safe)
+def propensity_safe(policy, state, context, action, rng):
+    """The chances of all that the inner policy can want and that leads to this arm; their errors at worst add up."""
+    baseline, _ = bound_round(policy, state.guarded, context)
+    count = state.guarded.bounds.lower.size
+    wishes = [k for k in range(count) if allowed(context.eligible, k) and admitted(policy, state, context, baseline, k)[0] == action]
+    found = [propensity(policy.inner, state.inner, context, k, rng) for k in wishes]
+    return min(sum(p for p, _ in found), 1.0), sum(error for _, error in found)
 
 
 @explain.register(Safe)
