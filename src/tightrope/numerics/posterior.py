@@ -65,6 +65,7 @@ REACH = 6.5  # standard deviations of the log odds to either side, beyond which 
 TAIL = 23.0  # -ln of the mass that is left out
 EDGES = np.array([-REACH, -4.0, -2.2, -0.8, 0.8, 2.2, 4.0, REACH])
 TAIL_EDGES = np.array([4.0, 9.0, 15.0, TAIL])
+THIN = 0.5  # of the smallest deviation: edges closer together than that make panels finer than they need to be
 NEGLIGIBLE = 1e-13
 
 
@@ -109,7 +110,8 @@ def best_of_betas(a: np.ndarray, b: np.ndarray, eligible: np.ndarray | None) -> 
     ])  # fmt: skip
     high = float(right.max())
     edges = np.sort(edges[(edges > low) & (edges < high)])
-    edges = np.concatenate([[low], edges[np.diff(edges, prepend=low) > 1e-3 * deviation.min()], [high]])
+    cell = (edges - low) // (THIN * deviation.min())  # one edge of a cell is enough
+    edges = np.concatenate([[low], edges[np.diff(cell, prepend=0.0) > 0.0], [high]])
     mass = np.zeros(a.size)
     _integrate(
         edges,
