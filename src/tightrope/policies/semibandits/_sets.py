@@ -15,7 +15,7 @@ from ...parameters import choice, real, real_or
 from ...registry import Policy
 from ...solvers.oracles import TopK, choose, set_size
 from ...types import Explanation, Oracle
-from ...verbs import Arms, Context
+from ...verbs import Arms, Context, admit, explain, grow, propensity, update
 from ._inclusion import exact_is_cheap, top_k_probability
 
 TIE = 2.0**-36  # scores that agree to this part of the largest are tied: what rounding can do to equal means and widths
@@ -200,3 +200,25 @@ def _exact(state: State, context: Context, law: tuple[str, np.ndarray, np.ndarra
     probability = np.zeros(centre.size)
     probability[open_] = top_k_probability(centre[open_], spread[open_], state.setting.size, name)
     return probability
+
+
+def answer_by_scores(cls: type, scoring: Callable[..., Scoring]) -> None:
+    """Register what all policies over sets answer alike, given how one scores arms: update, propensity, grow, admit and explain."""
+
+    @update.register(cls)
+    def update_sets(policy, state, context, action, reward):
+        return learn_set(state, context, action, reward)
+
+    @propensity.register(cls)
+    def propensity_sets(policy, state, context, action, rng):
+        return inclusion(policy, state, context, action, scoring(policy, state, context, rng), rng)
+
+    @grow.register(cls)
+    def grow_sets(policy, state, arms):
+        return longer_state(state, arms)
+
+    @explain.register(cls)
+    def explain_sets(policy, state, context, rng):
+        return report(policy, state, context, scoring(policy, state, context, rng), rng)
+
+    admit.register(cls)(admit_features)

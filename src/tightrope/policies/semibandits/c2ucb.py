@@ -8,20 +8,8 @@ Per round: O(N d^2 / 2) and the oracle.
 """
 
 from ...parameters import policy
-from ...verbs import admit, explain, grow, init, propensity, select, update
-from ._sets import (
-    Optimistic,
-    Scoring,
-    admit_features,
-    best_set,
-    inclusion,
-    learn_set,
-    longer_state,
-    new_state,
-    predictions,
-    report,
-    width_factor,
-)
+from ...verbs import init, select
+from ._sets import Optimistic, Scoring, answer_by_scores, best_set, new_state, predictions, width_factor
 
 
 @policy("sets", paper="Qin, Chen, Zhu 2014; Takemura & Ito 2019, Algorithm 1", compiled=False)
@@ -44,11 +32,6 @@ def select_c2ucb(policy, state, context, rng):
     return best_set(state, context, mean + width_factor(policy, state) * width, policy.ties, rng)
 
 
-@update.register(C2UCB)
-def update_c2ucb(policy, state, context, action, reward):
-    return learn_set(state, context, action, reward)
-
-
 def scoring(policy, state, context, rng):
     """This round's scores, as `select` makes them."""
     mean, width = predictions(state, context)
@@ -56,22 +39,7 @@ def scoring(policy, state, context, rng):
     return Scoring(mean, width, mean + width)
 
 
-@propensity.register(C2UCB)
-def propensity_c2ucb(policy, state, context, action, rng):
-    return inclusion(policy, state, context, action, scoring(policy, state, context, rng), rng)
-
-
-admit.register(C2UCB)(admit_features)
-
-
-@grow.register(C2UCB)
-def grow_c2ucb(policy, state, arms):
-    return longer_state(state, arms)
-
-
-@explain.register(C2UCB)
-def explain_c2ucb(policy, state, context, rng):
-    return report(policy, state, context, scoring(policy, state, context, rng), rng)
+answer_by_scores(C2UCB, scoring)
 
 
 def example():

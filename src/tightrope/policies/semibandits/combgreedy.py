@@ -8,8 +8,8 @@ Per round: O(N d) and the oracle.
 from ...numerics.batch_ridge import linear_scores, solve
 from ...parameters import choice, policy, real
 from ...registry import Policy
-from ...verbs import admit, explain, grow, init, propensity, select, update
-from ._sets import Scoring, admit_features, best_set, features_of, inclusion, learn_set, longer_state, new_state, predictions, report
+from ...verbs import init, select
+from ._sets import Scoring, answer_by_scores, best_set, features_of, new_state, predictions
 
 
 @policy("sets", paper="Takemura & Ito 2019, section VII-B1", compiled=False)
@@ -37,11 +37,6 @@ def select_combgreedy(policy, state, context, rng):
     return best_set(state, context, scores, policy.ties, rng)
 
 
-@update.register(CombGreedy)
-def update_combgreedy(policy, state, context, action, reward):
-    return learn_set(state, context, action, reward)
-
-
 def scoring(policy, state, context, rng):
     """This round's scores, as `select` makes them."""
     mean, width = predictions(state, context)
@@ -54,22 +49,7 @@ def scoring(policy, state, context, rng):
     return Scoring(mean, width, draw(), draw, ("normal", 0.0 * mean, 0.0 * mean + 1.0))
 
 
-@propensity.register(CombGreedy)
-def propensity_combgreedy(policy, state, context, action, rng):
-    return inclusion(policy, state, context, action, scoring(policy, state, context, rng), rng)
-
-
-admit.register(CombGreedy)(admit_features)
-
-
-@grow.register(CombGreedy)
-def grow_combgreedy(policy, state, arms):
-    return longer_state(state, arms)
-
-
-@explain.register(CombGreedy)
-def explain_combgreedy(policy, state, context, rng):
-    return report(policy, state, context, scoring(policy, state, context, rng), rng)
+answer_by_scores(CombGreedy, scoring)
 
 
 def example():

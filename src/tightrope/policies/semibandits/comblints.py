@@ -8,20 +8,8 @@ Per round: O(N d) and the oracle.
 """
 
 from ...parameters import policy
-from ...verbs import admit, explain, grow, init, propensity, select, update
-from ._sets import (
-    GaussianPrior,
-    Scoring,
-    admit_features,
-    best_set,
-    features_of,
-    inclusion,
-    learn_set,
-    longer_state,
-    new_state_with_prior,
-    predictions,
-    report,
-)
+from ...verbs import init, select
+from ._sets import GaussianPrior, Scoring, answer_by_scores, best_set, features_of, new_state_with_prior, predictions
 from .combts import round_scores
 
 
@@ -43,11 +31,6 @@ def select_comblints(policy, state, context, rng):
     return best_set(state, context, round_scores(state, features_of(state, context), policy.noise, rng), policy.ties, rng)
 
 
-@update.register(CombLinTS)
-def update_comblints(policy, state, context, action, reward):
-    return learn_set(state, context, action, reward)
-
-
 def scoring(policy, state, context, rng):
     """This round's scores, as `select` makes them."""
     mean, width = predictions(state, context)
@@ -58,22 +41,7 @@ def scoring(policy, state, context, rng):
     return Scoring(mean, policy.noise * width, draw(), draw)
 
 
-@propensity.register(CombLinTS)
-def propensity_comblints(policy, state, context, action, rng):
-    return inclusion(policy, state, context, action, scoring(policy, state, context, rng), rng)
-
-
-admit.register(CombLinTS)(admit_features)
-
-
-@grow.register(CombLinTS)
-def grow_comblints(policy, state, arms):
-    return longer_state(state, arms)
-
-
-@explain.register(CombLinTS)
-def explain_comblints(policy, state, context, rng):
-    return report(policy, state, context, scoring(policy, state, context, rng), rng)
+answer_by_scores(CombLinTS, scoring)
 
 
 def example():

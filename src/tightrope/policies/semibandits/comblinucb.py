@@ -8,19 +8,8 @@ Per round: O(N d^2 / 2) and the oracle.
 """
 
 from ...parameters import policy, real
-from ...verbs import admit, explain, grow, init, propensity, select, update
-from ._sets import (
-    GaussianPrior,
-    Scoring,
-    admit_features,
-    best_set,
-    inclusion,
-    learn_set,
-    longer_state,
-    new_state_with_prior,
-    predictions,
-    report,
-)
+from ...verbs import init, select
+from ._sets import GaussianPrior, Scoring, answer_by_scores, best_set, new_state_with_prior, predictions
 
 
 @policy("sets", paper="Wen, Kveton, Ashkan 2015, Algorithm 3", compiled=False)
@@ -44,11 +33,6 @@ def select_comblinucb(policy, state, context, rng):
     return best_set(state, context, mean + policy.c * policy.noise * width, policy.ties, rng)
 
 
-@update.register(CombLinUCB)
-def update_comblinucb(policy, state, context, action, reward):
-    return learn_set(state, context, action, reward)
-
-
 def scoring(policy, state, context, rng):
     """This round's scores, as `select` makes them."""
     mean, width = predictions(state, context)
@@ -56,22 +40,7 @@ def scoring(policy, state, context, rng):
     return Scoring(mean, width, mean + width)
 
 
-@propensity.register(CombLinUCB)
-def propensity_comblinucb(policy, state, context, action, rng):
-    return inclusion(policy, state, context, action, scoring(policy, state, context, rng), rng)
-
-
-admit.register(CombLinUCB)(admit_features)
-
-
-@grow.register(CombLinUCB)
-def grow_comblinucb(policy, state, arms):
-    return longer_state(state, arms)
-
-
-@explain.register(CombLinUCB)
-def explain_comblinucb(policy, state, context, rng):
-    return report(policy, state, context, scoring(policy, state, context, rng), rng)
+answer_by_scores(CombLinUCB, scoring)
 
 
 def example():

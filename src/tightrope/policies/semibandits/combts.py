@@ -13,20 +13,8 @@ from scipy.linalg import solve_triangular
 from ...numerics.batch_ridge import linear_scores, solve
 from ...parameters import choice, policy, real, real_or
 from ...registry import Policy
-from ...verbs import admit, explain, grow, init, propensity, select, update
-from ._sets import (
-    Scoring,
-    admit_features,
-    best_set,
-    features_of,
-    inclusion,
-    learn_set,
-    longer_state,
-    new_state,
-    predictions,
-    radius,
-    report,
-)
+from ...verbs import init, select
+from ._sets import Scoring, answer_by_scores, best_set, features_of, new_state, predictions, radius
 
 ROUND, ARM = 0, 1
 
@@ -83,11 +71,6 @@ def select_combts(policy, state, context, rng):
     return best_set(state, context, scores, policy.ties, rng)
 
 
-@update.register(CombTS)
-def update_combts(policy, state, context, action, reward):
-    return learn_set(state, context, action, reward)
-
-
 def scoring(policy, state, context, rng):
     """This round's scores, as `select` makes them."""
     v = v_now(policy, state)
@@ -102,22 +85,7 @@ def scoring(policy, state, context, rng):
     return Scoring(mean, width, draw(), draw, ("normal", mean, width) if policy.randomization == ARM else None)
 
 
-@propensity.register(CombTS)
-def propensity_combts(policy, state, context, action, rng):
-    return inclusion(policy, state, context, action, scoring(policy, state, context, rng), rng)
-
-
-admit.register(CombTS)(admit_features)
-
-
-@grow.register(CombTS)
-def grow_combts(policy, state, arms):
-    return longer_state(state, arms)
-
-
-@explain.register(CombTS)
-def explain_combts(policy, state, context, rng):
-    return report(policy, state, context, scoring(policy, state, context, rng), rng)
+answer_by_scores(CombTS, scoring)
 
 
 def example():

@@ -8,20 +8,8 @@ Per round: O(N d^2 / 2), N uniform draws and the oracle.
 """
 
 from ...parameters import policy, real
-from ...verbs import admit, explain, grow, init, propensity, select, update
-from ._sets import (
-    Optimistic,
-    Scoring,
-    admit_features,
-    best_set,
-    inclusion,
-    learn_set,
-    longer_state,
-    new_state,
-    predictions,
-    report,
-    width_factor,
-)
+from ...verbs import init, select
+from ._sets import Optimistic, Scoring, answer_by_scores, best_set, new_state, predictions, width_factor
 
 
 @policy("sets", paper="Takemura & Ito 2019, Algorithm 1", compiled=False)
@@ -50,11 +38,6 @@ def select_pc2ucb(policy, state, context, rng):
     return best_set(state, context, perturbed(policy, mean, width_factor(policy, state) * width, rng), policy.ties, rng)
 
 
-@update.register(PC2UCB)
-def update_pc2ucb(policy, state, context, action, reward):
-    return learn_set(state, context, action, reward)
-
-
 def scoring(policy, state, context, rng):
     """This round's scores, as `select` makes them."""
     mean, width = predictions(state, context)
@@ -66,22 +49,7 @@ def scoring(policy, state, context, rng):
     return Scoring(mean, width, draw(), draw, ("uniform", mean + width, policy.c * width))
 
 
-@propensity.register(PC2UCB)
-def propensity_pc2ucb(policy, state, context, action, rng):
-    return inclusion(policy, state, context, action, scoring(policy, state, context, rng), rng)
-
-
-admit.register(PC2UCB)(admit_features)
-
-
-@grow.register(PC2UCB)
-def grow_pc2ucb(policy, state, arms):
-    return longer_state(state, arms)
-
-
-@explain.register(PC2UCB)
-def explain_pc2ucb(policy, state, context, rng):
-    return report(policy, state, context, scoring(policy, state, context, rng), rng)
+answer_by_scores(PC2UCB, scoring)
 
 
 def example():
