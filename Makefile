@@ -11,7 +11,7 @@ demo: $(VENV)/.installed
 
 test: $(VENV)/.installed-test lint
 	@command -v chromium chromium-browser google-chrome >/dev/null || sh tests/install_browser.sh
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n auto --dist worksteal --durations=25
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check src tests benchmarks docs/make_reference.py docs/make_stubs.py

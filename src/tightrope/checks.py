@@ -4,6 +4,7 @@ import itertools
 import math
 import operator
 import os
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -112,6 +113,8 @@ def _bytes(number: int) -> str:
 
 def arm_set(name: str, value: object) -> np.ndarray:
     """Distinct arms, at least one, as an increasing int64 array."""
+    if not isinstance(value, Sequence | np.ndarray) or isinstance(value, str):
+        raise ValueError(f"{name} = {show(value)} is not a set of arms; give a list of arm numbers such as [0, 3].")
     arms = vector(name, value, least=0)
     if (arms != np.floor(arms)).any() or np.unique(arms).size < arms.size:
         raise ValueError(f"{name} = {show(arms)} must be distinct arms, whole numbers from 0.")

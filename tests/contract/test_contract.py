@@ -19,9 +19,14 @@ def test_loops_sessions_masks_and_explanations(policy, problem):
 
 @pytest.mark.parametrize("mode", ["NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK"])
 def test_loops_without_compilation_and_with_index_checks(mode):
-    """Digests of all runs agree between compiled, interpreted and bounds-checked kernels."""
-    there = digests_elsewhere([pair.values for pair in PAIRS], mode, {"NUMBA_OPT": "1"})  # half the time to compile, the same arithmetic
-    assert [pair.id for pair, wanted in zip(PAIRS, there, strict=True) if digest(*pair.values) != wanted] == []
+    """Digests of all runs agree between compiled, interpreted and bounds-checked kernels.
+
+    Interpreted kernels check every index as well, on all pairs; compiled ones do on one pair of each class of policies.
+    """
+    by_class = {type(pair.values[0]): pair for pair in PAIRS}
+    pairs = list(by_class.values()) if mode == "NUMBA_BOUNDSCHECK" else PAIRS
+    there = digests_elsewhere([pair.values for pair in pairs], mode, {"NUMBA_OPT": "1"})  # half the time to compile, the same arithmetic
+    assert [pair.id for pair, wanted in zip(pairs, there, strict=True) if digest(*pair.values) != wanted] == []
 
 
 def test_one_arm_and_one_round_are_no_special_case():

@@ -198,7 +198,7 @@ def test_an_empty_set_is_answered_by_nothing():
 def test_what_cannot_be_right_is_refused_early():
     with pytest.raises(ValueError, match="dimension = 7"):
         tr.Session(tr.C2UCB(), arms=users(), dimension=7, oracle=tr.oracles.TopK(2))
-    with pytest.raises(ValueError, match="Safe plays"):
+    with pytest.raises(ValueError, match="baseline = 0 is not a set of arms"):
         tr.Safe(tr.C2UCB(), baseline=0)
     with pytest.raises(ValueError, match="LinGapE"):
         tr.Safe(tr.LinGapE(), baseline=0)

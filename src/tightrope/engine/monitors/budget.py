@@ -41,7 +41,11 @@ class Budget(_Budget):
     def __new__(cls, baseline: ArrayLike | None = None, alpha: float = 0.05, checkpoint: int | Iterable[int] = 1) -> "Budget":
         arm: int | np.ndarray = -1
         if baseline is not None:
-            arm = checks.arm_set("baseline", baseline) if np.ndim(baseline) else checks.integer("baseline", baseline, least=0)
+            arm = (
+                checks.arm_set("baseline", baseline)
+                if isinstance(baseline, list | tuple | np.ndarray)
+                else checks.integer("baseline", baseline, least=0)
+            )
         return super().__new__(cls, arm, checks.real("alpha", alpha, above=0, below=1), checks.checkpoints("checkpoint", checkpoint))
 
     def __reduce__(self) -> tuple[object, ...]:
