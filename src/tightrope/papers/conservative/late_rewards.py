@@ -140,9 +140,9 @@ def data(run: Run) -> list[Cell]:
     """Every cell. Linear rewards are taken in by order of decision where the delay depends on them."""
     runs, found = run.at(smoke=4, laptop=100, paper=1000), []
     for rule, (delay, late) in itertools.product(("nothing", "lower"), DELAYS.items()):
-        chosen = worlds(run, rule)
-        for name in run.at(smoke=[name for name in ("Bernoulli", "sets") if name in chosen], laptop=list(chosen), paper=list(chosen)):
-            world = chosen[name]
+        for name, world in worlds(run, rule).items():
+            if run.scale == "smoke" and name not in ("Bernoulli", "sets"):
+                continue  # each kind of rounds takes its time to compile
             in_order = delay == BIASED and name != "Bernoulli" and rule == "nothing"
             result = run.simulate(
                 f"late-{rule}-{name}-{delay}", world.problems, world.policies, horizon=world.horizon, replications=runs,
