@@ -7,34 +7,15 @@ from numba import types
 from numba.extending import overload
 
 from .. import checks
-from .._jit import OPTIONS, jit, lean
-from ..verbs import Arms, Context, update, verb
+from .._jit import OPTIONS, jit, lean, python_of
+from ..verbs import Arms, Context, update
 from .delays import BATCHED, BY_REWARD, GEOMETRIC, Delay, Terms, most_open
-
-
-def _nothing_due(mail, policy, state, t):
-    return state
-
-
-@verb(default=_nothing_due)
-def deliver(mail, policy, state, t):
-    """State after the rewards that are due before round t, those of earlier decisions first."""
-
-
-@verb()
-def send(mail, policy, state, context, action, reward, t, rng):
-    """State after round t, whose reward is learned now or kept until it is due."""
 
 
 class AtOnce(NamedTuple):
     """Every reward is learned in its own round."""
 
     unused: int = 0
-
-
-@send.register(AtOnce)
-def send_at_once(mail, policy, state, context, action, reward, t, rng):
-    return update(policy, state, context, action, reward)
 
 
 COUNTS = np.dtype(
@@ -157,7 +138,6 @@ def take_first(mail):
         place = below
 
 
-@deliver.register(Mail)
 @jit
 def deliver_mail(mail, policy, state, t):
     while mail.counts[0].open > 0 and mail.due[mail.heap[0]] <= t:
@@ -167,7 +147,6 @@ def deliver_mail(mail, policy, state, t):
     return state
 
 
-@send.register(Mail)
 @jit
 def send_mail(mail, policy, state, context, action, reward, t, rng):
     counts = mail.counts[0]
@@ -197,14 +176,12 @@ class SetMail(NamedTuple):
     letters: list[Any]
 
 
-@deliver.register(SetMail)
 def deliver_sets(mail, policy, state, t):
     while mail.letters and mail.letters[0][0] <= t:
         state = update(policy, state, *mail.letters.pop(0)[2:])
     return state
 
 
-@send.register(SetMail)
 def send_sets(mail, policy, state, context, action, reward, t, rng):
     due, letters = t + 1 + int(lateness(mail.delay, t, float(np.sum(reward)), rng)), mail.letters
     if mail.in_order and letters:
@@ -215,3 +192,37 @@ def send_sets(mail, policy, state, context, action, reward, t, rng):
     kept = Context(*(value.copy() if isinstance(value, np.ndarray) else value for value in context))
     letters.insert(place, (due, t, kept, np.copy(action), np.copy(reward)))
     return state
+
+
+def deliver(mail, policy, state, t):
+    """State after the rewards that are due before round t, those of earlier decisions first."""
+    if isinstance(mail, Mail):
+        return python_of(deliver_mail)(mail, policy, state, t)
+    return deliver_sets(mail, policy, state, t) if isinstance(mail, SetMail) else state
+
+
+@overload(deliver, jit_options=OPTIONS, inline="always")  # a call that returned the state would count references to all its arrays
+def _deliver(mail, policy, state, t):
+    if mail.instance_class is AtOnce:
+        return lambda mail, policy, state, t: state
+    return lambda mail, policy, state, t: deliver_mail(mail, policy, state, t)
+
+
+def send(mail, policy, state, context, action, reward, t, rng):
+    """State after round t, whose reward is learned now or kept until it is due."""
+    if isinstance(mail, Mail):
+        return python_of(send_mail)(mail, policy, state, context, action, reward, t, rng)
+    if isinstance(mail, SetMail):
+        return send_sets(mail, policy, state, context, action, reward, t, rng)
+    return update(policy, state, context, action, reward)
+
+
+@overload(send, jit_options=OPTIONS, inline="always")
+def _send(mail, policy, state, context, action, reward, t, rng):
+    if mail.instance_class is AtOnce:
+        return lambda mail, policy, state, context, action, reward, t, rng: update(policy, state, context, action, reward)
+
+    def later(mail, policy, state, context, action, reward, t, rng):
+        return send_mail(mail, policy, state, context, action, reward, t, rng)
+
+    return later
