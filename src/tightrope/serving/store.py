@@ -113,7 +113,7 @@ def build(
     a = session.arms._replace(number=told.arms.number) if session.catalogue else session.arms
     if (a.number, a.dimension, a.blocks) != (told.arms.number, told.arms.dimension, told.arms.blocks):
         raise ValueError(f"the header's arms, {told.arms}, are not those that the file's arrays describe.")
-    if a.distances is not None and not np.array_equal(a.distances, arrays["arms.distances"]):
+    if a.distances is not None and a.distances.tobytes() != arrays["arms.distances"].tobytes():
         raise ValueError("arms.distances are not those of arms.points.")
     session.arms, session._changing = a, told.changing
     session.state = restore(
