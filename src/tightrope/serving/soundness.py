@@ -13,10 +13,10 @@ from ..registry import Policy
 from ..verbs import Arms, reward_range
 
 FINITE = {
-    "features", "transposed", "columns", "points", "pulls", "sums", "rounds", "seen", "response", "theta", "updates", "log_det",
+    "features", "transposed", "columns", "points", "pulls", "sums", "rounds", "seen", "response", "theta", "updates", "solves", "log_det",
     "arm_pulls", "arm_sums", "reach", "entropy", "own", "open", "played", "owed", "awaited", "explored", "conserved", "closed",
 }  # fmt: skip
-COUNTS = {"pulls", "rounds", "seen", "updates", "arm_pulls", "reach", "own", "open", "explored", "conserved", "closed"}
+COUNTS = {"pulls", "rounds", "seen", "updates", "solves", "arm_pulls", "reach", "own", "open", "explored", "conserved", "closed"}
 ESTIMATES = {"mean", "square", "inverse", "product", "design", "factor"}  # finite where kernels raise otherwise:
 CERTAIN = {"ArmRidge", "FeatureRidge", "ContextRidge", "BatchRidge", "Pool"}
 ROUNDING = 1e-9  # relative, of sums of rewards
