@@ -32,7 +32,10 @@ Oracle: TypeAlias = Callable[..., ArrayLike]
 
 
 class Given(Generic[G, S]):
-    """A parameter that a constructor takes as G and stores as S; type checkers read what a descriptor takes and gives."""
+    """A parameter that a constructor takes as G and stores as S; type checkers read what a descriptor takes and gives.
+
+    For annotations only: no instance is ever made, so nothing below runs.
+    """
 
     @overload
     def __get__(self, instance: None, owner: type) -> "Given[G, S]": ...

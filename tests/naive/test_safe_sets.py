@@ -82,6 +82,8 @@ def test_safe_around_a_policy_over_sets_is_the_guarantee_for_sets():
     assert isinstance(tr.Safe(tr.UCB(), baseline=0), tr.policies.Safe)
     with pytest.raises(ValueError, match=r"baseline = .*must be distinct arms"):
         tr.SafeSets(tr.C2UCB(), baseline=[1, 1])
+    with pytest.raises(ValueError, match="min_gap = 9 exceeds 4"):
+        tr.SafeSets(tr.C2UCB(), baseline=[0, 1], checkpoint=4, min_gap=9)
     with pytest.raises(ValueError, match="baseline has arm 14"):
         tr.Session(tr.SafeSets(tr.C2UCB(), baseline=[1, 14]), arms=arms(0)[0], oracle=tr.oracles.TopK(K))
 

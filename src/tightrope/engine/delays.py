@@ -32,8 +32,8 @@ class Fixed(_Fixed):
         """For kernels."""
         return Terms(FIXED, float(self.rounds), 0.0)
 
-    def longest(self) -> int:
-        """The most rounds that a reward is late."""
+    def longest(self, horizon: int, in_order: bool) -> float:
+        """The most rounds that a reward is open."""
         return self.rounds
 
 
@@ -53,6 +53,13 @@ class Geometric(_Geometric):
         """For kernels."""
         return Terms(GEOMETRIC, self.mean, 0.0)
 
+    def longest(self, horizon: int, in_order: bool) -> float:
+        """So many rewards are open at once that more are in less than one run of 10^15.
+
+        In order a reward waits for the latest before it; else the number of open ones is a sum of independent indicators (Bernstein).
+        """
+        return (self.mean + 1) * (math.log(horizon) + 40) if in_order else self.mean + 12 * math.sqrt(self.mean) + 64
+
 
 class _Batched(NamedTuple):
     every: int
@@ -70,8 +77,8 @@ class Batched(_Batched):
         """For kernels."""
         return Terms(BATCHED, float(self.every), 0.0)
 
-    def longest(self) -> int:
-        """The most rounds that a reward is late."""
+    def longest(self, horizon: int, in_order: bool) -> float:
+        """The most rounds that a reward is open."""
         return self.every - 1
 
 
@@ -93,8 +100,8 @@ class ByReward(_ByReward):
         """For kernels."""
         return Terms(BY_REWARD, float(self.early), float(self.late))
 
-    def longest(self) -> int:
-        """The most rounds that a reward is late."""
+    def longest(self, horizon: int, in_order: bool) -> float:
+        """The most rounds that a reward is open."""
         return max(self.early, self.late)
 
 
@@ -109,11 +116,5 @@ def as_delay(value: object) -> Delay | None:
 
 
 def most_open(delay: Delay, horizon: int, in_order: bool) -> int:
-    """How many rewards can be awaited at once; where that is a matter of chance, more than that in less than one run of 10^15."""
-    if isinstance(delay, Geometric):
-        # In order a reward waits for the latest before it; else the number of open ones is a sum of independent indicators (Bernstein).
-        mean = delay.mean
-        longest = (mean + 1) * (math.log(horizon) + 40) if in_order else mean + 12 * math.sqrt(mean) + 64
-    else:
-        longest = delay.longest()
-    return int(min(longest + 1, horizon))
+    """How many rewards can be awaited at once."""
+    return int(min(delay.longest(horizon, in_order) + 1, horizon))

@@ -8,7 +8,8 @@ from numba.extending import overload
 
 from .. import checks
 from .._jit import OPTIONS, jit, lean, python_of
-from ..verbs import Arms, Context, update
+from ..verbs import Context, arms, update
+from .arguments import first_round
 from .delays import BATCHED, BY_REWARD, GEOMETRIC, Delay, Terms, most_open
 
 
@@ -45,12 +46,12 @@ class Mail(NamedTuple):
     baseline_mean: Any  # (n,)
 
 
-def new_mail(delay: Delay, in_order: bool, horizon: int, arms: Arms, shown: Context) -> Any:
-    """Mail for a run of so many rounds that show such contexts."""
-    if arms.oracle is not None:
+def new_mail(delay: Delay, in_order: bool, horizon: int, problem: Any) -> Any:
+    """Mail for a run of so many rounds of a problem."""
+    if arms(problem).oracle is not None:
         return SetMail(delay.terms(), in_order, [])
     n = most_open(delay, horizon, in_order)
-    room = [None if value is None else np.zeros((n, *np.shape(value)), dtype=np.asarray(value).dtype) for value in shown]
+    room = [None if value is None else np.zeros((n, *np.shape(value)), dtype=np.asarray(value).dtype) for value in first_round(problem)]
     counts = np.zeros(1, dtype=COUNTS).view(np.recarray)
     due, decided, arm = (np.zeros(n, dtype=np.int64) for _ in range(3))
     return Mail(delay.terms(), in_order, counts, np.arange(n), due, decided, arm, np.zeros(n), *room)
@@ -168,12 +169,17 @@ def send_mail(mail, policy, state, context, action, reward, t, rng):
     return state
 
 
-class SetMail(NamedTuple):
-    """Rewards of sets on their way, for rounds in Python: (due, decided, context, action, rewards) by due and decided."""
-
+class _SetMail(NamedTuple):
     delay: Terms
     in_order: bool
     letters: list[Any]
+
+
+class SetMail(_SetMail):
+    """Rewards of sets on their way, for rounds in Python: (due, decided, context, action, rewards) by due and decided."""
+
+    __slots__ = ()
+    COMPILED = False
 
 
 def deliver_sets(mail, policy, state, t):

@@ -13,7 +13,7 @@ from ..rng import DELAY, NOISE, POLICY, PROBLEM, stream
 from ..verbs import Arms, arms, begin, init, private
 from .checked import Refused, checked, sentence
 from .loops import Log, fixed_horizon, new_log, until_stop
-from .mail import AtOnce, Mail, SetMail
+from .mail import AtOnce, Mail
 
 SLICE_SECONDS = 0.1  # how long a compiled loop runs before it looks up: progress, interruption
 FIRST_SLICE = 64
@@ -85,7 +85,7 @@ def prepare(policy: Any, problem: Any, seed: int, replication: int, horizon: int
 
 def loop_for(loop: Any, policy: Any, problem: Any, mail: Any = None) -> Any:
     """The compiled loop, or the interpreted one where the policy, the problem or the mail asks for it."""
-    fits = compiled(policy) and getattr(type(problem), "COMPILED", True) and not isinstance(mail, SetMail)
+    fits = compiled(policy) and all(getattr(type(item), "COMPILED", True) for item in (problem, mail))
     return loop if fits else python_of(loop)
 
 

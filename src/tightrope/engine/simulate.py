@@ -74,7 +74,7 @@ class FixedHorizon:
         run = prepare(given["policy"], given["problem"], self.seed, replication, self.horizon)
         mail = None
         if self.delay is not None:
-            mail = new_mail(self.delay, self.in_order, self.horizon, run.arms, first_round(given["problem"]))
+            mail = new_mail(self.delay, self.in_order, self.horizon, given["problem"])
         log, tally, play = to_horizon(run, given["monitor"], self.checkpoints, mail)
         slices.run(play, self.horizon)
         return {"regret": log.regret, "pulls": log.pulls} | {

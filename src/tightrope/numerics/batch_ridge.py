@@ -70,7 +70,11 @@ def learn_batch(model: BatchRidge, features: np.ndarray, arms: np.ndarray, rewar
 
 def predict_batch(model: BatchRidge, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """theta'x and ||x||_{V^-1} of every arm, both (N M,). O(N M d^2 / 2) time, O(N M) memory besides the features."""
-    theta, factor = solve(model)
+    return predict_solved(*solve(model), features)
+
+
+def predict_solved(theta: np.ndarray, factor: np.ndarray, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`predict_batch` where `solve` has been asked already."""
     means = linear_scores(features, theta)
     squares = np.empty_like(means)
     N, d = features.shape

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...numerics.batch_ridge import BatchRidge, predict_batch, solve
+from ...numerics.batch_ridge import BatchRidge, predict_solved, solve
 from ...numerics.checkpoints import remaining
 from ...solvers.oracles import choose
 from ...types import Oracle, State
@@ -141,7 +141,7 @@ def choose_set(policy: Any, state: SetState, context: Context, wanted: np.ndarra
         return wanted, BASELINE
     if total(state, known, wanted) >= -TOLERANCE:
         return wanted, OWN
-    mean, width = predict_batch(state.model, known.features)
+    mean, width = predict_solved(known.theta, known.factor, known.features)
     other = choose(state.setting.oracle, mean - known.beta * width, context.eligible)
     offered = joint_lower(known, sum_features(state, known.features, other))
     safe = total(state, known, other) >= -TOLERANCE

@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from ...numerics.batch_ridge import check_features, learn_batch, new_batch_ridge, predict_batch
+from ...numerics.batch_ridge import check_features, learn_batch, new_batch_ridge, predict_solved
 from ...parameters import arm_set, checkpoints, choice, inner_policy, optional_integer, optional_real, policy, real
 from ...registry import Policy, find
 from ...rng import same
 from ...solvers.oracles import set_size
 from ...types import Explanation
 from ...verbs import Context, admit, commit, event, explain, grow, inform, init, propensity, reward_range, select, update, withdraw
-from ._guarantee import TOLERANCE, check_norms
+from ._guarantee import TOLERANCE, Limits, check_norms
 from ._ledger import BASELINE, EVENTS, OWN, UNSAFE, add, value_of
 from ._set_guarantee import LEDGER, SetState, Setting, bound_round, choose_set, enter, features_of, joint_lower, total
 
@@ -53,6 +53,7 @@ class SafeSets(Policy):
     min_gap: int = optional_integer(least=1, words="checkpoints are known beforehand")
     baseline_floor: float = optional_real(least=0, words="baseline_mean if that is known, else 0")
     martingale: int = choice("freedman", "subgaussian")
+    complete = staticmethod(Limits.complete)
 
 
 @init.register(SafeSets)
@@ -159,7 +160,7 @@ def propensity_safesets(policy, state, context, action, rng):
 def explain_safesets(policy, state, context, rng):
     inner: Explanation = explain(policy.inner, state.inner, context, rng)
     known = bound_round(policy, state, context)
-    mean, width = predict_batch(state.model, known.features)
+    mean, width = predict_solved(known.theta, known.factor, known.features)
     wanted = select(policy.inner, state.inner, context, rng)
     chosen, why = choose_set(policy, state, context, wanted)
     probability, error = chances(policy, state, context, rng)
