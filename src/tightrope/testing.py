@@ -5,6 +5,7 @@ their own, where a wrong index is an error; compiled code would read and write b
 """
 
 import contextlib
+import gc
 import itertools
 import json
 import os
@@ -365,6 +366,7 @@ def digests_elsewhere(pairs: Sequence[tuple[Policy, Problem]], mode: str, enviro
 
 def _answer() -> None:
     """In the other process: pairs from stdin, digests to stdout."""
+    gc.disable()  # it compiles and ends
     pairs = pickle.load(sys.stdin.buffer)
     try:
         answer: dict[str, object] = {
