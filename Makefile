@@ -9,9 +9,9 @@ BIN := $(VENV)/bin
 demo: $(VENV)/.installed
 	$(BIN)/tightrope demo --out runs/demo
 
-test: $(VENV)/.installed-test lint
+test: $(VENV)/.installed-test
 	@command -v chromium chromium-browser google-chrome >/dev/null || sh tests/install_browser.sh
-	$(BIN)/python -m pytest -n auto --dist worksteal --durations=25
+	@$(MAKE) --no-print-directory lint & lint=$$!; $(BIN)/python -m pytest -n auto --dist worksteal --durations=25 && wait $$lint
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check src tests benchmarks docs/make_reference.py docs/make_stubs.py

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import settings
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-gc.set_threshold(100_000, 50, 100)  # compilation makes millions of objects that stay; looking through them takes a tenth of its time
+gc.set_threshold(100_000, 50, 30)  # compilation makes millions of objects that stay; looking through them takes a tenth of its time
 settings.register_profile("reproducible", derandomize=True)
 settings.load_profile("reproducible")
 
