@@ -268,7 +268,6 @@ def play_loop(
 
 def play_checked(policy: Policy, problem: Problem, seed: int, horizon: int = HORIZON) -> tuple[Log, dict[str, np.ndarray]]:
     """The same in plain Python, with every choice checked before it is played; under random masks too."""
-    _check_masks(policy, problem, seed)
     run = prepare(policy, problem, seed, 0, horizon)
     log, K = new_log(np.arange(1, horizon + 1), run.arms.number), run.arms.number
     draw, noise, own = run.streams
@@ -289,6 +288,7 @@ def play_checked(policy: Policy, problem: Problem, seed: int, horizon: int = HOR
         note(log.pulls, action)
         log.total[0] += regret(run.problem, context, action)
         log.regret[t] = log.total[0]
+    _check_masks(policy, problem, seed)
     return log, flatten(run.state)
 
 

@@ -25,7 +25,7 @@ from numba import types
 from numba.extending import overload
 
 from ._cache import answers
-from ._jit import LEAN, OPTIONS, PART, python_of
+from ._jit import LEAN, PART, python_of
 
 
 class Context(NamedTuple):
@@ -342,7 +342,7 @@ def allowed(eligible, arm):
     return eligible is None or bool(eligible[arm])
 
 
-@overload(allowed, jit_options=OPTIONS, inline="always")
+@overload(allowed, jit_options=PART, inline="always")
 def _allowed(eligible, arm):
     if isinstance(eligible, np.ndarray) or hasattr(eligible, "dtype"):
         return lambda eligible, arm: eligible[arm]
@@ -354,7 +354,7 @@ def either(given, otherwise):
     return otherwise if given is None else given
 
 
-@overload(either, jit_options=OPTIONS, inline="always")
+@overload(either, jit_options=PART, inline="always")
 def _either(given, otherwise):
     if isinstance(given, types.NoneType):
         return lambda given, otherwise: otherwise
