@@ -8,7 +8,7 @@ import pytest
 from tightrope.papers import scoring
 from tightrope.papers.scoring import Claim, Estimate, Judgement, estimate, judged, paired, quotient, ratio, share
 
-YES, PARTLY, NO = scoring.VERDICTS
+YES, PARTLY, NO, OPEN = scoring.VERDICTS
 INF, NAN = math.inf, math.nan
 
 
@@ -19,33 +19,36 @@ def e(value, se):
 CASES = [
     # rule, arguments, verdict
     ("below", (e(-1.0, 0.2),), YES),
-    ("below", (e(-0.5, 0.2),), PARTLY),
-    ("below", (e(-1.0, INF),), PARTLY),  # one run decides nothing
-    ("below", (e(0.1, 0.2),), NO),
+    ("below", (e(-0.5, 0.2),), OPEN),
+    ("below", (e(-1.0, INF),), OPEN),  # one run decides nothing
+    ("below", (e(0.1, 0.2),), OPEN),
+    ("below", (e(1.0, 0.2),), NO),
     ("below", (e(0.0, 0.0),), NO),
-    ("below", (e(NAN, NAN),), NO),
+    ("below", (e(NAN, NAN),), OPEN),
     ("below", (e(4.0, 0.2), 5.0), YES),
-    ("below", (e(4.9, 0.2), 5.0), PARTLY),
-    ("below", (e(5.1, 0.2), 5.0), NO),
+    ("below", (e(4.9, 0.2), 5.0), OPEN),
+    ("below", (e(6.1, 0.2), 5.0), NO),
     ("above", (e(1.0, 0.2),), YES),
-    ("above", (e(0.5, 0.2),), PARTLY),
-    ("above", (e(1.0, INF),), PARTLY),
+    ("above", (e(0.5, 0.2),), OPEN),
+    ("above", (e(1.0, INF),), OPEN),
     ("above", (e(-1.0, 0.2),), NO),
-    ("above", (e(NAN, NAN),), NO),
+    ("above", (e(NAN, NAN),), OPEN),
     ("above", (e(11.0, 0.2), 10.0), YES),
-    ("above", (e(10.5, 0.2), 10.0), PARTLY),
-    ("above", (e(9.9, 0.2), 10.0), NO),
+    ("above", (e(10.5, 0.2), 10.0), OPEN),
+    ("above", (e(8.9, 0.2), 10.0), NO),
     ("near", (e(0.52, 0.01), 0.5, 0.1), YES),
-    ("near", (e(0.48, 9.0), 0.5, 0.1), YES),
+    ("near", (e(0.48, 9.0), 0.5, 0.1), OPEN),  # right by chance
     ("near", (e(0.58, 0.01), 0.5, 0.1), PARTLY),
     ("near", (e(0.9, 0.01), 0.5, 0.1), NO),
-    ("near", (e(0.9, INF), 0.5, 0.1), NO),
+    ("near", (e(0.9, INF), 0.5, 0.1), OPEN),
     ("gain", (e(45.0, 1.0), 51.0, 10.0), YES),
-    ("gain", (e(30.0, 6.0), 51.0, 10.0), YES),  # within 4 standard errors
-    ("gain", (e(30.0, 6.0), 51.0, 10.0, 0.0), PARTLY),  # which do not count without slack
+    ("gain", (e(30.0, 6.0), 51.0, 10.0), OPEN),  # errors that reach the target make no match
     ("gain", (e(30.0, 1.0), 51.0, 10.0), PARTLY),
     ("gain", (e(3.0, 1.0), 51.0, 10.0), NO),
     ("gain", (e(-51.0, 1.0), 51.0, 10.0), NO),
+    ("within", (e(45.0, 1.0), 51.0, 10.0), YES),
+    ("within", (e(45.0, 5.0), 51.0, 10.0), OPEN),
+    ("within", (e(30.0, 1.0), 51.0, 10.0), NO),
     ("at_most", (0.05, 0.05), YES),
     ("at_most", (0.06, 0.05), NO),
     ("at_most", (0.06, 0.05, 0.1), PARTLY),
@@ -68,19 +71,24 @@ CASES = [
     ("most", (0, 10), NO),
     ("everywhere_above", ([e(1.0, 0.2), e(2.0, 0.2)],), YES),
     ("everywhere_above", ([e(1.0, 0.2), e(0.5, 0.2)],), PARTLY),
+    ("everywhere_above", ([e(1.0, 0.2), e(-2.0, 0.2)],), NO),
     ("everywhere_above", ([e(-1.0, 0.2), e(0.5, 0.2)],), NO),
+    ("everywhere_above", ([e(-0.1, 0.2), e(0.5, 0.2)],), OPEN),
     ("both_signs", ([e(-1.0, 0.2), e(1.0, 0.2)],), YES),
     ("both_signs", ([e(-1.0, 0.2), e(0.5, 0.2)],), NO),
     ("both_signs", ([e(-1.0, 0.2), e(-2.0, 0.2)],), NO),
+    ("both_signs", ([e(-0.1, 0.2), e(0.2, 0.2)],), OPEN),
     ("ahead", (e(10.0, 1.0), 0.1, 0.05), YES),
     ("ahead", (e(10.0, 1.0), 0.03, 0.05), PARTLY),
-    ("ahead", (e(3.0, 1.0), 0.1, 0.05), NO),
+    ("ahead", (e(3.0, 1.0), 0.1, 0.05), OPEN),
+    ("ahead", (e(-5.0, 1.0), -0.1, 0.05), NO),
 ]
 
 
 @pytest.mark.parametrize(("rule", "arguments", "verdict"), CASES)
-def test_rules_say_yes_partly_and_no_where_they_must(rule, arguments, verdict):
-    found = getattr(scoring, rule)(*arguments)
+def test_rules_say_yes_partly_no_and_undecided_where_they_must(rule, arguments, verdict):
+    more = {"partly": False, "words": "never"} if rule == "within" else {}
+    found = getattr(scoring, rule)(*arguments, **more)
     assert found.verdict == verdict
     assert found.test
     assert (found.reason == "") == (verdict == YES)
@@ -94,10 +102,20 @@ def test_every_rule_has_a_case_for_yes_and_for_no():
         assert {rule for rule, _, said in CASES if said == verdict} == rules
 
 
+def test_less_than_half_is_not_an_order():
+    """A weaker order that holds makes a one-sided number partly right, never right."""
+    assert scoring.below(e(0.45, 0.005), 0.5, partly=1.0).verdict == YES
+    assert scoring.below(e(0.536, 0.005), 0.5, partly=1.0).verdict == PARTLY
+    assert scoring.below(e(0.51, 0.005), 0.5, partly=1.0).verdict == OPEN
+    assert scoring.below(e(1.2, 0.005), 0.5, partly=1.0).verdict == NO
+    assert scoring.above(e(6.0, 0.1), 5.0, partly=1.0).verdict == YES
+    assert scoring.above(e(2.0, 0.1), 5.0, partly=1.0).verdict == PARTLY
+
+
 def test_reasons_come_from_the_numbers():
     assert "0.1, 0.5 standard errors" in scoring.below(e(0.1, 0.2)).reason
     assert "-1, 5.0 standard errors" in scoring.above(e(9.0, 0.2), 10.0).reason
-    assert "+80%" in scoring.near(e(0.9, 0.01), 0.5, 0.1).reason
+    assert "differs from 0.5 by +0.4" in scoring.near(e(0.9, 0.01), 0.5, 0.1).reason
     assert scoring.every([True, False, False]).reason == "It holds in 1 of 3 cases."
     assert "standard error inf" in scoring.below(e(-1.0, INF)).reason
 

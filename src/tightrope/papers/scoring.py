@@ -1,7 +1,8 @@
 """How a paper's claims are judged: estimates from replications, rules from numbers to a verdict with a reason, and the claims themselves.
 
 A rule is a pure function. It returns a `Judgement`: the verdict, the rule in words, and, where the claim is not reproduced, what the
-numbers say instead. Estimates carry a standard error; a difference counts when it is larger than MARGIN of them.
+numbers say instead. Estimates carry a standard error; a difference counts when it is larger than MARGIN of them, and where errors are
+too wide to tell the verdict is "undecided".
 """
 
 import math
@@ -15,7 +16,7 @@ from numpy.typing import ArrayLike
 from .. import checks
 from ..numerics.statistics import standard_error
 
-Verdict = Literal["reproduced", "partly", "not reproduced"]
+Verdict = Literal["reproduced", "partly", "not reproduced", "undecided"]
 VERDICTS: tuple[str, ...] = get_args(Verdict)
 MARGIN = 4.0  # standard errors
 
@@ -64,10 +65,11 @@ class Judgement(NamedTuple):
     reason: str = ""
 
 
-def _judged(full: bool, partial: bool, test: str, reason: str) -> Judgement:
+def _judged(full: bool, partial: bool, test: str, reason: str, *, open_: bool = False) -> Judgement:
+    """open_: the numbers do not say; it counts where the claim is not reproduced in full."""
     if full:
         return Judgement("reproduced", test)
-    return Judgement("partly" if partial else "not reproduced", test, reason)
+    return Judgement("undecided" if open_ else "partly" if partial else "not reproduced", test, reason)
 
 
 def _apart(gap: float, se: float) -> str:
@@ -75,36 +77,59 @@ def _apart(gap: float, se: float) -> str:
     return f"{gap:.3g}, {abs(gap) / se:.1f} standard errors" if 0 < se < math.inf else f"{gap:.3g}, standard error {se:.3g}"
 
 
-def below(found: Estimate, bound: float = 0.0, margin: float = MARGIN) -> Judgement:
-    """Reproduced: below the bound by `margin` standard errors. Partly: below it."""
-    gap = found.value - bound
-    test = f"below {bound:g} by {margin:g} standard errors; partly if below"
-    return _judged(gap < -margin * found.se, gap < 0, test, f"The distance to {bound:g} is {_apart(gap, found.se)}.")
+def _clear(gap: float, se: float, margin: float) -> bool:
+    """Whether a difference is larger than `margin` standard errors; never where there is no error to go by."""
+    return abs(gap) > margin * se
 
 
-def above(found: Estimate, bound: float = 0.0, margin: float = MARGIN) -> Judgement:
-    """Reproduced: above the bound by `margin` standard errors. Partly: above it."""
+def below(found: Estimate, bound: float = 0.0, *, partly: float | None = None, margin: float = MARGIN) -> Judgement:
+    """Reproduced: below the bound by `margin` standard errors. Undecided: no further from it than that. Partly: below `partly` by them."""
     gap = found.value - bound
-    test = f"above {bound:g} by {margin:g} standard errors; partly if above"
-    return _judged(gap > margin * found.se, gap > 0, test, f"The distance to {bound:g} is {_apart(gap, found.se)}.")
+    test = f"below {bound:g} by {margin:g} standard errors; undecided if no further from it than that"
+    weaker = partly is not None and found.value < partly - margin * found.se
+    if partly is not None:
+        test += f"; partly if below {partly:g} by them"
+    sure = _clear(gap, found.se, margin) or (gap == 0.0 == found.se)
+    return _judged(sure and gap < 0, weaker, test, f"The distance to {bound:g} is {_apart(gap, found.se)}.", open_=not sure)
+
+
+def above(found: Estimate, bound: float = 0.0, *, partly: float | None = None, margin: float = MARGIN) -> Judgement:
+    """Reproduced: above the bound by `margin` standard errors. Undecided: no further from it than that. Partly: above `partly` by them."""
+    turned = below(Estimate(-found.value, found.se), -bound, partly=None if partly is None else -partly, margin=margin)
+    test = f"above {bound:g} by {margin:g} standard errors; undecided if no further from it than that"
+    if partly is not None:
+        test += f"; partly if above {partly:g} by them"
+    reason = f"The distance to {bound:g} is {_apart(found.value - bound, found.se)}." if turned.reason else ""
+    return Judgement(turned.verdict, test, reason)
 
 
 def near(found: Estimate, target: float, relative: float, margin: float = MARGIN) -> Judgement:
-    """Reproduced: within `relative` of the target. Partly: at most `margin` standard errors outside."""
-    outside = abs(found.value - target) - relative * abs(target)
-    test = f"within {relative:.0%} of {target:.4g}; partly if at most {margin:g} standard errors outside"
-    reason = f"It is {found.value / target - 1:+.0%} off, outside by {_apart(outside, found.se)}." if target else ""
-    return _judged(outside <= 0, math.isfinite(found.se) and outside <= margin * found.se, test, reason)
+    """`within` a share of the target. Partly: within twice that."""
+    band = relative * abs(target)
+    return within(
+        found, target, band, partly=abs(found.value - target) <= 2 * band, words=f"within {2 * relative:.0%} of it", margin=margin
+    )
 
 
-def gain(found: Estimate, target: float, tolerance: float, slack: float = MARGIN, margin: float = MARGIN) -> Judgement:
-    """Reproduced: within `tolerance` of the target, or within `slack` standard errors of it. Partly: above 0 by `margin` of them."""
+def gain(found: Estimate, target: float, tolerance: float, margin: float = MARGIN) -> Judgement:
+    """`within` a tolerance of the target. Partly: above 0 by `margin` standard errors."""
+    words = f"above 0 by {margin:g} standard errors"
+    return within(found, target, tolerance, partly=found.value > margin * found.se, words=words, margin=margin)
+
+
+def within(found: Estimate, target: float, band: float, *, partly: bool, words: str, margin: float = MARGIN) -> Judgement:
+    """Reproduced: within the band, which is at least `margin` standard errors wide to either side.
+
+    Undecided: the band is narrower than that, and the target not further away than both together.
+    """
     off = found.value - target
-    allowed = max(tolerance, slack * found.se) if slack else tolerance
-    either = f" or {slack:g} standard errors" if slack else ""
-    test = f"within {tolerance:.3g}{either} of {target:g}; partly if above 0 by {margin:g} standard errors"
-    reason = f"It differs from {target:g} by {off:+.3g}; the distance to 0 is {_apart(found.value, found.se)}."
-    return _judged(abs(off) <= allowed, found.value > margin * found.se, test, reason)
+    wide = not margin * found.se <= band
+    test = (
+        f"within {band:.3g} of {target:.4g}, with {margin:g} standard errors below that; else undecided if they reach it; partly if {words}"
+    )
+    reason = f"It differs from {target:.4g} by {off:+.3g}; {margin:g} standard errors are {margin * found.se:.3g}."
+    reached = not abs(off) > band + margin * found.se
+    return _judged(not wide and abs(off) <= band, partly, test, reason, open_=wide and reached)
 
 
 def at_most(value: float, bound: float, partly: float | None = None) -> Judgement:
@@ -141,29 +166,32 @@ def most(count: int, total: int) -> Judgement:
 
 
 def everywhere_above(found: Sequence[Estimate], margin: float = MARGIN) -> Judgement:
-    """Reproduced: every estimate is above 0 by `margin` standard errors. Partly: one of them is."""
-    holds = [one.value > margin * one.se for one in found]
-    test = f"above 0 by {margin:g} standard errors at every place; partly if at some"
-    return _judged(all(holds), any(holds), test, f"It holds at {sum(holds)} of {len(holds)} places.")
+    """Reproduced: every estimate is above 0 by `margin` standard errors. Partly: one is, none below. Undecided: none is either."""
+    over = sum(one.value > margin * one.se for one in found)
+    under = sum(one.value < -margin * one.se for one in found)
+    test = f"above 0 by {margin:g} standard errors at every place; partly if at some and nowhere below by them; undecided if nowhere either"
+    reason = f"It is above at {over} and below at {under} of {len(found)} places."
+    return _judged(over == len(found), over > 0 and under == 0, test, reason, open_=over == under == 0)
 
 
 def both_signs(found: Sequence[Estimate], margin: float = MARGIN) -> Judgement:
-    """Reproduced: some estimates are below 0 and some above, each by `margin` standard errors."""
+    """Reproduced: some estimates are below 0 and some above, each by `margin` standard errors. Undecided: neither."""
     negative = sum(one.value < -margin * one.se for one in found)
     positive = sum(one.value > margin * one.se for one in found)
-    test = f"below 0 somewhere and above 0 somewhere else, each by {margin:g} standard errors"
-    return _judged(negative > 0 and positive > 0, False, test, f"Below at {negative}, above at {positive} of {len(found)} places.")
+    test = f"below 0 somewhere and above 0 somewhere else, each by {margin:g} standard errors; undecided if nowhere either"
+    reason = f"Below at {negative}, above at {positive} of {len(found)} places."
+    return _judged(negative > 0 and positive > 0, False, test, reason, open_=negative == positive == 0)
 
 
 def ahead(difference: Estimate, relative: float, least: float, margin: float = MARGIN) -> Judgement:
     """Reproduced: above 0 by `margin` standard errors, and `relative` (its share of the rival's mean) is at least `least`.
 
-    Partly: above 0 by that margin.
+    Partly: above 0 by that margin. Undecided: no further from 0 than that.
     """
     sure = difference.value > margin * difference.se
-    test = f"above 0 by {margin:g} standard errors and at least {least:.0%}; partly if above 0 by {margin:g} standard errors"
+    test = f"above 0 by {margin:g} standard errors and at least {least:.0%}; partly if above 0 by them; undecided if no further from 0"
     reason = f"It is {relative:+.1%}; the distance to 0 is {_apart(difference.value, difference.se)}."
-    return _judged(sure and relative >= least, sure, test, reason)
+    return _judged(sure and relative >= least, sure, test, reason, open_=not _clear(difference.value, difference.se, margin))
 
 
 @dataclass(frozen=True)
