@@ -141,11 +141,11 @@ def run(spec: Annotated[pathlib.Path, typer.Argument(help="YAML: problem, polici
 def report(folder: Annotated[pathlib.Path, typer.Argument(help="A folder that a run wrote.")]) -> None:
     """Write report.html again from what `run`, `demo` or `reproduce` saved, and print the final table."""
     from .engine.results import load
-    from .papers.experiment import report_again
+    from .papers.experiment import ROWS, report_again
     from .reports.results import write_report
 
-    if next(folder.glob("*/claims.json"), None) is not None:
-        _print_claims(report_again(folder))
+    if next(folder.glob(f"*/{ROWS}"), None) is not None:
+        _print_rows(*report_again(folder))
         console.print(f"report: {folder / 'report.html'}")
         return
     inside = [] if (folder / "result.json").exists() else sorted(path.parent for path in folder.glob("*/result.json"))
@@ -247,20 +247,26 @@ def reproduce(
         outcomes = reproduce(
             paper, figure or None, Run(scale, folder, seed=seed, data=data, workers=workers, engine=engine, progress=meter)
         )
-    _print_claims(outcomes)
+    _print_rows(paper, outcomes)
     console.print(f"report: {folder / 'report.html'}")
 
 
-def _print_claims(outcomes: "Mapping[str, Outcome]") -> None:
-    table = Table("figure", "claim", "paper", "ours", "verdict")
+def _print_rows(paper: str, outcomes: "Mapping[str, Outcome]") -> None:
+    from .papers.experiment import sentence, standing
+    from .papers.register import counts
+    from .papers.scoring import OURS
+
+    table = Table("figure", "claim", "what is compared", "paper", "ours", "verdict")
     for name, outcome in outcomes.items():
         if outcome.notes:
             console.print(f"{name}: {outcome.notes}", soft_wrap=True)
-        for claim in outcome.claims:
-            ours = claim.ours if isinstance(claim.ours, str) else f"{claim.ours:.4g}"
-            ours += f" ± {claim.se:.2g}" if claim.se is not None else ""
-            table.add_row(name, claim.claim, str(claim.paper), ours, claim.verdict)
+        for row in outcome.rows:
+            ours = row.ours if isinstance(row.ours, str) else f"{row.ours:.4g}"
+            ours += f" ± {row.se:.2g}" if row.se is not None else ""
+            key = row.key if row.key != OURS else "ours, not counted"
+            table.add_row(name, key, row.text, str(row.paper), ours, row.verdict)
     console.print(table)
+    console.print(sentence(counts(standing(paper, outcomes))))
 
 
 @app.command()

@@ -3,7 +3,7 @@
 A paper is a package `papers/X` with a TITLE. A figure or table of it is a module `papers/X/figN.py` with the functions
 
     data(run)     play or find the runs, and return all that the others need
-    score(data)   the paper's claims, judged by the rules of `papers.scoring`
+    score(data)   rows, each judged by a rule of `papers.scoring` and referring to a claim of `papers/X/claims.py`
     tables(data), plot(data), notes(data)   where there are any: tables and pictures by name, a paragraph
 
 A module with a function `data` is a figure. Its name on the command line has hyphens instead of underscores.
@@ -32,17 +32,19 @@ from ..registry import Policy, Problem
 from ..reports.curves import save_figure
 from ..reports.page import Section, Table, figure_svg, inline_svg, write_page
 from . import names
-from .scoring import Claim
+from .register import Claim, Standing, counts, standings
+from .scoring import OURS, Row
 
 T = TypeVar("T")
 SCALES = ("smoke", "laptop", "paper")
+ROWS = "rows.json"  # the file of a figure's judged rows
 
 
 @dataclass
 class Outcome:
     """What one figure's experiment found. missing: which data it lacks, if it could not run."""
 
-    claims: list[Claim] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
     tables: dict[str, pd.DataFrame] = field(default_factory=dict)
     plots: dict[str, Figure] = field(default_factory=dict)
     notes: str = ""
@@ -86,6 +88,12 @@ def find_paper(name: str) -> ModuleType:
     return importlib.import_module(f"tightrope.papers.{name}")
 
 
+def claims_of(paper: str) -> dict[str, Claim]:
+    """The register of a paper."""
+    claims: dict[str, Claim] = importlib.import_module(f"{find_paper(paper).__name__}.claims").CLAIMS
+    return claims
+
+
 def figures(paper: str) -> dict[str, ModuleType]:
     """The figures and tables of a paper by name."""
     package = find_paper(paper)
@@ -115,7 +123,7 @@ def reproduce(paper: str, chosen: Iterable[str] | None, run: Run) -> dict[str, O
 
 
 def run_figure(name: str, module: ModuleType, run: Run) -> Outcome:
-    """The data of one figure, its claims judged, its tables and pictures."""
+    """The data of one figure, its rows judged, its tables and pictures."""
 
     def shown(part: str, data: object, nothing: T) -> T:
         return getattr(module, part)(data) if hasattr(module, part) else nothing
@@ -124,8 +132,8 @@ def run_figure(name: str, module: ModuleType, run: Run) -> Outcome:
         data = module.data(run)
     except DataNotFound as error:
         return Outcome(notes=f"Not run: {error}", missing=str(error))
-    claims = [replace(claim, figure=name) for claim in module.score(data)]
-    return Outcome(claims, shown("tables", data, {}), shown("plot", data, {}), shown("notes", data, ""))
+    rows = [replace(row, figure=name) for row in module.score(data)]
+    return Outcome(rows, shown("tables", data, {}), shown("plot", data, {}), shown("notes", data, ""))
 
 
 def _save(name: str, outcome: Outcome, run: Run) -> None:
@@ -138,61 +146,89 @@ def _save(name: str, outcome: Outcome, run: Run) -> None:
         save_figure(plot, folder / f"{label}.svg")
         save_figure(plot, folder / f"{label}.png")
     files.write_json(
-        folder / "claims.json",
-        {"claims": [asdict(claim) for claim in outcome.claims], "notes": outcome.notes, "scale": run.scale, "seed": run.seed,
+        folder / ROWS,
+        {"rows": [asdict(row) for row in outcome.rows], "notes": outcome.notes, "scale": run.scale, "seed": run.seed,
          "versions": provenance.versions(), "command": provenance.command()},
     )  # fmt: skip
 
 
-def claims_table(claims: list[Claim]) -> Table:
-    """The claims as a table for a page."""
+def rows_table(rows: list[Row]) -> Table:
+    """The rows of a figure as a table for a page."""
 
     def number(value: str | float) -> str:
         return value if isinstance(value, str) else f"{value:.4g}"
 
-    rows = []
-    for claim in claims:
-        ours = number(claim.ours) + (f" ± {claim.se:.2g}" if claim.se is not None else "")
-        remark = claim.remark if claim.verdict != "reproduced" else ""
-        words = " ".join(part for part in (f"{claim.test}.", claim.reason, remark) if part)
-        rows.append([claim.claim, number(claim.paper), ours, claim.verdict, words])
-    return Table(["claim", "paper", "ours", "verdict", "test and remarks"], rows, verdict_column=3)
+    cells = []
+    for row in rows:
+        ours = number(row.ours) + (f" ± {row.se:.2g}" if row.se is not None else "")
+        remark = row.remark if row.verdict != "reproduced" else ""
+        words = " ".join(part for part in (f"{row.test}.", row.reason, remark) if part)
+        cells.append([row.key if row.key != OURS else "ours, not counted", row.text, number(row.paper), ours, row.verdict, words])
+    return Table(["claim", "what is compared", "paper", "ours", "verdict", "test and remarks"], cells, verdict_column=4)
 
 
-def report_again(folder: pathlib.Path) -> dict[str, Outcome]:
-    """Write folder/report.html again from the claims, tables and figures that `reproduce` saved there; return the outcomes."""
-    found = {path.parent.name: json.loads(path.read_text()) for path in folder.glob("*/claims.json")}
+def standing(paper: str, outcomes: Mapping[str, Outcome]) -> list[Standing]:
+    """Where every claim of a paper stands after these figures."""
+    return standings(claims_of(paper), (row for outcome in outcomes.values() for row in outcome.rows))
+
+
+def claims_frame(found: Iterable[Standing]) -> pd.DataFrame:
+    """One line for each claim of a paper: where it stands, its words and number, the verdict and the figures whose rows judge it."""
+    return pd.DataFrame([
+        {
+            "claim": claim.key, "where": claim.where, "the paper's words": claim.words, "number": claim.number, "kind": claim.kind,
+            "verdict": verdict, "rows": len(rows), "figures": ", ".join(dict.fromkeys(row.figure for row in rows)) or claim.not_shown,
+        }
+        for claim, verdict, rows in found
+    ])  # fmt: skip
+
+
+def sentence(found: Mapping[str, int]) -> str:
+    """`counts` in words."""
+    verdicts = ", ".join(f"{number} {name}" for name, number in found.items() if name not in ("all", "judged") and number)
+    return f"{found['judged']} of {found['all']} claims are judged: {verdicts}."
+
+
+def report_again(folder: pathlib.Path) -> tuple[str, dict[str, Outcome]]:
+    """Write folder/report.html again from the rows, tables and figures that `reproduce` saved there; return the paper and the outcomes."""
+    found = {path.parent.name: json.loads(path.read_text()) for path in folder.glob(f"*/{ROWS}")}
     paper = next((name for name in names() if found.keys() <= figures(name).keys()), None)
     if paper is None:
-        raise ValueError(f"folder = {str(folder)!r} holds claims of {', '.join(sorted(found))}, which no paper has; run it again.")
+        raise ValueError(f"folder = {str(folder)!r} holds rows of {', '.join(sorted(found))}, which no paper has; run it again.")
     outcomes: dict[str, Outcome] = {}
     pictures: dict[str, list[tuple[str, str]]] = {}
     for name in (item for item in figures(paper) if item in found):
         tables = {path.stem: pd.read_parquet(path) for path in sorted((folder / name).glob("*.parquet"))}
-        outcomes[name] = Outcome([Claim(**claim) for claim in found[name]["claims"]], tables=tables, notes=found[name]["notes"])
+        outcomes[name] = Outcome([Row(**row) for row in found[name]["rows"]], tables=tables, notes=found[name]["notes"])
         pictures[name] = [(inline_svg(path.read_text()), path.stem) for path in sorted((folder / name).glob("*.svg"))]
     last = found[next(reversed(outcomes))]
     made = {"command": last["command"], "seed": last["seed"]} | last["versions"]
-    _write_page(find_paper(paper).TITLE, outcomes, pictures, last["scale"], made, folder)
-    return outcomes
+    _write_page(paper, outcomes, pictures, last["scale"], made, folder)
+    return paper, outcomes
 
 
 def _report(paper: str, outcomes: dict[str, Outcome], run: Run) -> None:
     pictures = {name: [(figure_svg(plot), label) for label, plot in outcome.plots.items()] for name, outcome in outcomes.items()}
     made = {"command": provenance.command(), "seed": run.seed} | provenance.versions()
-    _write_page(find_paper(paper).TITLE, outcomes, pictures, run.scale, made, run.out)
+    _write_page(paper, outcomes, pictures, run.scale, made, run.out)
 
 
 def _write_page(
-    title: str, outcomes: dict[str, Outcome], pictures: dict[str, list[tuple[str, str]]], scale: str, made: Mapping[str, object],
+    paper: str, outcomes: dict[str, Outcome], pictures: dict[str, list[tuple[str, str]]], scale: str, made: Mapping[str, object],
     folder: pathlib.Path,
 ) -> None:  # fmt: skip
-    sections = []
+    found = standing(paper, outcomes)
+    frame = claims_frame(found)
+    files.write_text(folder / "claims.csv", frame.to_csv(index=False))
+    sections = [
+        Section("Claims", sentence(counts(found)) + " A claim has the worst verdict of its rows; the rows stand with their figures.", [],
+                [Table.of(frame, verdict_column=5)])
+    ]  # fmt: skip
     for name, outcome in outcomes.items():
-        tables = [claims_table(outcome.claims)] if outcome.claims else []
+        tables = [rows_table(outcome.rows)] if outcome.rows else []
         tables += [Table.of(table, caption=label) for label, table in outcome.tables.items()]
         sections.append(Section(name, outcome.notes, pictures[name], tables))
     lead = f"Reproduction at scale “{scale}”. Every verdict comes from the stated test, none from a reader's eye."
     if scale == "smoke":
         lead += " This scale only checks that the experiments run; its verdicts mean nothing."
-    write_page(folder / "report.html", title, lead, sections, made)
+    write_page(folder / "report.html", find_paper(paper).TITLE, lead, sections, made)

@@ -4,15 +4,18 @@
 counts claims, not rows: the worst row decides.
 """
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
+
+from .scoring import OURS, Row
 
 Kind = Literal["value", "inequality", "order", "shape", "guarantee"]
 
 
 @dataclass(frozen=True)
-class Stated:
+class Claim:
     """One claim of a paper.
 
     key: its name here, such as "mab-cucb2-half". where: section, figure, table or theorem. words: the paper's, shortened, between
@@ -29,11 +32,48 @@ class Stated:
     not_shown: str = ""
 
 
-def registered(claims: Iterable[Stated]) -> dict[str, Stated]:
+def registered(claims: Iterable[Claim]) -> dict[str, Claim]:
     """Claims by key; a key that is used twice is refused."""
-    found: dict[str, Stated] = {}
+    found: dict[str, Claim] = {}
     for claim in claims:
         if claim.key in found:
             raise ValueError(f"key = {claim.key!r} stands for two claims; give each its own.")
         found[claim.key] = claim
     return found
+
+
+NOT_JUDGED, NOT_SHOWN = "not judged", "no program can show it"
+WORST_FIRST = ("not reproduced", "undecided", "partly", "reproduced")
+
+
+class Standing(NamedTuple):
+    """What the rows say of a claim: its worst verdict, NOT_SHOWN, or NOT_JUDGED where no row refers to it."""
+
+    claim: Claim
+    verdict: str
+    rows: list[Row]
+
+
+def standings(claims: Mapping[str, Claim], rows: Iterable[Row]) -> list[Standing]:
+    """Every claim of the register with its rows, in the order of the paper; a row of an unknown claim is refused."""
+    found: dict[str, list[Row]] = {key: [] for key in claims}
+    for row in rows:
+        if row.key == OURS:
+            continue
+        if row.key not in found:
+            raise ValueError(f"key = {row.key!r} of the row {row.text!r} is no claim of the paper; add it to claims.py or use OURS.")
+        found[row.key].append(row)
+    return [Standing(claim, _verdict(claim, found[key]), found[key]) for key, claim in claims.items()]
+
+
+def _verdict(claim: Claim, rows: list[Row]) -> str:
+    seen = {row.verdict for row in rows}
+    return next((verdict for verdict in WORST_FIRST if verdict in seen), NOT_SHOWN if claim.not_shown else NOT_JUDGED)
+
+
+def counts(found: Iterable[Standing]) -> dict[str, int]:
+    """How many claims have each verdict, "judged" and "all" included."""
+    by_verdict = Counter(one.verdict for one in found)
+    judged = sum(by_verdict[verdict] for verdict in WORST_FIRST)
+    names = (*reversed(WORST_FIRST), NOT_JUDGED, NOT_SHOWN)
+    return {"all": sum(by_verdict.values()), "judged": judged} | {name: by_verdict[name] for name in names}

@@ -1,4 +1,4 @@
-"""How a paper's claims are judged: estimates from replications, rules from numbers to a verdict with a reason, and the claims themselves.
+"""How a paper's claims are judged: estimates from replications, rules from numbers to a verdict with a reason, and the rows themselves.
 
 A rule is a pure function. It returns a `Judgement`: the verdict, the rule in words, and, where the claim is not reproduced, what the
 numbers say instead. Estimates carry a standard error; a difference counts when it is larger than MARGIN of them, and where errors are
@@ -194,15 +194,20 @@ def ahead(difference: Estimate, relative: float, least: float, margin: float = M
     return _judged(sure and relative >= least, sure, test, reason, open_=not _clear(difference.value, difference.se, margin))
 
 
-@dataclass(frozen=True)
-class Claim:
-    """One statement of a paper beside what we measured.
+OURS = ""  # the key of an expectation that is not the paper's
 
-    claim: the statement. paper: the paper's number, as printed. ours and se: ours and its standard error. test, verdict, reason: of
-    the rule, see `Judgement`. remark: what the paper leaves open that the number depends on. figure: filled in when the figure is run.
+
+@dataclass(frozen=True)
+class Row:
+    """One comparison of a paper's words with what we measured; several rows may judge one claim.
+
+    key: of the claim in the paper's register, or OURS. text: what is compared. paper: the paper's number, as printed. ours and se: ours
+    and its standard error. test, verdict, reason: of the rule, see `Judgement`. remark: what the paper leaves open that the number
+    depends on. figure: filled in when the figure is run.
     """
 
-    claim: str
+    key: str
+    text: str
     paper: str | float
     ours: str | float
     se: float | None
@@ -216,8 +221,8 @@ class Claim:
         checks.choice("verdict", self.verdict, VERDICTS)
 
 
-def judged(claim: str, paper: str | float, ours: Estimate | str | float, judgement: Judgement, *, se: float | None = None,
-           remark: str = "") -> Claim:  # fmt: skip
-    """A claim with the judgement of a rule. se: of an `ours` that is text."""
+def judged(key: str, text: str, paper: str | float, ours: Estimate | str | float, judgement: Judgement, *, se: float | None = None,
+           remark: str = "") -> Row:  # fmt: skip
+    """A row with the judgement of a rule. se: of an `ours` that is text."""
     value, error = ours if isinstance(ours, Estimate) else (ours, se)
-    return Claim(claim, paper, value, error, judgement.test, judgement.verdict, judgement.reason, remark)
+    return Row(key, text, paper, value, error, judgement.test, judgement.verdict, judgement.reason, remark)

@@ -27,11 +27,11 @@ class Table:
     verdict_column: int | None = None
 
     @classmethod
-    def of(cls, frame: "pd.DataFrame", caption: str = "", most_rows: int = 60) -> "Table":
+    def of(cls, frame: "pd.DataFrame", caption: str = "", most_rows: int = 60, verdict_column: int | None = None) -> "Table":
         """A table from a pandas DataFrame, numbers to four digits."""
         rows = [[_cell(value) for value in row] for row in frame.head(most_rows).itertuples(index=False)]
         more = f" (first {most_rows} of {len(frame)} rows)" if len(frame) > most_rows else ""
-        return cls([str(column) for column in frame.columns], rows, caption + more)
+        return cls([str(column) for column in frame.columns], rows, caption + more, verdict_column)
 
 
 @dataclass(frozen=True)

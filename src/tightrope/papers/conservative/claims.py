@@ -1,17 +1,17 @@
 """The claims of Garcelon et al. 2020, in the order of the paper. Its sections have no numbers; their titles stand for them."""
 
-from ..register import Stated, registered
+from ..register import Claim, registered
 
 CLAIMS = registered([
     # Limitations of the existing algorithms
-    Stated(
+    Claim(
         "fig1-oracle-near-ucb",
         "Limitations, Figure 1",
         'CUCB with the exact condition "has almost the same regret as UCB": the condition itself costs little',
         "",
         "inequality",
     ),
-    Stated(
+    Claim(
         "fig1-cucb-above-oracle",
         "Limitations, Figure 1",
         'with the condition estimated by lower bounds "CUCB has a much higher regret" than with the exact one',
@@ -19,14 +19,14 @@ CLAIMS = registered([
         "order",
     ),
     # CLUCB2
-    Stated(
+    Claim(
         "martingale-bound",
         "Section CLUCB2, Eq 5",
         "with probability at least 1 - delta the sum of rewards minus means over the rounds in S stays within psi_L(t)",
         "1 - delta",
         "guarantee",
     ),
-    Stated(
+    Claim(
         "update-cost",
         "Section CLUCB2",
         "an update of CLUCB and of CLUCB2 costs O(A d^3): the test of every arm is dominated by the choice of the arm",
@@ -35,21 +35,21 @@ CLAIMS = registered([
         not_shown="An order of growth without constants, of an implementation that is not ours.",
     ),
     # Theoretical analysis
-    Stated(
+    Claim(
         "thm1-safe",
         "Theorem 1",
         "CLUCB2 satisfies the conservative condition (at every round) with probability 1 - delta",
         "1 - delta",
         "guarantee",
     ),
-    Stated(
+    Claim(
         "thm1-regret",
         "Theorem 1, Eq 9; constants at the end of its proof in Appendix A",
         "with probability at least 1 - delta the regret of CLUCB2 is at most LinUCB's bound plus a term that does not grow with n",
         "1 - delta",
         "guarantee",
     ),
-    Stated(
+    Claim(
         "same-order",
         "Theoretical Analysis, after Theorem 1; abstract",
         'the regret bound of CLUCB2 "is of the same order as the bound for CLUCB"',
@@ -57,7 +57,7 @@ CLAIMS = registered([
         "order",
         not_shown="A comparison of two proofs' orders, not of regrets.",
     ),
-    Stated(
+    Claim(
         "psi-below-width",
         "Discussion on martingale bound",
         "beta_t ||x||_{V^-1} of Eq 4, x the sum of the arms played, is larger than the martingale term psi_L(t), by a factor of the "
@@ -65,7 +65,7 @@ CLAIMS = registered([
         "sqrt(d)",
         "order",
     ),
-    Stated(
+    Claim(
         "plays-bound-half",
         "Theoretical Analysis, after Theorem 1, and Discussion on martingale bound",
         "the bound on alpha mu_l |S^b_n| is smaller than CLUCB's by a factor of at least 2 (48 instead of 114 times "
@@ -73,14 +73,14 @@ CLAIMS = registered([
         "2 (48 against 114)",
         "inequality",
     ),
-    Stated(
+    Claim(
         "selection-never-worse",
         "Discussion on action selection",
         'optimism with respect to the baseline suffices "to guarantee that the new action selection strategy is never worse than CUCB"',
         "",
         "order",
     ),
-    Stated(
+    Claim(
         "selection-example",
         "Discussion on action selection, last paragraph",
         "in the example of N > 3 arms with a second arm without variance and Bernstein intervals the arm of E2 is almost always arm 2, "
@@ -89,14 +89,14 @@ CLAIMS = registered([
         "order",
     ),
     # Checkpoint-based conservative exploration
-    Stated(
+    Claim(
         "thm2-safe",
         "Theorem 2",
         "CLUCB2T satisfies the condition at every checkpoint with probability at least 1 - delta",
         "1 - delta",
         "guarantee",
     ),
-    Stated(
+    Claim(
         "thm2-regret",
         "Theorem 2 and the paragraph after it; constants at the end of its proof in Appendix A",
         "the regret of CLUCB2T is at most LinUCB's bound plus a term for the constraint, which from T~ >= C_b on falls with T and "
@@ -104,21 +104,21 @@ CLAIMS = registered([
         "1 - delta",
         "guarantee",
     ),
-    Stated(
+    Claim(
         "longer-periods-fewer-baseline-rounds",
         "Checkpoint-based Conservative Exploration, after Theorem 2",
         'as T gets larger "the baseline is selected less often and more time is spent in exploring different actions"',
         "",
         "shape",
     ),
-    Stated(
+    Claim(
         "checkpoints-least-gap",
         "Alternative checkpoint schemes",
         "if the time between checkpoints is at least T_min, the same holds with T_min in the place of T",
         "1 - delta",
         "guarantee",
     ),
-    Stated(
+    Claim(
         "checkpoints-random-gap",
         "Alternative checkpoint schemes",
         'if T is random with a known distribution, "the 1 - delta/2 quantile of T" recovers the guarantee with high probability',
@@ -126,35 +126,35 @@ CLAIMS = registered([
         "guarantee",
     ),
     # Experiments, synthetic environments: Bernoulli arms
-    Stated(
+    Claim(
         "mab-m",
         "Synthetic Environments, Figure 3 (top)",
         "the martingale bound alone (CUCB-M) reduces CUCB's regret by 43 %, on the worst model",
         "43 %",
         "value",
     ),
-    Stated(
+    Claim(
         "mab-s-below-l",
         "Synthetic Environments, Figure 3 (top)",
         'constrained selection (CUCB-S) "is much more effective than CUCB-L", on the worst model',
         "",
         "order",
     ),
-    Stated(
+    Claim(
         "mab-s",
         "Synthetic Environments, Figure 3 (top)",
         "constrained selection alone (CUCB-S) reduces CUCB's regret by 12 %, on the worst model",
         "12 %",
         "value",
     ),
-    Stated(
+    Claim(
         "mab-cucb2-half",
         "Synthetic Environments, Figure 3 (top)",
         'both together (CUCB2) reduce the regret of CUCB by "more than 51 %", even on the worst model',
         "more than 51 %",
         "inequality",
     ),
-    Stated(
+    Claim(
         "mab-cucb2-near-oracle",
         "Synthetic Environments, Figure 3 (top)",
         'CUCB2 "gets much closer to CUCB-Or" than CUCB; CUCB-Or stays below it',
@@ -162,7 +162,7 @@ CLAIMS = registered([
         "order",
     ),
     # linear arms
-    Stated(
+    Claim(
         "linear-s-matches",
         "Synthetic Environments, Figure 3 (bottom)",
         'contrary to Bernoulli arms "the main improvement is obtained by CLUCB-S, whose performance matches CLUCB2 and even the oracle '
@@ -170,21 +170,21 @@ CLAIMS = registered([
         "",
         "inequality",
     ),
-    Stated(
+    Claim(
         "linear-improvement",
         "Synthetic Environments, Figure 3 (bottom)",
         "CLUCB-S, like CLUCB2, reduces CLUCB's regret by 38 %, on the worst model",
         "38 %",
         "value",
     ),
-    Stated(
+    Claim(
         "linear-average",
         "Synthetic Environments; Appendix B, Figure 7 (c)",
         'on average over linear models "similar behaviors and performance improvements as in the MAB setting": both changes help',
         "",
         "order",
     ),
-    Stated(
+    Claim(
         "e2-share",
         "Synthetic Environments",
         "in the first 5,000 rounds, a quarter of all, a safe arm other than the UCB arm and the baseline is played in 38.7 % of them, "
@@ -193,21 +193,21 @@ CLAIMS = registered([
         "value",
     ),
     # checkpoints
-    Stated(
+    Claim(
         "fig4-falls",
         "Checkpoint-based Condition, Figure 4",
         'the difference in regret between CUCB2T and UCB "decreases as T increases", over 15 values of T from 1 to n',
         "",
         "shape",
     ),
-    Stated(
+    Claim(
         "fig4-end-differs",
         "Checkpoint-based Condition, Figure 4",
         '"even for T = n, CUCB2T and UCB are different", as CUCB2T may discard UCB\'s arm to be safe; a T large enough makes them the same',
         "",
         "inequality",
     ),
-    Stated(
+    Claim(
         "fig4-stronger-baseline",
         "Checkpoint-based Condition",
         '"the stronger the baseline, the less is the margin" that checkpoints leave for improvement',
@@ -215,21 +215,21 @@ CLAIMS = registered([
         "order",
     ),
     # Experiments, data
-    Stated(
+    Claim(
         "jester-best",
         "Dataset-based Environments, Figure 5",
         "CLUCB2 performs best (of the algorithms that are conservative at every round), averaged over users",
         "",
         "order",
     ),
-    Stated(
+    Claim(
         "jester-half",
         "Dataset-based Environments, Figure 5",
         'CLUCB2 has "a regret that is less than half of CLUCB"',
         "less than half",
         "inequality",
     ),
-    Stated(
+    Claim(
         "jester-sparser",
         "Dataset-based Environments, Figure 5",
         '"as the checkpoints become sparser, the performance of CLUCB2 approaches the one of LinUCB": T = 1, then 5, 10, 12 % of n',
@@ -237,14 +237,14 @@ CLAIMS = registered([
         "order",
     ),
     # Appendix A
-    Stated(
+    Claim(
         "lemma1-plays",
         "Appendix A, Lemma 1",
         "with probability 1 - delta the rounds in which CLUCB2 does not play the optimistic arm, |S^b_n| + |S^+_n|, are bounded for all n",
         "1 - delta",
         "guarantee",
     ),
-    Stated(
+    Claim(
         "lemma3-plays",
         "Appendix A, Lemma 3",
         "the number of such rounds of CLUCB2T has a bound that falls with T from T~ >= C_b on",
@@ -252,14 +252,14 @@ CLAIMS = registered([
         "guarantee",
     ),
     # Appendix B, Bernoulli arms
-    Stated(
+    Claim(
         "mab-every-model",
         "Appendix B, Worst Case Model, after Eq 31",
         'CUCB2 "achieves consistently better regret than CUCB": the difference was positive for each of the 70 models',
         "every model",
         "order",
     ),
-    Stated(
+    Claim(
         "mab-best-near-average",
         "Appendix B, Figure 6 (b, c)",
         'the best model and the average "are very similar, meaning that the distribution of the results is very concentrated close to '
@@ -267,14 +267,14 @@ CLAIMS = registered([
         "",
         "inequality",
     ),
-    Stated(
+    Claim(
         "unconstrained-violates",
         "Appendix B, Figures 6 (d, g-i), 7 (g-i) and 8 (left)",
         'UCB and LinUCB explore "heavily at the beginning": their budget falls far below 0 on Bernoulli arms, linear arms and Jester',
         "",
         "shape",
     ),
-    Stated(
+    Claim(
         "early-budget-with-checkpoints",
         "Appendix B, Figures 6 (g-i) and 8 (left)",
         "between checkpoints the budget of CUCB2T and CLUCB2T is negative at first, as they follow LinUCB's exploration until the "
@@ -282,28 +282,28 @@ CLAIMS = registered([
         "",
         "shape",
     ),
-    Stated(
+    Claim(
         "safety-costs",
         "Appendix B, Figure 6",
         'the other conservative algorithms "trade-off some level of performance (regret) in order to be safe": it is above that of UCB',
         "",
         "order",
     ),
-    Stated(
+    Claim(
         "parallel-budgets",
         "Appendix B, Figures 6 (d-f) and 8 (right)",
         'in the end "all the lines are parallel meaning that all the algorithms have reached nearly optimal policies"',
         "",
         "shape",
     ),
-    Stated(
+    Claim(
         "budgets-by-regret",
         "Appendix B, Figures 6 (d-f) and 8 (right), drawn also in Figure 7 (d-f)",
         '"the better the algorithm the higher the budget"; algorithms are ordered by budget as they are by regret',
         "",
         "order",
     ),
-    Stated(
+    Claim(
         "conservative-never-violates",
         "Appendix B, Figure 6 (g-i), drawn also in Figure 7 (g-i)",
         "the conservative algorithms never violate the constraint (expected rewards, at every round)",
@@ -311,14 +311,14 @@ CLAIMS = registered([
         "guarantee",
     ),
     # Appendix B, linear arms
-    Stated(
+    Claim(
         "linear-s-beats-oracle",
         "Appendix B, Figure 7 (a)",
         "on the worst model the algorithms with the new action selection (CLUCB-S, CLUCB2) outperform CLUCB-Or",
         "",
         "order",
     ),
-    Stated(
+    Claim(
         "linear-m-on-average-only",
         "Appendix B, Figure 7 (a, c)",
         "the martingale bound alone (CLUCB-M) brings no significant improvement on the worst model, but it lowers the regret on average",
@@ -326,7 +326,7 @@ CLAIMS = registered([
         "order",
     ),
     # Appendix B, Jester
-    Stated(
+    Claim(
         "jester-linucb-highest-budget",
         "Appendix B, Figure 8 (right)",
         'LinUCB "is the one building the higher budget since it is the first one to converge toward optimal arms"',

@@ -7,7 +7,7 @@ import numpy as np
 
 from ...engine.results import Result
 from ..experiment import Run
-from ..scoring import Claim, estimate, gain, judged
+from ..scoring import Row, estimate, gain, judged
 from .measures import even_checkpoints
 from .settings import DRAWS, LINEAR, budget_monitor, linear_models, named, variant
 
@@ -41,7 +41,7 @@ def data(run: Run) -> Data:
     return Data(results, models)
 
 
-def score(found: Data) -> list[Claim]:
+def score(found: Data) -> list[Row]:
     """The share of such rounds, averaged over models."""
     claims = []
     for draw, result in found.results.items():

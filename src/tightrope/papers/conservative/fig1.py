@@ -3,14 +3,14 @@
 from matplotlib.figure import Figure
 
 from ...reports.curves import regret_figure
-from ..scoring import Claim, at_most, judged
+from ..scoring import Row, at_most, judged
 from . import fig3_mab
 from .measures import final, lower, relative
 
 data = fig3_mab.data
 
 
-def score(found: fig3_mab.Data) -> list[Claim]:
+def score(found: fig3_mab.Data) -> list[Row]:
     """The exact condition costs little, its estimate much."""
     result = found.result
     ours = relative(result, "CUCB-Or", "UCB")

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from ...engine.results import Result
 from ..experiment import Run
-from ..scoring import Claim
+from ..scoring import Row
 from .measures import even_checkpoints, final, lower, panels, picked, reduction, relative, safety, summary
 from .settings import DRAWS, LINEAR, budget_monitor, line_up, linear_models, named, variant
 
@@ -47,7 +47,7 @@ def data(run: Run) -> dict[str, Data]:
     return {draw: play(run, draw) for draw in DRAWS}
 
 
-def score(found: dict[str, Data]) -> list[Claim]:
+def score(found: dict[str, Data]) -> list[Row]:
     """CLUCB2 and constrained selection against CLUCB, on the worst model and on average."""
     claims = []
     for draw, (result, models, chosen) in found.items():

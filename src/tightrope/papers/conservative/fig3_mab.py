@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from ...engine.results import Result
 from ..experiment import Run
-from ..scoring import Claim, every, judged
+from ..scoring import Row, every, judged
 from .measures import even_checkpoints, final, gains, lower, panels, picked, reduction, relative, safety, summary
 from .settings import SIGMA, bernoulli_models, budget_monitor, line_up, named, variant
 
@@ -37,16 +37,16 @@ def data(run: Run) -> Data:
     return Data(result, models, picked(result, "CUCB2", "CUCB", models))
 
 
-def score(found: Data) -> list[Claim]:
+def score(found: Data) -> list[Row]:
     """What each improvement gains, alone and together."""
     result, models, worst = found.result, found.models, found.picked["worst"]
     few = "The worst of other models, with other runs; the paper gives no width for MAB arms and no noise scale (sigma = 1 here)."
     better = [gain > 0 for gain in gains(result, "CUCB2", "CUCB", models)]
 
-    def on_worst(text: str, name: str, paper: float) -> Claim:
+    def on_worst(text: str, name: str, paper: float) -> Row:
         return reduction(f"{text} CUCB's regret, worst model", paper, relative(result, name, "CUCB", worst, models), remark=few)
 
-    def order(first: str, second: str, text: str) -> Claim:
+    def order(first: str, second: str, text: str) -> Row:
         return lower(f"{first} {text} {second}", "lower", final(result, first), final(result, second), remark=few)
 
     return [

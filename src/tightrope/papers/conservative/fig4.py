@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from ...engine.results import Result
 from ...reports import style
 from ..experiment import Run
-from ..scoring import Claim, Estimate, at_most, below, estimate, judged, paired
+from ..scoring import Row, Estimate, at_most, below, estimate, judged, paired
 from .measures import final, safety
 from .settings import ALPHA, SIGMA, bernoulli_models, budget_monitor, named, unconstrained, variant
 
@@ -46,7 +46,7 @@ def data(run: Run) -> Data:
     return Data(result, lengths, models)
 
 
-def score(found: Data) -> list[Claim]:
+def score(found: Data) -> list[Row]:
     """The difference falls with T, and is small at T = n."""
     first, last = found.extra(found.lengths[0]), found.extra(found.lengths[-1])
     drop, left, free = paired(last, first), estimate(last), final(found.result, "UCB").mean()

@@ -13,7 +13,7 @@ from ...engine.results import Result
 from ...registry import Policy
 from ...reports.curves import regret_figure
 from ..experiment import Run
-from ..scoring import Claim
+from ..scoring import Row
 from .measures import even_checkpoints, final, lower, reduction, relative, summary
 from .settings import Instance, budget_monitor, named, unconstrained, variant
 
@@ -75,7 +75,7 @@ def data(run: Run) -> dict[str, Data]:
     return {scaling: play(run, scaling) for scaling in SCALINGS}
 
 
-def score(found: dict[str, Data]) -> list[Claim]:
+def score(found: dict[str, Data]) -> list[Row]:
     """Regret, averaged over users."""
     claims = []
     for scaling, (result, _) in found.items():
@@ -84,7 +84,7 @@ def score(found: dict[str, Data]) -> list[Claim]:
             "leeway at once: it goes to arms with wide intervals, the baseline repays it; CLUCB2 plays safe good arms meanwhile."
         )
 
-        def order(text: str, better: str, worse: str, result: Result = result, scaling: str = scaling, why: str = why) -> Claim:
+        def order(text: str, better: str, worse: str, result: Result = result, scaling: str = scaling, why: str = why) -> Row:
             return lower(f"{text} ({scaling})", "lower", final(result, better), final(result, worse), remark=why)
 
         half = f"CLUCB2's regret is less than half of CLUCB's ({scaling})"

@@ -2,14 +2,14 @@
 
 from matplotlib.figure import Figure
 
-from ..scoring import Claim
+from ..scoring import Row
 from . import fig3_mab
 from .measures import budget_panels, budgets
 
 data = fig3_mab.data
 
 
-def score(found: fig3_mab.Data) -> list[Claim]:
+def score(found: fig3_mab.Data) -> list[Row]:
     """Order of the final budgets, and who breaks the constraint."""
     return budgets(found.result, "UCB", "CUCB", "CUCB2")
 

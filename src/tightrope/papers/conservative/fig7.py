@@ -3,7 +3,7 @@
 from matplotlib.figure import Figure
 
 from ..experiment import Run
-from ..scoring import Claim
+from ..scoring import Row
 from . import fig3_linear
 from .measures import budget_panels, budgets
 
@@ -13,7 +13,7 @@ def data(run: Run) -> fig3_linear.Data:
     return fig3_linear.play(run, "spread")
 
 
-def score(found: fig3_linear.Data) -> list[Claim]:
+def score(found: fig3_linear.Data) -> list[Row]:
     """Order of the final budgets, and who breaks the constraint."""
     return budgets(found.result, "LinUCB", "CLUCB", "CLUCB2")
 

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from ...reports import style
 from ...reports.curves import draw_bands
 from ..experiment import Run
-from ..scoring import Claim
+from ..scoring import Row
 from . import fig5
 from .measures import safety
 
@@ -16,7 +16,7 @@ def data(run: Run) -> fig5.Data:
     return fig5.play(run, fig5.SCALINGS[0])
 
 
-def score(found: fig5.Data) -> list[Claim]:
+def score(found: fig5.Data) -> list[Row]:
     """Who breaks the constraint."""
     return safety(found.result, "LinUCB")
 

@@ -15,7 +15,7 @@ from ...engine.results import Result
 from ...registry import Problem
 from ...solvers import oracles
 from ..experiment import Run
-from ..scoring import Claim, judged, most, never
+from ..scoring import Row, judged, most, never
 from .measures import final
 from .settings import ALPHA, LINEAR, bernoulli_models, budget_monitor, named, ranked, variant
 
@@ -153,7 +153,7 @@ def data(run: Run) -> list[Cell]:
     return found
 
 
-def score(found: list[Cell]) -> list[Claim]:
+def score(found: list[Cell]) -> list[Row]:
     """The promise of each rule where its assumption holds, and the counter-example."""
     claims = []
     fair = {"nothing": [cell for cell in found if cell.rule == "nothing"]}

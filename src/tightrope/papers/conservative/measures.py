@@ -10,7 +10,7 @@ from ...engine.results import Result
 from ...numerics.statistics import standard_error
 from ...reports import style
 from ...reports.curves import draw_bands
-from ..scoring import Claim, Estimate, above, below, gain, judged, most, never, paired, ratio
+from ..scoring import Row, Estimate, above, below, gain, judged, most, never, paired, ratio
 
 
 def final(result: Result, name: str, model: int | None = None, models: int = 1) -> np.ndarray:
@@ -35,18 +35,18 @@ def picked(result: Result, improved: str, plain: str, models: int) -> dict[str, 
     return {"worst": int(np.argmin(found)), "best": int(np.argmax(found))}
 
 
-def reduction(claim: str, paper: float, ours: Estimate, *, remark: str = "", tolerance: float = 0.2) -> Claim:
+def reduction(claim: str, paper: float, ours: Estimate, *, remark: str = "", tolerance: float = 0.2) -> Row:
     """A claimed reduction of regret, 1 - ratio, in per cent; tolerance: as a share of the paper's number."""
     reduced = Estimate(100 * (1 - ours.value), 100 * ours.se)
     return judged(claim, f"{paper:g} %", reduced, gain(reduced, paper, tolerance * abs(paper)), remark=remark)
 
 
-def lower(claim: str, paper: str, better: np.ndarray, worse: np.ndarray, *, remark: str = "") -> Claim:
+def lower(claim: str, paper: str, better: np.ndarray, worse: np.ndarray, *, remark: str = "") -> Row:
     """A claimed order of two regrets: judged by their paired difference, shown as a ratio."""
     return judged(claim, paper, ratio(better, worse), below(paired(better, worse)), remark=remark)
 
 
-def safety(result: Result, free: str, where: str = "") -> list[Claim]:
+def safety(result: Result, free: str, where: str = "") -> list[Row]:
     """No run of a conservative policy breaks the constraint where it is verified; the unconstrained one, `free`, does."""
     broken = {name: result.watched[name]["violations"] > 0 for name in result.policies}
     violating = int(broken[free].sum())
@@ -59,7 +59,7 @@ def safety(result: Result, free: str, where: str = "") -> list[Claim]:
     ]
 
 
-def budgets(result: Result, free: str, plain: str, improved: str) -> list[Claim]:
+def budgets(result: Result, free: str, plain: str, improved: str) -> list[Row]:
     """The better the algorithm the higher its budget; the unconstrained one falls below 0."""
     difference = paired(result.watched[improved]["budget"][:, -1], result.watched[plain]["budget"][:, -1])
     return [judged(f"{improved} ends with a higher budget than {plain}", "higher", difference, above(difference)), *safety(result, free)]

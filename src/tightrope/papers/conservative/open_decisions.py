@@ -19,7 +19,7 @@ from ...registry import Policy
 from ...reports import style
 from ...verbs import commit, event, init, select, update
 from ..experiment import Run
-from ..scoring import Claim, below, judged, most, never, paired
+from ..scoring import Row, below, judged, most, never, paired
 from .measures import final
 from .settings import bernoulli_models, budget_monitor, named, variant
 
@@ -95,7 +95,7 @@ def data(run: Run) -> Data:
     return Data(results)
 
 
-def score(found: Data) -> list[Claim]:
+def score(found: Data) -> list[Row]:
     """Who keeps the promise with how many open decisions, and what caution costs."""
     claims = []
     for number in OPEN[2:]:

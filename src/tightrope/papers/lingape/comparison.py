@@ -15,7 +15,7 @@ from ...policies.identification.xyoracle import XYOracle
 from ...problems.linear import Linear
 from ...reports import style
 from ..experiment import Run
-from ..scoring import Claim, Estimate, above, at_most, estimate, judged, quotient
+from ..scoring import Row, Estimate, above, at_most, estimate, judged, quotient
 from .settings import DELTA, LAM, THETA_BOUND
 from .shortcuts import adaptive_by_phase, fixed_sequence, gap_stop, rage_by_phase, static_pulls, static_stop, uniform_pulls
 
@@ -65,13 +65,13 @@ def factor(runs: Runs, more: str, fewer: str) -> Estimate:
     return quotient(samples(runs[more]["rounds"]), samples(runs[fewer]["rounds"]))
 
 
-def times(claim: str, paper: str, runs: Runs, more: str, fewer: str, least: float) -> Claim:
+def times(claim: str, paper: str, runs: Runs, more: str, fewer: str, least: float) -> Row:
     """A claimed factor between mean sample numbers: at least `least`."""
     ours = factor(runs, more, fewer)
     return judged(claim, paper, ours, above(ours, least), remark="The factor depends on ε and on the constant of the static bound.")
 
 
-def no_errors(runs: list[tuple[Runs, int]]) -> Claim:
+def no_errors(runs: list[tuple[Runs, int]]) -> Row:
     """Nobody names a wrong arm; runs: with the best arm of each problem."""
     chosen = [(item["arm"], best) for found, best in runs for name, item in found.items() if name != HALF]
     total, wrong = sum(arm.size for arm, _ in chosen), sum(int((arm != best).sum()) for arm, best in chosen)

@@ -12,7 +12,7 @@ from ...reports import style
 from ...rng import NOISE, POLICY, stream
 from ...verbs import Context, arms, init, play, recommend, select, stopped, update
 from ..experiment import Run
-from ..scoring import Claim, Estimate, at_most, judged, share
+from ..scoring import Row, Estimate, at_most, judged, share
 from .settings import DELTA, GAP, SETTINGS, THETA_BOUND, near_parallel
 
 
@@ -67,7 +67,7 @@ def data(run: Run) -> Data:
     return Data(audit(near_parallel(5), policy, runs, most, run.seed), most)
 
 
-def score(found: Data) -> list[Claim]:
+def score(found: Data) -> list[Row]:
     """How many runs leave the bound, and how many answers are wrong."""
     runs = found.audit.ratios.size
     failed, wrong = share(int((found.audit.ratios >= 1.0).sum()), runs), share(int(found.audit.wrong.sum()), runs)

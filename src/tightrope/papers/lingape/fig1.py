@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ..experiment import Run
-from ..scoring import Claim
+from ..scoring import Row
 from .comparison import (
     ADAPTIVE,
     ELIMINATION,
@@ -55,7 +55,7 @@ def data(run: Run) -> Data:
     return Data({d: play(run, d) for d in dimensions}, exact_rounds(run))
 
 
-def score(found: Data) -> list[Claim]:
+def score(found: Data) -> list[Row]:
     """Factors at d = 5, and wrong answers at all d."""
     five = found.runs[5]
     claims = [times(f"d = 5: {text}", paper, five, more, fewer, least) for text, paper, more, fewer, least in CLAIMS]

@@ -4,7 +4,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ..experiment import Run
-from ..scoring import Claim
+from ..scoring import Row
 from .comparison import STATIC, ZERO, Runs, everything, lines, no_errors, times
 from .comparison import table as sample_table
 from .settings import THETA_BOUND, canonical
@@ -21,7 +21,7 @@ def data(run: Run) -> Cases:
     }
 
 
-def score(found: Cases) -> list[Claim]:
+def score(found: Cases) -> list[Row]:
     """LinGapE against XY-static at every gap."""
     claims = [
         times(f"gap {gap:g}, θ bound {label}: LinGapE (ε = 0) needs fewer samples than XY-static", "fewer", runs, STATIC, ZERO, 1)

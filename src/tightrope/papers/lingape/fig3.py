@@ -10,7 +10,7 @@ from ...policies.identification.lingape import LinGapE
 from ...problems.data import DataNotFound, yahoo
 from ...problems.linear import Linear
 from ..experiment import Run
-from ..scoring import Claim, judged, near
+from ..scoring import Row, judged, near
 from .comparison import HALF, STATIC, ZERO, Runs, factor, lines, no_errors, without_rewards
 from .comparison import table as sample_table
 from .settings import NOISE, SETTINGS, user_article
@@ -47,7 +47,7 @@ def play(run: Run, problem: Linear, K: int) -> Runs:
     return runs | without_rewards(run, problem, NOISE, policy.theta_bound, exact, count)
 
 
-def score(found: Data) -> list[Claim]:
+def score(found: Data) -> list[Row]:
     """The factor over XY-static at every number of arms."""
     claims = []
     for K, runs in found.runs.items():

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from ..experiment import Run
-from ..scoring import Claim, judged, near
+from ..scoring import Row, judged, near
 from . import fig1
 from .comparison import HALF, ORACLE, STATIC, ZERO, Runs, samples
 
@@ -20,7 +20,7 @@ def data(run: Run) -> Runs:
     return fig1.play(run, 5)
 
 
-def score(runs: Runs) -> list[Claim]:
+def score(runs: Runs) -> list[Row]:
     """Share of the arm that is played most, and the sum of all pulls."""
     claims = []
     for name in (STATIC, HALF, ORACLE):

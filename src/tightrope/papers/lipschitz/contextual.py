@@ -8,7 +8,7 @@ from ... import problems
 from ...engine.results import Result
 from ...solvers.covering import lipschitz_lower_bound
 from ..experiment import Run
-from ..scoring import Claim, between, judged
+from ..scoring import Row, between, judged
 from .settings import P, joined, order, panels, summary
 
 CONTEXTS, ARMS, L = np.linspace(0.0, 1.0, 5), np.linspace(0.0, 1.0, 9), 0.6
@@ -39,7 +39,7 @@ def data(run: Run) -> Result:
     return joined(first, second)
 
 
-def score(result: Result) -> list[Claim]:
+def score(result: Result) -> list[Row]:
     """What pooling gains, in regret and in C(theta)."""
     pooled, apart = constant(L), constant(APART)
     gain = 100 * (1 - pooled / apart)

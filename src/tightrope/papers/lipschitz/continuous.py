@@ -10,7 +10,7 @@ from ... import problems
 from ...engine.results import Result
 from ...policies.lipschitz._intervals import discretize
 from ..experiment import Run
-from ..scoring import Claim
+from ..scoring import Row
 from .settings import P, Shape, joined, order, panels, shapes, summary
 
 SHIFT = 0.0363  # peaks lie between the points of every grid used
@@ -61,7 +61,7 @@ def data(run: Run) -> dict[str, Case]:
     return found
 
 
-def score(found: dict[str, Case]) -> list[Claim]:
+def score(found: dict[str, Case]) -> list[Row]:
     """CKL-UCB on the grid against the policies of the whole interval."""
     return [order(name, case.result, "CKL-UCB", worse, remark=REMARK) for name, case in found.items() for worse in RIVALS]
 

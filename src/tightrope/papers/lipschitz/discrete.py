@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from ...engine.results import Result
 from ...registry import Policy
 from ..experiment import Run
-from ..scoring import Claim, at_least, below, judged
+from ..scoring import Row, at_least, below, judged
 from .settings import P, constant, growth, instance, order, panels, summary
 
 FACTORS = {"0.25 L": 0.25, "0.5 L": 0.5, "L": 1.0, "1.5 L": 1.5, "2 L": 2.0, "4 L": 4.0, "L = inf": 1e6}
@@ -79,7 +79,7 @@ def data(run: Run) -> Data:
     return Data(cases, wrong)
 
 
-def score(found: Data) -> list[Claim]:
+def score(found: Data) -> list[Row]:
     """Orders and growth on every instance; linear regret with half of L."""
     claims = []
     for case in found.cases:

@@ -12,7 +12,7 @@ from ...numerics.statistics import standard_error
 from ...reports import style
 from ...reports.curves import draw_regret
 from ...solvers.covering import lipschitz_lower_bound
-from ..scoring import Claim, Estimate, below, estimate, judged, paired
+from ..scoring import Row, Estimate, below, estimate, judged, paired
 
 Shape = Callable[[np.ndarray], np.ndarray]
 P = policies
@@ -69,7 +69,7 @@ def difference(result: Result, better: str, worse: str) -> Estimate:
     return paired(result.regret[better][:, -1], result.regret[worse][:, -1])
 
 
-def order(where: str, result: Result, better: str, worse: str, *, paper: str = "below", remark: str = "") -> Claim:
+def order(where: str, result: Result, better: str, worse: str, *, paper: str = "below", remark: str = "") -> Row:
     """A claimed order of two policies, by their paired difference."""
     ours = difference(result, better, worse)
     return judged(f"{where}: {better} has less regret than {worse} (difference)", paper, ours, below(ours), remark=remark)

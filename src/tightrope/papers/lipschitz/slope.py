@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 
 from ...engine.results import Result
 from ..experiment import Run
-from ..scoring import Claim, above, judged, near
+from ..scoring import Row, above, judged, near
 from .settings import P, constant, growth, instance, order, panels, summary
 
 NAME, ARMS = "steep", 17
@@ -23,7 +23,7 @@ def data(run: Run) -> Result:
     return run.simulate("slope", problem, chosen, horizon=horizon, replications=runs)
 
 
-def score(result: Result) -> list[Claim]:
+def score(result: Result) -> list[Row]:
     """The structured policies grow like C(theta) ln T, KL-UCB faster."""
     problem, horizon = instance(NAME, ARMS), result.rounds[-1]
     C, unrelated = constant(problem), constant(problem, 1e6)

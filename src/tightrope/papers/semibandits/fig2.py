@@ -12,7 +12,7 @@ from ...problems import SemiBandit
 from ...registry import Policy
 from ...reports import style
 from ..experiment import Run
-from ..scoring import Claim, estimate, everywhere_above, judged, paired
+from ..scoring import Row, estimate, everywhere_above, judged, paired
 from .clusters import clustered
 from .settings import GRID, NAMES, best, grid, share_of
 
@@ -71,11 +71,11 @@ def play(run: Run, rule: str, angle: float) -> dict[str, Cell]:
     return cells
 
 
-def score(found: Data) -> list[Claim]:
+def score(found: Data) -> list[Row]:
     """Arm-wise above round-wise at every angle that the paper shows to be wide enough."""
     wide = [angle for angle in dict.fromkeys(angle for _, angle, _ in found) if angle >= FROM]
 
-    def above(rule: str, first: str, second: str, remark: str = "") -> Claim:
+    def above(rule: str, first: str, second: str, remark: str = "") -> Row:
         pairs = [(found[rule, angle, first].fresh, found[rule, angle, second].fresh) for angle in wide]
         gaps, shares = [paired(*pair) for pair in pairs], [share_of(*pair) for pair in pairs]
         least = min(gap.value / gap.se if gap.se > 0 else math.copysign(math.inf, gap.value) for gap in gaps)

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from ...problems.data.movielens import movielens
 from ...reports import style
 from ..experiment import Run
-from ..scoring import Claim, at_least, judged
+from ..scoring import Row, at_least, judged
 from .movielens import PROMOTIONS, sources
 
 CLOSE = 0.2  # |cos| below it: almost orthogonal
@@ -30,7 +30,7 @@ def near_zero(cosines: np.ndarray) -> float:
     return float((np.abs(cosines) < CLOSE).mean())
 
 
-def score(found: Data) -> list[Claim]:
+def score(found: Data) -> list[Row]:
     """Many pairs are almost orthogonal."""
     return [
         judged(f"{name}: many pairs of users are almost orthogonal", "many", f"{near_zero(cosines):.0%} of pairs have |cos| < {CLOSE:g}",

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from ...numerics.statistics import standard_error
 from ...reports import style
 from ..experiment import Run
-from ..scoring import Claim, above, judged, paired
+from ..scoring import Row, above, judged, paired
 from .movielens import NOTES, ROUNDS, all_tuned, scalings, sources
 from .settings import share_of
 
@@ -33,7 +33,7 @@ def data(run: Run) -> Data:
     })  # fmt: skip
 
 
-def score(found: Data) -> list[Claim]:
+def score(found: Data) -> list[Row]:
     """Arm-wise above round-wise in the first rounds."""
     claims = []
     for scaling, average in found.average.items():

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from ..experiment import Run
-from ..scoring import Claim, ahead, estimate, judged, paired
+from ..scoring import Row, ahead, estimate, judged, paired
 from .movielens import NOTES, all_tuned, scalings, sources
 from .settings import ARM_WISE, BASELINES, NAMES, share_of
 
@@ -37,7 +37,7 @@ def data(run: Run) -> list[Cell]:
     ]
 
 
-def score(found: list[Cell]) -> list[Claim]:
+def score(found: list[Cell]) -> list[Row]:
     """The best arm-wise algorithm against the best other one."""
     claims = []
     for source, scaling, k, final in found:

@@ -11,7 +11,7 @@ from ...engine.results import Result
 from ...problems.linear import Linear
 from ...reports.curves import regret_figure
 from ..experiment import Run
-from ..scoring import Claim, Estimate, below, estimate, judged, paired
+from ..scoring import Row, Estimate, below, estimate, judged, paired
 from .settings import OFFLINE_ETA, ONLINE_ETA, ONLINE_STEP, train
 
 OURS = ("SoftUCB offline", "SoftUCB online")
@@ -67,11 +67,11 @@ def compare_one(run: Run, figure: str, where: str, problems: list[Linear], horiz
     return Case(where, slug, result, estimate(list(betas.values())), diverged)
 
 
-def claims(case: Case) -> list[Claim]:
+def claims(case: Case) -> list[Row]:
     """Both forms of SoftUCB against every rival of the paper, and against the same width without the softmax."""
     final = {name: curve[:, -1] for name, curve in case.result.regret.items()}
 
-    def order(text: str, better: str, worse: str, remark: str) -> Claim:
+    def order(text: str, better: str, worse: str, remark: str) -> Row:
         gap = paired(final[better], final[worse])
         ours = f"{final[better].mean():.1f} against {final[worse].mean():.1f}"
         return judged(f"{text}, {case.where}", "below", ours, below(gap), se=gap.se, remark=remark)
@@ -81,7 +81,7 @@ def claims(case: Case) -> list[Claim]:
     return [*found, order(text, "SoftUCB offline", SAME, "Here the gain over Eq 5 is that of a smaller beta; LinUCB has it too.")]
 
 
-def score(found: Data) -> list[Claim]:
+def score(found: Data) -> list[Row]:
     """The claims of every case."""
     return [claim for case in found.cases for claim in claims(case)]
 

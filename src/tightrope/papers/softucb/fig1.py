@@ -12,7 +12,7 @@ from ...problems.linear import Linear
 from ...reports import style
 from ...reports.curves import draw_bands
 from ..experiment import Run
-from ..scoring import Claim, Estimate, at_most, below, both_signs, estimate, judged, most, paired
+from ..scoring import Row, Estimate, at_most, below, both_signs, estimate, judged, most, paired
 from .settings import ONLINE_ETA, ONLINE_STEP, SIGMAS, WatchBeta, synthetic, train
 
 D, NOISE = 10, SIGMAS["0.5"]
@@ -65,7 +65,7 @@ def gradient_of_reward(problems: list[Linear], horizon: int, trajectories: int) 
     return pd.DataFrame(rows)
 
 
-def score(found: Data) -> list[Claim]:
+def score(found: Data) -> list[Row]:
     """Beta and regret settle, the gradient has an optimum, a large eta diverges."""
     beta, regret = found.offline
     return [
@@ -78,7 +78,7 @@ def score(found: Data) -> list[Claim]:
     ]
 
 
-def drift(text: str, curves: np.ndarray, unit: str) -> Claim:
+def drift(text: str, curves: np.ndarray, unit: str) -> Row:
     """Do the last sixth and the one before have the same mean, up to SETTLED?"""
     n = max(1, curves.shape[1] // 6)
     late, before = curves[:, -n:].mean(axis=1), curves[:, -2 * n : -n].mean(axis=1)
@@ -87,7 +87,7 @@ def drift(text: str, curves: np.ndarray, unit: str) -> Claim:
     return judged(text, "converges", ours, at_most(abs(change.value), SETTLED))
 
 
-def rate(rounds: np.ndarray, curves: np.ndarray) -> Claim:
+def rate(rounds: np.ndarray, curves: np.ndarray) -> Row:
     """Is the regret per round of the last quarter below that of the first?"""
     quarter = int(np.searchsorted(rounds, rounds[-1] / 4))
     late = int(np.searchsorted(rounds, 3 * rounds[-1] / 4))
@@ -98,7 +98,7 @@ def rate(rounds: np.ndarray, curves: np.ndarray) -> Claim:
     return judged(text, "converges", ours, below(paired(last, first)), remark="The first phase plays uniformly.")
 
 
-def optimum(table: pd.DataFrame) -> Claim:
+def optimum(table: pd.DataFrame) -> Row:
     """Does the gradient of the reward change sign, so that ascent has a maximum to find?"""
     found = both_signs([Estimate(*pair) for pair in zip(table["gradient"], table["gradient se"], strict=True)])
     text = "gradient ascent on the reward has an optimum in beta (gradient of the reward alone, eta = 0, on a grid of betas)"
@@ -107,7 +107,7 @@ def optimum(table: pd.DataFrame) -> Claim:
     return judged(text, "converges to a local optimum", ours, found, remark=remark)
 
 
-def divergence(statuses: list[str]) -> Claim:
+def divergence(statuses: list[str]) -> Row:
     """How often does a large eta diverge?"""
     count, total = sum(status.startswith("diverged") for status in statuses), len(statuses)
     text = f"with a large eta ({LARGE_ETA:g}) gradient ascent fails to converge"

@@ -9,7 +9,7 @@ from ... import policies as p
 from ...engine.results import Result
 from ...numerics.radii import horizon_radius
 from ..experiment import Run
-from ..scoring import Claim, above, below, estimate, judged, near, paired
+from ..scoring import Row, above, below, estimate, judged, near, paired
 from .settings import SIGMAS, synthetic, train
 
 Cell = tuple[int, int]  # d, T
@@ -52,7 +52,7 @@ def data(run: Run) -> Data:
     return found
 
 
-def score(found: Data) -> list[Claim]:
+def score(found: Data) -> list[Row]:
     """Every cell against theory and against the print; growth with T and d."""
     claims = []
     for cell, hats in found.learned.items():
