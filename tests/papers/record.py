@@ -16,8 +16,8 @@ PATH = pathlib.Path(__file__).with_name("verdicts.json")
 
 
 def verdicts(outcome):
-    """Verdict by claim, in the order of the figure."""
-    return {claim.claim: claim.verdict for claim in outcome.claims}
+    """Claim and verdict by what is compared, in the order of the figure."""
+    return {row.text: [row.key, row.verdict] for row in outcome.rows}
 
 
 def main():

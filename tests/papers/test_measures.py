@@ -6,13 +6,16 @@ import numpy as np
 import pytest
 
 from tightrope.engine.results import Result
+from tightrope.papers.conservative import bounds
 from tightrope.papers.conservative.measures import (
-    budgets,
+    budget_order,
     even_checkpoints,
     final,
     gains,
     lower,
+    parallel,
     picked,
+    reduced_by_more,
     reduction,
     relative,
     safety,
@@ -71,39 +74,87 @@ def test_the_worst_model_is_where_the_gain_is_smallest(result):
     ],
 )
 def test_a_reduction_is_judged_in_per_cent_of_the_plain_regret(left, se, verdict):
-    claim = reduction("less", 50, Estimate(left, se))
-    assert claim.verdict == verdict
-    assert (claim.ours, claim.se) == pytest.approx((100 * (1 - left), 100 * se))
+    row = reduction("key", "less", 50, Estimate(left, se))
+    assert row.verdict == verdict
+    assert (row.ours, row.se) == pytest.approx((100 * (1 - left), 100 * se))
+
+
+@pytest.mark.parametrize(("left", "verdict"), [(0.45, "reproduced"), (0.49, "undecided"), (0.536, "partly"), (1.1, "not reproduced")])
+def test_a_reduction_by_more_than_half_is_one_sided(left, verdict):
+    """Jester's 46.4 % and the MAB's 47.5 % are no halves."""
+    assert reduced_by_more("key", "less than half", 50, Estimate(left, 0.005)).verdict == verdict
 
 
 def test_an_order_is_judged_by_the_paired_difference():
     rng = np.random.default_rng(0)
     common = rng.normal(100.0, 50.0, 40)  # hides a difference of 5 from unpaired means
-    claim = lower("a below b", "lower", common, common + 5.0 + rng.normal(0.0, 1.0, 40))
-    assert claim.verdict == "reproduced"
-    assert claim.ours < 1
-    shuffled = lower("a below b", "lower", common, rng.permutation(common + 5.0))
+    row = lower("key", "a below b", common, common + 5.0 + rng.normal(0.0, 1.0, 40))
+    assert row.verdict == "reproduced"
+    assert row.ours < 1
+    shuffled = lower("key", "a below b", common, rng.permutation(common + 5.0))
     assert shuffled.verdict != "reproduced"
-    assert lower("a below b", "lower", common + 5.0, common).verdict == "not reproduced"
+    assert lower("key", "a below b", common + 5.0, common).verdict == "not reproduced"
 
 
 def test_one_violation_is_enough_to_break_the_promise(result):
-    kept, breaks = safety(result, "free")
+    kept, breaks, depth, early = safety(result, "free")
     assert (kept.verdict, kept.ours) == ("reproduced", "0 runs")
-    assert "12 runs" in kept.claim
-    assert (breaks.verdict, breaks.ours) == ("reproduced", "67% of runs")
+    assert "12 runs" in kept.text
+    assert (breaks.verdict, breaks.ours) == ("reproduced", "4 of 6")
+    assert depth.ours == pytest.approx(-11 / 6)
+    assert depth.verdict == "undecided"  # -1.8 +- 0.8
+    assert (early.ours, early.verdict) == (1.0, "not reproduced")
     result.watched["new"]["violations"][4] = 1
-    kept, _ = safety(result, "free")
+    kept = safety(result, "free")[0]
     assert (kept.verdict, kept.ours, kept.reason) == ("not reproduced", "1 runs", "1 of 12.")
     result.watched["free"]["violations"][:3] = 0
     assert safety(result, "free")[1].verdict == "partly"
 
 
-def test_the_higher_budget_is_found_by_the_paired_difference(result):
-    first = budgets(result, "free", "old", "new")[0]
-    assert first.verdict == "reproduced"
-    assert first.ours == pytest.approx(2.25)
-    assert budgets(result, "free", "new", "old")[0].verdict == "not reproduced"
+def budget_result(regret, budget):
+    """Three policies by name, 50 runs each, final regrets and budgets at (750, 1000)."""
+    noise = np.random.default_rng(0).normal(0.0, 1.0, (50, 1))
+    return Result(
+        rounds=np.array([750, 1000]),
+        regret={name: np.full((50, 2), value) + noise for name, value in regret.items()},
+        pulls={},
+        watched={name: {"budget": np.array(values) + noise} for name, values in budget.items()},
+    )
+
+
+def test_budgets_are_ordered_as_regrets_are():
+    regret = {"a": 10.0, "b": 20.0, "c": 30.0}
+    right = {"a": [0.0, 90.0], "b": [0.0, 80.0], "c": [0.0, 70.0]}
+    assert budget_order(budget_result(regret, right)).verdict == "reproduced"
+    shuffled = {"a": right["b"], "b": right["c"], "c": right["a"]}
+    assert budget_order(budget_result(regret, shuffled)).verdict == "partly"
+    assert budget_order(budget_result(dict.fromkeys(regret, 10.0), right)).verdict == "undecided"
+
+
+def test_parallel_budgets_have_the_same_slope():
+    regret = {"a": 10.0, "b": 20.0, "c": 30.0}
+    assert parallel(budget_result(regret, {"a": [50, 150], "b": [40, 139], "c": [0, 98]})).verdict == "reproduced"
+    assert parallel(budget_result(regret, {"a": [50, 150], "b": [40, 139], "c": [0, 50]})).verdict == "not reproduced"
+
+
+def test_the_bounds_of_the_theorems_are_those_of_the_proofs():
+    """At d = 1, lam = B = sigma = D = 1, alpha mu_l = 1/4, delta = 1/2, computed by hand from Eq 17 and Lemma 3."""
+    world = bounds.World(1, 0.5, 0.5, 1.0, 1.0, 0.5)
+    G = 12 + math.sqrt(2)
+    inside = 36 * 4 * math.sqrt(6) * G
+    L = math.log(math.sqrt(24) + 12 * math.sqrt(6) * (4 * G) ** 2 * math.log(inside) ** 2) * math.log(inside)
+    assert bounds.clucb2_plays(world) == pytest.approx(8 + 16 / 3 * L + 32 / math.sqrt(3) * G * L + 32 * G**2 * L)
+    growth = math.log(101)
+    linucb = 4 * math.sqrt(100 * growth) * (1 + math.sqrt(2 * math.log(2) + growth))
+    assert bounds.linucb_regret(world, 100) == pytest.approx(linucb)
+    assert bounds.clucb2_regret(world, 100) == pytest.approx(linucb + bounds.clucb2_plays(world))
+    assert bounds.granted(world, 30) == pytest.approx(0.25 / (0.5 + 0.25) * 30)
+    scale = 2 / 3 + 3
+    assert bounds.enough(world) == pytest.approx(28 * (scale * 4) ** 2 * math.log(696 * 3 / 0.5 * 16 * scale**2) ** 2)
+    late = 57 * 4 * scale**2 * math.log(44 * math.sqrt(3) * math.sqrt(2) * 4 * scale**2) ** 2
+    assert bounds.clucb2t_plays(world, 30) == pytest.approx(8 * late)
+    assert bounds.clucb2t_plays(world, 1e12) == 0.0
+    assert bounds.clucb2t_regret(world, 100, 1e12) == bounds.linucb_regret(world, 100)
 
 
 def test_the_table_holds_ratios_events_and_violations(result):

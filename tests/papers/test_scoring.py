@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tightrope.papers import scoring
-from tightrope.papers.scoring import Claim, Estimate, Judgement, estimate, judged, paired, quotient, ratio, share
+from tightrope.papers.register import NOT_JUDGED, NOT_SHOWN, Claim, counts, registered, standings
+from tightrope.papers.scoring import OURS, Estimate, Judgement, Row, estimate, judged, paired, quotient, ratio, share
 
 YES, PARTLY, NO, OPEN = scoring.VERDICTS
 INF, NAN = math.inf, math.nan
@@ -66,6 +67,20 @@ CASES = [
     ("every", ([True, True],), YES),
     ("every", ([True, False],), PARTLY),
     ("every", ([False, False],), NO),
+    ("every", ([],), OPEN),
+    ("rare", (0, 1000, 0.01), YES),
+    ("rare", (0, 100, 0.01), OPEN),  # so few runs show nothing
+    ("rare", (3, 100, 0.01), OPEN),
+    ("rare", (30, 1000, 0.01), NO),
+    ("rare", (5, 5, 0.01), NO),
+    ("differs", (e(-1.0, 0.2),), YES),
+    ("differs", (e(0.5, 0.2),), OPEN),
+    ("differs", (e(0.0, 0.0),), NO),
+    ("falls", ([e(-1.0, 0.2), e(-1.0, 0.2)], e(-2.0, 0.2)), YES),
+    ("falls", ([e(-1.0, 0.2), e(0.5, 0.2)], e(-2.0, 0.2)), YES),  # no step up that is larger than its errors
+    ("falls", ([e(2.0, 0.2), e(-4.0, 0.2)], e(-2.0, 0.2)), PARTLY),  # a peak
+    ("falls", ([e(1.0, 0.2), e(1.0, 0.2)], e(2.0, 0.2)), NO),
+    ("falls", ([e(1.0, 0.2), e(-1.2, 0.2)], e(-0.2, 0.2)), OPEN),
     ("most", (6, 10), YES),
     ("most", (5, 10), PARTLY),
     ("most", (0, 10), NO),
@@ -144,9 +159,40 @@ def test_standard_errors_of_ratios_are_the_spread_of_ratios():
     assert np.mean([one.se for one in apart]) == pytest.approx(np.std([one.value for one in apart]), rel=0.08)
 
 
-def test_a_claim_takes_number_and_error_from_its_estimate():
-    claim = judged("less regret", "43 %", e(30.0, 2.0), scoring.above(e(30.0, 2.0)), remark="other models")
-    assert (claim.ours, claim.se, claim.verdict, claim.reason, claim.remark) == (30.0, 2.0, YES, "", "other models")
-    assert judged("less", "yes", "3 of 4", scoring.most(3, 4), se=0.1).se == 0.1
+def test_a_row_takes_number_and_error_from_its_estimate():
+    row = judged("gain", "less regret", "43 %", e(30.0, 2.0), scoring.above(e(30.0, 2.0)), remark="other models")
+    assert (row.key, row.ours, row.se, row.verdict, row.reason, row.remark) == ("gain", 30.0, 2.0, YES, "", "other models")
+    assert judged(OURS, "less", "yes", "3 of 4", scoring.most(3, 4), se=0.1).se == 0.1
     with pytest.raises(ValueError, match="verdict = 'proved' is not one of"):
-        Claim("less regret", "43 %", 1.0, None, "a test", "proved")
+        Row("gain", "less regret", "43 %", 1.0, None, "a test", "proved")
+
+
+def test_the_upper_limit_of_a_probability_is_the_one_whose_tail_has_one_per_cent():
+    """Of the limits for 3 of 50, computed from the binomial distribution itself."""
+    reason = scoring.rare(3, 50, 0.001).reason
+    low, high = (float(word.strip(".")) if word.endswith(".") else float(word) for word in (reason.split()[4], reason.split()[6]))
+    at_most = sum(math.comb(50, k) * high**k * (1 - high) ** (50 - k) for k in range(4))
+    at_least = 1 - sum(math.comb(50, k) * low**k * (1 - low) ** (50 - k) for k in range(3))
+    assert at_most == pytest.approx(0.01, rel=0.03)
+    assert at_least == pytest.approx(0.01, rel=0.03)
+
+
+def claim(key, not_shown=""):
+    return Claim(key, "Figure 1", "words", "", "order", not_shown)
+
+
+def row(key, verdict):
+    return Row(key, "text", "", "", None, "test", verdict)
+
+
+def test_a_claim_has_the_worst_verdict_of_its_rows_and_counts_once():
+    claims = registered([claim("good"), claim("bad"), claim("open"), claim("alone"), claim("proof", not_shown="no program shows it")])
+    rows = [row("good", YES)] * 5 + [row("bad", YES), row("bad", NO), row("bad", OPEN), row("open", PARTLY), row("open", OPEN)]
+    found = standings(claims, [*rows, row(OURS, NO)])
+    assert [one.verdict for one in found] == [YES, NO, OPEN, NOT_JUDGED, NOT_SHOWN]
+    assert [len(one.rows) for one in found] == [5, 3, 2, 0, 0]
+    assert counts(found) == {"all": 5, "judged": 3, YES: 1, PARTLY: 0, OPEN: 1, NO: 1, NOT_JUDGED: 1, NOT_SHOWN: 1}
+    with pytest.raises(ValueError, match="key = 'wrong' .*is no claim of the paper"):
+        standings(claims, [row("wrong", YES)])
+    with pytest.raises(ValueError, match="key = 'good' stands for two claims"):
+        registered([claim("good"), claim("good")])

@@ -7,8 +7,9 @@ import pytest
 
 from papers.record import PATH, SEED, verdicts
 from tightrope.papers import names
-from tightrope.papers.experiment import Outcome, Run, figures, reproduce
-from tightrope.papers.scoring import VERDICTS
+from tightrope.papers.experiment import ROWS, Outcome, Run, claims_of, figures, reproduce, standing
+from tightrope.papers.register import KINDS
+from tightrope.papers.scoring import OURS, VERDICTS
 from tightrope.problems.data import DataNotFound, jester
 from tightrope.problems.data.ratings import ratings_file
 
@@ -40,19 +41,20 @@ def available(paper, figure):
 def test_figure_runs_at_smoke_scale_with_the_locked_verdicts(paper, figure, folders):
     out = folders[paper]
     outcome = reproduce(paper, [figure], Run("smoke", out, seed=SEED))[figure]
-    saved = json.loads((out / figure / "claims.json").read_text())
+    saved = json.loads((out / figure / ROWS).read_text())["rows"]
     if not available(paper, figure):
         assert "TIGHTROPE_DATA" in outcome.missing
-        assert saved["claims"] == []
+        assert saved == []
         pytest.skip(outcome.missing)
     assert outcome.missing == ""
     assert verdicts(outcome) == LOCKED[f"{paper} {figure}"]
-    assert len(saved["claims"]) == len(outcome.claims) == len(verdicts(outcome))  # no claim has the words of another
-    assert {claim["figure"] for claim in saved["claims"]} == {figure}
+    assert len(saved) == len(outcome.rows) == len(verdicts(outcome))  # no row has the words of another
+    assert {row["figure"] for row in saved} == {figure}
     page = (out / "report.html").read_text()
-    for claim in outcome.claims:
-        assert claim.test
-        assert (claim.reason == "") == (claim.verdict == "reproduced")
+    for row in outcome.rows:
+        assert row.test
+        assert (row.reason == "") == (row.verdict == "reproduced")
+    assert {one.claim.key for one in standing(paper, {figure: outcome}) if one.rows} == {row.key for row in outcome.rows} - {OURS}
     for name in outcome.plots:
         assert (out / figure / f"{name}.svg").stat().st_size > 2000
     for name, table in outcome.tables.items():
@@ -69,7 +71,17 @@ def test_every_figure_has_the_same_functions_and_its_verdicts_are_locked():
             assert callable(module.score), (paper, name)
             assert hasattr(module, "plot") or hasattr(module, "tables") or (paper, name) == ("conservative", "e2")
             assert module.__doc__, (paper, name)
-    assert {verdict for found in LOCKED.values() for verdict in found.values()} == set(VERDICTS)
+    assert {verdict for found in LOCKED.values() for _, verdict in found.values()} == set(VERDICTS)
+
+
+def test_claims_are_judged_or_say_why_not():
+    """Every claim of a register has a row in some figure, or a reason why no program can show it; never both."""
+    for paper in names():
+        judged = {key for name, found in LOCKED.items() if name.startswith(f"{paper} ") for key, _ in found.values()}
+        claims = claims_of(paper)
+        assert {claim.kind for claim in claims.values()} <= set(KINDS)
+        assert judged - {OURS} <= claims.keys()
+        assert {key for key, claim in claims.items() if claim.not_shown} & judged == set()
 
 
 @pytest.mark.parametrize(("paper", "figure"), NEEDS, ids=["-".join(item) for item in NEEDS])

@@ -193,7 +193,7 @@ def test_report_works_on_what_demo_wrote(demo):
 
 
 def test_report_makes_the_page_of_a_reproduction_again(tmp_path):
-    """Claims, tables and figures of two figures of a paper, saved by hand, give the page that `reproduce` wrote."""
+    """Rows, tables and figures of two figures of a paper, saved by hand, give the page that `reproduce` wrote."""
     import matplotlib.figure
     import pandas as pd
 
@@ -205,9 +205,9 @@ def test_report_makes_the_page_of_a_reproduction_again(tmp_path):
     for name in names:
         figure = matplotlib.figure.Figure()
         figure.subplots().plot([0, 1], [1, 0])
-        claim = experiment.Claim(f"claim of {name}", 1.5, 1.25, 0.5, "by eye", "partly", figure=name)
+        row = experiment.Row(next(iter(experiment.claims_of("lipschitz"))), f"row of {name}", 1.5, 1.25, 0.5, "by eye", "partly", figure=name)
         outcomes[name] = experiment.Outcome(
-            [claim], tables={"numbers": pd.DataFrame({"x": [1, 2]})}, plots={"line": figure}, notes="a note"
+            [row], tables={"numbers": pd.DataFrame({"x": [1, 2]})}, plots={"line": figure}, notes="a note"
         )
         experiment._save(name, outcomes[name], run)
     experiment._report("lipschitz", outcomes, run)
@@ -215,11 +215,13 @@ def test_report_makes_the_page_of_a_reproduction_again(tmp_path):
     (tmp_path / "report.html").unlink()
     done = CliRunner().invoke(app, ["report", str(tmp_path)], terminal_width=200)
     assert done.exit_code == 0, done.output
-    assert f"claim of {names[1]}" in done.output
+    assert f"row of {names[1]}" in done.output
+    assert "1 of " in done.output
     again = (tmp_path / "report.html").read_text()
     for words in (
         experiment.find_paper("lipschitz").TITLE,
-        "claim of",
+        "row of",
+        "claims are judged: 1 partly",
         "1.25 ± 0.5",
         "partly",
         "a note",

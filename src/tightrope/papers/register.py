@@ -7,11 +7,12 @@ counts claims, not rows: the worst row decides.
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from .scoring import OURS, Row
 
 Kind = Literal["value", "inequality", "order", "shape", "guarantee"]
+KINDS: tuple[str, ...] = get_args(Kind)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import special
 
 from .. import checks
 from ..numerics.statistics import standard_error
@@ -155,9 +156,43 @@ def never(count: int, total: int) -> Judgement:
 
 
 def every(holds: Sequence[bool]) -> Judgement:
-    """Reproduced: it holds in all cases. Partly: in some."""
-    count = sum(bool(one) for one in holds)
-    return _judged(count == len(holds), count > 0, "in all cases; partly if in some", f"It holds in {count} of {len(holds)} cases.")
+    """Reproduced: it holds in all cases. Partly: in some. Undecided: there are none."""
+    count, none = sum(bool(one) for one in holds), len(holds) == 0
+    reason = f"It holds in {count} of {len(holds)} cases."
+    return _judged(not none and count == len(holds), count > 0, "in all cases; partly if in some; undecided if there are none", reason,
+                   open_=none)  # fmt: skip
+
+
+def rare(count: int, total: int, bound: float, confidence: float = 0.99) -> Judgement:
+    """Reproduced: the upper limit (Clopper-Pearson) of the probability is at most `bound`. Undecided: only the lower one is."""
+    upper = 1.0 if count == total else float(special.betaincinv(count + 1, total - count, confidence))
+    lower = 0.0 if count == 0 else float(special.betaincinv(count, total - count + 1, 1 - confidence))
+    test = f"the upper {confidence:.0%} limit of the probability is at most {bound:g}; undecided if only the lower limit is"
+    reason = f"{count} of {total}: between {lower:.3g} and {upper:.3g}."
+    return _judged(upper <= bound, False, test, reason, open_=lower <= bound)
+
+
+def differs(found: Estimate, margin: float = MARGIN) -> Judgement:
+    """Reproduced: not 0, by `margin` standard errors. Undecided: no further from it than that. A difference of exactly 0 is none."""
+    same = found.value == 0.0 == found.se
+    test = f"further than {margin:g} standard errors from 0; undecided if not"
+    return _judged(_clear(found.value, found.se, margin), False, test, f"It is {_apart(found.value, found.se)}.", open_=not same)
+
+
+def falls(steps: Sequence[Estimate], whole: Estimate, margin: float = MARGIN) -> Judgement:
+    """A curve that falls. steps: its paired differences from place to place; whole: of the last place and the first.
+
+    Reproduced: the whole is below 0 by `margin` standard errors and no step is above 0 by them. Partly: the whole alone is below 0.
+    Undecided: the whole is no further from 0 than that.
+    """
+    rising = [place for place, step in enumerate(steps, start=1) if step.value > margin * step.se]
+    sure = _clear(whole.value, whole.se, margin)
+    test = (
+        f"last below first by {margin:g} standard errors, and no step up by them; partly if only the first; undecided if neither is clear"
+    )
+    where = f"Steps up by them: {', '.join(map(str, rising)) or 'none'} of {len(steps)}"
+    reason = f"{where}; last minus first is {_apart(whole.value, whole.se)}."
+    return _judged(sure and whole.value < 0 and not rising, sure and whole.value < 0, test, reason, open_=not sure)
 
 
 def most(count: int, total: int) -> Judgement:

@@ -4,16 +4,16 @@ from matplotlib.figure import Figure
 
 from ..scoring import Row
 from . import fig3_mab
-from .measures import budget_panels, budgets
+from .measures import budget_panels, budgets, parallel
 
 data = fig3_mab.data
 
 
 def score(found: fig3_mab.Data) -> list[Row]:
-    """Order of the final budgets, and who breaks the constraint."""
-    return budgets(found.result, "UCB", "CUCB", "CUCB2")
+    """Order and slopes of the budgets, and who breaks the constraint."""
+    return [*budgets(found.result, "UCB"), parallel(found.result)]
 
 
 def plot(found: fig3_mab.Data) -> dict[str, Figure]:
     """Budgets of the worst, average and best model."""
-    return budget_panels(*found, zoom=max(100, int(found.result.rounds[-1]) // 50))
+    return budget_panels(*found, "UCB", fig3_mab.SHOWN)

@@ -3,9 +3,9 @@
 from matplotlib.figure import Figure
 
 from ..experiment import Run
-from ..scoring import Row
+from ..scoring import Row, judged, near
 from . import fig3_linear
-from .measures import budget_panels, budgets
+from .measures import budget_order, budget_panels, final, lower, relative
 
 
 def data(run: Run) -> fig3_linear.Data:
@@ -14,10 +14,24 @@ def data(run: Run) -> fig3_linear.Data:
 
 
 def score(found: fig3_linear.Data) -> list[Row]:
-    """Order of the final budgets, and who breaks the constraint."""
-    return budgets(found.result, "LinUCB", "CLUCB", "CLUCB2")
+    """The worst model beside the oracle and the martingale bound; the order of the final budgets. Safety is judged in Figure 3."""
+    result, models, worst = found.result, found.models, found.picked["worst"]
+    oracle = final(result, "CLUCB-Or", worst, models)
+    martingale = relative(result, "CLUCB-M", "CLUCB", worst, models)
+    average = "CLUCB-M has less regret than CLUCB, average over models"
+    same = "CLUCB-M's regret is CLUCB's, worst model (ratio)"
+    rows = [
+        lower("linear-s-beats-oracle", f"{name} has less regret than CLUCB-Or, worst model", final(result, name, worst, models), oracle)
+        for name in ("CLUCB-S", "CLUCB2")
+    ]
+    return [
+        *rows,
+        judged("linear-m-on-average-only", same, "no significant improvement", martingale, near(martingale, 1.0, fig3_linear.MATCHES)),
+        lower("linear-m-on-average-only", average, final(result, "CLUCB-M"), final(result, "CLUCB")),
+        budget_order(result),
+    ]
 
 
 def plot(found: fig3_linear.Data) -> dict[str, Figure]:
     """Budgets of the worst, average and best model."""
-    return budget_panels(*found, zoom=max(100, int(found.result.rounds[-1]) // 10))
+    return budget_panels(found.result, found.models, found.picked, "LinUCB")

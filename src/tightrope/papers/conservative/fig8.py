@@ -6,9 +6,9 @@ from matplotlib.figure import Figure
 from ...reports import style
 from ...reports.curves import draw_bands
 from ..experiment import Run
-from ..scoring import Row
+from ..scoring import Row, below, estimate, everywhere_above, judged, paired
 from . import fig5
-from .measures import safety
+from .measures import budgets, parallel, recovered
 
 
 def data(run: Run) -> fig5.Data:
@@ -17,15 +17,31 @@ def data(run: Run) -> fig5.Data:
 
 
 def score(found: fig5.Data) -> list[Row]:
-    """Who breaks the constraint."""
-    return safety(found.result, "LinUCB")
+    """Who breaks the constraint and when; the order and the slopes of the budgets; LinUCB's lead."""
+    result = found.result
+    final = {name: seen["budget"][:, -1] for name, seen in result.watched.items()}
+    lead = {name: paired(final["LinUCB"], budget) for name, budget in final.items() if name != "LinUCB"}
+    nearest = min(lead, key=lambda name: lead[name].value)
+    early = []
+    for share in fig5.SHARES:
+        name = f"CLUCB2T {share} %"
+        lowest = estimate(result.watched[name]["lowest"][:, 0])
+        text = f"the lowest budget of {name}, between checkpoints"
+        early.append(judged("early-budget-with-checkpoints", text, "negative", lowest, below(lowest)))
+    text = f"LinUCB ends with the highest budget (least lead: over {nearest})"
+    return [
+        *early,
+        judged("jester-linucb-highest-budget", text, "highest", lead[nearest], everywhere_above(list(lead.values()))),
+        *budgets(result, "LinUCB"),
+        parallel(result),
+    ]
 
 
 def plot(found: fig5.Data) -> dict[str, Figure]:
     """Mean budgets."""
     result = found.result
     fig, axes = style.figure(2)
-    for ax, last in zip(axes, (int(result.rounds[-1]) // 5, int(result.rounds[-1])), strict=True):
+    for ax, last in zip(axes, (recovered(result, "LinUCB"), int(result.rounds[-1])), strict=True):
         columns = slice(0, max(2, int(np.searchsorted(result.rounds, last, side="right"))))
         draw_bands(ax, result.rounds[columns], {name: result.watched[name]["budget"][:, columns] for name in result.policies})
         ax.axhline(0.0, color=style.INK, linewidth=0.8)

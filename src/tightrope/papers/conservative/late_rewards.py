@@ -15,7 +15,7 @@ from ...engine.results import Result
 from ...registry import Problem
 from ...solvers import oracles
 from ..experiment import Run
-from ..scoring import Row, judged, most, never
+from ..scoring import OURS, Row, judged, most, never
 from .measures import final
 from .settings import ALPHA, LINEAR, bernoulli_models, budget_monitor, named, ranked, variant
 
@@ -155,23 +155,18 @@ def data(run: Run) -> list[Cell]:
 
 def score(found: list[Cell]) -> list[Row]:
     """The promise of each rule where its assumption holds, and the counter-example."""
-    claims = []
+    rows = []
     fair = {"nothing": [cell for cell in found if cell.rule == "nothing"]}
     fair["lower"] = [cell for cell in found if cell.rule == "lower" and cell.delay != BIASED]
     for rule, cells in fair.items():
         broken, total = sum(int(cell.broken.sum()) for cell in cells), sum(cell.broken.size for cell in cells)
         where = "any delay" if rule == "nothing" else "delays that do not depend on the reward"
-        claims.append(
-            judged(
-                f"open = '{rule}' keeps the promise under {where}", "not in the paper", f"{broken} of {total} runs", never(broken, total)
-            )
-        )
+        text = f"open = '{rule}' keeps the promise under {where}"
+        rows.append(judged(OURS, text, "not in the paper", f"{broken} of {total} runs", never(broken, total)))
     biased = next(cell for cell in found if (cell.rule, cell.policy, cell.delay) == ("lower", "CUCB2", BIASED))
     text = f"open = 'lower' breaks it under {BIASED} (CUCB2)"
-    claims.append(
-        judged(text, "not in the paper", f"{biased.broken.mean():.0%} of runs", most(int(biased.broken.sum()), biased.broken.size))
-    )
-    return claims
+    count, total = int(biased.broken.sum()), biased.broken.size
+    return [*rows, judged(OURS, text, "not in the paper", f"{count} of {total} runs", most(count, total))]
 
 
 def tables(found: list[Cell]) -> dict[str, pd.DataFrame]:

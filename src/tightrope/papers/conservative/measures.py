@@ -1,6 +1,8 @@
 """What the figures share: regret at the horizon, the models the paper picks, its claims on safety and budgets, its pictures."""
 
+import itertools
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -10,7 +12,10 @@ from ...engine.results import Result
 from ...numerics.statistics import standard_error
 from ...reports import style
 from ...reports.curves import draw_bands
-from ..scoring import Row, Estimate, above, below, gain, judged, most, never, paired, ratio
+from ..scoring import Estimate, Row, above, at_most, below, estimate, every, gain, judged, most, near, never, paired, ratio
+
+EARLY = 0.2  # a minimum "at the beginning" lies in this share of the rounds
+PARALLEL = 0.05  # slopes of budgets that differ by no more than this share are parallel
 
 
 def final(result: Result, name: str, model: int | None = None, models: int = 1) -> np.ndarray:
@@ -35,34 +40,82 @@ def picked(result: Result, improved: str, plain: str, models: int) -> dict[str, 
     return {"worst": int(np.argmin(found)), "best": int(np.argmax(found))}
 
 
-def reduction(claim: str, paper: float, ours: Estimate, *, remark: str = "", tolerance: float = 0.2) -> Row:
+def by_model(result: Result, improved: str, plain: str, models: int) -> list[Estimate]:
+    """R_plain - R_improved on every model, as a share of R_plain."""
+    return [
+        Estimate(1 - one.value, one.se) for one in (relative(result, improved, plain, m, models) for m in range(models))
+    ]  # fmt: skip
+
+
+def reduction(key: str, text: str, paper: float, ours: Estimate, *, remark: str = "", tolerance: float = 0.2) -> Row:
     """A claimed reduction of regret, 1 - ratio, in per cent; tolerance: as a share of the paper's number."""
-    reduced = Estimate(100 * (1 - ours.value), 100 * ours.se)
-    return judged(claim, f"{paper:g} %", reduced, gain(reduced, paper, tolerance * abs(paper)), remark=remark)
+    reduced = in_per_cent(ours)
+    return judged(key, text, f"{paper:g} %", reduced, gain(reduced, paper, tolerance * abs(paper)), remark=remark)
 
 
-def lower(claim: str, paper: str, better: np.ndarray, worse: np.ndarray, *, remark: str = "") -> Row:
+def reduced_by_more(key: str, text: str, least: float, ours: Estimate, *, remark: str = "") -> Row:
+    """A claimed reduction of regret of more than `least` per cent; partly: of any size."""
+    reduced = in_per_cent(ours)
+    return judged(key, text, f"more than {least:g} %", reduced, above(reduced, least, partly=0.0), remark=remark)
+
+
+def in_per_cent(ours: Estimate) -> Estimate:
+    """The reduction that a ratio is."""
+    return Estimate(100 * (1 - ours.value), 100 * ours.se)
+
+
+def lower(key: str, text: str, better: np.ndarray, worse: np.ndarray, *, remark: str = "", paper: str = "lower") -> Row:
     """A claimed order of two regrets: judged by their paired difference, shown as a ratio."""
-    return judged(claim, paper, ratio(better, worse), below(paired(better, worse)), remark=remark)
+    return judged(key, text, paper, ratio(better, worse), below(paired(better, worse)), remark=remark)
 
 
 def safety(result: Result, free: str, where: str = "") -> list[Row]:
-    """No run of a conservative policy breaks the constraint where it is verified; the unconstrained one, `free`, does."""
+    """No run of a conservative policy breaks the constraint where it is verified; the unconstrained one, `free`, does, and at first."""
     broken = {name: result.watched[name]["violations"] > 0 for name in result.policies}
     violating = int(broken[free].sum())
     unsafe = int(sum(runs.sum() for name, runs in broken.items() if name != free))
     total = sum(runs.size for name, runs in broken.items() if name != free)
     kept = f"conservative algorithms never violate the constraint{where} ({total} runs)"
+    lowest = estimate(result.watched[free]["lowest"][:, 0])
+    mean = result.watched[free]["budget"].mean(axis=0)
+    when = float(result.rounds[int(np.argmin(mean))] / result.rounds[-1])
+    key = "unconstrained-violates"
     return [
-        judged(kept, "0 runs", f"{unsafe} runs", never(unsafe, total)),
-        judged(f"{free} violates it{where}", "yes", f"{violating / broken[free].size:.0%} of runs", most(violating, broken[free].size)),
+        judged("conservative-never-violates", kept, "0 runs", f"{unsafe} runs", never(unsafe, total)),
+        judged(
+            key, f"{free} violates it{where}", "yes", f"{violating / broken[free].size:.0%} of runs", most(violating, broken[free].size)
+        ),
+        judged(key, f"the lowest budget of {free}{where}", "far below 0", lowest, below(lowest)),
+        judged(key, f"{free}'s mean budget is lowest at the beginning{where} (share of the rounds)", "early", when, at_most(when, EARLY)),
     ]
 
 
-def budgets(result: Result, free: str, plain: str, improved: str) -> list[Row]:
-    """The better the algorithm the higher its budget; the unconstrained one falls below 0."""
-    difference = paired(result.watched[improved]["budget"][:, -1], result.watched[plain]["budget"][:, -1])
-    return [judged(f"{improved} ends with a higher budget than {plain}", "higher", difference, above(difference)), *safety(result, free)]
+def budget_order(result: Result) -> Row:
+    """The better the algorithm the higher its budget: every pair whose regrets differ, paired, by 4 standard errors."""
+    holds = []
+    for one, other in itertools.combinations(result.policies, 2):
+        regret = paired(final(result, one), final(result, other))
+        budget = paired(result.watched[one]["budget"][:, -1], result.watched[other]["budget"][:, -1])
+        if abs(regret.value) > 4 * regret.se:
+            holds.append(budget.value * regret.value < 0 and abs(budget.value) > 4 * budget.se)
+    text = "final budgets are ordered as regrets are (pairs whose regrets differ by 4 standard errors)"
+    remark = "For a fixed baseline the true budget is a constant minus the pseudo-regret, so that this can hardly fail."
+    return judged("budgets-by-regret", text, "all", f"{sum(holds)} of {len(holds)}", every(holds), remark=remark)
+
+
+def parallel(result: Result) -> Row:
+    """Whether the budgets of all algorithms rise at the same speed in the last quarter."""
+    start = int(np.searchsorted(result.rounds, 0.75 * result.rounds[-1]))
+    rises = {name: seen["budget"][:, -1] - seen["budget"][:, start] for name, seen in result.watched.items()}
+    slowest, fastest = (choose(rises, key=lambda name: rises[name].mean()) for choose in (min, max))
+    slopes = ratio(rises[slowest], rises[fastest])
+    text = f"budgets are parallel in the end: slope of the last quarter, {slowest} by {fastest}"
+    return judged("parallel-budgets", text, "parallel", slopes, near(slopes, 1.0, PARALLEL))
+
+
+def budgets(result: Result, free: str) -> list[Row]:
+    """What the paper says of a figure of budgets."""
+    return [budget_order(result), *safety(result, free)]
 
 
 def summary(result: Result, models: int, plain: str, chosen: dict[str, int]) -> pd.DataFrame:
@@ -93,14 +146,17 @@ def summary(result: Result, models: int, plain: str, chosen: dict[str, int]) -> 
     return pd.DataFrame(rows)
 
 
-def panels(result: Result, models: int, chosen: dict[str, int], key: str, *, title: str, zoom: int | None = None) -> Figure:
-    """Regret or budget of the worst, average and best model side by side; zoom: the last round shown."""
+def panels(
+    result: Result, models: int, chosen: dict[str, int], key: str, *, title: str, zoom: int | None = None,
+    names: Sequence[str] | None = None,
+) -> Figure:  # fmt: skip
+    """Regret or budget of the worst, average and best model side by side; zoom: the last round shown; names: default all."""
     shown: dict[str, int | None] = {"worst": chosen["worst"], "average": None, "best": chosen["best"]}
     fig, axes = style.figure(3, height=3.8)
     columns = slice(None) if zoom is None else slice(0, max(2, int(np.searchsorted(result.rounds, zoom, side="right"))))
     for ax, (label, model) in zip(axes, shown.items(), strict=True):
         curves = {}
-        for name in result.policies:
+        for name in names or result.policies:
             values = result.regret[name] if key == "regret" else result.watched[name][key]
             curves[name] = (values if model is None else values[model::models])[:, columns]
         draw_bands(ax, result.rounds[columns], curves)
@@ -113,11 +169,20 @@ def panels(result: Result, models: int, chosen: dict[str, int], key: str, *, tit
     return fig
 
 
-def budget_panels(result: Result, models: int, chosen: dict[str, int], zoom: int) -> dict[str, Figure]:
-    """Budgets to the end, and up to the round `zoom`."""
+def recovered(result: Result, free: str) -> int:
+    """The round up to which a picture of the beginning goes: twice the round of the lowest mean budget of `free`, 100 at least."""
+    lowest = int(result.rounds[int(np.argmin(result.watched[free]["budget"].mean(axis=0)))])
+    return max(100, 2 * lowest)
+
+
+def budget_panels(
+    result: Result, models: int, chosen: dict[str, int], free: str, names: Sequence[str] | None = None
+) -> dict[str, Figure]:  # fmt: skip
+    """Budgets to the end, and over the rounds in which that of `free` is negative."""
+    title = "true budget"
     return {
-        "budget": panels(result, models, chosen, "budget", title="true budget"),
-        "beginning": panels(result, models, chosen, "budget", title="true budget", zoom=zoom),
+        "budget": panels(result, models, chosen, "budget", title=title, names=names),
+        "beginning": panels(result, models, chosen, "budget", title=title, names=names, zoom=recovered(result, free)),
     }
 
 

@@ -37,7 +37,7 @@ def unconstrained(name: str, rank: int, problem: Instance, /, **parameters: obje
     return variant(name, rank, problem, **(parameters | given))
 
 
-def guard(rank: int, alpha: float, checkpoint: int, problem: Instance) -> Budget:
+def guard(rank: int, alpha: float, checkpoint: int | list[int], problem: Instance) -> Budget:
     """The true budget of a problem."""
     return Budget(baseline=ranked(problem, rank)["baseline"], alpha=alpha, checkpoint=checkpoint)
 

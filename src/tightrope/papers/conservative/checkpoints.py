@@ -1,0 +1,103 @@
+"""Alternative checkpoint schemes: a least gap, and a gap that is random with a known distribution. The paper tells no experiment."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from ...engine.results import Result
+from ...registry import Policy
+from ...rng import PROBLEM, stream
+from ..experiment import Run
+from ..scoring import OURS, Row, judged, rare
+from .settings import ALPHA, DELTA, SIGMA, Instance, bernoulli_models, guard, named, variant
+
+RANK = 4
+LEAST, MOST = 100, 1_000  # the gap between checkpoints is uniform on these
+SHORTEST, LONGEST = int(np.ceil(LEAST + (MOST - LEAST) * DELTA / 2)), int(MOST - (MOST - LEAST) * DELTA / 2)  # its quantiles
+
+
+class Data(NamedTuple):
+    """Runs with many random gaps, verified at each; and runs that are verified once, after one random gap."""
+
+    many: Result
+    once: Result
+
+
+def data(run: Run) -> Data:
+    """CUCB2T told the least gap; and told a quantile of the only gap."""
+    models, runs = run.at(smoke=(4, 1), laptop=(400, 3), paper=(400, 20))
+    horizon = run.at(smoke=1500, laptop=10_000, paper=10_000)
+    drawn = bernoulli_models(models, run.seed)
+    listed, first = {}, {}
+    for number, problem in enumerate(drawn):
+        rng = stream(run.seed, number, PROBLEM)
+        rounds = np.cumsum(rng.integers(LEAST, MOST + 1, size=horizon // LEAST + 1))
+        listed[key(problem)], first[key(problem)] = rounds[rounds <= horizon].tolist(), [int(rounds[0])]
+
+    def told(label: str, **more: object) -> Callable[[Instance], Policy]:
+        return named(partial(variant, "CUCB2T", RANK, sigma=SIGMA, **more), f"CUCB2T of rank {RANK}, {label}")
+
+    def irregular(problem: Instance) -> Policy:
+        return variant("CUCB2T", RANK, problem, sigma=SIGMA, checkpoint=listed[key(problem)], min_gap=LEAST)
+
+    # Told a quantile q of the gap, the policy counts on q rounds before anyone looks, and from then on takes every round for the last.
+    quantiles = {
+        "upper": told(f"verified after {LONGEST} rounds or later", checkpoint=range(LONGEST, horizon + 1)),
+        "lower": told(f"verified after {SHORTEST} rounds or later", checkpoint=range(SHORTEST, horizon + 1)),
+    }
+    many = run.simulate(
+        "gaps", drawn, {"least gap": named(irregular, f"CUCB2T of rank {RANK} told the least gap")}, horizon=horizon,
+        replications=models * runs, checkpoints=[horizon],
+        monitor=named(lambda problem: guard(RANK, ALPHA, listed[key(problem)], problem), "budget at random checkpoints"),
+    )  # fmt: skip
+    once = run.simulate(
+        "one-gap", drawn, quantiles, horizon=horizon,
+        replications=models * runs, checkpoints=[horizon],
+        monitor=named(lambda problem: guard(RANK, ALPHA, first[key(problem)], problem), "budget at the first random checkpoint"),
+    )  # fmt: skip
+    return Data(many, once)
+
+
+def key(problem: Instance) -> bytes:
+    """What tells models apart."""
+    return problem.means.tobytes()
+
+
+def score(found: Data) -> list[Row]:
+    """Which schemes keep the promise where it is verified."""
+    rows = []
+    for name, result, quote, where, limit in (
+        ("least gap", found.many, "checkpoints-least-gap", f"told that gaps are at least {LEAST}", DELTA),
+        ("upper", found.once, "checkpoints-random-gap", f"told the 1 - delta/2 quantile of the gap, {LONGEST}, as printed", DELTA),
+        ("lower", found.once, OURS, f"told the delta/2 quantile of the gap, {SHORTEST}", DELTA),
+    ):
+        broken = result.watched[name]["violations"][:, 0] > 0
+        text = f"runs of CUCB2T that break the constraint at a checkpoint, {where}"
+        remark = "Exploration counts on rounds that a shorter gap does not leave; the other quantile keeps the promise."
+        rows.append(judged(quote, text, f"at most {limit:g}", f"{broken.sum()} of {broken.size}",
+                           rare(int(broken.sum()), broken.size, limit), remark=remark))  # fmt: skip
+    return rows
+
+
+def tables(found: Data) -> dict[str, pd.DataFrame]:
+    """Violations, lowest budget and regret."""
+    rows = [
+        {
+            "told": name, "runs": result.replications, "runs that break it": int((result.watched[name]["violations"] > 0).sum()),
+            "lowest budget at a checkpoint": float(result.watched[name]["minimum"].min()),
+            "regret": float(result.regret[name][:, -1].mean()),
+        }
+        for result in found for name in result.policies
+    ]  # fmt: skip
+    return {"schemes": pd.DataFrame(rows)}
+
+
+def notes(found: Data) -> str:
+    """Sizes."""
+    return (
+        f"Gaps between checkpoints are uniform on {LEAST} to {MOST} rounds; {found.many.replications} runs of "
+        f"{found.many.rounds[-1]} rounds, K = 10 Bernoulli arms, baseline: 4th best, alpha {ALPHA:g}, delta {DELTA:g}."
+    )

@@ -1,0 +1,156 @@
+"""The martingale bound beside the width that it replaces: does it hold, how much smaller is it, and what follows for the bound on plays."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from ... import problems
+from ..._jit import jit, lean
+from ...engine.results import Result
+from ...policies.conservative._ledger import martingale_radius, value_of
+from ...rng import NOISE, POLICY, PROBLEM, stream
+from ...verbs import Context, arms, begin, commit, init, mean, play, select, update, watch
+from ..experiment import Run
+from ..scoring import Estimate, Row, above, estimate, every, judged, near, quotient, rare
+from .settings import ALPHA, DELTA, LINEAR, linear_models, named, ranked, variant
+
+RANK = 6
+DIMENSIONS = (25, 100)
+WORLDS = ((1, 0.2), (5, 0.2), (25, 0.5), (100, 0.5), (100, 0.9))  # d and mu_l at which the two bounds on plays are compared
+OF_ORDER = 0.25
+
+
+class WatchMartingale(NamedTuple):
+    """Monitor: the largest |sum_D r - mu| / psi of a run that decides one round at a time."""
+
+    sigma: float
+    delta: float
+
+
+class MartingaleTally(NamedTuple):
+    worst: np.ndarray  # (1,)
+    means: np.ndarray  # (1,) sum_D mu so far
+    explored: np.ndarray  # (1,) |D| so far
+
+
+@begin.register(WatchMartingale)
+def _begin_martingale(monitor, arms, n_checkpoints):
+    return MartingaleTally(np.zeros(1), np.zeros(1), np.zeros(1))
+
+
+@lean
+def note_deviation(monitor, tally, ledger, earned):
+    """Compare the rewards of the rounds before this one with their means, then enter this round's mean."""
+    psi = martingale_radius(monitor.sigma, monitor.delta, tally.explored[0], True)
+    tally.worst[0] = max(tally.worst[0], abs(value_of(ledger.rewards) - tally.means[0]) / psi)
+    if ledger.explored > tally.explored[0]:
+        tally.explored[0] = ledger.explored
+        tally.means[0] += earned
+
+
+@watch.register(WatchMartingale)
+@jit
+def _watch_martingale(monitor, tally, policy, state, problem, context, action, t, checkpoint):
+    note_deviation(monitor, tally, state.ledger[0], mean(problem, context, action))
+
+
+class Data(NamedTuple):
+    """Runs watched, and beta ||z|| / psi by dimension and rounds of exploration."""
+
+    watched: Result
+    widths: pd.DataFrame
+
+
+def data(run: Run) -> Data:
+    """CLUCB2 on the linear models of Figure 3; the two widths along some of its runs."""
+    models, runs = run.at(smoke=(2, 2), laptop=(70, 8), paper=(70, 40))
+    horizon = run.at(smoke=500, laptop=5_000, paper=20_000)
+    chosen = {"CLUCB2": named(lambda q: variant("CLUCB2", RANK, q, **LINEAR), f"CLUCB2 of rank {RANK} with {LINEAR}")}
+    watched = run.simulate(
+        "martingale", linear_models(models, run.seed, "spread"), chosen, horizon=horizon, replications=models * runs,
+        monitor=WatchMartingale(LINEAR["sigma"], DELTA),
+    )  # fmt: skip
+    last, count = run.at(smoke=(64, 2), laptop=(1024, 10), paper=(4096, 40))
+    widths = [row for d in DIMENSIONS for number in range(count) for row in widths_along(d, run.seed, number, last)]
+    return Data(watched, pd.DataFrame(widths))
+
+
+def widths_along(d: int, seed: int, number: int, last: int) -> list[dict[str, Any]]:
+    """beta ||z||_{V^-1} and psi after 1, 2, 4, ... rounds of exploration of one run of CLUCB2 in d dimensions."""
+    rng = stream(seed, number, PROBLEM)
+    theta = rng.standard_normal(d)
+    theta /= np.linalg.norm(theta)
+    problem = problems.Linear(problems.spread_arms(30, theta, rng), theta, noise=LINEAR["sigma"])
+    policy, baseline = variant("CLUCB2", RANK, problem, **LINEAR), ranked(problem, RANK)["baseline"]
+    state, noise, own, context = init(policy, arms(problem)), stream(seed, number, NOISE), stream(seed, number, POLICY), Context()
+    V, z, m, found = LINEAR["lam"] * np.eye(d), np.zeros(d), 0, []
+    while m < last:
+        arm = select(policy, state, context, own)
+        state = commit(policy, state, context, arm)
+        state = update(policy, state, context, arm, play(problem, context, arm, noise))
+        if arm == baseline:
+            continue
+        x = problem.features[arm]
+        V, z, m = V + np.outer(x, x), z + x, m + 1
+        if m & (m - 1) == 0:
+            width = beta(d, m) * math.sqrt(float(z @ np.linalg.solve(V, z)))
+            psi = float(martingale_radius(LINEAR["sigma"], DELTA, float(m), True))
+            found.append({"d": d, "run": number, "explored": m, "width": width, "psi": psi, "ratio": width / psi})
+    return found
+
+
+def beta(d: int, m: int) -> float:
+    """The radius of Eq 4 with B = D = 1."""
+    sigma, lam = LINEAR["sigma"], LINEAR["lam"]
+    return sigma * math.sqrt(d * math.log((1 + (1 + m) / lam) / DELTA)) + math.sqrt(lam)
+
+
+def plays(d: int, mu_l: float) -> float:
+    """How many times the bound on plays after Theorem 1 is below CLUCB's 114 d^2 c_1^2 / (alpha mu_l)^2."""
+    sigma, rate = LINEAR["sigma"], ALPHA * mu_l
+    c = sigma + math.sqrt(LINEAR["lam"])
+    ours = 10 * (sigma + d * c) / math.sqrt(rate) + 32 * (sigma + d * c) ** 2 / rate
+    return 114 * d**2 * c**2 / rate / ours
+
+
+def score(found: Data) -> list[Row]:
+    """The bound holds, is below the width at every time, by a factor that grows like sqrt(d), and halves the bound on plays."""
+    worst = found.watched.watched["CLUCB2"]["worst"][:, 0]
+    out = int((worst > 1).sum())
+    last = found.widths["explored"].max()
+    factors = {d: estimate(part["ratio"]) for d, part in found.widths[found.widths["explored"] == last].groupby("d")}
+    least = least_place(found.widths)
+    gained = quotient(factors[DIMENSIONS[1]], factors[DIMENSIONS[0]])
+    root = math.sqrt(DIMENSIONS[1] / DIMENSIONS[0])
+    times = {world: plays(*world) for world in WORLDS}
+    held = f"runs of CLUCB2 whose sum of rewards leaves psi at some round (largest ratio {worst.max():.2f})"
+    below = f"beta ||z|| is larger than psi at every time (least ratio of the means by dimension and rounds: {least[0]})"
+    order = f"the ratio after {last} rounds grows by sqrt({DIMENSIONS[1]}/{DIMENSIONS[0]}) from d = {DIMENSIONS[0]} to {DIMENSIONS[1]}"
+    half = "the bound on the baseline's rounds is below half of CLUCB's (d and mu_l: " + ", ".join(map(str, times)) + ")"
+    return [
+        judged("martingale-bound", held, f"at most {DELTA:g}", f"{out} of {worst.size}", rare(out, worst.size, DELTA)),
+        judged("psi-below-width", below, "larger", least[1], above(least[1], 1.0)),
+        judged("psi-below-width", order, f"{root:g}", gained, near(gained, root, OF_ORDER)),
+        judged("plays-bound-half", half, "at least 2 times", ", ".join(f"{value:.2f}" for value in times.values()),
+               every([value >= 2 for value in times.values()])),
+    ]  # fmt: skip
+
+
+def least_place(widths: pd.DataFrame) -> tuple[str, Estimate]:
+    """Where the mean ratio of the two widths is smallest."""
+    found = {place: estimate(part["ratio"]) for place, part in widths.groupby(["d", "explored"])}
+    d, explored = min(found, key=lambda place: found[place].value)
+    return f"d = {d}, {explored} rounds", found[d, explored]
+
+
+def tables(found: Data) -> dict[str, pd.DataFrame]:
+    """Mean widths by dimension and rounds of exploration."""
+    return {"widths": found.widths.groupby(["d", "explored"], as_index=False)[["width", "psi", "ratio"]].mean()}
+
+
+def notes(found: Data) -> str:
+    """Sizes."""
+    runs, horizon = found.watched.replications, found.watched.rounds[-1]
+    return f"{runs} runs of {horizon} rounds on the models of Figure 3 (bottom); widths along runs of CLUCB2 with 30 arms."
