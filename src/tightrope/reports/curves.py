@@ -66,9 +66,9 @@ def bound_curve(result: Result) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     return {label: (result.rounds, constant * np.log(result.rounds) + loss * result.rounds)}
 
 
-def draw_bands(ax: Axes, rounds: np.ndarray, curves: Mapping[str, np.ndarray]) -> None:
-    """Mean curves with bands of two standard errors; curves[name] is (replications, n)."""
-    for number, (name, curve) in enumerate(curves.items()):
+def draw_bands(ax: Axes, rounds: np.ndarray, curves: Mapping[str, np.ndarray], first: int = 0) -> None:
+    """Mean curves with bands of two standard errors; curves[name] is (replications, n). first: number of the first one's colour."""
+    for number, (name, curve) in enumerate(curves.items(), first):
         mean = curve.mean(axis=0)
         ax.plot(rounds, mean, color=style.colour(number), linestyle=style.line(number), linewidth=1.8, label=name)
         if curve.shape[0] > 1:

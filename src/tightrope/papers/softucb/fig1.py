@@ -1,4 +1,4 @@
-"""Figure 1: learning curves of beta and of the regret, offline and online, and what the gradient itself asks for."""
+"""Figure 1: learning curves of beta and of the regret, offline and online, from several starts, and what the gradient asks for."""
 
 from typing import NamedTuple
 
@@ -12,23 +12,31 @@ from ...problems.linear import Linear
 from ...reports import style
 from ...reports.curves import draw_bands
 from ..experiment import Run
-from ..scoring import Row, Estimate, at_most, below, both_signs, estimate, judged, most, paired
-from .settings import ONLINE_ETA, ONLINE_STEP, SIGMAS, WatchBeta, synthetic, train
+from ..scoring import Estimate, Row, at_most, below, both_signs, estimate, every, judged, most, near, paired, ratio
+from .settings import LARGE_ETA, OFFLINE_ETA, ONLINE_ETA, ONLINE_STEP, SIGMAS, STARTS, WatchBeta, synthetic, train
 
 D, NOISE = 10, SIGMAS["0.5"]
 SETTLED = 0.1
+CALM = 0.25  # of the regret per round at first: what "under control" leaves at most
 BETAS = (0.25, 0.5, 1.0, 2.0, 3.0)
-LARGE_ETA = 0.05
+PLAIN = 1.0  # the start that the other figures use
+LARGE = "online, large eta"
 Curve = tuple[np.ndarray, np.ndarray]  # (instances, n) beta and regret
 
 
 class Data(NamedTuple):
-    """Offline training by trajectory, online learning by checkpoint, and the two side experiments."""
+    """By start: offline training by trajectory, and online learning by checkpoint; the side experiments."""
 
-    offline: Curve
-    online: Result
+    offline: dict[float, Curve]
+    online: Result  # policies by `online_from`, and LARGE
     gradients: pd.DataFrame  # of the reward alone, at fixed betas
     statuses: list[str]  # of training with LARGE_ETA
+    uniform: np.ndarray  # (instances,) regret of a round of uniform play
+
+
+def online_from(start: float) -> str:
+    """The policy that learns online from this beta."""
+    return f"online, from {start:g}"
 
 
 def data(run: Run) -> Data:
@@ -36,17 +44,22 @@ def data(run: Run) -> Data:
     instances = run.at(smoke=3, laptop=40, paper=40)
     horizon, trajectories = run.at(smoke=(128, 12), laptop=(1024, 30), paper=(1024, 60))
     problems = [synthetic(run.seed, i, D, NOISE) for i in range(instances)]
-    trained = [train(problem, horizon, trajectories, i) for i, problem in enumerate(problems)]
-    policy = p.REGISTRY["SoftUCB"](online=True, eta=ONLINE_ETA, step=ONLINE_STEP, noise=NOISE)
+    offline = {}
+    for start in STARTS:
+        trained = [train(problem, horizon, trajectories, i, beta0=start) for i, problem in enumerate(problems)]
+        offline[start] = ragged([one.path for one in trained]), ragged([one.regret for one in trained])
+    soft, common = p.REGISTRY["SoftUCB"], {"online": True, "step": ONLINE_STEP, "noise": NOISE}
+    policies = {online_from(start): soft(beta=start, eta=ONLINE_ETA, **common) for start in STARTS}
+    policies[LARGE] = soft(eta=ONLINE_ETA * LARGE_ETA / OFFLINE_ETA, **common)
     checkpoints = np.unique(np.linspace(1, horizon, min(horizon, 64)).astype(int))
-    online = run.simulate("fig1-online", problems, {"online": policy}, horizon=horizon, replications=instances, checkpoints=checkpoints,
+    online = run.simulate("fig1-online", problems, policies, horizon=horizon, replications=instances, checkpoints=checkpoints,
                           monitor=WatchBeta())  # fmt: skip
     return Data(
-        (ragged([one.path for one in trained]), ragged([one.regret for one in trained])),
-        online,
+        offline, online,
         gradient_of_reward(problems, horizon, run.at(smoke=2, laptop=5, paper=20)),
         [train(problem, horizon, trajectories, i, eta=LARGE_ETA).status for i, problem in enumerate(problems)],
-    )
+        np.array([problem.means.max() - problem.means.mean() for problem in problems]),
+    )  # fmt: skip
 
 
 def ragged(rows: list[np.ndarray]) -> np.ndarray:
@@ -66,25 +79,65 @@ def gradient_of_reward(problems: list[Linear], horizon: int, trajectories: int) 
 
 
 def score(found: Data) -> list[Row]:
-    """Beta and regret settle, the gradient has an optimum, a large eta diverges."""
-    beta, regret = found.offline
+    """Beta and regret settle, at one place whatever the start; the gradient has an optimum; a large eta diverges."""
+    beta, regret = found.offline[PLAIN]
+    online, rounds = found.online, found.online.rounds
+    learned = {start: online.watched[online_from(start)]["beta"] for start in STARTS}
+    final = {start: online.regret[online_from(start)] for start in STARTS}
     return [
-        drift("beta settles offline", beta, "of the trajectories"),
-        drift("the regret of a trajectory settles offline", regret, "of the trajectories"),
-        drift("beta settles online", found.online.watched["online"]["beta"], "of the checkpoints"),
-        rate(found.online.rounds, found.online.regret["online"]),
+        drift("beta-converges", "beta settles offline", beta, "of the trajectories"),
+        same_end("beta-converges", "beta offline", {start: tail(curve[0]) for start, curve in found.offline.items()}),
+        drift("beta-converges", "beta settles online", learned[PLAIN], "of the checkpoints"),
+        same_end("beta-converges", "beta online", {start: tail(curve) for start, curve in learned.items()}),
+        drift("regret-converges", "the regret of a trajectory settles offline", regret, "of the trajectories"),
+        same_end("regret-converges", "the regret of a trajectory offline", {s: tail(curve[1]) for s, curve in found.offline.items()}),
+        rate(rounds, final[PLAIN]),
+        same_end("regret-converges", "R_T online", {start: curve[:, -1] for start, curve in final.items()}),
         optimum(found.gradients),
+        *beginning(rounds, final[PLAIN], found.uniform),
         divergence(found.statuses),
+        divergence_online(online.watched[LARGE]["beta"]),
     ]
 
 
-def drift(text: str, curves: np.ndarray, unit: str) -> Row:
+def tail(curves: np.ndarray) -> np.ndarray:
+    """(instances,) mean of the last sixth."""
+    return np.asarray(curves[:, -max(1, curves.shape[1] // 6) :].mean(axis=1))
+
+
+def same_end(key: str, what: str, ends: dict[float, np.ndarray]) -> Row:
+    """Is the mean end from every other start within SETTLED of that from PLAIN?"""
+    means = {start: float(values.mean()) for start, values in ends.items()}
+    close = [abs(mean / means[PLAIN] - 1) <= SETTLED for start, mean in means.items() if start != PLAIN]
+    ours = ", ".join(f"{mean:.3g} from {start:g}" for start, mean in means.items())
+    text = f"{what} ends at one place from every start of beta (within {SETTLED:.0%} of that from {PLAIN:g})"
+    remark = "At a large start no arm is in L, gamma is 0, and only eta moves beta."
+    return judged(key, text, "converges", ours, every(close), remark=remark)
+
+
+def beginning(rounds: np.ndarray, curves: np.ndarray, uniform: np.ndarray) -> list[Row]:
+    """Online, the first rounds cost what uniform ones do, the last ones a fraction of it."""
+    early = int(np.searchsorted(rounds, 16, side="right")) - 1
+    late = int(np.searchsorted(rounds, 3 * rounds[-1] / 4))
+    first = curves[:, early] / rounds[early]
+    last = (curves[:, -1] - curves[:, late]) / (rounds[-1] - rounds[late])
+    like, left = ratio(first, uniform), ratio(last, first)
+    key = "online-starts-uniformly"
+    return [
+        judged(key, f"regret per round over the first {rounds[early]} rounds, as a multiple of uniform play", "uniform", like,
+               near(like, 1.0, 0.1)),
+        judged(key, "regret per round in the last quarter, as a share of that at first", "under control", left,
+               below(left, CALM, partly=1.0)),
+    ]  # fmt: skip
+
+
+def drift(key: str, text: str, curves: np.ndarray, unit: str) -> Row:
     """Do the last sixth and the one before have the same mean, up to SETTLED?"""
     n = max(1, curves.shape[1] // 6)
     late, before = curves[:, -n:].mean(axis=1), curves[:, -2 * n : -n].mean(axis=1)
     change = estimate((late - before) / before.mean())
     ours, text = f"{change.value:+.1%} ± {change.se:.1%}", f"{text} (drift between the last two sixths {unit})"
-    return judged(text, "converges", ours, at_most(abs(change.value), SETTLED))
+    return judged(key, text, "converges", ours, at_most(abs(change.value), SETTLED))
 
 
 def rate(rounds: np.ndarray, curves: np.ndarray) -> Row:
@@ -95,7 +148,7 @@ def rate(rounds: np.ndarray, curves: np.ndarray) -> Row:
     last = (curves[:, -1] - curves[:, late]) / (rounds[-1] - rounds[late])
     ours = f"{last.mean():.3g} a round at the end, {first.mean():.3g} at first"
     text = "the regret settles online (regret per round of the last quarter minus the first)"
-    return judged(text, "converges", ours, below(paired(last, first)), remark="The first phase plays uniformly.")
+    return judged("regret-converges", text, "converges", ours, below(paired(last, first)), remark="The first phase plays uniformly.")
 
 
 def optimum(table: pd.DataFrame) -> Row:
@@ -104,14 +157,24 @@ def optimum(table: pd.DataFrame) -> Row:
     text = "gradient ascent on the reward has an optimum in beta (gradient of the reward alone, eta = 0, on a grid of betas)"
     ours = f"from {table['gradient'].min():.3g} to {table['gradient'].max():.3g}"
     remark = "The estimator ignores what playing an arm teaches: only eta keeps beta from falling, and so eta sets beta."
-    return judged(text, "converges to a local optimum", ours, found, remark=remark)
+    return judged("local-optimum", text, "converges to a local optimum", ours, found, remark=remark)
 
 
 def divergence(statuses: list[str]) -> Row:
     """How often does a large eta diverge?"""
     count, total = sum(status.startswith("diverged") for status in statuses), len(statuses)
     text = f"with a large eta ({LARGE_ETA:g}) gradient ascent fails to converge"
-    return judged(text, "fails", f"diverges in {count} of {total} instances", most(count, total))
+    return judged("large-eta-fails", text, "fails", f"diverges in {count} of {total} instances", most(count, total))
+
+
+def divergence_online(beta: np.ndarray) -> Row:
+    """In how many instances is beta still moving by more than SETTLED at the end?"""
+    n = max(1, beta.shape[1] // 6)
+    late, before = beta[:, -n:].mean(axis=1), beta[:, -2 * n : -n].mean(axis=1)
+    count, total = int((np.abs(late - before) > SETTLED * before).sum()), len(beta)
+    text = f"with an online eta as many times too large, beta still drifts by more than {SETTLED:.0%} between the last two sixths"
+    ours = f"{count} of {total} instances, beta = {late.mean():.3g} at the end"
+    return judged("large-eta-fails", text, "fails", ours, most(count, total))
 
 
 def tables(found: Data) -> dict[str, pd.DataFrame]:
@@ -120,24 +183,31 @@ def tables(found: Data) -> dict[str, pd.DataFrame]:
 
 
 def plot(found: Data) -> dict[str, Figure]:
-    """Beta and regret by trajectory and by round."""
-    beta, regret = found.offline
+    """Beta and regret by trajectory and by round, from every start."""
     online, rounds = found.online, found.online.rounds
+    label = {start: f"from beta = {start:g}" for start in STARTS}
+    learned = {label[start]: online.watched[online_from(start)]["beta"] for start in STARTS}
+    regret = {label[start]: online.regret[online_from(start)] for start in STARTS}
+    offline = [{label[start]: curve[part] for start, curve in found.offline.items()} for part in (0, 1)]
     return {
-        "offline": curves(beta, np.arange(beta.shape[1]), regret, np.arange(regret.shape[1]), "trajectory", "regret of the trajectory"),
-        "online": curves(online.watched["online"]["beta"], rounds, online.regret["online"], rounds, "round", "cumulative regret"),
+        "offline": side_by_side(offline[0], offline[1], "trajectory", "regret of the trajectory"),
+        "online": side_by_side(learned, regret, "round", "cumulative regret", rounds),
     }
 
 
-def curves(beta: np.ndarray, x: np.ndarray, regret: np.ndarray, y: np.ndarray, unit: str, label: str) -> Figure:
-    """Beta and regret side by side."""
-    fig, (left, right) = style.figure(2)
-    draw_bands(left, x, {"beta": beta})
-    draw_bands(right, y, {label: regret})
-    for ax, name in ((left, "beta"), (right, label)):
+def side_by_side(
+    betas: dict[str, np.ndarray], regrets: dict[str, np.ndarray], unit: str, label: str, rounds: np.ndarray | None = None
+) -> Figure:
+    """Curves of beta and of the regret; rounds: of both, else they are counted."""
+    fig, axes = style.figure(2)
+    for ax, curves, name in zip(axes, (betas, regrets), ("beta", label), strict=True):
+        for number, (which, values) in enumerate(curves.items()):
+            x = np.arange(values.shape[1]) if rounds is None else rounds
+            draw_bands(ax, x, {which: values}, first=number)
         ax.set_xlabel(unit)
         ax.set_ylabel(name)
         ax.set_ylim(bottom=0)
+        style.legend(ax)
     return fig
 
 
