@@ -161,9 +161,9 @@ class NaiveXYStatic(Linear):
 
 
 class NaiveXYAdaptive(NaiveXYStatic):
-    def __init__(self, X, delta, noise=1.0, alpha=0.1, constant=2 * math.sqrt(2)):
+    def __init__(self, X, delta, noise=1.0, alpha=0.1, constant=2 * math.sqrt(2), first_width=None):
         super().__init__(X, delta, noise, constant)
-        self.alpha, self.target, self.done = alpha, None, False
+        self.alpha, self.target, self.done = alpha, None if first_width is None else alpha * first_width, False
 
     def update(self, arm, reward):
         super().update(arm, reward)
@@ -217,8 +217,9 @@ class NaiveUniform(NaiveLinGapE):
 
 
 class NaiveXYOracle(Linear):
-    def __init__(self, X, theta, design, delta, noise=1.0, constant=2 * math.sqrt(2)):
+    def __init__(self, X, theta, design, delta, noise=1.0, constant=2 * math.sqrt(2), pairs=True):
         super().__init__(X)
+        delta *= 1 if pairs else len(X)
         self.gaps, self.design, self.delta, self.noise, self.constant = max(X @ theta) - X @ theta, design, delta, noise, constant
 
     def select(self):

@@ -25,7 +25,8 @@ THETA = 1.5 * ARMS[2]
 NOISE = 0.3
 GAPS = (ARMS @ THETA).max() - ARMS @ THETA
 BEST = int(np.argmin(GAPS))
-ORACLE = optimal_design(ARMS, [(ARMS[BEST] - ARMS[k]) / GAPS[k] for k in range(7) if k != BEST]).weights
+RIVALS = [(ARMS[BEST] - ARMS[k]) / GAPS[k] for k in range(7) if k != BEST]
+ORACLE, FINE = optimal_design(ARMS, RIVALS).weights, optimal_design(ARMS, RIVALS, gap=1e-6).weights
 
 
 def survivors_design(among, X=ARMS):
@@ -42,8 +43,16 @@ TWINS = {
     "XYStatic": (tr.XYStatic(delta=0.1, noise=NOISE), NaiveXYStatic(ARMS, 0.1, NOISE)),
     "XYStatic, sqrt2": (tr.XYStatic(delta=0.1, noise=NOISE, constant=2**0.5), NaiveXYStatic(ARMS, 0.1, NOISE, 2**0.5)),
     "XYAdaptive": (tr.XYAdaptive(delta=0.1, noise=NOISE, alpha=0.3), NaiveXYAdaptive(ARMS, 0.1, NOISE, 0.3)),
+    "XYAdaptive, first width": (
+        tr.XYAdaptive(delta=0.1, noise=NOISE, alpha=0.3, first_width=0.4),
+        NaiveXYAdaptive(ARMS, 0.1, NOISE, 0.3, first_width=0.4),
+    ),
     "Uniform": (tr.Uniform(delta=0.1, noise=NOISE, theta_bound=1.5), NaiveUniform(ARMS, 0.0, 0.1, noise=NOISE, theta_bound=1.5)),
     "XYOracle": (tr.XYOracle(theta=THETA, delta=0.1, noise=NOISE), NaiveXYOracle(ARMS, THETA, ORACLE, 0.1, NOISE)),
+    "XYOracle, best arm's pairs": (
+        tr.XYOracle(theta=THETA, delta=0.1, noise=NOISE, pairs=False, accuracy=1e-6),
+        NaiveXYOracle(ARMS, THETA, FINE, 0.1, NOISE, pairs=False),
+    ),
     "RAGE": (tr.RAGE(delta=0.1, noise=NOISE), NaiveRAGE(ARMS, 0.1, NOISE, survivors_design)),
     "UGapE": (tr.UGapE(epsilon=0.05, delta=0.1, noise=NOISE), NaiveUGapE(7, 0.05, 0.1, NOISE)),
 }

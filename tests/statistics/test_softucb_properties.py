@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import tightrope as tr
 from standard import unit_rows
+from tightrope.engine.training.softucb import _status
 from tightrope.numerics.radii import horizon_radius
 
 
@@ -183,6 +184,17 @@ def test_training_settles_far_below_the_theory():
     assert 0.2 < found.beta < found.theory / 2
     assert found.path.shape == (41,)
     assert found.regret.shape == (40,)
+
+
+def test_a_flat_path_is_not_a_convergence():
+    """Steps of 0 leave beta anywhere; tiny ones look settled wherever they begin; beta_min with the gradient below 0 is an end."""
+    problem = instance(1, 5, 0.5)
+    assert tr.train_softucb(problem, 128, trajectories=12, step=0.0).status.startswith("unmoved: beta is 1 as at the start")
+    slow = tr.train_softucb(problem, 128, trajectories=12, step=1e-4, beta0=3.0)
+    assert slow.status.startswith("moving")
+    assert "never changed its sign" in slow.status
+    assert _status(np.full(13, 1e-3), -np.ones(12), 4.0, tr.SoftUCB()).startswith("converged")
+    assert _status(np.full(13, 1e-3), np.ones(12), 4.0, tr.SoftUCB()).startswith("unmoved")
 
 
 def test_errors_name_the_argument_and_the_remedy():

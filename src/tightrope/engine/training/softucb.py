@@ -21,7 +21,7 @@ from ..plan import Rows
 from ..runner import Interrupted, Progress, Slices, prepare, to_horizon
 
 MAKE: Any = SoftUCB  # a field's default makes it optional
-SETTLED = 0.1  # converged: the means of the last two sixths of the path differ by at most this share of beta
+SETTLED = 0.1  # converged: the means of the last two sixths of the path differ by at most this share of beta, and the gradient turns
 SCALES = {0: None, 1: 0.5, 2: 1.0}  # sub-Gaussian scale of 0/1 and -1/1 rewards; Gaussian ones bring their own
 
 
@@ -30,8 +30,8 @@ class TrainedBeta:
     """What training found.
 
     beta: the last width. path: (n + 1,) from beta0 on. regret: (n,) pseudo-regret of trajectory i, played with path[i].
-    gradient: (n,) estimates g / T. theory: the beta of Eq 5. status: begins with "converged", "moving", "diverged" or
-    "interrupted" and says what to do.
+    gradient: (n,) estimates g / T. theory: the beta of Eq 5. status: begins with "converged", "moving", "unmoved", "diverged" or
+    "interrupted" and says what to do. "converged" is of this start: another may lead elsewhere.
     """
 
     beta: float
@@ -101,7 +101,7 @@ def train_softucb(
         regret.append(float(row["regret"]))
         gradients.append(gradient / horizon)
         path.append(beta)
-    message = _status(np.array(path), theory, policy.eta)
+    message = _status(np.array(path), np.array(gradients), theory, policy)
     if message.startswith("diverged"):
         warnings.warn(message, RuntimeWarning, stacklevel=2)
     return TrainedBeta(beta, np.array(path), np.array(regret), np.array(gradients), theory, message)
@@ -154,13 +154,22 @@ def _step(step: float | Callable[[int], float] | None, n: int) -> float:
     return checks.real("step", step(n) if callable(step) else step, least=0)
 
 
-def _status(path: np.ndarray, theory: float, eta: float) -> str:
+def _status(path: np.ndarray, gradient: np.ndarray, theory: float, policy: SoftUCB) -> str:
+    """Small steps make any path flat; where beta has settled, the gradient takes both signs, or pushes against beta_min."""
     beta = float(path[-1])
     if beta > 2.0 * theory:
-        return diverged(beta, theory, eta)
+        return diverged(beta, theory, policy.eta)
     half = max(1, (path.size - 1) // 6)
     late, before = path[-half:].mean(), path[-2 * half : -half].mean()
-    drift = float((late - before) / beta)
-    if abs(drift) <= SETTLED:
-        return f"converged: beta drifted by {drift:+.0%} over the last {2 * half} trajectories."
-    return f"moving: beta drifted by {drift:+.0%} over the last {2 * half} trajectories; play more of them, or shorten step."
+    drift, last = float((late - before) / beta), gradient[-2 * half :]
+    floored = beta <= policy.beta_min and float(last.max()) <= 0.0
+    if path.min() == path.max() and not floored:
+        return f"unmoved: beta is {beta:.3g} as at the start, so nothing says where it would settle; pass a larger step."
+    if abs(drift) > SETTLED:
+        return f"moving: beta drifted by {drift:+.0%} over the last {2 * half} trajectories; play more of them, or shorten step."
+    if not floored and (last.min() >= 0.0 or last.max() <= 0.0):
+        return (
+            f"moving: beta drifted by {drift:+.0%} over the last {2 * half} trajectories, but the gradient never changed its sign in them; "
+            "play more of them, or lengthen step."
+        )
+    return f"converged: beta drifted by {drift:+.0%} over the last {2 * half} trajectories."

@@ -89,9 +89,9 @@ def gap_stop(noise: float, delta: float, lam: float, theta_bound: float, epsilon
 
 
 def fixed_sequence(
-    problem: Linear, pulls_after: Callable[[int], np.ndarray], stops: dict[str, Stop], replications: int, seed: int
+    problem: Linear, pulls_after: Callable[[int], np.ndarray], stops: dict[str, Stop], replications: int, seed: int, grid: float = GRID
 ) -> dict[str, dict[str, np.ndarray]]:
-    """Rounds until each stop, the arm named and its pulls, for every seed along one sequence."""
+    """Rounds until each stop, the arm named and its pulls, for every seed along one sequence. grid: ratio of rounds with a look."""
     X = coordinates(problem.features, 0.0).features
     K, d = X.shape
     rngs = [stream(seed, r, NOISE) for r in range(replications)]
@@ -121,7 +121,7 @@ def fixed_sequence(
                 bound = (width - (means[r, i] - np.delete(means[r], i))).max()
                 if bound < rule["epsilon"] or (bound == rule["epsilon"] and not rule["strict"]):
                     item["rounds"][r], item["arm"][r], item["pulls"][r] = n, i, pulls
-        n = max(n + 1, int(n * GRID))
+        n = max(n + 1, int(n * grid))
     return found
 
 
@@ -138,11 +138,15 @@ def greedy_until(model, among, target, most, rng):
 
 
 def adaptive_by_phase(problem: Linear, policy: XYAdaptive, replications: int, seed: int, exact: int = 100_000) -> dict[str, np.ndarray]:
-    """XY-adaptive phase by phase. A phase follows the greedy sequence for at most `exact` rounds; then its shares stay."""
+    """XY-adaptive phase by phase. A phase follows the greedy sequence for at most `exact` rounds; then its shares stay.
+
+    Beside rounds and the arm named: fewest, the smallest number of survivors at the start of a phase, and survivors and rounds of the
+    last phase.
+    """
     known: dict[tuple[bytes, float], np.ndarray] = {}
     rows = []
     for r in range(replications):
-        rng, state, total = stream(seed, r, NOISE), init(policy, described(problem)), 0.0
+        rng, state, phases = stream(seed, r, NOISE), init(policy, described(problem)), []
         while not state.answer[0]["certified"]:
             target = state.answer[0]["target"]
             if target < 0:  # the first phase is measured against the width after one pull of every arm
@@ -154,10 +158,12 @@ def adaptive_by_phase(problem: Linear, policy: XYAdaptive, replications: int, se
                 top = greedy_until(model, state.survivors, target, exact, stream(seed, 0, POLICY))
                 known[key] = np.ceil(model.pulls * max(top / target, 1.0))
             _fill(state.model, problem, known[key], rng)
-            total += known[key].sum()
+            phases.append((int(state.survivors.sum()), float(known[key].sum())))
             end_adaptive(policy, state, widest(state.model.pair_square, state.survivors))
-        rows.append((total, int(state.answer[0]["leader"])))
-    return {"rounds": np.array([row[0] for row in rows]), "arm": np.array([row[1] for row in rows])}
+        least = min(survivors for survivors, _ in phases)
+        rows.append((sum(pulls for _, pulls in phases), int(state.answer[0]["leader"]), least, *phases[-1]))
+    names = ("rounds", "arm", "fewest", "last_survivors", "last_rounds")
+    return {name: np.array([row[i] for row in rows]) for i, name in enumerate(names)}
 
 
 def rage_by_phase(problem: Linear, policy: Policy, replications: int, seed: int) -> dict[str, np.ndarray]:

@@ -59,9 +59,9 @@ def _watch_beta(monitor, tally, policy, state, problem, context, action, t, chec
 
 
 class WatchElimination(NamedTuple):
-    """Monitor: how Lemmas 1 and 2 and the constraint of Eq 10 fare in every round of a SoftUCB."""
+    """Monitor: how Lemmas 1 and 2 and the constraint of Eq 10 fare in every round of a SoftUCB. order: 1 compares all pairs of arms."""
 
-    unused: int = 0
+    order: int = 1
 
 
 class EliminationTally(NamedTuple):
@@ -104,7 +104,7 @@ def _watch_elimination(monitor, tally, policy, state, problem, context, action, 
         if abs(means[k] - mean[k]) > beta * width[k] + ROUNDING:
             outside = True
     disorder = False
-    for i in range(K):
+    for i in range(K if monitor.order == 1 else 0):
         for j in range(K):
             if slack[i] >= slack[j] and slack[j] >= 0.0:
                 upper_i, upper_j = mean[i] + beta * width[i], mean[j] + beta * width[j]

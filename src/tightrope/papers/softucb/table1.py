@@ -44,7 +44,7 @@ def theory(cell: Cell) -> float:
 
 def data(run: Run) -> Data:
     """Beta-hat of offline training in every cell, twice, with the regret of SoftUCB and of LinUCB at the first one."""
-    instances, trajectories = run.at(smoke=(3, 6), laptop=(40, 30), paper=(100, 60))
+    instances, trajectories = run.at(smoke=(3, 6), laptop=(100, 30), paper=(100, 60))
     found, policies = Data({}, {}, {}, {}), p.REGISTRY
     for d, T in PRINTED:
         problems = [synthetic(run.seed, i, d, NOISE) for i in range(instances)]
@@ -83,7 +83,7 @@ def score(found: Data) -> list[Row]:
         ours = f"{hats[low].mean():.2f} to {hats[high].mean():.2f}"
         print_of = f"{PRINTED[low][0]} to {PRINTED[high][0]}"
         rows.append(judged("table1-growth", text, print_of, ours, above(growth), se=growth.se, remark=remark))
-    return [*rows, *(adapts(cell, values, found.again[cell]) for cell, values in hats.items() if cell[1] == 2**10)]
+    return [*rows, adapts({cell: (values, found.again[cell]) for cell, values in hats.items()})]
 
 
 def theories() -> Row:
@@ -96,10 +96,11 @@ def theories() -> Row:
     return judged("table1-beta-tilde", text, printed, words, at_most(round(worst, 9), 0.005))
 
 
-def adapts(cell: Cell, first: np.ndarray, second: np.ndarray) -> Row:
-    """Spread of beta-hat between instances that two trainings agree on, as a share of its mean."""
-    spread = shared_spread(first, second)
-    text = f"spread of beta-hat between instances, as far as two trainings share it, over its mean, d = {cell[0]}, T = {cell[1]}"
+def adapts(ends: dict[Cell, tuple[np.ndarray, np.ndarray]]) -> Row:
+    """Spread of beta-hat between instances that two trainings agree on, as a share of its mean; over the cells with T = 2^10."""
+    each = [shared_spread(*pair) for (_, T), pair in ends.items() if T == 2**10]
+    spread = Estimate(float(np.mean([one.value for one in each])), math.hypot(*(one.se for one in each)) / len(each))
+    text = "spread of beta-hat between instances, as far as two trainings share it, over its mean (T = 1024, mean over d)"
     return judged("beta-adapts", text, "highly data-dependent", spread, above(spread, SPREAD, partly=0.0))
 
 

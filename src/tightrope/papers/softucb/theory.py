@@ -38,7 +38,7 @@ def name_of(beta: float) -> str:
 
 def data(run: Run) -> Data:
     """SoftUCB at learned widths and at fixed ones."""
-    instances, horizon, trajectories, each = run.at(smoke=(3, 128, 6, 2), laptop=(40, 1024, 30, 10), paper=(40, 1024, 60, 50))
+    instances, horizon, trajectories, each = run.at(smoke=(3, 128, 6, 2), laptop=(40, 1024, 30, 20), paper=(40, 1024, 60, 50))
     problems = [synthetic(run.seed, i, D, NOISE) for i in range(instances)]
     betas = {
         name: {q.theta.tobytes(): train(q, horizon, trajectories, i, eta).beta for i, q in enumerate(problems)}
@@ -50,7 +50,8 @@ def data(run: Run) -> Data:
         FRESH: lambda q: soft(beta=betas[LEARNED][q.theta.tobytes()], mass=MASS, timing="fresh"),
         SMALL: lambda q: soft(beta=betas[SMALL][q.theta.tobytes()], mass=MASS),
     } | {name_of(beta): soft(beta=beta, mass=MASS) for beta in GRID}
-    result = run.simulate("theory", problems, policies, horizon=horizon, replications=each * instances, monitor=WatchElimination())
+    monitors = {name: WatchElimination(order=int(name in (LEARNED, FRESH, SMALL))) for name in policies}
+    result = run.simulate("theory", problems, policies, horizon=horizon, replications=each * instances, monitor=monitors)
     return Data(result, {name: np.array(list(found.values())) for name, found in betas.items()})
 
 
@@ -74,7 +75,8 @@ def lemmas(result: Result) -> list[Row]:
     rounds = int(result.rounds[-1])
     total = rounds * result.replications * len(result.policies)
     missed = int(sum(counted(result, name, "lost_inside").sum() for name in result.policies))
-    disorder = int(sum(counted(result, name, "disorder").sum() for name in result.policies))
+    compared = 3 * rounds * result.replications
+    disorder = int(sum(counted(result, name, "disorder").sum() for name in (LEARNED, FRESH, SMALL)))
     over = {name: float(counted(result, name, "over").mean()) / rounds for name in (FRESH, LEARNED)}
     most = {name: float(counted(result, name, "most").max()) for name in (FRESH, LEARNED)}
     words = "; ".join(
@@ -84,8 +86,8 @@ def lemmas(result: Result) -> list[Row]:
     return [
         judged("lemma1-suboptimal", "the best arm in L in rounds in which Eq 3 holds for all arms (all widths)", "never",
                f"{missed} of {total} rounds", never(missed, total)),
-        judged("lemma1-order", "a lower upper bound or probability of i although S_i >= S_j >= 0 (all widths, all pairs)", "never",
-               f"{disorder} of {total} rounds", never(disorder, total)),
+        judged("lemma1-order", "a lower upper bound or probability of i although S_i >= S_j >= 0 (learned widths, all pairs)", "never",
+               f"{disorder} of {compared} rounds", never(disorder, compared)),
         judged("lemma2-mass", f"arms in L get at most {1 - MASS:.2g}, with either gamma", f"p(L) < {1 - MASS:.2g}", words,
                every([over[FRESH] == 0, over[LEARNED] == 0]),
                remark="The lemma needs gamma of the round itself; Algorithm 1, line 2, uses that of the round before."),

@@ -5,7 +5,8 @@ Guarantee: each phase's comparisons are right with probability >= 1 - delta (Pro
 in the paper.
 Source: Soare, Lazaric, Munos 2014, Algorithm 2; Xu, Honda, Sugiyama 2018, Eq 6.
 Deviations: every arm is pulled once at the start of a phase instead of a ridge parameter; the first phase is measured against
-the width after those pulls; ties at random. `epsilon` > 0 also rules out arms that are not better than the best by more.
+the width after those pulls unless `first_width` says otherwise (1 in Algorithm 2); ties at random. `epsilon` > 0 also rules out
+arms that are not better than the best by more.
 O(K^3) a round at most, less where the search is cut short; O(K^3) at the end of a phase.
 """
 
@@ -15,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._jit import jit, lean
-from ...parameters import policy, real
+from ...parameters import optional_real, policy, real
 from ...registry import Policy
 from ...verbs import evidence, explain, init, propensity, select, update
 from ._coordinates import checked_features, coordinates
@@ -31,7 +32,8 @@ class XYAdaptive(Policy):
     """XY-static among the survivors, phase by phase; every phase forgets the data of the phase before.
 
     alpha: a phase ends when the widest surviving difference has shrunk to this share of its value at the end of the phase before.
-    epsilon, delta, noise, constant: as for XYStatic.
+    first_width: the squared width that the first phase is measured against; None: the widest after one pull of every arm. epsilon,
+    delta, noise, constant: as for XYStatic.
     """
 
     epsilon: float = real(0.0, least=0)
@@ -39,6 +41,7 @@ class XYAdaptive(Policy):
     noise: float = real(1.0, above=0)
     alpha: float = real(0.1, above=0, below=1)
     constant: float = real(SQRT8, above=0)
+    first_width: float = optional_real(above=0, words="the widest after one pull of every arm")
 
 
 class State(NamedTuple):
@@ -51,7 +54,8 @@ class State(NamedTuple):
 def init_xyadaptive(policy, arms):
     start = coordinates(checked_features(arms, policy.epsilon, "XYAdaptive"), 0.0)
     K = len(start.features)
-    return State(new_pair_ridge(start), np.ones(K, dtype=np.bool_), new_answer(certified=K == 1, target=-1.0, phase=0.0))
+    target = -1.0 if math.isnan(policy.first_width) else policy.alpha * policy.first_width
+    return State(new_pair_ridge(start), np.ones(K, dtype=np.bool_), new_answer(certified=K == 1, target=target, phase=0.0))
 
 
 @select.register(XYAdaptive)

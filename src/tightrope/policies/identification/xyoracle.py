@@ -12,25 +12,28 @@ from typing import NamedTuple
 import numpy as np
 
 from ... import checks
-from ..._jit import jit
+from ..._jit import jit, lean
+from ...numerics.radii import static_factor
 from ...numerics.selection import first_unpulled, one_hot
-from ...parameters import policy, real, vector
+from ...parameters import flag, policy, real, vector
 from ...registry import Policy
-from ...solvers.design import optimal_design
+from ...solvers.design import GAP, optimal_design
 from ...verbs import evidence, explain, init, select, update
 from ._coordinates import checked_features, coordinates
 from ._forecast import forecast
 from ._gap_ridge import GapRidge, new_gap_ridge
 from ._ridge import learn
 from ._sampling import furthest_behind
-from ._stopping import NO_ESTIMATES, SQRT8, compare_with_leader, new_answer, report, settle, static_radius, stops_by_answer, support
+from ._stopping import NO_ESTIMATES, SQRT8, compare_with_leader, new_answer, report, settle, stops_by_answer, support
 
 
 @policy("features", paper="Soare, Lazaric, Munos 2014", stops=True)
 class XYOracle(Policy):
     """Follow the optimal design for the true gaps; stop when the bound on every gap is below it.
 
-    theta: (d,), the true parameter; the best arm must be unique. epsilon, delta, noise, constant: as for XYStatic.
+    theta: (d,), the true parameter; the best arm must be unique. epsilon, delta, noise, constant: as for XYStatic. pairs: the bound
+    covers all K^2 pairs of arms, as in Proposition 1; False: only the K with the best arm, which the stop compares. accuracy:
+    relative, of the design.
     """
 
     theta: np.ndarray = vector(default=None, words="numbers, one for each feature")
@@ -38,6 +41,8 @@ class XYOracle(Policy):
     delta: float = real(0.05, above=0, below=1)
     noise: float = real(1.0, above=0)
     constant: float = real(SQRT8, above=0)
+    pairs: bool = flag(True)
+    accuracy: float = real(GAP, above=0)
 
 
 class State(NamedTuple):
@@ -58,10 +63,16 @@ def init_xyoracle(policy, arms):
         raise ValueError(f"theta makes arms {ties[0]} and {ties[1]} equally good, but the design needs one best arm.")
     start, others = coordinates(X, 0.0), gaps > 0
     directions = (start.features[best] - start.features[others]) / gaps[others, None]
-    shares = optimal_design(start.features, directions).weights if others.any() else np.ones(1)
+    shares = optimal_design(start.features, directions, gap=policy.accuracy).weights if others.any() else np.ones(1)
     model = new_gap_ridge(start)
     model.progress["leader"] = best
     return State(model, shares, -gaps, new_answer(best))
+
+
+@lean
+def oracle_radius(policy, rounds, K):
+    """The factor of Proposition 1, for all pairs of arms or for those with the best one."""
+    return static_factor(policy.constant, policy.noise, rounds, K, policy.delta * (1 if policy.pairs else K))
 
 
 @select.register(XYOracle)
@@ -78,7 +89,7 @@ def update_xyoracle(policy, state, context, action, reward):
     model, answer = state.model, state.answer[0]
     learn(model, action, reward)
     if model.progress[0]["unpulled"] == 0.0:
-        C = static_radius(policy, model.progress[0]["rounds"], model.mean.shape[0])
+        C = oracle_radius(policy, model.progress[0]["rounds"], model.mean.shape[0])
         checksum = compare_with_leader(answer, state.behind, model.gap_square, model.progress[0]["leader"], C)
         settle(answer, checksum, answer["bound"] < policy.epsilon)
     return state
@@ -95,7 +106,7 @@ def evidence_xyoracle(policy, state):
     return support(
         policy, state, behind, model.gap_square,
         lambda: forecast(model, behind, int(state.answer[0]["leader"]), policy.epsilon,
-                         lambda log_det, pulls: static_radius(policy, pulls.sum(), behind.size), shares=state.design),
+                         lambda log_det, pulls: oracle_radius(policy, pulls.sum(), behind.size), shares=state.design),
     )  # fmt: skip
 
 
