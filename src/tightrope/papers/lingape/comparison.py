@@ -38,13 +38,14 @@ def everything(run: Run, label: str, problem: Linear, gap: float, exact: int, th
     common: dict[str, Any] = {"delta": DELTA, "noise": noise}
     own: dict[str, Any] = {"lam": LAM, "theta_bound": theta_bound, **common}
     three = {ZERO: LinGapE(**own), HALF: LinGapE(epsilon=gap / 2, **own), RATIO: LinGapE(epsilon=gap / 2, rule="ratio", **own)}
-    found = run.identify(label, problem, three, replications=times * count, max_rounds=10**8)
+    most = run.at(smoke=10**5, laptop=10**8, paper=10**8)
+    found = run.identify(label, problem, three, replications=times * count, max_rounds=most)
     runs: Runs = {name: {key: getattr(found, key)[name] for key in ("rounds", "arm", "pulls")} for name in three}
     oracles = {
         ORACLE: XYOracle(theta=problem.theta, accuracy=FINE, **common),
         ORACLE_K: XYOracle(theta=problem.theta, accuracy=FINE, pairs=False, **common),
     }
-    told = run.identify(f"{label}-oracle", problem, oracles, max_rounds=10**8)
+    told = run.identify(f"{label}-oracle", problem, oracles, max_rounds=most)
     runs |= {name: {key: getattr(told, key)[name] for key in ("rounds", "arm", "pulls")} for name in oracles}
     runs |= without_rewards(run, problem, noise, theta_bound, exact, count)
     for name, policy in ((ADAPTIVE, XYAdaptive(**common)), (ADAPTIVE_ONE, XYAdaptive(first_width=1.0, **common))):

@@ -114,13 +114,14 @@ def fixed_sequence(
             log_det = np.linalg.slogdet(A)[1] - (d * math.log(lam) if lam > 0 else 0.0)
             means = sums @ X @ inverse @ X.T
             factor = rule["factor"](float(n), K, float(log_det))
-            for r in np.flatnonzero(item["arm"] < 0):
-                i = int(np.argmax(means[r]))
+            leaders = np.where(item["arm"] < 0, means.argmax(axis=1), -1)
+            for i in set(leaders[leaders >= 0].tolist()):
+                rows = np.flatnonzero(leaders == i)
                 Y = np.delete(X[i] - X, i, axis=0)
                 width = factor * np.sqrt(np.einsum("ki,ki->k", Y @ inverse, Y))
-                bound = (width - (means[r, i] - np.delete(means[r], i))).max()
-                if bound < rule["epsilon"] or (bound == rule["epsilon"] and not rule["strict"]):
-                    item["rounds"][r], item["arm"][r], item["pulls"][r] = n, i, pulls
+                bound = (width - (means[rows, i : i + 1] - np.delete(means[rows], i, axis=1))).max(axis=1)
+                ends = rows[(bound < rule["epsilon"]) | ((bound == rule["epsilon"]) & (not rule["strict"]))]
+                item["rounds"][ends], item["arm"][ends], item["pulls"][ends] = n, i, pulls
         n = max(n + 1, int(n * grid))
     return found
 

@@ -38,7 +38,7 @@ def name_of(beta: float) -> str:
 
 def data(run: Run) -> Data:
     """SoftUCB at learned widths and at fixed ones."""
-    instances, horizon, trajectories, each = run.at(smoke=(3, 128, 6, 2), laptop=(40, 1024, 30, 20), paper=(40, 1024, 60, 50))
+    instances, horizon, trajectories, each = run.at(smoke=(3, 128, 6, 2), laptop=(40, 1024, 30, 10), paper=(40, 1024, 60, 50))
     problems = [synthetic(run.seed, i, D, NOISE) for i in range(instances)]
     betas = {
         name: {q.theta.tobytes(): train(q, horizon, trajectories, i, eta).beta for i, q in enumerate(problems)}
