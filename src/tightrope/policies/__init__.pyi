@@ -673,7 +673,8 @@ class XYAdaptive(Policy):
     """XY-static among the survivors, phase by phase; every phase forgets the data of the phase before.
 
     alpha: a phase ends when the widest surviving difference has shrunk to this share of its value at the end of the phase before.
-    epsilon, delta, noise, constant: as for XYStatic.
+    first_width: the squared width that the first phase is measured against; None: the widest after one pull of every arm. epsilon,
+    delta, noise, constant: as for XYStatic.
     """
 
     epsilon: float
@@ -681,6 +682,7 @@ class XYAdaptive(Policy):
     noise: float
     alpha: float
     constant: float
+    first_width: float
 
     def __init__(
         self,
@@ -690,12 +692,15 @@ class XYAdaptive(Policy):
         noise: float = 1.0,
         alpha: float = 0.1,
         constant: float = 2.8284271247461903,
+        first_width: float | None = None,
     ) -> None: ...
 
 class XYOracle(Policy):
     """Follow the optimal design for the true gaps; stop when the bound on every gap is below it.
 
-    theta: (d,), the true parameter; the best arm must be unique. epsilon, delta, noise, constant: as for XYStatic.
+    theta: (d,), the true parameter; the best arm must be unique. epsilon, delta, noise, constant: as for XYStatic. pairs: the bound
+    covers all K^2 pairs of arms, as in Proposition 1; False: only the K with the best arm, which the stop compares. accuracy:
+    relative, of the design.
     """
 
     theta: np.ndarray
@@ -703,6 +708,8 @@ class XYOracle(Policy):
     delta: float
     noise: float
     constant: float
+    pairs: bool
+    accuracy: float
 
     def __init__(
         self,
@@ -712,6 +719,8 @@ class XYOracle(Policy):
         delta: float = 0.05,
         noise: float = 1.0,
         constant: float = 2.8284271247461903,
+        pairs: bool = True,
+        accuracy: float = 0.001,
     ) -> None: ...
 
 class XYStatic(Policy):

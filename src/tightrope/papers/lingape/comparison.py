@@ -24,6 +24,7 @@ STATIC, SQRT2 = "XY-static", "XY-static, √2"
 UNIFORM, ELIMINATION = "uniform, LinGapE's stop", "RAGE"
 ORACLE, ORACLE_K = "XY-oracle", "XY-oracle, K in its bound"
 ADAPTIVE, ADAPTIVE_ONE = "XY-adaptive", "XY-adaptive, first width 1"
+BY_RATIO: dict[str, Any] = {"rule": "ratio"}
 FINE = 1e-6  # accuracy of XY-oracle's design: its shares decide the small numbers of Table 1
 Case = TypeVar("Case", int, float)  # a dimension, a gap, a number of arms
 Runs = dict[str, dict[str, np.ndarray]]  # method -> rounds, arm (and pulls) of every replication
@@ -37,7 +38,7 @@ def everything(run: Run, label: str, problem: Linear, gap: float, exact: int, th
     count, noise = run.at(smoke=3, laptop=20, paper=100), problem.noise if problem.rewards == 0 else 1.0
     common: dict[str, Any] = {"delta": DELTA, "noise": noise}
     own: dict[str, Any] = {"lam": LAM, "theta_bound": theta_bound, **common}
-    three = {ZERO: LinGapE(**own), HALF: LinGapE(epsilon=gap / 2, **own), RATIO: LinGapE(epsilon=gap / 2, rule="ratio", **own)}
+    three = {ZERO: LinGapE(**own), HALF: LinGapE(epsilon=gap / 2, **own), RATIO: LinGapE(epsilon=gap / 2, **own, **BY_RATIO)}
     most = run.at(smoke=10**5, laptop=10**8, paper=10**8)
     found = run.identify(label, problem, three, replications=times * count, max_rounds=most)
     runs: Runs = {name: {key: getattr(found, key)[name] for key in ("rounds", "arm", "pulls")} for name in three}

@@ -66,7 +66,8 @@ class Data(NamedTuple):
 def data(run: Run) -> Data:
     """LinGapE on Figure 1's problem with d = 5 and epsilon = half the gap, by both rules, every round up to the stop."""
     runs, most = run.at(smoke=(10, 2_000), laptop=(200, 10**8), paper=(1000, 10**8))
-    policies = {rule: LinGapE(epsilon=GAP / 2, theta_bound=THETA_BOUND, rule=rule, **SETTINGS) for rule in RULES}
+    own: list[dict[str, Any]] = [SETTINGS | {"epsilon": GAP / 2, "theta_bound": THETA_BOUND, "rule": rule} for rule in RULES]
+    policies = {rule: LinGapE(**parameters) for rule, parameters in zip(RULES, own, strict=True)}
     return Data({rule: audit(near_parallel(5), policy, runs, most, run.seed) for rule, policy in policies.items()}, most)
 
 

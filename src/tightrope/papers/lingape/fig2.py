@@ -88,7 +88,7 @@ def quits(label: str, cases: dict[float, Runs]) -> list[Row]:
     key = "canonical-quits"
     return [
         judged(key, f"θ bound {label}: pulls of the sub-optimal arm that LinGapE pulls least, over a fifth of all (largest at gap {gap:g})",
-               "quits pulling", largest, below(largest, 0.8, partly=1.0)),
+               "quits pulling", largest, below(largest, 0.8)),
         judged(key, f"θ bound {label}: XY-static, most over fewest pulls of an arm", "uniformly", uneven, at_most(uneven, 1.1)),
     ]  # fmt: skip
 

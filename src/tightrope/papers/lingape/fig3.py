@@ -1,6 +1,6 @@
 """Figure 3: samples needed with user-article features: the Yahoo! log for those who have it, else a stand-in."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,7 @@ from .comparison import ADAPTIVE_ONE, HALF, STATIC, ZERO, Runs, at_least_times, 
 from .settings import DELTA, NOISE, SETTINGS, user_article
 from .shortcuts import adaptive_by_phase
 
+ADAPTIVE_SETTINGS: dict[str, Any] = {"delta": DELTA, "noise": NOISE, "first_width": 1.0}
 GRID = 1.01  # rounds between two looks at XY-static's data: a stop is seen at most 1 % late
 
 
@@ -41,7 +42,7 @@ def data(run: Run) -> Data:
                 found = found._replace(source="a stand-in (Yahoo! R6A is not on this machine)")
             found.runs[K, draw], found.best[K, draw] = play(run, problem, K, draw), int(np.argmax(problem.means))
             if sizes[0] == K:
-                policy, exact = XYAdaptive(delta=DELTA, noise=NOISE, first_width=1.0), run.at(smoke=500, laptop=5_000, paper=20_000)
+                policy, exact = XYAdaptive(**ADAPTIVE_SETTINGS), run.at(smoke=500, laptop=5_000, paper=20_000)
                 found.runs[K, draw][ADAPTIVE_ONE] = adaptive_by_phase(problem, policy, 2, run.seed, exact)
     return found
 

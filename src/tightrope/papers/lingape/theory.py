@@ -18,7 +18,7 @@ from ...solvers.design import optimal_design
 from ...solvers.lp import minimal_combination
 from ..experiment import Run
 from ..scoring import OURS, Estimate, Row, at_most, below, every, judged, near
-from .comparison import samples
+from .comparison import BY_RATIO, samples
 from .settings import DELTA, GAP, LAM, NOISE, SETTINGS, THETA_BOUND, canonical, near_parallel
 
 LIMIT = 100_000  # rounds of a sequence in the optimal ratio
@@ -140,7 +140,7 @@ def small_lam(run: Run, most: int) -> dict[str, Bounded]:
         X, H = problem.features, complexity(problem.features, problem.means, epsilon)
         log_term = math.log(len(X) ** 2 / DELTA)
         assert 2.0 * NOISE**2 / THETA_BOUND**2 * log_term >= LAM
-        policy = LinGapE(epsilon=epsilon, theta_bound=THETA_BOUND, rule="ratio", **SETTINGS)
+        policy = LinGapE(epsilon=epsilon, theta_bound=THETA_BOUND, **SETTINGS, **BY_RATIO)
         rounds = play(run, f"theory-{problem.means.size}-{epsilon:.3g}", problem, policy, most)
         found[f"{name}, λ = 1"] = Bounded(rounds, _fixed_point(H, log_term, len(X), X.shape[1]))
     return found
@@ -159,7 +159,7 @@ def large_lam(run: Run, most: int) -> dict[str, Bounded]:
     problem, bound_on_theta = canonical(0.5), 0.5
     K, H = problem.means.size, complexity(problem.features, problem.means, 0.0)
     lam = 4.5 * H * NOISE**2
-    policy = LinGapE(theta_bound=bound_on_theta, rule="ratio", **(SETTINGS | {"lam": lam}))
+    policy = LinGapE(theta_bound=bound_on_theta, **(SETTINGS | BY_RATIO | {"lam": lam}))
     bound = 2.0 * (4.0 * H * NOISE**2 * math.log(K**2 / DELTA) + 2.0 * H * lam * bound_on_theta**2 + K)
     return {f"canonical, gap .5, λ = {lam:,.0f}": Bounded(play(run, "theory-large", problem, policy, most), bound)}
 

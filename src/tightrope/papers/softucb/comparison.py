@@ -1,6 +1,6 @@
 """Figure 2's four parts have one shape: SoftUCB, offline and online, against linear baselines on some cases."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -65,7 +65,7 @@ def compare(run: Run, figure: str, cases: dict[str, list[Linear]], horizon: int,
 
 def tune(run: Run, slug: str, problems: list[Linear], horizon: int) -> dict[str, float]:
     """The value of every policy of TUNING with the least mean regret."""
-    tried = {
+    tried: dict[str, Any] = {
         f"{name}, {value:g}": p.REGISTRY[kind](**{parameter: value})
         for name, (kind, parameter, values) in TUNING.items()
         for value in values
@@ -86,7 +86,7 @@ def compare_one(run: Run, figure: str, where: str, problems: list[Linear], horiz
     theory = {key: horizon_radius(noise, 0.1, problems[0].theta.size, horizon, 1.0, bound) for key, bound in bounds.items()}
     slug = "-".join([figure, *"".join(c for c in where if c.isalnum() or c in ". ").split()])
     tuned = tune(run, slug, problems, horizon)
-    result = run.simulate(slug, problems, {
+    played: dict[str, Any] = {
         OFFLINE: lambda q: policies["SoftUCB"](beta=betas[q.theta.tobytes()]),
         ONLINE: policies["SoftUCB"](online=True, eta=ONLINE_ETA, step=ONLINE_STEP, noise=noise),
         "LinUCB, Eq 5": lambda q: policies["LinUCB"](noise=noise, theta_bound=bounds[q.theta.tobytes()]),
@@ -96,8 +96,8 @@ def compare_one(run: Run, figure: str, where: str, problems: list[Linear], horiz
         "LinTS, v = 1": policies["LinTS"](scale=1.0),
         "LinTS, v = sigma": policies["LinTS"](scale=noise),
         "ε-greedy": policies["LinEpsilonGreedy"](epsilon=0.05),
-    } | {name: policies[kind](**{parameter: tuned[name]}) for name, (kind, parameter, _) in TUNING.items()},
-        horizon=horizon, replications=len(problems))  # fmt: skip
+    } | {name: policies[kind](**{parameter: tuned[name]}) for name, (kind, parameter, _) in TUNING.items()}
+    result = run.simulate(slug, problems, played, horizon=horizon, replications=len(problems))
     long = run.simulate(f"{slug}-long", problems, {
         LONG: lambda q: policies["LinUCB"](noise=noise, theta_bound=bounds[q.theta.tobytes()]),
     }, horizon=horizon * (trajectories + 1), replications=len(problems))  # fmt: skip

@@ -4,14 +4,13 @@ d = 10, sigma = 0.5 as in Figure 1. Every policy plays the same instances with t
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from ... import policies as p
 from ...engine.results import Result
-from ...policies.softucb.softucb import SoftUCB
 from ..experiment import Run
 from ..scoring import OURS, Estimate, Row, above, at_most, below, estimate, every, judged, never, paired, within
 from .settings import OFFLINE_ETA, SIGMAS, SMALL_ETA, WatchElimination, synthetic, train
@@ -44,8 +43,8 @@ def data(run: Run) -> Data:
         name: {q.theta.tobytes(): train(q, horizon, trajectories, i, eta).beta for i, q in enumerate(problems)}
         for name, eta in ((LEARNED, OFFLINE_ETA), (SMALL, SMALL_ETA))
     }
-    soft: type[SoftUCB] = p.REGISTRY["SoftUCB"]  # type: ignore[assignment]
-    policies = {
+    soft = p.REGISTRY["SoftUCB"]
+    policies: dict[str, Any] = {
         LEARNED: lambda q: soft(beta=betas[LEARNED][q.theta.tobytes()], mass=MASS),
         FRESH: lambda q: soft(beta=betas[LEARNED][q.theta.tobytes()], mass=MASS, timing="fresh"),
         SMALL: lambda q: soft(beta=betas[SMALL][q.theta.tobytes()], mass=MASS),
