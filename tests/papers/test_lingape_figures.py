@@ -89,7 +89,9 @@ def test_uniform_pulls_quit_nothing_and_a_rule_that_saves_a_quarter_is_not_alike
     cases = by_gap({0.1: 5, 0.5: 5})
     assert [row.verdict for row in fig2.quits("2", cases)] == [YES, YES]
     assert fig2.alike("2", cases).verdict == YES
-    cases[0.5][ZERO]["pulls"], cases[0.5][RATIO]["rounds"] = cases[0.5][STATIC]["pulls"], 0.75 * cases[0.5][HALF]["rounds"]
+    cases[0.5][ZERO]["pulls"] = cases[0.5][STATIC]["pulls"]
+    for found in cases.values():
+        found[RATIO]["rounds"] = 0.75 * found[HALF]["rounds"]
     cases[0.5][STATIC]["pulls"] = np.tile([500.0, 500.0, 500.0, 500.0, 300.0], (200, 1))
     assert [row.verdict for row in fig2.quits("2", cases)] == [NO, NO]
     assert fig2.alike("2", cases).verdict == NO
@@ -174,6 +176,7 @@ def test_programs_radius_and_closed_forms_fail_on_wrong_numbers():
     assert [row.verdict for row in theory.programs(wrong)] == [NO, NO, NO]
     rounds = np.tile([1e4, 3e5], (10, 1)) * (1 + 0.01 * rng.standard_normal((10, 2)))
     assert [row.verdict for row in theory.radius(rounds, np.log(rounds), 6)] == [YES, YES]
+    assert [row.verdict for row in theory.radius(rounds, 2 * np.log(rounds), 6)][1] == PARTLY
     assert [row.verdict for row in theory.radius(rounds, 5 * np.log(rounds), 6)][1] == NO
     assert theory.radius(rounds, 50 * np.log(rounds), 6)[0].verdict == NO
     closed = pd.DataFrame(

@@ -155,16 +155,20 @@ def tables(found: Data) -> dict[str, pd.DataFrame]:
 
 
 def plot(found: Data) -> dict[str, Figure]:
-    """Regret of every policy, a picture for every case."""
-    return {
-        case.slug: regret_figure(
+    """Regret of every policy on a log scale, a picture for every case: LinTS with v_t would squeeze the rest on a linear one."""
+    pictures = {}
+    for case in found.cases:
+        picture = regret_figure(
             case.result,
             policies=[name for name in case.result.policies if name != WIDE],
             title=f"{case.where}: learned beta {case.learned.value:.2f} ± {case.learned.se:.2f}, "
             f"diverged {case.diverged} of {case.result.replications}",
         )
-        for case in found.cases
-    }
+        (axes,) = picture.axes
+        axes.set_yscale("log")
+        axes.set_ylim(bottom=min(float(curve[:, 0].mean()) for curve in case.result.regret.values()))
+        pictures[case.slug] = picture
+    return pictures
 
 
 def notes(found: Data) -> str:

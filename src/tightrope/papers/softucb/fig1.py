@@ -219,7 +219,7 @@ def side_by_side(
         ax.set_xlabel(unit)
         ax.set_ylabel(name)
         ax.set_ylim(bottom=0)
-        style.legend(ax)
+    style.legend(axes[-1])
     return fig
 
 

@@ -139,7 +139,7 @@ def plot(found: Data) -> dict[str, Figure]:
         ax.set_xlabel("trajectory")
         ax.set_ylabel(name)
         ax.set_ylim(bottom=0)
-        style.legend(ax)
+    style.legend(axes[-1])
     return {"learning": fig}
 
 
