@@ -12,7 +12,7 @@ from ...reports import style
 from ...rng import NOISE, POLICY, stream
 from ...verbs import Context, arms, init, play, recommend, select, stopped, update
 from ..experiment import Run
-from ..scoring import Estimate, Row, at_most, estimate, judged, near, quotient, share
+from ..scoring import Estimate, Row, at_most, judged, near, ratio, share
 from .fig2 import ALIKE
 from .settings import DELTA, GAP, SETTINGS, THETA_BOUND, near_parallel
 
@@ -84,9 +84,9 @@ def score(found: Data) -> list[Row]:
             judged("theorem-1", f"{rule} rule: the arm named is worse than the best by more than ε with probability ≤ δ", "≤ 0.05", wrong,
                    at_most(wrong.value, DELTA), remark=f"Runs are cut after {found.most:,} rounds."),
         ]  # fmt: skip
-    greedy, by_ratio = (estimate(found.audits[rule].rounds) for rule in RULES)
-    ours = quotient(by_ratio, greedy)
-    text = f"near-parallel arms, d = 5: samples by ratio ({by_ratio.value:,.0f}) over samples by the greedy rule ({greedy.value:,.0f})"
+    greedy, by_ratio = (found.audits[rule].rounds for rule in RULES)
+    ours = ratio(by_ratio, greedy)
+    text = f"near-parallel arms, d = 5: samples by ratio ({by_ratio.mean():,.0f}) over samples by the greedy rule ({greedy.mean():,.0f})"
     return [*rows, judged("rules-alike", text, "very little impact", ours, near(ours, 1.0, ALIKE))]
 
 
