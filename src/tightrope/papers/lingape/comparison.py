@@ -30,37 +30,58 @@ Case = TypeVar("Case", int, float)  # a dimension, a gap, a number of arms
 Runs = dict[str, dict[str, np.ndarray]]  # method -> rounds, arm (and pulls) of every replication
 
 
-def everything(run: Run, label: str, problem: Linear, gap: float, exact: int, theta_bound: float = THETA_BOUND, times: int = 1) -> Runs:
-    """All methods on one problem whose smallest gap is `gap`. The paper repeats ten times, too few for errors worth stating.
+def everything(run: Run, label: str, problem: Linear, gap: float, exact: int) -> Runs:
+    """All methods on one problem whose smallest gap is `gap`. The paper repeats ten times, too few for errors worth stating."""
+    return told_a_bound(run, label, problem, gap, THETA_BOUND) | not_told(run, label, problem, exact)
 
-    times: how many times as many runs of LinGapE as of the others.
-    """
-    count, noise = run.at(smoke=3, laptop=20, paper=100), problem.noise if problem.rewards == 0 else 1.0
-    common: dict[str, Any] = {"delta": DELTA, "noise": noise}
-    own: dict[str, Any] = {"lam": LAM, "theta_bound": theta_bound, **common}
+
+def replications(run: Run) -> int:
+    """Of every method."""
+    return run.at(smoke=3, laptop=20, paper=100)
+
+
+def at_most_rounds(run: Run) -> int:
+    """Where a run round by round is given up."""
+    return run.at(smoke=10**5, laptop=10**8, paper=10**8)
+
+
+def told_a_bound(run: Run, label: str, problem: Linear, gap: float, theta_bound: float, times: int = 1) -> Runs:
+    """LinGapE and uniform sampling with its stop, which know a bound on theta. times: how many times as many runs of LinGapE."""
+    own: dict[str, Any] = {"lam": LAM, "theta_bound": theta_bound, "delta": DELTA, "noise": problem.noise}
     three = {ZERO: LinGapE(**own), HALF: LinGapE(epsilon=gap / 2, **own), RATIO: LinGapE(epsilon=gap / 2, **own, **BY_RATIO)}
-    most = run.at(smoke=10**5, laptop=10**8, paper=10**8)
-    found = run.identify(label, problem, three, replications=times * count, max_rounds=most)
+    count = replications(run)
+    found = run.identify(label, problem, three, replications=times * count, max_rounds=at_most_rounds(run))
     runs: Runs = {name: {key: getattr(found, key)[name] for key in ("rounds", "arm", "pulls")} for name in three}
+    return runs | uniform(run, problem, problem.noise, theta_bound, count)
+
+
+def not_told(run: Run, label: str, problem: Linear, exact: int) -> Runs:
+    """The methods that know no bound on theta."""
+    count = replications(run)
+    common: dict[str, Any] = {"delta": DELTA, "noise": problem.noise}
     oracles = {
         ORACLE: XYOracle(theta=problem.theta, accuracy=FINE, **common),
         ORACLE_K: XYOracle(theta=problem.theta, accuracy=FINE, pairs=False, **common),
     }
-    told = run.identify(f"{label}-oracle", problem, oracles, max_rounds=most)
-    runs |= {name: {key: getattr(told, key)[name] for key in ("rounds", "arm", "pulls")} for name in oracles}
-    runs |= without_rewards(run, problem, noise, theta_bound, exact, count)
+    told = run.identify(f"{label}-oracle", problem, oracles, max_rounds=at_most_rounds(run))
+    runs: Runs = {name: {key: getattr(told, key)[name] for key in ("rounds", "arm", "pulls")} for name in oracles}
+    runs |= static(run, problem, problem.noise, exact, count)
     for name, policy in ((ADAPTIVE, XYAdaptive(**common)), (ADAPTIVE_ONE, XYAdaptive(first_width=1.0, **common))):
         runs[name] = adaptive_by_phase(problem, policy, count, run.seed, min(exact, 20_000))
     runs[ELIMINATION] = rage_by_phase(problem, RAGE(**common), count, run.seed)
     return runs
 
 
-def without_rewards(run: Run, problem: Linear, noise: float, theta_bound: float, exact: int, count: int, grid: float = GRID) -> Runs:
-    """The methods whose sampling does not look at rewards: XY-static with both constants, and uniform sampling."""
+def static(run: Run, problem: Linear, noise: float, exact: int, count: int, grid: float = GRID) -> Runs:
+    """XY-static with both constants."""
     stops = {STATIC: static_stop(noise, DELTA), SQRT2: static_stop(noise, DELTA, math.sqrt(2.0))}
-    runs = fixed_sequence(problem, static_pulls(problem.features, exact, run.seed), stops, count, run.seed, grid)
+    return fixed_sequence(problem, static_pulls(problem.features, exact, run.seed), stops, count, run.seed, grid)
+
+
+def uniform(run: Run, problem: Linear, noise: float, theta_bound: float, count: int, grid: float = GRID) -> Runs:
+    """Uniform sampling with LinGapE's stop."""
     stop = {UNIFORM: gap_stop(noise, DELTA, LAM, theta_bound)}
-    return runs | fixed_sequence(problem, uniform_pulls(problem.means.size), stop, count, run.seed, grid)
+    return fixed_sequence(problem, uniform_pulls(problem.means.size), stop, count, run.seed, grid)
 
 
 def exact_rounds(run: Run) -> int:

@@ -14,7 +14,7 @@ from ...problems.linear import Linear
 from ...reports import style
 from ..experiment import Run
 from ..scoring import Estimate, Row, above, estimate, judged, near
-from .comparison import ADAPTIVE_ONE, HALF, STATIC, ZERO, Runs, at_least_times, no_errors, without_rewards
+from .comparison import ADAPTIVE_ONE, HALF, STATIC, ZERO, Runs, at_least_times, no_errors, static, uniform
 from .settings import DELTA, NOISE, SETTINGS, user_article
 from .shortcuts import adaptive_by_phase
 
@@ -57,7 +57,7 @@ def play(run: Run, problem: Linear, K: int, draw: int) -> Runs:
     result = run.identify(f"fig3-{K}-{draw}", problem, chosen, replications=count, max_rounds=limit)
     runs = {name: {"rounds": result.rounds[name], "arm": result.arm[name]} for name in chosen}
     exact = run.at(smoke=1_000, laptop=5_000, paper=10**6)
-    return runs | without_rewards(run, problem, NOISE, policy.theta_bound, exact, count, GRID)
+    return runs | static(run, problem, NOISE, exact, count, GRID) | uniform(run, problem, NOISE, policy.theta_bound, count, GRID)
 
 
 def factors(found: Data, more: str, fewer: str) -> dict[int, np.ndarray]:

@@ -1,7 +1,7 @@
 """Long runs of policies whose sampling does not look at the rewards, or looks only between phases, by sufficient statistics.
 
 Between two looks at the data only the sum of each arm's rewards matters, and that can be drawn at once. `fixed_sequence` takes
-a sequence that no reward influences, the same for all seeds, and looks at it on a grid of rounds (each 0.2 % later than the one
+a sequence that no reward influences, the same for all seeds, and looks at it on a grid of rounds (each 0.5 % later than the one
 before, so a stop is seen at most that late). `by_phase` plays the phases of XY-adaptive and RAGE through the policies' own kernels.
 """
 
@@ -27,7 +27,7 @@ from ...rng import NOISE, POLICY, stream
 from ...verbs import arms as described
 from ...verbs import init
 
-GRID = 1.002
+GRID = 1.005
 
 
 @jit
