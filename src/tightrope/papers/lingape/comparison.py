@@ -111,9 +111,10 @@ def lowest(found: Mapping[Case, Estimate]) -> tuple[Case, Estimate]:
     return where, found[where]
 
 
-def at_least_times(key: str, text: str, paper: str, ours: Estimate, least: float, remark: str = "") -> Row:
-    """A claimed factor between mean sample numbers: above `least`; partly: above 1."""
-    return judged(key, text, paper, ours, above(ours, least, partly=1.0 if least > 1.0 else None), remark=remark)
+def at_least_times(key: str, text: str, paper: str, ours: Estimate, least: float, where: str = "", remark: str = "") -> Row:
+    """A claimed factor between mean sample numbers: above `least`; partly: above 1. where: the case it comes from."""
+    words = f"{ours.value:.3g} times, {where}" if where else f"{ours.value:.3g} times"
+    return judged(key, text, paper, words, above(ours, least, partly=1.0 if least > 1.0 else None), se=ours.se, remark=remark)
 
 
 def no_errors(runs: list[tuple[Runs, int]]) -> Row:

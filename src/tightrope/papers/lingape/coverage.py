@@ -85,9 +85,10 @@ def score(found: Data) -> list[Row]:
                    at_most(wrong.value, DELTA), remark=f"Runs are cut after {found.most:,} rounds."),
         ]  # fmt: skip
     greedy, by_ratio = (found.audits[rule].rounds for rule in RULES)
-    ours = ratio(by_ratio, greedy)
-    text = f"near-parallel arms, d = 5: samples by ratio ({by_ratio.mean():,.0f}) over samples by the greedy rule ({greedy.mean():,.0f})"
-    return [*rows, judged("rules-alike", text, "very little impact", ours, near(ours, 1.0, ALIKE))]
+    found_ratio = ratio(by_ratio, greedy)
+    ours = f"{found_ratio.value:.3f}: {by_ratio.mean():,.0f} over {greedy.mean():,.0f}"
+    text = "near-parallel arms, d = 5: samples by ratio over samples by the greedy rule"
+    return [*rows, judged("rules-alike", text, "very little impact", ours, near(found_ratio, 1.0, ALIKE), se=found_ratio.se)]
 
 
 def tables(found: Data) -> dict[str, pd.DataFrame]:

@@ -65,7 +65,7 @@ def score(found: Data) -> list[Row]:
     five, everywhere = found.runs[5], [(runs, 0) for runs in found.runs.values()]
     return [
         *(at_least_times("ten-times", f"d = 5: XY-static / {name}", "10", factor(five, STATIC, name), 10.0,
-                         "The factor depends on ε and on the constant of the static bound.") for name in (ZERO, HALF)),
+                         remark="The factor depends on ε and on the constant of the static bound.") for name in (ZERO, HALF)),
         *(first(found.runs, name) for name in (ZERO, HALF)),
         *adaptive(found.runs),
         *(oracle(found.runs, name) for name in (ZERO, HALF)),
@@ -90,8 +90,8 @@ def adaptive(cases: dict[int, Runs]) -> list[Row]:
     rows = []
     for key, name in (("adaptive-worse", ADAPTIVE_ONE), (OURS, ADAPTIVE)):
         d, least = lowest({d: factor(runs, name, STATIC) for d, runs in cases.items()})
-        text = f"near-parallel arms: {name} / XY-static, least over d (at d = {d})"
-        rows.append(at_least_times(key, text, "at least 5" if key != OURS else "–", least, 5.0))
+        text = f"near-parallel arms: {name} / XY-static, least over d"
+        rows.append(at_least_times(key, text, "at least 5" if key != OURS else "–", least, 5.0, f"d = {d}"))
     return rows
 
 

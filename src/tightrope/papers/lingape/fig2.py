@@ -89,8 +89,8 @@ def quits(label: str, cases: dict[float, Runs]) -> list[Row]:
     uneven = max(float((runs[STATIC]["pulls"].max(axis=1) / runs[STATIC]["pulls"].min(axis=1)).max()) for runs in cases.values())
     key = "canonical-quits"
     return [
-        judged(key, f"θ bound {label}: pulls of the sub-optimal arm that LinGapE pulls least, over a fifth of all (largest at gap {gap:g})",
-               "quits pulling", largest, below(largest, 0.8)),
+        judged(key, f"θ bound {label}: pulls of the sub-optimal arm that LinGapE pulls least, over a fifth of all, largest over gaps",
+               "quits pulling", f"{largest.value:.2f}, gap {gap:g}", below(largest, 0.8), se=largest.se),
         judged(key, f"θ bound {label}: XY-static, most over fewest pulls of an arm", "uniformly", uneven, at_most(uneven, 1.1)),
     ]  # fmt: skip
 
@@ -112,8 +112,8 @@ def adaptive(cases: dict[float, Runs]) -> list[Row]:
     rows = []
     for key, name in (("adaptive-worse", ADAPTIVE_ONE), (OURS, ADAPTIVE)):
         gap, least = lowest({gap: factor(runs, name, STATIC) for gap, runs in cases.items()})
-        text = f"canonical arms: {name} / XY-static, least over gaps (at {gap:g})"
-        rows.append(at_least_times(key, text, "at least 5" if key != OURS else "–", least, 5.0))
+        text = f"canonical arms: {name} / XY-static, least over gaps"
+        rows.append(at_least_times(key, text, "at least 5" if key != OURS else "–", least, 5.0, f"gap {gap:g}"))
     return rows
 
 

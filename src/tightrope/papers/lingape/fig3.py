@@ -97,8 +97,9 @@ def growth(seen: dict[int, np.ndarray]) -> Row:
     curves = np.log(np.stack([seen[int(k)] for k in K], axis=1))
     slope = estimate(10.0 * (curves - curves.mean(axis=1, keepdims=True)) @ (K - K.mean()) / ((K - K.mean()) ** 2).sum())
     means = ", ".join(f"{value:.1f}" for value in np.exp(curves.mean(axis=0)))
-    text = f"slope of ln(XY-static / {ZERO}) for ten arms more (means at {', '.join(f'{k:.0f}' for k in K)} arms: {means})"
-    return judged("yahoo-grows", text, "increases", slope, above(slope), remark="Every draw has other arms and another θ.")
+    ours = f"{slope.value:.3g}; {means} times at {', '.join(f'{k:.0f}' for k in K)} arms"
+    text = f"slope of ln(XY-static / {ZERO}) for ten arms more"
+    return judged("yahoo-grows", text, "increases", ours, above(slope), se=slope.se, remark="Every draw has other arms and another θ.")
 
 
 def tables(found: Data) -> dict[str, pd.DataFrame]:

@@ -110,9 +110,9 @@ def judge(case: Case) -> list[Row]:
     """SoftUCB against the paper's rivals; what its width and what its softmax bring; rivals tuned; training counted."""
     final = {name: curve[:, -1] for name, curve in case.result.regret.items()}
 
-    def order(key: str, text: str, better: np.ndarray, worse: np.ndarray, remark: str = "") -> Row:
+    def order(key: str, text: str, better: np.ndarray, worse: np.ndarray, remark: str = "", with_: str = "") -> Row:
         gap = paired(better, worse)
-        ours = f"{better.mean():.1f} against {worse.mean():.1f}"
+        ours = f"{better.mean():.1f} against {worse.mean():.1f}{with_}"
         return judged(key, f"{text}, {case.where}", "below" if key != OURS else "–", ours, below(gap), se=gap.se, remark=remark)
 
     found = [
@@ -127,7 +127,7 @@ def judge(case: Case) -> list[Row]:
               final[OFFLINE], final[SAME], "Here the gain over Eq 5 is that of a smaller beta; LinUCB has it too."),
     ]  # fmt: skip
     found += [
-        order(OURS, f"SoftUCB offline below {name} ({parameter} = {case.tuned[name]:g})", final[OFFLINE], final[name])
+        order(OURS, f"SoftUCB offline below {name}", final[OFFLINE], final[name], with_=f" at {parameter} = {case.tuned[name]:g}")
         for name, (_, parameter, _) in TUNING.items()
     ]
     text = "training counted: SoftUCB offline with all trajectories below LinUCB (Eq 5) that learns on through as many rounds"
