@@ -5,28 +5,34 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from scipy.stats import rankdata
 
 from ...engine.results import Result
 from ...registry import Policy
 from ..experiment import Run
-from ..scoring import Row, at_least, below, judged
-from .settings import P, constant, growth, instance, order, panels, summary
+from ..scoring import OURS, Estimate, Row, above, at_least, below, estimate, judged, paired
+from .settings import UNRELATED, P, constant, growth, growth_of_cklucb, instance, joined, order, panels, summary
 
 FACTORS = {"0.25 L": 0.25, "0.5 L": 0.5, "L": 1.0, "1.5 L": 1.5, "2 L": 2.0, "4 L": 4.0, "L = inf": 1e6}
-MAIN = ("CKL-UCB", "CKL-UCB, 2 L", "TrackCKLUCB", "OSLB", "KL-UCB", "UCB1")
+MAIN = ("CKL-UCB", "CKL-UCB, plain", "CKL-UCB, 2 L", "TrackCKLUCB", "OSLB", "KL-UCB", "UCB1")
 SHOWN = ["CKL-UCB", "TrackCKLUCB", "OSLB", "KL-UCB", "UCB, sqrt(ln n / 2t)"]
+EARLY = 100  # rounds are early up to the horizon divided by this
+MORE = 1.1  # regret that is at most so many times as large counts as the same
+FAILED = 2.0  # a run is bad from so many times KL-UCB's mean regret
 BURN_IN = "At these horizons the program on noisy means refutes over-estimated arms through worse neighbours, and the leader starves."
 TIGHT = "With tight L about K/4 of noise enters the best arm's sum on average, and f(n) = ln n does not cover it."
 
 
 class Case(NamedTuple):
-    """One instance: all policies, the main comparison with more runs, and C(theta)."""
+    """One instance: all policies, those of MAIN with more runs; CKL-UCB's pulls early on; gaps; both lower bounds."""
 
     name: str
     K: int
-    everyone: Result
-    main: Result
+    result: Result
+    early: np.ndarray  # (runs, K) pulls of CKL-UCB
+    gaps: np.ndarray  # (K,)
     bound: float
+    unrelated: float
 
     @property
     def label(self) -> str:
@@ -67,10 +73,16 @@ def data(run: Run) -> Data:
         for name in run.at(smoke=("steep",), laptop=every, paper=every):
             problem = instance(name, K)
             chosen = line_up(problem.lipschitz, K)
-            everyone = run.simulate(f"discrete-{name}-{K}", problem, chosen, horizon=horizon, replications=runs)
             # Single runs far above the rest decide the mean, so the main comparison has more of them.
-            main = run.simulate(f"main-{name}-{K}", problem, {key: chosen[key] for key in MAIN}, horizon=horizon, replications=more)
-            cases.append(Case(name, K, everyone, main, constant(problem)))
+            main = {key: chosen[key] for key in MAIN}
+            first = run.simulate(f"main-{name}-{K}", problem, main, horizon=horizon, replications=more)
+            others = {key: policy for key, policy in chosen.items() if key not in MAIN}
+            second = run.simulate(f"discrete-{name}-{K}", problem, others, horizon=horizon, replications=runs)
+            # The same streams: these rounds are the beginning of those runs.
+            start = run.simulate(f"early-{name}-{K}", problem, {"CKL-UCB": main["CKL-UCB"]}, horizon=horizon // EARLY, replications=more)
+            gaps = problem.means.max() - problem.means
+            bounds = constant(problem), constant(problem, UNRELATED)
+            cases.append(Case(name, K, joined(first, second), start.pulls["CKL-UCB"], gaps, *bounds))
     wrong = {}
     for name in run.at(smoke=("steep",), laptop=("triangle", "steep"), paper=every):
         problem = instance(name, 17)
@@ -81,52 +93,97 @@ def data(run: Run) -> Data:
 
 def score(found: Data) -> list[Row]:
     """Orders and growth on every instance; linear regret with half of L."""
-    claims = []
+    rows = []
     for case in found.cases:
-        label, tight = case.label, TIGHT if case.K == 46 else ""
-        claims += [order(label, case.main, "CKL-UCB", worse, remark=tight) for worse in ("KL-UCB", "UCB1")]
-        grown = growth(case.main, "CKL-UCB")
-        text = f"{label}: CKL-UCB grows logarithmically, at a rate like C(theta) = {case.bound:.3g} (limit: twice that)"
-        claims.append(judged(text, f"near {case.bound:.3g}", grown, below(grown, 2 * case.bound)))
+        label, result, tight = case.label, case.result, TIGHT if case.K == 46 else ""
+        rows += [order("ckl-exploits", label, result, "CKL-UCB", worse, remark=tight) for worse in ("KL-UCB", "UCB1")]
+        rows.append(order("oslb-exploits", label, result, "OSLB", "KL-UCB", remark=BURN_IN))
+        rows += growth_of_cklucb(label, growth(result, "CKL-UCB"), case.bound, case.unrelated)
+        rows.append(forcing(label, result))
+        rows.append(robustness(label, result))
+        rows += low_arms_first(label, case.early, result.pulls["CKL-UCB"], case.gaps)
         if case.K == 46:
-            claims.append(order(label, case.main, "CKL-UCB, 2 L", "KL-UCB"))
-        claims.append(order(label, case.main, "OSLB", "KL-UCB", remark=BURN_IN))
-        claims.append(order(label, case.main, "TrackCKLUCB", "OSLB", paper="our extension"))
-    for name, result in found.wrong.items():
-        row = int(np.argmin(np.abs(result.rounds - result.rounds[-1] / 10)))
-        curve = result.regret["0.5 L"]
-        share = float(curve[:, -1].mean() / max(curve[:, row].mean(), 1e-12))
-        text = f"{name}, K = 17: half the true L makes regret linear (R(T) / R(T/10))"
-        claims.append(judged(text, "10", share, at_least(share, 5, partly=2.5)))
-    return claims
+            rows.append(order(OURS, label, result, "CKL-UCB, 2 L", "KL-UCB"))
+        rows.append(order(OURS, label, result, "TrackCKLUCB", "OSLB", paper="our extension"))
+    return rows + [half_of_the_constant(name, result) for name, result in found.wrong.items()]
+
+
+def forcing(where: str, result: Result) -> Row:
+    """Whether CKL-UCB does as well without forced exploration."""
+    plain, forced = result.regret["CKL-UCB, plain"][:, -1], result.regret["CKL-UCB"][:, -1]
+    excess = paired(plain, MORE * forced)
+    text = f"{where}: regret without forced exploration, {plain.mean():.0f}, less {MORE:g} times that with it, {forced.mean():.0f}"
+    return judged("forcing-unnecessary", text, "below 0", excess, below(excess))
+
+
+def robustness(where: str, result: Result) -> Row:
+    """Whether CKL-UCB has fewer bad runs than OSLB."""
+    limit = FAILED * result.regret["KL-UCB"][:, -1].mean()
+    bad = {name: 1.0 * (result.regret[name][:, -1] > limit) for name in ("CKL-UCB", "OSLB")}
+    fewer = paired(bad["CKL-UCB"], bad["OSLB"])
+    text = f"{where}: CKL-UCB has fewer runs than OSLB with {FAILED:g} times the mean regret of KL-UCB (difference of the shares)"
+    return judged("ckl-robust", text, "below 0", fewer, below(fewer))
+
+
+def halves(values: np.ndarray, gaps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean of (runs, K) values over the worse and over the better half of the suboptimal arms."""
+    arms = np.argsort(-gaps, kind="stable")
+    arms = arms[gaps[arms] > 0.0]
+    middle = arms.size // 2
+    return values[:, arms[:middle]].mean(axis=1), values[:, arms[-middle:]].mean(axis=1)
+
+
+def ranks_agree(pulls: np.ndarray, gaps: np.ndarray) -> Estimate:
+    """Rank correlation over the suboptimal arms of pulls with the mean, run by run."""
+    worse = gaps > 0.0
+    first, second = rankdata(pulls[:, worse], axis=1), rankdata(-gaps[worse])
+    first, second = first - first.mean(axis=1, keepdims=True), second - second.mean()
+    spread = np.sqrt((first**2).sum(axis=1) * (second**2).sum())
+    return estimate((first @ second) / np.where(spread > 0.0, spread, 1.0))
+
+
+def low_arms_first(where: str, early: np.ndarray, pulls: np.ndarray, gaps: np.ndarray) -> list[Row]:
+    """Low arms take few plays, and are done with first. early, pulls: (runs, K) early on and in the end."""
+    key = "low-arms-first"
+    few, first = ranks_agree(pulls, gaps), paired(*halves(early / pulls, gaps))
+    text = f"{where}: share of an arm's plays that fall into the first 1/{EARLY} of the rounds, worse half of the arms less better half"
+    return [
+        judged(key, f"{where}: rank correlation of an arm's mean with its plays", "high", few, above(few, 0.5, partly=0.0)),
+        judged(key, text, "above 0", first, above(first)),
+    ]
+
+
+def half_of_the_constant(name: str, result: Result) -> Row:
+    """Whether regret is linear when a policy is told half of L."""
+    row = int(np.argmin(np.abs(result.rounds - result.rounds[-1] / 10)))
+    curve = result.regret["0.5 L"]
+    share = float(curve[:, -1].mean() / max(curve[:, row].mean(), 1e-12))
+    text = f"{name}, K = 17: half the true L makes regret linear (R(T) / R(T/10))"
+    return judged(OURS, text, "10", share, at_least(share, 5, partly=2.5))
 
 
 def tables(found: Data) -> dict[str, pd.DataFrame]:
     """Regret of every policy on every instance."""
-    shown = {}
-    for case in found.cases:
-        shown[case.label] = summary(case.everyone, case.bound)
-        shown[f"{case.label}, {case.main.replications} runs"] = summary(case.main, case.bound)
     rows = []
     for name, result in found.wrong.items():
         table = summary(result)
         table.insert(0, "instance", name)
         rows.append(table)
+    shown = {case.label: summary(case.result, case.bound) for case in found.cases}
     return shown | {"CKL-UCB told a wrong L": pd.concat(rows, ignore_index=True)}
 
 
 def plot(found: Data) -> dict[str, Figure]:
     """Regret against ln T, a picture for every K."""
     sizes = dict.fromkeys(case.K for case in found.cases)
-    return {f"regret-{K}": panels({case.label: case.everyone for case in found.cases if case.K == K}, SHOWN) for K in sizes}
+    return {f"regret-{K}": panels({case.label: case.result for case in found.cases if case.K == K}, SHOWN) for K in sizes}
 
 
 def notes(found: Data) -> str:
     """Sizes."""
-    first = found.cases[0].everyone
-    many = {case.K: case.main.replications for case in found.cases}
+    many = {case.K: case.result.replications for case in found.cases}
     return (
-        f"{first.replications} runs of {first.rounds[-1]} rounds, in the main comparison "
-        f"{', '.join(f'{runs} at K = {K}' for K, runs in many.items())}. "
+        f"Runs of {found.cases[0].result.rounds[-1]} rounds; their numbers stand in the tables, "
+        f"{', '.join(f'{runs} at K = {K}' for K, runs in many.items())} for the policies that are compared. "
         "The paper's own experiments are missing from its text; the settings are ours."
     )

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ... import policies, problems
@@ -12,10 +13,13 @@ from ...numerics.statistics import standard_error
 from ...reports import style
 from ...reports.curves import draw_regret
 from ...solvers.covering import lipschitz_lower_bound
-from ..scoring import Row, Estimate, below, estimate, judged, paired
+from ..scoring import Row, Estimate, below, estimate, judged, near, paired
 
 Shape = Callable[[np.ndarray], np.ndarray]
 P = policies
+LIKE = 0.3  # a growth within this share of C(theta) is like it
+UNRELATED = 1e6  # a constant with which arms tell nothing about each other
+ROOM = 1.3  # of a picture, in medians of the final means: what lies above is marked
 
 
 def shapes(shift: float = 0.0) -> dict[str, Shape]:
@@ -52,8 +56,8 @@ def summary(result: Result, bound: float | None = None) -> pd.DataFrame:
         final = result.regret[name][:, -1]
         grown, se = growth(result, name)
         rows.append({
-            "policy": name, "mean": final.mean(), "s.e.": float(standard_error(final)), "median": np.median(final), "maximum": final.max(),
-            "growth per ln T": grown, "s.e. of growth": se,
+            "policy": name, "runs": final.size, "mean": final.mean(), "s.e.": float(standard_error(final)), "median": np.median(final),
+            "maximum": final.max(), "growth per ln T": grown, "s.e. of growth": se,
         } | ({} if bound is None else {"C(theta)": bound, "C(theta) ln T": bound * np.log(result.rounds[-1])}))  # fmt: skip
     return pd.DataFrame(rows)
 
@@ -69,24 +73,50 @@ def difference(result: Result, better: str, worse: str) -> Estimate:
     return paired(result.regret[better][:, -1], result.regret[worse][:, -1])
 
 
-def order(where: str, result: Result, better: str, worse: str, *, paper: str = "below", remark: str = "") -> Row:
+def order(key: str, where: str, result: Result, better: str, worse: str, *, paper: str = "below", remark: str = "") -> Row:
     """A claimed order of two policies, by their paired difference."""
     ours = difference(result, better, worse)
-    return judged(f"{where}: {better} has less regret than {worse} (difference)", paper, ours, below(ours), remark=remark)
+    return judged(key, f"{where}: {better} has less regret than {worse} (difference)", paper, ours, below(ours), remark=remark)
+
+
+def growth_of_cklucb(where: str, grown: Estimate, bound: float, unrelated: float) -> list[Row]:
+    """What is left of the claim on CKL-UCB's regret: logarithmic, at a rate that the structure lowers."""
+    key = "ckl-finite-time"
+    blind = f"{where}: CKL-UCB grows more slowly than the bound for unrelated arms, {unrelated:.3g}"
+    return [
+        judged(key, f"{where}: CKL-UCB grows like C(theta) ln T, C = {bound:.3g}", f"near {bound:.3g}", grown, near(grown, bound, LIKE)),
+        judged(key, blind, f"below {unrelated:.3g}", grown, below(grown, unrelated)),
+    ]
 
 
 def joined(first: Result, second: Result) -> Result:
-    """Two results of the same rounds and seeds as one."""
+    """Two results of the same rounds and seeds as one; replications may differ."""
     return Result(first.rounds, first.regret | second.regret, first.pulls | second.pulls, first.watched | second.watched, first.settings)
 
 
 def panels(results: dict[str, Result], names: list[str] | None = None) -> Figure:
-    """Regret against ln T, one panel a problem, with its lower bound as a dashed line."""
+    """Regret against ln T, one panel a problem, with its lower bound as a grey line; what leaves a panel is marked and named."""
     fig, axes = style.figure(len(results))
     for ax, (name, result) in zip(axes, results.items(), strict=True):
         shown = names or result.policies
-        draw_regret(ax, result, log_rounds=True, policies=shown, legend=ax is axes[-1])
-        tops = [result.regret[policy][:, -1].mean() for policy in shown]
-        ax.set_ylim(0.0, 1.3 * float(np.median(tops)) if len(tops) > 1 else None)
+        draw_regret(ax, result, log_rounds=True, policies=shown, legend=False)
+        for number, line in enumerate(ax.get_lines()[: len(shown)]):  # curves of like policies lie on each other
+            line.set_linestyle(style.LINES[number % len(style.LINES)])
+        means = {policy: result.regret[policy].mean(axis=0) for policy in shown}
+        top = ROOM * float(np.median([mean[-1] for mean in means.values()]))
+        leaving = [policy for policy in shown if means[policy].max() > top]
+        ax.set_ylim(0.0, top if leaving else None)
+        mark_leaving(ax, result.rounds, {policy: means[policy] for policy in leaving}, [style.colour(shown.index(p)) for p in leaving])
         ax.set_title(name, color=style.INK, fontsize=10, loc="left")
+        if ax is axes[-1]:
+            style.legend(ax)
     return fig
+
+
+def mark_leaving(ax: Axes, rounds: np.ndarray, means: dict[str, np.ndarray], colours: list[str]) -> None:
+    """A triangle where a curve leaves through the top, and its final value in words."""
+    top = ax.get_ylim()[1]
+    for number, ((name, mean), colour) in enumerate(zip(means.items(), colours, strict=True)):
+        out = int(np.argmax(mean > top))
+        ax.plot(rounds[out], top, marker="^", color=colour, markersize=8, clip_on=False, zorder=6)
+        ax.text(0.03, 0.96 - 0.07 * number, f"▲ {name}: {mean[-1]:.0f} at the end", transform=ax.transAxes, color=colour, fontsize=8, va="top")

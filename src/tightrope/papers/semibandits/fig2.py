@@ -12,7 +12,7 @@ from ...problems import SemiBandit
 from ...registry import Policy
 from ...reports import style
 from ..experiment import Run
-from ..scoring import Row, estimate, everywhere_above, judged, paired
+from ..scoring import OURS, Row, estimate, everywhere_above, judged, paired
 from .clusters import clustered
 from .settings import GRID, NAMES, best, grid, share_of
 
@@ -75,20 +75,20 @@ def score(found: Data) -> list[Row]:
     """Arm-wise above round-wise at every angle that the paper shows to be wide enough."""
     wide = [angle for angle in dict.fromkeys(angle for _, angle, _ in found) if angle >= FROM]
 
-    def above(rule: str, first: str, second: str, remark: str = "") -> Row:
+    def above(key: str, rule: str, first: str, second: str, remark: str = "") -> Row:
         pairs = [(found[rule, angle, first].fresh, found[rule, angle, second].fresh) for angle in wide]
         gaps, shares = [paired(*pair) for pair in pairs], [share_of(*pair) for pair in pairs]
         least = min(gap.value / gap.se if gap.se > 0 else math.copysign(math.inf, gap.value) for gap in gaps)
         ours = f"{min(shares):+.0%} to {max(shares):+.0%}, least {least:.1f} se"
         text = f"{first} above {second}, {RULES[rule]} (paired, every angle >= {FROM:g} pi/2)"
-        return judged(text, "clearly above", ours, everywhere_above(gaps), remark=remark)
+        return judged(key, text, "clearly above", ours, everywhere_above(gaps), remark=remark)
 
-    claims = []
+    rows = []
     for rule in dict.fromkeys(rule for rule, _, _ in found):
-        claims.append(above(rule, "arm-wise TS", "round-wise TS"))
+        rows.append(above("artificial-arm-wise" if rule != "jitter" else OURS, rule, "arm-wise TS", "round-wise TS"))
         spread = "With random ties C2UCB too takes its sets from all tied clusters." if rule == "random" else ""
-        claims.append(above(rule, "PC2UCB", "C2UCB", spread))
-    return claims
+        rows.append(above("artificial-arm-wise" if rule != "jitter" else OURS, rule, "PC2UCB", "C2UCB", spread))
+    return rows
 
 
 def tables(found: Data) -> dict[str, pd.DataFrame]:

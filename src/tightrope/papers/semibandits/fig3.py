@@ -33,7 +33,7 @@ def near_zero(cosines: np.ndarray) -> float:
 def score(found: Data) -> list[Row]:
     """Many pairs are almost orthogonal."""
     return [
-        judged(f"{name}: many pairs of users are almost orthogonal", "many", f"{near_zero(cosines):.0%} of pairs have |cos| < {CLOSE:g}",
+        judged("orthogonal-users", f"{name}: many pairs of users are almost orthogonal", "many", f"{near_zero(cosines):.0%} of pairs have |cos| < {CLOSE:g}",
                at_least(near_zero(cosines), 0.5, partly=0.2), remark="Users of these data have the most popular films in common.")
         for name, cosines in found.items()
     ]  # fmt: skip

@@ -35,15 +35,15 @@ def data(run: Run) -> Data:
 
 def score(found: Data) -> list[Row]:
     """Arm-wise above round-wise in the first rounds."""
-    claims = []
+    rows = []
     for scaling, average in found.average.items():
         for name, rival in (("PC2UCB", "C2UCB"), ("arm-wise TS", "round-wise TS")):
             first, second = average[name][:, EARLY - 1], average[rival][:, EARLY - 1]
             difference = paired(first, second)
             text = f"{found.source}, features {scaling}, k = {found.k}: {name} above {rival} in the first {EARLY} rounds"
             se = difference.se / float(second.mean())
-            claims.append(judged(text, "above", f"{share_of(first, second):+.1%}", above(difference), se=se))
-    return claims
+            rows.append(judged("movielens-early", text, "above", f"{share_of(first, second):+.1%}", above(difference), se=se))
+    return rows
 
 
 def tables(found: Data) -> dict[str, pd.DataFrame]:

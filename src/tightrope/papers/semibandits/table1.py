@@ -39,7 +39,7 @@ def data(run: Run) -> list[Cell]:
 
 def score(found: list[Cell]) -> list[Row]:
     """The best arm-wise algorithm against the best other one."""
-    claims = []
+    rows = []
     for source, scaling, k, final in found:
         ours, rival = (max(names, key=lambda name, final=final: final[name].mean()) for names in (ARM_WISE, BASELINES))
         difference, relative = paired(final[ours], final[rival]), share_of(final[ours], final[rival])
@@ -50,8 +50,8 @@ def score(found: list[Cell]) -> list[Row]:
         text = f"{source}, features {scaling}, k = {k}: best arm-wise above best baseline ({ours} against {rival})"
         se = difference.se / float(final[rival].mean())
         remark = "These data are not the paper's ML-20M."
-        claims.append(judged(text, paper, f"{relative:+.1%}", ahead(difference, relative, 0.05), se=se, remark=remark))
-    return claims
+        rows.append(judged("movielens-ten-percent", text, paper, f"{relative:+.1%}", ahead(difference, relative, 0.05), se=se, remark=remark))
+    return rows
 
 
 def tables(found: list[Cell]) -> dict[str, pd.DataFrame]:
