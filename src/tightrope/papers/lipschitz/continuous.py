@@ -53,7 +53,12 @@ def data(run: Run) -> dict[str, Case]:
     for name, shape in targets().items():
         coarse, dense = on_grid(shape, grid), on_grid(shape, fine)
         L = coarse.lipschitz
-        chosen = {"CKL-UCB": P.CKLUCB(lipschitz=L), "OSLB": P.OSLB(lipschitz=L), "TrackCKLUCB": P.TrackCKLUCB(lipschitz=L), "KL-UCB": P.KLUCB()}
+        chosen = {
+            "CKL-UCB": P.CKLUCB(lipschitz=L),
+            "OSLB": P.OSLB(lipschitz=L),
+            "TrackCKLUCB": P.TrackCKLUCB(lipschitz=L),
+            "KL-UCB": P.KLUCB(),
+        }
         first = run.simulate(f"grid-{name}", coarse, chosen, horizon=horizon, replications=runs)
         rivals = {"HOO": P.HOO(nu=L), "Zooming": P.Zooming(lipschitz=L)}
         second = run.simulate(f"line-{name}", dense, rivals, horizon=horizon, replications=runs)
@@ -75,7 +80,9 @@ def tables(found: dict[str, Case]) -> dict[str, pd.DataFrame]:
     for name, case in found.items():
         horizon, table = int(case.result.rounds[-1]), summary(case.result)
         table.insert(0, "shape", name)
-        table["of which the grid's share"] = [horizon * (case.lost_fine if policy in RIVALS else case.lost) for policy in case.result.policies]
+        table["of which the grid's share"] = [
+            horizon * (case.lost_fine if policy in RIVALS else case.lost) for policy in case.result.policies
+        ]
         rows.append(table)
     return {"regret against the peak": pd.concat(rows, ignore_index=True)}
 

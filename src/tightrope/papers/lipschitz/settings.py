@@ -13,7 +13,7 @@ from ...numerics.statistics import standard_error
 from ...reports import style
 from ...reports.curves import draw_regret
 from ...solvers.covering import lipschitz_lower_bound
-from ..scoring import Row, Estimate, below, estimate, judged, near, paired
+from ..scoring import Estimate, Row, below, estimate, judged, near, paired
 
 Shape = Callable[[np.ndarray], np.ndarray]
 P = policies
@@ -119,4 +119,6 @@ def mark_leaving(ax: Axes, rounds: np.ndarray, means: dict[str, np.ndarray], col
     for number, ((name, mean), colour) in enumerate(zip(means.items(), colours, strict=True)):
         out = int(np.argmax(mean > top))
         ax.plot(rounds[out], top, marker="^", color=colour, markersize=8, clip_on=False, zorder=6)
-        ax.text(0.03, 0.96 - 0.07 * number, f"▲ {name}: {mean[-1]:.0f} at the end", transform=ax.transAxes, color=colour, fontsize=8, va="top")
+        ax.text(
+            0.03, 0.96 - 0.07 * number, f"▲ {name}: {mean[-1]:.0f} at the end", transform=ax.transAxes, color=colour, fontsize=8, va="top"
+        )

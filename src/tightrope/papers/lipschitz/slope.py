@@ -74,9 +74,9 @@ def optimal(key: str, name: str, grown: Estimate, bound: float) -> Row:
 
 
 def plays(earlier: np.ndarray, pulls: np.ndarray, rates: np.ndarray, decade: float) -> list[Row]:
-    """Plays of each arm that the lower bound explores, between T / decade and T, against c_k ln(decade)."""
+    """Plays of each arm that should have at least one per unit of ln n, between T / decade and T, against c_k ln(decade)."""
     rows = []
-    for arm in np.flatnonzero(rates > 0.0):
+    for arm in np.flatnonzero(rates >= 1.0):
         seen = estimate((pulls[:, arm] - earlier[:, arm]) / (rates[arm] * np.log(decade)))
         text = f"OSLB plays arm {arm} at the rate c = {rates[arm]:.3g} per ln n over the last decade of rounds (ratio)"
         rows.append(judged("plays-of-oslb", text, 1.0, seen, near(seen, 1.0, LIKE), remark=NOISY))
