@@ -1,13 +1,17 @@
-"""The instances of the reproduction have the known constants; the report of the lower bound."""
+"""The instances of the reproduction have the known constants, planted wrong results fail; the report of the lower bound."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import tightrope as tr
+from tightrope.engine.results import Result
+from tightrope.papers.lipschitz import discrete, slope, theory
 from tightrope.papers.lipschitz.contextual import APART, L
 from tightrope.papers.lipschitz.contextual import constant as contextual_constant
 from tightrope.papers.lipschitz.continuous import bounds, targets
-from tightrope.papers.lipschitz.settings import constant, instance, shapes
+from tightrope.papers.lipschitz.settings import constant, growth_of_cklucb, instance, order, panels, shapes
+from tightrope.papers.scoring import Estimate
 from tightrope.reports.bound import bound_report
 from tightrope.reports.curves import bound_curve, regret_figure
 from tightrope.verbs import lower_bound
@@ -61,3 +65,97 @@ def test_the_bound_report_names_the_constant_and_every_arm():
     assert "the rest" in report.text.splitlines()[6]
     with pytest.raises(ValueError, match="horizon"):
         bound_report([0.2, 0.7], points=[0.0, 0.5], lipschitz=1.0, horizon=1)
+
+
+YES, PARTLY, NO, OPEN = "reproduced", "partly", "not reproduced", "undecided"
+
+
+def ended(**final):
+    """A result of one checkpoint with these final regrets."""
+    return Result(np.array([10, 100]), {name: np.column_stack([values, values]) for name, values in final.items()}, {}, {}, {})
+
+
+def verdicts(rows):
+    return [row.verdict for row in rows]
+
+
+def test_a_growth_of_105_is_not_like_63():
+    assert verdicts(growth_of_cklucb("quadratic", Estimate(105.0, 2.0), 62.6, 65.1)) == [NO, NO]
+    assert verdicts(growth_of_cklucb("quadratic", Estimate(60.0, 1.0), 62.6, 65.1)) == [YES, YES]
+    assert verdicts(growth_of_cklucb("quadratic", Estimate(60.0, 8.0), 62.6, 65.1)) == [OPEN, OPEN]
+
+
+def test_growth_against_the_lower_bound_is_one_sided():
+    assert slope.not_below("CKL-UCB", Estimate(8.8, 0.4), 8.45).verdict == YES
+    assert slope.not_below("a policy that breaks the theorem", Estimate(5.0, 0.1), 8.45).verdict == NO
+    assert slope.not_below("CKL-UCB", Estimate(8.8, 5.0), 8.45).verdict == OPEN
+    assert slope.optimal("oslb-optimal", "OSLB", Estimate(8.0, 0.5), 8.45).verdict == YES
+    assert slope.optimal("oslb-optimal", "OSLB", Estimate(13.7, 5.2), 8.45).verdict == OPEN
+    assert slope.optimal("oslb-optimal", "OSLB", Estimate(17.2, 0.5), 8.45).verdict == NO
+
+
+def test_plays_are_compared_with_the_rates():
+    rng = np.random.default_rng(0)
+    rates = np.array([10.0, 0.2, 0.0])
+    earlier = rng.integers(50, 60, (40, 3)).astype(float)
+    right = earlier + rates * np.log(10) + rng.normal(0, 1, (40, 3))
+    assert verdicts(slope.plays(earlier, right, rates, 10.0)) == [YES]  # one arm has a rate of at least 1
+    assert verdicts(slope.plays(earlier, earlier + 2 * (right - earlier), rates, 10.0)) == [NO]
+
+
+def test_low_arms_first_fails_on_shuffled_arms():
+    rng = np.random.default_rng(1)
+    gaps = np.array([0.5, 0.4, 0.3, 0.2, 0.1, 0.0])
+    pulls = np.array([10.0, 20, 40, 80, 160, 9000]) + rng.integers(0, 5, (50, 6))
+    early = np.minimum(pulls, 30)
+    assert verdicts(discrete.low_arms_first("x", early, pulls, gaps)) == [YES, YES]
+    mixed = rng.permuted(pulls, axis=1)
+    assert NO in verdicts(discrete.low_arms_first("x", np.minimum(mixed, 30), mixed, gaps))
+    assert verdicts(discrete.low_arms_first("x", early[:, ::-1], pulls[:, ::-1], gaps))[0] == NO
+
+
+def test_forced_exploration_bad_runs_and_orders_are_judged_by_paired_differences():
+    rng = np.random.default_rng(2)
+    forced = rng.normal(300.0, 20.0, 60)
+    level, heavy = forced + rng.normal(0, 5, 60), forced + 300 + rng.normal(0, 50, 60)
+    assert discrete.forcing("x", ended(**{"CKL-UCB": forced, "CKL-UCB, plain": level})).verdict == YES
+    assert discrete.forcing("x", ended(**{"CKL-UCB": forced, "CKL-UCB, plain": heavy})).verdict == NO
+    few, many = np.where(np.arange(60) < 2, 2000.0, 100.0), np.where(np.arange(60) < 40, 2000.0, 100.0)
+    steady = np.full(60, 200.0)
+    assert discrete.robustness("x", ended(**{"CKL-UCB": few, "OSLB": many, "KL-UCB": steady})).verdict == YES
+    assert discrete.robustness("x", ended(**{"CKL-UCB": many, "OSLB": few, "KL-UCB": steady})).verdict == NO
+    assert order("continuous", "x", ended(a=forced, b=heavy), "a", "b").verdict == YES
+    assert order("continuous", "x", ended(a=heavy, b=forced), "a", "b").verdict == NO
+    assert order("continuous", "x", ended(a=rng.permutation(forced), b=forced), "a", "b").verdict == OPEN
+
+
+def test_theorem_5_1_fails_where_a_share_exceeds_its_bound():
+    fine = pd.DataFrame(
+        {"rule": "in turn", "K": 1, "delta": [9.0, 10.0], "share": [1e-3, 5e-4], "se": 1e-4, "bound": [0.5, 0.2], "one run": 5e-5}
+    )
+    assert verdicts(theory.concentration_rows(fine)) == [YES]
+    assert verdicts(theory.concentration_rows(fine.assign(share=[0.6, 5e-4]))) == [PARTLY]
+    assert verdicts(theory.concentration_rows(fine.assign(share=[0.6, 0.4]))) == [NO]
+    bound = theory.concentration(50, 20, np.random.default_rng(3)).set_index(["rule", "K", "delta"])["bound"]
+    assert bound["in turn", 1, 9.0] == pytest.approx(np.exp(-9 + 2) * np.ceil(9 * np.log(20)) * 9)
+
+
+def test_the_program_has_one_solution_or_several():
+    rng = np.random.default_rng(4)
+    assert theory.one_cover(np.array([[1.0, 0.2], [0.1, 1.0]]), np.array([0.3, 0.4]), rng)
+    assert not theory.one_cover(np.ones((2, 2)), np.array([0.3, 0.3]), rng)  # either arm informs on both
+
+
+def test_what_is_defined_as_printed():
+    assert theory.printed_level(1, 17) == -np.inf and theory.printed_level(2, 17) < 0 < theory.printed_level(3, 17)
+    assert verdicts(theory.index_rows({"n >= 3": (0, 10), "n = 1": (3, 3)})) == [YES, NO]
+    assert verdicts(theory.exploration_rows({theory.PRINTED: (2, 10), theory.CONSISTENT: (0, 10)})) == [NO, YES]
+    assert theory.confusions(instance("steep", 17), 3, np.random.default_rng(5)) == (0, 16 * 4)
+
+
+def test_a_curve_that_leaves_its_picture_is_named():
+    result = ended(**{"CKL-UCB": np.full(3, 10.0), "KL-UCB": np.full(3, 20.0), "OSLB": np.full(3, 500.0)})
+    ax = panels({"steep": result}).axes[0]
+    assert [text.get_text() for text in ax.texts] == ["▲ OSLB: 500 at the end"]
+    assert ax.get_ylim()[1] == pytest.approx(1.3 * 20)
+    assert len({line.get_linestyle() for line in ax.get_lines()[:3]}) == 3

@@ -17,26 +17,15 @@ CLAIMS = registered([
     ),
     # Section IV-A and Section V: why clusters matter
     Claim(
-        "scores", "Section IV-A, Section V, Figure 1",
-        'C2UCB estimates rewards "deterministically": equal features have equal estimates; arm-wise randomization spreads them '
-        "within each cluster",
-        "", "shape",
-    ),
-    Claim(
-        "one-cluster", "Section IV-A, Section V",
-        'with more arms in each cluster than k, "all arms in the super arm belong to the same cluster" in each round: C2UCB, CombLinUCB, '
-        "CombLinTS, round-wise Thompson sampling",
-        "the same cluster", "value",
+        "clusters-chosen", "Section IV-A, Section V, Figure 1",
+        'equal features have equal estimates, so that "all arms in the super arm belong to the same cluster" (C2UCB, CombLinUCB, '
+        'CombLinTS, round-wise Thompson sampling); arm-wise randomization spreads estimates and gives "arms from different clusters"',
+        "one cluster; several", "shape",
     ),
     Claim(
         "sub-optimal-cluster", "Section IV-A",
         'C2UCB "often chooses a sub-optimal cluster" and "may stop before finding an optimal cluster" where rounds are fewer than '
         "clusters",
-        "", "inequality",
-    ),
-    Claim(
-        "many-clusters", "Section V, Figure 1",
-        'PC2UCB and arm-wise Thompson sampling choose "a super arm containing arms from different clusters"',
         "", "inequality",
     ),
     Claim(

@@ -6,6 +6,7 @@ from ...problems import SemiBandit
 from ...solvers.oracles import TopK
 
 DIMENSION = 11
+CLUSTERS = DIMENSION - 1
 
 
 def clustered(angle: float, *, seed: int, arms: int = 2000, k: int = 100, jitter: float = 0.0, tiers: bool = False) -> SemiBandit:
@@ -17,7 +18,7 @@ def clustered(angle: float, *, seed: int, arms: int = 2000, k: int = 100, jitter
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2,)))
     theta = rng.standard_normal(DIMENSION)
     theta /= np.linalg.norm(theta)
-    cluster = np.arange(arms) // (arms // (DIMENSION - 1))
+    cluster = np.arange(arms) // (arms // CLUSTERS)
     features = np.zeros((arms, DIMENSION))
     features[:, 0] = np.cos(angle)
     features[np.arange(arms), 1 + cluster] = np.sin(angle)

@@ -8,22 +8,24 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ...engine.monitors import SetValue
+from ...numerics.statistics import standard_error
 from ...problems import SemiBandit
 from ...registry import Policy
 from ...reports import style
 from ..experiment import Run
-from ..scoring import OURS, Row, estimate, everywhere_above, judged, paired
+from ..scoring import OURS, Row, above, estimate, everywhere_above, judged, paired
 from .clusters import clustered
-from .settings import GRID, NAMES, best, grid, share_of
+from .settings import ARM_WISE, BASELINES, GRID, NAMES, PAIRS, best, grid, share_of
 
 ROUNDS = 10
 FROM = 0.3  # the angle, in units of pi/2, from which the paper's figure shows the gaps
 RULES = {
     "index": "ties to the lowest index",
+    "tiers": "clusters of norm 1 - 0.001 j, random ties within",
     "random": "random ties",
     "jitter": "jittered features",
-    "tiers": "clusters of norm 1 - 0.001 j, random ties within",
 }
+AS_IN_THE_PAPER = ("index", "tiers")  # under which, as section IV-A has it, one cluster gives a whole set
 
 
 class Cell(NamedTuple):
@@ -33,27 +35,41 @@ class Cell(NamedTuple):
     fresh: np.ndarray  # (fresh trials,) of the best setting
 
 
-Data = dict[tuple[str, float, str], Cell]  # by rule, angle and algorithm
+class Data(NamedTuple):
+    """By rule, angle and algorithm; and the largest expected reward of ROUNDS rounds by rule and angle, (fresh trials,)."""
+
+    cells: dict[tuple[str, float, str], Cell]
+    best: dict[tuple[str, float], np.ndarray]
+
+    def rules(self) -> list[str]:
+        """Those that were played."""
+        return list(dict.fromkeys(rule for rule, _ in self.best))
+
+    def angles(self, rule: str) -> list[float]:
+        """Those that were played under a rule."""
+        return [angle for one, angle in self.best if one == rule]
 
 
 def data(run: Run) -> Data:
-    """All algorithms at all angles, under every rule for ties."""
-    angles = run.at(smoke=(0.6,), laptop=(0.1, 0.3, 0.5, 0.7, 1.0), paper=tuple(np.round(np.arange(0.1, 1.01, 0.1), 1).tolist()))
+    """All algorithms at all angles, under every rule for ties; where a rule is not the paper's, at two angles below paper scale."""
+    angles = run.at(smoke=(0.3, 1.0), laptop=(0.1, 0.3, 0.5, 0.7, 1.0), paper=tuple(np.round(np.arange(0.1, 1.01, 0.1), 1).tolist()))
     rules = run.at(smoke=("index", "random"), laptop=tuple(RULES), paper=tuple(RULES))
-    found: Data = {}
+    found = Data({}, {})
     for rule in rules:
-        for angle in angles:
-            found |= {(rule, angle, name): cell for name, cell in play(run, rule, angle).items()}
+        for angle in angles if rule in AS_IN_THE_PAPER or run.scale == "paper" else (FROM, 1.0):
+            cells, largest = play(run, rule, angle)
+            found.cells.update({(rule, angle, name): cell for name, cell in cells.items()})
+            found.best[rule, angle] = largest
     return found
 
 
-def play(run: Run, rule: str, angle: float) -> dict[str, Cell]:
-    """Every algorithm: its whole grid over some trials, then the best setting over fresh ones."""
-    trials, fresh = run.at(smoke=(4, 12), laptop=(40, 200), paper=(100, 500))
+def play(run: Run, rule: str, angle: float) -> tuple[dict[str, Cell], np.ndarray]:
+    """Every algorithm: its whole grid over some trials, then the best setting over fresh ones; what was possible there."""
+    trials, fresh = run.at(smoke=(4, 8), laptop=(20, 100), paper=(100, 500))
     arms, k = run.at(smoke=(400, 20), laptop=(2000, 100), paper=(2000, 100))
     ties: Literal["index", "random"]
     jitter, tiers, ties = 1e-3 if rule == "jitter" else 0.0, rule == "tiers", "random" if rule in ("random", "tiers") else "index"
-    values, c = run.at(smoke=GRID[1:4], laptop=GRID, paper=GRID), run.at(smoke=(1.0,), laptop=(1.0,), paper=None)
+    values, c = run.at(smoke=GRID[1:3], laptop=GRID, paper=GRID), run.at(smoke=(1.0,), laptop=(1.0,), paper=None)
     worlds = [clustered(angle * math.pi / 2, seed=trial, arms=arms, k=k, jitter=jitter, tiers=tiers) for trial in range(trials + fresh)]
 
     def reward(label: str, chosen: list[Policy], problems: list[SemiBandit]) -> np.ndarray:
@@ -68,50 +84,79 @@ def play(run: Run, rule: str, angle: float) -> dict[str, Cell]:
         settings = grid(name, values, ties, c)
         tried = reward(f"{name} grid", settings, worlds[:trials])
         cells[name] = Cell(tried, reward(f"{name} best", [settings[best(tried)]], worlds[trials:])[0])
-    return cells
+    return cells, ROUNDS * np.array([world.best[0] for world in worlds[trials:]])
 
 
 def score(found: Data) -> list[Row]:
-    """Arm-wise above round-wise at every angle that the paper shows to be wide enough."""
-    wide = [angle for angle in dict.fromkeys(angle for _, angle, _ in found) if angle >= FROM]
-
-    def above(key: str, rule: str, first: str, second: str, remark: str = "") -> Row:
-        pairs = [(found[rule, angle, first].fresh, found[rule, angle, second].fresh) for angle in wide]
-        gaps, shares = [paired(*pair) for pair in pairs], [share_of(*pair) for pair in pairs]
-        least = min(gap.value / gap.se if gap.se > 0 else math.copysign(math.inf, gap.value) for gap in gaps)
-        ours = f"{min(shares):+.0%} to {max(shares):+.0%}, least {least:.1f} se"
-        text = f"{first} above {second}, {RULES[rule]} (paired, every angle >= {FROM:g} pi/2)"
-        return judged(key, text, "clearly above", ours, everywhere_above(gaps), remark=remark)
-
+    """Arm-wise above round-wise at every angle that the paper shows to be wide enough, the more the wider; greedy among the best."""
     rows = []
-    for rule in dict.fromkeys(rule for rule, _, _ in found):
-        rows.append(above("artificial-arm-wise" if rule != "jitter" else OURS, rule, "arm-wise TS", "round-wise TS"))
-        spread = "With random ties C2UCB too takes its sets from all tied clusters." if rule == "random" else ""
-        rows.append(above("artificial-arm-wise" if rule != "jitter" else OURS, rule, "PC2UCB", "C2UCB", spread))
+    for rule in found.rules():
+        wide = [angle for angle in found.angles(rule) if angle >= FROM]
+        papers = rule in AS_IN_THE_PAPER
+        for name, rival in PAIRS.items():
+            spread = "With random ties C2UCB too takes its sets from all tied clusters." if rule == "random" and rival == "C2UCB" else ""
+            rows.append(outperforms("artificial-arm-wise" if papers else OURS, found, rule, wide, (name,), (rival,), spread))
+        if papers:
+            others = tuple(name for name in BASELINES if name != "greedy")
+            rows.append(outperforms("artificial-arm-wise", found, rule, wide, ARM_WISE, others))
+            rows.append(outperforms("artificial-greedy", found, rule, wide, ("greedy",), others))
+            rows += [wider_is_worse(found, rule, name, rival) for name, rival in PAIRS.items()]
     return rows
+
+
+def outperforms(
+    key: str, found: Data, rule: str, angles: list[float], ours: tuple[str, ...], others: tuple[str, ...], remark: str = ""
+) -> Row:
+    """Whether each of some algorithms is above each of some others at every angle."""
+    pairs = [(found.cells[rule, angle, a].fresh, found.cells[rule, angle, b].fresh) for angle in angles for a in ours for b in others]
+    gaps, shares = [paired(*pair) for pair in pairs], [share_of(*pair) for pair in pairs]
+    least = min(gap.value / gap.se if gap.se > 0 else math.copysign(math.inf, gap.value) for gap in gaps)
+    measured = f"{min(shares):+.0%} to {max(shares):+.0%}, least {least:.1f} se"
+    rivals = others[0] if len(others) == 1 else "all baselines but greedy"
+    text = f"{' and '.join(ours)} above {rivals}, {RULES[rule]} (paired, every angle >= {FROM:g} pi/2)"
+    return judged(key, text, "clearly above", measured, everywhere_above(gaps), remark=remark)
+
+
+def wider_is_worse(found: Data, rule: str, name: str, rival: str) -> Row:
+    """Whether what an arm-wise algorithm gains over its counterpart, as a share of the best possible reward, rises with the angle."""
+    angles = np.array(found.angles(rule))
+    gains = np.stack([
+        (found.cells[rule, angle, name].fresh - found.cells[rule, angle, rival].fresh) / found.best[rule, angle].mean() for angle in angles
+    ])  # fmt: skip
+    slope = estimate(trend(angles, gains))
+    text = f"{name} less {rival}, {RULES[rule]}: rise per right angle, in shares of the best possible reward (line through all angles)"
+    return judged("artificial-angle", text, "above 0", slope, above(slope))
+
+
+def trend(places: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Slope of the least-squares line of every column of values (places, trials)."""
+    centred = places - places.mean()
+    return np.asarray(centred @ values / (centred**2).sum())
 
 
 def tables(found: Data) -> dict[str, pd.DataFrame]:
     """Rewards on fresh trials, and the best mean over the tuning trials themselves."""
     rows = []
-    for (rule, angle, name), cell in found.items():
+    for (rule, angle, name), cell in found.cells.items():
         mean, se = estimate(cell.fresh)
         rows.append({
             "ties": rule, "angle": angle, "algorithm": name, "reward": mean, "se": se, "as in the paper": cell.grid.mean(axis=1).max(),
+            "best possible": found.best[rule, angle].mean(),
         })  # fmt: skip
     return {"rewards": pd.DataFrame(rows)}
 
 
 def plot(found: Data) -> dict[str, Figure]:
     """Rewards against the angle, a panel for every rule."""
-    table = tables(found)["rewards"]
-    rules = list(table["ties"].unique())
-    figure, axes = style.figure(len(rules))
-    for axis, rule in zip(axes, rules, strict=True):
+    figure, axes = style.figure(len(found.rules()))
+    for axis, rule in zip(axes, found.rules(), strict=True):
+        angles = found.angles(rule)
         for number, name in enumerate(NAMES):
-            part = table[(table["ties"] == rule) & (table["algorithm"] == name)]
-            colour = style.colour(number)
-            axis.errorbar(part["angle"], part["reward"], 2 * part["se"], label=name, color=colour, marker="o", markersize=3, linewidth=1.2)
+            cells = [found.cells[rule, angle, name].fresh for angle in angles]
+            mean, error, colour = [one.mean() for one in cells], [2 * float(standard_error(one)) for one in cells], style.colour(number)
+            line = style.LINES[number % len(style.LINES)]
+            axis.errorbar(angles, mean, error, label=name, color=colour, linestyle=line, marker="o", markersize=3, linewidth=1.2)
+        axis.plot(angles, [found.best[rule, angle].mean() for angle in angles], color="#808a93", linewidth=1.0, label="best possible")
         axis.set_title(f"ties: {rule}", fontsize=10, loc="left", color=style.INK)
         axis.set_xlabel("angle / (π/2)", color=style.INK)
         axis.sharey(axes[0])

@@ -9,41 +9,53 @@ from matplotlib.figure import Figure
 from ...numerics.statistics import standard_error
 from ...reports import style
 from ..experiment import Run
-from ..scoring import Row, above, judged, paired
-from .movielens import NOTES, ROUNDS, all_tuned, scalings, sources
-from .settings import share_of
+from ..scoring import OURS, Row, above, everywhere_above, judged, paired
+from .movielens import NOTES, READ, ROUNDS, Source, all_tuned, readings, sources
+from .settings import ARM_WISE, BASELINES, PAIRS, share_of
 
 EARLY = 5
 
 
-class Data(NamedTuple):
-    """Where, and by scaling and algorithm the average reward of every trial up to each round: (trials, rounds)."""
+class Curves(NamedTuple):
+    """k, and by algorithm the average reward of every trial up to each round: (trials, rounds)."""
 
-    source: str
     k: int
-    average: dict[str, dict[str, np.ndarray]]
+    average: dict[str, np.ndarray]
+
+
+Data = dict[tuple[str, str], Curves]  # by data set and reading
 
 
 def data(run: Run) -> Data:
-    """All algorithms for every scaling."""
-    source, rounds = sources(run)[0], np.arange(1, ROUNDS + 1)
-    return Data(source.name, source.ks[0], {
-        scaling: {name: curve / rounds for name, curve in all_tuned(run, source, source.ks[0], scaling).items()}
-        for scaling in scalings(run)
-    })  # fmt: skip
+    """All algorithms for every data set and reading."""
+    rounds = np.arange(1, ROUNDS + 1)
+
+    def curves(source: Source, reading: str) -> Curves:
+        k = source.ks[0]
+        return Curves(k, {name: curve / rounds for name, curve in all_tuned(run, source, k, reading).items()})
+
+    return {(source.name, reading): curves(source, reading) for source in sources(run) for reading in readings(run)}
 
 
 def score(found: Data) -> list[Row]:
-    """Arm-wise above round-wise in the first rounds."""
-    rows = []
-    for scaling, average in found.average.items():
-        for name, rival in (("PC2UCB", "C2UCB"), ("arm-wise TS", "round-wise TS")):
-            first, second = average[name][:, EARLY - 1], average[rival][:, EARLY - 1]
-            difference = paired(first, second)
-            text = f"{found.source}, features {scaling}, k = {found.k}: {name} above {rival} in the first {EARLY} rounds"
-            se = difference.se / float(second.mean())
-            rows.append(judged("movielens-early", text, "above", f"{share_of(first, second):+.1%}", above(difference), se=se))
-    return rows
+    """The arm-wise algorithms above the others in the first rounds."""
+    return [row for (source, reading), (k, average) in found.items() for row in early(source, reading, k, average)]
+
+
+def early(source: str, reading: str, k: int, average: dict[str, np.ndarray]) -> list[Row]:
+    """Each arm-wise algorithm above its counterpart, and above every existing algorithm."""
+    rows, key = [], "movielens-early" if reading == READ else OURS
+    where = f"{source}, features {reading}, k = {k}"
+    for name, rival in PAIRS.items():
+        first, second = average[name][:, EARLY - 1], average[rival][:, EARLY - 1]
+        difference = paired(first, second)
+        se, text = difference.se / float(second.mean()), f"{where}: {name} above {rival} in the first {EARLY} rounds"
+        rows.append(judged(key, text, "above", f"{share_of(first, second):+.1%}", above(difference), se=se))
+    gaps = {(name, rival): (average[name][:, EARLY - 1], average[rival][:, EARLY - 1]) for name in ARM_WISE for rival in BASELINES}
+    name, rival = min(gaps, key=lambda pair: share_of(*gaps[pair]))
+    ours = f"least {share_of(*gaps[name, rival]):+.1%}, {name} against {rival}"
+    text = f"{where}: both arm-wise algorithms above all others in the first {EARLY} rounds"
+    return [*rows, judged(key, text, "above", ours, everywhere_above([paired(*pair) for pair in gaps.values()]))]
 
 
 def tables(found: Data) -> dict[str, pd.DataFrame]:
@@ -51,26 +63,33 @@ def tables(found: Data) -> dict[str, pd.DataFrame]:
     rounds = np.arange(1, ROUNDS + 1)
     return {"average": pd.concat([
         pd.DataFrame({
-            "scaling": scaling, "algorithm": name, "round": rounds, "reward": curve.mean(axis=0), "se": standard_error(curve),
+            "data": source, "features": reading, "algorithm": name, "round": rounds, "reward": curve.mean(axis=0),
+            "se": standard_error(curve),
         })
-        for scaling, average in found.average.items() for name, curve in average.items()
+        for (source, reading), (_, average) in found.items() for name, curve in average.items()
     ])}  # fmt: skip
 
 
 def plot(found: Data) -> dict[str, Figure]:
-    """Curves with bands of two standard errors, a panel for every scaling."""
+    """A picture for every data set."""
+    names = dict.fromkeys(name for name, _ in found)
+    return {f"average {name}": panels({reading: one for (source, reading), one in found.items() if source == name}) for name in names}
+
+
+def panels(shown: dict[str, Curves]) -> Figure:
+    """Curves of one data set with bands of two standard errors, a panel for every reading."""
     rounds = np.arange(1, ROUNDS + 1)
-    figure, axes = style.figure(len(found.average))
-    for axis, (scaling, average) in zip(axes, found.average.items(), strict=True):
+    figure, axes = style.figure(len(shown))
+    for axis, (reading, (k, average)) in zip(axes, shown.items(), strict=True):
         for number, (name, curve) in enumerate(average.items()):
-            mean, se = curve.mean(axis=0), standard_error(curve)
-            axis.plot(rounds, mean, label=name, color=style.colour(number), linewidth=1.4)
-            axis.fill_between(rounds, mean - 2 * se, mean + 2 * se, color=style.colour(number), alpha=0.15, linewidth=0)
-        axis.set_title(f"features: {scaling}", fontsize=10, loc="left", color=style.INK)
+            mean, se, colour = curve.mean(axis=0), standard_error(curve), style.colour(number)
+            axis.plot(rounds, mean, label=name, color=colour, linestyle=style.LINES[number % len(style.LINES)], linewidth=1.4)
+            axis.fill_between(rounds, mean - 2 * se, mean + 2 * se, color=colour, alpha=0.15, linewidth=0)
+        axis.set_title(f"features: {reading}, k = {k}", fontsize=10, loc="left", color=style.INK)
         axis.set_xlabel("round", color=style.INK)
     axes[0].set_ylabel("average reward per round")
     style.legend(axes[-1])
-    return {"average": figure}
+    return figure
 
 
 def notes(_: Data) -> str:

@@ -12,6 +12,7 @@ from ...registry import Policy
 GRID = (0.01, 0.1, 1.0, 10.0, 100.0)
 ARM_WISE = ("PC2UCB", "arm-wise TS")
 BASELINES = ("greedy", "CombLinUCB", "CombLinTS", "C2UCB", "round-wise TS")
+PAIRS = {"PC2UCB": "C2UCB", "arm-wise TS": "round-wise TS"}  # what each arm-wise algorithm is without the technique
 NAMES = ("greedy", "CombLinUCB", "CombLinTS", "C2UCB", "PC2UCB", "round-wise TS", "arm-wise TS")
 
 

@@ -5,6 +5,7 @@ constant. A promotion's reward is the user's rating of the film, 0 where there i
 Source: Takemura & Ito 2019, section VII-A2; Harper and Konstan 2015 for the data.
 """
 
+import math
 import os
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -32,22 +33,24 @@ class MovieLens(NamedTuple):
 
 
 def movielens(
-    path: str | os.PathLike[str] | None = None, *, promotions: int = 10, rank: int = 50, scaling: str = "factor",
+    path: str | os.PathLike[str] | None = None, *, promotions: int = 10, rank: int = 50, power: float = 1.0, scaling: str = "factor",
     raters: tuple[int, int] | None = None, seed: int = 0,
 ) -> MovieLens:  # fmt: skip
     """Features of all users and their ratings of held-out films.
 
     path: a file of any MovieLens release, or a folder to look in; default where data sets are kept. promotions: how many films M to
     hold out, at random (seed) among those rated by raters[0]..raters[1] users; default the paper's 1,400 to 2,800 of 138,493,
-    in proportion to the users at hand. rank: of the decomposition U S V', user features are U S and a constant 1. scaling:
-    "factor" divides all features by the largest norm, "raw" leaves them, "unit" gives every user norm 1: the paper does not
-    say which, and it matters. Raises `DataNotFound` where there are no data.
+    in proportion to the users at hand. rank: of the decomposition U S V', user features are U S^power and a constant 1. power: 1, or
+    0 to 1; below 1 coordinates are multiplied by one number, so that their mean squared norm is 1, the constant's, however many users
+    there are. scaling: "factor" divides all features by the largest norm, "raw" leaves them, "unit" gives every user norm 1. The paper
+    says neither the power nor the scaling, and both matter. Raises `DataNotFound` where there are no data.
     """
     users, films, ratings = _read(os.fspath(ratings_file(path)))
     names, rows = np.unique(users, return_inverse=True)
     titles, columns = np.unique(films, return_inverse=True)
     M = checks.integer("promotions", promotions, least=1, most=titles.size - 1)
     rank = checks.integer("rank", rank, least=1, most=min(names.size, titles.size - M) - 1)
+    weight = checks.real("power", power, least=0.0, most=1.0)
     how = SCALINGS[checks.choice("scaling", scaling, SCALINGS)]
     low, high = (RATERS[0] * names.size, RATERS[1] * names.size) if raters is None else raters
     counts = np.bincount(columns)
@@ -58,6 +61,9 @@ def movielens(
     matrix = csr_matrix((ratings, (rows, columns)), shape=(names.size, titles.size))
     rewards = matrix[:, held].toarray()
     coordinates = decomposed(matrix[:, np.setdiff1d(np.arange(titles.size), held)], rank)
+    if weight < 1.0:
+        coordinates *= np.linalg.norm(coordinates, axis=0) ** (weight - 1.0)  # the columns' norms are the singular values
+        coordinates /= math.sqrt(float((coordinates**2).sum(axis=1).mean()))
     features = np.column_stack([coordinates, np.ones(names.size)])
     norms = np.linalg.norm(features, axis=1)
     if how != "raw":

@@ -1,0 +1,249 @@
+"""Figure 1 and sections IV-A and V: how many clusters a set is chosen from, and when the best one is found.
+
+Clusters lie at half the right angle, cluster j has norm 1 - 0.001 j, so that clusters never tie, and ties inside them go at random.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ... import policies
+from ...engine.results import Result
+from ...numerics.statistics import standard_error
+from ...policies.semibandits import c2ucb, combts, pc2ucb
+from ...problems import SemiBandit
+from ...registry import Policy
+from ...reports import style
+from ...rng import POLICY, stream
+from ...solvers.oracles import TopK
+from ...verbs import Context, arms, begin, init, play, update, watch
+from ..experiment import Run
+from ..scoring import Estimate, Row, above, below, estimate, every, judged, never, paired
+from .clusters import CLUSTERS, DIMENSION, clustered
+from .settings import ARM_WISE, BASELINES, PAIRS
+
+ANGLE = 0.5 * math.pi / 2
+ROUNDS, EARLY = 10, 3
+FEW = 5  # rounds, fewer than there are clusters
+FROM_ONE = tuple(name for name in BASELINES if name != "greedy")
+ORDERED = "greedy, first round by index"
+
+
+class Clusters(NamedTuple):
+    """Records of each checkpoint's round from how many clusters of equal size its set is and how many of its arms are of the best one.
+
+    watched[name] holds clusters and best, (replications, n).
+    """
+
+    size: int  # arms of a cluster
+
+
+class Tally(NamedTuple):
+    """What is recorded."""
+
+    clusters: np.ndarray  # (n,)
+    best: np.ndarray  # (n,)
+
+
+@begin.register(Clusters)
+def begin_clusters(monitor, arms, n_checkpoints):
+    """Nothing seen yet."""
+    return Tally(np.zeros(n_checkpoints), np.zeros(n_checkpoints))
+
+
+@watch.register(Clusters)
+def watch_clusters(monitor, tally, policy, state, problem, context, action, t, checkpoint):
+    """Counts clusters and arms of the best one in the set of a checkpoint's round."""
+    if checkpoint >= 0:
+        best = int(np.argmax(problem.means)) // monitor.size
+        tally.clusters[checkpoint] = np.unique(action // monitor.size).size
+        tally.best[checkpoint] = (action // monitor.size == best).sum()
+
+
+class Data(NamedTuple):
+    """Runs on clusters and on scattered arms, the best value of a round there, and the spread of scores within clusters by policy."""
+
+    clustered: Result
+    scattered: Result
+    best: dict[str, np.ndarray]  # "clustered" and "scattered": (trials,)
+    spread: dict[str, float]
+    ordered: Result  # greedy, and greedy without its random first round
+    k: int
+
+
+def line_up(ties: str = "random") -> dict[str, Policy]:
+    """All algorithms with every parameter 1: no choice is needed to see where sets come from."""
+    p = policies
+    return {
+        "greedy": p.CombGreedy(ties=ties), "CombLinUCB": p.CombLinUCB(ties=ties), "CombLinTS": p.CombLinTS(ties=ties),
+        "C2UCB": p.C2UCB(ties=ties), "PC2UCB": p.PC2UCB(ties=ties), "round-wise TS": p.CombTS(ties=ties),
+        "arm-wise TS": p.CombTS(randomization="arm", ties=ties),
+    }  # fmt: skip
+
+
+def scattered(seed: int, *, arms: int, k: int) -> SemiBandit:
+    """The world of `clustered` with the same theta and arms spread evenly over the unit sphere."""
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(4,)))
+    features = rng.standard_normal((arms, DIMENSION))
+    features /= np.linalg.norm(features, axis=1)[:, None]
+    return SemiBandit(features, clustered(ANGLE, seed=seed, arms=arms, k=k).theta, TopK(k), rewards="sign")
+
+
+def data(run: Run) -> Data:
+    """All algorithms on clusters and on scattered arms."""
+    trials = run.at(smoke=10, laptop=100, paper=500)
+    N, k = run.at(smoke=(400, 20), laptop=(2000, 100), paper=(2000, 100))
+    tiers = [clustered(ANGLE, seed=trial, arms=N, k=k, tiers=True) for trial in range(trials)]
+    spread_out = [scattered(trial, arms=N, k=k) for trial in range(trials)]
+    options = {"horizon": ROUNDS, "replications": trials, "checkpoints": np.arange(1, ROUNDS + 1), "monitor": Clusters(N // CLUSTERS)}
+    greedy = {"greedy": policies.CombGreedy(), ORDERED: policies.C2UCB(alpha=0.0)}
+    return Data(
+        run.simulate("fig1-clustered", tiers, line_up(), **options),
+        run.simulate("fig1-scattered", spread_out, line_up(), **options),
+        {name: np.array([world.best[0] for world in worlds]) for name, worlds in (("clustered", tiers), ("scattered", spread_out))},
+        spreads(tiers[0], run.seed), run.simulate("fig1-greedy", tiers, greedy, **options), k,
+    )  # fmt: skip
+
+
+def spreads(world: SemiBandit, seed: int) -> dict[str, float]:
+    """Largest difference of two scores within a cluster after one round, by policy; equal features have equal means and widths."""
+    found = {}
+    chosen = {
+        "C2UCB": (c2ucb, policies.C2UCB()), "round-wise TS": (combts, policies.CombTS()), "PC2UCB": (pc2ucb, policies.PC2UCB()),
+        "arm-wise TS": (combts, policies.CombTS(randomization="arm")),
+    }  # fmt: skip
+    nothing = Context(None, None, None, None)
+    for name, (module, policy) in chosen.items():
+        rng = stream(seed, 0, POLICY)
+        state = init(policy, arms(world))
+        first = np.arange(world.most)
+        state = update(policy, state, nothing, first, play(world, nothing, first, rng))
+        score = module.scoring(policy, state, nothing, rng).score.reshape(CLUSTERS, -1)
+        found[name] = float((score.max(axis=1) - score.min(axis=1)).max())
+    return found
+
+
+def discovered(best: np.ndarray) -> np.ndarray:
+    """(trials,) first round with an arm of the best cluster; one more than there are rounds where there is none. best: (trials, rounds)."""
+    return np.where(best.max(axis=1) > 0, np.argmax(best > 0, axis=1) + 1, best.shape[1] + 1)
+
+
+def score(found: Data) -> list[Row]:
+    """Where sets come from, when the best cluster is found, and what clusters cost."""
+    watched = found.clustered.watched
+    rows = [from_one_cluster(name, watched[name]["clusters"]) for name in FROM_ONE]
+    rows += [from_many_clusters(name, watched[name]["clusters"]) for name in ARM_WISE]
+    rows += score_rows(found.spread)
+    rows += suboptimal(watched["C2UCB"]["best"])
+    rows += [earlier(name, rival, watched[name]["best"], watched[rival]["best"]) for name, rival in PAIRS.items()]
+    for name in FROM_ONE:
+        shares = [share_of_best(result, name, found.best[where]) for where, result in
+                  (("clustered", found.clustered), ("scattered", found.scattered))]  # fmt: skip
+        rows.append(slower(name, *shares))
+    return rows + greedy_rows(found)
+
+
+def from_one_cluster(name: str, clusters: np.ndarray) -> Row:
+    """Whether every set is from one cluster. clusters: (trials, rounds) how many."""
+    text = f"{name}: rounds whose set is from more than one cluster"
+    return judged("clusters-chosen", text, "none", f"{int((clusters > 1).sum())} of {clusters.size}",
+                  never(int((clusters > 1).sum()), clusters.size))  # fmt: skip
+
+
+def from_many_clusters(name: str, clusters: np.ndarray) -> Row:
+    """Whether sets are from different clusters, on average over the rounds."""
+    seen = estimate(clusters.mean(axis=1))
+    return judged("clusters-chosen", f"{name}: clusters in a set, mean over {ROUNDS} rounds", "more than 1", seen, above(seen, 1.0))
+
+
+def score_rows(spread: dict[str, float]) -> list[Row]:
+    """Whether arm-wise randomization alone spreads the scores of equal features."""
+    holds = [(spread[name] > 1e-9) == (name in ARM_WISE) for name in spread]
+    ours = ", ".join(f"{name} {size:.2g}" for name, size in spread.items())
+    text = "scores of arms with equal features differ under arm-wise randomization and under no other algorithm (largest difference)"
+    return [judged("clusters-chosen", text, "as Figure 1", ours, every(holds))]
+
+
+def suboptimal(best: np.ndarray) -> list[Row]:
+    """How often C2UCB is away from the best cluster, and whether it may never see it. best: (trials, rounds)."""
+    key, away = "sub-optimal-cluster", estimate((best == 0).mean(axis=1))
+    missed = estimate(1.0 * (best[:, :FEW].max(axis=1) == 0))
+    return [
+        judged(key, "C2UCB: share of rounds without an arm of the best cluster", "often", away, above(away, 0.5, partly=0.0)),
+        judged(key, f"C2UCB: share of trials whose first {FEW} rounds miss the best of {CLUSTERS} clusters", "may", missed, above(missed)),
+    ]
+
+
+def earlier(name: str, rival: str, ours: np.ndarray, other: np.ndarray) -> Row:
+    """Whether an algorithm finds the best cluster before another. ours, other: (trials, rounds) arms of the best cluster."""
+    gap = paired(discovered(ours), discovered(other))
+    return judged("found-earlier", f"{name} finds the best cluster before {rival} (difference in rounds)", "below 0", gap, below(gap))
+
+
+def share_of_best(result: Result, name: str, best: np.ndarray) -> np.ndarray:
+    """(trials,) expected reward of the first EARLY rounds as a share of the mean of the best possible one."""
+    row = int(np.searchsorted(result.rounds, EARLY))
+    return np.asarray((EARLY * best - result.regret[name][:, row]) / (EARLY * best.mean()))
+
+
+def slower(name: str, in_clusters: np.ndarray, spread_out: np.ndarray) -> Row:
+    """Whether early rewards grow more slowly where arms form clusters, as shares of the best possible."""
+    gap = paired(in_clusters, spread_out)
+    text = f"{name}, first {EARLY} rounds: share of the best reward with clusters, {in_clusters.mean():.0%}, less that with scattered arms"
+    return judged("slow-early", text, "below 0", gap, below(gap))
+
+
+def greedy_rows(found: Data) -> list[Row]:
+    """Whether greedy's random first round is why it does well."""
+    key, first = "artificial-greedy", estimate(found.clustered.watched["greedy"]["clusters"][:, 0])
+    gain = paired(found.ordered.regret["greedy"][:, -1], found.ordered.regret[ORDERED][:, -1])
+    return [
+        judged(key, "greedy: clusters in its first set", "various", first, above(first, 1.0)),
+        judged(key, "greedy has less regret than with a first set by index (difference)", "below 0", gain, below(gain)),
+    ]
+
+
+def tables(found: Data) -> dict[str, pd.DataFrame]:
+    """Clusters in a set, when the best is found, early reward."""
+    rows = []
+    for name in found.clustered.policies:
+        watched = found.clustered.watched[name]
+        first = estimate(discovered(watched["best"]))
+        shares: dict[str, Estimate] = {
+            where: estimate(share_of_best(result, name, found.best[where]))
+            for where, result in (("clustered", found.clustered), ("scattered", found.scattered))
+        }
+        rows.append({
+            "algorithm": name, "clusters in the first set": watched["clusters"][:, 0].mean(), "in any set": watched["clusters"].mean(),
+            "best cluster found in round": first.value, "s.e.": first.se,
+        } | {f"share of the best in {EARLY} rounds, {where}": share.value for where, share in shares.items()})  # fmt: skip
+    spread = pd.DataFrame([{"algorithm": name, "spread of scores in a cluster": size} for name, size in found.spread.items()])
+    return {"clusters": pd.DataFrame(rows), "scores": spread}
+
+
+def plot(found: Data) -> dict[str, Figure]:
+    """Clusters in a set, and the share of it that is of the best cluster, by round."""
+    figure, axes = style.figure(2)
+    rounds = found.clustered.rounds
+    curves = {"clusters in the set": ("clusters", 1.0), "share of the set from the best cluster": ("best", 1 / found.k)}
+    for axis, (label, (field, factor)) in zip(axes, curves.items(), strict=True):
+        for number, name in enumerate(found.clustered.policies):
+            seen = factor * found.clustered.watched[name][field]
+            line, colour = style.LINES[number % len(style.LINES)], style.colour(number)
+            axis.errorbar(rounds, seen.mean(axis=0), 2 * standard_error(seen), label=name, color=colour, linestyle=line, linewidth=1.6)
+        axis.set_title(label, fontsize=10, loc="left", color=style.INK)
+        axis.set_xlabel("round", color=style.INK)
+        axis.set_ylim(bottom=0.0)
+    style.legend(axes[-1])
+    return {"clusters": figure}
+
+
+def notes(found: Data) -> str:
+    """What is shown."""
+    return (
+        f"{found.clustered.replications} trials of {ROUNDS} rounds, {CLUSTERS} clusters, sets of {found.k}; all parameters 1. A scattered "
+        "world has the same theta and as many arms, spread evenly over the unit sphere. A reward is counted as its mean."
+    )

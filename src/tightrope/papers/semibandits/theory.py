@@ -1,0 +1,241 @@
+"""Theorems 1 to 3 and lemmas 5 to 8 as bounds on runs, and the footnote on bandits without features.
+
+The theorems hide constants; the bounds here are those that the paper's proofs give, written out. They are far above any regret, so the
+runs are also asked to grow in T no faster than the bounds do.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.linalg import solve_triangular
+
+from ... import policies
+from ...engine.results import Result
+from ...problems import SemiBandit
+from ...registry import Policy
+from ...solvers.oracles import TopK
+from ..experiment import Run
+from ..scoring import Estimate, Row, above, at_least, below, judged, never, ratio, share
+
+ARMS, DIM, SET = 30, 3, 3  # small, so that the theory's widths are learned within the rounds
+DELTA, NOISE, PERTURBED = 0.1, 0.1, 1.0  # the probability of failure, the rewards' noise, PC2UCB's c
+TIMES = 4  # regret at T is compared with that at T / TIMES
+OPTIMISTIC = 1 / (8 * math.sqrt(math.e * math.pi))  # p / 2 of lemma 8
+THEOREMS = {"theorem-1": "arm-wise TS", "theorem-2": "round-wise TS", "theorem-3": "PC2UCB"}
+
+
+class Bounds(NamedTuple):
+    """How the regret of one algorithm compares with its bound, lam = k or lam = 1."""
+
+    name: str
+    lam: float
+    regret: np.ndarray  # (runs, 2) at T / TIMES and at T
+    bound: np.ndarray  # (2,)
+
+
+class Data(NamedTuple):
+    """All that is shown."""
+
+    bounds: list[Bounds]
+    widths: pd.DataFrame  # lemmas 5 and 6
+    kept: dict[str, tuple[int, int]]  # lemma 7: runs within their ellipsoids, runs
+    optimistic: pd.DataFrame  # lemma 8
+    without_features: Result
+
+
+def radius(t: float, delta: float, d: int, k: int, lam: float, noise: float = NOISE) -> float:
+    """beta_t(delta) for ||theta|| <= 1."""
+    return noise * math.sqrt(d * math.log((1 + k * t / lam) / delta)) + math.sqrt(lam)
+
+
+def sum_of_widths(T: int, d: int, k: int, lam: float) -> float:
+    """What lemmas 5 (lam < k) and 6 allow the widths of all arms chosen in T rounds to add up to."""
+    return math.sqrt(2 * d * k * T * math.log(1 + k * T / d) * (1.0 if lam >= k else k / lam))
+
+
+def regret_bound(name: str, T: int, N: int, d: int, k: int, lam: float) -> float:
+    """The bound of an algorithm's regret that the proof of its theorem gives, with its constants."""
+    W = sum_of_widths(T, d, k, lam)
+    if name == "PC2UCB":
+        return (2 + PERTURBED) * radius(T, DELTA, d, k, lam) * W
+    arms = N if name == "arm-wise TS" else 1
+    part = DELTA / (4 * T)
+    draws = math.sqrt(2 * d * math.log(2 * d * arms / part)) * radius(T, part, d, k, lam)
+    largest = k * math.sqrt(max(1.0, k / lam) / k)  # of the widths of a set
+    chance = 4 * draws / (2 * OPTIMISTIC) * (W + largest * math.sqrt(8 * T * math.log(4 / DELTA)))
+    return chance + (draws + radius(T, part, d, k, lam)) * W
+
+
+def world(seed: int) -> SemiBandit:
+    """Random unit vectors and a random unit theta."""
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(5,)))
+    features, theta = rng.standard_normal((ARMS, DIM)), rng.standard_normal(DIM)
+    features /= np.linalg.norm(features, axis=1)[:, None]
+    return SemiBandit(features, theta / np.linalg.norm(theta), TopK(SET), noise=NOISE)
+
+
+def line_up(lam: float) -> dict[str, Policy]:
+    """The algorithms with the parameters of their theorems."""
+    p, told = policies, {"lam": lam, "delta": DELTA, "noise": NOISE, "theta_bound": 1.0}
+    return {
+        "PC2UCB": p.PC2UCB(alpha="theory", c=PERTURBED, **told), "round-wise TS": p.CombTS(v="theory", **told),
+        "arm-wise TS": p.CombTS(v="theory", randomization="arm", **told),
+    }  # fmt: skip
+
+
+def data(run: Run) -> Data:
+    """Everything."""
+    rounds, runs = run.at(smoke=(80, 4), laptop=(2000, 20), paper=(8000, 100))
+    worlds = [world(seed) for seed in range(runs)]
+    found = []
+    for lam in (float(SET), 1.0):
+        options = {"horizon": rounds, "replications": runs, "checkpoints": [rounds // TIMES, rounds]}
+        result = run.simulate(f"theory-{lam:g}", worlds, line_up(lam), **options)
+        for name in result.policies:
+            bound = np.array([regret_bound(name, int(T), ARMS, DIM, SET, lam) for T in result.rounds])
+            found.append(Bounds(name, lam, result.regret[name], bound))
+    rng = np.random.default_rng(np.random.SeedSequence(run.seed, spawn_key=(6,)))
+    tried, draws = run.at(smoke=(20, 2000), laptop=(500, 100_000), paper=(2000, 1_000_000))
+    unit = SemiBandit(np.eye(10), np.linspace(-0.5, 0.5, 10), TopK(3), noise=NOISE)
+    alike: dict[str, Policy] = {"round": policies.CombTS(v=0.5), "arm": policies.CombTS(v=0.5, randomization="arm")}
+    equal = run.simulate("theory-without-features", unit, alike, horizon=run.at(smoke=20, laptop=200, paper=1000), replications=20)
+    return Data(found, widths(rng, run.at(smoke=5, laptop=50, paper=500)), kept_within(rng, tried), optimistic(rng, draws), equal)
+
+
+def widths(rng: np.random.Generator, sequences: int, T: int = 30) -> pd.DataFrame:
+    """Sums of squared widths of lemmas 5 and 6, under random sets and under the sets of the widest arms, as shares of the bounds."""
+    rows = []
+    for d, k, N in ((3, 5, 40), (11, 20, 100)):
+        for factor in (0.01, 0.1, 0.5, 1.0, 2.0):
+            lam = factor * k
+            for rule in ("random sets", "widest arms"):
+                largest = 0.0
+                for _ in range(sequences):
+                    X = rng.standard_normal((N, d))
+                    X /= np.linalg.norm(X, axis=1)[:, None]
+                    design, total = lam * np.eye(d), 0.0
+                    scale = 1.0 if lam >= k else lam / k  # lemma 5's design weighs the rewards by lam / k
+                    for _ in range(T):
+                        squares = (solve_triangular(np.linalg.cholesky(design), X.T, lower=True) ** 2).sum(axis=0)
+                        chosen = rng.choice(N, k, replace=False) if rule == "random sets" else np.argpartition(-squares, k)[:k]
+                        total += float(squares[chosen].sum())
+                        design += scale * X[chosen].T @ X[chosen]
+                    largest = max(largest, total)
+                bound = 2 * d * math.log(1 + k * T / d) * (1.0 if lam >= k else k / lam)
+                rows.append({"d": d, "k": k, "lam": lam, "rule": rule, "largest sum": largest, "bound": bound, "share": largest / bound})
+    return pd.DataFrame(rows)
+
+
+def kept_within(rng: np.random.Generator, runs: int, T: int = 20) -> dict[str, tuple[int, int]]:
+    """How many runs of arm-wise Thompson sampling keep lemma 7: theta and every arm's draw in their ellipsoids in all rounds."""
+    found = {}
+    for lam in (float(SET), 1.0):
+        part, kept = DELTA / (4 * T), 0
+        for seed in range(runs):
+            problem = world(seed)
+            X, theta = problem.features, problem.theta
+            V, b, inside = lam * np.eye(DIM), np.zeros(DIM), True
+            for t in range(1, T + 1):
+                estimated, root = np.linalg.solve(V, b), np.linalg.cholesky(V)
+                beta = radius(t, part, DIM, SET, lam)
+                normal = rng.standard_normal((ARMS, DIM))
+                drawn = estimated + beta * solve_triangular(root, normal.T, lower=True, trans="T").T
+                off = theta - estimated
+                limit = math.sqrt(2 * DIM * math.log(2 * DIM * ARMS / part)) * beta
+                inside &= math.sqrt(off @ V @ off) <= beta and bool((np.linalg.norm((drawn - estimated) @ root, axis=1) <= limit).all())
+                chosen = np.argpartition(-(X * drawn).sum(axis=1), SET)[:SET]
+                V, b = V + X[chosen].T @ X[chosen], b + X[chosen].T @ (X[chosen] @ theta + NOISE * rng.standard_normal(SET))
+            kept += inside
+        found[f"lam = {lam:g}"] = kept, runs
+    return found
+
+
+def optimistic(rng: np.random.Generator, draws: int) -> pd.DataFrame:
+    """Lemma 8's probability where theta_hat is as far off as its ellipsoid allows: equal arms of width w, theta_hat'x too low by beta w.
+
+    A round-wise draw lifts all arms together. Arm-wise draws are independent: the best k of N must make up for k beta w.
+    """
+    rows = []
+    for k, N in ((1, 1), (4, 4), (9, 9), (25, 25), (9, 18), (100, 200), (100, 2000)):
+        low = rng.standard_normal(draws)
+        few = max(50, draws // max(1, N // 4))
+        sets = np.concatenate([
+            np.sort(rng.standard_normal((min(2000, few - first), N)), axis=1)[:, -k:].sum(axis=1) for first in range(0, few, 2000)
+        ])  # fmt: skip
+        for name, hits, total in (("round-wise", int((low >= 1).sum()), draws), ("arm-wise", int((sets >= k).sum()), few)):
+            value, se = share(hits, total)
+            rows.append({"draws": name, "k": k, "N": N, "probability": value, "se": max(se, 1 / total), "p / 2": OPTIMISTIC})
+    return pd.DataFrame(rows)
+
+
+def score(found: Data) -> list[Row]:
+    """The theorems' bounds and growth, then the lemmas."""
+    rows = []
+    for key, name in THEOREMS.items():
+        rows += [row for one in found.bounds if one.name == name for row in bound_rows(key, one)]
+    rows += width_rows(found.widths)
+    for where, (kept, runs) in found.kept.items():
+        text = f"{where}: share of runs with theta and all arms' draws in their ellipsoids in every round"
+        rows.append(judged("lemma-7", text, 1 - DELTA / 2, share(kept, runs), at_least(kept / runs, 1 - DELTA / 2)))
+    rows += optimism_rows(found.optimistic)
+    first, second = (found.without_features.pulls[name] for name in ("round", "arm"))
+    differ = int((first != second).any(axis=1).sum())
+    text = "without features round-wise and arm-wise draws from one stream choose other sets (runs)"
+    return [*rows, judged("same-without-features", text, "none", f"{differ} of {first.shape[0]}", never(differ, first.shape[0]))]
+
+
+def bound_rows(key: str, one: Bounds) -> list[Row]:
+    """Whether regret is below the bound, and grows no faster than it."""
+    where = f"{one.name}, lam = {one.lam:g}{', which is k' if one.lam == SET else ''}"
+    below_bound = float((one.regret[:, 1] <= one.bound[1]).mean())
+    grown, allowed = ratio(one.regret[:, 1], one.regret[:, 0]), float(one.bound[1] / one.bound[0])
+    loose = f"{where}: share of runs within the proof's bound, which is {one.bound[1] / one.regret[:, 1].mean():.0f} times their regret"
+    text = f"{where}: regret after {TIMES} times the rounds, as a multiple (limit: the bound's own, {allowed:.3g})"
+    return [
+        judged(key, loose, f"at least {1 - DELTA:g}", below_bound, at_least(below_bound, 1 - DELTA)),
+        judged(key, text, f"at most {allowed:.3g}", grown, below(grown, allowed)),
+    ]
+
+
+def width_rows(table: pd.DataFrame) -> list[Row]:
+    """Lemmas 5 and 6 are sure: no sequence may break them."""
+    rows = []
+    for lemma, part in (("lemma 6, lam >= k", table[table["lam"] >= table["k"]]), ("lemma 5, lam < k", table[table["lam"] < table["k"]])):
+        broken = int((part["share"] > 1).sum())
+        text = f"{lemma}: kinds of sequences with a sum of squared widths above the bound (largest share of it: {part['share'].max():.2f})"
+        rows.append(judged("lemmas-5-6", text, "none", f"{broken} of {len(part)}", never(broken, len(part))))
+    return rows
+
+
+def optimism_rows(table: pd.DataFrame) -> list[Row]:
+    """The least probability of optimism, for either kind of draws."""
+    rows = []
+    for name, part in table.groupby("draws", sort=False):
+        worst = part.loc[part["probability"].idxmin()]
+        least = Estimate(float(worst["probability"]), float(worst["se"]))
+        text = f"{name} draws, theta_hat on the edge of its ellipsoid: least probability of optimism (k = {worst['k']} of N = {worst['N']})"
+        why = "Independent draws average out over a set; a round-wise draw does not." if name == "arm-wise" else ""
+        rows.append(judged("lemma-8", text, f"at least {OPTIMISTIC:.3g}", least, above(least, OPTIMISTIC), remark=why))
+    return rows
+
+
+def tables(found: Data) -> dict[str, pd.DataFrame]:
+    """Regret against the bounds, and the lemmas' numbers."""
+    rows = [
+        {
+            "algorithm": one.name, "lam": one.lam, "regret": one.regret[:, 1].mean(), "bound": one.bound[1],
+            "growth": one.regret[:, 1].mean() / one.regret[:, 0].mean(), "growth of the bound": one.bound[1] / one.bound[0],
+        }
+        for one in found.bounds
+    ]  # fmt: skip
+    return {"theorems": pd.DataFrame(rows), "lemmas 5 and 6": found.widths, "lemma 8": found.optimistic}
+
+
+def notes(_: Data) -> str:
+    """What is shown."""
+    return (
+        f"Theorems: {ARMS} random unit vectors in {DIM} dimensions, sets of {SET}, Gaussian noise {NOISE}, delta = {DELTA}, the parameters "
+        "of the theorems. Lemma 8: equal arms, theta_hat as far below theta as the event of the lemma allows."
+    )
