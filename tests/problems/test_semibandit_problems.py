@@ -83,5 +83,11 @@ def test_movielens_features_from_the_users_own_file(tmp_path):
     assert np.linalg.norm(movielens(path, promotions=2, rank=3, raters=(1, 40)).features, axis=1).max() == pytest.approx(1)
     unit = movielens(path, promotions=2, rank=3, raters=(1, 40), scaling="unit").features
     np.testing.assert_allclose(np.linalg.norm(unit, axis=1), 1)
+    rooted = movielens(path, promotions=2, rank=3, scaling="raw", power=0.5, raters=(1, 40), seed=3).features
+    weighted = left[:, :3] * np.sqrt(singular[:3])
+    np.testing.assert_allclose(np.abs(rooted[:, :3]), np.abs(weighted) / np.sqrt((weighted**2).sum(axis=1).mean()), atol=1e-8)
+    assert (rooted[:, 3] == 1).all()
+    with pytest.raises(ValueError, match="power"):
+        movielens(path, promotions=2, rank=3, power=2.0)
     with pytest.raises(ValueError, match="widen it"):
         movielens(path, promotions=2, rank=3, raters=(39, 40))

@@ -102,23 +102,20 @@ def panels(results: dict[str, Result], names: list[str] | None = None) -> Figure
         draw_regret(ax, result, log_rounds=True, policies=shown, legend=False)
         for number, line in enumerate(ax.get_lines()[: len(shown)]):  # curves of like policies lie on each other
             line.set_linestyle(style.LINES[number % len(style.LINES)])
-        means = {policy: result.regret[policy].mean(axis=0) for policy in shown}
-        top = ROOM * float(np.median([mean[-1] for mean in means.values()]))
-        leaving = [policy for policy in shown if means[policy].max() > top]
-        ax.set_ylim(0.0, top if leaving else None)
-        mark_leaving(ax, result.rounds, {policy: means[policy] for policy in leaving}, [style.colour(shown.index(p)) for p in leaving])
+        top = ROOM * float(np.median([result.regret[policy][:, -1].mean() for policy in shown]))
+        ax.set_ylim(0.0, top)
+        mark_leaving(ax, top)
         ax.set_title(name, color=style.INK, fontsize=10, loc="left")
         if ax is axes[-1]:
             style.legend(ax)
     return fig
 
 
-def mark_leaving(ax: Axes, rounds: np.ndarray, means: dict[str, np.ndarray], colours: list[str]) -> None:
+def mark_leaving(ax: Axes, top: float) -> None:
     """A triangle where a curve leaves through the top, and its final value in words."""
-    top = ax.get_ylim()[1]
-    for number, ((name, mean), colour) in enumerate(zip(means.items(), colours, strict=True)):
-        out = int(np.argmax(mean > top))
-        ax.plot(rounds[out], top, marker="^", color=colour, markersize=8, clip_on=False, zorder=6)
-        ax.text(
-            0.03, 0.96 - 0.07 * number, f"▲ {name}: {mean[-1]:.0f} at the end", transform=ax.transAxes, color=colour, fontsize=8, va="top"
-        )
+    leaving = [line for line in ax.get_lines() if np.max(line.get_ydata()) > top]
+    for number, line in enumerate(leaving):
+        x, y, colour = np.asarray(line.get_xdata()), np.asarray(line.get_ydata()), line.get_color()
+        ax.plot(x[np.argmax(y > top)], top, marker="^", color=colour, markersize=8, clip_on=False, zorder=6, label="_")
+        said = f"▲ {line.get_label()}: {y[-1]:.0f} at the end"
+        ax.text(0.03, 0.97 - 0.07 * number, said, transform=ax.transAxes, color=colour, fontsize=8, va="top")
