@@ -101,7 +101,7 @@ def panels(results: dict[str, Result], names: list[str] | None = None) -> Figure
         shown = names or result.policies
         draw_regret(ax, result, log_rounds=True, policies=shown, legend=False)
         for number, line in enumerate(ax.get_lines()[: len(shown)]):  # curves of like policies lie on each other
-            line.set_linestyle(style.LINES[number % len(style.LINES)])
+            line.set(linestyle=style.LINES[number % len(style.LINES)])
         top = ROOM * float(np.median([result.regret[policy][:, -1].mean() for policy in shown]))
         ax.set_ylim(0.0, top)
         mark_leaving(ax, top)

@@ -4,7 +4,7 @@ Clusters lie at half the right angle, cluster j has norm 1 - 0.001 j, so that cl
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,9 +19,10 @@ from ...registry import Policy
 from ...reports import style
 from ...rng import POLICY, stream
 from ...solvers.oracles import TopK
-from ...verbs import Context, arms, begin, init, play, update, watch
+from ...verbs import Context, arms, init, play, update
 from ..experiment import Run
 from ..scoring import Estimate, Row, above, below, estimate, every, judged, never, paired
+from .chosen import Clusters
 from .clusters import CLUSTERS, DIMENSION, clustered
 from .settings import ARM_WISE, BASELINES, PAIRS
 
@@ -30,37 +31,6 @@ ROUNDS, EARLY = 10, 3
 FEW = 5  # rounds, fewer than there are clusters
 FROM_ONE = tuple(name for name in BASELINES if name != "greedy")
 ORDERED = "greedy, first round by index"
-
-
-class Clusters(NamedTuple):
-    """Records of each checkpoint's round from how many clusters of equal size its set is and how many of its arms are of the best one.
-
-    watched[name] holds clusters and best, (replications, n).
-    """
-
-    size: int  # arms of a cluster
-
-
-class Tally(NamedTuple):
-    """What is recorded."""
-
-    clusters: np.ndarray  # (n,)
-    best: np.ndarray  # (n,)
-
-
-@begin.register(Clusters)
-def begin_clusters(monitor, arms, n_checkpoints):
-    """Nothing seen yet."""
-    return Tally(np.zeros(n_checkpoints), np.zeros(n_checkpoints))
-
-
-@watch.register(Clusters)
-def watch_clusters(monitor, tally, policy, state, problem, context, action, t, checkpoint):
-    """Counts clusters and arms of the best one in the set of a checkpoint's round."""
-    if checkpoint >= 0:
-        best = int(np.argmax(problem.means)) // monitor.size
-        tally.clusters[checkpoint] = np.unique(action // monitor.size).size
-        tally.best[checkpoint] = (action // monitor.size == best).sum()
 
 
 class Data(NamedTuple):
@@ -74,9 +44,10 @@ class Data(NamedTuple):
     k: int
 
 
-def line_up(ties: str = "random") -> dict[str, Policy]:
-    """All algorithms with every parameter 1: no choice is needed to see where sets come from."""
+def line_up() -> dict[str, Policy]:
+    """All algorithms with every parameter 1: no choice is needed to see where sets come from. Ties go at random."""
     p = policies
+    ties: Literal["random"] = "random"
     return {
         "greedy": p.CombGreedy(ties=ties), "CombLinUCB": p.CombLinUCB(ties=ties), "CombLinTS": p.CombLinTS(ties=ties),
         "C2UCB": p.C2UCB(ties=ties), "PC2UCB": p.PC2UCB(ties=ties), "round-wise TS": p.CombTS(ties=ties),
@@ -98,7 +69,8 @@ def data(run: Run) -> Data:
     N, k = run.at(smoke=(400, 20), laptop=(2000, 100), paper=(2000, 100))
     tiers = [clustered(ANGLE, seed=trial, arms=N, k=k, tiers=True) for trial in range(trials)]
     spread_out = [scattered(trial, arms=N, k=k) for trial in range(trials)]
-    options = {"horizon": ROUNDS, "replications": trials, "checkpoints": np.arange(1, ROUNDS + 1), "monitor": Clusters(N // CLUSTERS)}
+    rounds, monitor = np.arange(1, ROUNDS + 1), Clusters(N // CLUSTERS)
+    options: dict[str, Any] = {"horizon": ROUNDS, "replications": trials, "checkpoints": rounds, "monitor": monitor}
     greedy = {"greedy": policies.CombGreedy(), ORDERED: policies.C2UCB(alpha=0.0)}
     return Data(
         run.simulate("fig1-clustered", tiers, line_up(), **options),

@@ -5,7 +5,7 @@ runs are also asked to grow in T no faster than the bounds do.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -78,7 +78,8 @@ def world(seed: int) -> SemiBandit:
 
 def line_up(lam: float) -> dict[str, Policy]:
     """The algorithms with the parameters of their theorems."""
-    p, told = policies, {"lam": lam, "delta": DELTA, "noise": NOISE, "theta_bound": 1.0}
+    p = policies
+    told: dict[str, Any] = {"lam": lam, "delta": DELTA, "noise": NOISE, "theta_bound": 1.0}
     return {
         "PC2UCB": p.PC2UCB(alpha="theory", c=PERTURBED, **told), "round-wise TS": p.CombTS(v="theory", **told),
         "arm-wise TS": p.CombTS(v="theory", randomization="arm", **told),
@@ -213,7 +214,7 @@ def optimism_rows(table: pd.DataFrame) -> list[Row]:
     """The least probability of optimism, for either kind of draws."""
     rows = []
     for name, part in table.groupby("draws", sort=False):
-        worst = part.loc[part["probability"].idxmin()]
+        worst = part.iloc[int(np.argmin(part["probability"]))]
         least = Estimate(float(worst["probability"]), float(worst["se"]))
         text = f"{name} draws, theta_hat on the edge of its ellipsoid: least probability of optimism (k = {worst['k']} of N = {worst['N']})"
         why = "Independent draws average out over a set; a round-wise draw does not." if name == "arm-wise" else ""
