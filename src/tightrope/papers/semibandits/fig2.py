@@ -52,7 +52,7 @@ class Data(NamedTuple):
 
 def data(run: Run) -> Data:
     """All algorithms at all angles, under every rule for ties; where a rule is not the paper's, at two angles below paper scale."""
-    angles = run.at(smoke=(0.3, 1.0), laptop=(0.1, 0.3, 0.5, 0.7, 1.0), paper=tuple(np.round(np.arange(0.1, 1.01, 0.1), 1).tolist()))
+    angles = run.at(smoke=(0.3, 1.0), laptop=(0.1, 0.3, 0.6, 1.0), paper=tuple(np.round(np.arange(0.1, 1.01, 0.1), 1).tolist()))
     rules = run.at(smoke=("index", "random"), laptop=tuple(RULES), paper=tuple(RULES))
     found = Data({}, {})
     for rule in rules:

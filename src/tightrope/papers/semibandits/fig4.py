@@ -10,7 +10,7 @@ from ...numerics.statistics import standard_error
 from ...reports import style
 from ..experiment import Run
 from ..scoring import OURS, Row, above, everywhere_above, judged, paired
-from .movielens import NOTES, READ, ROUNDS, Source, all_tuned, readings, sources
+from .movielens import NOTES, READ, ROUNDS, Source, all_tuned, readings, sizes, sources
 from .settings import ARM_WISE, BASELINES, PAIRS, share_of
 
 EARLY = 5
@@ -30,11 +30,15 @@ def data(run: Run) -> Data:
     """All algorithms for every data set and reading."""
     rounds = np.arange(1, ROUNDS + 1)
 
-    def curves(source: Source, reading: str) -> Curves:
-        k = source.ks[0]
+    def curves(source: Source, reading: str, k: int) -> Curves:
         return Curves(k, {name: curve / rounds for name, curve in all_tuned(run, source, k, reading).items()})
 
-    return {(source.name, reading): curves(source, reading) for source in sources(run) for reading in readings(run)}
+    return {
+        (source.name, reading): curves(source, reading, k)
+        for source in sources(run)
+        for reading in readings(run)
+        for k in sizes(run, source, reading)[:1]
+    }
 
 
 def score(found: Data) -> list[Row]:

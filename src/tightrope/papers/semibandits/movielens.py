@@ -36,18 +36,18 @@ class Source(NamedTuple):
     path: pathlib.Path
     ks: tuple[int, ...]
     trials: int  # below paper scale, for the reading that claims are judged with
-    others: int  # for the other readings
+    others: int  # for the other readings; 0: below paper scale they are left out
 
 
 def sources(run: Run) -> list[Source]:
     """The largest release at hand (10M or more), or else ML-1M and ML-100k; at smoke scale ML-100k alone."""
-    small = Source("ML-100k", find(SMALL, run.data) or pathlib.Path(), (9,), 120, 60)
+    small = Source("ML-100k", find(SMALL, run.data) or pathlib.Path(), (9,), 100, 50)
     large, middle = find(LARGE, run.data), find(MIDDLE, run.data)
     found = []
     if large is not None:
-        found = [Source(large.parent.name, large, SIZES, 16, 8)]
+        found = [Source(large.parent.name, large, SIZES, 16, 0)]
     elif middle is not None:
-        found = [Source("ML-1M", middle, SIZES, 16, 12)]
+        found = [Source("ML-1M", middle, SIZES, 16, 0)]
     if small.path.is_file():
         found = [small] if run.scale == "smoke" else [*found, small]
     if not found:
@@ -68,8 +68,10 @@ def readings(run: Run) -> tuple[str, ...]:
 
 
 def sizes(run: Run, source: Source, reading: str) -> tuple[int, ...]:
-    """The values of k to play: below paper scale all of them only with the reading that claims are judged with."""
-    return source.ks if run.scale == "paper" or reading == READ else source.ks[:1]
+    """The values of k to play; below paper scale other readings than the one that claims are judged with only where the first k is cheap."""
+    if run.scale == "paper" or reading == READ:
+        return source.ks
+    return source.ks[:1] if source.others else ()
 
 
 def curves(run: Run, source: Source, k: int, reading: str, settings: list[Policy], trials: range, label: str) -> np.ndarray:
@@ -95,7 +97,7 @@ def tuned(run: Run, source: Source, k: int, reading: str, name: str) -> np.ndarr
     if run.scale == "paper":
         every = curves(run, source, k, reading, settings, trials, name)
         return every[best(every[:, :, -1])]
-    others = range(100, 100 + run.at(smoke=1, laptop=2, paper=0))
+    others = range(100, 100 + run.at(smoke=1, laptop=2 if reading == READ else 1, paper=0))
     tuning = curves(run, source, source.ks[0], reading, settings, others, f"{name} grid")
     return curves(run, source, k, reading, [settings[best(tuning[:, :, -1])]], trials, f"{name} best")[0]
 
