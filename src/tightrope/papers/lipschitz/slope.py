@@ -10,7 +10,7 @@ from ...engine.results import Result
 from ...solvers.covering import lipschitz_lower_bound
 from ..experiment import Run
 from ..scoring import OURS, Estimate, Row, above, below, estimate, judged, near
-from .settings import LIKE, UNRELATED, P, constant, growth, growth_of_cklucb, instance, order, panels, summary
+from .settings import LIKE, UNRELATED, P, constant, growth, growth_below, growth_of_cklucb, instance, order, panels, summary
 
 NAME, ARMS = "steep", 17
 NOISY = "Single runs that follow a wrong leader decide the mean of OSLB; its median is far lower."
@@ -50,7 +50,7 @@ def score(found: Data) -> list[Row]:
     return [
         *(not_below(name, grown[name], C) for name in result.policies),
         optimal("oslb-optimal", "OSLB", grown["OSLB"], C),
-        *growth_of_cklucb(f"{NAME}, {at_end}", grown["CKL-UCB"], C, unrelated),
+        *growth_of_cklucb(f"{NAME}, {at_end}", grown["CKL-UCB"], growth_below(result, "CKL-UCB", "KL-UCB"), C),
         judged("gain-of-structure", text, f"above {C:.3g}", grown["KL-UCB"], above(grown["KL-UCB"], C)),
         *plays(found.earlier, result.pulls["OSLB"], found.rates, 10.0),
         order("oslb-exploits", at_end, result, "OSLB", "KL-UCB", remark=NOISY),

@@ -68,7 +68,7 @@ def readings(run: Run) -> tuple[str, ...]:
 
 
 def sizes(run: Run, source: Source, reading: str) -> tuple[int, ...]:
-    """The values of k to play; below paper scale other readings than the one that claims are judged with only where the first k is cheap."""
+    """The values of k to play; below paper scale, with other readings than the one that claims are judged with, only a cheap first k."""
     if run.scale == "paper" or reading == READ:
         return source.ks
     return source.ks[:1] if source.others else ()
