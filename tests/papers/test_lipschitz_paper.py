@@ -118,8 +118,8 @@ def test_forced_exploration_bad_runs_and_orders_are_judged_by_paired_differences
     rng = np.random.default_rng(2)
     forced = rng.normal(300.0, 20.0, 60)
     level, heavy = forced + rng.normal(0, 5, 60), forced + 300 + rng.normal(0, 50, 60)
-    assert discrete.forcing("x", ended(**{"CKL-UCB": forced, "CKL-UCB, plain": level})).verdict == YES
-    assert discrete.forcing("x", ended(**{"CKL-UCB": forced, "CKL-UCB, plain": heavy})).verdict == NO
+    assert discrete.without_forcing("x", ended(**{"CKL-UCB": forced, "CKL-UCB, plain": level})).verdict == YES
+    assert discrete.without_forcing("x", ended(**{"CKL-UCB": forced, "CKL-UCB, plain": heavy})).verdict == NO
     few, many = np.where(np.arange(60) < 2, 2000.0, 100.0), np.where(np.arange(60) < 40, 2000.0, 100.0)
     steady = np.full(60, 200.0)
     assert discrete.robustness("x", ended(**{"CKL-UCB": few, "OSLB": many, "KL-UCB": steady})).verdict == YES

@@ -14,8 +14,9 @@ from ..scoring import OURS, Estimate, Row, above, at_least, below, estimate, jud
 from .settings import P, constant, growth, growth_below, growth_of_cklucb, instance, joined, order, panels, summary
 
 FACTORS = {"0.25 L": 0.25, "0.5 L": 0.5, "L": 1.0, "1.5 L": 1.5, "2 L": 2.0, "4 L": 4.0, "L = inf": 1e6}
-MAIN = ("CKL-UCB", "CKL-UCB, plain", "CKL-UCB, 2 L", "TrackCKLUCB", "OSLB", "KL-UCB", "UCB1")
+MAIN = ("CKL-UCB", "CKL-UCB, 2 L", "TrackCKLUCB", "OSLB", "KL-UCB", "UCB1")
 SHOWN = ["CKL-UCB", "TrackCKLUCB", "OSLB", "KL-UCB", "UCB, sqrt(ln n / 2t)"]
+FORCING = ("CKL-UCB", "CKL-UCB, plain")
 EARLY = 100  # rounds are early up to the horizon divided by this
 MORE = 1.1  # regret that is at most so many times as large counts as the same
 FAILED = 2.0  # a run is bad from so many times KL-UCB's mean regret
@@ -24,11 +25,12 @@ TIGHT = "With tight L about K/4 of noise enters the best arm's sum on average, a
 
 
 class Case(NamedTuple):
-    """One instance: all policies, those of MAIN with more runs; CKL-UCB's pulls early on; gaps; the lower bound."""
+    """One instance: all policies, those of MAIN with more runs; those of FORCING with yet more; CKL-UCB's early pulls; gaps; C(theta)."""
 
     name: str
     K: int
     result: Result
+    forcing: Result
     early: np.ndarray  # (runs, K) pulls of CKL-UCB
     gaps: np.ndarray  # (K,)
     bound: float
@@ -65,6 +67,7 @@ def line_up(L: float, K: int) -> dict[str, Policy]:
 def data(run: Run) -> Data:
     """Four instances for both K, and a wrong L at K = 17."""
     horizon, runs = run.at(smoke=(1500, 3), laptop=(100_000, 20), paper=(100_000, 100))
+    pairs = run.at(smoke={17: 4}, laptop={17: 400, 46: 240}, paper={17: 1000, 46: 1000})  # K -> runs with and without forced exploration
     many = run.at(smoke={17: 4}, laptop={17: 200, 46: 60}, paper={17: 400, 46: 400})  # K -> runs of the main comparison
     every = ("triangle", "steep", "quadratic", "two peaks")
     cases = []
@@ -75,12 +78,14 @@ def data(run: Run) -> Data:
             # Single runs far above the rest decide the mean, so the main comparison has more of them.
             main = {key: chosen[key] for key in MAIN}
             first = run.simulate(f"main-{name}-{K}", problem, main, horizon=horizon, replications=more)
-            others = {key: policy for key, policy in chosen.items() if key not in MAIN}
+            others = {key: policy for key, policy in chosen.items() if key not in (*MAIN, *FORCING)}
             second = run.simulate(f"discrete-{name}-{K}", problem, others, horizon=horizon, replications=runs)
+            both = {key: chosen[key] for key in FORCING}
+            forcing = run.simulate(f"forcing-{name}-{K}", problem, both, horizon=horizon, replications=pairs[K])
             # The same streams: these rounds are the beginning of those runs.
             start = run.simulate(f"early-{name}-{K}", problem, {"CKL-UCB": main["CKL-UCB"]}, horizon=horizon // EARLY, replications=more)
             gaps = problem.means.max() - problem.means
-            cases.append(Case(name, K, joined(first, second), start.pulls["CKL-UCB"], gaps, constant(problem)))
+            cases.append(Case(name, K, joined(first, second), forcing, start.pulls["CKL-UCB"], gaps, constant(problem)))
     wrong = {}
     for name in run.at(smoke=("steep",), laptop=("triangle", "steep"), paper=every):
         problem = instance(name, 17)
@@ -97,7 +102,7 @@ def score(found: Data) -> list[Row]:
         rows += [order("ckl-exploits", label, result, "CKL-UCB", worse, remark=tight) for worse in ("KL-UCB", "UCB1")]
         rows.append(order("oslb-exploits", label, result, "OSLB", "KL-UCB", remark=BURN_IN))
         rows += growth_of_cklucb(label, growth(result, "CKL-UCB"), growth_below(result, "CKL-UCB", "KL-UCB"), case.bound)
-        rows.append(forcing(label, result))
+        rows.append(without_forcing(label, case.forcing))
         rows.append(robustness(label, result))
         rows += low_arms_first(label, case.early, result.pulls["CKL-UCB"], case.gaps)
         if case.K == 46:
@@ -106,7 +111,7 @@ def score(found: Data) -> list[Row]:
     return rows + [half_of_the_constant(name, result) for name, result in found.wrong.items()]
 
 
-def forcing(where: str, result: Result) -> Row:
+def without_forcing(where: str, result: Result) -> Row:
     """Whether CKL-UCB does as well without forced exploration."""
     plain, forced = result.regret["CKL-UCB, plain"][:, -1], result.regret["CKL-UCB"][:, -1]
     excess = paired(plain, MORE * forced)
@@ -168,6 +173,7 @@ def tables(found: Data) -> dict[str, pd.DataFrame]:
         table.insert(0, "instance", name)
         rows.append(table)
     shown = {case.label: summary(case.result, case.bound) for case in found.cases}
+    shown |= {f"{case.label}, forced exploration": summary(case.forcing, case.bound) for case in found.cases}
     return shown | {"CKL-UCB told a wrong L": pd.concat(rows, ignore_index=True)}
 
 
