@@ -115,7 +115,7 @@ def without_forcing(where: str, result: Result) -> Row:
     """Whether CKL-UCB does as well without forced exploration."""
     plain, forced = result.regret["CKL-UCB, plain"][:, -1], result.regret["CKL-UCB"][:, -1]
     excess = paired(plain, MORE * forced)
-    text = f"{where}: regret without forced exploration, {plain.mean():.0f}, less {MORE:g} times that with it, {forced.mean():.0f}"
+    text = f"{where}: regret without forced exploration less {MORE:g} times that with it"
     return judged("forcing-unnecessary", text, "below 0", excess, below(excess))
 
 
