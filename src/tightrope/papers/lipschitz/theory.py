@@ -294,10 +294,9 @@ def program_rows(programs: dict[str, Programs]) -> list[Row]:
     for name, (solved, seconds, rounds) in programs.items():
         without = int((solved == 0).sum())
         where = f"{name}, {rounds} rounds"
+        ours = f"{without} of {solved.size}, {solved.mean():.0f} programs on average"
         text = f"{where}: runs in which OSLB solves no linear program, as CKL-UCB does"
-        rows.append(
-            judged("ckl-light", text, "none", f"{without} of {solved.size}, {solved.mean():.0f} on average", never(without, solved.size))
-        )
+        rows.append(judged("ckl-light", text, "none", ours, never(without, solved.size)))
         if rounds < TIMED:
             continue
         times = estimate(np.log(seconds["OSLB"] / seconds["CKL-UCB"]))

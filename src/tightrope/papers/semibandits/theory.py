@@ -193,7 +193,7 @@ def bound_rows(key: str, one: Bounds) -> list[Row]:
     below_bound = float((one.regret[:, 1] <= one.bound[1]).mean())
     grown, allowed = ratio(one.regret[:, 1], one.regret[:, 0]), float(one.bound[1] / one.bound[0])
     ours = f"{below_bound:.0%} of the runs; the bound is {one.bound[1] / one.regret[:, 1].mean():.0f} times their regret"
-    text = f"{where}: regret after {TIMES} times the rounds, as a multiple (limit: the bound's own, {allowed:.3g})"
+    text = f"{where}: regret after {TIMES} times the rounds as a multiple (limit: the bound's, {allowed:.3g})"
     return [
         judged(
             key, f"{where}: share of runs within the proof's bound", f"at least {1 - DELTA:.0%}", ours, at_least(below_bound, 1 - DELTA)
@@ -220,7 +220,7 @@ def optimism_rows(table: pd.DataFrame) -> list[Row]:
         worst = part.iloc[int(np.argmin(part["probability"]))]
         least = Estimate(float(worst["probability"]), float(worst["se"]))
         text = f"{name} draws, theta_hat on the edge of its ellipsoid: least probability of optimism"
-        why = f"It is least at k = {worst['k']} of N = {worst['N']} arms; independent draws average out over a set, a round-wise draw does not."
+        why = f"It is least at k = {worst['k']} of N = {worst['N']} arms; independent draws average out over a set."
         rows.append(judged("lemma-8", text, f"at least {OPTIMISTIC:.3g}", least, above(least, OPTIMISTIC), remark=why))
     return rows
 
