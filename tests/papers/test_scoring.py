@@ -192,7 +192,7 @@ def test_a_claim_has_the_worst_verdict_of_its_rows_and_counts_once():
     assert [one.verdict for one in found] == [YES, NO, OPEN, NOT_JUDGED, NOT_SHOWN]
     assert [len(one.rows) for one in found] == [5, 3, 2, 0, 0]
     assert counts(found) == {"all": 5, "judged": 3, YES: 1, PARTLY: 0, OPEN: 1, NO: 1, NOT_JUDGED: 1, NOT_SHOWN: 1}
-    with pytest.raises(ValueError, match="key = 'wrong' .*is no claim of the paper"):
+    with pytest.raises(ValueError, match=r"key = 'wrong' .*is no claim of the paper"):
         standings(claims, [row("wrong", YES)])
     with pytest.raises(ValueError, match="key = 'good' stands for two claims"):
         registered([claim("good"), claim("good")])

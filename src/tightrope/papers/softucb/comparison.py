@@ -166,7 +166,8 @@ def plot(found: Data) -> dict[str, Figure]:
         )
         (axes,) = picture.axes
         axes.set_yscale("log")
-        axes.set_ylim(bottom=min(float(curve[:, 0].mean()) for curve in case.result.regret.values()))
+        first = [float(curve[:, 0].mean()) for curve in case.result.regret.values()]
+        axes.set_ylim(bottom=min((value for value in first if value > 0.0), default=None))
         pictures[case.slug] = picture
     return pictures
 
