@@ -16,6 +16,8 @@ from . import style
 
 References = Mapping[str, tuple[ArrayLike, ArrayLike]]  # label -> (rounds, values) of a curve
 FORMATS = ("svg", "png", "pdf")
+COVERED = 0.015  # curves nearer than this share of a panel's height lie on each other
+PAIRED = "bands: paired, 2 s.e."
 
 
 def regret_figure(
@@ -25,13 +27,15 @@ def regret_figure(
     log_rounds: bool = False,
     references: References | None = None,
     policies: Sequence[str] | None = None,
+    paired: bool = False,
 ) -> Figure:
     """Mean cumulative regret of every policy with a band of two standard errors, and the problem's lower bound if it has one.
 
-    references: label -> (rounds, values), drawn as dashed grey lines too. log_rounds: logarithmic axis of rounds.
+    references: label -> (rounds, values), drawn as dashed grey lines too. log_rounds: logarithmic axis of rounds. paired: bands of
+    what policies differ by on the same streams (see `draw_bands`).
     """
     fig, (ax,) = style.figure()
-    draw_regret(ax, result, log_rounds=log_rounds, references=references, policies=policies)
+    draw_regret(ax, result, log_rounds=log_rounds, references=references, policies=policies, paired=paired)
     if title:
         ax.set_title(title, color=style.INK, fontsize=11, loc="left")
     return fig
@@ -39,11 +43,11 @@ def regret_figure(
 
 def draw_regret(
     ax: Axes, result: Result, *, log_rounds: bool = False, references: References | None = None, policies: Sequence[str] | None = None,
-    legend: bool = True,
+    legend: bool = True, paired: bool = False,
 ) -> None:  # fmt: skip
     """Draw the curves of `regret_figure` into given axes."""
     names = list(policies or result.policies)
-    draw_bands(ax, result.rounds, {name: result.regret[name] for name in names})
+    draw_bands(ax, result.rounds, {name: result.regret[name] for name in names}, paired=paired)
     for number, (label, (rounds, values)) in enumerate((bound_curve(result) | dict(references or {})).items()):
         ax.plot(rounds, values, color="#808a93", linestyle=style.LINES[1 + number % 3], linewidth=1.4, label=label, zorder=5)
     if log_rounds:
@@ -54,7 +58,7 @@ def draw_regret(
     ax.set_ylabel("cumulative pseudo-regret", color=style.INK)
     ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
     if legend:
-        style.legend(ax)
+        style.legend(ax, PAIRED if paired else "")
 
 
 def bound_curve(result: Result) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -66,14 +70,40 @@ def bound_curve(result: Result) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     return {label: (result.rounds, constant * np.log(result.rounds) + loss * result.rounds)}
 
 
-def draw_bands(ax: Axes, rounds: np.ndarray, curves: Mapping[str, np.ndarray], first: int = 0) -> None:
-    """Mean curves with bands of two standard errors; curves[name] is (replications, n). first: number of the first one's colour."""
+def draw_bands(
+    ax: Axes, rounds: np.ndarray, curves: Mapping[str, np.ndarray], first: int = 0, *, paired: bool = False,
+    lines: Mapping[str, str] | None = None,
+) -> None:  # fmt: skip
+    """Mean curves with bands of two standard errors.
+
+    curves: curves[name] is (replications, n). first: number of the first one's colour. paired: the band is that of the difference
+    to the mean of all curves of the same replication, as orders are judged; what replications have in common widens it no more.
+    lines: line style by name; default from these curves.
+    """
+    lines = lines or line_styles([curves])
+    common = np.mean(list(curves.values()), axis=0) if paired else 0.0
     for number, (name, curve) in enumerate(curves.items(), first):
         mean = curve.mean(axis=0)
-        ax.plot(rounds, mean, color=style.colour(number), linestyle=style.line(number), linewidth=1.8, label=name)
+        ax.plot(rounds, mean, color=style.colour(number), linestyle=lines[name], linewidth=1.8, label=name)
         if curve.shape[0] > 1:
-            error = 2 * standard_error(curve)
+            error = 2 * standard_error(curve - common)
             ax.fill_between(rounds, mean - error, mean + error, color=style.colour(number), alpha=0.15, linewidth=0)
+
+
+def line_styles(panels: Sequence[Mapping[str, np.ndarray]]) -> dict[str, str]:
+    """Line style by name: where a mean curve lies on earlier ones all along a panel, dashes that let those be seen."""
+    found: dict[str, str] = {}
+    covered = dict.fromkeys(panels[0], 0)
+    for curves in panels:
+        means = {name: curve.mean(axis=0) for name, curve in curves.items()}
+        height = max(mean.max() for mean in means.values()) - min(mean.min() for mean in means.values())
+        names = list(means)
+        for number, name in enumerate(names):
+            below = [covered[other] for other in names[:number] if np.abs(means[name] - means[other]).max() <= COVERED * height]
+            covered[name] = max(covered[name], 1 + max(below, default=-1))
+    for number, name in enumerate(panels[0]):
+        found[name] = style.line(number, covered[name])
+    return found
 
 
 def save_figure(fig: Figure, path: pathlib.Path) -> pathlib.Path:

@@ -17,19 +17,20 @@ def colour(number: int) -> str:
     return COLOURS[number % len(COLOURS)]
 
 
-def line(number: int) -> str:
-    """Line style of the number-th curve: changes when the colours start again."""
-    return LINES[number // len(COLOURS) % len(LINES)]
+def line(number: int, covers: int = 0) -> str:
+    """Line style of the number-th curve: changes when the colours start again, and with the number of curves that it lies on."""
+    return LINES[(number // len(COLOURS) + covers) % len(LINES)]
 
 
 CROWDED = 5  # entries from which a legend stands beside its axes
 
 
-def legend(ax: Axes) -> None:
+def legend(ax: Axes, title: str = "") -> None:
     """Name the curves: inside the axes where there are few, else beside them."""
     beside: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
     crowded = len(ax.get_legend_handles_labels()[0]) > CROWDED
-    ax.legend(frameon=False, fontsize=9, **(beside if crowded else {"loc": "best"}))
+    names: dict[str, Any] = {"title": title, "title_fontsize": 8, "alignment": "left"} if title else {}
+    ax.legend(frameon=False, fontsize=9, **names, **(beside if crowded else {"loc": "best"}))
 
 
 def figure(columns: int = 1, *, width: float = 7.0, height: float = 4.2) -> tuple[Figure, Sequence[Axes]]:

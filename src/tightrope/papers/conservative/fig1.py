@@ -25,4 +25,4 @@ def score(found: fig3_mab.Data) -> list[Row]:
 
 def plot(found: fig3_mab.Data) -> dict[str, Figure]:
     """Regret of the three."""
-    return {"fig1": regret_figure(found.result, policies=["UCB", "CUCB", "CUCB-Or"])}
+    return {"fig1": regret_figure(found.result, policies=["UCB", "CUCB", "CUCB-Or"], paired=True)}

@@ -141,7 +141,7 @@ def tables(found: dict[str, Data]) -> dict[str, pd.DataFrame]:
 
 def plot(found: dict[str, Data]) -> dict[str, Figure]:
     """Mean regret by round."""
-    return {scaling: regret_figure(one.result, title=scaling) for scaling, one in found.items()}
+    return {scaling: regret_figure(one.result, title=scaling, paired=True) for scaling, one in found.items()}
 
 
 def notes(found: dict[str, Data]) -> str:

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from ...engine.results import Result
 from ...numerics.statistics import standard_error
 from ...reports import style
-from ...reports.curves import draw_bands
+from ...reports.curves import PAIRED, draw_bands, line_styles
 from ..scoring import Estimate, Row, above, at_most, below, estimate, every, gain, judged, most, near, never, paired, ratio
 
 EARLY = 0.2  # a minimum "at the beginning" lies in this share of the rounds
@@ -154,19 +154,23 @@ def panels(
     shown: dict[str, int | None] = {"worst": chosen["worst"], "average": None, "best": chosen["best"]}
     fig, axes = style.figure(3, height=3.8)
     columns = slice(None) if zoom is None else slice(0, max(2, int(np.searchsorted(result.rounds, zoom, side="right"))))
-    for ax, (label, model) in zip(axes, shown.items(), strict=True):
-        curves = {}
-        for name in names or result.policies:
-            values = result.regret[name] if key == "regret" else result.watched[name][key]
-            curves[name] = (values if model is None else values[model::models])[:, columns]
-        draw_bands(ax, result.rounds[columns], curves)
+    drawn = [{name: _part(result, name, key, model, models)[:, columns] for name in names or result.policies} for model in shown.values()]
+    lines = line_styles(drawn)
+    for ax, (label, model), curves in zip(axes, shown.items(), drawn, strict=True):
+        draw_bands(ax, result.rounds[columns], curves, paired=True, lines=lines)
         ax.set_title(f"{label} model" if model is not None else "average over models", fontsize=10, loc="left", color=style.INK)
         ax.set_xlabel("round", color=style.INK)
         if key != "regret":
             ax.axhline(0.0, color=style.INK, linewidth=0.8)
     axes[0].set_ylabel(title, color=style.INK)
-    style.legend(axes[-1])
+    style.legend(axes[-1], PAIRED)
     return fig
+
+
+def _part(result: Result, name: str, key: str, model: int | None, models: int) -> np.ndarray:
+    """Curves of a policy, (replications, checkpoints): of all models, or of one."""
+    values = result.regret[name] if key == "regret" else result.watched[name][key]
+    return values if model is None else values[model::models]
 
 
 def recovered(result: Result, free: str) -> int:

@@ -163,6 +163,7 @@ def plot(found: Data) -> dict[str, Figure]:
             policies=[name for name in case.result.policies if name != WIDE],
             title=f"{case.where}: learned beta {case.learned.value:.2f} ± {case.learned.se:.2f}, "
             f"diverged {case.diverged} of {case.result.replications}",
+            paired=True,
         )
         (axes,) = picture.axes
         axes.set_yscale("log")
