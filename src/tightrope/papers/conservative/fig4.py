@@ -66,16 +66,21 @@ def score(found: Data) -> list[Row]:
     left = estimate(extra[-1])
     curve = f"the difference to UCB falls with T over {len(lengths)} values from 1 to n (last minus first)"
     drop = paired(extra[-1], extra[0])
+    half = extra[: len(extra) // 2 + 1]
+    part = paired(half[-1], half[0])
+    peak = lengths[int(np.argmax([one.mean() for one in extra]))]
+    flat = f"it falls from T = 1 to {lengths[len(half) - 1]}, too (last minus first; it is highest at T = {peak})"
     end = "fig4-end-differs"
     return [
         judged("fig4-falls", curve, "decreases", drop, falls(steps(extra), drop)),
+        judged("fig4-falls", flat, "decreases", part, falls(steps(half), part)),
         judged(end, "at T = n the regret of CUCB2T is not UCB's", "different", left, differs(left)),
         judged(end, "at T = n the regret of CUCB2T is above UCB's, whose arms it discards to be safe", "above", left, above(left),
                remark="A period grants its leeway at once; discarding UCB's arm for a safe one can also lower the regret."),
         stronger_baseline(found),
         *baseline_rounds(found),
         *promise(found),
-        *safety(result, "UCB"),
+        safety(result, "UCB")[0],
     ]  # fmt: skip
 
 

@@ -1,0 +1,85 @@
+"""Writes docs/results/claims*.md from folders of `tightrope reproduce`: `python docs/make_results.py FOLDER...`.
+
+One page for each paper, with every claim and every row, and one with their counts. Of figures that several folders hold, the first
+one's is taken: name those at paper scale first. Numbers only; nothing of the data sets.
+"""
+
+import json
+import pathlib
+import sys
+from typing import Any
+
+from tightrope.papers import names
+from tightrope.papers.experiment import ROWS, Outcome, figures, find_paper, rows_table, sentence, standing
+from tightrope.papers.register import counts
+from tightrope.papers.scoring import Row
+
+PAGES = pathlib.Path(__file__).parent / "results"
+COLUMNS = ("judged", "reproduced", "partly", "undecided", "not reproduced", "not judged", "no program can show it")
+
+
+def line(cells: Any) -> str:
+    """A row of a Markdown table."""
+    return "| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+
+def table(columns: Any, rows: Any) -> list[str]:
+    """A Markdown table."""
+    return [line(columns), line("---" for _ in columns), *map(line, rows), ""]
+
+
+def found_in(folders: list[pathlib.Path]) -> dict[str, dict[str, Any]]:
+    """Rows of every figure by paper and figure."""
+    found: dict[str, dict[str, Any]] = {}
+    for path in (path for folder in folders for path in sorted(folder.glob(f"*/{ROWS}"))):
+        saved, name = json.loads(path.read_text()), path.parent.name
+        beside = {other.parent.name for other in path.parent.parent.glob(f"*/{ROWS}")}
+        paper = next(paper for paper in names() if beside <= figures(paper).keys())
+        found.setdefault(paper, {}).setdefault(name, saved)
+    return found
+
+
+def provenance(paper: str, name: str, saved: dict[str, Any]) -> str:
+    """Where the rows of a figure come from."""
+    versions = ", ".join(f"{package} {number}" for package, number in saved["versions"].items())
+    return f"`tightrope reproduce {paper} --figure {name} --scale {saved['scale']} --seed {saved['seed']}`; {versions}."
+
+
+def page(paper: str, saved: dict[str, Any]) -> dict[str, int]:
+    """Write the page of a paper; the counts of its claims."""
+    order = [name for name in figures(paper) if name in saved]
+    outcomes = {name: Outcome([Row(**row) for row in saved[name]["rows"]], notes=saved[name]["notes"]) for name in order}
+    stand = standing(paper, outcomes)
+    total = counts(stand)
+    lines = [f"# {find_paper(paper).TITLE}", ""]
+    lines += [sentence(total) + " A claim has the worst verdict of its rows, which stand below.", "", "## Claims", ""]
+    rows = []
+    for claim, verdict, own in stand:
+        where = ", ".join(dict.fromkeys(row.figure for row in own)) or claim.not_shown
+        rows.append((f"`{claim.key}`", claim.where, claim.words, claim.number, verdict, where))
+    lines += table(("claim", "where", "the paper's words", "number", "verdict", "judged by"), rows)
+    for name in order:
+        lines += [f"## {name}", "", provenance(paper, name, saved[name]), "", outcomes[name].notes, ""]
+        if outcomes[name].rows:
+            judged = rows_table(outcomes[name].rows)
+            lines += table(judged.headers, judged.rows)
+    (PAGES / f"claims-{paper}.md").write_text("\n".join(lines).rstrip() + "\n")
+    return total
+
+
+def main() -> None:
+    """Write all pages."""
+    found = found_in([pathlib.Path(folder) for folder in sys.argv[1:]])
+    PAGES.mkdir(exist_ok=True)
+    totals = {paper: page(paper, found[paper]) for paper in names() if paper in found}
+    whole = {name: sum(total[name] for total in totals.values()) for name in ("all", *COLUMNS)}
+    rows = [(f"[{paper}](claims-{paper}.md)", total["all"], *(total[name] for name in COLUMNS)) for paper, total in totals.items()]
+    rows.append(("all", whole["all"], *(whole[name] for name in COLUMNS)))
+    lines = ["# Claims of the papers, judged", "", sentence(whole), ""]
+    lines += ["Each page lists every claim, the rows that judge it, the test of each row, and the command that makes it.", ""]
+    lines += table(("paper", "claims", *COLUMNS), rows)
+    (PAGES / "claims.md").write_text("\n".join(lines).rstrip() + "\n")
+
+
+if __name__ == "__main__":
+    main()
