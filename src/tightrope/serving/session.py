@@ -2,7 +2,7 @@
 
 import math
 import pathlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Self, SupportsIndex
 
 import numpy as np
@@ -383,6 +383,31 @@ class Session:
     def open(self) -> dict[Id, Decision]:
         """Decisions that wait for rewards, by id, the oldest first."""
         return {id: entry.decision for id, entry in self._book.open.items() if entry.ended is None}
+
+    def answered(self) -> Iterator[tuple[Decision, float | dict[int, float] | None]]:
+        """Decisions that have ended and are still remembered, with their rewards (of a set by arm; None: closed without one)."""
+        for entry in self._book.open.values():
+            if entry.ended is not None:
+                yield entry.decision, entry.answers
+        for closed in self._book.closed.values():
+            yield closed.decision, closed.answers
+
+    def propensities(self, context: Round | None = None, eligible: Mask | None = None) -> np.ndarray:
+        """(K,) chances with which `select` would play each single arm now, as far as the policy computes them exactly, else by draws.
+
+        For policies with an oracle the propensity belongs to a set; ask `decide` for that of the chosen one. Changes nothing.
+        """
+        if self.arms.oracle is not None:
+            raise ValueError("this session chooses sets, whose chances are not those of single arms; see Decision.propensity.")
+        seen, _ = self._round(context, eligible, None)
+        state = copied(self._state_for(seen))
+        admit(self.policy, state, seen)
+        audit, found = rng.stream(self.seed, self.rounds, rng.AUDIT), np.zeros(self._count(seen))
+        for arm in range(found.size):
+            if seen.eligible is None or seen.eligible[arm]:
+                found[arm] = propensity(self.policy, state, seen, arm, audit)[0]
+        total = found.sum()  # chances by draws add up to nearly 1
+        return found / total if total > 0.0 else found
 
     def learn(
         self, frame: Table, arm: str | None = "arm", reward: str = "reward", features: Sequence[str] | str | None = None,
