@@ -33,6 +33,7 @@ INTERFACE = {
     "Simulation": [tr.simulate, tr.Result, tr.load, tr.Interrupted, tr.Budget],
     "Identification": [tr.identify, tr.Identification],
     "Service": [tr.Session, tr.Decision, tr.scale, tr.Scaled],
+    "Inference from logs": [tr.evaluate, tr.Evaluation, tr.compare, tr.Comparison, *(getattr(tr.logs, name) for name in tr.logs.__all__)],
     "Training": [tr.train_softucb, tr.TrainedBeta],
     "Lipschitz arms": [tr.lipschitz_lower_bound, tr.LowerBound, tr.discretize],
     "Problems": [getattr(tr.problems, name) for name in sorted(tr.problems.__all__) if name != "data"],

@@ -11,8 +11,9 @@ MAY_IMPORT = dict.fromkeys(BASE, BASE) | {
     "problems": BASE | {"numerics", "solvers", "problems"},
     "policies": BASE | {"numerics", "solvers", "policies"},
     "engine": BASE | {"numerics", "solvers", "problems", "policies", "engine", "reports"},
-    "reports": BASE | {"numerics", "solvers", "problems", "policies", "engine", "reports"},
-    "papers": BASE | {"numerics", "solvers", "problems", "policies", "engine", "reports", "papers"},
+    "reports": BASE | {"numerics", "solvers", "problems", "policies", "engine", "inference", "reports"},
+    "inference": BASE | {"numerics", "solvers", "problems", "policies", "engine", "serving", "reports", "inference"},
+    "papers": BASE | {"numerics", "solvers", "problems", "policies", "engine", "inference", "reports", "papers"},
     "extend": BASE | {"problems"},
     "testing": BASE | {"solvers", "problems", "policies", "engine", "serving"},
     "serving": BASE | {"numerics", "solvers", "policies", "serving"},  # a session file names the oracle it was saved with

@@ -8,6 +8,9 @@ from .engine.results import Identification, Result, load
 from .engine.runner import Interrupted
 from .engine.simulate import simulate
 from .engine.training import TrainedBeta, train_softucb
+from .inference import logs
+from .inference.comparison import Comparison, compare
+from .inference.evaluation import Evaluation, evaluate
 from .numerics.scaling import Scaled, scale
 from .policies.lipschitz._intervals import discretize
 from .registry import REGISTRY
@@ -20,8 +23,10 @@ from .verbs import Context
 __version__ = "0.1.0"
 __all__ = [
     "Budget",
+    "Comparison",
     "Context",
     "Decision",
+    "Evaluation",
     "Identification",
     "Interrupted",
     "LowerBound",
@@ -29,12 +34,15 @@ __all__ = [
     "Scaled",
     "Session",
     "TrainedBeta",
+    "compare",
     "delays",
     "discretize",
+    "evaluate",
     "extend",
     "identify",
     "lipschitz_lower_bound",
     "load",
+    "logs",
     "oracles",
     "policies",
     "problems",

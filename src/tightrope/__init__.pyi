@@ -1,8 +1,10 @@
 # Made from the registry by `make stubs`.
 
 from .engine.monitors.budget import Budget as Budget
+from .inference.comparison import Comparison as Comparison
 from .verbs import Context as Context
 from .serving.decisions import Decision as Decision
+from .inference.evaluation import Evaluation as Evaluation
 from .engine.results import Identification as Identification
 from .engine.runner import Interrupted as Interrupted
 from .solvers.covering import LowerBound as LowerBound
@@ -10,12 +12,15 @@ from .engine.results import Result as Result
 from .numerics.scaling import Scaled as Scaled
 from .serving.session import Session as Session
 from .engine.training.softucb import TrainedBeta as TrainedBeta
+from .inference.comparison import compare as compare
 from .engine import delays as delays
 from .policies.lipschitz._intervals import discretize as discretize
+from .inference.evaluation import evaluate as evaluate
 from . import extend as extend
 from .engine.identify import identify as identify
 from .solvers.covering import lipschitz_lower_bound as lipschitz_lower_bound
 from .engine.results import load as load
+from .inference import logs as logs
 from .solvers import oracles as oracles
 from . import policies as policies
 from . import problems as problems

@@ -8,7 +8,7 @@ import datetime
 import json
 import os
 import pathlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -20,6 +20,8 @@ from ..serving.arms import checked_names
 from ..serving.learn import Table
 from ..serving.learn import column as column_of
 from ..serving.session import Session
+
+__all__ = ["Log", "from_dsjson", "from_frame", "from_obp", "from_session", "to_dsjson", "to_obp"]
 
 CHUNK = 65_536  # rows of a chunk at most
 ENTRIES = 2**21  # numbers of a chunk's largest array at most
@@ -45,8 +47,11 @@ class Rows(NamedTuple):
 
     def part(self, begin: int, end: int) -> "Rows":
         """Rows begin .. end - 1."""
-        cut = [None if item is None else item[begin:end] for item in self[:-1]]
-        return Rows(*cut, first=self.first + begin)  # type: ignore[arg-type]
+        return self.mapped(lambda item: item[begin:end], self.first + begin)
+
+    def mapped(self, change: Callable[[np.ndarray], np.ndarray], first: int = 0) -> "Rows":
+        """Every array changed in the same way."""
+        return Rows(*(None if item is None else change(item) for item in self[:-1]), first)  # type: ignore[arg-type]
 
 
 class Source(Protocol):
@@ -64,7 +69,7 @@ class Log:
     probability that every eligible arm had in every round; None: unknown. arm_features: (K, d) where they never change. left_out:
     what the log does not hold, in words, with counts. n: rows. rounds: of them. size: arms of the largest set, 1 without sets.
     plays: (K,) rows of every arm. uniform: whether every eligible arm had the same probability. deterministic: whether all
-    propensities are 1. constant: whether all are the same.
+    propensities are 1. constant: whether all are the same. known: whether it has the logger's probabilities of all arms.
     """
 
     source: Source
@@ -81,6 +86,7 @@ class Log:
     uniform: bool = False
     deterministic: bool = False
     constant: bool = False
+    known: bool = False
 
     def __len__(self) -> int:
         return self.n
@@ -138,7 +144,7 @@ def _of_arms(name: str, values: np.ndarray, m: int, K: int) -> np.ndarray:
     return values
 
 
-def _refuse(rows: Rows, wrong: np.ndarray, words: Any) -> None:
+def _refuse(rows: Rows, wrong: Any, words: Any) -> None:
     """Refuse a chunk for its first bad row, and say how many there are."""
     if wrong.any():
         i, many = int(np.argmax(wrong)), int(np.count_nonzero(wrong))
@@ -165,7 +171,7 @@ def _whole_sets(parts: Iterable[Rows]) -> Iterator[Rows]:
 
 def _joined(a: Rows, b: Rows) -> Rows:
     pairs = zip(a[:-1], b[:-1], strict=True)
-    return Rows(*(None if x is None else np.concatenate([x, y]) for x, y in pairs), first=a.first)  # type: ignore[arg-type]
+    return Rows(*(None if x is None else np.concatenate([x, y]) for x, y in pairs), a.first)  # type: ignore[arg-type]
 
 
 # Sources -----------------------------------------------------------------------------------------------------------------
@@ -381,7 +387,7 @@ def from_frame(
         )
     if isinstance(propensity, (int, float)):
         propensity = checks.real("propensity", propensity, above=0, most=1)
-    fields = Fields(arm, reward, propensity, *(_named(item) for item in (features, probabilities, eligible)), time, slot, round)
+    fields = Fields(arm, reward, propensity, _named(features), _named(probabilities), _named(eligible), time, slot, round)
     numbers = Numbers(arms)
     source: Source
     if isinstance(frame, (str, os.PathLike)):
@@ -416,7 +422,7 @@ def _in_order(rows: Rows) -> Rows:
     if rows.time is None or rows.time.size < 2 or not (rows.time[1:] < rows.time[:-1]).any():
         return rows
     order = np.argsort(rows.time, kind="stable")
-    return Rows(*(None if item is None else item[order] for item in rows[:-1]))  # type: ignore[arg-type]
+    return rows.mapped(lambda item: item[order])
 
 
 def new_log(
@@ -456,7 +462,7 @@ def new_log(
         raise ValueError("the log has no rows; give at least one.")
     if least is None and even and not known:
         least = smallest  # every arm has its equal share, so none has less than the one with most rivals
-    facts = {"n": n, "rounds": rounds, "size": size, "plays": plays, "uniform": even}
+    facts = {"n": n, "rounds": rounds, "size": size, "plays": plays, "uniform": even, "known": known}
     facts |= {"deterministic": smallest >= 1.0 - TOLERANCE and arms > 1, "constant": largest - smallest <= TOLERANCE}
     return Log(source, arms, names, (low, high), least, X, dict(left_out or {}), **facts)  # type: ignore[arg-type]
 
@@ -542,7 +548,7 @@ def _event(item: Mapping[str, Any], where: str) -> dict[str, Any]:
         raise ValueError(f"{where}: pdrop = {item['pdrop']} says that the log was thinned, which is not read; give a log with all events.")
     cost = item.get("_label_cost")
     listed, chances = item.get("a"), item.get("p")
-    if (listed is None) != (chances is None) or (listed is not None and len(listed) != len(chances)):
+    if (listed is None) != (chances is None) or (listed is not None and chances is not None and len(listed) != len(chances)):
         raise ValueError(f"{where}: a and p must be lists of the same length.")
     return {
         "arm": arm, "cost": None if cost is None else checks.real(f"_label_cost ({where})", cost),

@@ -1,0 +1,428 @@
+"""`evaluate`: what a policy would have earned on a log, with bounds that hold however often they are looked at."""
+
+import math
+import pathlib
+from collections.abc import Sequence as Listed
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtri
+
+from .. import checks
+from ..registry import Policy, is_policy, label
+from . import kernels
+from .estimators import ESTIMATORS, Estimate, Sums
+from .logs import Log, Rows
+from .models import Ridge
+from .sequences import Sequence, constant, lower_bounds, shown_times
+from .targets import LOGGED, Judged, Target
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LEAST_ESS, LEAST_SHARE = 100.0, 0.01  # effective sample size below which an estimate is no basis for a decision, and as a share of rows
+UNSEEN = 0.05  # share of the target's probability on arms the log never played, above which the same holds
+WEIGHT_BINS = 60  # of the histogram of weights
+WEIGHTS = (1e-3, 1e3)  # its range; what is outside counts in the first and last bin
+
+
+@dataclass(frozen=True)
+class Support:
+    """Where the log has something to say. target: (K,) the target's mean probability by arm. played: (K,) rows of the log. unseen: share
+    of the target's probability on arms that the log never played."""
+
+    target: np.ndarray
+    played: np.ndarray
+    unseen: float
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a policy would have earned per round, in units of the reward (of a set: of its sum).
+
+    value, se: by `estimator`. interval: (lower, upper) at level 1 - alpha: the end of `sequence`, or value -+ z se where anytime was
+    False. sequence: bounds over time that all hold at once, on the mean value of rounds 1 .. t; None where anytime was False. ess:
+    effective sample size in rows. max_weight: the largest weight. support: where the target's probability and the log's rows are.
+    verdict: "enough overlap", "not enough overlap: ..", or with a baseline "promote", "roll back", "undecided". decided: the round in which
+    that was decided, which later rounds do not undo; None before. difference: the sequence of value - baseline; None without one.
+    estimates: all estimators, by name. calibration: (c, 3) rows, mean prediction, mean reward by tenths of the model's predictions.
+    weights: (bins, 2) lower edges and numbers of rows, a histogram of weights. notes: sentences to be read with the numbers. n: rows.
+    rounds: of them. policy: what was judged.
+    """
+
+    value: float
+    se: float
+    interval: tuple[float, float]
+    sequence: Sequence | None
+    ess: float
+    max_weight: float
+    support: Support
+    verdict: str
+    estimator: str
+    alpha: float
+    n: int
+    rounds: int
+    estimates: dict[str, Estimate] = field(default_factory=dict)
+    decided: int | None = None
+    difference: Sequence | None = None
+    calibration: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
+    weights: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)))
+    notes: tuple[str, ...] = ()
+    policy: str = ""
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        lines = [
+            f"{self.policy or 'policy'}: {self.value:.4g} ± {self.se:.2g} ({self.estimator}), "
+            f"{1.0 - self.alpha:.0%} interval [{low:.4g}, {high:.4g}]{' at all times' if self.sequence is not None else ''}",
+            f"effective sample size {self.ess:,.0f} of {self.n:,}, largest weight {self.max_weight:.4g}, "
+            f"{self.support.unseen:.1%} of its probability on arms never played",
+            self.verdict + ("" if self.decided is None else f" (since round {self.decided:,})"),
+        ]
+        return "\n".join([*lines, *self.notes])
+
+    def frame(self) -> "pd.DataFrame":
+        """A pandas DataFrame with a row for each estimator: value, se, lower and upper of its normal interval."""
+        import pandas as pd
+
+        z = float(ndtri(1.0 - self.alpha / 2.0))
+        rows = [(name, e.value, e.se, e.value - z * e.se, e.value + z * e.se) for name, e in self.estimates.items()]
+        return pd.DataFrame(rows, columns=["estimator", "value", "se", "lower", "upper"])
+
+    def plot(self, path: str | pathlib.Path, **options: Any) -> pathlib.Path:
+        """Draw the sequence over time with the estimate to an SVG, PNG or PDF file; returns its path."""
+        from ..reports.inference import save_sequence
+
+        return save_sequence(self, pathlib.Path(path), **options)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What all passes share."""
+
+    estimator: str
+    alpha: float
+    k: float
+    rho: float
+    clip: float
+
+    @classmethod
+    def checked(cls, estimator: str, alpha: float, k: float, rho: float, clip: float) -> "Options":
+        """From the user's arguments."""
+        name = ESTIMATORS[checks.choice("estimator", estimator, ESTIMATORS)]
+        a = checks.real("alpha", alpha, above=0, below=1)
+        return cls(name, a, checks.real("k", k, above=0), checks.real("rho", rho, above=0), checks.real("clip", clip, above=0))
+
+
+class OnePolicy:
+    """One target during the pass."""
+
+    def __init__(self, log: Log, target: Target, times: np.ndarray, room: int) -> None:
+        self.target = target
+        self.sums = Sums(log.arms)
+        self.astray = np.zeros(log.arms)
+        self.scores = np.empty((2, room))  # phi^L, phi^U of the chunk's rounds
+        self.weight = np.empty((2, room))  # sums of w and w^2 in each
+        self.states = np.zeros((2, 3))
+        self.places = [0, 0]
+        self.seen = np.zeros((2, times.size, 3))
+        self.histogram = np.zeros(WEIGHT_BINS)
+
+
+class Duel:
+    """The difference between a target and a baseline during the pass: who is ahead, and since when."""
+
+    def __init__(self, first: OnePolicy, second: OnePolicy, times: np.ndarray) -> None:
+        self.pair = (first, second)
+        self.states = np.zeros((2, 3))
+        self.places = [0, 0]
+        self.seen = np.zeros((2, times.size, 3))
+        self.crossing = np.zeros((2, 9))
+
+
+class Pass:
+    """One reading of a log for several targets, each possibly against a baseline. O(rows K) for each."""
+
+    def __init__(self, log: Log, targets: Listed[Target], baseline: Target | None, model: Any, options: Options, share: int = 1) -> None:
+        """share: among how many candidates the error alpha of the gates is divided."""
+        self.log, self.options, self.model = log, options, _as_model(log, model)
+        self.times = shown_times(log.rounds)
+        self.room = 0
+        self.targets = [OnePolicy(log, target, self.times, 0) for target in targets]
+        self.baseline = None if baseline is None else OnePolicy(log, baseline, self.times, 0)
+        self.duels = [] if self.baseline is None else [Duel(item, self.baseline, self.times) for item in self.targets]
+        self.alpha = options.alpha / share
+        self.run()
+
+    def run(self) -> None:
+        """Read the log."""
+        log, o = self.log, self.options
+        low, high = log.rewards
+        fixed, needed = constant(o.rho), math.log(2.0 / self.alpha)
+        everyone = [*self.targets, *([] if self.baseline is None else [self.baseline])]
+        for rows in log.chunks():
+            m = rows.arm.size
+            reward = np.clip((rows.reward - low) / (high - low), 0.0, 1.0)
+            starts = np.ones(m, dtype=np.bool_)
+            if rows.round is not None:
+                starts[1:] = rows.round[1:] != rows.round[:-1]
+            predicted = self._predicted(rows, reward, starts)
+            least, known = logger_floor(log, rows)
+            nothing = np.zeros((m, log.arms)) if any(item.target.logged for item in everyone) else predicted
+            rounds = 0
+            for item in everyone:
+                item.scores, item.weight = _room(item.scores, m), _room(item.weight, m)
+                logged = item.target.logged
+                rounds = kernels.score(
+                    rows.arm, reward, rows.propensity, item.target.probabilities(rows), logged, nothing if logged else predicted,
+                    nothing if logged else least, known and not logged, starts, log.size, o.k, o.clip, item.sums.sums, item.sums.moments,
+                    item.sums.mass, item.astray, *item.scores, *item.weight,
+                )  # fmt: skip
+                for side in (0, 1):
+                    item.places[side] = kernels.advance(
+                        item.scores[side], 0, rounds, o.k, item.states[side], self.times, item.places[side], item.seen[side]
+                    )
+                item.histogram += _histogram(item.weight[0, :rounds])
+            for duel in self.duels:
+                a, b = duel.pair
+                for side, (x, y) in enumerate(((a, b), (b, a))):
+                    scores = 0.5 * (x.scores[0, :rounds] + y.scores[1, :rounds])  # mean (1 + difference) / 2
+                    duel.places[side] = kernels.advance(
+                        scores, 0, rounds, o.k, duel.states[side], self.times, duel.places[side], duel.seen[side]
+                    )
+                    kernels.first_crossing(
+                        scores, rounds, o.k, 0.5, o.rho, fixed, needed, duel.crossing[side], LEAST_ESS, LEAST_SHARE, *a.weight, *b.weight
+                    )
+
+    def _predicted(self, rows: Rows, reward: np.ndarray, starts: np.ndarray) -> np.ndarray:
+        out = np.zeros((rows.arm.size, self.log.arms))
+        if isinstance(self.model, Ridge):
+            self.model.score(rows, reward, starts, out)
+        elif self.model is not None:
+            low, high = self.log.rewards
+            out[:] = np.clip((self.model[rows.first : rows.first + rows.arm.size] - low) / (high - low), 0.0, 1.0)
+        return out
+
+    def bounds(self, seen: np.ndarray, alpha: float) -> np.ndarray:
+        """(2, c) lower and upper bounds in [0, 1] from the states kept at the shown times."""
+        o = self.options
+        return np.stack([lower_bounds(seen[0], alpha / 2.0, o.k, o.rho), 1.0 - lower_bounds(seen[1], alpha / 2.0, o.k, o.rho)])
+
+    def sequence(self, item: OnePolicy, alpha: float) -> Sequence:
+        """Bounds on a target's value, in units of the reward."""
+        unit, origin = self.units(item.sums)
+        lower, upper = origin + unit * self.log.size * self.bounds(item.seen, alpha)
+        return Sequence(self.times, lower, upper)
+
+    def units(self, sums: Sums) -> tuple[float, float]:
+        """(width, origin): a scaled value v is worth origin + width v."""
+        low, high = self.log.rewards
+        return high - low, low * float(sums.sums[kernels.MASS] / sums.sums[kernels.ROUNDS])
+
+
+def _room(array: np.ndarray, m: int) -> np.ndarray:
+    return array if array.shape[1] >= m else np.empty((array.shape[0], m))
+
+
+def _histogram(weights: np.ndarray) -> np.ndarray:
+    low, high = np.log(WEIGHTS[0]), np.log(WEIGHTS[1])
+    inside = np.log(np.clip(weights, *WEIGHTS))
+    place = np.minimum(((inside - low) * (WEIGHT_BINS / (high - low))).astype(np.int64), WEIGHT_BINS - 1)
+    return np.bincount(place, minlength=WEIGHT_BINS).astype(np.float64)
+
+
+def logger_floor(log: Log, rows: Rows) -> tuple[np.ndarray, bool]:
+    """(m, K) what the logger's probabilities were at least, and whether they were exactly that."""
+    m, K = rows.arm.size, log.arms
+    if rows.probabilities is not None:
+        return np.ascontiguousarray(rows.probabilities), True
+    if log.uniform:
+        even = np.repeat(rows.propensity[:, None], K, axis=1)
+        return (even if rows.eligible is None else np.where(rows.eligible, even, 0.0)), True
+    least = np.full((m, K), 0.0 if log.floor is None else log.floor)
+    return (least if rows.eligible is None else np.where(rows.eligible, least, 0.0)), False
+
+
+def _as_model(log: Log, model: Any) -> Any:
+    if model is None:
+        return None
+    if isinstance(model, str):
+        checks.choice("model", model, ("ridge",))
+        return Ridge(log)
+    values = checks.floats("model", model)
+    if values.shape != (log.n, log.arms):
+        raise ValueError(f"model has shape {values.shape}, but must be 'ridge', None, or (n, K) = ({log.n}, {log.arms}) predicted rewards.")
+    if not np.isfinite(values).all():
+        raise ValueError("model has an entry that is not a finite number.")
+    return values
+
+
+def evaluate(
+    log: Log, policy: Judged, *, estimator: Literal["ips", "clipped-ips", "snips", "dm", "dr", "switch-dr", "aipw"] = "dr",
+    model: Literal["ridge"] | ArrayLike | None = "ridge", alpha: float = 0.05, anytime: bool = True, baseline: Judged | None = None,
+    clip: float = 10.0, k: float = 1.0, rho: float = 1.0, method: Literal["replay", "simulate"] | None = None, bootstraps: int = 200,
+    seed: int = 0,
+) -> Evaluation:  # fmt: skip
+    """What a policy would have earned on a log that another policy made.
+
+    log: from `tr.logs`. policy: (n, K) probabilities or (K,) for all rows; an arm or its name; {slot: (K,)}; a function of (context,
+    eligible) that returns (K,); a `Session`, at its present state; "logged", the logger itself; or with `method` a policy that learns,
+    such as LinTS(). estimator: of the value; the sequence does not depend on it. model: of the rewards, "ridge" (see
+    `inference.models`), fitted on earlier rounds only; None: 0; or (n, K) predictions that were not made from these rewards. alpha:
+    error of the interval, in (0, 1). anytime: bounds that hold at all times at once; False: a normal interval for this number of
+    rounds. baseline: another policy, as `policy`; then the verdict says whether to promote the policy in its place. clip: weights above
+    it are cut by "clipped-ips" and left to the model by "switch-dr". k, rho: of the sequence (`inference.sequences`). method: how a
+    policy that learns is judged: "replay" goes through a uniform log and keeps the rounds in which it would have played what was
+    played; "simulate" plays it in worlds fitted to `bootstraps` resampled logs and is as good as that model. seed: of both.
+
+    Returns an `Evaluation`. Raises ValueError where the log cannot answer: for a reward outside the log's range, a target that plays
+    what the logger could not, a log without randomness; with too little overlap the numbers are given and the verdict says so.
+    """
+    options = Options.checked(estimator, alpha, k, rho, clip)
+    if not isinstance(log, Log):
+        raise ValueError(f"log = {checks.show(log)} is not a log; make one with tr.logs.from_frame or another function of tr.logs.")
+    if method is not None:
+        from .adaptive import judged
+
+        if baseline is not None:
+            raise ValueError("baseline was given, but method judges a policy by itself; evaluate the baseline in a call of its own.")
+        return judged(log, policy, method, options, bootstraps, seed)
+    against = None if baseline is None else Target(log, baseline, "baseline")
+    read = Pass(log, [Target(log, policy)], against, model, options)
+    if read.baseline is not None:
+        check_support(log, read.baseline)
+    duel = read.duels[0] if read.duels else None
+    return assembled(read, read.targets[0], duel, anytime=checks.flag("anytime", anytime), alpha=options.alpha, name=named(policy))
+
+
+def named(policy: object) -> str:
+    """A policy in short."""
+    if is_policy(policy):
+        return label(policy)
+    inner = getattr(policy, "policy", None)
+    if isinstance(inner, Policy):
+        return label(inner)
+    if isinstance(policy, str):
+        return policy
+    if isinstance(policy, (int, np.integer)):
+        return f"arm {policy}"
+    return getattr(policy, "__name__", "policy")
+
+
+def assembled(read: Pass, item: OnePolicy, duel: Duel | None, *, anytime: bool, alpha: float, name: str) -> Evaluation:
+    """The result for one target of a pass."""
+    log, o, sums = read.log, read.options, item.sums
+    check_support(log, item)
+    unit, origin = read.units(sums)
+    estimates = {}
+    for each in ESTIMATORS:
+        if read.model is None and each in ("dm", "switch-dr") and each != o.estimator:
+            continue
+        value, se = sums.estimate(each)
+        if not math.isnan(value) or each == o.estimator:
+            estimates[each] = Estimate(origin + unit * value, unit * se)
+    chosen = estimates[o.estimator]
+    if o.estimator == "aipw" and math.isnan(chosen.value):
+        raise ValueError(
+            "estimator = 'aipw' weighs rounds by the logger's probabilities of all arms, which this log does not have; give "
+            "from_frame(..., probabilities=[...]), or use estimator='dr' with anytime=True."
+        )
+    bounds = read.sequence(item, alpha) if anytime else None
+    if bounds is not None:
+        interval = (float(bounds.lower[-1]), float(bounds.upper[-1]))
+    else:
+        z = float(ndtri(1.0 - alpha / 2.0)) * chosen.se
+        interval = (chosen.value - z, chosen.value + z)
+    total = max(item.sums.mass.sum(), 1e-300)
+    unseen = float(item.sums.mass[log.plays == 0].sum() / total)
+    support = Support(item.sums.mass / sums.rounds, log.plays, unseen)
+    verdict, decided, difference = _verdict(read, item, duel, unseen, alpha)
+    edges = np.geomspace(*WEIGHTS, WEIGHT_BINS + 1)[:-1]
+    return Evaluation(
+        value=chosen.value, se=chosen.se, interval=interval, sequence=bounds, ess=sums.ess, max_weight=sums.largest, support=support,
+        verdict=verdict, estimator=f"clipped-ips at {o.clip:g}" if o.estimator == "clipped-ips" else o.estimator, alpha=alpha, n=log.n,
+        rounds=sums.rounds, estimates=estimates, decided=decided, difference=difference,
+        calibration=_calibration(read), weights=np.stack([edges, item.histogram], axis=1),
+        notes=_notes(read, item, anytime), policy=name,
+    )  # fmt: skip
+
+
+def _calibration(read: Pass) -> np.ndarray:
+    if not isinstance(read.model, Ridge):
+        return np.zeros((0, 3))
+    low, high = read.log.rewards
+    found = read.model.calibration()
+    found[:, 1:] = low + (high - low) * found[:, 1:]
+    return found
+
+
+def check_support(log: Log, item: OnePolicy) -> None:
+    """Refuse a target that plays what the logger could not."""
+    who = item.target.argument
+    if log.deterministic and not item.target.logged and item.sums.sums[kernels.MATCHED] < item.sums.sums[kernels.ROWS]:
+        raise ValueError(
+            f"all propensities are 1, so this log says nothing of what its logger did not play, and {who} differs from it. Only the logged "
+            "policy can be judged (policy='logged'), or one that learns by a model (method='simulate'); log with Explore instead."
+        )
+    astray = float(item.astray.sum())
+    if astray > 0.0:
+        total = float(item.sums.mass.sum())
+        worst = np.argsort(-item.astray, kind="stable")[:5]
+        arms = ", ".join(str(k if log.names is None else log.names[k]) for k in worst.tolist() if item.astray[k] > 0.0)
+        raise ValueError(
+            f"{who} puts {astray / total:.2%} of its probability on arms that the logger could not play (arms {arms}); no weight makes "
+            "up for that. Log with a propensity floor (Explore), or leave these arms out of the policy."
+        )
+
+
+def overlap(ess: float, n: int, unseen: float) -> str | None:
+    """A sentence where the log has too little to say; None where it has enough."""
+    if ess < max(LEAST_ESS, LEAST_SHARE * n):
+        remedy = "log more rounds" if ess >= n / 2 else "log with a propensity floor (Explore)"
+        return f"not enough overlap: effective sample size {ess:,.0f} of {n:,}; {remedy}"
+    if unseen > UNSEEN:
+        return (
+            f"not enough overlap: {unseen:.1%} of the policy's probability is on arms that the log never played; "
+            "log with a propensity floor (Explore)"
+        )
+    return None
+
+
+def _verdict(read: Pass, item: OnePolicy, duel: Duel | None, unseen: float, alpha: float) -> tuple[str, int | None, Sequence | None]:
+    lacking = overlap(item.sums.ess, read.log.n, unseen)
+    if duel is None:
+        return lacking or "enough overlap", None, None
+    base = duel.pair[1].sums
+    lacking = lacking or overlap(base.ess, read.log.n, 0.0)
+    unit = read.units(base)[0] * read.log.size
+    lower, upper = unit * (2.0 * read.bounds(duel.seen, alpha) - 1.0)
+    difference = Sequence(read.times, lower, upper)
+    ahead, behind = (int(side[4]) for side in duel.crossing)
+    if ahead or behind:  # what was decided first stays
+        first = ahead and (not behind or ahead < behind)
+        return ("promote", ahead, difference) if first else ("roll back", behind, difference)
+    return lacking or "undecided", None, difference
+
+
+def _notes(read: Pass, item: OnePolicy, anytime: bool) -> tuple[str, ...]:
+    log, found = read.log, []
+    if log.left_out:
+        found.append("Left out: " + ", ".join(f"{count:,} {words}" for words, count in log.left_out.items()) + ".")
+    if not anytime and not log.constant and read.options.estimator != "aipw":
+        found.append(
+            "The normal interval is not valid if the logger learned while it logged; use anytime=True, or estimator='aipw' where the "
+            "log has probabilities."
+        )
+    if read.options.estimator == "dm":
+        found.append("The direct method is as good as its model; its standard error does not contain the model's error.")
+    if anytime and read.model is not None and log.floor is None and not log.known and not item.target.logged:
+        found.append(
+            "The log knows only the propensity of what was played, so the sequence cannot use the model; give probabilities=, or floor=, "
+            "for tighter bounds."
+        )
+    return tuple(found)
+
+
+__all__ = ["LOGGED", "Evaluation", "Support", "evaluate"]
