@@ -51,7 +51,7 @@ class Rows(NamedTuple):
 
     def mapped(self, change: Callable[[np.ndarray], np.ndarray], first: int = 0) -> "Rows":
         """Every array changed in the same way."""
-        return Rows(*(None if item is None else change(item) for item in self[:-1]), first)  # type: ignore[arg-type]
+        return Rows(*(None if item is None else change(item) for item in self[:-1]), first)  # type: ignore[arg-type, call-arg]
 
 
 class Source(Protocol):
@@ -171,7 +171,7 @@ def _whole_sets(parts: Iterable[Rows]) -> Iterator[Rows]:
 
 def _joined(a: Rows, b: Rows) -> Rows:
     pairs = zip(a[:-1], b[:-1], strict=True)
-    return Rows(*(None if x is None else np.concatenate([x, y]) for x, y in pairs), a.first)  # type: ignore[arg-type]
+    return Rows(*(None if x is None else np.concatenate([x, y]) for x, y in pairs), a.first)  # type: ignore[arg-type, call-arg]
 
 
 # Sources -----------------------------------------------------------------------------------------------------------------
@@ -464,7 +464,7 @@ def new_log(
         least = smallest  # every arm has its equal share, so none has less than the one with most rivals
     facts = {"n": n, "rounds": rounds, "size": size, "plays": plays, "uniform": even, "known": known}
     facts |= {"deterministic": smallest >= 1.0 - TOLERANCE and arms > 1, "constant": largest - smallest <= TOLERANCE}
-    return Log(source, arms, names, (low, high), least, X, dict(left_out or {}), **facts)  # type: ignore[arg-type]
+    return Log(source, arms, names, (low, high), least, X, dict(left_out or {}), **facts)  # type: ignore[arg-type, call-arg]
 
 
 def from_obp(feedback: Mapping[str, Any], *, rewards: tuple[float, float] = (0.0, 1.0)) -> Log:
