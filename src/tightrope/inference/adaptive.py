@@ -19,7 +19,7 @@ from ..engine.runner import prepare, to_horizon
 from ..matching import accepts, check_fit, compiled
 from ..registry import Policy, is_policy, label
 from ..rng import POLICY, stream
-from ..verbs import Arms, Context, admit, arms, init
+from ..verbs import Arms, Context, admit, init
 from .estimators import Estimate
 from .evaluation import Evaluation, Options, Support, overlap
 from .kernels import advance
@@ -29,6 +29,7 @@ from .sequences import Sequence, lower_bounds, shown_times
 from .world import LoggedWorld, replay_rows
 
 FOLDS = 5  # of the cross-fitted regression
+OPTIMISM = 0.5  # of a standard error: bias of the fitted worlds from which it is named
 METHODS = ("replay", "simulate")
 
 
@@ -192,9 +193,7 @@ def simulated(log: Log, policy: Policy, options: Options, bootstraps: int, seed:
         means = np.ascontiguousarray(np.clip(fit.means(theta), low, high))
         best = (means if rows.eligible is None else np.where(rows.eligible, means, -np.inf)).max(axis=1)
         features, contexts, shown, eligible = view.given()
-        world = LoggedWorld(
-            means, best, residuals, low, high, np.zeros(1, dtype=np.int64), features, contexts, shown, view.fixed, eligible
-        )
+        world = LoggedWorld(means, best, residuals, low, high, np.zeros(1, dtype=np.int64), features, contexts, shown, view.fixed, eligible)
         started = prepare(policy, world, seed, replication, m)
         record, _, play = to_horizon(started, NoMonitor(), np.array([m]))
         play(0, m)
@@ -211,22 +210,25 @@ def simulated(log: Log, policy: Policy, options: Options, bootstraps: int, seed:
     value, se = float(middle.mean()), float(spread.std(ddof=1))
     interval = tuple(np.quantile(spread, [options.alpha / 2.0, 1.0 - options.alpha / 2.0]).tolist())
     unseen = float(pulls[log.plays == 0].sum())
+    optimism = float(spread.mean()) - value
     order = np.array_split(np.argsort(crossed, kind="stable"), 10)
     calibration = np.array([[part.size, crossed[part].mean(), rows.reward[part].mean()] for part in order if part.size])
     worst = float(np.abs(calibration[:, 1] - calibration[:, 2]).max())
     model = "one ridge regression for all arms" if fit.shared else f"a ridge regression for each of {log.arms} arms"
+    notes = [
+        f"Simulated with {model}, {'rewards of two values' if binary else 'resampled residuals as noise'}, {bootstraps} bootstrap fits; "
+        f"the answer is as good as this model. By tenths of its predictions the mean reward differs by at most {worst:.3g}."
+    ]
+    if optimism > OPTIMISM * se:
+        notes.append(
+            f"Worlds fitted to resampled logs promise {optimism:.3g} more than the one fitted to the log: the policy finds what a fit "
+            "overstates. The value is probably too high by as much; a longer log, or fewer coefficients, helps."
+        )
     verdict = "simulated: as good as its model"
     if unseen > 0.05:
         verdict = f"not enough overlap: {unseen:.1%} of its plays are on arms that the log never played; log with Explore"
     return Evaluation(
         value=value, se=se, interval=interval, sequence=None, ess=float("nan"), max_weight=float("nan"),
         support=Support(pulls, log.plays, unseen), verdict=verdict, estimator="simulate", alpha=options.alpha, n=log.n, rounds=m,
-        estimates={"simulate": Estimate(value, se)}, calibration=calibration, policy=label(policy),
-        notes=(
-            f"Simulated with {model}, {'rewards of two values' if binary else 'resampled residuals as noise'}, {bootstraps} bootstrap fits; "
-            f"the answer is as good as this model. By tenths of its predictions the mean reward differs by at most {worst:.3g}.",
-        ),
+        estimates={"simulate": Estimate(value, se)}, calibration=calibration, policy=label(policy), notes=tuple(notes),
     )  # fmt: skip
-
-
-__all__ = ["arms", "judged"]

@@ -375,8 +375,9 @@ def from_frame(
     change. probabilities: the logger's of all arms: K columns in the order of arms, a column of arrays, or an array (n, K).
     eligible: likewise, which arms could be played. time: a column; rows are taken in its order. slot: a column of whole numbers,
     the position in which the arm was shown. round: a column of whole numbers, the same for all arms of a set, whose rows follow each
-    other and whose propensities are chances to be in the set. arms: K, or the names of all arms; default: those in the log.
-    rewards: (lowest, highest) that a reward can be. floor: a probability that every eligible arm had at least in every round.
+    other and whose propensities are chances to be in the set. arms: K, or the names of all arms; default: those in the log, or as many
+    as probabilities have columns. rewards: (lowest, highest) that a reward can be. floor: a probability that every eligible arm had at
+    least in every round.
 
     Raises ValueError naming the first bad row.
     """
@@ -402,10 +403,27 @@ def from_frame(
     else:
         if arms is None:
             numbers.learn([column_of(frame, arm)])
+            if numbers.names is None:  # arms that were never played have columns too
+                numbers.count = max(numbers.count, *map(_columns, (probabilities, eligible)), _arms_of(features), _rows(arm_features))
         rows = fields.rows(frame, numbers, 0, narrow=False)
         _same_length(rows)
         source = Arrays(_in_order(rows))
     return new_log(source, numbers.count, numbers.names, rewards=rewards, floor=floor, arm_features=arm_features)
+
+
+def _columns(block: Columns | None) -> int:
+    """How many arms a block (n, K) or a list of K columns has; 0: it does not say."""
+    if isinstance(block, np.ndarray):
+        return int(block.shape[1]) if block.ndim == 2 else 0
+    return 0 if block is None or isinstance(block, str) else len(block)
+
+
+def _arms_of(features: Columns | None) -> int:
+    return int(features.shape[1]) if isinstance(features, np.ndarray) and features.ndim == 3 else 0
+
+
+def _rows(matrix: ArrayLike | None) -> int:
+    return 0 if matrix is None else len(np.atleast_1d(np.asarray(matrix)))
 
 
 def _named(columns: Columns | None) -> Columns | None:
