@@ -28,6 +28,9 @@ session.learn({"arm": np.array([0, 1]), "reward": np.array([0.5, 1.0])})
 widest: float = session.explain(eligible=np.array([True, False, True]))["width"].max()
 size: int = problem.theta.size + other.means.size
 peak: float = other.best
+log = tr.logs.from_frame({"arm": np.array([0, 1]), "reward": np.array([0.5, 1.0])}, propensity=0.5)
+earned: float = tr.evaluate(log, [0.5, 0.5], estimator="snips", baseline="logged").interval[0]
+left: str | None = tr.compare(log, {"first": 0, "session": tr.Session(tr.UCB(), arms=2)}).winner
 bound: float = tr.lipschitz_lower_bound([0.2, 0.5], points=[0.0, 1.0], lipschitz=1.0).value
 
 
@@ -56,6 +59,8 @@ BAD = {
     "tr.problems.Lipschitz([0.0, 1.0], [0.4, 0.5], best='high')": "arg-type",
     "tr.Session(tr.UCB(), arms=3, oracle=5)": "arg-type",
     "tr.Session(tr.UCB(), arms=3).learn(3)": "arg-type",
+    "tr.evaluate(3, 0)": "arg-type",
+    "tr.evaluate(tr.logs.from_frame({}), 0, estimator='best')": "arg-type",
     "tr.identify(3, tr.LinGapE())": "arg-type",
     "tr.train_softucb(tr.problems.Bernoulli([0.5]), 10, policy=tr.UCB())": "arg-type",
 }

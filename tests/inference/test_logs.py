@@ -240,6 +240,24 @@ def test_a_session_of_sets():
     assert log.left_out == {"open decisions": 2}
 
 
+def test_chances_of_all_arms_are_those_of_decisions():
+    X = np.random.default_rng(0).normal(size=(4, 3))
+    session = tr.Session(tr.Explore(tr.LinTS(scale=0.3), floor=0.05), arms=X, seed=3)
+    for _ in range(20):
+        d = session.decide()
+        session.reward(d.id, float(d.arm == 2))
+    before = session.state
+    chances = session.propensities(eligible=[True, False, True, True])
+    assert chances.sum() == pytest.approx(1.0)
+    assert chances[1] == 0.0
+    assert (chances[[0, 2, 3]] >= 0.05 * (1.0 - 1e-3)).all()
+    assert session.state is before
+    d = session.decide(eligible=[True, False, True, True])
+    assert d.propensity == pytest.approx(chances[d.arm], abs=4.0 * d.propensity_se + 0.02)
+    with pytest.raises(ValueError, match="chooses sets"):
+        tr.Session(tr.CombTS(), arms=np.eye(4), oracle=tr.oracles.TopK(2)).propensities()
+
+
 def test_sessions_without_a_log_are_refused():
     with pytest.raises(ValueError, match=r"no decision with a reward and a propensity .no decisions"):
         tr.logs.from_session(tr.Session(tr.UCB(), arms=2))

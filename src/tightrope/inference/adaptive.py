@@ -39,7 +39,7 @@ def judged(log: Log, policy: Any, method: Literal["replay", "simulate"], options
     if not is_policy(policy):
         raise ValueError(f"policy = {checks.show(policy)} does not learn; leave method out, or give a policy such as LinTS().")
     if log.size > 1:
-        raise ValueError("a log of sets cannot be replayed or simulated yet in this way; judge fixed policies on it.")
+        raise ValueError("method takes logs of single arms, and this one has sets; judge a policy at a fixed state instead.")
     seed = checks.integer("seed", seed, least=0)
     if method == "replay":
         return replayed(log, policy, options, seed)
@@ -176,7 +176,10 @@ def _everything(log: Log) -> Rows:
 
 
 def simulated(log: Log, policy: Policy, options: Options, bootstraps: int, seed: int) -> Evaluation:
-    """The policy in the fitted world, and in one for every bootstrap sample of the log's rows."""
+    """The policy in the fitted world, and in one for every bootstrap sample of the log's rows, all of them in memory.
+
+    The interval holds the mean reward of one run: the fit's error and the run's own chance. O(bootstraps rows) rounds of the engine.
+    """
     rows = _everything(log)
     view, fit = View(log, policy, rows), Fit(log, rows)
     low, high = log.rewards

@@ -77,8 +77,8 @@ class Evaluation:
         lines = [
             f"{self.policy or 'policy'}: {self.value:.4g} ± {self.se:.2g} ({self.estimator}), "
             f"{1.0 - self.alpha:.0%} interval [{low:.4g}, {high:.4g}]{' at all times' if self.sequence is not None else ''}",
-            f"effective sample size {self.ess:,.0f} of {self.n:,}, largest weight {self.max_weight:.4g}, "
-            f"{self.support.unseen:.1%} of its probability on arms never played",
+            ("" if math.isnan(self.ess) else f"effective sample size {self.ess:,.0f} of {self.n:,}, largest weight {self.max_weight:.4g}, ")
+            + f"{self.support.unseen:.1%} of its probability on arms never played",
             self.verdict + ("" if self.decided is None else f" (since round {self.decided:,})"),
         ]
         return "\n".join([*lines, *self.notes])

@@ -103,7 +103,7 @@ class Log:
         wide = 1 if self.arm_features is None else self.arm_features.shape[1]
         rows = max(256, min(CHUNK, ENTRIES // (self.arms * wide))) if size is None else checks.integer("size", size, least=1)
         for part in _whole_sets(self.source.read(rows, narrow)):
-            yield self._checked(part)
+            yield self._checked(part.mapped(lambda item: np.require(item, requirements=["C", "W"]), part.first))
 
     def _checked(self, rows: Rows) -> Rows:
         """A chunk whose every row can be used. Raises ValueError naming the row."""
@@ -352,8 +352,9 @@ class Parquet:
                 missing = [name for name in names if name not in file.schema_arrow.names]
                 if missing:
                     raise ValueError(f"{self.path} has no column {missing[0]!r}; it has {', '.join(file.schema_arrow.names[:10])}.")
-                for batch in file.iter_batches(batch_size=size, columns=names):
-                    yield pa.Table.from_batches([batch])
+                for group in range(file.num_row_groups):  # one at a time, or the whole file is fetched ahead into memory
+                    for batch in file.iter_batches(batch_size=size, row_groups=[group], columns=names):
+                        yield pa.Table.from_batches([batch])
         except pa.ArrowInvalid as error:
             raise ValueError(f"{self.path} is not a Parquet file that can be read ({error}).") from None
 
@@ -482,13 +483,14 @@ def new_log(
         least = smallest  # every arm has its equal share, so none has less than the one with most rivals
     facts = {"n": n, "rounds": rounds, "size": size, "plays": plays, "uniform": even, "known": known}
     facts |= {"deterministic": smallest >= 1.0 - TOLERANCE and arms > 1, "constant": largest - smallest <= TOLERANCE}
-    return Log(source, arms, names, (low, high), least, X, dict(left_out or {}), **facts)  # type: ignore[arg-type, call-arg]
+    return Log(source, arms, names, (low, high), least, X, dict(left_out or {}), **facts)  # type: ignore[arg-type]
 
 
-def from_obp(feedback: Mapping[str, Any], *, rewards: tuple[float, float] = (0.0, 1.0)) -> Log:
+def from_obp(feedback: Mapping[str, Any], *, rewards: tuple[float, float] = (0.0, 1.0), floor: float | None = None) -> Log:
     """A log from the dict of the Open Bandit Pipeline: n_actions, action, reward, pscore, and position, context, pi_b where they are.
 
-    position becomes the slot, context the features, pi_b[:, :, position] the logger's probabilities.
+    position becomes the slot, context the features, pi_b[:, :, position] the logger's probabilities. rewards, floor: as in
+    `from_frame`. Raises ValueError as that does.
     """
     missing = [name for name in ("action", "reward", "pscore") if feedback.get(name) is None]
     if missing:
@@ -509,7 +511,8 @@ def from_obp(feedback: Mapping[str, Any], *, rewards: tuple[float, float] = (0.0
     features = None if context is None else checks.floats("context", context)
     K = feedback.get("n_actions")
     slot = "slot" if position is not None else None
-    return from_frame(table, features=features, probabilities=probabilities, slot=slot, arms=None if K is None else int(K), rewards=rewards)
+    arms = None if K is None else int(K)
+    return from_frame(table, features=features, probabilities=probabilities, slot=slot, arms=arms, rewards=rewards, floor=floor)
 
 
 def to_obp(log: Log) -> dict[str, Any]:
@@ -644,12 +647,13 @@ def _stamp(seconds: float) -> str:
     return datetime.datetime.fromtimestamp(seconds, datetime.UTC).isoformat().replace("+00:00", "Z")
 
 
-def from_session(session: Session, *, rewards: tuple[float, float] = (0.0, 1.0)) -> Log:
+def from_session(session: Session, *, rewards: tuple[float, float] = (0.0, 1.0), floor: float | None = None) -> Log:
     """A log of the decisions that a session remembers with their rewards, in the order of its rounds.
 
     Left out and counted (`Log.left_out`): open decisions, those closed without a reward, those that `select` made, which asks for
     no propensity, and those of long ago: a session remembers the last 10,000 closed decisions, and lets their features and masks
-    go. Keep a log of your own (a table) for more. rewards: as in `from_frame`.
+    go. Keep a log of your own (a table) for more. rewards, floor: as in `from_frame`; the floor is that of Explore. Raises ValueError
+    where nothing is left.
     """
     if session.catalogue:
         raise ValueError("this session's arms are new candidates at every call, so its log has no arms to compare; keep a table.")
@@ -682,4 +686,5 @@ def from_session(session: Session, *, rewards: tuple[float, float] = (0.0, 1.0))
         np.array(arm, dtype=np.int64), np.array(reward), np.array(chance), time=rounds.astype(np.float64), round=rounds if sets else None
     )
     names = session.names
-    return new_log(Arrays(rows), session.arms.number, names, rewards=rewards, arm_features=session.arms.features, left_out=left)
+    X = session.arms.features
+    return new_log(Arrays(rows), session.arms.number, names, rewards=rewards, floor=floor, arm_features=X, left_out=left)
