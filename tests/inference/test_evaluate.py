@@ -81,6 +81,21 @@ def test_without_a_model_the_doubly_robust_estimate_is_that_of_weights():
     assert "dm" not in found
 
 
+def test_what_vw_estimators_publishes_for_its_examples():
+    one = tr.logs.from_frame({"arm": [0], "reward": [1.0], "propensity": [0.3]}, arms=2)
+    found = tr.evaluate(one, [0.6, 0.4], model=None).estimates
+    assert found["ips"].value == pytest.approx(2.0)
+    assert found["snips"].value == pytest.approx(1.0)
+    n = 10_000
+    for scale in (1.0, 10.0):
+        arm = np.arange(n) % 2
+        log = tr.logs.from_frame({"arm": arm, "reward": scale * (arm == 0), "propensity": np.full(n, 0.5)}, rewards=(0.0, scale))
+        for k in (0.0, 1.0):
+            e = tr.evaluate(log, [0.8, 0.2], model=None, k=k)
+            assert e.estimates["ips"].value == pytest.approx(0.8 * scale)
+            assert 0.75 * scale <= e.interval[0] <= e.interval[1] <= 0.85 * scale
+
+
 def test_rewards_in_another_range_give_the_same_answer_in_their_units():
     log = tr.logs.from_frame({"arm": ARM, "reward": 10.0 * REWARD - 3.0, "propensity": H}, rewards=(-3.0, 7.0))
     for name, (value, se) in tr.evaluate(tiny(), TARGET).estimates.items():

@@ -28,7 +28,7 @@ WEIGHT_BINS = 60  # of the histogram of weights
 WEIGHTS = (1e-3, 1e3)  # its range; what is outside counts in the first and last bin
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Support:
     """Where the log has something to say. target: (K,) the target's mean probability by arm. played: (K,) rows of the log. unseen: share
     of the target's probability on arms that the log never played."""
@@ -38,7 +38,7 @@ class Support:
     unseen: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Evaluation:
     """What a policy would have earned per round, in units of the reward (of a set: of its sum).
 
@@ -113,7 +113,7 @@ class Options:
         """From the user's arguments."""
         name = ESTIMATORS[checks.choice("estimator", estimator, ESTIMATORS)]
         a = checks.real("alpha", alpha, above=0, below=1)
-        return cls(name, a, checks.real("k", k, above=0), checks.real("rho", rho, above=0), checks.real("clip", clip, above=0))
+        return cls(name, a, checks.real("k", k, least=0), checks.real("rho", rho, above=0), checks.real("clip", clip, above=0))
 
 
 class OnePolicy:
@@ -273,9 +273,10 @@ def evaluate(
     `inference.models`), fitted on earlier rounds only; None: 0; or (n, K) predictions that were not made from these rewards. alpha:
     error of the interval, in (0, 1). anytime: bounds that hold at all times at once; False: a normal interval for this number of
     rounds. baseline: another policy, as `policy`; then the verdict says whether to promote the policy in its place. clip: weights above
-    it are cut by "clipped-ips" and left to the model by "switch-dr". k, rho: of the sequence (`inference.sequences`). method: how a
-    policy that learns is judged: "replay" goes through a uniform log and keeps the rounds in which it would have played what was
-    played; "simulate" plays it in worlds fitted to `bootstraps` resampled logs and is as good as that model. seed: of both.
+    it are cut by "clipped-ips" and left to the model by "switch-dr". k, rho: of the sequence (`inference.sequences`); k = 0 makes no use
+    of the model. method: how a policy that learns is judged: "replay" goes through a uniform log and keeps the rounds in which it would
+    have played what was played; "simulate" plays it in worlds fitted to `bootstraps` resampled logs and is as good as that model. seed:
+    of both.
 
     Returns an `Evaluation`. Raises ValueError where the log cannot answer: for a reward outside the log's range, a target that plays
     what the logger could not, a log without randomness; with too little overlap the numbers are given and the verdict says so.

@@ -61,7 +61,7 @@ class Source(Protocol):
         """Chunks of about `size` rows, in order. narrow: without features."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Log:
     """A log, read in chunks as often as it is needed.
 

@@ -99,14 +99,14 @@ def running(bounds: Sequence) -> Sequence:
 class ConfidenceSequence:
     """Bounds that are fed as decisions come in; the state is O(1).
 
-    alpha: error, alpha / 2 on each side, in (0, 1). k: scores are never below -k, k > 0. rho: of the mixture, > 0; a larger one
+    alpha: error, alpha / 2 on each side, in (0, 1). k: scores are never below -k, k >= 0. rho: of the mixture, > 0; a larger one
     tightens late bounds and widens early ones. `lower` and `upper` of `update` are phi^L and phi^U of rounds with rewards in [0, 1].
     Raises ValueError for a score below -k.
     """
 
     def __init__(self, alpha: float = 0.05, *, k: float = 1.0, rho: float = 1.0) -> None:
         self.alpha = checks.real("alpha", alpha, above=0, below=1)
-        self.k, self.rho = checks.real("k", k, above=0), checks.real("rho", rho, above=0)
+        self.k, self.rho = checks.real("k", k, least=0), checks.real("rho", rho, above=0)
         self.state = np.zeros((2, 3))  # of phi^L and phi^U: (t, sum of xi, V)
 
     def update(self, lower: ArrayLike, upper: ArrayLike) -> None:
