@@ -274,9 +274,9 @@ def evaluate(
     error of the interval, in (0, 1). anytime: bounds that hold at all times at once; False: a normal interval for this number of
     rounds. baseline: another policy, as `policy`; then the verdict says whether to promote the policy in its place. clip: weights above
     it are cut by "clipped-ips" and left to the model by "switch-dr". k, rho: of the sequence (`inference.sequences`); k = 0 makes no use
-    of the model. method: how a policy that learns is judged: "replay" goes through a uniform log and keeps the rounds in which it would
-    have played what was played; "simulate" plays it in worlds fitted to `bootstraps` resampled logs and is as good as that model. seed:
-    of both.
+    of the model, and where rewards are rare and weights are known to reach w, k near w gives the tightest upper bound. method: how a
+    policy that learns is judged: "replay" goes through a uniform log and keeps the rounds in which it would have played what was
+    played; "simulate" plays it in worlds fitted to `bootstraps` resampled logs and is as good as that model. seed: of both.
 
     Returns an `Evaluation`. Raises ValueError where the log cannot answer: for a reward outside the log's range, a target that plays
     what the logger could not, a log without randomness; with too little overlap the numbers are given and the verdict says so.
