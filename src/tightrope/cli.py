@@ -5,6 +5,7 @@ import pathlib
 import sys
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -267,6 +268,82 @@ def _print_rows(paper: str, outcomes: "Mapping[str, Outcome]") -> None:
             table.add_row(name, key, row.text, str(row.paper), ours, row.verdict)
     console.print(table)
     console.print(sentence(counts(standing(paper, outcomes))))
+
+
+@app.command()
+def evaluate(
+    log: Annotated[pathlib.Path, typer.Argument(help="A .parquet, .csv, .dsjson or .jsonl file, a row for each arm that was played.")],
+    policy: Annotated[pathlib.Path | None, typer.Option(
+        help="YAML with policy: NAME, probabilities: [..], {slot: [..]} or uniform, or arm: K; or a saved session.")] = None,
+    arm: Annotated[str | None, typer.Option(help="Judge the policy that always plays this arm: its number or name.")] = None,
+    probabilities: Annotated[str | None, typer.Option(
+        help="Judge the policy whose probabilities are in the columns that begin so; an arm's number or name follows.")] = None,
+    arm_column: Annotated[str, typer.Option(help="Column: the arm that was played.")] = "arm",
+    reward: Annotated[str, typer.Option(help="Column: its reward.")] = "reward",
+    propensity: Annotated[str | None, typer.Option(
+        help="Column: the probability with which it was played; or a number. [default: propensity]")] = None,
+    features: Annotated[str | None, typer.Option(help="Columns of the round's features, separated by commas; x* for several.")] = None,
+    logger: Annotated[str | None, typer.Option(help="How the columns of the logger's probabilities of all arms begin.")] = None,
+    eligible: Annotated[str | None, typer.Option(help="How the columns begin that say which arms could be played.")] = None,
+    time: Annotated[str | None, typer.Option(help="Column: the time; rows are taken in its order.")] = None,
+    slot: Annotated[str | None, typer.Option(help="Column: the position in which the arm was shown.")] = None,
+    round: Annotated[str | None, typer.Option(help="Column: the round, the same for all arms of a set.")] = None,
+    arms: Annotated[str | None, typer.Option(help="K, or all names separated by commas. [default: those in the log]")] = None,
+    rewards: Annotated[str, typer.Option(help="Lowest and highest reward there can be.")] = "0,1",
+    floor: Annotated[float | None, typer.Option(help="A probability that every eligible arm had at least.")] = None,
+    estimator: Annotated[str, typer.Option(help="ips, clipped-ips, snips, dm, dr, switch-dr or aipw.")] = "dr",
+    baseline: Annotated[str | None, typer.Option(
+        help="What it would replace: logged, an arm, or none. [default: logged; none with --method]")] = None,
+    method: Annotated[str | None, typer.Option(help="How a policy that learns is judged: replay or simulate.")] = None,
+    alpha: Annotated[float, typer.Option(help="Error of the intervals and of the verdict.")] = 0.05,
+    k: Annotated[float, typer.Option(help="Lower bound -k of the sequence's scores.")] = 1.0,
+    clip: Annotated[float, typer.Option(help="Weights above it are cut by clipped-ips and left to the model by switch-dr.")] = 10.0,
+    bootstraps: Annotated[int, typer.Option(help="Fitted worlds of --method simulate.")] = 200,
+    out: Out = pathlib.Path("runs/evaluate"), seed: Seed = 0, modules: Import = None,
+) -> None:  # fmt: skip
+    """What a policy would have earned on a log, with bounds that hold however often one looks, and whether to promote it."""
+    from . import files
+    from .engine.provenance import command, versions
+    from .inference import reading
+    from .inference.evaluation import evaluate as judge
+    from .registry import is_policy, label
+    from .reports.inference import summary_table, write_evaluation
+
+    if sum(item is not None for item in (policy, arm, probabilities)) != 1:
+        raise ValueError("Give exactly one of --policy, --arm and --probabilities: the policy to be judged.")
+    bounds = _numbers("rewards", rewards)
+    if len(bounds) != 2:
+        raise ValueError(f"rewards = {rewards!r} must be two numbers, the lowest and the highest reward, such as 0,1.")
+    columns = reading.Columns(arm_column, reward, propensity, features, logger, eligible, probabilities, time, slot, round)
+    found, target = reading.read(log, columns, arms=arms, rewards=(bounds[0], bounds[1]), floor=floor)
+    judged: Any = target
+    if policy is not None:
+        judged = reading.read_policy(policy, found)
+    elif arm is not None:
+        judged = reading.arm_of(arm, found)
+    if is_policy(judged) and method is None:
+        raise ValueError(
+            f"{label(judged)} learns while it plays. Give --method replay (logs whose arms were drawn uniformly) or --method simulate "
+            "(a fitted model), or a saved session, which is judged at its present state."
+        )
+    against = baseline or ("none" if method is not None else "logged")
+    options: dict[str, Any] = {"estimator": estimator, "alpha": alpha, "k": k, "clip": clip, "method": method, "bootstraps": bootstraps}
+    beside = None if against == "none" else reading.arm_of(against, found)
+    result = judge(found, judged, baseline=beside, seed=seed, **options)
+    named = replace(result, policy=result.policy if policy is None or is_policy(judged) else policy.stem)
+    if probabilities is not None:
+        named = replace(named, policy=probabilities)
+    summary = summary_table(named)
+    table = Table(*summary.headers)
+    for row in summary.rows:
+        table.add_row(*row)
+    console.print(table)
+    for note in named.notes:
+        console.print(note, soft_wrap=True, markup=False)
+    made = {"command": command(), "log": str(log), "baseline": against, "seed": seed, "k": k}
+    files.write_json(out / "evaluation.json", named.record() | {"made": made | versions()})
+    page = write_evaluation(named, out / "report.html", made | versions())
+    console.print(f"report: {page}")
 
 
 @app.command()

@@ -56,14 +56,19 @@ def _problem_model(recipe: Recipe) -> type[pydantic.BaseModel]:
     return pydantic.create_model(recipe.kind, __config__=STRICT, **fields)
 
 
+def read_yaml(path: pathlib.Path, argument: str) -> Any:
+    """What a YAML file holds. Raises ValueError in one line that begins with the argument."""
+    try:
+        return yaml.load(path.read_text(), _Loader)  # a SafeLoader
+    except FileNotFoundError:
+        raise ValueError(f"{argument} = {str(path)!r} does not exist; pass a YAML file.") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ValueError(f"{argument} = {str(path)!r} is not YAML: {' '.join(str(error).split())[:200]}") from None
+
+
 def read_spec(path: pathlib.Path) -> tuple[Spec, Problem | Sequence[Problem], dict[str, Policy]]:
     """The checked spec, its problem and its policies. Raises ValueError with one line that names what is wrong."""
-    try:
-        data = yaml.load(path.read_text(), _Loader)  # a SafeLoader
-    except FileNotFoundError:
-        raise ValueError(f"SPEC = {str(path)!r} does not exist; pass a YAML file.") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ValueError(f"SPEC = {str(path)!r} is not YAML: {' '.join(str(error).split())[:200]}") from None
+    data = read_yaml(path, "SPEC")
     try:
         spec = spec_model().model_validate(data)
     except pydantic.ValidationError as error:

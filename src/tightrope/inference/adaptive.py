@@ -114,8 +114,8 @@ def replayed(log: Log, policy: Policy, options: Options, seed: int) -> Evaluatio
     value, se = float(rewards.mean()), float(rewards.std(ddof=1) / np.sqrt(m)) if m > 1 else float("nan")
     return Evaluation(
         value=value, se=se, interval=(float(bounds.lower[-1]), float(bounds.upper[-1])), sequence=bounds, ess=float(m), max_weight=1.0,
-        support=Support(played / m, log.plays, 0.0), verdict=overlap(m, log.n, 0.0) or "enough overlap", estimator="replay",
-        alpha=options.alpha, n=log.n, rounds=m, estimates={"replay": Estimate(value, se)}, policy=label(policy),
+        support=Support(played / m, log.plays, 0.0, log.names), verdict=overlap(m, log.n, 0.0) or "enough overlap", estimator="replay",
+        alpha=options.alpha, n=log.n, rounds=m, estimates={"replay": Estimate(value, se)}, policy=label(policy), rewards=log.rewards,
         notes=(f"Replay kept {m:,} of {log.n:,} rows; the value is that of the policy's first {m:,} rounds.",),
     )  # fmt: skip
 
@@ -232,6 +232,7 @@ def simulated(log: Log, policy: Policy, options: Options, bootstraps: int, seed:
         verdict = f"not enough overlap: {unseen:.1%} of its plays are on arms that the log never played; log with Explore"
     return Evaluation(
         value=value, se=se, interval=interval, sequence=None, ess=float("nan"), max_weight=float("nan"),
-        support=Support(pulls, log.plays, unseen), verdict=verdict, estimator="simulate", alpha=options.alpha, n=log.n, rounds=m,
-        estimates={"simulate": Estimate(value, se)}, calibration=calibration, policy=label(policy), notes=tuple(notes),
+        support=Support(pulls, log.plays, unseen, log.names), verdict=verdict, estimator="simulate", alpha=options.alpha, n=log.n, rounds=m,
+        estimates={"simulate": Estimate(value, se)}, calibration=calibration, policy=label(policy), rewards=log.rewards,
+        notes=tuple(notes),
     )  # fmt: skip

@@ -31,11 +31,12 @@ WEIGHTS = (1e-3, 1e3)  # its range; what is outside counts in the first and last
 @dataclass(frozen=True, eq=False)
 class Support:
     """Where the log has something to say. target: (K,) the target's mean probability by arm. played: (K,) rows of the log. unseen: share
-    of the target's probability on arms that the log never played."""
+    of the target's probability on arms that the log never played. names: of the arms; None: they have numbers only."""
 
     target: np.ndarray
     played: np.ndarray
     unseen: float
+    names: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +50,7 @@ class Evaluation:
     that was decided, which later rounds do not undo; None before. difference: the sequence of value - baseline; None without one.
     estimates: all estimators, by name. calibration: (c, 3) rows, mean prediction, mean reward by tenths of the model's predictions.
     weights: (bins, 2) lower edges and numbers of rows, a histogram of weights. notes: sentences to be read with the numbers. n: rows.
-    rounds: of them. policy: what was judged.
+    rounds: of them. policy: what was judged. rewards: (lowest, highest) that a reward can be.
     """
 
     value: float
@@ -71,6 +72,7 @@ class Evaluation:
     weights: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)))
     notes: tuple[str, ...] = ()
     policy: str = ""
+    rewards: tuple[float, float] = (0.0, 1.0)
 
     def __str__(self) -> str:
         low, high = self.interval
@@ -82,6 +84,22 @@ class Evaluation:
             self.verdict + ("" if self.decided is None else f" (since round {self.decided:,})"),
         ]
         return "\n".join([*lines, *self.notes])
+
+    @property
+    def normal_interval(self) -> tuple[float, float]:
+        """value -+ z se, for this number of rounds only."""
+        z = float(ndtri(1.0 - self.alpha / 2.0)) * self.se
+        return self.value - z, self.value + z
+
+    def record(self) -> dict[str, Any]:
+        """All of it as numbers, text, lists and dicts, ready for JSON; None where there is no finite number."""
+        given = {name: getattr(self, name) for name in ("policy", "estimator", "value", "se", "alpha", "interval", "normal_interval")}
+        given |= {name: getattr(self, name) for name in ("ess", "max_weight", "n", "rounds", "verdict", "decided", "notes", "rewards")}
+        given |= {"support": vars(self.support), "estimates": {name: each._asdict() for name, each in self.estimates.items()}}
+        pairs = {"sequence": self.sequence, "difference": self.difference}
+        given |= {name: None if bounds is None else bounds._asdict() for name, bounds in pairs.items()}
+        found: dict[str, Any] = _plain(given | {"calibration": self.calibration, "weights": self.weights})
+        return found
 
     def frame(self) -> "pd.DataFrame":
         """A pandas DataFrame with a row for each estimator: value, se, lower and upper of its normal interval."""
@@ -96,6 +114,17 @@ class Evaluation:
         from ..reports.inference import save_sequence
 
         return save_sequence(self, pathlib.Path(path), **options)
+
+
+def _plain(item: Any) -> Any:
+    """Dicts, lists, text and finite numbers."""
+    if isinstance(item, dict):
+        return {key: _plain(value) for key, value in item.items()}
+    if isinstance(item, (tuple, list)):
+        return [_plain(value) for value in item]
+    if isinstance(item, (np.ndarray, np.generic)):
+        return _plain(item.tolist())
+    return None if isinstance(item, float) and not math.isfinite(item) else item
 
 
 @dataclass(frozen=True)
@@ -338,7 +367,7 @@ def assembled(read: Pass, item: OnePolicy, duel: Duel | None, *, anytime: bool, 
         interval = (chosen.value - z, chosen.value + z)
     total = max(item.sums.mass.sum(), 1e-300)
     unseen = float(item.sums.mass[log.plays == 0].sum() / total)
-    support = Support(item.sums.mass / sums.rounds, log.plays, unseen)
+    support = Support(item.sums.mass / sums.rounds, log.plays, unseen, log.names)
     verdict, decided, difference = _verdict(read, item, duel, unseen, alpha)
     edges = np.geomspace(*WEIGHTS, WEIGHT_BINS + 1)[:-1]
     return Evaluation(
@@ -346,7 +375,7 @@ def assembled(read: Pass, item: OnePolicy, duel: Duel | None, *, anytime: bool, 
         verdict=verdict, estimator=f"clipped-ips at {o.clip:g}" if o.estimator == "clipped-ips" else o.estimator, alpha=alpha, n=log.n,
         rounds=sums.rounds, estimates=estimates, decided=decided, difference=difference,
         calibration=_calibration(read), weights=np.stack([edges, item.histogram], axis=1),
-        notes=_notes(read, item, anytime), policy=name,
+        notes=_notes(read, item, anytime), policy=name, rewards=log.rewards,
     )  # fmt: skip
 
 

@@ -217,7 +217,7 @@ class Fields:
         """The rows of a table or of a part of one."""
         arm = numbers.of(column_of(table, self.arm))
         n = arm.size
-        H = _block(table, "probabilities", self.probabilities, n)
+        H = block(table, "probabilities", self.probabilities, n)
         if isinstance(self.propensity, str):
             h = _floats(table, self.propensity)
         elif self.propensity is not None:
@@ -225,12 +225,12 @@ class Fields:
         else:
             assert H is not None
             h = _of_arms("probabilities", H, n, numbers.count)[np.arange(n), np.clip(arm, 0, numbers.count - 1)]
-        mask = _block(table, "eligible", self.eligible, n)
+        mask = block(table, "eligible", self.eligible, n)
         return Rows(
             arm,
             _floats(table, self.reward),
             h,
-            None if narrow else _block(table, "features", self.features, n),
+            None if narrow else block(table, "features", self.features, n),
             None if mask is None else mask.astype(np.bool_),
             H,
             None if self.time is None else column_of(table, self.time),
@@ -302,7 +302,7 @@ def _whole(table: Table, name: str | None) -> np.ndarray | None:
     return values.astype(np.int64)
 
 
-def _block(table: Table, argument: str, columns: Columns | None, n: int) -> np.ndarray | None:
+def block(table: Table, argument: str, columns: Columns | None, n: int) -> np.ndarray | None:
     """Several columns side by side, a column of arrays, or the array itself, as float64."""
     if columns is None:
         return None

@@ -1,4 +1,4 @@
-"""Reproductions: settings, claims and verdicts of the five papers."""
+"""Reproductions: settings, claims and verdicts, a folder for each paper."""
 
 import pkgutil
 

@@ -133,6 +133,13 @@ def within(found: Estimate, target: float, band: float, *, partly: bool, words: 
     return _judged(not wide and abs(off) <= band, partly, test, reason, open_=wide and reached)
 
 
+def agree(difference: Estimate, margin: float = MARGIN) -> Judgement:
+    """Reproduced: two measurements of the same thing differ by at most `margin` standard errors of their difference."""
+    within = math.isfinite(difference.se) and abs(difference.value) <= margin * difference.se
+    test = f"the difference is within {margin:g} joint standard errors"
+    return _judged(within, False, test, f"The difference is {_apart(difference.value, difference.se)}.")
+
+
 def at_most(value: float, bound: float, partly: float | None = None) -> Judgement:
     """Reproduced: value <= bound. Partly: value <= `partly`."""
     test = f"at most {bound:g}" + ("" if partly is None else f"; partly if at most {partly:g}")

@@ -1,16 +1,26 @@
-"""Pictures of what a log says of a policy: its confidence sequence over time."""
+"""What a log says of a policy, as pictures, a table and a page: the sequence over time, weights, support by arm, calibration."""
 
 import pathlib
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..inference.comparison import Comparison
-from ..inference.evaluation import Evaluation
+from ..inference.evaluation import WEIGHTS, Evaluation
+from ..inference.sequences import Sequence
 from . import style
 from .curves import save_figure
+from .page import Section, Table, figure_svg, write_page
+
+SHOWN_FROM = 0.03  # share of the rounds from which bounds must be inside the picture; earlier ones are as wide as the range of rewards
+MOST_ARMS = 60  # shown one by one in the picture of the support
+FREQUENCY = "share of rounds"
+
+
+# Pictures ----------------------------------------------------------------------------------------------------------------
 
 
 def sequence_figure(evaluation: Evaluation, *, title: str = "", log_rounds: bool = True) -> Figure:
@@ -36,9 +46,7 @@ def draw_sequences(ax: Axes, evaluations: Mapping[str, Evaluation], *, log_round
     for number, (name, e) in enumerate(evaluations.items()):
         colour, line = style.colour(number), style.line(number)
         if e.sequence is not None:
-            ax.fill_between(e.sequence.t, e.sequence.lower, e.sequence.upper, color=colour, alpha=0.15, linewidth=0, step="post")
-            ax.step(e.sequence.t, e.sequence.lower, where="post", color=colour, linestyle=line, linewidth=1.2)
-            ax.step(e.sequence.t, e.sequence.upper, where="post", color=colour, linestyle=line, linewidth=1.2, label=name)
+            draw_band(ax, e.sequence, colour, line, name)
         low, high = e.interval
         ax.errorbar(
             e.rounds, e.value, yerr=[[max(e.value - low, 0.0)], [max(high - e.value, 0.0)]], fmt="D", color=colour, markersize=5, capsize=4,
@@ -46,9 +54,99 @@ def draw_sequences(ax: Axes, evaluations: Mapping[str, Evaluation], *, log_round
         )  # fmt: skip
     if log_rounds:
         ax.set_xscale("log")
+    _see_late_bounds(ax, [e.sequence for e in evaluations.values() if e.sequence is not None], [e.value for e in evaluations.values()])
     ax.set_xlabel("round", color=style.INK)
     ax.set_ylabel("value per round", color=style.INK)
     style.legend(ax)
+
+
+def draw_band(ax: Axes, bounds: Sequence, colour: str, line: str, name: str) -> None:
+    """One sequence."""
+    ax.fill_between(bounds.t, bounds.lower, bounds.upper, color=colour, alpha=0.15, linewidth=0, step="post")
+    ax.step(bounds.t, bounds.lower, where="post", color=colour, linestyle=line, linewidth=1.2)
+    ax.step(bounds.t, bounds.upper, where="post", color=colour, linestyle=line, linewidth=1.2, label=name)
+
+
+def _see_late_bounds(ax: Axes, sequences: list[Sequence], values: list[float]) -> None:
+    """Limits in which the bounds of the last rounds and the estimates are, whatever the first rounds' are."""
+    if not sequences:
+        return
+    late = [side[bounds.t >= SHOWN_FROM * bounds.t[-1]] for bounds in sequences for side in (bounds.lower, bounds.upper)]
+    ends = np.concatenate([*late, np.asarray(values)])
+    low, high = float(ends.min()), float(ends.max())
+    room = 0.06 * max(high - low, 1e-12)
+    ax.set_ylim(low - room, high + room)
+
+
+def difference_figure(evaluation: Evaluation) -> Figure:
+    """The sequence of the policy's value less the baseline's, and the round in which that was decided."""
+    fig, (ax,) = style.figure()
+    bounds = evaluation.difference
+    assert bounds is not None
+    draw_band(ax, bounds, style.colour(2), style.line(0), f"{evaluation.policy or 'policy'} less baseline")
+    ax.axhline(0.0, color=style.INK, linewidth=1.0)
+    if evaluation.decided is not None:
+        ax.axvline(evaluation.decided, color=style.colour(1), linestyle="--", linewidth=1.2, label=evaluation.verdict)
+    ax.set_xscale("log")
+    _see_late_bounds(ax, [bounds], [0.0])
+    ax.set_xlabel("round", color=style.INK)
+    ax.set_ylabel("difference per round", color=style.INK)
+    style.legend(ax)
+    return fig
+
+
+def weights_figure(evaluation: Evaluation) -> Figure:
+    """Histogram of the rounds' weights; those below the range, zeros among them, are in the first bar, those above it in the last."""
+    fig, (ax,) = style.figure()
+    edges, rounds = evaluation.weights.T
+    ends = np.append(edges[1:], WEIGHTS[1])
+    share = rounds / max(rounds.sum(), 1.0)
+    ax.bar(edges, share, width=ends - edges, align="edge", color=style.colour(0), edgecolor="white", linewidth=0.4)
+    filled = np.flatnonzero(rounds)
+    ax.axvline(1.0, color=style.INK, linewidth=1.0, linestyle=":", label="weight 1: the logger's own probability")
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_xlim(min(float(edges[filled[0]]), 0.5), max(float(ends[filled[-1]]), 2.0))
+    ax.set_xlabel("weight of a round" + (f" (first bar: at most {ends[0]:.2g}, also 0)" if filled[0] == 0 else ""), color=style.INK)
+    ax.set_ylabel(FREQUENCY, color=style.INK)
+    style.legend(ax)
+    return fig
+
+
+def support_figure(evaluation: Evaluation) -> Figure:
+    """Each arm's share of the log beside its share under the policy, the policy's favourites first."""
+    target, played = evaluation.support.target, evaluation.support.played
+    target, logged = target / max(float(target.sum()), 1e-300), played / played.sum()
+    order = np.lexsort((-logged, -target))[:MOST_ARMS]
+    fig, (ax,) = style.figure()
+    places = np.arange(order.size)
+    ax.vlines(places, np.minimum(logged, target)[order], np.maximum(logged, target)[order], color="#9aa7b2", linewidth=1.0)
+    ax.plot(places, logged[order], "o", color=style.colour(0), markersize=5, label="logged")
+    ax.plot(places, target[order], "D", color=style.colour(1), markersize=4.5, label="this policy")
+    names = evaluation.support.names
+    labels = [str(k) if names is None else names[k] for k in order.tolist()]
+    many = order.size > 24 or max(map(len, labels)) > 4
+    ax.set_xticks(places, labels, rotation=90 if many else 0, fontsize=7 if order.size > 40 else 8)
+    ax.set_ylim(bottom=0.0)
+    ax.set_xlabel("arm" if order.size == target.size else f"arm (the policy's {MOST_ARMS} most played)", color=style.INK)
+    ax.set_ylabel("share", color=style.INK)
+    style.legend(ax)
+    return fig
+
+
+def calibration_figure(evaluation: Evaluation) -> Figure:
+    """Mean reward against mean prediction by tenths of the predictions; bars: two standard errors at most, by the range of rewards."""
+    fig, (ax,) = style.figure()
+    rows, predicted, seen = evaluation.calibration.T
+    low, high = evaluation.rewards
+    error = 2.0 * np.sqrt(np.maximum((seen - low) * (high - seen), 0.0) / rows)
+    ends = [min(predicted.min(), (seen - error).min()), max(predicted.max(), (seen + error).max())]
+    ax.plot(ends, ends, color=style.INK, linewidth=1.0, linestyle=":", label="prediction = reward")
+    ax.errorbar(predicted, seen, yerr=error, fmt="o", color=style.colour(0), markersize=5, capsize=3, label="a tenth of the rows")
+    ax.set_xlabel("mean prediction", color=style.INK)
+    ax.set_ylabel("mean reward", color=style.INK)
+    style.legend(ax)
+    return fig
 
 
 def save_sequence(evaluation: Evaluation, path: pathlib.Path, **options: Any) -> pathlib.Path:
@@ -59,3 +157,87 @@ def save_sequence(evaluation: Evaluation, path: pathlib.Path, **options: Any) ->
 def save_comparison(comparison: Comparison, path: pathlib.Path, **options: Any) -> pathlib.Path:
     """`comparison_figure` to a file."""
     return save_figure(comparison_figure(comparison, **options), path)
+
+
+# The page ----------------------------------------------------------------------------------------------------------------
+
+
+def summary_table(evaluation: Evaluation, caption: str = "") -> Table:
+    """Value, intervals, overlap and verdict, a line each."""
+    e = evaluation
+    level = f"{1.0 - e.alpha:.4g}"
+    rows = [["value", f"{e.value:.4g} ± {e.se:.2g} ({e.estimator})"]]
+    if e.estimator == "simulate":
+        rows.append([f"{level} interval, of worlds fitted to resampled logs", _pair(e.interval)])
+    else:
+        rows.append([f"{level} interval, for this number of rounds", _pair(e.normal_interval)])
+    if e.sequence is not None:
+        rows.append([f"{level} interval, at all times", _pair(e.interval)])
+    if not np.isnan(e.ess):
+        rows.append(["effective sample size", f"{e.ess:,.0f} of {e.n:,}"])
+        rows.append(["largest weight", f"{e.max_weight:.4g}"])
+    reached = int(np.count_nonzero((e.support.target > 0.0) & (e.support.played > 0.0)))
+    of = f"{reached} of {e.support.played.size}"
+    rows.append(["support", f"{1.0 - e.support.unseen:.1%} of its probability is on arms that the log played ({of})"])
+    if e.difference is not None:
+        rows.append(["less the baseline, at all times", _pair((float(e.difference.lower[-1]), float(e.difference.upper[-1])))])
+    rows.append(["verdict", e.verdict + ("" if e.decided is None else f" (since round {e.decided:,})")])
+    return Table([e.policy or "policy", "on this log"], rows, caption)
+
+
+def _pair(interval: tuple[float, float]) -> str:
+    return f"[{interval[0]:.4g}, {interval[1]:.4g}]"
+
+
+def evaluation_sections(evaluation: Evaluation) -> list[Section]:
+    """What it would have earned, what the log can say of it, and how good the reward model is."""
+    e = evaluation
+    figures = []
+    if e.sequence is not None:
+        figures.append((
+            figure_svg(sequence_figure(e)),
+            f"Bounds on the mean value of all rounds so far; all of them hold at once with probability {1.0 - e.alpha:.4g}. "
+            "Point: the estimate.",
+        ))  # fmt: skip
+    if e.difference is not None:
+        figures.append((
+            figure_svg(difference_figure(e)),
+            "Bounds on the policy's value less the baseline's. Above 0: promote; below 0: roll back. What is decided stays decided.",
+        ))  # fmt: skip
+    tables = [summary_table(e), Table.of(e.frame(), f"Every estimator, with a {1.0 - e.alpha:.4g} interval for this number of rounds.")]
+    earned = Section("What it would have earned", " ".join([f"Verdict: {e.verdict}.", *e.notes]), figures, tables)
+    return [earned, _overlap_section(e), _model_section(e)]
+
+
+def _overlap_section(e: Evaluation) -> Section:
+    figures = []
+    if e.weights.size and e.weights[:, 1].sum() > 0.0:
+        figures.append((figure_svg(weights_figure(e)), "How often each weight occurs. Bars far to the right: a few rounds decide."))
+    figures.append((figure_svg(support_figure(e)), "Share of the log and share under the policy, by arm."))
+    text = "A log says little of arms that its logger rarely played."
+    if not np.isnan(e.ess):
+        text = (
+            f"The {e.n:,} rows are worth {e.ess:,.0f} rows of the policy's own; the largest weight is {e.max_weight:.4g}. Below 100, or "
+            f"below 1% of the rows, no verdict is given. {text}"
+        )
+    return Section("What the log can say of it", text, figures)
+
+
+def _model_section(e: Evaluation) -> Section:
+    title = "The reward model"
+    if not e.calibration.size:
+        return Section(title, "No model was fitted here, so there is no calibration to show.")
+    apart = np.abs(e.calibration[:, 1] - e.calibration[:, 2])
+    means = "The value is as good as this model."
+    if e.estimator != "simulate":
+        means = "DM and SWITCH-DR are as wrong as the model is; DR and the sequence are right with any model, and tighter with a good one."
+    text = f"By tenths of its predictions the mean reward differs from the mean prediction by at most {apart.max():.3g}. {means}"
+    table = Table(["rows", "mean prediction", "mean reward"], [[f"{int(n):,}", f"{p:.4g}", f"{r:.4g}"] for n, p, r in e.calibration])
+    return Section(title, text, [(figure_svg(calibration_figure(e)), "Each tenth of the rows, the lowest predictions first.")], [table])
+
+
+def write_evaluation(evaluation: Evaluation, path: pathlib.Path, provenance: Mapping[str, object], title: str = "") -> pathlib.Path:
+    """One self-contained page."""
+    name = evaluation.policy or "policy"
+    lead = f"What {name} would have earned on {evaluation.n:,} logged rows, how sure that is, and what the log cannot say."
+    return write_page(path, title or f"{name}, judged on a log", lead, evaluation_sections(evaluation), provenance)

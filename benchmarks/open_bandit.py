@@ -1,0 +1,69 @@
+"""Writes docs/results/open-bandit.md: each policy of the Open Bandit Dataset judged on the other's log, with verdicts. Numbers only.
+
+python benchmarks/open_bandit.py [folder of the data]
+"""
+
+import pathlib
+import sys
+
+from tightrope.engine.provenance import versions
+from tightrope.papers.experiment import Run, run_figure
+from tightrope.papers.openbandit import values
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "results" / "open-bandit.md"
+
+
+def table(headers, rows):
+    """A table in Markdown."""
+    yield f"| {' | '.join(headers)} |"
+    yield f"|{' --- |' * len(headers)}"
+    for row in rows:
+        yield f"| {' | '.join(row)} |"
+    yield ""
+
+
+def page(data=None):
+    """The text of the page."""
+    run = Run("paper", pathlib.Path("runs/open-bandit"), data=data)
+    cases = values.data(run)
+    outcome = run_figure("values", values, run)
+    made = versions()
+    lines = [
+        "# Open Bandit: each policy judged on the other's log", "",
+        f"Made by `python benchmarks/open_bandit.py` ({', '.join(f'{name} {made[name]}' for name in ('python', 'numpy', 'numba', 'scipy'))}, "
+        f"source {made['source'][:12]}). The same with pictures: `tightrope reproduce openbandit`. The data are not in this repository.", "",
+        outcome.notes, "", "## Overlap, bounds and gate", "",
+        "Bounds hold at all times at once, with probability 0.95, whatever the logger learned. The gate compares with the logger.", "",
+    ]  # fmt: skip
+    rows = [
+        [c.campaign, c.direction, f"{c.found.ess:,.0f}", f"{c.found.max_weight:.1f}", f"[{c.found.interval[0]:.4f}, {c.found.interval[1]:.4f}]",
+         f"{c.own.value:.4f} ± {c.own.se:.4f}", c.found.verdict] for c in cases
+    ]  # fmt: skip
+    headers = ["campaign", "log to policy", "effective sample size", "largest weight", "bounds", "policy's own mean", "verdict of `evaluate`"]
+    lines += [*table(headers, rows), "## Estimates", ""]
+    lines += ["Clicks per impression, ± one standard error; in units of 0.001. Refused cases are shown and not judged.", ""]
+    names = list(dict.fromkeys(name for c in cases for name in c.found.estimates))
+    shown = [[c.campaign, c.direction, *(cell(c.found.estimates.get(name)) for name in names), cell(c.own)] for c in cases]
+    lines += [*table(["campaign", "log to policy", *names, "own mean"], shown), "## Verdicts", ""]
+    counted = {}
+    for claim in outcome.claims:
+        counted.setdefault(claim.verdict, []).append(claim)
+    lines += [f"{len(found)} of {len(outcome.claims)} claims: {verdict}." for verdict, found in counted.items()]
+    lines.append("")
+    judged = [[c.claim, str(c.paper), c.ours if isinstance(c.ours, str) else f"{c.ours:.4f} ± {c.se:.4f}", c.verdict, c.reason or "-"]
+              for c in outcome.claims]  # fmt: skip
+    lines += table(["claim", "own mean", "ours", "verdict", "reason"], judged)
+    lines.append("Tests: " + "; ".join(dict.fromkeys(claim.test for claim in outcome.claims)) + ".")
+    return "\n".join(lines) + "\n"
+
+
+def cell(estimate):
+    """A value in thousandths."""
+    return "-" if estimate is None else f"{1e3 * estimate.value:.2f} ± {1e3 * estimate.se:.2f}"
+
+
+if __name__ == "__main__":
+    PAGE.parent.mkdir(exist_ok=True)
+    PAGE.write_text(page(*sys.argv[1:]))
+    print(PAGE.read_text())

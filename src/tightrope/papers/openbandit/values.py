@@ -1,0 +1,121 @@
+"""Each of the two policies judged on the other's log, by every estimator, beside what it earned itself.
+
+Uniform to Thompson sampling: the judged policy shows an item in a position as often as Thompson sampling did on average (`shares`).
+Its own log is of the same days, and what it earned there is the truth up to sampling error. Thompson sampling to uniform: the
+propensities are the published ones.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ...inference import logs
+from ...inference.evaluation import LEAST_ESS, LEAST_SHARE, Evaluation, evaluate
+from ...inference.logs import Log
+from ...problems.data import open_bandit
+from ...problems.data.open_bandit import CAMPAIGNS, OpenBandit
+from ...reports import style
+from ..experiment import Run
+from ..scoring import Claim, Estimate, agree, at_most, judged
+
+DIRECTIONS = {"uniform to Thompson": ("random", "bts"), "Thompson to uniform": ("bts", "random")}  # whose log, whose value
+
+
+class Case(NamedTuple):
+    """One policy on the other's log: what was estimated, and the mean reward of its own log."""
+
+    campaign: str
+    direction: str
+    found: Evaluation
+    own: Estimate
+
+    @property
+    def refused(self) -> bool:
+        """Whether the verdict is that nothing can be said."""
+        return self.found.verdict.startswith("not enough overlap")
+
+
+def data(run: Run) -> list[Case]:
+    """Three campaigns, two directions; the size does not depend on the scale."""
+    cases = []
+    for campaign in CAMPAIGNS:
+        both = {name: open_bandit(campaign, name, data=run.data) for name in ("random", "bts")}  # type: ignore[arg-type]
+        for direction, (logged, wanted) in DIRECTIONS.items():
+            target = dict(enumerate(both["bts"].shares)) if wanted == "bts" else np.full(both["random"].arms, 1.0 / both["random"].arms)
+            found = evaluate(log_of(both[logged]), target, estimator="dr", baseline="logged")
+            own = evaluate(log_of(both[wanted]), "logged", estimator="ips", anytime=False)
+            cases.append(Case(campaign, direction, found, Estimate(own.value, own.se)))
+    return cases
+
+
+def log_of(found: OpenBandit) -> Log:
+    """The impressions as a log."""
+    return logs.from_frame(found.log, slot="slot", time="time", arms=found.arms)
+
+
+def score(cases: list[Case]) -> list[Claim]:
+    """Where there is overlap, every estimator against the policy's own mean; where there is none, that it is refused."""
+    claims = []
+    for case in cases:
+        where = f"{case.campaign}, {case.direction}"
+        own = f"{case.own.value:.4f} ± {case.own.se:.4f}"
+        if case.refused:
+            needed = max(LEAST_ESS, LEAST_SHARE * case.found.n)
+            words = f"effective sample size {case.found.ess:,.0f} of {case.found.n:,}"
+            claims.append(judged(f"refused for lack of overlap: {where}", own, words, at_most(case.found.ess, needed)))
+            continue
+        for name, (value, se) in case.found.estimates.items():
+            apart = Estimate(value - case.own.value, math.hypot(se, case.own.se))
+            remark = "Its standard error does not contain the error of the model." if name in ("dm", "switch-dr") else ""
+            claims.append(judged(f"{name} agrees with the policy's own mean: {where}", own, Estimate(value, se), agree(apart), remark=remark))
+    return claims
+
+
+def tables(cases: list[Case]) -> dict[str, pd.DataFrame]:
+    """Every estimate beside the own mean; overlap, bounds and gate of every case."""
+    values, overlaps = [], []
+    for case in cases:
+        who = {"campaign": case.campaign, "direction": case.direction}
+        for name, (value, se) in case.found.estimates.items():
+            apart = (value - case.own.value) / math.hypot(se, case.own.se)
+            values.append(who | {"estimator": name, "value": value, "se": se, "own mean": case.own.value, "own se": case.own.se,
+                                 "apart, in joint se": apart, "refused": case.refused})  # fmt: skip
+        e = case.found
+        overlaps.append(who | {"rows": e.n, "effective sample size": e.ess, "largest weight": e.max_weight, "lower": e.interval[0],
+                               "upper": e.interval[1], "own mean": case.own.value, "verdict": e.verdict})  # fmt: skip
+    return {"values": pd.DataFrame(values), "overlap": pd.DataFrame(overlaps)}
+
+
+def plot(cases: list[Case]) -> dict[str, Figure]:
+    """For each direction: every estimate with two standard errors, the policy's own mean as a band."""
+    figures = {}
+    for direction in DIRECTIONS:
+        chosen = [case for case in cases if case.direction == direction]
+        fig, axes = style.figure(len(chosen), width=5.0)
+        for ax, case in zip(axes, chosen, strict=True):
+            names = list(case.found.estimates)
+            values = np.array([case.found.estimates[name] for name in names])
+            ax.axvspan(case.own.value - 2 * case.own.se, case.own.value + 2 * case.own.se, color=style.colour(2), alpha=0.2, linewidth=0)
+            ax.axvline(case.own.value, color=style.colour(2), linewidth=1.4)
+            colour = style.colour(5 if case.refused else 0)
+            ax.errorbar(values[:, 0], range(len(names)), xerr=2 * values[:, 1], fmt="o", color=colour, capsize=3, markersize=5)
+            ax.set_yticks(range(len(names)), names)
+            ax.invert_yaxis()
+            words = "refused" if case.refused else f"{case.found.ess:,.0f} effective rows"
+            ax.set_title(f"{case.campaign}: {words}", color=style.INK, fontsize=11, loc="left")
+            ax.set_xlabel("clicks per impression", color=style.INK)
+        figures[direction.replace(" ", "-").lower()] = fig
+    return figures
+
+
+def notes(cases: list[Case]) -> str:
+    """What is compared with what."""
+    rows = cases[0].found.n
+    return (
+        f"{rows:,} impressions of each campaign and policy, all three positions. Points: estimates ± 2 standard errors on the other "
+        "policy's log; band: the policy's own mean ± 2. A case is refused where the effective sample size is below "
+        f"{LEAST_ESS:g} or {LEAST_SHARE:.0%} of the rows; its estimates are shown in grey and not judged."
+    )

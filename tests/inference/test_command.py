@@ -1,0 +1,211 @@
+"""`tightrope evaluate`: the same answers as in Python, from every format, and a page whose pictures are there."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import tightrope as tr
+from tightrope.cli import app
+
+H = np.array([0.5, 0.3, 0.2])
+
+
+def frame(n=600, seed=0):
+    rng = np.random.default_rng(seed)
+    arm = rng.choice(3, n, p=H)
+    x = rng.normal(size=n)
+    reward = (rng.random(n) < np.array([0.2, 0.5, 0.8])[arm]) * 1.0
+    table = pd.DataFrame({"arm": arm, "reward": reward, "propensity": H[arm], "x1": x, "x2": -x})
+    for k in range(3):
+        table[f"h{k}"], table[f"q{k}"] = H[k], (0.2, 0.2, 0.6)[k]
+    return table.assign(when=np.arange(n))
+
+
+def run(*words):
+    return CliRunner().invoke(app, ["evaluate", *map(str, words)], terminal_width=200)
+
+
+def saved(folder):
+    return json.loads((folder / "evaluation.json").read_text(), parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """One log in every format."""
+    folder, table = tmp_path_factory.mktemp("logs"), frame()
+    table.to_parquet(folder / "log.parquet", row_group_size=100)
+    table.sample(frac=1.0, random_state=1).to_csv(folder / "log.csv", index=False)
+    tr.logs.to_dsjson(tr.logs.from_frame(table, probabilities=["h0", "h1", "h2"]), folder / "log.dsjson")
+    return folder
+
+
+@pytest.mark.parametrize("name", ["log.parquet", "log.csv", "log.dsjson"])
+def test_every_format_gives_what_python_gives(files, tmp_path, name):
+    columns = [] if name == "log.dsjson" else ["--logger", "h", "--time", "when"]
+    done = run(files / name, "--arm", 2, *columns, "--out", tmp_path)
+    assert done.exit_code == 0, done.output
+    wanted = tr.evaluate(tr.logs.from_frame(frame(), probabilities=["h0", "h1", "h2"]), 2, baseline="logged")
+    found = saved(tmp_path)
+    assert found["value"] == pytest.approx(wanted.value)
+    assert found["interval"] == pytest.approx(wanted.interval)
+    assert found["verdict"] == wanted.verdict == "promote"
+    assert found["decided"] == wanted.decided
+    assert found["support"]["played"] == wanted.support.played.tolist()
+    assert found["made"]["log"] == str(files / name)
+    for words in (f"{wanted.value:.4g} ±", "effective sample size", "largest weight", "at all times", f"promote (since round {wanted.decided:,})"):
+        assert words in done.output, words
+
+
+@pytest.mark.parametrize("name", ["log.parquet", "log.csv"])
+def test_probabilities_in_columns_keep_to_their_rows(files, tmp_path, name):
+    table = frame()
+    for k in range(3):
+        table[f"q{k}"] = np.where(table["when"] < 300, (0.6, 0.2, 0.2)[k], table[f"q{k}"])
+    path = tmp_path / name
+    mixed = table if name.endswith("parquet") else table.sample(frac=1.0, random_state=2)
+    mixed.to_parquet(path) if name.endswith("parquet") else mixed.to_csv(path, index=False)
+    done = run(path, "--probabilities", "q", "--features", "x*", "--time", "when", "--baseline", "none", "--out", tmp_path)
+    assert done.exit_code == 0, done.output
+    log = tr.logs.from_frame(table, features=["x1", "x2"])
+    wanted = tr.evaluate(log, table[["q0", "q1", "q2"]].to_numpy())
+    assert saved(tmp_path)["value"] == pytest.approx(wanted.value)
+    assert saved(tmp_path)["difference"] is None
+
+
+@pytest.mark.parametrize(
+    ("text", "target"),
+    [
+        ("probabilities: uniform", [1 / 3] * 3),
+        ("probabilities: [0.5, 0.25, 0.25]", [0.5, 0.25, 0.25]),
+        ("probabilities: {0: [1, 0, 0], 1: [0, 1e0, 0]}", {0: [1.0, 0.0, 0.0], 1: [0.0, 1.0, 0.0]}),
+        ("arm: 1", 1),
+    ],
+)
+def test_policies_in_files(tmp_path, text, target):
+    table = frame().assign(place=np.arange(600) % 2)
+    table.to_parquet(tmp_path / "log.parquet")
+    (tmp_path / "mine.yaml").write_text(text)
+    done = run(tmp_path / "log.parquet", "--policy", tmp_path / "mine.yaml", "--slot", "place", "--estimator", "ips", "--out", tmp_path)
+    assert done.exit_code == 0, done.output
+    wanted = tr.evaluate(tr.logs.from_frame(table, slot="place"), target, estimator="ips")
+    assert (saved(tmp_path)["value"], saved(tmp_path)["policy"]) == (pytest.approx(wanted.value), "mine")
+
+
+def test_a_saved_session_and_a_policy_that_learns(tmp_path):
+    rng = np.random.default_rng(0)
+    arm = rng.integers(0, 3, 300)
+    pd.DataFrame({"item": arm, "click": (arm == 1) * 1.0}).to_csv(tmp_path / "log.csv", index=False)
+    session = tr.Session(tr.UCB(), arms=3)
+    for k in range(3):
+        session.update(k, float(k == 1))
+    session.save(tmp_path / "ucb.npz")
+    words = [tmp_path / "log.csv", "--arm-column", "item", "--reward", "click", "--propensity", 1 / 3, "--out", tmp_path]
+    done = run(*words, "--policy", tmp_path / "ucb.npz")
+    assert done.exit_code == 0, done.output
+    assert saved(tmp_path)["value"] == pytest.approx(1.0, abs=0.1)
+    (tmp_path / "ucb.yaml").write_text("policy: UCB\nalpha: 2\n")
+    done = run(*words, "--policy", tmp_path / "ucb.yaml", "--method", "replay")
+    assert done.exit_code == 0, done.output
+    assert "Replay kept" in done.output
+    assert saved(tmp_path)["estimator"] == "replay"
+    done = run(*words, "--policy", tmp_path / "ucb.yaml", "--method", "simulate", "--bootstraps", 20)
+    assert done.exit_code == 0, done.output
+    assert "simulated: as good as its model" in done.output
+    assert saved(tmp_path)["ess"] is None
+    page = (tmp_path / "report.html").read_text()
+    assert page.count("<svg") == 2
+    assert "of worlds fitted to resampled logs" in page
+
+
+def test_the_page_shows_the_sequence_weights_support_and_calibration(files, tmp_path):
+    done = run(files / "log.parquet", "--arm", 2, "--logger", "h", "--out", tmp_path)
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "report.html").read_text()
+    assert page.count("<svg") == 5
+    for words in ("Verdict: promote.", "What the log can say of it", "The reward model", "switch-dr", "mean prediction", "How this was made"):
+        assert words in page, words
+    assert "<script" not in page
+
+
+def test_little_overlap_is_a_verdict_and_no_error(tmp_path):
+    table = frame(200).assign(propensity=lambda each: np.where(each["arm"] == 2, 0.001, 0.5))
+    table.to_parquet(tmp_path / "log.parquet")
+    done = run(tmp_path / "log.parquet", "--arm", 2, "--out", tmp_path)
+    assert done.exit_code == 0, done.output
+    assert "not enough overlap: effective sample size" in done.output
+    assert "not enough overlap" in (tmp_path / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "arguments"),
+    [
+        ("exactly one of --policy, --arm and --probabilities", []),
+        ("exactly one of --policy, --arm and --probabilities", ["--arm", 1, "--probabilities", "q"]),
+        ("policy = 7 is not a whole number from 0 to 2", ["--arm", 7]),
+        ("probabilities = 'z': the log has no column 'z0'", ["--logger", "h", "--probabilities", "z"]),
+        ("probabilities = 'z': the log has no column that begins so", ["--probabilities", "z"]),
+        ("logger = 'z': the log has no column 'z0'", ["--arm", 1, "--logger", "z", "--arms", 3]),
+        ("no column that begins with 'u'", ["--arm", 1, "--features", "u*"]),
+        ("has no column 'click'", ["--arm", 1, "--reward", "click"]),
+        ("rewards = '1' must be two numbers", ["--arm", 1, "--rewards", "1"]),
+        ("rewards = 'a,b' is not a list of numbers", ["--arm", 1, "--rewards", "a,b"]),
+        ("estimator = 'best' is not one of", ["--arm", 1, "--estimator", "best"]),
+        ("alpha = 2", ["--arm", 1, "--alpha", 2]),
+        ("'none.yaml' does not exist", ["--policy", "none.yaml"]),
+        ("'none.npz' does not exist", ["--policy", "none.npz"]),
+    ],
+)
+def test_mistakes_are_sentences(files, tmp_path, words, arguments):
+    done = run(files / "log.parquet", *arguments, "--out", tmp_path)
+    assert isinstance(done.exception, ValueError), done.output
+    assert words in str(done.exception)
+    assert not (tmp_path / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("log.txt", "", "has no ending among .parquet"),
+        ("none.csv", None, "does not exist"),
+        ("log.parquet", "no", "is not a Parquet file"),
+        ("log.csv", "", "is not a CSV file"),
+        ("log.csv", "arm,reward,propensity,at\n0,1,0.5,soon\n", "time = 'at' holds neither numbers nor times"),
+        ("log.dsjson", "", "time is of tables"),
+    ],
+)
+def test_damaged_logs_are_sentences(tmp_path, name, text, words):
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    done = run(tmp_path / name, "--arm", 0, "--time", "at", "--out", tmp_path / "out")
+    assert isinstance(done.exception, ValueError), done.output
+    assert words in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{}", "exactly one of policy, probabilities and arm"),
+        ("[1, 2]", "exactly one of policy, probabilities and arm"),
+        ("arm: 1\nprobabilities: uniform", "exactly one of policy, probabilities and arm"),
+        ("policy: LinTS", "learns while it plays. Give --method replay"),
+        ("policy: LinTT", "Did you mean 'LinTS'"),
+        ("a: [", "is not YAML"),
+        ("probabilities: [1, 0]", "must be (n, K)"),
+    ],
+)
+def test_damaged_policies_are_sentences(files, tmp_path, text, words):
+    (tmp_path / "p.yaml").write_text(text)
+    done = run(files / "log.parquet", "--policy", tmp_path / "p.yaml", "--out", tmp_path)
+    assert isinstance(done.exception, ValueError), done.output
+    assert words in str(done.exception)
+
+
+def test_polars_frames_are_read():
+    polars = pytest.importorskip("polars")
+    table = frame()
+    one = tr.evaluate(tr.logs.from_frame(polars.from_pandas(table), features=["x1", "x2"]), 2)
+    two = tr.evaluate(tr.logs.from_frame(table, features=["x1", "x2"]), 2)
+    assert one.estimates == two.estimates
