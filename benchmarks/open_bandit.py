@@ -29,18 +29,28 @@ def page(data=None):
     cases = values.data(run)
     outcome = run_figure("values", values, run)
     made = versions()
+    packages = ", ".join(f"{name} {made[name]}" for name in ("python", "numpy", "numba", "scipy"))
     lines = [
         "# Open Bandit: each policy judged on the other's log", "",
-        f"Made by `python benchmarks/open_bandit.py` ({', '.join(f'{name} {made[name]}' for name in ('python', 'numpy', 'numba', 'scipy'))}, "
-        f"source {made['source'][:12]}). The same with pictures: `tightrope reproduce openbandit`. The data are not in this repository.", "",
+        f"Made by `python benchmarks/open_bandit.py` ({packages}, source {made['source'][:12]}).",
+        "The same with pictures: `tightrope reproduce openbandit`. The data are not in this repository.", "",
         outcome.notes, "", "## Overlap, bounds and gate", "",
         "Bounds hold at all times at once, with probability 0.95, whatever the logger learned. The gate compares with the logger.", "",
     ]  # fmt: skip
-    rows = [
-        [c.campaign, c.direction, f"{c.found.ess:,.0f}", f"{c.found.max_weight:.1f}", f"[{c.found.interval[0]:.4f}, {c.found.interval[1]:.4f}]",
-         f"{c.own.value:.4f} ± {c.own.se:.4f}", c.found.verdict] for c in cases
-    ]  # fmt: skip
-    headers = ["campaign", "log to policy", "effective sample size", "largest weight", "bounds", "policy's own mean", "verdict of `evaluate`"]
+    rows = []
+    for c in cases:
+        low, high = c.found.interval
+        bounds = [f"{c.found.ess:,.0f}", f"{c.found.max_weight:.1f}", f"[{low:.4f}, {high:.4f}]"]
+        rows.append([c.campaign, c.direction, *bounds, f"{c.own.value:.4f} ± {c.own.se:.4f}", c.found.verdict])
+    headers = [
+        "campaign",
+        "log to policy",
+        "effective sample size",
+        "largest weight",
+        "bounds",
+        "policy's own mean",
+        "verdict of `evaluate`",
+    ]
     lines += [*table(headers, rows), "## Estimates", ""]
     lines += ["Clicks per impression, ± one standard error; in units of 0.001. Refused cases are shown and not judged.", ""]
     names = list(dict.fromkeys(name for c in cases for name in c.found.estimates))

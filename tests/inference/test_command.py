@@ -55,7 +55,13 @@ def test_every_format_gives_what_python_gives(files, tmp_path, name):
     assert found["decided"] == wanted.decided
     assert found["support"]["played"] == wanted.support.played.tolist()
     assert found["made"]["log"] == str(files / name)
-    for words in (f"{wanted.value:.4g} ±", "effective sample size", "largest weight", "at all times", f"promote (since round {wanted.decided:,})"):
+    for words in (
+        f"{wanted.value:.4g} ±",
+        "effective sample size",
+        "largest weight",
+        "at all times",
+        f"promote (since round {wanted.decided:,})",
+    ):
         assert words in done.output, words
 
 
@@ -125,7 +131,14 @@ def test_the_page_shows_the_sequence_weights_support_and_calibration(files, tmp_
     assert done.exit_code == 0, done.output
     page = (tmp_path / "report.html").read_text()
     assert page.count("<svg") == 5
-    for words in ("Verdict: promote.", "What the log can say of it", "The reward model", "switch-dr", "mean prediction", "How this was made"):
+    for words in (
+        "Verdict: promote.",
+        "What the log can say of it",
+        "The reward model",
+        "switch-dr",
+        "mean prediction",
+        "How this was made",
+    ):
         assert words in page, words
     assert "<script" not in page
 

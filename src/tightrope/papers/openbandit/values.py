@@ -70,7 +70,8 @@ def score(cases: list[Case]) -> list[Claim]:
         for name, (value, se) in case.found.estimates.items():
             apart = Estimate(value - case.own.value, math.hypot(se, case.own.se))
             remark = "Its standard error does not contain the error of the model." if name in ("dm", "switch-dr") else ""
-            claims.append(judged(f"{name} agrees with the policy's own mean: {where}", own, Estimate(value, se), agree(apart), remark=remark))
+            words = f"{name} agrees with the policy's own mean: {where}"
+            claims.append(judged(words, own, Estimate(value, se), agree(apart), remark=remark))
     return claims
 
 
