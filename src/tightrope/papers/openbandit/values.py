@@ -115,8 +115,13 @@ def plot(cases: list[Case]) -> dict[str, Figure]:
 def notes(cases: list[Case]) -> str:
     """What is compared with what."""
     rows = cases[0].found.n
+    judged = [case for case in cases if not case.refused]
+    wide = [math.hypot(case.found.se, case.own.se) / case.own.value for case in judged]
+    weak = (
+        f" Joint standard errors of DR are {min(wide):.0%} to {max(wide):.0%} of the own mean, so agreement is a weak test." if wide else ""
+    )
     return (
         f"{rows:,} impressions of each campaign and policy, all three positions. Points: estimates ± 2 standard errors on the other "
         "policy's log; band: the policy's own mean ± 2. A case is refused where the effective sample size is below "
-        f"{LEAST_ESS:g} or {LEAST_SHARE:.0%} of the rows; its estimates are shown in grey and not judged."
+        f"{LEAST_ESS:g} or {LEAST_SHARE:.0%} of the rows; its estimates are shown in grey and not judged." + weak
     )
