@@ -19,6 +19,7 @@ from .registry import load_module, registered
 if TYPE_CHECKING:
     from .engine.results import Identification, Result
     from .papers.experiment import Outcome
+    from .reports import page
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
                   help="Structured bandits: simulate, reproduce, report.")  # fmt: skip
@@ -272,10 +273,13 @@ def _print_rows(paper: str, outcomes: "Mapping[str, Outcome]") -> None:
 
 @app.command()
 def evaluate(
-    log: Annotated[pathlib.Path, typer.Argument(help="A .parquet, .csv, .dsjson or .jsonl file, a row for each arm that was played.")],
-    policy: Annotated[pathlib.Path | None, typer.Option(
-        help="YAML with policy: NAME, probabilities: [..], {slot: [..]} or uniform, or arm: K; or a saved session.")] = None,
-    arm: Annotated[str | None, typer.Option(help="Judge the policy that always plays this arm: its number or name.")] = None,
+    log: Annotated[pathlib.Path, typer.Argument(
+        help="A .parquet, .csv, .dsjson or .jsonl file, a row for each arm that was played; a folder of Parquet files; a saved session.")],
+    policy: Annotated[list[pathlib.Path] | None, typer.Option(
+        help="YAML with policy: NAME, probabilities: [..] or {slot: [..]} or uniform, or arm: K; or a saved session. Several: compared.")
+    ] = None,
+    arm: Annotated[list[str] | None, typer.Option(
+        help="Judge the policy that always plays this arm: its number or name. Several are compared.")] = None,
     probabilities: Annotated[str | None, typer.Option(
         help="Judge the policy whose probabilities are in the columns that begin so; an arm's number or name follows.")] = None,
     arm_column: Annotated[str, typer.Option(help="Column: the arm that was played.")] = "arm",
@@ -301,49 +305,59 @@ def evaluate(
     bootstraps: Annotated[int, typer.Option(help="Fitted worlds of --method simulate.")] = 200,
     out: Out = pathlib.Path("runs/evaluate"), seed: Seed = 0, modules: Import = None,
 ) -> None:  # fmt: skip
-    """What a policy would have earned on a log, with bounds that hold however often one looks, and whether to promote it."""
+    """What a policy would have earned on a log, with bounds that hold however often one looks, and whether to promote it.
+
+    Several policies are compared: which of them cannot be the best, and which may be promoted.
+    """
     from . import files
     from .engine.provenance import command, versions
     from .inference import reading
+    from .inference.comparison import compare
     from .inference.evaluation import evaluate as judge
     from .registry import is_policy, label
-    from .reports.inference import summary_table, write_evaluation
+    from .reports.inference import comparison_table, summary_table, write_comparison, write_evaluation
 
-    if sum(item is not None for item in (policy, arm, probabilities)) != 1:
-        raise ValueError("Give exactly one of --policy, --arm and --probabilities: the policy to be judged.")
     bounds = _numbers("rewards", rewards)
     if len(bounds) != 2:
         raise ValueError(f"rewards = {rewards!r} must be two numbers, the lowest and the highest reward, such as 0,1.")
     columns = reading.Columns(arm_column, reward, propensity, features, logger, eligible, probabilities, time, slot, round)
     found, target = reading.read(log, columns, arms=arms, rewards=(bounds[0], bounds[1]), floor=floor)
-    judged: Any = target
-    if policy is not None:
-        judged = reading.read_policy(policy, found)
-    elif arm is not None:
-        judged = reading.arm_of(arm, found)
-    if is_policy(judged) and method is None:
+    judged = reading.read_policies(policy or (), arm or (), probabilities, target, found)
+    name, one = next(iter(judged.items()))
+    learns = next((each for each in judged.values() if is_policy(each)), None)
+    if learns is not None and (method is None or len(judged) > 1):
         raise ValueError(
-            f"{label(judged)} learns while it plays. Give --method replay (logs whose arms were drawn uniformly) or --method simulate "
-            "(a fitted model), or a saved session, which is judged at its present state."
+            f"{label(learns)} learns while it plays. Judge it by itself, with --method replay (logs whose arms were drawn uniformly) or "
+            "--method simulate (a fitted model), or give a saved session, which is judged at its present state."
         )
     against = baseline or ("none" if method is not None else "logged")
-    options: dict[str, Any] = {"estimator": estimator, "alpha": alpha, "k": k, "clip": clip, "method": method, "bootstraps": bootstraps}
     beside = None if against == "none" else reading.arm_of(against, found)
-    result = judge(found, judged, baseline=beside, seed=seed, **options)
-    named = replace(result, policy=result.policy if policy is None or is_policy(judged) else policy.stem)
-    if probabilities is not None:
-        named = replace(named, policy=probabilities)
-    summary = summary_table(named)
-    table = Table(*summary.headers)
-    for row in summary.rows:
-        table.add_row(*row)
-    console.print(table)
-    for note in named.notes:
-        console.print(note, soft_wrap=True, markup=False)
-    made = {"command": command(), "log": str(log), "baseline": against, "seed": seed, "k": k}
-    files.write_json(out / "evaluation.json", named.record() | {"made": made | versions()})
-    page = write_evaluation(named, out / "report.html", made | versions())
+    options: dict[str, Any] = {"estimator": estimator, "alpha": alpha, "k": k, "clip": clip}
+    made = {"command": command(), "log": str(log), "baseline": against, "seed": seed, "k": k} | versions()
+    if len(judged) > 1:
+        if beside is None or method is not None:
+            raise ValueError("several policies are compared with a baseline and without --method; judge them one by one instead.")
+        both = compare(found, judged, baseline=beside, **options)
+        _print_table(comparison_table(both))
+        console.print(both.conclusion, soft_wrap=True, markup=False)
+        files.write_json(out / "comparison.json", both.record() | {"made": made})
+        page = write_comparison(both, out / "report.html", made)
+    else:
+        result = judge(found, one, baseline=beside, method=method, bootstraps=bootstraps, seed=seed, **options)  # type: ignore[arg-type]
+        result = replace(result, policy=name)
+        _print_table(summary_table(result))
+        for note in result.notes:
+            console.print(note, soft_wrap=True, markup=False)
+        files.write_json(out / "evaluation.json", result.record() | {"made": made})
+        page = write_evaluation(result, out / "report.html", made)
     console.print(f"report: {page}")
+
+
+def _print_table(table: "page.Table") -> None:
+    shown = Table(*table.headers)
+    for row in table.rows:
+        shown.add_row(*row)
+    console.print(shown)
 
 
 @app.command()

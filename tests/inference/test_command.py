@@ -100,6 +100,56 @@ def test_policies_in_files(tmp_path, text, target):
     assert (saved(tmp_path)["value"], saved(tmp_path)["policy"]) == (pytest.approx(wanted.value), "mine")
 
 
+def test_several_policies_are_compared(files, tmp_path):
+    (tmp_path / "even.yaml").write_text("probabilities: uniform")
+    done = run(files / "log.parquet", "--arm", 2, "--arm", 0, "--policy", tmp_path / "even.yaml", "--logger", "h", "--out", tmp_path)
+    assert done.exit_code == 0, done.output
+    log = tr.logs.from_frame(frame(), probabilities=["h0", "h1", "h2"])
+    wanted = tr.compare(log, {"even": [1 / 3] * 3, "arm 2": 2, "arm 0": 0})
+    found = json.loads((tmp_path / "comparison.json").read_text())
+    assert (found["winner"], found["alive"]) == (wanted.winner, list(wanted.alive)) == ("arm 2", ["arm 2"])
+    for name, each in wanted.evaluations.items():
+        assert found["policies"][name]["interval"] == pytest.approx(each.interval), name
+        assert found["policies"][name]["decided"] == each.decided
+    assert "The winner is arm 2." in done.output
+    page = (tmp_path / "report.html").read_text()
+    assert page.count("<svg") == 1 + 3 * 3 + 1
+    assert "cannot be the best" in page
+    (tmp_path / "learns.yaml").write_text("policy: UCB")
+    for words, others in (
+        ("Judge it by itself", ["--policy", tmp_path / "learns.yaml"]),
+        ("compared with a baseline", ["--arm", 1, "--baseline", "none"]),
+        ("two of the policies to be judged are called 'arm 0'", ["--arm", 0]),
+    ):
+        failed = run(files / "log.parquet", "--arm", 0, *others, "--out", tmp_path)
+        assert words in str(failed.exception)
+
+
+def test_a_saved_session_is_a_log_and_so_is_a_folder(tmp_path):
+    session, rng = tr.Session(tr.Explore(tr.UCB(), floor=0.1), arms=3, names=["a", "b", "c"]), np.random.default_rng(0)
+    for _ in range(300):
+        made = session.decide()
+        if rng.random() < 0.9:
+            session.reward(made.id, float(made.arm == 1))
+    session.save(tmp_path / "live.npz")
+    done = run(tmp_path / "live.npz", "--arm", "b", "--floor", 0.1, "--out", tmp_path)
+    assert done.exit_code == 0, done.output
+    wanted = tr.evaluate(tr.logs.from_session(session, floor=0.1), "b", baseline="logged")
+    assert saved(tmp_path)["interval"] == pytest.approx(wanted.interval)
+    assert f"Left out: {300 - wanted.n} open decisions." in done.output
+    assert "time is of tables; live.npz is read as a saved session" in str(
+        run(tmp_path / "live.npz", "--arm", "b", "--time", "t").exception
+    )
+    table = frame()
+    (tmp_path / "days").mkdir()
+    for i in range(3):
+        table[200 * i : 200 * i + 200].to_parquet(tmp_path / "days" / f"{i}.parquet")
+    done = run(tmp_path / "days", "--probabilities", "q", "--logger", "h", "--out", tmp_path)
+    assert done.exit_code == 0, done.output
+    log = tr.logs.from_frame(table, probabilities=["h0", "h1", "h2"])
+    assert saved(tmp_path)["value"] == pytest.approx(tr.evaluate(log, table[["q0", "q1", "q2"]].to_numpy()).value)
+
+
 def test_a_saved_session_and_a_policy_that_learns(tmp_path):
     rng = np.random.default_rng(0)
     arm = rng.integers(0, 3, 300)
@@ -155,8 +205,7 @@ def test_little_overlap_is_a_verdict_and_no_error(tmp_path):
 @pytest.mark.parametrize(
     ("words", "arguments"),
     [
-        ("exactly one of --policy, --arm and --probabilities", []),
-        ("exactly one of --policy, --arm and --probabilities", ["--arm", 1, "--probabilities", "q"]),
+        ("Give the policy to be judged: --policy, --arm or --probabilities", []),
         ("policy = 7 is not a whole number from 0 to 2", ["--arm", 7]),
         ("probabilities = 'z': the log has no column 'z0'", ["--logger", "h", "--probabilities", "z"]),
         ("probabilities = 'z': the log has no column that begins so", ["--probabilities", "z"]),
@@ -203,7 +252,7 @@ def test_damaged_logs_are_sentences(tmp_path, name, text, words):
         ("{}", "exactly one of policy, probabilities and arm"),
         ("[1, 2]", "exactly one of policy, probabilities and arm"),
         ("arm: 1\nprobabilities: uniform", "exactly one of policy, probabilities and arm"),
-        ("policy: LinTS", "learns while it plays. Give --method replay"),
+        ("policy: LinTS", "learns while it plays. Judge it by itself, with --method replay"),
         ("policy: LinTT", "Did you mean 'LinTS'"),
         ("a: [", "is not YAML"),
         ("probabilities: [1, 0]", "must be (n, K)"),

@@ -79,6 +79,7 @@ def test_without_a_model_the_doubly_robust_estimate_is_that_of_weights():
     found = tr.evaluate(tiny(), TARGET, model=None).estimates
     assert found["dr"] == found["ips"]
     assert "dm" not in found
+    assert tr.evaluate(tiny(), TARGET, estimator="SWITCH_DR").estimator == "switch-dr"
 
 
 def test_what_vw_estimators_publishes_for_its_examples():
@@ -283,6 +284,10 @@ def test_candidates_are_eliminated_and_one_wins():
     assert found.evaluations["best"].alpha == pytest.approx(0.05 / 3)
     assert list(found.frame()["policy"]) == ["best", "worst", "middle", "(baseline)"]
     assert "cannot be the best" in str(found)
+    assert str(found).endswith("The winner is best.")
+    assert found.record()["policies"]["best"]["verdict"] == "promote"
+    even = tr.compare(drawn(300), {"a": [0.2] * 5, "b": [0.2] * 5})
+    assert str(even).endswith("No winner yet: a, b may still be the best.")
     alone = tr.evaluate(drawn(20_000), 3)
     assert found.evaluations["best"].value == alone.value
     assert found.evaluations["best"].interval[0] < alone.interval[0]
@@ -308,6 +313,32 @@ def test_the_same_policy_in_every_form():
     named = tr.logs.from_frame({"arm": ["b", "a", "b"], "reward": [1, 0, 1], "propensity": [0.5, 0.5, 0.5]})
     assert named.names == ("a", "b")
     assert tr.evaluate(named, "b").value == tr.evaluate(named, 1).value
+
+
+def test_probabilities_and_models_keep_to_the_rows_of_their_table():
+    table, rng = {"arm": ARM, "reward": REWARD, "propensity": H, "time": [3, 1, 2, 0]}, np.random.default_rng(0)
+    target, model = rng.dirichlet(np.ones(3), size=4), rng.random((4, 3))
+    wanted = tr.evaluate(tiny(), target, model=model).estimates
+    log = tr.logs.from_frame(table, time="time")  # in another order
+    for name, each in tr.evaluate(log, target, model=model).estimates.items():
+        assert each == pytest.approx(wanted[name]), name
+    some = tr.logs.from_frame(table | {"reward": [1.0, np.nan, 0.5, 1.0]}, time="time")  # a reward is still to come
+    kept = [0, 2, 3]
+    few = tr.logs.from_frame({name: np.asarray(column)[kept] for name, column in table.items()}, arms=3)
+    wanted = tr.evaluate(few, target[kept], model=model[kept]).estimates
+    for name, each in tr.evaluate(some, target, model=model).estimates.items():
+        assert each == pytest.approx(wanted[name]), name
+    with pytest.raises(ValueError, match=r"= \(4, 3\), a row for each row of the table"):
+        tr.evaluate(some, target[kept])
+
+
+def test_weights_that_do_not_average_one_are_named():
+    rng = np.random.default_rng(1)
+    arm = rng.choice(2, 1000, p=[0.8, 0.2])
+    wrong = tr.logs.from_frame({"arm": arm, "reward": np.ones(1000), "propensity": np.full(1000, 0.5)})
+    assert "Weights average 0.4" in " ".join(tr.evaluate(wrong, 1).notes)
+    right = tr.logs.from_frame({"arm": arm, "reward": np.ones(1000), "propensity": np.array([0.8, 0.2])[arm]})
+    assert "Weights average" not in " ".join(tr.evaluate(right, 1).notes)
 
 
 def test_the_logger_itself_has_weights_of_one():
@@ -407,7 +438,7 @@ def test_bad_arguments(words, arguments):
         ("has learned nothing yet", tr.UCB()),
         ("is not the name of an arm", "x"),
         ("is not a whole number from 0 to 4", 7),
-        ("must be .n, K. = .100, 5. or .K,.", np.zeros((3, 5))),
+        ("must be .n, K. = .100, 5., a row for each row of the table, or .K,.", np.zeros((3, 5))),
         ("returned shape ..,. for row 0", lambda context, eligible: [1.0]),
         ("session with 3 arms, but the log has 5", tr.Session(tr.UCB(), arms=3)),
         ("add up to 1; got", [0.5, 0.1, 0.1, 0.1, 0.1]),
@@ -424,7 +455,7 @@ def test_probability_on_arms_that_were_not_eligible_is_refused():
     mask = np.array([[True, False], [True, True]])
     log = tr.logs.from_frame(table, eligible=mask)
     assert log.uniform
-    with pytest.raises(ValueError, match="on arms that were not eligible, first in row 0"):
+    with pytest.raises(ValueError, match="on arms that were not eligible, most in row 0"):
         tr.evaluate(log, 1)
     tr.evaluate(log, lambda context, eligible: eligible / eligible.sum())
 

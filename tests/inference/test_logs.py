@@ -27,7 +27,7 @@ OPTIONS = {"features": ["x", "y"], "probabilities": ["p0", "p1", "p2"], "time": 
 
 
 def whole(log, size=None):
-    parts = list(log.chunks(size))
+    parts = [part._replace(origin=part.given) for part in log.chunks(size)]
     return Rows(*(None if parts[0][i] is None else np.concatenate([p[i] for p in parts]) for i in range(len(parts[0]) - 1)))
 
 
@@ -80,10 +80,46 @@ def test_names_are_kept(tmp_path):
 
 def test_rows_are_taken_in_the_order_of_time(tmp_path):
     frame = pd.DataFrame(table()).sample(frac=1.0, random_state=1)
-    same(whole(tr.logs.from_frame(frame, **OPTIONS)), whole(tr.logs.from_frame(table(), **OPTIONS)))
+    rows, sorted_rows = whole(tr.logs.from_frame(frame, **OPTIONS)), whole(tr.logs.from_frame(table(), **OPTIONS))
+    same(rows._replace(origin=None), sorted_rows._replace(origin=None))
+    assert frame.index[rows.origin].tolist() == list(range(50))
     frame.to_parquet(tmp_path / "log.parquet")
-    with pytest.raises(ValueError, match=r"when falls in .*log.parquet; sort the file"):
+    with pytest.raises(ValueError, match=r"when falls in .*log.parquet; sort the log"):
         list(tr.logs.from_frame(tmp_path / "log.parquet", **OPTIONS).chunks())
+
+
+@pytest.mark.parametrize("kind", ["pandas", "nullable", "parquet", "dict"])
+def test_rows_without_a_reward_are_left_out_and_counted(tmp_path, kind):
+    columns = table() | {"reward": np.where(np.arange(50) % 5 == 2, np.nan, 0.5)}
+    frame = pd.DataFrame(columns)
+    if kind == "nullable":
+        frame["reward"] = frame["reward"].astype("Float64")
+    if kind == "parquet":
+        frame.to_parquet(tmp_path / "log.parquet", row_group_size=7)
+    given = {"parquet": tmp_path / "log.parquet", "dict": columns | {"reward": [None if r != r else r for r in columns["reward"]]}}
+    log = tr.logs.from_frame(given.get(kind, frame), **OPTIONS)
+    assert (log.n, log.given, log.left_out) == (40, 50, {"rows without a reward": 10})
+    assert whole(log, 6).origin.tolist() == [i for i in range(50) if i % 5 != 2]
+    assert "Left out: 10 rows without a reward." in tr.evaluate(log, 1).notes
+
+
+def test_of_a_set_without_all_rewards_the_round_is_left_out():
+    rounds = np.repeat(np.arange(20), 3)
+    rewards = np.where(np.arange(60) == 31, np.nan, 0.5)
+    columns = {"arm": np.tile([0, 1, 2], 20), "reward": rewards, "propensity": np.full(60, 0.7), "round": rounds}
+    log = tr.logs.from_frame(columns, round="round")
+    assert (log.n, log.rounds, log.left_out) == (57, 19, {"rows without a reward": 3})
+    assert 10 not in whole(log, 4).round
+
+
+def test_a_folder_of_parquet_files_is_one_log(tmp_path):
+    frame = pd.DataFrame(table())
+    for i, part in enumerate((frame[:20], frame[20:21], frame[21:])):
+        part.to_parquet(tmp_path / f"part-{i}.parquet")
+    same(whole(tr.logs.from_frame(tmp_path, **OPTIONS), 8), whole(tr.logs.from_frame(frame, **OPTIONS)))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match="is a folder without files that end with"):
+        tr.logs.from_frame(tmp_path / "empty")
 
 
 def test_rows_of_a_set_are_never_apart():
@@ -130,6 +166,9 @@ def test_obp_takes_the_probabilities_of_the_position():
 def test_dsjson_there_and_back(tmp_path):
     log = tr.logs.from_frame(table(), probabilities=["p0", "p1", "p2"])
     path = tr.logs.to_dsjson(log, tmp_path / "log.dsjson")
+    stamped = pd.DataFrame(table(3)).assign(when=pd.date_range("2026-01-31", periods=3, tz="UTC"))
+    again = tr.logs.to_dsjson(tr.logs.from_frame(stamped, time="when"), tmp_path / "stamped.dsjson")
+    assert whole(tr.logs.from_dsjson(again)).time[1] == np.datetime64("2026-02-01")
     first = json.loads(path.read_text().splitlines()[0])
     rows = whole(log)
     assert first["_label_Action"] == rows.arm[0] + 1
@@ -189,7 +228,7 @@ def test_damaged_dsjson(tmp_path, words, text):
 # Sessions ----------------------------------------------------------------------------------------------------------------
 
 
-def test_a_session_gives_what_its_book_remembers():
+def test_a_session_gives_what_its_book_remembers(tmp_path):
     session, made = tr.Session(tr.EpsilonGreedy(epsilon=0.3), arms=3, names=["a", "b", "c"], seed=1), []
     for _ in range(250):
         made.append(session.decide())
@@ -200,6 +239,7 @@ def test_a_session_gives_what_its_book_remembers():
     session.select()
     log = tr.logs.from_session(session)
     rows = whole(log)
+    same(whole(tr.logs.from_session(session.save(tmp_path / "session.npz"))), rows)
     assert rows.arm.tolist() == [d.arm for d in made[:250]]
     assert rows.propensity.tolist() == [d.propensity for d in made[:250]]
     assert log.names == ("a", "b", "c")
@@ -274,10 +314,12 @@ GOOD = {"arm": [0, 1, 1], "reward": [0.0, 1.0, 0.5], "propensity": [0.5, 0.25, 0
 @pytest.mark.parametrize(
     ("words", "columns", "options"),
     [
-        ("propensity is missing: .*Session.decide", {}, {"propensity": None}),
+        ("propensity is missing. .*Session.decide", {}, {"propensity": None}),
         ("frame has no column 'click'; it has arm, reward, propensity", {}, {"reward": "click"}),
         ("row 1: reward = 3 is outside the declared range .0, 1.; give from_frame", {"reward": [0, 3, 1]}, {}),
-        ("row 2: reward = nan is not a finite number", {"reward": [0, 1, np.nan]}, {}),
+        ("row 2: reward = inf is not a finite number", {"reward": [0, 1, np.inf]}, {}),
+        ("none of the log's 3 rows has a reward", {"reward": [np.nan] * 3}, {}),
+        ("frame has no column 'h'; it has arm, reward, propensity. Without the probability of what was played", {}, {"propensity": "h"}),
         (r"row 0: propensity = 0, but it must be in \(0, 1\].* .2 such rows", {"propensity": [0, 0.5, 0]}, {}),
         ("row 2: propensity = 1.5", {"propensity": [0.5, 0.5, 1.5]}, {}),
         ("row 0: propensity = nan", {"propensity": [np.nan, 0.5, 1]}, {}),

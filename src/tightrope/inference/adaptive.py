@@ -23,7 +23,7 @@ from ..verbs import Arms, Context, admit, init
 from .estimators import Estimate
 from .evaluation import Evaluation, Options, Support, overlap
 from .kernels import advance
-from .logs import Log, Rows
+from .logs import Log, Rows, whole
 from .models import LAM
 from .sequences import Sequence, lower_bounds, shown_times
 from .world import LoggedWorld, replay_rows
@@ -169,18 +169,12 @@ class Fit:
         return self.own @ theta.T
 
 
-def _everything(log: Log) -> Rows:
-    parts = list(log.chunks())
-    joined = [None if parts[0][i] is None else np.concatenate([part[i] for part in parts]) for i in range(len(parts[0]) - 1)]
-    return Rows(*joined, 0)  # type: ignore[arg-type, call-arg]
-
-
 def simulated(log: Log, policy: Policy, options: Options, bootstraps: int, seed: int) -> Evaluation:
     """The policy in the fitted world, and in one for every bootstrap sample of the log's rows, all of them in memory.
 
     The interval holds the mean reward of one run: the fit's error and the run's own chance. O(bootstraps rows) rounds of the engine.
     """
-    rows = _everything(log)
+    rows = whole(log)
     view, fit = View(log, policy, rows), Fit(log, rows)
     low, high = log.rewards
     m = rows.arm.size

@@ -40,7 +40,24 @@ class Comparison:
             low, high = e.interval
             gone = "" if name in self.alive or e is self.baseline else ", cannot be the best"
             lines.append(f"{name:20s} {e.value:10.4g} {e.se:9.2g} {low:10.4g} {high:10.4g} {e.ess:9,.0f}  {e.verdict}{gone}")
-        return "\n".join(lines)
+        return "\n".join([*lines, self.conclusion])
+
+    @property
+    def conclusion(self) -> str:
+        """Who won, or who still may, in a sentence."""
+        if not self.alive:
+            return "Each of them was certainly worse than another at some time: the world has changed, and none is the best throughout."
+        if self.winner is not None:
+            return f"The winner is {self.winner}."
+        if len(self.alive) == 1:
+            return f"Only {self.alive[0]} can be the best of these; against the baseline: {self.evaluations[self.alive[0]].verdict}."
+        return f"No winner yet: {', '.join(self.alive)} may still be the best."
+
+    def record(self) -> dict[str, Any]:
+        """All of it as numbers, text, lists and dicts, ready for JSON."""
+        policies = {name: each.record() for name, each in self.evaluations.items()}
+        given = {"winner": self.winner, "alive": list(self.alive), "alpha": self.alpha}
+        return given | {"policies": policies, "baseline": self.baseline.record()}
 
     def frame(self) -> "pd.DataFrame":
         """A pandas DataFrame, a row for each policy and one for the baseline: value, se, lower, upper, ess, difference, verdict, alive."""

@@ -47,6 +47,13 @@ class Sums:
         return float(self.sums[kernels.W] ** 2 / squares) if squares > 0.0 else 0.0
 
     @property
+    def mean_weight(self) -> tuple[float, float]:
+        """Mean of the rows' weights and its standard error."""
+        n, total, squares = (float(self.sums[place]) for place in (kernels.ROWS, kernels.W, kernels.WW))
+        mean = total / n
+        return mean, math.sqrt(max(squares / n - mean * mean, 0.0) / n)
+
+    @property
     def largest(self) -> float:
         """The largest weight."""
         return float(self.sums[kernels.LARGEST])

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LEAST_ESS, LEAST_SHARE = 100.0, 0.01  # effective sample size below which an estimate is no basis for a decision, and as a share of rows
+AVERAGE = 5.0  # standard errors by which the mean weight may miss 1 without being mentioned
 UNSEEN = 0.05  # share of the target's probability on arms the log never played, above which the same holds
 WEIGHT_BINS = 60  # of the histogram of weights
 WEIGHTS = (1e-3, 1e3)  # its range; what is outside counts in the first and last bin
@@ -140,6 +141,8 @@ class Options:
     @classmethod
     def checked(cls, estimator: str, alpha: float, k: float, rho: float, clip: float) -> "Options":
         """From the user's arguments."""
+        if isinstance(estimator, str):  # SWITCH-DR and switch_dr are names of switch-dr
+            estimator = estimator.lower().replace("_", "-")
         name = ESTIMATORS[checks.choice("estimator", estimator, ESTIMATORS)]
         a = checks.real("alpha", alpha, above=0, below=1)
         return cls(name, a, checks.real("k", k, least=0), checks.real("rho", rho, above=0), checks.real("clip", clip, above=0))
@@ -231,7 +234,7 @@ class Pass:
             self.model.score(rows, reward, starts, out)
         elif self.model is not None:
             low, high = self.log.rewards
-            out[:] = np.clip((self.model[rows.first : rows.first + rows.arm.size] - low) / (high - low), 0.0, 1.0)
+            out[:] = np.clip((rows.of(self.model) - low) / (high - low), 0.0, 1.0)
         return out
 
     def bounds(self, seen: np.ndarray, alpha: float) -> np.ndarray:
@@ -281,8 +284,9 @@ def _as_model(log: Log, model: Any) -> Any:
         checks.choice("model", model, ("ridge",))
         return Ridge(log)
     values = checks.floats("model", model)
-    if values.shape != (log.n, log.arms):
-        raise ValueError(f"model has shape {values.shape}, but must be 'ridge', None, or (n, K) = ({log.n}, {log.arms}) predicted rewards.")
+    if values.shape != (log.given, log.arms):
+        wanted = f"(n, K) = ({log.given}, {log.arms}) predicted rewards, a row for each row of the table"
+        raise ValueError(f"model has shape {values.shape}, but must be 'ridge', None, or {wanted}.")
     if not np.isfinite(values).all():
         raise ValueError("model has an entry that is not a finite number.")
     return values
@@ -296,7 +300,8 @@ def evaluate(
 ) -> Evaluation:  # fmt: skip
     """What a policy would have earned on a log that another policy made.
 
-    log: from `tr.logs`. policy: (n, K) probabilities or (K,) for all rows; an arm or its name; {slot: (K,)}; a function of (context,
+    log: from `tr.logs`. policy: (n, K) probabilities, a row for each row of the table that the log was made from and in the table's
+    order, or (K,) for all rows; an arm or its name; {slot: (K,)}; a function of (context,
     eligible) that returns (K,); a `Session`, at its present state; "logged", the logger itself; or with `method` a policy that learns,
     such as LinTS(). estimator: of the value; the sequence does not depend on it. model: of the rewards, "ridge" (see
     `inference.models`), fitted on earlier rounds only; None: 0; or (n, K) predictions that were not made from these rewards. alpha:
@@ -375,7 +380,7 @@ def assembled(read: Pass, item: OnePolicy, duel: Duel | None, *, anytime: bool, 
         verdict=verdict, estimator=f"clipped-ips at {o.clip:g}" if o.estimator == "clipped-ips" else o.estimator, alpha=alpha, n=log.n,
         rounds=sums.rounds, estimates=estimates, decided=decided, difference=difference,
         calibration=_calibration(read), weights=np.stack([edges, item.histogram], axis=1),
-        notes=_notes(read, item, anytime), policy=name, rewards=log.rewards,
+        notes=_notes(read, item, anytime, overlap(sums.ess, log.n, unseen) is None), policy=name, rewards=log.rewards,
     )  # fmt: skip
 
 
@@ -436,14 +441,21 @@ def _verdict(read: Pass, item: OnePolicy, duel: Duel | None, unseen: float, alph
     return lacking or "undecided", None, difference
 
 
-def _notes(read: Pass, item: OnePolicy, anytime: bool) -> tuple[str, ...]:
-    log, found = read.log, []
+def _notes(read: Pass, item: OnePolicy, anytime: bool, enough: bool) -> tuple[str, ...]:
+    log, sums, found = read.log, item.sums, []
     if log.left_out:
         found.append("Left out: " + ", ".join(f"{count:,} {words}" for words, count in log.left_out.items()) + ".")
     if not anytime and not log.constant and read.options.estimator != "aipw":
         found.append(
             "The normal interval is not valid if the logger learned while it logged; use anytime=True, or estimator='aipw' where the "
             "log has probabilities."
+        )
+    mean, se = sums.mean_weight
+    expected = float(sums.sums[kernels.MASS] / sums.sums[kernels.ROWS])
+    if enough and abs(mean - expected) > AVERAGE * se and abs(mean - expected) > 1e-6:
+        found.append(
+            f"Weights average {mean:.3g} ± {se:.2g} where they should average {expected:.3g}: propensities of this log are not those with "
+            "which its arms were played, or the policy plays arms that were not eligible (give eligible=)."
         )
     if read.options.estimator == "dm":
         found.append("The direct method is as good as its model; its standard error does not contain the model's error.")

@@ -25,7 +25,13 @@ __all__ = ["Log", "from_dsjson", "from_frame", "from_obp", "from_session", "to_d
 
 CHUNK = 65_536  # rows of a chunk at most
 ENTRIES = 2**21  # numbers of a chunk's largest array at most
+PARQUET = (".parquet", ".pq")
 TOLERANCE = 1e-6  # by how much probabilities may miss what they must add up to
+
+NO_PROPENSITY = (
+    "Without the probability of what was played no other policy can be judged: log it (Session.decide gives it), or give a number where "
+    "it never changed, such as propensity=1/K for arms drawn uniformly."
+)
 
 Columns = str | Sequence[str] | np.ndarray
 Path = str | os.PathLike[str]
@@ -43,7 +49,8 @@ class Rows(NamedTuple):
     time: np.ndarray | None = None  # (m,) as it was given
     slot: np.ndarray | None = None  # (m,) int64
     round: np.ndarray | None = None  # (m,) int64; rows of a set have the same
-    first: int = 0  # row of the log at which the chunk begins
+    origin: np.ndarray | None = None  # (m,) int64, rows of the table they were given in; None: first, first + 1, ..
+    first: int = 0  # row of the source at which the chunk begins
 
     def part(self, begin: int, end: int) -> "Rows":
         """Rows begin .. end - 1."""
@@ -52,6 +59,15 @@ class Rows(NamedTuple):
     def mapped(self, change: Callable[[np.ndarray], np.ndarray], first: int = 0) -> "Rows":
         """Every array changed in the same way."""
         return Rows(*(None if item is None else change(item) for item in self[:-1]), first)  # type: ignore[arg-type, call-arg]
+
+    @property
+    def given(self) -> np.ndarray:
+        """(m,) rows of the table they were given in."""
+        return np.arange(self.first, self.first + self.arm.size) if self.origin is None else self.origin
+
+    def of(self, table: np.ndarray) -> np.ndarray:
+        """The entries of an array with an entry for each row of the table."""
+        return table[self.first : self.first + self.arm.size] if self.origin is None else table[self.origin]
 
 
 class Source(Protocol):
@@ -67,9 +83,10 @@ class Log:
 
     source: its rows. arms: K. names: of the arms; None: they have numbers only. rewards: (lowest, highest) reward. floor: a
     probability that every eligible arm had in every round; None: unknown. arm_features: (K, d) where they never change. left_out:
-    what the log does not hold, in words, with counts. n: rows. rounds: of them. size: arms of the largest set, 1 without sets.
-    plays: (K,) rows of every arm. uniform: whether every eligible arm had the same probability. deterministic: whether all
-    propensities are 1. constant: whether all are the same. known: whether it has the logger's probabilities of all arms.
+    what the log does not hold, in words, with counts. n: rows. given: rows of the table it was made from, with those left out. rounds:
+    of the n rows. size: arms of the largest set, 1 without sets. plays: (K,) rows of every arm. uniform: whether every eligible arm had
+    the same probability. deterministic: whether all propensities are 1. constant: whether all are the same. known: whether it has the
+    logger's probabilities of all arms.
     """
 
     source: Source
@@ -80,6 +97,7 @@ class Log:
     arm_features: np.ndarray | None = None
     left_out: Mapping[str, int] = field(default_factory=dict)
     n: int = 0
+    given: int = 0
     rounds: int = 0
     size: int = 1
     plays: np.ndarray = field(default_factory=lambda: np.zeros(0))
@@ -97,13 +115,17 @@ class Log:
 
     def chunks(self, size: int | None = None) -> Iterator[Rows]:
         """The rows in order, checked, a chunk at a time; the rows of a set are never apart. size: rows of a chunk, by default by K."""
-        return self._chunks(size, narrow=False)
+        for part in self._parts(size, narrow=False):
+            rows = _rewarded(part)
+            if rows.arm.size:
+                yield self._checked(rows)
 
-    def _chunks(self, size: int | None, narrow: bool) -> Iterator[Rows]:
+    def _parts(self, size: int | None, narrow: bool) -> Iterator[Rows]:
+        """Chunks of the source, cut between rounds, with the rows that have no reward."""
         wide = 1 if self.arm_features is None else self.arm_features.shape[1]
         rows = max(256, min(CHUNK, ENTRIES // (self.arms * wide))) if size is None else checks.integer("size", size, least=1)
         for part in _whole_sets(self.source.read(rows, narrow)):
-            yield self._checked(part.mapped(lambda item: np.require(item, requirements=["C", "W"]), part.first))
+            yield part.mapped(lambda item: np.require(item, requirements=["C", "W"]), part.first)
 
     def _checked(self, rows: Rows) -> Rows:
         """A chunk whose every row can be used. Raises ValueError naming the row."""
@@ -149,7 +171,18 @@ def _refuse(rows: Rows, wrong: Any, words: Any) -> None:
     if wrong.any():
         i, many = int(np.argmax(wrong)), int(np.count_nonzero(wrong))
         more = f" ({many} such rows in this part of the log)" if many > 1 else ""
-        raise ValueError(f"row {rows.first + i}: {words(i)}{more}.")
+        raise ValueError(f"row {rows.given[i]}: {words(i)}{more}.")
+
+
+def _rewarded(rows: Rows) -> Rows:
+    """Without the rows that have no reward (NaN), of a set without the whole round."""
+    missing = np.isnan(rows.reward)
+    if not missing.any():
+        return rows
+    if rows.round is not None:
+        missing = np.isin(rows.round, rows.round[missing])
+    kept = np.flatnonzero(~missing)
+    return rows._replace(origin=rows.given).mapped(lambda item: item[kept], rows.first)
 
 
 def _whole_sets(parts: Iterable[Rows]) -> Iterator[Rows]:
@@ -219,7 +252,7 @@ class Fields:
         n = arm.size
         H = block(table, "probabilities", self.probabilities, n)
         if isinstance(self.propensity, str):
-            h = _floats(table, self.propensity)
+            h = _propensities(table, self.propensity)
         elif self.propensity is not None:
             h = np.full(n, self.propensity)
         else:
@@ -228,7 +261,7 @@ class Fields:
         mask = block(table, "eligible", self.eligible, n)
         return Rows(
             arm,
-            _floats(table, self.reward),
+            _rewards(table, self.reward),
             h,
             None if narrow else block(table, "features", self.features, n),
             None if mask is None else mask.astype(np.bool_),
@@ -236,7 +269,7 @@ class Fields:
             None if self.time is None else column_of(table, self.time),
             _whole(table, self.slot),
             _whole(table, self.round),
-            first,
+            first=first,
         )
 
 
@@ -291,6 +324,23 @@ def _floats(table: Table, name: str) -> np.ndarray:
     return np.ascontiguousarray(checks.floats(name, column_of(table, name)), dtype=np.float64)
 
 
+def _propensities(table: Table, name: str) -> np.ndarray:
+    try:
+        return _floats(table, name)
+    except ValueError as error:
+        raise ValueError(f"{error} {NO_PROPENSITY}") from None
+
+
+def _rewards(table: Table, name: str) -> np.ndarray:
+    """A column of rewards; NaN where there is none, in whatever way the table says so."""
+    values = column_of(table, name)
+    if values.dtype == object:
+        import pandas as pd
+
+        values = np.where(pd.isna(values), np.nan, values)
+    return np.ascontiguousarray(checks.floats(name, values), dtype=np.float64)
+
+
 def _whole(table: Table, name: str | None) -> np.ndarray | None:
     if name is None:
         return None
@@ -322,41 +372,53 @@ def block(table: Table, argument: str, columns: Columns | None, n: int) -> np.nd
 
 @dataclass(frozen=True)
 class Parquet:
-    """Rows of a Parquet file, read a batch at a time."""
+    """Rows of Parquet files, one after the other, read a batch at a time."""
 
-    path: pathlib.Path
+    paths: list[pathlib.Path]
     fields: Fields
     numbers: Numbers
 
     def read(self, size: int, narrow: bool) -> Iterator[Rows]:
         """Batches; time must not fall."""
         first, latest = 0, None
-        for table in self.tables(size, self.fields.names(narrow)):
+        for path, table in self.tables(size, self.fields.names(narrow)):
             rows = self.fields.rows(table, self.numbers, first, narrow)
             if rows.time is not None and rows.time.size:
                 if (latest is not None and rows.time[0] < latest) or (rows.time[1:] < rows.time[:-1]).any():
-                    raise ValueError(
-                        f"{self.fields.time} falls in {self.path}; sort the file by it, or give a frame, which is sorted here."
-                    )
+                    raise ValueError(f"{self.fields.time} falls in {path}; sort the log by it, or give a frame, which is sorted here.")
                 latest = rows.time[-1]
             first += rows.arm.size
             yield rows
 
-    def tables(self, size: int, names: list[str]) -> Iterator[Any]:
-        """Batches of columns as tables."""
+    def tables(self, size: int, names: list[str]) -> Iterator[tuple[pathlib.Path, Any]]:
+        """Batches of columns as tables, each with its file."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        try:
-            with pq.ParquetFile(self.path) as file:
-                missing = [name for name in names if name not in file.schema_arrow.names]
-                if missing:
-                    raise ValueError(f"{self.path} has no column {missing[0]!r}; it has {', '.join(file.schema_arrow.names[:10])}.")
-                for group in range(file.num_row_groups):  # one at a time, or the whole file is fetched ahead into memory
-                    for batch in file.iter_batches(batch_size=size, row_groups=[group], columns=names):
-                        yield pa.Table.from_batches([batch])
-        except pa.ArrowInvalid as error:
-            raise ValueError(f"{self.path} is not a Parquet file that can be read ({error}).") from None
+        for path in self.paths:
+            try:
+                with pq.ParquetFile(path) as file:
+                    missing = [name for name in names if name not in file.schema_arrow.names]
+                    if missing:
+                        told = f" {NO_PROPENSITY}" if missing[0] == self.fields.propensity else ""
+                        has = ", ".join(file.schema_arrow.names[:10])
+                        raise ValueError(f"{path} has no column {missing[0]!r}; it has {has}.{told}")
+                    for group in range(file.num_row_groups):  # one at a time, or the whole file is fetched ahead into memory
+                        for batch in file.iter_batches(batch_size=size, row_groups=[group], columns=names):
+                            yield path, pa.Table.from_batches([batch])
+            except pa.ArrowInvalid as error:
+                words = f"{path} is not a Parquet file that can be read ({error})."
+                raise ValueError(f"{words} Read other files into a frame, as with pandas.read_csv.") from None
+
+
+def parquet_files(path: pathlib.Path) -> list[pathlib.Path]:
+    """The file itself, or all Parquet files of a folder by name."""
+    if not path.is_dir():
+        return [path]
+    found = sorted(each for each in path.rglob("*") if each.suffix.lower() in PARQUET and each.is_file())
+    if not found:
+        raise ValueError(f"frame = {str(path)!r} is a folder without files that end with {' or '.join(PARQUET)}.")
+    return found
 
 
 # Constructors ------------------------------------------------------------------------------------------------------------
@@ -368,7 +430,8 @@ def from_frame(
     eligible: Columns | None = None, time: str | None = None, slot: str | None = None, round: str | None = None,
     arms: int | Sequence[object] | None = None, rewards: tuple[float, float] = (0.0, 1.0), floor: float | None = None,
 ) -> Log:  # fmt: skip
-    """A log from a table: of pandas, polars or pyarrow, a dict of arrays, or the path of a Parquet file, which is read in batches.
+    """A log from a table: of pandas, polars or pyarrow, a dict of arrays, or the path of a Parquet file or of a folder of them (in the
+    order of their names), which are read in batches.
 
     arm, reward, propensity: its columns; propensity is the probability with which the logger played this arm in this row (in its
     slot), or a number where it never changed, or None where `probabilities` are given. features: columns of the round's features,
@@ -380,13 +443,14 @@ def from_frame(
     as probabilities have columns. rewards: (lowest, highest) that a reward can be. floor: a probability that every eligible arm had at
     least in every round.
 
+    Rows without a reward (null or NaN: decisions that are still open) are left out and counted (`Log.left_out`), of a set the whole
+    round. A table has one row for each arm that was played: where a decision comes several times keep its last state, as with
+    frame.drop_duplicates("id", keep="last").
+
     Raises ValueError naming the first bad row.
     """
     if propensity is None and probabilities is None:
-        raise ValueError(
-            "propensity is missing: without the probability of what was played no other policy can be judged. Log it (Session.decide "
-            "gives it), or give a number where it never changed, such as propensity=1/K for arms drawn uniformly."
-        )
+        raise ValueError(f"propensity is missing. {NO_PROPENSITY}")
     if isinstance(propensity, (int, float)):
         propensity = checks.real("propensity", propensity, above=0, most=1)
     fields = Fields(arm, reward, propensity, _named(features), _named(probabilities), _named(eligible), time, slot, round)
@@ -395,12 +459,12 @@ def from_frame(
     if isinstance(frame, (str, os.PathLike)):
         path = pathlib.Path(frame)
         if not path.exists():
-            raise ValueError(f"frame = {str(path)!r} does not exist; give a table or the path of a Parquet file.")
+            raise ValueError(f"frame = {str(path)!r} does not exist; give a table, or the path of a Parquet file or of a folder of them.")
         if any(isinstance(item, np.ndarray) for item in (features, probabilities, eligible)):
             raise ValueError("features, probabilities and eligible of a Parquet file must be names of its columns.")
-        source = Parquet(path, fields, numbers)
+        source = Parquet(parquet_files(path), fields, numbers)
         if arms is None:
-            numbers.learn(column_of(table, arm) for table in source.tables(CHUNK, [arm]))
+            numbers.learn(column_of(table, arm) for _, table in source.tables(CHUNK, [arm]))
     else:
         if arms is None:
             numbers.learn([column_of(frame, arm)])
@@ -441,6 +505,7 @@ def _in_order(rows: Rows) -> Rows:
     if rows.time is None or rows.time.size < 2 or not (rows.time[1:] < rows.time[:-1]).any():
         return rows
     order = np.argsort(rows.time, kind="stable")
+    rows = rows._replace(origin=rows.given)
     return rows.mapped(lambda item: item[order])
 
 
@@ -457,13 +522,16 @@ def new_log(
         raise ValueError(f"rewards = ({low:g}, {high:g}) must be a pair (lowest, highest) of different numbers.")
     least = None if floor is None else checks.real("floor", floor, above=0, most=1.0 / arms + TOLERANCE)
     X = None if arm_features is None else checks.matrix("arm_features", arm_features, shape=(arms, None))
-    log = Log(source, arms, names, (low, high), least, X, dict(left_out or {}))
-    n = rounds = 0
+    log = Log(source, arms, names, (low, high), least, X)
+    n = given = rounds = 0
     size, smallest, largest = 1, 1.0, 0.0
     plays, even, known = np.zeros(arms), True, False
-    for rows in log._chunks(None, narrow=True):
+    for part in log._parts(None, narrow=True):
+        given += part.arm.size
+        rows = _rewarded(part)
         if not rows.arm.size:
             continue
+        log._checked(rows)
         n += rows.arm.size
         plays += np.bincount(rows.arm, minlength=arms)
         smallest, largest = min(smallest, float(rows.propensity.min())), max(largest, float(rows.propensity.max()))
@@ -477,13 +545,14 @@ def new_log(
         count = arms if rows.eligible is None else rows.eligible.sum(axis=1)
         even = even and bool((np.abs(rows.propensity * count - 1.0) <= TOLERANCE).all())
         known = rows.probabilities is not None
+    left = dict(left_out or {}) | ({"rows without a reward": given - n} if given > n else {})
     if n == 0:
-        raise ValueError("the log has no rows; give at least one.")
+        raise ValueError(f"none of the log's {given} rows has a reward; give at least one." if given else "the log has no rows.")
     if least is None and even and not known:
         least = smallest  # every arm has its equal share, so none has less than the one with most rivals
-    facts = {"n": n, "rounds": rounds, "size": size, "plays": plays, "uniform": even, "known": known}
+    facts = {"n": n, "given": given, "rounds": rounds, "size": size, "plays": plays, "uniform": even, "known": known}
     facts |= {"deterministic": smallest >= 1.0 - TOLERANCE and arms > 1, "constant": largest - smallest <= TOLERANCE}
-    return Log(source, arms, names, (low, high), least, X, dict(left_out or {}), **facts)  # type: ignore[arg-type]
+    return Log(source, arms, names, (low, high), least, X, left, **facts)  # type: ignore[arg-type]
 
 
 def from_obp(feedback: Mapping[str, Any], *, rewards: tuple[float, float] = (0.0, 1.0), floor: float | None = None) -> Log:
@@ -517,7 +586,7 @@ def from_obp(feedback: Mapping[str, Any], *, rewards: tuple[float, float] = (0.0
 
 def to_obp(log: Log) -> dict[str, Any]:
     """The log as the dict that the Open Bandit Pipeline reads; all rows in memory."""
-    rows = _all(log)
+    rows = whole(log)
     position = None if rows.slot is None else rows.slot
     pi = None if rows.probabilities is None else rows.probabilities[:, :, None]
     return {
@@ -526,12 +595,11 @@ def to_obp(log: Log) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _all(log: Log) -> Rows:
-    parts = list(log.chunks())
-    found = parts[0]
-    for part in parts[1:]:
-        found = _joined(found, part)
-    return found
+def whole(log: Log) -> Rows:
+    """All rows of a log in memory, from one reading."""
+    parts = [part._replace(origin=part.given) for part in log.chunks()]
+    joined = [None if item is None else np.concatenate([part[i] for part in parts]) for i, item in enumerate(parts[0][:-1])]
+    return Rows(*joined, 0)  # type: ignore[arg-type, call-arg]
 
 
 def from_dsjson(path: Path, *, arms: int | None = None, rewards: tuple[float, float] = (0.0, 1.0)) -> Log:
@@ -601,7 +669,7 @@ def _from_events(
     stamps = [event["time"] for event, _ in kept]
     time = None
     if all(isinstance(stamp, str) for stamp in stamps):
-        time = np.array([stamp.replace("Z", "") for stamp in stamps], dtype="datetime64[us]")
+        time = _times(stamps, os.fspath(path))
     rows = Rows(
         np.array([event["arm"] for event, _ in kept], dtype=np.int64), np.array([reward for _, reward in kept], dtype=np.float64),
         np.array([event["chance"] for event, _ in kept], dtype=np.float64), None, mask if mask is not None and not mask.all() else None,
@@ -633,28 +701,44 @@ def _line(rows: Rows, i: int) -> dict[str, Any]:
         chances += [float(rows.probabilities[i, k]) for k in others[1:]]
     line: dict[str, Any] = {
         "_label_cost": -float(rows.reward[i]), "_label_probability": chances[0], "_label_Action": arm + 1, "_labelIndex": arm,
-        "EventId": str(rows.first + i), "Version": "1",
+        "EventId": str(rows.given[i]), "Version": "1",
     }  # fmt: skip
     if rows.time is not None:
         stamp = rows.time[i]
-        line["Timestamp"] = str(stamp) if isinstance(stamp, np.datetime64) else _stamp(float(stamp))
+        line["Timestamp"] = _stamp(stamp)
     if rows.probabilities is not None:
         line |= {"a": [k + 1 for k in others], "p": chances}
     return line
 
 
-def _stamp(seconds: float) -> str:
-    return datetime.datetime.fromtimestamp(seconds, datetime.UTC).isoformat().replace("+00:00", "Z")
+def _stamp(time: object) -> str:
+    """A time as text: seconds since 1970 or a time of any kind; text stays."""
+    if isinstance(time, (int, float, np.number)):
+        time = datetime.datetime.fromtimestamp(float(time), datetime.UTC)
+    return str(time).replace(" ", "T").replace("+00:00", "Z")
 
 
-def from_session(session: Session, *, rewards: tuple[float, float] = (0.0, 1.0), floor: float | None = None) -> Log:
-    """A log of the decisions that a session remembers with their rewards, in the order of its rounds.
+def _times(stamps: list[str], where: str) -> np.ndarray:
+    """Times from text, in UTC."""
+    import pandas as pd
+
+    try:
+        found = pd.to_datetime(pd.Series(stamps), utc=True, format="ISO8601")
+    except ValueError:
+        raise ValueError(f"{where}: Timestamp must hold times such as 2026-01-31T12:00:00Z.") from None
+    return np.asarray(found.dt.tz_localize(None).to_numpy())
+
+
+def from_session(session: Session | Path, *, rewards: tuple[float, float] = (0.0, 1.0), floor: float | None = None) -> Log:
+    """A log of the decisions that a session, or the file of a saved one, remembers with their rewards, in the order of its rounds.
 
     Left out and counted (`Log.left_out`): open decisions, those closed without a reward, those that `select` made, which asks for
     no propensity, and those of long ago: a session remembers the last 10,000 closed decisions, and lets their features and masks
     go. Keep a log of your own (a table) for more. rewards, floor: as in `from_frame`; the floor is that of Explore. Raises ValueError
     where nothing is left.
     """
+    if not isinstance(session, Session):
+        session = Session.load(pathlib.Path(session))
     if session.catalogue:
         raise ValueError("this session's arms are new candidates at every call, so its log has no arms to compare; keep a table.")
     arm: list[int] = []

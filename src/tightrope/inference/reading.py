@@ -9,13 +9,13 @@ import numpy as np
 
 from .. import checks
 from ..engine.spec import read_yaml
-from ..registry import Policy, built
+from ..registry import Policy, built, is_policy, label
 from ..serving.session import Session
 from . import logs
-from .logs import Log
+from .logs import PARQUET, Log, parquet_files
 from .targets import Judged
 
-PARQUET, CSV, DSJSON = (".parquet", ".pq"), (".csv",), (".dsjson", ".jsonl", ".json")
+CSV, DSJSON, SESSION = (".csv",), (".dsjson", ".jsonl", ".json"), (".npz",)
 SPECS = (".yaml", ".yml")
 KEYS = ("policy", "probabilities", "arm")
 UNIFORM = "uniform"
@@ -48,21 +48,27 @@ def read(
 ) -> tuple[Log, np.ndarray | None]:
     """A log by its file's ending, and the (n, K) probabilities of the policy to be judged where `columns` names them.
 
-    arms: K, or names separated by commas. A Parquet file is read in batches, but for those probabilities; other files are held in
-    memory. Raises ValueError in a sentence.
+    arms: K, or names separated by commas. A Parquet file, or a folder of them, is read in batches, but for those probabilities; other
+    files are held in memory. Raises ValueError in a sentence.
     """
     ending = path.suffix.lower()
-    known = (*PARQUET, *CSV, *DSJSON)
-    if ending not in known:
+    known = (*PARQUET, *CSV, *DSJSON, *SESSION)
+    if not path.is_dir() and ending not in known:
         raise ValueError(f"LOG = {str(path)!r} has no ending among {', '.join(known)}.")
-    if not path.is_file():
-        raise ValueError(f"LOG = {str(path)!r} does not exist; give a file that ends with {', '.join(known)}.")
+    if not path.exists():
+        raise ValueError(
+            f"LOG = {str(path)!r} does not exist; give a file that ends with {', '.join(known)}, or a folder of Parquet files."
+        )
     number = int(arms) if arms is not None and arms.strip().isdigit() else None
-    if ending in DSJSON:
+    if ending in (*DSJSON, *SESSION):
         changed = [each.name for each in fields(Columns) if getattr(columns, each.name) != each.default]
-        if changed or floor is not None or (arms is not None and number is None):
-            what = (changed or ["floor" if floor is not None else "arms"])[0]
-            raise ValueError(f"{what} is of tables; {path.name} is read as dsjson, which has its own names.")
+        what = changed + (["floor"] if floor is not None and ending in DSJSON else [])
+        what += ["arms"] if arms is not None and (number is None or ending in SESSION) else []
+        if what:
+            kind = "dsjson" if ending in DSJSON else "a saved session"
+            raise ValueError(f"{what[0]} is of tables; {path.name} is read as {kind}, which has its own names.")
+        if ending in SESSION:
+            return logs.from_session(path, rewards=rewards, floor=floor), None
         return logs.from_dsjson(path, arms=number, rewards=rewards), None
     frame, names, arrays = _csv(path, columns.time) if ending in CSV else _parquet(path)
     labels: int | list[str] | None = number
@@ -72,20 +78,21 @@ def read(
     found: dict[str, str | list[str] | None] = {}
     for option in ("logger", "eligible", "probabilities"):
         labels, found[option] = _of_arms(option, getattr(columns, option), [name for name in names if name not in used], labels, arrays)
-    propensity: str | float | None = columns.propensity
-    if propensity is None:
-        propensity = None if found["logger"] is not None and "propensity" not in names else "propensity"
-    elif propensity not in names:
-        propensity = _number(propensity)
+    named, propensity = columns.propensity, None
+    if named is not None:
+        propensity = named if named in names else _number(named)
+    elif found["logger"] is None or "propensity" in names:
+        propensity = "propensity"
     log = logs.from_frame(
         frame, columns.arm, columns.reward, propensity, features=_features(columns.features, names, arrays),
         probabilities=found["logger"], eligible=found["eligible"], time=columns.time, slot=columns.slot, round=columns.round,
         arms=labels, rewards=rewards, floor=floor,
     )  # fmt: skip
-    return log, None if found["probabilities"] is None else _target(frame, found["probabilities"], log.n)
+    return log, None if found["probabilities"] is None else _target(frame, found["probabilities"], log.given)
 
 
 def _number(text: str) -> str | float:
+    """The number that a text is, or the text."""
     try:
         return float(text)
     except ValueError:
@@ -115,7 +122,7 @@ def _parquet(path: pathlib.Path) -> tuple[pathlib.Path, list[str], set[str]]:
     import pyarrow.parquet as pq
 
     try:
-        schema = pq.read_schema(path)
+        schema = pq.read_schema(parquet_files(path)[0])
     except pa.ArrowInvalid as error:
         raise ValueError(f"{path} is not a Parquet file that can be read ({error}).") from None
     arrays = {each.name for each in schema if pa.types.is_list(each.type) or pa.types.is_fixed_size_list(each.type)}
@@ -192,6 +199,28 @@ def read_policy(path: pathlib.Path, log: Log) -> Judged:
         return made
     value = data[given[0]]
     return np.full(log.arms, 1.0 / log.arms) if value == UNIFORM and given == ["probabilities"] else value
+
+
+def read_policies(
+    paths: Sequence[pathlib.Path], arms: Sequence[str], prefix: str | None, target: np.ndarray | None, log: Log
+) -> dict[str, Judged]:
+    """All policies that a command names, by a short name: files by theirs, arms, and the columns that begin with `prefix`."""
+    found: list[tuple[str, Judged]] = []
+    for path in paths:
+        judged = read_policy(path, log)
+        found.append((label(judged) if is_policy(judged) else path.stem, judged))
+    for text in arms:
+        arm = arm_of(text, log)
+        found.append((f"arm {arm}" if isinstance(arm, int) else arm, arm))
+    if prefix is not None and target is not None:
+        found.append((prefix, target))
+    if not found:
+        raise ValueError("Give the policy to be judged: --policy, --arm or --probabilities; several are compared.")
+    names = [name for name, _ in found]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise ValueError(f"two of the policies to be judged are called {twice[0]!r}; give their files other names.")
+    return dict(found)
 
 
 def arm_of(text: str, log: Log) -> int | str:

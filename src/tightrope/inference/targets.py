@@ -19,8 +19,9 @@ LOGGED = "logged"  # the policy that made the log
 class Target:
     """A policy as probabilities, checked for every chunk.
 
-    given: (n, K) probabilities, (K,) of all rows, an arm or its name, {slot: (K,)}, a function of (context, eligible), or a
-    `Session` at its present state; "logged": the policy that made the log.
+    given: (n, K) probabilities, a row for each row of the table that the log was made from, in the table's order; (K,) of
+    all rows, an arm or its name, {slot: (K,)}, a function of (context, eligible), or a `Session` at its present state; "logged": the
+    policy that made the log.
     """
 
     def __init__(self, log: Log, given: Any, argument: str = "policy") -> None:
@@ -63,14 +64,14 @@ class Target:
             rule = f"must be chances to be in a set, in [0, 1], that add up to at most {most}, the size of the largest set"
         if bad.any():
             i = int(np.argmax(bad))
-            raise ValueError(f"{self.argument}: probabilities for row {rows.first + i} {rule}; got {checks.show(found[i])}.")
+            raise ValueError(f"{self.argument}: probabilities for row {rows.given[i]} {rule}; got {checks.show(found[i])}.")
         if rows.eligible is not None:
             astray = float(np.where(rows.eligible, 0.0, found).sum())
             if astray > TOLERANCE * m:
                 i = int(np.argmax(np.where(rows.eligible, 0.0, found).sum(axis=1)))
                 raise ValueError(
-                    f"{self.argument} puts {astray / m:.1%} of its probability in rows {rows.first} to {rows.first + m - 1} on arms that "
-                    f"were not eligible, first in row {rows.first + i}; give a function of (context, eligible) that leaves them out."
+                    f"{self.argument} puts {astray / m:.1%} of its probability in {m} rows on arms that "
+                    f"were not eligible, most in row {rows.given[i]}; give a function of (context, eligible) that leaves them out."
                 )
         return found
 
@@ -100,12 +101,15 @@ class Target:
 
     def _of_array(self, given: Any) -> Callable[[Rows], np.ndarray]:
         values = given if isinstance(given, np.ndarray) else checks.floats(self.argument, given)
-        n, K = self.log.n, self.log.arms
+        n, K = self.log.given, self.log.arms
         if values.shape == (K,):
             return self._constant(checks.vector(self.argument, values))
         if values.shape != (n, K):
-            raise ValueError(f"{self.argument} has shape {values.shape}, but must be (n, K) = ({n}, {K}) or (K,) = ({K},) probabilities.")
-        return lambda rows: values[rows.first : rows.first + rows.arm.size]
+            raise ValueError(
+                f"{self.argument} has shape {values.shape}, but must be (n, K) = ({n}, {K}), a row for "
+                f"each row of the table, or (K,) = ({K},) probabilities."
+            )
+        return lambda rows: rows.of(values)
 
     def _by_slot(self, given: Mapping[Any, ArrayLike]) -> Callable[[Rows], np.ndarray]:
         tables = {checks.integer("slot", slot): checks.vector(f"{self.argument}[{slot!r}]", item) for slot, item in given.items()}
@@ -134,7 +138,7 @@ class Target:
                 context = X if rows.features is None else rows.features[i]
                 chances = np.asarray(function(context, None if rows.eligible is None else rows.eligible[i]), dtype=np.float64)
                 if chances.shape != (K,):
-                    raise ValueError(f"{self.argument} returned shape {chances.shape} for row {rows.first + i}, but must return ({K},).")
+                    raise ValueError(f"{self.argument} returned shape {chances.shape} for row {rows.given[i]}, but must return ({K},).")
                 found[i] = chances
             return found
 

@@ -18,6 +18,7 @@ from .page import Section, Table, figure_svg, write_page
 SHOWN_FROM = 0.03  # share of the rounds from which bounds must be inside the picture; earlier ones are as wide as the range of rewards
 MOST_ARMS = 60  # shown one by one in the picture of the support
 FREQUENCY = "share of rounds"
+BASELINE = "(baseline)"
 
 
 # Pictures ----------------------------------------------------------------------------------------------------------------
@@ -35,7 +36,7 @@ def sequence_figure(evaluation: Evaluation, *, title: str = "", log_rounds: bool
 def comparison_figure(comparison: Comparison, *, title: str = "", log_rounds: bool = True) -> Figure:
     """The confidence sequences of all policies and of the baseline."""
     fig, (ax,) = style.figure()
-    draw_sequences(ax, {**comparison.evaluations, "(baseline)": comparison.baseline}, log_rounds=log_rounds)
+    draw_sequences(ax, {**comparison.evaluations, BASELINE: comparison.baseline}, log_rounds=log_rounds)
     if title:
         ax.set_title(title, color=style.INK, fontsize=11, loc="left")
     return fig
@@ -209,7 +210,7 @@ def evaluation_sections(evaluation: Evaluation) -> list[Section]:
     return [earned, _overlap_section(e), _model_section(e)]
 
 
-def _overlap_section(e: Evaluation) -> Section:
+def _overlap_section(e: Evaluation, title: str = "What the log can say of it") -> Section:
     figures = []
     if e.weights.size and e.weights[:, 1].sum() > 0.0:
         figures.append((figure_svg(weights_figure(e)), "How often each weight occurs. Bars far to the right: a few rounds decide."))
@@ -220,7 +221,7 @@ def _overlap_section(e: Evaluation) -> Section:
             f"The {e.n:,} rows are worth {e.ess:,.0f} rows of the policy's own; the largest weight is {e.max_weight:.4g}. Below 100, or "
             f"below 1% of the rows, no verdict is given. {text}"
         )
-    return Section("What the log can say of it", text, figures)
+    return Section(title, text, figures)
 
 
 def _model_section(e: Evaluation) -> Section:
@@ -241,3 +242,38 @@ def write_evaluation(evaluation: Evaluation, path: pathlib.Path, provenance: Map
     name = evaluation.policy or "policy"
     lead = f"What {name} would have earned on {evaluation.n:,} logged rows, how sure that is, and what the log cannot say."
     return write_page(path, title or f"{name}, judged on a log", lead, evaluation_sections(evaluation), provenance)
+
+
+def comparison_table(comparison: Comparison, caption: str = "") -> Table:
+    """Every policy and the baseline, a line each."""
+    rows = []
+    for name, e in {**comparison.evaluations, BASELINE: comparison.baseline}.items():
+        gap = "" if e.difference is None else _pair((float(e.difference.lower[-1]), float(e.difference.upper[-1])))
+        verdict = e.verdict + ("" if e.decided is None else f" (since round {e.decided:,})")
+        if e is not comparison.baseline and name not in comparison.alive:
+            verdict += ", cannot be the best"
+        rows.append([name, f"{e.value:.4g} ± {e.se:.2g}", _pair(e.interval), gap, f"{e.ess:,.0f}", f"{e.max_weight:.4g}", verdict])
+    headers = ["policy", "value", "at all times", "less the baseline", "effective rows", "largest weight", "verdict"]
+    return Table(headers, rows, caption)
+
+
+def comparison_sections(comparison: Comparison) -> list[Section]:
+    """All policies side by side, then each one's difference from the baseline and overlap, then the reward model they share."""
+    c, m = comparison, len(comparison.evaluations)
+    caption = f"{c.alpha / m:.4g} of the error goes to each policy, so that all lines hold together with probability {1.0 - c.alpha:.4g}."
+    caption += f" Values: {next(iter(c.evaluations.values())).estimator} ± one standard error."
+    notes = list(dict.fromkeys(note for e in c.evaluations.values() for note in e.notes))
+    together = figure_svg(comparison_figure(c)), "Bounds on each policy's mean value of all rounds so far. Points: the estimates."
+    sections = [Section("Which of them", " ".join([c.conclusion, *notes]), [together], [comparison_table(c, caption)])]
+    for name, e in c.evaluations.items():
+        section = _overlap_section(e, name)
+        less = figure_svg(difference_figure(e)), "Bounds on its value less the baseline's. Above 0: promote; below 0: roll back."
+        sections.append(Section(name, f"Verdict: {e.verdict}. {section.text}", [less, *section.figures]))
+    return [*sections, _model_section(next(iter(c.evaluations.values())))]
+
+
+def write_comparison(comparison: Comparison, path: pathlib.Path, provenance: Mapping[str, object]) -> pathlib.Path:
+    """One self-contained page."""
+    names = list(comparison.evaluations)
+    lead = f"{len(names)} policies on {comparison.baseline.n:,} logged rows: which would have earned most, and may any be promoted?"
+    return write_page(path, f"{', '.join(names)}, judged on a log", lead, comparison_sections(comparison), provenance)
