@@ -107,6 +107,7 @@ def test_simulation_predicts_what_thompson_sampling_earns():
         assert e.verdict == "simulated: as good as its model"
         assert e.calibration.shape == (10, 3)
         assert "one ridge regression for all arms, rewards of two values, 40 bootstrap fits" in e.notes[0]
+        assert not any("does not fit" in note for note in e.notes)
     assert covered >= 9
 
 
@@ -136,6 +137,13 @@ def test_simulation_of_arms_that_the_log_never_played_is_not_trusted():
     e = tr.evaluate(tr.logs.from_frame(columns, arms=4), tr.UCB(), method="simulate", bootstraps=20)
     assert e.verdict.startswith("not enough overlap")
     assert e.support.unseen > 0.05
+
+
+def test_a_model_that_does_not_fit_is_named():
+    x = np.random.default_rng(4).uniform(-1, 1, size=(2000, 1))
+    log = uniform_log(2000, 3, features=x, rewards=lambda rng, arm: (rng.random(2000) < np.abs(x[:, 0])) * 1.0)
+    e = tr.evaluate(log, tr.LinTS(scale=0.1), method="simulate", bootstraps=20)
+    assert "the model does not fit this log" in " ".join(e.notes)
 
 
 def test_simulation_respects_who_was_eligible():

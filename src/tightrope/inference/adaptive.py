@@ -29,6 +29,7 @@ from .sequences import Sequence, lower_bounds, shown_times
 from .world import LoggedWorld, replay_rows
 
 FOLDS = 5  # of the cross-fitted regression
+MISFIT = 4.0  # standard errors by which a tenth of the predictions may miss the rewards without being mentioned
 OPTIMISM = 0.5  # of a standard error: bias of the fitted worlds from which it is named
 METHODS = ("replay", "simulate")
 
@@ -210,12 +211,19 @@ def simulated(log: Log, policy: Policy, options: Options, bootstraps: int, seed:
     optimism = float(spread.mean()) - value
     order = np.array_split(np.argsort(crossed, kind="stable"), 10)
     calibration = np.array([[part.size, crossed[part].mean(), rows.reward[part].mean()] for part in order if part.size])
-    worst = float(np.abs(calibration[:, 1] - calibration[:, 2]).max())
+    apart = np.abs(calibration[:, 1] - calibration[:, 2])
+    worst = float(apart.max())
+    errors = np.array([(rows.reward - crossed)[part].std() for part in order if part.size]) / np.sqrt(calibration[:, 0])
     model = "one ridge regression for all arms" if fit.shared else f"a ridge regression for each of {log.arms} arms"
     notes = [
         f"Simulated with {model}, {'rewards of two values' if binary else 'resampled residuals as noise'}, {bootstraps} bootstrap fits; "
         f"the answer is as good as this model. By tenths of its predictions the mean reward differs by at most {worst:.3g}."
     ]
+    if (apart > MISFIT * errors + 1e-9).any():
+        notes.append(
+            f"In a tenth of its predictions it is wrong by more than {MISFIT:g} standard errors: the model does not fit this log, and the "
+            "value should not be trusted. Give features that tell the arms and contexts apart."
+        )
     if optimism > OPTIMISM * se:
         notes.append(
             f"Worlds fitted to resampled logs promise {optimism:.3g} more than the one fitted to the log: the policy finds what a fit "
