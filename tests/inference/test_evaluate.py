@@ -467,7 +467,7 @@ def test_notes_name_what_to_be_careful_of():
     assert e.interval == pytest.approx((e.value - 1.959964 * e.se, e.value + 1.959964 * e.se))
     assert tr.evaluate(drawn(300), 3, anytime=False, estimator="aipw").notes == ()
     blind = tr.logs.from_frame({"arm": [0, 1] * 100, "reward": [0.5] * 200, "propensity": [0.5, 0.4] * 100})
-    assert "give probabilities=, or floor=" in " ".join(tr.evaluate(blind, 1).notes)
+    assert "give the logger's probabilities of all arms, or a floor" in " ".join(tr.evaluate(blind, 1).notes)
     with pytest.raises(ValueError, match=r"aipw.*probabilities"):
         tr.evaluate(blind, 1, estimator="aipw")
 

@@ -15,8 +15,10 @@ from . import style
 from .curves import save_figure
 from .page import Section, Table, figure_svg, write_page
 
-SHOWN_FROM = 0.03  # share of the rounds from which bounds must be inside the picture; earlier ones are as wide as the range of rewards
-MOST_ARMS = 60  # shown one by one in the picture of the support
+SIZE = {"width": 5.2, "height": 3.5}  # inches: letters can be read on a telephone
+APART = 1.15  # ratio by which estimates stand beside each other on an axis of rounds
+SHOWN_FROM = 0.1  # share of the rounds from which bounds must be inside the picture; earlier ones are as wide as the range of rewards
+MOST_ARMS = 40  # shown one by one in the picture of the support
 FREQUENCY = "share of rounds"
 BASELINE = "(baseline)"
 
@@ -26,7 +28,7 @@ BASELINE = "(baseline)"
 
 def sequence_figure(evaluation: Evaluation, *, title: str = "", log_rounds: bool = True) -> Figure:
     """The confidence sequence of one policy and its estimate. log_rounds: logarithmic axis of rounds."""
-    fig, (ax,) = style.figure()
+    fig, (ax,) = style.figure(**SIZE)
     draw_sequences(ax, {evaluation.policy or "policy": evaluation}, log_rounds=log_rounds)
     if title:
         ax.set_title(title, color=style.INK, fontsize=11, loc="left")
@@ -35,7 +37,7 @@ def sequence_figure(evaluation: Evaluation, *, title: str = "", log_rounds: bool
 
 def comparison_figure(comparison: Comparison, *, title: str = "", log_rounds: bool = True) -> Figure:
     """The confidence sequences of all policies and of the baseline."""
-    fig, (ax,) = style.figure()
+    fig, (ax,) = style.figure(**SIZE)
     draw_sequences(ax, {**comparison.evaluations, BASELINE: comparison.baseline}, log_rounds=log_rounds)
     if title:
         ax.set_title(title, color=style.INK, fontsize=11, loc="left")
@@ -43,14 +45,16 @@ def comparison_figure(comparison: Comparison, *, title: str = "", log_rounds: bo
 
 
 def draw_sequences(ax: Axes, evaluations: Mapping[str, Evaluation], *, log_rounds: bool = True) -> None:
-    """Bands of the sequences, and each estimate as a point with its interval at the last round."""
+    """Bands of the sequences, and each estimate as a point with its interval beside the last round."""
+    shade = 0.15 if len(evaluations) == 1 else 0.05
     for number, (name, e) in enumerate(evaluations.items()):
         colour, line = style.colour(number), style.line(number)
         if e.sequence is not None:
-            draw_band(ax, e.sequence, colour, line, name)
+            draw_band(ax, e.sequence, colour, line, name, shade)
         low, high = e.interval
+        beside = APART ** (number + 1) if log_rounds else 1.0 + 0.1 * (number + 1) * (APART - 1.0)
         ax.errorbar(
-            e.rounds, e.value, yerr=[[max(e.value - low, 0.0)], [max(high - e.value, 0.0)]], fmt="D", color=colour, markersize=5, capsize=4,
+            beside * e.rounds, e.value, yerr=[[max(e.value - low, 0.0)], [max(high - e.value, 0.0)]], fmt="D", color=colour, markersize=5, capsize=4,
             label=name if e.sequence is None else None,
         )  # fmt: skip
     if log_rounds:
@@ -61,15 +65,15 @@ def draw_sequences(ax: Axes, evaluations: Mapping[str, Evaluation], *, log_round
     style.legend(ax)
 
 
-def draw_band(ax: Axes, bounds: Sequence, colour: str, line: str, name: str) -> None:
+def draw_band(ax: Axes, bounds: Sequence, colour: str, line: str, name: str, shade: float = 0.15) -> None:
     """One sequence."""
-    ax.fill_between(bounds.t, bounds.lower, bounds.upper, color=colour, alpha=0.15, linewidth=0, step="post")
+    ax.fill_between(bounds.t, bounds.lower, bounds.upper, color=colour, alpha=shade, linewidth=0, step="post")
     ax.step(bounds.t, bounds.lower, where="post", color=colour, linestyle=line, linewidth=1.2)
     ax.step(bounds.t, bounds.upper, where="post", color=colour, linestyle=line, linewidth=1.2, label=name)
 
 
 def _see_late_bounds(ax: Axes, sequences: list[Sequence], values: list[float]) -> None:
-    """Limits in which the bounds of the last rounds and the estimates are, whatever the first rounds' are."""
+    """Limits in which the bounds of the last rounds and the estimates are, whatever the first rounds' are, and rounds that show a bound."""
     if not sequences:
         return
     late = [side[bounds.t >= SHOWN_FROM * bounds.t[-1]] for bounds in sequences for side in (bounds.lower, bounds.upper)]
@@ -77,11 +81,16 @@ def _see_late_bounds(ax: Axes, sequences: list[Sequence], values: list[float]) -
     low, high = float(ends.min()), float(ends.max())
     room = 0.06 * max(high - low, 1e-12)
     ax.set_ylim(low - room, high + room)
+    first = float(sequences[0].t[-1])
+    for bounds in sequences:  # the widest bounds are those of the first rounds: the range of rewards
+        inside = (bounds.lower > max(low - room, bounds.lower.min())) | (bounds.upper < min(high + room, bounds.upper.max()))
+        first = min(first, float(bounds.t[np.argmax(inside)]) if inside.any() else first)
+    ax.set_xlim(left=max(1.0, 0.5 * first))
 
 
 def difference_figure(evaluation: Evaluation) -> Figure:
     """The sequence of the policy's value less the baseline's, and the round in which that was decided."""
-    fig, (ax,) = style.figure()
+    fig, (ax,) = style.figure(**SIZE)
     bounds = evaluation.difference
     assert bounds is not None
     draw_band(ax, bounds, style.colour(2), style.line(0), f"{evaluation.policy or 'policy'} less baseline")
@@ -98,7 +107,7 @@ def difference_figure(evaluation: Evaluation) -> Figure:
 
 def weights_figure(evaluation: Evaluation) -> Figure:
     """Histogram of the rounds' weights; those below the range, zeros among them, are in the first bar, those above it in the last."""
-    fig, (ax,) = style.figure()
+    fig, (ax,) = style.figure(**SIZE)
     edges, rounds = evaluation.weights.T
     ends = np.append(edges[1:], WEIGHTS[1])
     share = rounds / max(rounds.sum(), 1.0)
@@ -119,15 +128,15 @@ def support_figure(evaluation: Evaluation) -> Figure:
     target, played = evaluation.support.target, evaluation.support.played
     target, logged = target / max(float(target.sum()), 1e-300), played / played.sum()
     order = np.lexsort((-logged, -target))[:MOST_ARMS]
-    fig, (ax,) = style.figure()
+    fig, (ax,) = style.figure(**SIZE)
     places = np.arange(order.size)
     ax.vlines(places, np.minimum(logged, target)[order], np.maximum(logged, target)[order], color="#9aa7b2", linewidth=1.0)
     ax.plot(places, logged[order], "o", color=style.colour(0), markersize=5, label="logged")
     ax.plot(places, target[order], "D", color=style.colour(1), markersize=4.5, label="this policy")
     names = evaluation.support.names
     labels = [str(k) if names is None else names[k] for k in order.tolist()]
-    many = order.size > 24 or max(map(len, labels)) > 4
-    ax.set_xticks(places, labels, rotation=90 if many else 0, fontsize=7 if order.size > 40 else 8)
+    many = order.size > 16 or max(map(len, labels)) > 4
+    ax.set_xticks(places, labels, rotation=90 if many else 0, fontsize=7 if many else 8)
     ax.set_ylim(bottom=0.0)
     ax.set_xlabel("arm" if order.size == target.size else f"arm (the policy's {MOST_ARMS} most played)", color=style.INK)
     ax.set_ylabel("share", color=style.INK)
@@ -137,7 +146,7 @@ def support_figure(evaluation: Evaluation) -> Figure:
 
 def calibration_figure(evaluation: Evaluation) -> Figure:
     """Mean reward against mean prediction by tenths of the predictions; bars: two standard errors at most, by the range of rewards."""
-    fig, (ax,) = style.figure()
+    fig, (ax,) = style.figure(**SIZE)
     rows, predicted, seen = evaluation.calibration.T
     low, high = evaluation.rewards
     error = 2.0 * np.sqrt(np.maximum((seen - low) * (high - seen), 0.0) / rows)
@@ -169,11 +178,11 @@ def summary_table(evaluation: Evaluation, caption: str = "") -> Table:
     level = f"{1.0 - e.alpha:.4g}"
     rows = [["value", f"{e.value:.4g} ± {e.se:.2g} ({e.estimator})"]]
     if e.estimator == "simulate":
-        rows.append([f"{level} interval, of worlds fitted to resampled logs", _pair(e.interval)])
+        rows.append([f"{level} interval of worlds fitted to resampled logs", _pair(e.interval)])
     else:
-        rows.append([f"{level} interval, for this number of rounds", _pair(e.normal_interval)])
+        rows.append([f"{level} interval for this number of rounds", _pair(e.normal_interval)])
     if e.sequence is not None:
-        rows.append([f"{level} interval, at all times", _pair(e.interval)])
+        rows.append([f"{level} interval at all times", _pair(e.interval)])
     if not np.isnan(e.ess):
         rows.append(["effective sample size", f"{e.ess:,.0f} of {e.n:,}"])
         rows.append(["largest weight", f"{e.max_weight:.4g}"])
@@ -183,7 +192,17 @@ def summary_table(evaluation: Evaluation, caption: str = "") -> Table:
     if e.difference is not None:
         rows.append(["less the baseline, at all times", _pair((float(e.difference.lower[-1]), float(e.difference.upper[-1])))])
     rows.append(["verdict", e.verdict + ("" if e.decided is None else f" (since round {e.decided:,})")])
-    return Table([e.policy or "policy", "on this log"], rows, caption)
+    return Table([e.policy or "policy", "on this log"], rows, caption, aligned=False)
+
+
+def estimators_table(evaluation: Evaluation) -> Table:
+    """Every estimator's value and interval."""
+    rows = [
+        [name, f"{value:.4g} ± {se:.2g}", _pair((lower, upper))]
+        for name, value, se, lower, upper in evaluation.frame().itertuples(index=False)
+    ]
+    level = f"{1.0 - evaluation.alpha:.4g} interval for this number of rounds"
+    return Table(["estimator", "value ± standard error", level], rows, "Every estimator.", aligned=False)
 
 
 def _pair(interval: tuple[float, float]) -> str:
@@ -205,7 +224,7 @@ def evaluation_sections(evaluation: Evaluation) -> list[Section]:
             figure_svg(difference_figure(e)),
             "Bounds on the policy's value less the baseline's. Above 0: promote; below 0: roll back. What is decided stays decided.",
         ))  # fmt: skip
-    tables = [summary_table(e), Table.of(e.frame(), f"Every estimator, with a {1.0 - e.alpha:.4g} interval for this number of rounds.")]
+    tables = [summary_table(e), estimators_table(e)]
     earned = Section("What it would have earned", " ".join([f"Verdict: {e.verdict}.", *e.notes]), figures, tables)
     return [earned, _overlap_section(e), _model_section(e)]
 
@@ -252,19 +271,21 @@ def comparison_table(comparison: Comparison, caption: str = "") -> Table:
         verdict = e.verdict + ("" if e.decided is None else f" (since round {e.decided:,})")
         if e is not comparison.baseline and name not in comparison.alive:
             verdict += ", cannot be the best"
-        rows.append([name, f"{e.value:.4g} ± {e.se:.2g}", _pair(e.interval), gap, f"{e.ess:,.0f}", f"{e.max_weight:.4g}", verdict])
-    headers = ["policy", "value", "at all times", "less the baseline", "effective rows", "largest weight", "verdict"]
-    return Table(headers, rows, caption)
+        rows.append([name, verdict, f"{e.value:.4g} ± {e.se:.2g}", _pair(e.interval), gap, f"{e.ess:,.0f}", f"{e.max_weight:.4g}"])
+    headers = ["policy", "verdict", "value", "at all times", "less the baseline", "effective rows", "largest weight"]
+    return Table(headers, rows, caption, aligned=False)
 
 
 def comparison_sections(comparison: Comparison) -> list[Section]:
     """All policies side by side, then each one's difference from the baseline and overlap, then the reward model they share."""
     c, m = comparison, len(comparison.evaluations)
-    caption = f"{c.alpha / m:.4g} of the error goes to each policy, so that all lines hold together with probability {1.0 - c.alpha:.4g}."
-    caption += f" Values: {next(iter(c.evaluations.values())).estimator} ± one standard error."
+    shared = (
+        f"The error {c.alpha:g} is shared among {m} policies: what is said of them holds together with probability {1.0 - c.alpha:.4g}."
+    )
+    caption = f"Values: {next(iter(c.evaluations.values())).estimator} ± one standard error."
     notes = list(dict.fromkeys(note for e in c.evaluations.values() for note in e.notes))
     together = figure_svg(comparison_figure(c)), "Bounds on each policy's mean value of all rounds so far. Points: the estimates."
-    sections = [Section("Which of them", " ".join([c.conclusion, *notes]), [together], [comparison_table(c, caption)])]
+    sections = [Section("Which of them", " ".join([c.conclusion, shared, *notes]), [together], [comparison_table(c, caption)])]
     for name, e in c.evaluations.items():
         section = _overlap_section(e, name)
         less = figure_svg(difference_figure(e)), "Bounds on its value less the baseline's. Above 0: promote; below 0: roll back."

@@ -17,14 +17,18 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+LARGEST = 1.7  # CSS pixels of a page for each point of a figure, at most
+
+
 @dataclass(frozen=True)
 class Table:
-    """A table of ready strings; numbers align right. verdict_column: a column to colour by its word."""
+    """A table of ready strings; numbers align right unless `aligned` is False. verdict_column: a column to colour by its word."""
 
     headers: Sequence[str]
     rows: Sequence[Sequence[str]]
     caption: str = ""
     verdict_column: int | None = None
+    aligned: bool = True
 
     @classmethod
     def of(cls, frame: "pd.DataFrame", caption: str = "", most_rows: int = 60, verdict_column: int | None = None) -> "Table":
@@ -61,9 +65,11 @@ def figure_svg(fig: Figure) -> str:
 
 
 def inline_svg(text: str) -> str:
-    """An SVG file as a part of a page: without its header and its fixed size."""
+    """An SVG file as a part of a page: without its header, as wide as the page, but not so wide that its letters outgrow the text."""
     text = text[text.index("<svg") :]
-    text = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", text, count=1)
+    wide = re.search(r'<svg[^>]*? width="([\d.]+)pt"', text)
+    most = "" if wide is None else f' style="max-width: {LARGEST * float(wide[1]):.0f}px"'
+    text = re.sub(r'(<svg[^>]*?) width="[^"]*"', rf"\1{most}", text, count=1)
     return re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text, count=1)
 
 
