@@ -461,8 +461,8 @@ def _notes(read: Pass, item: OnePolicy, anytime: bool, enough: bool) -> tuple[st
         found.append("The direct method is as good as its model; its standard error does not contain the model's error.")
     if anytime and read.model is not None and log.floor is None and not log.known and not item.target.logged:
         found.append(
-            "The log knows only the propensity of what was played, so the sequence cannot use the model; give the logger's probabilities of "
-            "all arms, or a floor that every arm had, for tighter bounds."
+            "The log knows only the propensity of what was played, so the sequence cannot use the model; give the logger's probabilities "
+            "of all arms, or a floor that every arm had, for tighter bounds."
         )
     return tuple(found)
 

@@ -15,7 +15,7 @@ from . import style
 from .curves import save_figure
 from .page import Section, Table, figure_svg, write_page
 
-SIZE = {"width": 5.2, "height": 3.5}  # inches: letters can be read on a telephone
+WIDTH, HEIGHT = 5.2, 3.5  # inches: letters can be read on a telephone
 APART = 1.15  # ratio by which estimates stand beside each other on an axis of rounds
 SHOWN_FROM = 0.1  # share of the rounds from which bounds must be inside the picture; earlier ones are as wide as the range of rewards
 MOST_ARMS = 40  # shown one by one in the picture of the support
@@ -28,7 +28,7 @@ BASELINE = "(baseline)"
 
 def sequence_figure(evaluation: Evaluation, *, title: str = "", log_rounds: bool = True) -> Figure:
     """The confidence sequence of one policy and its estimate. log_rounds: logarithmic axis of rounds."""
-    fig, (ax,) = style.figure(**SIZE)
+    fig, (ax,) = style.figure(width=WIDTH, height=HEIGHT)
     draw_sequences(ax, {evaluation.policy or "policy": evaluation}, log_rounds=log_rounds)
     if title:
         ax.set_title(title, color=style.INK, fontsize=11, loc="left")
@@ -37,7 +37,7 @@ def sequence_figure(evaluation: Evaluation, *, title: str = "", log_rounds: bool
 
 def comparison_figure(comparison: Comparison, *, title: str = "", log_rounds: bool = True) -> Figure:
     """The confidence sequences of all policies and of the baseline."""
-    fig, (ax,) = style.figure(**SIZE)
+    fig, (ax,) = style.figure(width=WIDTH, height=HEIGHT)
     draw_sequences(ax, {**comparison.evaluations, BASELINE: comparison.baseline}, log_rounds=log_rounds)
     if title:
         ax.set_title(title, color=style.INK, fontsize=11, loc="left")
@@ -54,8 +54,8 @@ def draw_sequences(ax: Axes, evaluations: Mapping[str, Evaluation], *, log_round
         low, high = e.interval
         beside = APART ** (number + 1) if log_rounds else 1.0 + 0.1 * (number + 1) * (APART - 1.0)
         ax.errorbar(
-            beside * e.rounds, e.value, yerr=[[max(e.value - low, 0.0)], [max(high - e.value, 0.0)]], fmt="D", color=colour, markersize=5, capsize=4,
-            label=name if e.sequence is None else None,
+            beside * e.rounds, e.value, yerr=[[max(e.value - low, 0.0)], [max(high - e.value, 0.0)]], fmt="D", color=colour, markersize=5,
+            capsize=4, label=name if e.sequence is None else None,
         )  # fmt: skip
     if log_rounds:
         ax.set_xscale("log")
@@ -90,7 +90,7 @@ def _see_late_bounds(ax: Axes, sequences: list[Sequence], values: list[float]) -
 
 def difference_figure(evaluation: Evaluation) -> Figure:
     """The sequence of the policy's value less the baseline's, and the round in which that was decided."""
-    fig, (ax,) = style.figure(**SIZE)
+    fig, (ax,) = style.figure(width=WIDTH, height=HEIGHT)
     bounds = evaluation.difference
     assert bounds is not None
     draw_band(ax, bounds, style.colour(2), style.line(0), f"{evaluation.policy or 'policy'} less baseline")
@@ -107,7 +107,7 @@ def difference_figure(evaluation: Evaluation) -> Figure:
 
 def weights_figure(evaluation: Evaluation) -> Figure:
     """Histogram of the rounds' weights; those below the range, zeros among them, are in the first bar, those above it in the last."""
-    fig, (ax,) = style.figure(**SIZE)
+    fig, (ax,) = style.figure(width=WIDTH, height=HEIGHT)
     edges, rounds = evaluation.weights.T
     ends = np.append(edges[1:], WEIGHTS[1])
     share = rounds / max(rounds.sum(), 1.0)
@@ -128,7 +128,7 @@ def support_figure(evaluation: Evaluation) -> Figure:
     target, played = evaluation.support.target, evaluation.support.played
     target, logged = target / max(float(target.sum()), 1e-300), played / played.sum()
     order = np.lexsort((-logged, -target))[:MOST_ARMS]
-    fig, (ax,) = style.figure(**SIZE)
+    fig, (ax,) = style.figure(width=WIDTH, height=HEIGHT)
     places = np.arange(order.size)
     ax.vlines(places, np.minimum(logged, target)[order], np.maximum(logged, target)[order], color="#9aa7b2", linewidth=1.0)
     ax.plot(places, logged[order], "o", color=style.colour(0), markersize=5, label="logged")
@@ -146,7 +146,7 @@ def support_figure(evaluation: Evaluation) -> Figure:
 
 def calibration_figure(evaluation: Evaluation) -> Figure:
     """Mean reward against mean prediction by tenths of the predictions; bars: two standard errors at most, by the range of rewards."""
-    fig, (ax,) = style.figure(**SIZE)
+    fig, (ax,) = style.figure(width=WIDTH, height=HEIGHT)
     rows, predicted, seen = evaluation.calibration.T
     low, high = evaluation.rewards
     error = 2.0 * np.sqrt(np.maximum((seen - low) * (high - seen), 0.0) / rows)
