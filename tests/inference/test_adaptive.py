@@ -21,15 +21,16 @@ def rows_of(log):
 
 
 def test_replay_keeps_the_rounds_in_which_the_policy_plays_what_was_played():
-    log = uniform_log()
-    rows, session, kept = rows_of(log), tr.Session(tr.UCB(), arms=3), []
-    for arm, reward in zip(rows.arm.tolist(), rows.reward.tolist(), strict=True):
-        if session.select() == arm:
+    X = np.random.default_rng(1).normal(size=(400, 3, 2))
+    log = uniform_log(features=X)
+    rows, session, kept = rows_of(log), tr.Session(tr.LinUCB(beta=1.0), arms=3, dimension=2), []
+    for arm, reward, x in zip(rows.arm.tolist(), rows.reward.tolist(), X, strict=True):
+        if session.select(x) == arm:
             session.update(arm, reward)
             kept.append(reward)
         else:
             session.cancel(next(iter(session.open)))
-    e = tr.evaluate(log, tr.UCB(), method="replay")
+    e = tr.evaluate(log, tr.LinUCB(beta=1.0), method="replay")
     assert e.rounds == len(kept)
     assert e.value == pytest.approx(np.mean(kept))
     assert e.se == pytest.approx(np.std(kept, ddof=1) / np.sqrt(len(kept)))
@@ -134,7 +135,8 @@ def test_simulation_with_features_of_the_round_and_other_rewards():
 
 def test_simulation_of_arms_that_the_log_never_played_is_not_trusted():
     columns = {"arm": [0, 1] * 100, "reward": [0.0, 0.1] * 100, "propensity": [0.5] * 200}
-    e = tr.evaluate(tr.logs.from_frame(columns, arms=4), tr.UCB(), method="simulate", bootstraps=20)
+    log = tr.logs.from_frame(columns, eligible=np.ones((200, 4), dtype=bool), arms=4)
+    e = tr.evaluate(log, tr.UCB(), method="simulate", bootstraps=20)
     assert e.verdict.startswith("not enough overlap")
     assert e.support.unseen > 0.05
 

@@ -22,6 +22,7 @@ from ..experiment import Run
 from ..scoring import Claim, Estimate, agree, at_most, judged
 
 DIRECTIONS = {"uniform to Thompson": ("random", "bts"), "Thompson to uniform": ("bts", "random")}  # whose log, whose value
+UNIT = 1000  # impressions, in pictures
 
 
 class Case(NamedTuple):
@@ -98,16 +99,17 @@ def plot(cases: list[Case]) -> dict[str, Figure]:
         fig, axes = style.figure(len(chosen), width=5.0)
         for ax, case in zip(axes, chosen, strict=True):
             names = list(case.found.estimates)
-            values = np.array([case.found.estimates[name] for name in names])
-            ax.axvspan(case.own.value - 2 * case.own.se, case.own.value + 2 * case.own.se, color=style.colour(2), alpha=0.2, linewidth=0)
-            ax.axvline(case.own.value, color=style.colour(2), linewidth=1.4)
+            values = UNIT * np.array([case.found.estimates[name] for name in names])
+            own, se = UNIT * case.own.value, UNIT * case.own.se
+            ax.axvspan(own - 2 * se, own + 2 * se, color=style.colour(2), alpha=0.2, linewidth=0)
+            ax.axvline(own, color=style.colour(2), linewidth=1.4)
             colour = style.colour(5 if case.refused else 0)
             ax.errorbar(values[:, 0], range(len(names)), xerr=2 * values[:, 1], fmt="o", color=colour, capsize=3, markersize=5)
             ax.set_yticks(range(len(names)), names)
             ax.invert_yaxis()
             words = "refused" if case.refused else f"{case.found.ess:,.0f} effective rows"
             ax.set_title(f"{case.campaign}: {words}", color=style.INK, fontsize=11, loc="left")
-            ax.set_xlabel("clicks per impression", color=style.INK)
+            ax.set_xlabel(f"clicks per {UNIT:,} impressions", color=style.INK)
         figures[direction.replace(" ", "-").lower()] = fig
     return figures
 
