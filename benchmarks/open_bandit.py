@@ -5,6 +5,7 @@ python benchmarks/open_bandit.py [folder of the data]
 
 import pathlib
 import sys
+from collections import Counter
 
 from tightrope.engine.provenance import versions
 from tightrope.papers.experiment import Run, run_figure
@@ -55,16 +56,10 @@ def page(data=None):
     lines += ["Clicks per impression, ± one standard error; in units of 0.001. Refused cases are shown and not judged.", ""]
     names = list(dict.fromkeys(name for c in cases for name in c.found.estimates))
     shown = [[c.campaign, c.direction, *(cell(c.found.estimates.get(name)) for name in names), cell(c.own)] for c in cases]
-    lines += [*table(["campaign", "log to policy", *names, "own mean"], shown), "## Verdicts", ""]
-    counted = {}
-    for claim in outcome.claims:
-        counted.setdefault(claim.verdict, []).append(claim)
-    lines += [f"{len(found)} of {len(outcome.claims)} claims: {verdict}." for verdict, found in counted.items()]
-    lines.append("")
-    judged = [[c.claim, str(c.paper), c.ours if isinstance(c.ours, str) else f"{c.ours:.4f} ± {c.se:.4f}", c.verdict, c.reason or "-"]
-              for c in outcome.claims]  # fmt: skip
-    lines += table(["claim", "own mean", "ours", "verdict", "reason"], judged)
-    lines.append("Tests: " + "; ".join(dict.fromkeys(claim.test for claim in outcome.claims)) + ".")
+    lines += table(["campaign", "log to policy", *names, "own mean"], shown)
+    counted = Counter(row.verdict for row in outcome.rows)
+    words = ", ".join(f"{number} {verdict}" for verdict, number in counted.items())
+    lines.append(f"{len(outcome.rows)} comparisons: {words}; each with its test in [claims-openbandit.md](claims-openbandit.md).")
     return "\n".join(lines) + "\n"
 
 

@@ -133,11 +133,22 @@ def within(found: Estimate, target: float, band: float, *, partly: bool, words: 
     return _judged(not wide and abs(off) <= band, partly, test, reason, open_=wide and reached)
 
 
-def agree(difference: Estimate, margin: float = MARGIN) -> Judgement:
-    """Reproduced: two measurements of the same thing differ by at most `margin` standard errors of their difference."""
-    within = math.isfinite(difference.se) and abs(difference.value) <= margin * difference.se
-    test = f"the difference is within {margin:g} joint standard errors"
-    return _judged(within, False, test, f"The difference is {_apart(difference.value, difference.se)}.")
+def agree(difference: Estimate, size: float, margin: float = MARGIN) -> Judgement:
+    """Two measurements of the same thing, of about this size, differ by at most `margin` standard errors of their difference.
+
+    Undecided: they do, but so would nothing and twice the size, because the standard errors are that wide.
+    """
+    known = math.isfinite(difference.se) and math.isfinite(difference.value)
+    within = known and abs(difference.value) <= margin * difference.se
+    blind = not known or margin * difference.se > abs(size)
+    test = f"the difference is within {margin:g} joint standard errors; undecided if these exceed {abs(size):.3g}, the number itself"
+    return _judged(
+        within and not blind,
+        False,
+        test,
+        f"The difference is {_apart(difference.value, difference.se)}.",
+        open_=blind and (within or not known),
+    )
 
 
 def at_most(value: float, bound: float, partly: float | None = None) -> Judgement:

@@ -19,7 +19,7 @@ from ...problems.data import open_bandit
 from ...problems.data.open_bandit import CAMPAIGNS, OpenBandit
 from ...reports import style
 from ..experiment import Run
-from ..scoring import Claim, Estimate, agree, at_most, judged
+from ..scoring import Estimate, Row, agree, at_most, judged
 
 DIRECTIONS = {"uniform to Thompson": ("random", "bts"), "Thompson to uniform": ("bts", "random")}  # whose log, whose value
 UNIT = 1000  # impressions, in pictures
@@ -57,23 +57,24 @@ def log_of(found: OpenBandit) -> Log:
     return logs.from_frame(found.log, slot="slot", time="time", arms=found.arms)
 
 
-def score(cases: list[Case]) -> list[Claim]:
+def score(cases: list[Case]) -> list[Row]:
     """Where there is overlap, every estimator against the policy's own mean; where there is none, that it is refused."""
-    claims = []
+    rows = []
     for case in cases:
         where = f"{case.campaign}, {case.direction}"
         own = f"{case.own.value:.4f} ± {case.own.se:.4f}"
         if case.refused:
             needed = max(LEAST_ESS, LEAST_SHARE * case.found.n)
             words = f"effective sample size {case.found.ess:,.0f} of {case.found.n:,}"
-            claims.append(judged(f"refused for lack of overlap: {where}", own, words, at_most(case.found.ess, needed)))
+            text = f"refused for lack of overlap: {where}"
+            rows.append(judged("support", text, f"at most {needed:g}", words, at_most(case.found.ess, needed)))
             continue
         for name, (value, se) in case.found.estimates.items():
             apart = Estimate(value - case.own.value, math.hypot(se, case.own.se))
             remark = "Its standard error does not contain the error of the model." if name in ("dm", "switch-dr") else ""
             words = f"{name} agrees with the policy's own mean: {where}"
-            claims.append(judged(words, own, Estimate(value, se), agree(apart), remark=remark))
-    return claims
+            rows.append(judged(name, words, own, Estimate(value, se), agree(apart, case.own.value), remark=remark))
+    return rows
 
 
 def tables(cases: list[Case]) -> dict[str, pd.DataFrame]:
