@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
 
 from .. import checks
+from ..numerics import special
 from ..registry import Policy, is_policy, label
 from . import kernels
 from .estimators import ESTIMATORS, Estimate, Sums
@@ -89,7 +89,7 @@ class Evaluation:
     @property
     def normal_interval(self) -> tuple[float, float]:
         """value -+ z se, for this number of rounds only."""
-        z = float(ndtri(1.0 - self.alpha / 2.0)) * self.se
+        z = float(special.ndtri(1.0 - self.alpha / 2.0)) * self.se
         return self.value - z, self.value + z
 
     def record(self) -> dict[str, Any]:
@@ -106,7 +106,7 @@ class Evaluation:
         """A pandas DataFrame with a row for each estimator: value, se, lower and upper of its normal interval."""
         import pandas as pd
 
-        z = float(ndtri(1.0 - self.alpha / 2.0))
+        z = float(special.ndtri(1.0 - self.alpha / 2.0))
         rows = [(name, e.value, e.se, e.value - z * e.se, e.value + z * e.se) for name, e in self.estimates.items()]
         return pd.DataFrame(rows, columns=["estimator", "value", "se", "lower", "upper"])
 
@@ -368,7 +368,7 @@ def assembled(read: Pass, item: OnePolicy, duel: Duel | None, *, anytime: bool, 
     if bounds is not None:
         interval = (float(bounds.lower[-1]), float(bounds.upper[-1]))
     else:
-        z = float(ndtri(1.0 - alpha / 2.0)) * chosen.se
+        z = float(special.ndtri(1.0 - alpha / 2.0)) * chosen.se
         interval = (chosen.value - z, chosen.value + z)
     total = max(item.sums.mass.sum(), 1e-300)
     unseen = float(item.sums.mass[log.plays == 0].sum() / total)

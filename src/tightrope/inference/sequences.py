@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import gammainc, gammaln
 
 from .. import checks
+from ..numerics import special
 from .kernels import advance
 
 STEPS = 100  # of Newton's method at most
@@ -43,7 +43,7 @@ def shown_times(rounds: int) -> np.ndarray:
 
 def constant(rho: float) -> float:
     """rho ln rho - rho - ln gamma(rho, rho), the part of ln M that depends on rho only."""
-    return float(rho * math.log(rho) - rho - gammaln(rho) - math.log(gammainc(rho, rho)))
+    return float(rho * math.log(rho) - rho - special.gammaln(rho) - math.log(special.gammainc(rho, rho)))
 
 
 def _rest(a: np.ndarray) -> np.ndarray:
@@ -52,7 +52,7 @@ def _rest(a: np.ndarray) -> np.ndarray:
     i = 1.0 / (b * b)
     series = 0.5 * np.log(2.0 * np.pi / b) + (1.0 / 12.0 - i * (1.0 / 360.0 - i * (1.0 / 1260.0 - i / 1680.0))) / b
     small = np.minimum(a, 20.0)
-    return np.where(a >= 20.0, series, gammaln(small) + small - small * np.log(small))
+    return np.where(a >= 20.0, series, special.gammaln(small) + small - small * np.log(small))
 
 
 def log_mixture(S: ArrayLike, V: ArrayLike, rho: float = 1.0) -> np.ndarray:
@@ -62,7 +62,7 @@ def log_mixture(S: ArrayLike, V: ArrayLike, rho: float = 1.0) -> np.ndarray:
     """
     S, a = np.asarray(S, dtype=np.float64), np.asarray(V, dtype=np.float64) + rho
     with np.errstate(divide="ignore"):
-        return S - a * np.log1p(S / a) + _rest(a) + np.log(gammainc(a, a + S)) + constant(rho)
+        return S - a * np.log1p(S / a) + _rest(a) + np.log(special.gammainc(a, a + S)) + constant(rho)
 
 
 def boundaries(V: ArrayLike, alpha: float, rho: float = 1.0) -> np.ndarray:
@@ -73,7 +73,7 @@ def boundaries(V: ArrayLike, alpha: float, rho: float = 1.0) -> np.ndarray:
     for _ in range(STEPS):
         x = a + S
         base = S - a * np.log1p(S / a) + rest
-        inner = gammainc(a, x)
+        inner = special.gammainc(a, x)
         slope = 1.0 - a / x + np.exp(-base) / (x * inner)
         step = (base + np.log(inner) + fixed - threshold) / slope
         S = S - step

@@ -14,7 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_solve
 
 from .._jit import lean
 from .cholesky import OUT_OF_DIGITS, PIVOT_TOLERANCE
@@ -45,6 +44,8 @@ def check_features(name: str, features: np.ndarray, lam: float) -> None:
 
 def solve(model: BatchRidge) -> tuple[np.ndarray, np.ndarray]:
     """theta (M, d) and the lower Cholesky factors (M, d, d) of V; refuses V that rounding has made singular."""
+    from scipy.linalg import cho_solve  # here, because its import takes long and few need it
+
     diagonal = np.diagonal(model.design, axis1=1, axis2=2)
     try:
         factor = np.linalg.cholesky(model.design)

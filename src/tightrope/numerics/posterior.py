@@ -3,9 +3,9 @@
 import math
 
 import numpy as np
-from scipy.special import betainc, betaln, expit, ndtr
 
 from .._jit import lean
+from . import special
 
 TINY = 1e-17  # below this x, P(Beta(a, b) < x) is x^a / (a B(a, b)) to the last digit
 
@@ -52,7 +52,7 @@ def chance_of_best(
         low = (margin[:, rising] / -slope[rising]).max(axis=1)
     if falling.any():
         high = (margin[:, falling] / -slope[falling]).min(axis=1)
-    share = np.maximum(ndtr(high) - ndtr(low), 0.0)
+    share = np.maximum(special.ndtr(high) - special.ndtr(low), 0.0)
     flat = ~(rising | falling)
     if flat.any():
         share *= (margin[:, flat] >= 0.0).all(axis=1)
@@ -117,7 +117,7 @@ def best_of_betas(a: np.ndarray, b: np.ndarray, eligible: np.ndarray | None) -> 
         edges,
         a,
         b,
-        betaln(a, b),
+        special.betaln(a, b),
         below.copy(),
         np.empty((a.size, NODES.size)),
         np.empty((a.size, NODES.size)),
@@ -164,7 +164,7 @@ def share_below(odds: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """P(ln(x / (1 - x)) < odds) for x from Beta(a, b)."""
 
     def lower(odds: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:  # for odds <= 0
-        x = expit(odds)
-        return np.where(x < TINY, np.exp(np.minimum(a * odds - np.log(a) - betaln(a, b), 0.0)), betainc(a, b, x))
+        x = special.expit(odds)
+        return np.where(x < TINY, np.exp(np.minimum(a * odds - np.log(a) - special.betaln(a, b), 0.0)), special.betainc(a, b, x))
 
     return np.where(odds <= 0.0, lower(np.minimum(odds, 0.0), a, b), 1.0 - lower(np.minimum(-odds, 0.0), b, a))

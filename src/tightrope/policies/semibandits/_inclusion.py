@@ -7,9 +7,9 @@ suffix distributions give it for every i left out in O(n k) a node, without the 
 import math
 
 import numpy as np
-from scipy.special import ndtr
 
 from ..._jit import lean
+from ...numerics import special
 
 NODES = 10  # Gauss-Legendre nodes between neighbouring breakpoints
 CUTS = (-8.5, -6.5, -5.0, -4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.5, 8.5)  # breakpoints of a normal, in deviations
@@ -40,7 +40,7 @@ def top_k_probability(centre: np.ndarray, spread: np.ndarray, k: int, law: str) 
         s = (left[first : first + chunk, None] + h + h * unit).reshape(-1, 1)
         z = (s - centre) / spread
         if law == "normal":
-            exceed, density = ndtr(-z), np.exp(-0.5 * z * z) / (math.sqrt(2 * math.pi) * spread)
+            exceed, density = special.ndtr(-z), np.exp(-0.5 * z * z) / (math.sqrt(2 * math.pi) * spread)
         else:
             exceed, density = np.clip(1 - z, 0.0, 1.0), ((z > 0) & (z < 1)) / spread
         room = np.zeros((n + 1, k))

@@ -8,7 +8,6 @@ Per round: O(N d) round-wise, O(N d^2 / 2) arm-wise, and the oracle.
 """
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from ...numerics.batch_ridge import linear_scores, solve
 from ...parameters import choice, policy, real, real_or
@@ -47,6 +46,8 @@ def v_now(policy, state):
 
 def round_scores(state, features, v, rng):
     """x'theta for one theta ~ N(theta_hat, v^2 V^-1), drawn independently in every block."""
+    from scipy.linalg import solve_triangular  # here, because its import takes long and few need it
+
     theta, factor = solve(state.model)
     normal = rng.standard_normal(theta.shape)
     drawn = [solve_triangular(L, z, trans="T", lower=True) for L, z in zip(factor, normal, strict=True)]

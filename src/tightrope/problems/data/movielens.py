@@ -8,16 +8,17 @@ Source: Takemura & Ito 2019, section VII-A2; Harper and Konstan 2015 for the dat
 import math
 import os
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_matrix
-from scipy.sparse.linalg import svds
 
 from ... import checks
 from ...registry import recipe
 from ..promotions import Promotions
 from .ratings import movielens_ratings, ratings_file
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 RATERS = (1400 / 138_493, 2800 / 138_493)  # share of the users who rated a promoted film, as in the paper's ML-20M
 SCALINGS = ("factor", "raw", "unit")
@@ -45,6 +46,8 @@ def movielens(
     there are. scaling: "factor" divides all features by the largest norm, "raw" leaves them, "unit" gives every user norm 1. The paper
     says neither the power nor the scaling, and both matter. Raises `DataNotFound` where there are no data.
     """
+    from scipy.sparse import csr_matrix  # here, because its import takes long and few need it
+
     users, films, ratings = _read(os.fspath(ratings_file(path)))
     names, rows = np.unique(users, return_inverse=True)
     titles, columns = np.unique(films, return_inverse=True)
@@ -81,8 +84,10 @@ def movielens_promotions(
     return Promotions(found.features, found.rewards, k, shown=shown)
 
 
-def decomposed(matrix: csr_matrix, rank: int) -> np.ndarray:
+def decomposed(matrix: "csr_matrix", rank: int) -> np.ndarray:
     """(U, rank) coordinates U S of the rows, largest singular value first; the same for every run."""
+    from scipy.sparse.linalg import svds
+
     left, singular, _ = svds(matrix.astype(np.float64), k=rank, v0=np.ones(min(matrix.shape)))
     order = np.argsort(-singular)
     coordinates = left[:, order] * singular[order]

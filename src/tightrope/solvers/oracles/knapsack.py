@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import Bounds, LinearConstraint, milp
 
 from ... import checks
 from .top import admitted
@@ -55,6 +54,8 @@ class Knapsack:
 
     def _solved(self, values: np.ndarray, costs: np.ndarray, budget: float, most: float) -> np.ndarray:
         """Which of the undecided arms to take, by HiGHS."""
+        from scipy.optimize import Bounds, LinearConstraint, milp  # here, because its import takes long and few need it
+
         if costs.sum() <= most:
             return np.ones(values.size, dtype=np.bool_)
         rows = [LinearConstraint(costs[None, :] / self.budget, ub=budget / self.budget)]
