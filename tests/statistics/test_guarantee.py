@@ -409,12 +409,13 @@ def test_sets_have_no_violation_with_and_without_open_decisions(delay):
         return of
 
     inner = {"C2UCB": tr.C2UCB(alpha=2.0), "CombTS": tr.CombTS(v=0.5)}
-    policies = dict(inner)
+    policies = dict(inner) if delay is None else {}  # unguarded: that the promise is worth something here is shown once
     policies |= {f"safe {name}": guarded(item, True) for name, item in inner.items()} | {"learned": guarded(inner["C2UCB"], False)}
     monitor = lambda p: tr.Budget(good_set(p)[0], alpha=0.1)  # noqa: E731
-    given = {"horizon": 700, "replications": 8, "checkpoints": [700], "monitor": monitor}
+    given = {"horizon": 700, "replications": 8 if delay is None else 5, "checkpoints": [700], "monitor": monitor}
     result = tr.simulate(set_models(8), policies, delay=delay, apply="in order", **given)
-    assert (result.watched["C2UCB"]["violations"] > 0).mean() > 0.5
+    if delay is None:
+        assert (result.watched["C2UCB"]["violations"] > 0).mean() > 0.5
     for name in policies:
         if name not in inner:
             watched = result.watched[name]
