@@ -8,8 +8,11 @@ import sys
 import pytest
 from hypothesis import settings
 
+from tightrope._cache import cache_directory
+
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 gc.set_threshold(100_000, 50, 30)  # compilation makes millions of objects that stay; looking through them takes a tenth of its time
+os.environ["TIGHTROPE_CACHE"] = str(cache_directory())  # also where a test has moved the user's cache to hide data sets
 settings.register_profile("reproducible", derandomize=True)
 settings.load_profile("reproducible")
 

@@ -153,6 +153,8 @@ def test_classes_answer_with_the_files_of_all_their_kernels():
 
     for verb in VERBS.values():
         for cls, kernel in verb.table.items():
+            if not cls.__module__.startswith("tightrope."):
+                continue  # another test's
             assert _jit.python_of(kernel).__module__ in _cache.answering[cls] | {None}
 
 

@@ -55,7 +55,7 @@ class Late(BaseException):  # as KeyboardInterrupt
     pass
 
 def ring(number, frame):
-    if frame.f_code.co_name != "<module>":  # that is, inside a call of the session
+    if frame.f_code.co_name not in ("<module>", "ring"):  # that is, inside a call of the session
         raise Late
 
 sessions = [tr.Session(tr.UCB(), arms=3), tr.Session(tr.LinTS(), arms=[[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])]
