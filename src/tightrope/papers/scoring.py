@@ -75,7 +75,8 @@ def _judged(full: bool, partial: bool, test: str, reason: str, *, open_: bool = 
 
 def _apart(gap: float, se: float) -> str:
     """A difference in standard errors, in words."""
-    return f"{gap:.3g}, {abs(gap) / se:.1f} standard errors" if 0 < se < math.inf else f"{gap:.3g}, standard error {se:.3g}"
+    known = 1e-9 * abs(gap) < se < math.inf  # smaller ones are rounding
+    return f"{gap:.3g}, {abs(gap) / se:.1f} standard errors" if known else f"{gap:.3g}, standard error {se:.2g}"
 
 
 def _clear(gap: float, se: float, margin: float) -> bool:
