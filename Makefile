@@ -17,8 +17,8 @@ test: $(VENV)/.installed-test
 	@$(MAKE) --no-print-directory lint & lint=$$!; $(BIN)/python -m pytest -n auto --dist worksteal --durations=25 && wait $$lint
 
 lint: $(VENV)/.installed-test
-	$(BIN)/ruff check src tests benchmarks docs/make_reference.py docs/make_stubs.py
-	$(BIN)/ruff format --check src tests benchmarks docs/make_reference.py docs/make_stubs.py
+	$(BIN)/ruff check src tests benchmarks docs
+	$(BIN)/ruff format --check src tests benchmarks docs
 	$(BIN)/mypy
 
 bench: $(VENV)/.installed
