@@ -17,8 +17,8 @@ test: $(VENV)/.installed-test
 	@$(MAKE) --no-print-directory lint & lint=$$!; $(BIN)/python -m pytest -n auto --dist worksteal --durations=25 && wait $$lint
 
 lint: $(VENV)/.installed-test
-	$(BIN)/ruff check src tests benchmarks docs
-	$(BIN)/ruff format --check src tests benchmarks docs
+	$(BIN)/ruff check src tests benchmarks docs/*.py
+	$(BIN)/ruff format --check src tests benchmarks docs/*.py
 	$(BIN)/mypy
 
 bench: $(VENV)/.installed
