@@ -163,8 +163,9 @@ def rows_table(rows: list[Row]) -> Table:
         ours = number(row.ours) + (f" ± {row.se:.2g}" if row.se is not None else "")
         remark = row.remark if row.verdict != "reproduced" else ""
         words = " ".join(part for part in (f"{row.test}.", row.reason, remark) if part)
-        cells.append([row.key if row.key != OURS else "ours, not counted", row.text, number(row.paper), ours, row.verdict, words])
-    return Table(["claim", "what is compared", "paper", "ours", "verdict", "test and remarks"], cells, verdict_column=4)
+        key = row.key if row.key != OURS else "ours, not counted"
+        cells.append([row.verdict, key, row.text, number(row.paper), ours, words])
+    return Table(["verdict", "claim", "what is compared", "paper", "ours", "test and remarks"], cells, verdict_column=0, aligned=False)
 
 
 def standing(paper: str, outcomes: Mapping[str, Outcome]) -> list[Standing]:
@@ -181,6 +182,12 @@ def claims_frame(found: Iterable[Standing]) -> pd.DataFrame:
         }
         for claim, verdict, rows in found
     ])  # fmt: skip
+
+
+def claims_table(frame: pd.DataFrame) -> Table:
+    """`claims_frame` for a page: the verdict first, where narrow screens show it."""
+    order = ["verdict", "claim", "the paper's words", "number", "where", "figures"]
+    return replace(Table.of(frame[order], most_rows=len(frame), verdict_column=0), aligned=False)
 
 
 def sentence(found: Mapping[str, int]) -> str:
@@ -222,7 +229,7 @@ def _write_page(
     files.write_text(folder / "claims.csv", frame.to_csv(index=False))
     sections = [
         Section("Claims", sentence(counts(found)) + " A claim has the worst verdict of its rows; the rows stand with their figures.", [],
-                [Table.of(frame, verdict_column=5)])
+                [claims_table(frame)])
     ]  # fmt: skip
     for name, outcome in outcomes.items():
         tables = [rows_table(outcome.rows)] if outcome.rows else []
