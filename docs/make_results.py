@@ -76,8 +76,8 @@ def main() -> None:
     rows = [(f"[{paper}](claims-{paper}.md)", total["all"], *(total[name] for name in COLUMNS)) for paper, total in totals.items()]
     rows.append(("all", whole["all"], *(whole[name] for name in COLUMNS)))
     lines = ["# Claims of the papers, judged", "", sentence(whole), ""]
-    lines += ["Each page lists every claim, the rows that judge it, the test of each row, and the command that makes it. Figures are at laptop"]
-    lines += ["scale or, where that was run, at [paper scale](paper-scale.md).", ""]
+    lines += ["Each page lists every claim, the rows that judge it, the test of each row, and the command that makes it. Figures are at"]
+    lines += ["laptop scale or, where that was run, at [paper scale](paper-scale.md).", ""]
     lines += table(("paper", "claims", *COLUMNS), rows)
     (PAGES / "claims.md").write_text("\n".join(lines).rstrip() + "\n")
 
