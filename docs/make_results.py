@@ -1,7 +1,7 @@
-"""Writes docs/results/claims*.md from folders of `tightrope reproduce`: `python docs/make_results.py FOLDER...`.
+"""Takes the rows of `tightrope reproduce` into docs/results/rows and writes docs/results/claims*.md: `make_results.py [FOLDER...]`.
 
-One page for each paper, with every claim and every row, and one with their counts. Of figures that several folders hold, the first
-one's is taken: name those at paper scale first. Numbers only; nothing of the data sets.
+One page for each paper, with every claim and every row, and one with their counts. A figure's rows are replaced by those of the same
+or a larger scale, so that a run at laptop scale leaves what is known at paper scale. Numbers only; nothing of the data sets.
 """
 
 import json
@@ -10,11 +10,12 @@ import sys
 from typing import Any
 
 from tightrope.papers import names
-from tightrope.papers.experiment import ROWS, Outcome, figures, find_paper, rows_table, sentence, standing
+from tightrope.papers.experiment import ROWS, SCALES, Outcome, figures, find_paper, rows_table, sentence, standing
 from tightrope.papers.register import counts
 from tightrope.papers.scoring import Row
 
 PAGES = pathlib.Path(__file__).parent / "results"
+KEPT = PAGES / "rows"  # PAPER/FIGURE.json, as `tightrope reproduce` wrote it
 COLUMNS = ("judged", "reproduced", "partly", "undecided", "not reproduced", "not judged", "no program can show it")
 
 
@@ -28,15 +29,22 @@ def table(columns: Any, rows: Any) -> list[str]:
     return [line(columns), line("---" for _ in columns), *map(line, rows), ""]
 
 
-def found_in(folders: list[pathlib.Path]) -> dict[str, dict[str, Any]]:
-    """Rows of every figure by paper and figure."""
-    found: dict[str, dict[str, Any]] = {}
-    for path in (path for folder in folders for path in sorted(folder.glob(f"*/{ROWS}"))):
+def taken_in(folders: list[pathlib.Path]) -> None:
+    """Keep the rows of the folders' figures."""
+    for path in (path for folder in folders for path in sorted(folder.rglob(ROWS))):
         saved, name = json.loads(path.read_text()), path.parent.name
         beside = {other.parent.name for other in path.parent.parent.glob(f"*/{ROWS}")}
         paper = next(paper for paper in names() if beside <= figures(paper).keys())
-        found.setdefault(paper, {}).setdefault(name, saved)
-    return found
+        kept = KEPT / paper / f"{name}.json"
+        if kept.exists() and SCALES.index(json.loads(kept.read_text())["scale"]) > SCALES.index(saved["scale"]):
+            continue
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(path.read_text())
+
+
+def known(paper: str) -> dict[str, Any]:
+    """Rows of every figure of a paper."""
+    return {path.stem: json.loads(path.read_text()) for path in sorted((KEPT / paper).glob("*.json"))}
 
 
 def provenance(paper: str, name: str, saved: dict[str, Any]) -> str:
@@ -69,9 +77,8 @@ def page(paper: str, saved: dict[str, Any]) -> dict[str, int]:
 
 def main() -> None:
     """Write all pages."""
-    found = found_in([pathlib.Path(folder) for folder in sys.argv[1:]])
-    PAGES.mkdir(exist_ok=True)
-    totals = {paper: page(paper, found[paper]) for paper in names() if paper in found}
+    taken_in([pathlib.Path(folder) for folder in sys.argv[1:]])
+    totals = {paper: page(paper, known(paper)) for paper in names()}
     whole = {name: sum(total[name] for total in totals.values()) for name in ("all", *COLUMNS)}
     rows = [(f"[{paper}](claims-{paper}.md)", total["all"], *(total[name] for name in COLUMNS)) for paper, total in totals.items()]
     rows.append(("all", whole["all"], *(whole[name] for name in COLUMNS)))

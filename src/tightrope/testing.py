@@ -120,8 +120,8 @@ def _check_all(pairs: Sequence[tuple[Policy, Problem]]) -> None:
         )  # fmt: skip
 
 
-def check_pair(policy: Policy, problem: Problem, seed: int = 3) -> None:
-    """What one process can check of a policy on a problem: loops, sessions, save and load, `explain`, masks."""
+def check_pair(policy: Policy, problem: Problem, seed: int = 3, masks: bool = True) -> None:
+    """What one process can check of a policy on a problem: loops, sessions, save and load, `explain`, and masks, which compile most."""
     log, state = play_loop(policy, problem, seed, HORIZON, cuts=(1, 17))
     whole, _ = play_loop(policy, problem, seed, HORIZON)
     _require(np.array_equal(log.pulls, whole.pulls), policy, problem, "plays differently when a loop is cut, or with the same seed again")
@@ -134,7 +134,8 @@ def check_pair(policy: Policy, problem: Problem, seed: int = 3) -> None:
     moved = differing(stepped, reloaded)
     _require(np.array_equal(actions, again) and not moved, policy, problem, f"goes on differently after save and load {moved}".rstrip())
     _check_explanation(policy, problem, session, log.pulls)
-    _check_masks(policy, problem, seed)
+    if masks:
+        _check_masks(policy, problem, seed)
     if type(policy).TRAITS.stops:
         arm, support = recommend(policy, session.state), evidence(policy, session.state)
         _require(0 <= arm < log.pulls.size, policy, problem, f"recommends arm {arm}, but arms are 0 to {log.pulls.size - 1}")

@@ -286,10 +286,10 @@ def test_every_policy_is_measured_and_every_measurement_can_begin():
 
 def test_bench_prints_and_keeps_a_baseline(tmp_path):
     file = tmp_path / "baseline.json"
-    first = run_cli("bench", "--only", "epsilongreedy", "--baseline", file, "--save")
+    first = run_cli("bench", "--only", "hoo", "--baseline", file, "--save")
     assert first.returncode == 0, first.stderr
     kept = json.loads(file.read_text())
     assert kept["relative"]
     assert all(value > 0 for value in kept["relative"].values())
-    second = run_cli("bench", "--only", "epsilongreedy", "--baseline", file)
+    second = run_cli("bench", "--only", "hoo", "--baseline", file)
     assert "new" not in second.stdout
