@@ -31,7 +31,10 @@ PLAIN_SECONDS = 10.0  # between lines of progress where there is no terminal
 Out = Annotated[pathlib.Path, typer.Option(help="Folder for results and the report.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of all random streams.")]
 Workers = Annotated[int | None, typer.Option(min=1, help="Threads or processes; default all cores. Results do not depend on it.")]
-Engine = Annotated[str, typer.Option(help="threads, or processes where rounds are Python (sets of arms). Results do not depend on it.")]
+Engine = Annotated[
+    str, typer.Option(help="threads; processes where rounds are Python (sets of arms); dask or ray. Results do not depend on it.")
+]
+Address = Annotated[str | None, typer.Option(help="Of a running Dask scheduler or Ray cluster; default: --workers processes here.")]
 Data = Annotated[str | None, typer.Option(help="Folder of the data sets; then $TIGHTROPE_DATA, ./data, the user's cache.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 
@@ -124,7 +127,7 @@ def demo(out: Out = pathlib.Path("runs/demo"), seed: Seed = 0, data: Data = None
 @app.command()
 def run(spec: Annotated[pathlib.Path, typer.Argument(help="YAML: problem, policies, horizon, replications, seed.")],
         out: Out = pathlib.Path("runs/run"), workers: Workers = None, engine: Engine = "threads",
-        quiet: Quiet = False, modules: Import = None) -> None:  # fmt: skip
+        address: Address = None, quiet: Quiet = False, modules: Import = None) -> None:  # fmt: skip
     """Run an experiment described in a YAML file and write results and a report."""
     from .engine.simulate import simulate
     from .engine.spec import read_spec
@@ -133,7 +136,7 @@ def run(spec: Annotated[pathlib.Path, typer.Argument(help="YAML: problem, polici
     described, problem, policies = read_spec(spec)
     with Meter(quiet) as meter:
         result = simulate(problem, policies, horizon=described.horizon, replications=described.replications, seed=described.seed,
-                          workers=workers, engine=engine, out=out, progress=meter(described.title))  # fmt: skip
+                          workers=workers, engine=engine, address=address, out=out, progress=meter(described.title))  # fmt: skip
     path = write_report({described.title: result}, out / "report.html", title=described.title)
     _print_summary(result)
     console.print(f"report: {path}")

@@ -61,24 +61,30 @@ class Run:
     data: str | None = None
     workers: int | None = None
     engine: str = "threads"
+    address: str | None = None
     progress: Callable[[str], Progress | None] = lambda label: None
 
     def at(self, *, smoke: T, laptop: T, paper: T) -> T:
         """The value for this run's scale."""
         return {"smoke": smoke, "laptop": laptop, "paper": paper}[self.scale]
 
+    def _shared(self, label: str) -> dict[str, Any]:
+        return {
+            "seed": self.seed, "workers": self.workers, "engine": self.engine, "address": self.address, "progress": self.progress(label)
+        }  # fmt: skip
+
     def simulate(
         self, label: str, problem: Problem | Sequence[Problem], policies: Mapping[str, Policy | Callable[..., Policy]], **options: Any
     ) -> Result:
         """`tightrope.simulate`; what is finished is kept under out/runs/label and found again by the same call."""
-        options = {"seed": self.seed, "workers": self.workers, "engine": self.engine, "progress": self.progress(label)} | options
+        options = self._shared(label) | options
         return simulate(problem, policies, out=self.out / "runs" / label, **options)
 
     def identify(
         self, label: str, problem: Problem | Sequence[Problem], policies: Mapping[str, Policy | Callable[..., Policy]], **options: Any
     ) -> Identification:
         """`tightrope.identify`; what is finished is kept under out/runs/label and found again by the same call."""
-        options = {"seed": self.seed, "workers": self.workers, "engine": self.engine, "progress": self.progress(label)} | options
+        options = self._shared(label) | options
         return identify(problem, policies, out=self.out / "runs" / label, **options)
 
 
