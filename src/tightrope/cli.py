@@ -146,9 +146,13 @@ def run(spec: Annotated[pathlib.Path, typer.Argument(help="YAML: problem, polici
 def report(folder: Annotated[pathlib.Path, typer.Argument(help="A folder that a run wrote.")]) -> None:
     """Write report.html again from what `run`, `demo` or `reproduce` saved, and print the final table."""
     from .engine.results import load
+    from .papers.every import RECORD, reports_again
     from .papers.experiment import ROWS, report_again
     from .reports.results import write_report
 
+    if (folder / RECORD).exists():
+        console.print(f"report: {reports_again(folder)}")
+        return
     if next(folder.glob(f"*/{ROWS}"), None) is not None:
         _print_rows(*report_again(folder))
         console.print(f"report: {folder / 'report.html'}")
@@ -238,20 +242,30 @@ def bench(
 
 @app.command()
 def reproduce(
-    paper: Annotated[str, typer.Argument(help=f"One of {', '.join(papers.names())}.")],
+    paper: Annotated[str, typer.Argument(help=f"One of {', '.join(papers.names())}; or all.")],
     figure: Annotated[list[str] | None, typer.Option(help="A figure or table; again for more. Default all.")] = None,
     scale: Annotated[str, typer.Option(help="smoke (seconds), laptop (minutes) or paper (full size).")] = "laptop",
     out: Annotated[pathlib.Path | None, typer.Option(help="Folder; default runs/PAPER-SCALE.")] = None,
-    seed: Seed = 0, data: Data = None, workers: Workers = None, engine: Engine = "threads", quiet: Quiet = False,
+    seed: Seed = 0, data: Data = None, workers: Workers = None,
+    engine: Annotated[str | None, typer.Option(
+        help="threads, processes, dask or ray; default threads, and processes where rounds are Python. Results are the same.")] = None,
+    address: Address = None, quiet: Quiet = False,
 ) -> None:  # fmt: skip
-    """Run a paper's experiments: figures, results with provenance, and a table of claims with verdicts. Resumes."""
+    """Run a paper's experiments, or those of all: figures, results with provenance, and claims with verdicts. Resumes."""
     from .papers.experiment import Run, reproduce
 
     folder = out or pathlib.Path("runs") / f"{paper}-{scale}"
+    if paper == "all" and figure:
+        raise ValueError(f"figure = {figure[0]!r} is of one paper, but paper = 'all'; name the paper, or leave the figure out.")
     with Meter(quiet) as meter:
-        outcomes = reproduce(
-            paper, figure or None, Run(scale, folder, seed=seed, data=data, workers=workers, engine=engine, progress=meter)
-        )
+        run = Run(scale, folder, seed=seed, data=data, workers=workers, engine=engine, address=address, progress=meter)
+        if paper == "all":
+            from .papers.every import reproduce_all
+
+            page = reproduce_all(run, lambda line: console.print(line, soft_wrap=True))
+            console.print(f"report: {page}")
+            return
+        outcomes = reproduce(paper, figure or None, run)
     _print_rows(paper, outcomes)
     console.print(f"report: {folder / 'report.html'}")
 

@@ -45,12 +45,18 @@ def checked(engine: str, workers: int | None, address: str | None) -> int:
 
 @contextlib.contextmanager
 def held(engine: str, workers: int | None, address: str | None) -> Iterator[str | None]:
-    """One cluster for many runs: its address; it is shut down at the end. An address that is given stays, and what needs none has none."""
-    count = checked(engine, workers, address)
-    if engine not in CLUSTERS or address is not None:
-        yield address
-        return
-    from .remote import started
+    """Workers for many runs: the address of their cluster, and they end with this context. An address that is given stays.
 
-    with started(engine, count) as found:
-        yield found
+    Where runs are in threads the processes are held as well, for those that ask for them; none starts before it is needed.
+    """
+    count = checked(engine, workers, address)
+    if engine in CLUSTERS and address is None:
+        from .remote import started
+
+        with started(engine, count) as found:
+            yield found
+        return
+    from . import processes
+
+    with processes.held(count):
+        yield address
