@@ -117,8 +117,8 @@ def front_page(run: Run) -> pathlib.Path:
     parts = {paper: part_of(paper, run) for paper in names()}
     total = {key: sum(part.counts[key] for part in parts.values()) for key in next(iter(parts.values())).counts}
     open_ = [f"{paper} {name}" for paper, part in parts.items() for name, told in part.figures.items() if told == "not yet"]
-    rows = [[_link(run, paper, part.title), *_row(part.counts), in_words(part.seconds)] for paper, part in parts.items()]
-    rows.append(["all papers", *_row(total), in_words(sum(part.seconds for part in parts.values()))])
+    rows = [[_link(run, paper, part.title), *_row(part.counts), _time(part.seconds)] for paper, part in parts.items()]
+    rows.append(["all papers", *_row(total), _time(sum(part.seconds for part in parts.values()))])
     detail = [[_link(run, paper, paper), name, told] for paper, part in parts.items() for name, told in part.figures.items()]
     lead = f"{sentence(total)} Scale “{run.scale}”. Every verdict comes from a stated test, none from a reader's eye."
     if run.scale == "smoke":
@@ -146,6 +146,10 @@ def reports_again(folder: pathlib.Path) -> pathlib.Path:
 
 def _row(found: Mapping[str, int]) -> list[str]:
     return [str(found[key]) for key in ("all", *SHOWN)]
+
+
+def _time(seconds: float) -> str:
+    return in_words(seconds).replace(" ", "\N{NO-BREAK SPACE}") if seconds else "–"
 
 
 def _link(run: Run, paper: str, words: str) -> str:

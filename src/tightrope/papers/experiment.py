@@ -241,7 +241,8 @@ def sentence(found: Mapping[str, int]) -> str:
 def report_again(folder: pathlib.Path) -> tuple[str, dict[str, Outcome]]:
     """Write folder/report.html again from the rows, tables and figures that `reproduce` saved there; return the paper and the outcomes."""
     found = saved_in(folder)
-    paper = next((name for name in names() if found.keys() <= figures(name).keys()), None)
+    keys = {row["key"] for saved in found.values() for row in saved["rows"]} - {OURS}  # papers share names of figures, but not claims
+    paper = next((name for name in names() if found.keys() <= figures(name).keys() and keys <= claims_of(name).keys()), None)
     if paper is None:
         raise ValueError(f"folder = {str(folder)!r} holds rows of {', '.join(sorted(found))}, which no paper has; run it again.")
     names_ = [name for name in figures(paper) if name in found]
