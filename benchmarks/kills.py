@@ -51,7 +51,7 @@ def alive_for(papers: list[str], out: pathlib.Path, seconds: float | None) -> fl
 
 
 def tables(out: pathlib.Path) -> dict[str, str]:
-    """A digest of the bytes of every table, row and claim; without processor times (MEASURED) and the command line, which names the folder."""
+    """A digest of the bytes of every table, row and claim; without processor times and the command line, which names the folder."""
     found = {}
     for path in sorted(out.rglob("*")):
         where = path.relative_to(out)
