@@ -1,4 +1,5 @@
 # make demo: install and run the main job.  make test: install with test extras and run everything.  make reference: docs/reference.
+# make test-lab: real clusters of Dask and Ray, killed workers, interrupted reproductions (minutes).
 # make stubs: *.pyi.  make bench-check: has a kernel become slow?  make bench-save: store today's speeds (see CONTRIBUTING.md).
 PYTHON ?= python3
 VENV := .venv
@@ -7,7 +8,7 @@ BIN := $(VENV)/bin
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test lint bench bench-check bench-save reference stubs clean
+.PHONY: demo test test-lab lint bench bench-check bench-save reference stubs clean
 
 demo: $(VENV)/.installed
 	$(BIN)/tightrope demo --out runs/demo
@@ -15,6 +16,9 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed-test
 	@command -v chromium chromium-browser google-chrome >/dev/null || sh tests/install_browser.sh
 	@$(MAKE) --no-print-directory lint & lint=$$!; $(BIN)/python -m pytest -n auto --dist worksteal --durations=25 && wait $$lint
+
+test-lab: $(VENV)/.installed-lab
+	$(BIN)/python -m pytest tests/lab --durations=10
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check src tests benchmarks docs/*.py
@@ -43,6 +47,10 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
 $(VENV)/.installed-test: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
 	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-lab: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,dask,ray]'
+	@touch $@ $(VENV)/.installed-test $(VENV)/.installed
 
 stubs: $(VENV)/.installed
 	$(BIN)/python docs/make_stubs.py

@@ -31,7 +31,10 @@ PLAIN_SECONDS = 10.0  # between lines of progress where there is no terminal
 Out = Annotated[pathlib.Path, typer.Option(help="Folder for results and the report.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of all random streams.")]
 Workers = Annotated[int | None, typer.Option(min=1, help="Threads or processes; default all cores. Results do not depend on it.")]
-Engine = Annotated[str, typer.Option(help="threads, or processes where rounds are Python (sets of arms). Results do not depend on it.")]
+Engine = Annotated[
+    str, typer.Option(help="threads; processes where rounds are Python (sets of arms); dask or ray. Results do not depend on it.")
+]
+Address = Annotated[str | None, typer.Option(help="Of a running Dask scheduler or Ray cluster; default: --workers processes here.")]
 Data = Annotated[str | None, typer.Option(help="Folder of the data sets; then $TIGHTROPE_DATA, ./data, the user's cache.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 
@@ -124,7 +127,7 @@ def demo(out: Out = pathlib.Path("runs/demo"), seed: Seed = 0, data: Data = None
 @app.command()
 def run(spec: Annotated[pathlib.Path, typer.Argument(help="YAML: problem, policies, horizon, replications, seed.")],
         out: Out = pathlib.Path("runs/run"), workers: Workers = None, engine: Engine = "threads",
-        quiet: Quiet = False, modules: Import = None) -> None:  # fmt: skip
+        address: Address = None, quiet: Quiet = False, modules: Import = None) -> None:  # fmt: skip
     """Run an experiment described in a YAML file and write results and a report."""
     from .engine.simulate import simulate
     from .engine.spec import read_spec
@@ -133,7 +136,7 @@ def run(spec: Annotated[pathlib.Path, typer.Argument(help="YAML: problem, polici
     described, problem, policies = read_spec(spec)
     with Meter(quiet) as meter:
         result = simulate(problem, policies, horizon=described.horizon, replications=described.replications, seed=described.seed,
-                          workers=workers, engine=engine, out=out, progress=meter(described.title))  # fmt: skip
+                          workers=workers, engine=engine, address=address, out=out, progress=meter(described.title))  # fmt: skip
     path = write_report({described.title: result}, out / "report.html", title=described.title)
     _print_summary(result)
     console.print(f"report: {path}")
@@ -143,9 +146,13 @@ def run(spec: Annotated[pathlib.Path, typer.Argument(help="YAML: problem, polici
 def report(folder: Annotated[pathlib.Path, typer.Argument(help="A folder that a run wrote.")]) -> None:
     """Write report.html again from what `run`, `demo` or `reproduce` saved, and print the final table."""
     from .engine.results import load
+    from .papers.every import RECORD, reports_again
     from .papers.experiment import ROWS, report_again
     from .reports.results import write_report
 
+    if (folder / RECORD).exists():
+        console.print(f"report: {reports_again(folder)}")
+        return
     if next(folder.glob(f"*/{ROWS}"), None) is not None:
         _print_rows(*report_again(folder))
         console.print(f"report: {folder / 'report.html'}")
@@ -235,20 +242,30 @@ def bench(
 
 @app.command()
 def reproduce(
-    paper: Annotated[str, typer.Argument(help=f"One of {', '.join(papers.names())}.")],
+    paper: Annotated[str, typer.Argument(help=f"One of {', '.join(papers.names())}; or all.")],
     figure: Annotated[list[str] | None, typer.Option(help="A figure or table; again for more. Default all.")] = None,
     scale: Annotated[str, typer.Option(help="smoke (seconds), laptop (minutes) or paper (full size).")] = "laptop",
     out: Annotated[pathlib.Path | None, typer.Option(help="Folder; default runs/PAPER-SCALE.")] = None,
-    seed: Seed = 0, data: Data = None, workers: Workers = None, engine: Engine = "threads", quiet: Quiet = False,
+    seed: Seed = 0, data: Data = None, workers: Workers = None,
+    engine: Annotated[str | None, typer.Option(
+        help="threads, processes, dask or ray; default threads, and processes where rounds are Python. Results are the same.")] = None,
+    address: Address = None, quiet: Quiet = False,
 ) -> None:  # fmt: skip
-    """Run a paper's experiments: figures, results with provenance, and a table of claims with verdicts. Resumes."""
+    """Run a paper's experiments, or those of all: figures, results with provenance, and claims with verdicts. Resumes."""
     from .papers.experiment import Run, reproduce
 
     folder = out or pathlib.Path("runs") / f"{paper}-{scale}"
+    if paper == "all" and figure:
+        raise ValueError(f"figure = {figure[0]!r} is of one paper, but paper = 'all'; name the paper, or leave the figure out.")
     with Meter(quiet) as meter:
-        outcomes = reproduce(
-            paper, figure or None, Run(scale, folder, seed=seed, data=data, workers=workers, engine=engine, progress=meter)
-        )
+        run = Run(scale, folder, seed=seed, data=data, workers=workers, engine=engine, address=address, progress=meter)
+        if paper == "all":
+            from .papers.every import reproduce_all
+
+            page = reproduce_all(run, lambda line: console.print(line, soft_wrap=True))
+            console.print(f"report: {page}")
+            return
+        outcomes = reproduce(paper, figure or None, run)
     _print_rows(paper, outcomes)
     console.print(f"report: {folder / 'report.html'}")
 

@@ -298,8 +298,40 @@ def test_processes_give_the_numbers_of_threads(tmp_path):
 def test_what_cannot_be_sent_to_processes_is_refused():
     with pytest.raises(ValueError, match=r"engine = 'processes' sends .* use engine = 'threads'"):
         tr.simulate(sets(closure(1)), tr.C2UCB(), horizon=5, engine="processes")
-    with pytest.raises(ValueError, match="engine = 'fork' is not one of 'threads', 'processes'"):
+    with pytest.raises(ValueError, match="engine = 'fork' is not one of 'threads', 'processes', 'dask', 'ray'"):
         tr.simulate(TEN, UCB, horizon=5, engine="fork")
+
+
+def test_addresses_belong_to_clusters_that_have_their_own_workers():
+    with pytest.raises(ValueError, match="address = 'tcp://a:1' is of a cluster, but engine = 'threads' works on this machine"):
+        tr.simulate(TEN, UCB, horizon=5, address="tcp://a:1")
+    with pytest.raises(ValueError, match="workers = 2 has no meaning with address = 'auto'"):
+        tr.simulate(TEN, UCB, horizon=5, engine="ray", workers=2, address="auto")
+
+
+@pytest.mark.parametrize(("engine", "package"), [("dask", "distributed"), ("ray", "ray")])
+def test_a_missing_engine_is_named_with_its_extra(engine, package, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.delitem(sys.modules, f"tightrope.engine.executors.{engine}", raising=False)
+    with pytest.raises(ValueError, match=rf"engine = '{engine}' needs the extra tightrope\[{engine}\]"):
+        tr.simulate(TEN, UCB, horizon=5, engine=engine)
+
+
+def test_a_worker_refuses_what_it_cannot_do_rightly(tmp_path):
+    """Other code, a folder that is not there, a class that cannot be found: sentences instead of other numbers."""
+    from dataclasses import replace
+
+    from tightrope.engine.executors import node
+    from tightrope.engine.executors.recipe import Recipe
+    from tightrope.engine.executors.sending import pickled
+    from tightrope.engine.store import Store
+
+    pytest.importorskip("threadpoolctl")  # comes with the engines
+    packed = node.Packed.of("dask", pickled("dask", Recipe(None, [], Store(tmp_path))))
+    assert "is not there on" in str(node.compute(packed, 0))
+    assert "install the same versions" in str(node.compute(replace(packed, code=("abc", "numpy 1.0")), 0))
+    lost = packed.data.replace(b"Recipe", b"Recipo")
+    assert "into a module that the workers can import" in str(node.compute(node.Packed.of("dask", lost), 0))
 
 
 INTERRUPTED = """
@@ -307,7 +339,7 @@ import numpy as np, tightrope as tr
 if __name__ == "__main__":
     problem = tr.problems.Bernoulli(np.linspace(0.25, 0.75, 10))
     def progress(done, total):
-        if not progress.told and done > 3_000_000:
+        if not progress.told and done > 5_000_000:  # so that one of two workers has finished a chunk of two
             progress.told = True
             print("ready", flush=True)
     progress.told = False

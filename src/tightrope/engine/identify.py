@@ -81,6 +81,7 @@ def identify(
     budget: int | None = None,
     workers: int | None = None,
     engine: str = "threads",
+    address: str | None = None,
     out: str | pathlib.Path | None = None,
     progress: Progress | None = None,
 ) -> Identification:
@@ -88,7 +89,7 @@ def identify(
 
     problem and policies: as for `simulate`; the policies must be able to stop. max_rounds: where to give up (the arm is then
     not certified). budget: a fixed number of rounds instead: no stopping before, `stopped` tells whether it could have.
-    workers, engine, seed, out, progress: as for `simulate`. Returns an `Identification`. Raises as `simulate` does.
+    workers, engine, address, seed, out, progress: as for `simulate`. Returns an `Identification`. Raises as `simulate` does.
     """
     problems = as_problems(problem)
     chosen = as_policies(policies, problems, None)
@@ -108,7 +109,7 @@ def identify(
         "seed": seed, "max_rounds": max_rounds, "budget": budget, "versions": provenance.versions(),
     }  # fmt: skip
     experiment = UntilStop(problems, chosen, limit, budget is None, seed)
-    outcome = carry_out(experiment, replications, engine=engine, workers=workers, out=out, progress=progress)
+    outcome = carry_out(experiment, replications, engine=engine, address=address, workers=workers, out=out, progress=progress)
     settings |= {"replications": len(outcome.common), "command": provenance.command()}
     result = _assembled(outcome, settings) if outcome.common else None
     if result is None or not outcome.complete:

@@ -2,12 +2,15 @@
 
 import pathlib
 import threading
+import time
 from dataclasses import dataclass, field
 
 from .executors import Recipe, executor
 from .plan import Chunk, Experiment, Rows, planned
 from .runner import Progress
 from .store import Store, opened
+
+PATIENCE_SECONDS = 90.0  # a shared file system may tell this machine that late of a file which another one has written
 
 
 @dataclass
@@ -24,6 +27,7 @@ def carry_out(
     replications: int,
     *,
     engine: str = "threads",
+    address: str | None = None,
     workers: int | None = None,
     out: str | pathlib.Path | None = None,
     progress: Progress | None = None,
@@ -40,7 +44,7 @@ def carry_out(
         for i in range(chunk.last - chunk.first):
             outcome.rows[chunk.name][chunk.first + i] = {key: array[i] for key, array in rows.items()}
 
-    crew = executor(engine, Recipe(experiment, plan.chunks, store), workers, meter.advance)
+    crew = executor(engine, Recipe(experiment, plan.chunks, store), workers, address, meter.advance)
     try:
         for number in range(len(plan.chunks)):
             found = store.read(plan.chunks[number]) if store is not None else None
@@ -64,10 +68,14 @@ def carry_out(
 
 
 def _left_in(store: Store | None, chunk: Chunk) -> Rows:
-    rows = store.read(chunk) if store is not None else None
-    if rows is None:
-        raise OSError(f"A worker finished a chunk of {chunk.name!r} but its file cannot be read; run again to compute it anew.")
-    return rows
+    waited = time.monotonic() + PATIENCE_SECONDS
+    while store is not None:
+        if (rows := store.read(chunk)) is not None:
+            return rows
+        if store.path(chunk).exists() or time.monotonic() > waited:
+            break
+        time.sleep(0.2)
+    raise OSError(f"A worker finished a chunk of {chunk.name!r} but its file cannot be read; run again to compute it anew.")
 
 
 class _Meter:

@@ -95,6 +95,7 @@ def simulate(
     apply: Literal["on arrival", "in order"] = "on arrival",
     workers: int | None = None,
     engine: str = "threads",
+    address: str | None = None,
     out: str | pathlib.Path | None = None,
     progress: Progress | None = None,
 ) -> Result:
@@ -108,10 +109,12 @@ def simulate(
     a policy it may be a function of the problem, and a dict gives every policy its own.
     delay: when rewards are learned (see `delays`); None: in their own round. Those still open at T are dropped. apply: "on arrival", or
     "in order" of decisions, each held back until all earlier ones are in. Contexts, noise and regret count in the round of the decision.
-    workers: how many threads or processes, default all cores. engine: "threads", or "processes" for problems and policies whose rounds
-    are Python (sets of arms). Results depend on neither. out: a folder that finished chunks and the result are written to; the same
-    call finds them again after an interruption, whatever the order and names of the policies, and so does one with more policies or
-    replications. progress: called with (rounds done, rounds in all).
+    workers: how many threads or processes, default all cores. engine: "threads"; "processes" for problems and policies whose rounds are
+    Python (sets of arms); "dask" or "ray" (extras of these names). address: of a running Dask scheduler or Ray cluster, whose workers
+    are used; None: `workers` processes are started here and shut down again. Results depend on none of the three.
+    out: a folder that finished chunks and the result are written to, shared by all machines where there are several; the same call
+    finds them again after an interruption, whatever the order and names of the policies, and so does one with more policies or
+    replications. progress: called with (rounds done, rounds in all), on a cluster whenever a chunk is done.
 
     Returns a `Result`. Raises ValueError on bad arguments, `Interrupted` (a KeyboardInterrupt) with `.result` on Ctrl-C.
     """
@@ -138,7 +141,7 @@ def simulate(
         "monitor": {name: provenance.record(item.function, item.items, repr) for name, item in experiment.monitors.items()},
         "versions": provenance.versions(),
     }
-    outcome = carry_out(experiment, replications, engine=engine, workers=workers, out=out, progress=progress)
+    outcome = carry_out(experiment, replications, engine=engine, address=address, workers=workers, out=out, progress=progress)
     settings |= {"command": provenance.command(), "lower_bound": _mean_bound(problems), "replications": len(outcome.common)}
     result = _assembled(rounds, outcome, settings) if outcome.common else None
     if result is None or not outcome.complete:

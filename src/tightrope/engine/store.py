@@ -33,8 +33,8 @@ class Store:
         """Where a chunk lies."""
         return self.folder / f"{chunk.digest}.parquet"
 
-    def read(self, chunk: Chunk) -> Rows | None:
-        """A finished chunk; None where there is none, or where its file is damaged, with a RuntimeWarning that names it."""
+    def read(self, chunk: Chunk, *, warn: bool = True) -> Rows | None:
+        """A finished chunk; None where there is none, or where its file is damaged, with a RuntimeWarning that names it unless told."""
         try:
             data = self.path(chunk).read_bytes()
         except FileNotFoundError:
@@ -43,7 +43,8 @@ class Store:
             return _unpacked(data, chunk)
         except Exception as error:
             reason = str(error) if isinstance(error, _Damaged) else type(error).__name__
-            warnings.warn(f"{self.path(chunk)} is damaged ({reason}) and is computed again.", RuntimeWarning, stacklevel=2)
+            if warn:
+                warnings.warn(f"{self.path(chunk)} is damaged ({reason}) and is computed again.", RuntimeWarning, stacklevel=2)
             return None
 
     def write(self, chunk: Chunk, rows: Rows, labels: list[str]) -> None:

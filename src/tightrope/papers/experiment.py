@@ -9,11 +9,14 @@ A paper is a package `papers/X` with a TITLE. A figure or table of it is a modul
 A module with a function `data` is a figure. Its name on the command line has hyphens instead of underscores.
 """
 
+import contextlib
 import importlib
 import json
+import os
 import pathlib
 import pkgutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from types import ModuleType
 from typing import Any, TypeVar
@@ -23,6 +26,8 @@ from matplotlib.figure import Figure
 
 from .. import checks, files
 from ..engine import provenance
+from ..engine.arguments import as_problems
+from ..engine.executors import held
 from ..engine.identify import identify
 from ..engine.results import Identification, Result
 from ..engine.runner import Progress
@@ -38,6 +43,7 @@ from .scoring import OURS, Row
 T = TypeVar("T")
 SCALES = ("smoke", "laptop", "paper")
 ROWS = "rows.json"  # the file of a figure's judged rows
+TIME = "time.json"  # and of how long it took
 
 
 @dataclass
@@ -53,32 +59,40 @@ class Outcome:
 
 @dataclass
 class Run:
-    """How large, where to, from which seed."""
+    """How large, where to, from which seed. engine: None: threads, and processes where rounds are Python and many."""
 
     scale: str
     out: pathlib.Path
     seed: int = 0
     data: str | None = None
     workers: int | None = None
-    engine: str = "threads"
+    engine: str | None = None
+    address: str | None = None
     progress: Callable[[str], Progress | None] = lambda label: None
 
     def at(self, *, smoke: T, laptop: T, paper: T) -> T:
         """The value for this run's scale."""
         return {"smoke": smoke, "laptop": laptop, "paper": paper}[self.scale]
 
+    def _shared(self, label: str, problem: Problem | Sequence[Problem]) -> dict[str, Any]:
+        engine = self.engine
+        if engine is None:
+            python = not getattr(type(as_problems(problem)[0]), "COMPILED", True)
+            engine = "processes" if python and self.scale != "smoke" else "threads"
+        return {"seed": self.seed, "workers": self.workers, "engine": engine, "address": self.address, "progress": self.progress(label)}
+
     def simulate(
         self, label: str, problem: Problem | Sequence[Problem], policies: Mapping[str, Policy | Callable[..., Policy]], **options: Any
     ) -> Result:
         """`tightrope.simulate`; what is finished is kept under out/runs/label and found again by the same call."""
-        options = {"seed": self.seed, "workers": self.workers, "engine": self.engine, "progress": self.progress(label)} | options
+        options = self._shared(label, problem) | options
         return simulate(problem, policies, out=self.out / "runs" / label, **options)
 
     def identify(
         self, label: str, problem: Problem | Sequence[Problem], policies: Mapping[str, Policy | Callable[..., Policy]], **options: Any
     ) -> Identification:
         """`tightrope.identify`; what is finished is kept under out/runs/label and found again by the same call."""
-        options = {"seed": self.seed, "workers": self.workers, "engine": self.engine, "progress": self.progress(label)} | options
+        options = self._shared(label, problem) | options
         return identify(problem, policies, out=self.out / "runs" / label, **options)
 
 
@@ -115,11 +129,39 @@ def reproduce(paper: str, chosen: Iterable[str] | None, run: Run) -> dict[str, O
     for name in wanted:
         checks.choice("figure", name, tuple(known))
     outcomes: dict[str, Outcome] = {}
-    for name in wanted:
-        outcomes[name] = run_figure(name, known[name], run)
-        _save(name, outcomes[name], run)
-        _report(paper, outcomes, run)
+    with holding(run) as run:
+        for name in wanted:
+            started = time.monotonic()
+            outcomes[name] = run_figure(name, known[name], run)
+            _save(name, outcomes[name], run)
+            _keep_time(run.out / name, run, time.monotonic() - started)
+            _report(paper, outcomes, run)
     return outcomes
+
+
+@contextlib.contextmanager
+def holding(run: Run) -> Iterator[Run]:
+    """The run with workers that all its simulations share."""
+    with held(run.engine or "threads", run.workers, run.address) as address:
+        yield run if address == run.address else replace(run, address=address, workers=None)
+
+
+def _keep_time(folder: pathlib.Path, run: Run, seconds: float) -> None:
+    """The longest call counts: a later one finds most of the work done."""
+    same = {"scale": run.scale, "seed": run.seed, "source": provenance.versions()["source"]}
+    before = time_taken(folder)
+    if before.items() >= same.items():
+        seconds = max(seconds, before["seconds"])
+    files.write_json(folder / TIME, same | {"seconds": round(seconds, 1), "workers": run.workers or os.cpu_count() or 1})
+
+
+def time_taken(folder: pathlib.Path) -> dict[str, Any]:
+    """What is known of how long a figure's folder took to make: seconds, workers, scale, seed; empty where nothing is."""
+    try:
+        found: dict[str, Any] = json.loads((folder / TIME).read_text())
+    except (FileNotFoundError, ValueError):
+        return {}
+    return found
 
 
 def run_figure(name: str, module: ModuleType, run: Run) -> Outcome:
@@ -198,24 +240,43 @@ def sentence(found: Mapping[str, int]) -> str:
 
 def report_again(folder: pathlib.Path) -> tuple[str, dict[str, Outcome]]:
     """Write folder/report.html again from the rows, tables and figures that `reproduce` saved there; return the paper and the outcomes."""
-    found = {path.parent.name: json.loads(path.read_text()) for path in folder.glob(f"*/{ROWS}")}
-    paper = next((name for name in names() if found.keys() <= figures(name).keys()), None)
+    found = saved_in(folder)
+    keys = {row["key"] for saved in found.values() for row in saved["rows"]} - {OURS}  # papers share names of figures, but not claims
+    paper = next((name for name in names() if found.keys() <= figures(name).keys() and keys <= claims_of(name).keys()), None)
     if paper is None:
         raise ValueError(f"folder = {str(folder)!r} holds rows of {', '.join(sorted(found))}, which no paper has; run it again.")
-    outcomes: dict[str, Outcome] = {}
-    pictures: dict[str, list[tuple[str, str]]] = {}
-    for name in (item for item in figures(paper) if item in found):
-        tables = {path.stem: pd.read_parquet(path) for path in sorted((folder / name).glob("*.parquet"))}
-        outcomes[name] = Outcome([Row(**row) for row in found[name]["rows"]], tables=tables, notes=found[name]["notes"])
-        pictures[name] = [(inline_svg(path.read_text()), path.stem) for path in sorted((folder / name).glob("*.svg"))]
+    names_ = [name for name in figures(paper) if name in found]
+    outcomes, pictures = {name: _again(folder / name, found[name]) for name in names_}, {name: _pictures(folder / name) for name in names_}
     last = found[next(reversed(outcomes))]
     made = {"command": last["command"], "seed": last["seed"]} | last["versions"]
     _write_page(paper, outcomes, pictures, last["scale"], made, folder)
     return paper, outcomes
 
 
+def saved_in(folder: pathlib.Path) -> dict[str, dict[str, Any]]:
+    """What `reproduce` saved of each figure of a folder: rows, notes, scale, seed and provenance."""
+    return {path.parent.name: json.loads(path.read_text()) for path in folder.glob(f"*/{ROWS}")}
+
+
+def _again(folder: pathlib.Path, saved: Mapping[str, Any]) -> Outcome:
+    """The outcome of a figure from what was saved of it."""
+    tables = {path.stem: pd.read_parquet(path) for path in sorted(folder.glob("*.parquet"))}
+    return Outcome([Row(**row) for row in saved["rows"]], tables=tables, notes=saved["notes"])
+
+
+def _pictures(folder: pathlib.Path) -> list[tuple[str, str]]:
+    return [(inline_svg(path.read_text()), path.stem) for path in sorted(folder.glob("*.svg"))]
+
+
 def _report(paper: str, outcomes: dict[str, Outcome], run: Run) -> None:
+    """The page of these figures and of the others that an earlier call with the same scale and seed left in the folder."""
     pictures = {name: [(figure_svg(plot), label) for label, plot in outcome.plots.items()] for name, outcome in outcomes.items()}
+    known = figures(paper)
+    earlier = {name: saved for name, saved in saved_in(run.out).items() if name in known and name not in outcomes}
+    for name, saved in earlier.items():
+        if (saved["scale"], saved["seed"]) == (run.scale, run.seed):
+            outcomes, pictures = outcomes | {name: _again(run.out / name, saved)}, pictures | {name: _pictures(run.out / name)}
+    outcomes = {name: outcomes[name] for name in known if name in outcomes}
     made = {"command": provenance.command(), "seed": run.seed} | provenance.versions()
     _write_page(paper, outcomes, pictures, run.scale, made, run.out)
 

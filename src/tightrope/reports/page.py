@@ -22,13 +22,16 @@ LARGEST = 1.7  # CSS pixels of a page for each point of a figure, at most
 
 @dataclass(frozen=True)
 class Table:
-    """A table of ready strings; numbers align right unless `aligned` is False. verdict_column: a column to colour by its word."""
+    """A table of ready strings; numbers align right unless `aligned` is False. verdict_column: a column to colour by its word.
+    stacked: on narrow screens each row is a list of its cells with their headers. A cell may be markup (`markupsafe.Markup`).
+    """
 
     headers: Sequence[str]
     rows: Sequence[Sequence[str]]
     caption: str = ""
     verdict_column: int | None = None
     aligned: bool = True
+    stacked: bool = False
 
     @classmethod
     def of(cls, frame: "pd.DataFrame", caption: str = "", most_rows: int = 60, verdict_column: int | None = None) -> "Table":

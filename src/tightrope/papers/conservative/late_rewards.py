@@ -147,7 +147,6 @@ def data(run: Run) -> list[Cell]:
             result = run.simulate(
                 f"late-{rule}-{name}-{delay}", world.problems, world.policies, horizon=world.horizon, replications=runs,
                 monitor=world.monitors, checkpoints=[world.horizon], delay=late, apply="in order" if in_order else "on arrival",
-                engine="processes" if name == "sets" and run.scale != "smoke" else run.engine,
             )  # fmt: skip
             found += cells_of(result, rule, delay)
     return found

@@ -1,0 +1,48 @@
+"""Writes src/tightrope/papers/costs.json, from which `reproduce` says how long it will take.
+
+`python benchmarks/costs.py FOLDER...` reads the times of all figures in folders of `tightrope reproduce` (of a paper or of all) and
+keeps those that were stored and are not in them. Run the figures on a machine that does nothing else, and this on the same one.
+"""
+
+import json
+import pathlib
+import sys
+
+from tightrope.engine.benchmark import yardstick_speed
+from tightrope.papers import names
+from tightrope.papers.costs import PATH
+from tightrope.papers.experiment import TIME, figures, time_taken
+
+# Rounds, replications and settings at paper scale as multiples of laptop scale, for figures that nobody has run at paper scale.
+RATIOS = {
+    "semibandits fig2": 43,  # 40 cells of 255 settings x 100 trials and 7 x 500 fresh ones; laptop: 12 of 155 x 10 and 7 x 100
+}
+
+
+def paper_of(folder: pathlib.Path) -> str | None:
+    """The paper whose figures a folder holds."""
+    found = {path.parent.name for path in folder.glob(f"*/{TIME}")}
+    return next((paper for paper in names() if found and found <= figures(paper).keys()), None)
+
+
+def main() -> None:
+    """Read, merge, write."""
+    stored = json.loads(PATH.read_text()) if PATH.exists() else {"core seconds": {"smoke": {}, "laptop": {}, "paper": {}}}
+    speed = max(yardstick_speed() for _ in range(20))
+    scale = speed / stored.get("yardstick", speed)  # seconds that were measured elsewhere become those of this machine
+    for known in stored["core seconds"].values():
+        known.update({key: round(seconds / scale, 1) for key, seconds in known.items()})
+    for given in map(pathlib.Path, sys.argv[1:]):
+        for folder in (given, *sorted(path for path in given.iterdir() if path.is_dir())):
+            paper = paper_of(folder)
+            for path in folder.glob(f"*/{TIME}") if paper is not None else ():
+                took = time_taken(path.parent)
+                stored["core seconds"][took["scale"]][f"{paper} {path.parent.name}"] = round(took["seconds"] * took["workers"], 1)
+    stored["core seconds"] = {name: dict(sorted(known.items())) for name, known in stored["core seconds"].items()}
+    PATH.write_text(
+        json.dumps({"yardstick": round(speed), "paper / laptop": RATIOS, "core seconds": stored["core seconds"]}, indent=1) + "\n"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,33 @@
+"""What drivers with workers in other processes need."""
+
+import contextlib
+import pickle
+import signal
+import threading
+from collections.abc import Iterator
+
+from .recipe import Recipe
+
+
+def pickled(engine: str, recipe: Recipe) -> bytes:
+    """The recipe as bytes; ValueError where a part of it has no name that another process could find."""
+    try:
+        return pickle.dumps(recipe)
+    except Exception as error:
+        raise ValueError(
+            f"engine = {engine!r} sends the experiment to other processes, but a part of it cannot be sent ({error}); "
+            "define its functions and classes in a module, or use engine = 'threads'."
+        ) from None
+
+
+@contextlib.contextmanager
+def interrupts_ignored() -> Iterator[None]:
+    """Processes that are started in here do not hear Ctrl-C."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

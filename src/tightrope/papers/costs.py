@@ -1,0 +1,64 @@
+"""How long figures take: core-seconds as they were measured, brought to this machine's speed.
+
+`costs.json` is written by benchmarks/costs.py from folders that `reproduce` made. A figure's time on another machine is that time by the
+ratio of the two yardsticks (a hand-fused UCB loop, rounds per second and core), shared by the workers.
+"""
+
+import functools
+import json
+import math
+import os
+import pathlib
+from typing import Any, NamedTuple
+
+from ..engine.benchmark import yardstick_speed
+from .experiment import Run, figures
+
+PATH = pathlib.Path(__file__).with_name("costs.json")
+
+
+class Cost(NamedTuple):
+    """Seconds that a figure is expected to take here, and whether its scale was measured (else: laptop's times the ratio of rounds)."""
+
+    paper: str
+    figure: str
+    seconds: float
+    measured: bool
+
+
+@functools.cache
+def _stored() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(PATH.read_text())
+    return found
+
+
+@functools.cache
+def slowness() -> float:
+    """How many times as long as on the machine of the measurements a core takes here, from the best of a few tries."""
+    yardstick_speed()  # compiles
+    return float(_stored()["yardstick"] / max(yardstick_speed() for _ in range(5)))
+
+
+def expected(paper: str, run: Run) -> list[Cost]:
+    """The cost of every figure of a paper; nan seconds where nobody has measured or estimated it."""
+    known = _stored()["core seconds"]
+    found = []
+    for figure in figures(paper):
+        cost = known.get(run.scale, {}).get(f"{paper} {figure}")
+        measured = cost is not None
+        if cost is None:
+            laptop = known["laptop"].get(f"{paper} {figure}", math.nan)
+            cost = laptop * _stored()["paper / laptop"].get(f"{paper} {figure}", math.nan) if run.scale == "paper" else math.nan
+        found.append(Cost(paper, figure, cost * slowness() / (run.workers or os.cpu_count() or 1), measured))
+    return found
+
+
+def in_words(seconds: float) -> str:
+    """A time as people say it."""
+    if math.isnan(seconds):
+        return "not known"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

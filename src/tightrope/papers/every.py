@@ -1,0 +1,159 @@
+"""All papers in one call: a folder for each, and a front page that counts claims by verdict."""
+
+import json
+import pathlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import markupsafe
+
+from .. import checks, files
+from ..engine import provenance
+from ..reports.page import Section, Table, write_page
+from . import names
+from .costs import expected, in_words
+from .experiment import (
+    SCALES,
+    Outcome,
+    Run,
+    figures,
+    find_paper,
+    holding,
+    report_again,
+    reproduce,
+    saved_in,
+    sentence,
+    standing,
+    time_taken,
+)
+from .register import NOT_JUDGED, NOT_SHOWN, WORST_FIRST, counts
+from .scoring import Row
+
+SHOWN = (*reversed(WORST_FIRST), NOT_JUDGED, NOT_SHOWN)
+RECORD = "all.json"
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a folder holds of one paper. counts: of its claims by verdict. seconds: that its figures took. missing: what is not there."""
+
+    title: str
+    counts: Mapping[str, int]
+    seconds: float
+    figures: Mapping[str, str]  # name -> "12 rows", "not run: ..." or "not yet"
+
+
+def reproduce_all(run: Run, say: Say = lambda line: None) -> pathlib.Path:
+    """Run every figure of every paper under run.out, each paper in a folder of its name, and write run.out/index.html.
+
+    run: as for `reproduce`. say: is told the expected time before anything runs, and each paper. What the folder holds of an earlier
+    call is found again; the front page is written after each paper. Returns its path. Raises ValueError where the folder holds
+    another scale or seed.
+    """
+    checks.choice("scale", run.scale, SCALES)
+    _claim_folder(run)
+    for line in plan(run):
+        say(line)
+    page = front_page(run)
+    with holding(run) as shared:
+        for paper in names():
+            say(f"{paper}: {find_paper(paper).TITLE}")
+            try:
+                reproduce(paper, None, replace(shared, out=run.out / paper))
+            finally:
+                page = front_page(run)
+    return page
+
+
+def _claim_folder(run: Run) -> None:
+    """Papers at different scales on one front page would be summed up as if they were one."""
+    record, wanted = run.out / RECORD, {"scale": run.scale, "seed": run.seed}
+    if record.exists() and (found := json.loads(record.read_text())) != wanted:
+        held = f"scale {found['scale']!r} with seed {found['seed']}"
+        raise ValueError(f"out = {str(run.out)!r} holds all papers at {held}; choose another folder or remove it.")
+    files.write_json(record, wanted)
+
+
+def plan(run: Run) -> list[str]:
+    """The expected time in words: in all, at paper scale by figure, else by paper."""
+    lines, total = [], 0.0
+    for paper in names():
+        costs = expected(paper, run)
+        known = sum(cost.seconds for cost in costs if cost.seconds == cost.seconds)
+        total += known
+        if run.scale == "paper":
+            for cost in costs:
+                hours = "not known" if cost.seconds != cost.seconds else f"{cost.seconds / 3600:.2f} h"
+                lines.append(f"  {paper} {cost.figure}: {hours}{'' if cost.measured else ', from the laptop run by the ratio of rounds'}")
+        else:
+            lines.append(f"  {paper}: {in_words(known)}")
+    return [
+        f"Scale {run.scale!r} takes about {in_words(total)} on this machine; what the folder holds already is not played again.",
+        *lines,
+    ]
+
+
+def part_of(paper: str, run: Run) -> Part:
+    """What the folder holds of a paper."""
+    folder = run.out / paper
+    saved = {name: one for name, one in saved_in(folder).items() if (one["scale"], one["seed"]) == (run.scale, run.seed)}
+    outcomes = {name: Outcome([Row(**row) for row in one["rows"]], notes=one["notes"]) for name, one in saved.items()}
+    told = {}
+    for name in figures(paper):
+        if name not in outcomes:
+            told[name] = "not yet"
+        elif not outcomes[name].rows and outcomes[name].notes.startswith("Not run: "):
+            told[name] = outcomes[name].notes
+        else:
+            told[name] = f"{len(outcomes[name].rows)} rows in {in_words(time_taken(folder / name).get('seconds', float('nan')))}"
+    seconds = sum(time_taken(folder / name).get("seconds", 0.0) for name in saved)
+    return Part(find_paper(paper).TITLE, counts(standing(paper, outcomes)), seconds, told)
+
+
+def front_page(run: Run) -> pathlib.Path:
+    """Write run.out/index.html from what the folder holds."""
+    parts = {paper: part_of(paper, run) for paper in names()}
+    total = {key: sum(part.counts[key] for part in parts.values()) for key in next(iter(parts.values())).counts}
+    open_ = [f"{paper} {name}" for paper, part in parts.items() for name, told in part.figures.items() if told == "not yet"]
+    rows = [[_link(run, paper, part.title), *_row(part.counts), _time(part.seconds)] for paper, part in parts.items()]
+    rows.append(["all papers", *_row(total), _time(sum(part.seconds for part in parts.values()))])
+    detail = [[_link(run, paper, paper), name, told] for paper, part in parts.items() for name, told in part.figures.items()]
+    lead = f"{sentence(total)} Scale “{run.scale}”. Every verdict comes from a stated test, none from a reader's eye."
+    if run.scale == "smoke":
+        lead += " This scale only checks that the experiments run; its verdicts mean nothing."
+    if open_:
+        lead += f" {len(open_)} of {len(detail)} figures are not there yet: the same command goes on from here."
+    note = "A claim has the worst verdict of the rows that judge it; a paper's page has every row with its test."
+    sections = [
+        Section("Papers", note, [], [Table(["paper", "claims", *SHOWN, "time"], rows, aligned=False, stacked=True)]),
+        Section("Figures and tables", "", [], [Table(["paper", "figure", "what there is"], detail, aligned=False)]),
+    ]
+    made: dict[str, Any] = {"command": provenance.command(), "seed": run.seed}
+    return write_page(run.out / "index.html", "Structured bandits: the papers' claims, run again", lead, sections,
+                      made | provenance.versions() | provenance.machine())  # fmt: skip
+
+
+def reports_again(folder: pathlib.Path) -> pathlib.Path:
+    """Write the pages of a folder of `reproduce_all` again, each paper's and the front page, whose path is returned."""
+    record = json.loads((folder / RECORD).read_text())
+    for paper in names():
+        if saved_in(folder / paper):
+            report_again(folder / paper)
+    return front_page(Run(record["scale"], folder, seed=record["seed"]))
+
+
+def _row(found: Mapping[str, int]) -> list[str]:
+    return [str(found[key]) for key in ("all", *SHOWN)]
+
+
+def _time(seconds: float) -> str:
+    return in_words(seconds).replace(" ", "\N{NO-BREAK SPACE}") if seconds else "–"
+
+
+def _link(run: Run, paper: str, words: str) -> str:
+    """A link to the paper's page where there is one."""
+    if not (run.out / paper / "report.html").exists():
+        return words
+    return markupsafe.Markup('<a href="{}/report.html">{}</a>').format(paper, words)

@@ -1,0 +1,20 @@
+"""Clusters of two processes, started once for the tests of a file."""
+
+import os
+import pathlib
+import sys
+
+import pytest
+
+HERE = str(pathlib.Path(__file__).parent)
+sys.path.insert(0, HERE)
+os.environ["PYTHONPATH"] = os.pathsep.join([HERE, *filter(None, sys.path)])  # of drivers and workers that tests start
+
+
+@pytest.fixture(scope="module", params=["dask", "ray"])
+def cluster(request):
+    """An engine and the address of a running cluster."""
+    from tightrope.engine.executors import held
+
+    with held(request.param, 2, None) as address:
+        yield request.param, address

@@ -1,0 +1,37 @@
+"""Two drivers on one folder at the same time."""
+
+import subprocess
+import sys
+
+from lab_experiments import Logged, times
+
+from tightrope.engine.orchestrator import carry_out
+
+DRIVER = """
+import sys
+from lab_experiments import Logged
+from tightrope.engine.orchestrator import carry_out
+if __name__ == "__main__":
+    found = carry_out(Logged(sys.argv[1], seconds=0.02), 60, engine=sys.argv[3], workers=2, out=sys.argv[2])
+    assert found.complete and all(len(rows) == 60 for rows in found.rows.values())
+"""
+
+
+def test_two_drivers_on_one_folder_do_no_harm_and_share_the_work(tmp_path):
+    (tmp_path / "driver.py").write_text(DRIVER)
+    drivers = [
+        subprocess.Popen(
+            [sys.executable, str(tmp_path / "driver.py"), str(tmp_path / f"log{number}"), str(tmp_path / "out"), engine],
+            stderr=subprocess.PIPE, text=True,
+        )
+        for number, engine in enumerate(("threads", "dask"))
+    ]  # fmt: skip
+    for driver in drivers:
+        _, said = driver.communicate(timeout=120)
+        assert driver.returncode == 0, said[-2000:]
+        assert "damaged" not in said
+    carry_out(Logged(str(tmp_path / "alone")), 60, out=tmp_path / "single")
+    files = [{path.name: path.read_bytes() for path in (tmp_path / place / "chunks").iterdir()} for place in ("out", "single")]
+    assert files[0] == files[1]
+    begun = [times(tmp_path / f"log{number}") for number in (0, 1)]
+    assert set(begun[0]) | set(begun[1]) == set(times(tmp_path / "alone"))

@@ -1,0 +1,98 @@
+"""All papers in one command: the front page, resuming, what is refused. The papers themselves are played by test_smoke."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from tightrope.cli import app
+from tightrope.papers import every, experiment, names
+from tightrope.papers.experiment import Outcome, Row, Run, claims_of, figures
+
+
+def saves(paper, chosen, run):
+    """In place of `reproduce`: the first figure of a paper with one row, another without data."""
+    first, *others = figures(paper)
+    row = Row(next(iter(claims_of(paper))), "a row", 1.0, 2.0, 0.1, "by eye", "partly", "too large", figure=first)
+    outcomes = {first: Outcome([row])} | {name: Outcome(notes="Not run: no such data", missing="no such data") for name in others[:1]}
+    for name, outcome in outcomes.items():
+        experiment._save(name, outcome, run)
+        experiment._keep_time(run.out / name, run, 100.0)
+    experiment._report(paper, outcomes, run)
+    return outcomes
+
+
+def test_an_interrupted_run_of_all_keeps_the_pages_of_finished_papers_and_goes_on(tmp_path, monkeypatch):
+    begun = []
+
+    def stops(paper, chosen, run):
+        begun.append(paper)
+        if len(begun) == 3:
+            raise KeyboardInterrupt
+        return saves(paper, chosen, run)
+
+    monkeypatch.setattr(every, "reproduce", stops)
+    said = []
+    with pytest.raises(KeyboardInterrupt):
+        every.reproduce_all(Run("laptop", tmp_path), said.append)
+    assert said[0].startswith("Scale 'laptop' takes about ")
+    assert begun == names()[:3]
+    page = (tmp_path / "index.html").read_text()
+    assert [f'href="{paper}/report.html"' in page for paper in names()] == [True, True, *[False] * (len(names()) - 2)]
+    assert "2 of " in page
+    assert "figures are not there yet" in page
+    with pytest.raises(ValueError, match="holds all papers at scale 'laptop' with seed 0"):
+        every.reproduce_all(Run("smoke", tmp_path))
+    before = page
+
+    monkeypatch.setattr(every, "reproduce", saves)
+    page = every.reproduce_all(Run("laptop", tmp_path)).read_text()
+    assert page != before
+    assert all(f'href="{paper}/report.html"' in page for paper in names())
+    assert f"{len(names())} of " in page
+    assert f"{len(names())} partly" in page
+    assert "Not run: no such data" in page
+    assert CliRunner().invoke(app, ["report", str(tmp_path)]).exit_code == 0
+    again = (tmp_path / "index.html").read_text()
+    assert again.count("partly") == page.count("partly")
+
+
+def test_the_longest_call_is_the_time_of_a_figure(tmp_path):
+    run = Run("laptop", tmp_path)
+    for seconds, kept in ((30.0, 30.0), (1.0, 30.0), (50.0, 50.0)):
+        experiment._keep_time(tmp_path / "fig1", run, seconds)
+        assert experiment.time_taken(tmp_path / "fig1")["seconds"] == kept
+    experiment._keep_time(tmp_path / "fig1", Run("smoke", tmp_path), 2.0)
+    assert experiment.time_taken(tmp_path / "fig1")["seconds"] == 2.0
+
+
+def test_paper_scale_says_the_hours_of_every_figure_before_it_starts(tmp_path):
+    lines = every.plan(Run("paper", tmp_path))
+    for paper in names():
+        for figure in figures(paper):
+            assert sum(line.startswith(f"  {paper} {figure}: ") for line in lines) == 1
+    one, four = (every.expected("lipschitz", Run("laptop", tmp_path, workers=workers)) for workers in (1, 4))
+    assert [cost.seconds for cost in one] == pytest.approx([4 * cost.seconds for cost in four], nan_ok=True)
+
+
+def test_all_with_a_figure_is_refused(tmp_path):
+    done = CliRunner().invoke(app, ["reproduce", "all", "--figure", "fig1", "--out", str(tmp_path / "out")])
+    assert "figure = 'fig1' is of one paper, but paper = 'all'" in str(done.exception)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_figure_in_the_folder_of_a_whole_run_leaves_the_whole_report(tmp_path):
+    run = Run("smoke", tmp_path)
+    paper = names()[0]
+    saves(paper, None, run)
+    first, second, third = list(figures(paper))[:3]
+    claim = list(claims_of(paper))[1]
+    experiment._report(paper, {third: Outcome([Row(claim, "another row", 1.0, 1.0, 0.1, "by eye", "reproduced", figure=third)])}, run)
+    page = (tmp_path / "report.html").read_text()
+    assert page.index("a row<") < page.index("Not run: no such data") < page.index("another row<")
+    assert "2 of " in page
+    other = Run("smoke", tmp_path, seed=5)  # rows of another seed would be mixed with this one's
+    experiment._report(paper, {third: Outcome()}, other)
+    assert "a row<" not in (tmp_path / "report.html").read_text()
+    assert json.loads((tmp_path / first / "rows.json").read_text())["seed"] == 0
+    assert second in experiment.saved_in(tmp_path)
