@@ -4,6 +4,7 @@ from . import extend, policies, problems
 from .engine import delays
 from .engine.identify import identify
 from .engine.monitors import Budget
+from .engine.paired import PairedComparison
 from .engine.results import Identification, Result, load
 from .engine.runner import Interrupted
 from .engine.simulate import simulate
@@ -30,6 +31,7 @@ __all__ = [
     "Identification",
     "Interrupted",
     "LowerBound",
+    "PairedComparison",
     "Result",
     "Scaled",
     "Session",

@@ -8,6 +8,7 @@ from .inference.evaluation import Evaluation as Evaluation
 from .engine.results import Identification as Identification
 from .engine.runner import Interrupted as Interrupted
 from .solvers.covering import LowerBound as LowerBound
+from .engine.paired import PairedComparison as PairedComparison
 from .engine.results import Result as Result
 from .numerics.scaling import Scaled as Scaled
 from .serving.session import Session as Session
