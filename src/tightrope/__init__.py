@@ -1,7 +1,7 @@
 """Structured bandits: compiled in simulation, one decision at a time in production, with the guarantee visible."""
 
 from . import extend, policies, problems
-from .engine import delays
+from .engine import delays, stopping
 from .engine.identify import identify
 from .engine.monitors import Budget
 from .engine.paired import PairedComparison
@@ -50,6 +50,7 @@ __all__ = [
     "problems",
     "scale",
     "simulate",
+    "stopping",
     "train_softucb",
     *REGISTRY,
 ]

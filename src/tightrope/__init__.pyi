@@ -27,6 +27,7 @@ from . import policies as policies
 from . import problems as problems
 from .numerics.scaling import scale as scale
 from .engine.simulate import simulate as simulate
+from .engine import stopping as stopping
 from .engine.training.softucb import train_softucb as train_softucb
 from .policies import BetaThompson as BetaThompson
 from .policies import C2UCB as C2UCB

@@ -122,7 +122,7 @@ def demo(out: Out = pathlib.Path("runs/demo"), seed: Seed = 0, data: Data = None
 
 
 @app.command()
-def run(spec: Annotated[pathlib.Path, typer.Argument(help="YAML: problem, policies, horizon, replications, seed.")],
+def run(spec: Annotated[pathlib.Path, typer.Argument(help="YAML: problem, policies, horizon, replications or until, seed.")],
         out: Out = pathlib.Path("runs/run"), workers: Workers = None, engine: Engine = "threads",
         quiet: Quiet = False, modules: Import = None) -> None:  # fmt: skip
     """Run an experiment described in a YAML file and write results and a report."""
@@ -132,7 +132,8 @@ def run(spec: Annotated[pathlib.Path, typer.Argument(help="YAML: problem, polici
 
     described, problem, policies = read_spec(spec)
     with Meter(quiet) as meter:
-        result = simulate(problem, policies, horizon=described.horizon, replications=described.replications, seed=described.seed,
+        many: dict[str, Any] = {"replications": described.replications} if described.until is None else {"until": described.until.rule()}
+        result = simulate(problem, policies, horizon=described.horizon, seed=described.seed, **many,
                           workers=workers, engine=engine, out=out, progress=meter(described.title))  # fmt: skip
     path = write_report({described.title: result}, out / "report.html", title=described.title)
     _print_summary(result)
