@@ -30,7 +30,7 @@ FIELDS = (
     "reward_kind", "unchecked", "derived", "scratch",
 )  # fmt: skip
 INTERFACE = {
-    "Simulation": [tr.simulate, tr.stopping.Ranking, tr.Result, tr.PairedComparison, tr.load, tr.Interrupted, tr.Budget],
+    "Simulation": [tr.simulate, tr.stopping.Ranking, tr.Result, tr.PairedComparison, tr.load, tr.query, tr.Interrupted, tr.Budget],
     "Identification": [tr.identify, tr.Identification],
     "Service": [tr.Session, tr.Decision, tr.scale, tr.Scaled],
     "Inference from logs": [tr.evaluate, tr.Evaluation, tr.compare, tr.Comparison, *(getattr(tr.logs, name) for name in tr.logs.__all__)],

@@ -5,6 +5,7 @@ from .engine import delays, stopping
 from .engine.identify import identify
 from .engine.monitors import Budget
 from .engine.paired import PairedComparison
+from .engine.query import query
 from .engine.results import Identification, Result, load
 from .engine.runner import Interrupted
 from .engine.simulate import simulate
@@ -48,6 +49,7 @@ __all__ = [
     "oracles",
     "policies",
     "problems",
+    "query",
     "scale",
     "simulate",
     "stopping",

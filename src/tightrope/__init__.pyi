@@ -25,6 +25,7 @@ from .inference import logs as logs
 from .solvers import oracles as oracles
 from . import policies as policies
 from . import problems as problems
+from .engine.query import query as query
 from .numerics.scaling import scale as scale
 from .engine.simulate import simulate as simulate
 from .engine import stopping as stopping
