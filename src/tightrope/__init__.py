@@ -13,6 +13,7 @@ from .engine.training import TrainedBeta, train_softucb
 from .inference import logs
 from .inference.comparison import Comparison, compare
 from .inference.evaluation import Evaluation, evaluate
+from .inference.learning import learn_from
 from .numerics.scaling import Scaled, scale
 from .policies.lipschitz._intervals import discretize
 from .registry import REGISTRY
@@ -43,6 +44,7 @@ __all__ = [
     "evaluate",
     "extend",
     "identify",
+    "learn_from",
     "lipschitz_lower_bound",
     "load",
     "logs",

@@ -19,6 +19,7 @@ from .policies.lipschitz._intervals import discretize as discretize
 from .inference.evaluation import evaluate as evaluate
 from . import extend as extend
 from .engine.identify import identify as identify
+from .inference.learning import learn_from as learn_from
 from .solvers.covering import lipschitz_lower_bound as lipschitz_lower_bound
 from .engine.results import load as load
 from .inference import logs as logs
