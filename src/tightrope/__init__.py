@@ -1,6 +1,6 @@
 """Structured bandits: compiled in simulation, one decision at a time in production, with the guarantee visible."""
 
-from . import extend, policies, problems
+from . import adapters, extend, policies, problems
 from .engine import delays, stopping
 from .engine.identify import identify
 from .engine.monitors import Budget
@@ -38,6 +38,7 @@ __all__ = [
     "Scaled",
     "Session",
     "TrainedBeta",
+    "adapters",
     "compare",
     "delays",
     "discretize",

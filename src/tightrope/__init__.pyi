@@ -13,6 +13,7 @@ from .engine.results import Result as Result
 from .numerics.scaling import Scaled as Scaled
 from .serving.session import Session as Session
 from .engine.training.softucb import TrainedBeta as TrainedBeta
+from . import adapters as adapters
 from .inference.comparison import compare as compare
 from .engine import delays as delays
 from .policies.lipschitz._intervals import discretize as discretize

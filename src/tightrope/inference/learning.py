@@ -209,20 +209,20 @@ def _parts(source: Any) -> list[Part]:
 
 def _batches(source: Any, part: Part, columns: dict[str, Any]) -> Iterator[dict[str, np.ndarray]]:
     """The rows of a part as tables of arrays."""
-    fragment = _fragments(source)[part.fragment]
-    if part.groups is not None:
-        fragment = fragment.subset(row_group_ids=list(part.groups))
+    whole = _fragments(source)[part.fragment]
+    # One row group after the other: Arrow would fetch all that it is asked for at once.
+    pieces = [whole] if part.groups is None else [whole.subset(row_group_ids=[group]) for group in part.groups]
     wanted = _listed(columns, source.schema.names)
     width = len(wanted)
     if isinstance(columns["features"], str):
-        first = next(iter(fragment.head(1, columns=[columns["features"]])[columns["features"]].to_pylist()), None)
+        first = next(iter(whole.head(1, columns=[columns["features"]])[columns["features"]].to_pylist()), None)
         width += len(first) if isinstance(first, list) else 0
     size = int(min(MOST_BATCH, max(BATCH_CELLS // width, 256)))
-    for batch in fragment.to_batches(
-        schema=source.schema, columns=wanted, batch_size=size, batch_readahead=1, fragment_readahead=0, use_threads=False
-    ):
-        if batch.num_rows:
-            yield {name: _array(batch.column(name)) for name in wanted}
+    options = {"batch_size": size, "batch_readahead": 1, "fragment_readahead": 0, "use_threads": False}
+    for piece in pieces:
+        for batch in piece.to_batches(schema=source.schema, columns=wanted, **options):
+            if batch.num_rows:
+                yield {name: _array(batch.column(name)) for name in wanted}
 
 
 def _array(column: Any) -> np.ndarray:
