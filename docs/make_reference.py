@@ -30,9 +30,9 @@ FIELDS = (
     "reward_kind", "unchecked", "derived", "scratch",
 )  # fmt: skip
 INTERFACE = {
-    "Simulation": [tr.simulate, tr.Result, tr.load, tr.Interrupted, tr.Budget],
+    "Simulation": [tr.simulate, tr.stopping.Ranking, tr.Result, tr.PairedComparison, tr.load, tr.query, tr.Interrupted, tr.Budget],
     "Identification": [tr.identify, tr.Identification],
-    "Service": [tr.Session, tr.Decision, tr.scale, tr.Scaled],
+    "Service": [tr.Session, tr.Decision, tr.learn_from, tr.scale, tr.Scaled],
     "Inference from logs": [tr.evaluate, tr.Evaluation, tr.compare, tr.Comparison, *(getattr(tr.logs, name) for name in tr.logs.__all__)],
     "Training": [tr.train_softucb, tr.TrainedBeta],
     "Lipschitz arms": [tr.lipschitz_lower_bound, tr.LowerBound, tr.discretize],

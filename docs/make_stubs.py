@@ -99,7 +99,10 @@ def own(items: dict[str, Any]) -> dict[str, Any]:
 
 def problems() -> str:
     """Where every problem class is."""
-    found = {name: item.__module__.removeprefix("tightrope.problems") for name, item in own(PROBLEMS).items()} | {"spread_arms": ".spread"}
+    found = {name: item.__module__.removeprefix("tightrope.problems") for name, item in own(PROBLEMS).items()} | {
+        "spread_arms": ".spread",
+        "classification": ".classification",
+    }
     lines = ["from . import data as data", *(f"from {module} import {name} as {name}" for name, module in sorted(found.items(), key=str))]
     return HEAD + "\n".join(lines) + "\n"
 

@@ -4,7 +4,7 @@ import ast
 import pathlib
 
 ROOT = pathlib.Path(__file__).parent.parent / "src" / "tightrope"
-BASE = {"types", "_boxing", "_cache", "_jit", "_parts", "rng", "checks", "verbs", "files", "registry", "matching", "parameters"}
+BASE = {"types", "_boxing", "_cache", "_jit", "_parts", "rng", "checks", "verbs", "files", "extras", "registry", "matching", "parameters"}
 MAY_IMPORT = dict.fromkeys(BASE, BASE) | {
     "numerics": BASE | {"numerics"},
     "solvers": BASE | {"numerics", "solvers"},
@@ -14,6 +14,7 @@ MAY_IMPORT = dict.fromkeys(BASE, BASE) | {
     "reports": BASE | {"numerics", "solvers", "problems", "policies", "engine", "inference", "reports"},
     "inference": BASE | {"numerics", "solvers", "problems", "policies", "engine", "serving", "reports", "inference"},
     "papers": BASE | {"numerics", "solvers", "problems", "policies", "engine", "inference", "reports", "papers"},
+    "adapters": BASE | {"problems", "engine", "inference", "serving", "adapters"},
     "extend": BASE | {"problems"},
     "testing": BASE | {"solvers", "problems", "policies", "engine", "serving"},
     "serving": BASE | {"numerics", "solvers", "policies", "serving"},  # a session file names the oracle it was saved with

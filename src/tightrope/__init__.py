@@ -1,9 +1,11 @@
 """Structured bandits: compiled in simulation, one decision at a time in production, with the guarantee visible."""
 
-from . import extend, policies, problems
-from .engine import delays
+from . import adapters, extend, policies, problems
+from .engine import delays, stopping
 from .engine.identify import identify
 from .engine.monitors import Budget
+from .engine.paired import PairedComparison
+from .engine.query import query
 from .engine.results import Identification, Result, load
 from .engine.runner import Interrupted
 from .engine.simulate import simulate
@@ -11,6 +13,7 @@ from .engine.training import TrainedBeta, train_softucb
 from .inference import logs
 from .inference.comparison import Comparison, compare
 from .inference.evaluation import Evaluation, evaluate
+from .inference.learning import learn_from
 from .numerics.scaling import Scaled, scale
 from .policies.lipschitz._intervals import discretize
 from .registry import REGISTRY
@@ -30,24 +33,29 @@ __all__ = [
     "Identification",
     "Interrupted",
     "LowerBound",
+    "PairedComparison",
     "Result",
     "Scaled",
     "Session",
     "TrainedBeta",
+    "adapters",
     "compare",
     "delays",
     "discretize",
     "evaluate",
     "extend",
     "identify",
+    "learn_from",
     "lipschitz_lower_bound",
     "load",
     "logs",
     "oracles",
     "policies",
     "problems",
+    "query",
     "scale",
     "simulate",
+    "stopping",
     "train_softucb",
     *REGISTRY,
 ]

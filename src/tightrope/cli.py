@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from rich.table import Table
 
 from . import __version__, papers
+from .extras import MissingExtra
 from .registry import load_module, registered
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def main() -> None:
     """Entry point: errors are one line on stderr and exit code 2; Ctrl-C exits with 130."""
     try:
         code = app(standalone_mode=False)  # typer returns the code of an exit or of Ctrl-C instead of raising
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, MissingExtra) as error:
         errors.print(f"error: {error}", style="red", soft_wrap=True)
         sys.exit(2)
     except typer.Exit as leave:
@@ -125,7 +126,7 @@ def demo(out: Out = pathlib.Path("runs/demo"), seed: Seed = 0, data: Data = None
 
 
 @app.command()
-def run(spec: Annotated[pathlib.Path, typer.Argument(help="YAML: problem, policies, horizon, replications, seed.")],
+def run(spec: Annotated[pathlib.Path, typer.Argument(help="YAML: problem, policies, horizon, replications or until, seed.")],
         out: Out = pathlib.Path("runs/run"), workers: Workers = None, engine: Engine = "threads",
         address: Address = None, quiet: Quiet = False, modules: Import = None) -> None:  # fmt: skip
     """Run an experiment described in a YAML file and write results and a report."""
@@ -135,7 +136,8 @@ def run(spec: Annotated[pathlib.Path, typer.Argument(help="YAML: problem, polici
 
     described, problem, policies = read_spec(spec)
     with Meter(quiet) as meter:
-        result = simulate(problem, policies, horizon=described.horizon, replications=described.replications, seed=described.seed,
+        many: dict[str, Any] = {"replications": described.replications} if described.until is None else {"until": described.until.rule()}
+        result = simulate(problem, policies, horizon=described.horizon, seed=described.seed, **many,
                           workers=workers, engine=engine, address=address, out=out, progress=meter(described.title))  # fmt: skip
     path = write_report({described.title: result}, out / "report.html", title=described.title)
     _print_summary(result)
@@ -165,6 +167,33 @@ def report(folder: Annotated[pathlib.Path, typer.Argument(help="A folder that a 
             console.print(name)
         _print_summary(result)
     console.print(f"report: {written}")
+
+
+@app.command()
+def query(
+    folder: Annotated[pathlib.Path, typer.Argument(help="A folder that run, simulate, identify or reproduce wrote.")],
+    sql: Annotated[str, typer.Argument(help="One SELECT over results, settings, regret, runs, pulls and verdicts.")],
+    out: Annotated[pathlib.Path | None, typer.Option(help="Write all rows to this .csv or .parquet file instead of printing.")] = None,
+    rows: Annotated[int, typer.Option(min=1, help="The most rows that are printed.")] = 50,
+) -> None:
+    """Ask saved results, finished or not, in SQL (needs the extra `query`)."""
+    from . import files
+    from .engine.query import query as ask
+
+    if out is not None and out.suffix not in (".csv", ".parquet"):
+        raise ValueError(f"out = {str(out)!r} has no ending among .csv, .parquet.")
+    found = ask(folder, sql)
+    if out is not None:
+        with files.atomically(out) as file:
+            found.to_csv(file, index=False) if out.suffix == ".csv" else found.to_parquet(file)
+        console.print(f"{len(found):,} rows: {out}", soft_wrap=True)
+        return
+    table = Table(*map(str, found.columns))
+    for row in found.head(rows).itertuples(index=False):
+        table.add_row(*(f"{value:.6g}" if isinstance(value, float) else str(value) for value in row))
+    console.print(table)
+    if len(found) > rows:
+        console.print(f"{rows:,} of {len(found):,} rows; --rows shows more, --out writes all of them.")
 
 
 def _print_summary(result: "Result | Identification") -> None:

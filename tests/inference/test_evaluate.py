@@ -9,7 +9,7 @@ import tightrope as tr
 from inference.adaptive_logs import Arena
 from tightrope.inference import aipw, kernels
 from tightrope.inference.evaluation import Pass
-from tightrope.inference.sequences import constant
+from tightrope.numerics.mixture import constant
 
 MEANS = [0.2, 0.35, 0.5, 0.58, 0.4]
 

@@ -11,13 +11,11 @@ from tightrope.inference import kernels
 from tightrope.inference.sequences import (
     ConfidenceSequence,
     Sequence,
-    boundaries,
-    constant,
-    log_mixture,
     lower_bounds,
     running,
     shown_times,
 )  # fmt: skip
+from tightrope.numerics.mixture import boundaries, constant, log_mixture
 
 MEANS = [0.2, 0.35, 0.5, 0.58, 0.4]
 ONES = np.ones(1)

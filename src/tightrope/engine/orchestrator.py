@@ -21,6 +21,17 @@ class Outcome:
     complete: bool = True
     common: list[int] = field(default_factory=list)  # replications that every name has finished
 
+    def settle(self) -> None:
+        """Find what every name has finished."""
+        self.common = sorted(set.intersection(*(set(done) for done in self.rows.values())))
+
+    def take(self, more: "Outcome") -> None:
+        """Add later replications of the same names."""
+        for name, rows in more.rows.items():
+            self.rows.setdefault(name, {}).update(rows)
+        self.complete = self.complete and more.complete
+        self.settle()
+
 
 def carry_out(
     experiment: Experiment,
@@ -31,11 +42,12 @@ def carry_out(
     workers: int | None = None,
     out: str | pathlib.Path | None = None,
     progress: Progress | None = None,
+    begin: int = 0,
 ) -> Outcome:
-    """Play all replications that are not in the run folder `out` yet. On Ctrl-C what has finished is returned."""
-    plan = planned(experiment, replications, digested=out is not None)
+    """Play replications begin .. replications - 1 that are not in the run folder `out` yet. On Ctrl-C what has finished is returned."""
+    plan = planned(experiment, replications, digested=out is not None, begin=begin)
     store = opened(pathlib.Path(out), plan) if out is not None else None
-    meter = _Meter(progress, len(experiment.names()) * replications * experiment.rounds)
+    meter = _Meter(progress, len(experiment.names()) * (replications - begin) * experiment.rounds)
     outcome = Outcome({name: {} for name in experiment.names()})
 
     def collect(number: int, rows: Rows | None) -> None:
@@ -63,7 +75,7 @@ def carry_out(
             collect(number, rows)
     finally:
         crew.cancel()
-    outcome.common = sorted(set.intersection(*(set(done) for done in outcome.rows.values())))
+    outcome.settle()
     return outcome
 
 

@@ -69,8 +69,8 @@ class Plan:
     contents: dict[str, dict[str, str]]
 
 
-def planned(experiment: Experiment, replications: int, *, digested: bool) -> Plan:
-    """The plan of so many replications. digested: name the chunks by content; raises ValueError where something has none."""
+def planned(experiment: Experiment, replications: int, *, digested: bool, begin: int = 0) -> Plan:
+    """The plan of replications from `begin` on. digested: name the chunks by content; raises ValueError where something has none."""
     size = 1
     while size * MOST_CHUNKS < replications:
         size *= 2  # so that asking for more replications later finds most chunks again
@@ -78,7 +78,7 @@ def planned(experiment: Experiment, replications: int, *, digested: bool) -> Pla
     common = digest((CODE, experiment.kind, experiment.common())) if digested else ""
     chunks = []
     for name in experiment.names():
-        for first in range(0, replications, size):
+        for first in range(begin, replications, size):
             last = min(first + size, replications)
             found = known.parts(experiment, name, range(first, min(last, first + experiment.period))) if digested else []
             chunks.append(Chunk(name, first, last, digest((common, first, last, found)) if digested else None))

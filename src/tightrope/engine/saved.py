@@ -42,6 +42,11 @@ def compared(cost: Mapping[str, np.ndarray]) -> list[Row]:
     return sorted(rows, key=lambda row: row.mean)
 
 
+def problems(settings: Mapping[str, Any]) -> int:
+    """How many problems replications go round; 1 where a result of an earlier version does not say."""
+    return int((settings.get("problem") or {}).get("count", 1))
+
+
 def long_table(columns: Columns, inner: tuple[str, np.ndarray | None] | None = None) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Place of the policy of every row, and the columns: replication, the inner axis, values.
 

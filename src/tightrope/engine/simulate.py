@@ -1,7 +1,8 @@
 """`simulate`: policies against a problem over a fixed horizon."""
 
+import functools
 import pathlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,9 +12,10 @@ from .. import checks
 from ..matching import ORDERS
 from ..registry import described, label
 from ..verbs import arms, begin, lower_bound
-from . import provenance
+from . import provenance, stopping
 from .arguments import PerProblem, as_monitors, as_policies, as_problems, as_rounds, first_round
 from .delays import Delay, as_delay
+from .executors import held
 from .mail import check_room, new_mail
 from .orchestrator import Outcome, carry_out
 from .plan import Rows
@@ -87,7 +89,7 @@ def simulate(
     policies: Mapping[str, Any] | Any,
     *,
     horizon: int,
-    replications: int = 1,
+    replications: int | None = None,
     seed: int = 0,
     checkpoints: Any = None,
     monitor: Any = None,
@@ -98,13 +100,14 @@ def simulate(
     address: str | None = None,
     out: str | pathlib.Path | None = None,
     progress: Progress | None = None,
+    until: stopping.Ranking | None = None,
 ) -> Result:
     """Play every policy against the same contexts and noise and return regret at checkpoints.
 
     problem: a problem, or a list of problems of one class: replication r plays problems[r % len].
     policies: dict of name -> policy, or name -> function of the problem that returns one (for a baseline or an oracle that
     differs from problem to problem); a single policy is named after its class.
-    horizon: T >= 1. replications: >= 1. seed: >= 0; streams depend only on seed and replication.
+    horizon: T >= 1. replications: >= 1, default 1. seed: >= 0; streams depend only on seed and replication.
     checkpoints: increasing rounds in 1..T; default about 60 on a log scale. monitor: records more than regret (see monitors); like
     a policy it may be a function of the problem, and a dict gives every policy its own.
     delay: when rewards are learned (see `delays`); None: in their own round. Those still open at T are dropped. apply: "on arrival", or
@@ -115,25 +118,31 @@ def simulate(
     out: a folder that finished chunks and the result are written to, shared by all machines where there are several; the same call
     finds them again after an interruption, whatever the order and names of the policies, and so does one with more policies or
     replications. progress: called with (rounds done, rounds in all), on a cluster whenever a chunk is done.
+    until: `stopping.Ranking(..)` in place of replications: they are added in groups until the order of the policies is certain, and
+    settings["until"] says what was decided after how many. They are those of a run with that number of replications.
 
     Returns a `Result`. Raises ValueError on bad arguments, `Interrupted` (a KeyboardInterrupt) with `.result` on Ctrl-C.
     """
     problems = as_problems(problem)
     horizon = as_rounds("horizon", horizon)
     chosen = as_policies(policies, problems, horizon)
-    replications = checks.integer("replications", replications, least=1)
+    if until is not None and replications is not None:
+        raise ValueError(
+            f"replications = {checks.show(replications)} and until were both given; until finds their number, so leave one out."
+        )
+    count = checks.integer("replications", 1 if replications is None else replications, least=1) if until is None else _most(until, chosen)
     seed = checks.integer("seed", seed, least=0)
     rounds = geometric_checkpoints(horizon) if checkpoints is None else _checked(checkpoints, horizon)
     late, in_order = as_delay(delay), checks.choice("apply", apply, ORDERS) == 1
     experiment = FixedHorizon(problems, chosen, as_monitors(monitor, list(chosen), problems), horizon, rounds, seed, late, in_order)
     if late is not None:
         check_room(late, in_order, horizon, first_round(problems[0]))
-    checks.fits_in_memory("replications", replications, _bytes_left(experiment))
+    checks.fits_in_memory("replications" if until is None else "until: most", count, _bytes_left(experiment))
     settings = {
         "policies": {name: provenance.record(item.function, item.items, described) for name, item in chosen.items()},
         "problem": provenance.problem_record(problems),
         "horizon": horizon,
-        "replications": replications,
+        "replications": count,
         "seed": seed,
         "rounds": rounds.tolist(),
         "delay": None if late is None else repr(late),
@@ -141,7 +150,13 @@ def simulate(
         "monitor": {name: provenance.record(item.function, item.items, repr) for name, item in experiment.monitors.items()},
         "versions": provenance.versions(),
     }
-    outcome = carry_out(experiment, replications, engine=engine, address=address, workers=workers, out=out, progress=progress)
+    if until is None:
+        outcome = carry_out(experiment, count, engine=engine, address=address, workers=workers, out=out, progress=progress)
+    else:
+        with held(engine, workers, address) as shared:  # its groups are runs one after the other
+            left = workers if shared == address else None  # a cluster that was started has its size
+            play = functools.partial(carry_out, experiment, engine=engine, address=shared, workers=left, out=out)
+            outcome, settings["until"] = _until_ranked(until, experiment, play, progress)
     settings |= {"command": provenance.command(), "lower_bound": _mean_bound(problems), "replications": len(outcome.common)}
     result = _assembled(rounds, outcome, settings) if outcome.common else None
     if result is None or not outcome.complete:
@@ -149,6 +164,42 @@ def simulate(
     if out is not None:
         result.save(out)
     return result
+
+
+def _most(until: object, policies: Mapping[str, PerProblem]) -> int:
+    """The most replications that a rule may ask for."""
+    if not isinstance(until, stopping.Ranking):
+        raise ValueError(f"until = {checks.show(until)} is not a rule; pass stopping.Ranking(alpha=0.05, least=10, most=1000).")
+    if len(policies) < 2:
+        raise ValueError("until ranks policies, but there is one; give at least two, or replications.")
+    return until.most
+
+
+def _until_ranked(
+    until: stopping.Ranking, experiment: FixedHorizon, play: Callable[..., Outcome], progress: Progress | None
+) -> tuple[Outcome, dict[str, Any] | None]:
+    """Replications in groups until their order is certain, and what the settings say of it; None after an interruption."""
+    scale, outcome = until.scale(experiment.problems, experiment.horizon), Outcome({})
+    each = len(experiment.policies) * experiment.horizon
+    begin = 0
+    for end in until.looks(experiment.period):
+        offset = begin * each
+
+        def advance(done: int, total: int, offset: int = offset) -> None:
+            assert progress is not None
+            progress(offset + done, until.most * each)
+
+        outcome.take(play(end, begin=begin, progress=None if progress is None else advance))
+        if not outcome.complete:
+            return outcome, None
+        cost = {name: np.array([rows[r]["regret"][-1] for r in outcome.common]) for name, rows in outcome.rows.items()}
+        found = stopping.judged(cost, scale, until.alpha, experiment.period)
+        if not found.undecided:
+            break
+        begin = end
+    if progress is not None:
+        progress(end * each, end * each)
+    return outcome, stopping.record(until, scale, end, found)
 
 
 def _mean_bound(problems: Sequence[Any]) -> list[float] | None:

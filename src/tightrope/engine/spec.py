@@ -17,6 +17,7 @@ import yaml
 
 from ..parameters import Matrix
 from ..registry import RECIPES, Policy, Problem, Recipe, built, load_plugins
+from .stopping import Ranking
 
 
 class _Loader(yaml.SafeLoader):
@@ -30,6 +31,21 @@ _Loader.add_implicit_resolver(
 STRICT = pydantic.ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
 
+class Until(pydantic.BaseModel):
+    """Replications until the order of the policies is certain: `stopping.Ranking`."""
+
+    model_config = STRICT
+
+    alpha: float = 0.05
+    least: int = 10
+    most: int = 1000
+    largest_regret: float | None = None
+
+    def rule(self) -> Ranking:
+        """What `simulate` takes."""
+        return Ranking(self.alpha, self.least, self.most, self.largest_regret)
+
+
 class Spec(pydantic.BaseModel):
     """A whole experiment."""
 
@@ -40,6 +56,7 @@ class Spec(pydantic.BaseModel):
     policies: dict[str, dict[str, object]] = pydantic.Field(min_length=1)
     horizon: int = pydantic.Field(ge=1)
     replications: int = pydantic.Field(default=20, ge=1)
+    until: Until | None = None
     seed: int = pydantic.Field(default=0, ge=0)
 
 
@@ -75,6 +92,13 @@ def read_spec(path: pathlib.Path) -> tuple[Spec, Problem | Sequence[Problem], di
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "the file"
         raise ValueError(f"{path.name}: {where} = {str(first['input'])[:80]!r}: {first['msg']}.") from None
+    if spec.until is not None:
+        if "replications" in spec.model_fields_set:
+            raise ValueError(f"{path.name}: replications and until are both there; until finds their number, so leave one out.")
+        try:
+            spec.until.rule()
+        except ValueError as error:
+            raise ValueError(f"{path.name}: until: {error}") from None
     policies = {}
     for name, item in spec.policies.items():
         try:

@@ -110,7 +110,7 @@ def opened(out: pathlib.Path, plan: Plan) -> Store:
     chunks = {str(chunk.digest): [chunk.name, chunk.first, chunk.last] for chunk in plan.chunks}
     wanted = {"format": FORMAT, "experiment": experiment, "contents": plan.contents, "chunks": chunks}
     if record.exists():
-        found = _read_plan(record)
+        found = read_plan(record)
         changed = [key for key in experiment if found["experiment"].get(key) != experiment[key]]
         for name, parts in plan.contents.items():
             before = found["contents"].get(name, parts)
@@ -131,7 +131,8 @@ def opened(out: pathlib.Path, plan: Plan) -> Store:
 _PLURAL = {"policy": "policies"}
 
 
-def _read_plan(path: pathlib.Path) -> dict[str, Any]:
+def read_plan(path: pathlib.Path) -> dict[str, Any]:
+    """plan.json of a run folder. Raises ValueError where it is damaged."""
     try:
         found = json.loads(path.read_text())
         if found["format"] == FORMAT and isinstance(found["experiment"], dict) and isinstance(found["contents"], dict):

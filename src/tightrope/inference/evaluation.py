@@ -11,12 +11,13 @@ from numpy.typing import ArrayLike
 
 from .. import checks
 from ..numerics import special
+from ..numerics.mixture import constant
 from ..registry import Policy, is_policy, label
 from . import kernels
 from .estimators import ESTIMATORS, Estimate, Sums
 from .logs import Log, Rows
 from .models import Ridge
-from .sequences import Sequence, constant, lower_bounds, shown_times
+from .sequences import Sequence, lower_bounds, shown_times
 from .targets import LOGGED, Judged, Target
 
 if TYPE_CHECKING:

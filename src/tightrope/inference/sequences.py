@@ -7,8 +7,7 @@ L_t = inf{nu: ln M_t(nu) < ln(1 / alpha)} is below the running mean of the value
 (t, sum of xi, V). The bounds cover the running mean of the value, so the logging policy and the contexts may drift. Scores must not be
 clipped to [0, 1], and a model must not be fitted on the round it scores: both bias.
 Source: Waudby-Smith, Wu, Ramdas, Karampatziakis, Mineiro 2024, "Anytime-valid off-policy inference for contextual bandits".
-The mixture is the gamma-exponential one of Howard, Ramdas, McAuliffe, Sekhon 2021, "Time-uniform, nonparametric, nonasymptotic
-confidence sequences".
+The mixture is that of `numerics.mixture`.
 """
 
 import math
@@ -18,11 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import checks
-from ..numerics import special
+from ..numerics.mixture import boundaries
 from .kernels import advance
 
-STEPS = 100  # of Newton's method at most
-PRECISION = 1e-12  # relative, of a boundary
 SPACING = 1.05  # ratio of two times that are shown
 
 
@@ -39,47 +36,6 @@ def shown_times(rounds: int) -> np.ndarray:
     count = 1 + math.floor(math.log(rounds) / math.log(SPACING))
     grid = np.ceil(SPACING ** np.arange(count + 1)).astype(np.int64)
     return np.unique(np.append(grid[grid < rounds], rounds))
-
-
-def constant(rho: float) -> float:
-    """rho ln rho - rho - ln gamma(rho, rho), the part of ln M that depends on rho only."""
-    return float(rho * math.log(rho) - rho - special.gammaln(rho) - math.log(special.gammainc(rho, rho)))
-
-
-def _rest(a: np.ndarray) -> np.ndarray:
-    """ln Gamma(a) + a - a ln a: by Stirling's series for large a, where the three would cancel."""
-    b = np.maximum(a, 20.0)
-    i = 1.0 / (b * b)
-    series = 0.5 * np.log(2.0 * np.pi / b) + (1.0 / 12.0 - i * (1.0 / 360.0 - i * (1.0 / 1260.0 - i / 1680.0))) / b
-    small = np.minimum(a, 20.0)
-    return np.where(a >= 20.0, series, special.gammaln(small) + small - small * np.log(small))
-
-
-def log_mixture(S: ArrayLike, V: ArrayLike, rho: float = 1.0) -> np.ndarray:
-    """ln M = S + V + rho ln rho - (V + rho) ln(S + V + rho) + ln gamma(V + rho, S + V + rho) - ln gamma(rho, rho), elementwise.
-
-    gamma: the lower incomplete one. S > -V - rho, V >= 0, rho > 0. The sum is arranged so that large terms do not cancel. O(1).
-    """
-    S, a = np.asarray(S, dtype=np.float64), np.asarray(V, dtype=np.float64) + rho
-    with np.errstate(divide="ignore"):
-        return S - a * np.log1p(S / a) + _rest(a) + np.log(special.gammainc(a, a + S)) + constant(rho)
-
-
-def boundaries(V: ArrayLike, alpha: float, rho: float = 1.0) -> np.ndarray:
-    """S at which ln M = ln(1 / alpha), for every V: by Newton's method on a convex, rising function."""
-    a = np.asarray(V, dtype=np.float64) + rho
-    threshold, fixed, rest = math.log(1.0 / alpha), constant(rho), _rest(a)
-    S = np.sqrt(2.0 * a * threshold) + threshold
-    for _ in range(STEPS):
-        x = a + S
-        base = S - a * np.log1p(S / a) + rest
-        inner = special.gammainc(a, x)
-        slope = 1.0 - a / x + np.exp(-base) / (x * inner)
-        step = (base + np.log(inner) + fixed - threshold) / slope
-        S = S - step
-        if (np.abs(step) <= PRECISION * S).all():
-            break
-    return S
 
 
 def lower_bounds(states: np.ndarray, alpha: float, k: float = 1.0, rho: float = 1.0) -> np.ndarray:

@@ -2,7 +2,8 @@
 
 from ..registry import PROBLEMS, import_all
 from . import data
+from .classification import classification
 from .spread import spread_arms
 
-__all__ = ["data", "spread_arms", *import_all(__path__, __name__, PROBLEMS)]
+__all__ = ["classification", "data", "spread_arms", *import_all(__path__, __name__, PROBLEMS)]
 globals().update(PROBLEMS)

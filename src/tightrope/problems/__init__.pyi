@@ -2,6 +2,7 @@
 
 from . import data as data
 from .bernoulli import Bernoulli as Bernoulli
+from .classification import Classification as Classification
 from .linear import ContextualLinear as ContextualLinear
 from .lipschitz import ContextualLipschitz as ContextualLipschitz
 from .spread import ContextualSpread as ContextualSpread
@@ -10,4 +11,5 @@ from .linear import Linear as Linear
 from .lipschitz import Lipschitz as Lipschitz
 from .promotions import Promotions as Promotions
 from .semibandit import SemiBandit as SemiBandit
+from .classification import classification as classification
 from .spread import spread_arms as spread_arms

@@ -5,6 +5,7 @@ from matplotlib.figure import Figure
 
 from ..engine.results import Identification, Result
 from ..engine.saved import Row
+from ..engine.stopping import sentence
 from . import style
 from .curves import References, regret_figure
 from .page import Section, Table, figure_svg
@@ -36,9 +37,11 @@ def summary_table(result: Result) -> Table:
     """Final regret ± standard error and the paired difference to the best policy."""
     rows = [cost_cells(row) for row in result.summary()]
     rounds, n = int(result.rounds[-1]), result.replications
+    ranked = result.settings.get("until")
+    order = f" {sentence(ranked)}" if ranked else ""
     return Table(
         ["policy", "final regret", "minus best, paired", "median", "largest"], rows,
-        f"After {rounds:,} rounds, {n} replication{'s' if n != 1 else ''}; ± one standard error.",
+        f"After {rounds:,} rounds, {n} replication{'s' if n != 1 else ''}; ± one standard error.{order}",
     )  # fmt: skip
 
 

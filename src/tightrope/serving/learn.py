@@ -93,7 +93,7 @@ def _numbers(values: np.ndarray, argument: str, name: str, bad: dict[int, str]) 
     if values.ndim != 1 or values.size == 0:
         raise ValueError(f"{argument} = {checks.show(name)} has shape {values.shape}, but must be a column with at least one row.")
     if values.dtype.kind in "biuf":
-        numbers = np.ascontiguousarray(values, dtype=np.float64)
+        numbers = np.require(values, np.float64, ["C", "W"])  # tables of Arrow cannot be written, which is another type to compiled code
     else:
         numbers = np.full(values.size, np.nan)
         for i, value in enumerate(values.tolist()):
@@ -148,7 +148,7 @@ def _features(frame: Table, features: Sequence[str] | str, dimension: int, n: in
     if matrix.shape != (n, dimension):
         raise ValueError(f"features has shape {matrix.shape}, but must be ({n}, {dimension}), one row for each of the frame.")
     _note(bad, ~np.isfinite(matrix).all(axis=1), lambda i: f"features are {checks.show(matrix[i])}, not all finite")
-    return np.ascontiguousarray(matrix)
+    return np.require(matrix, np.float64, ["C", "W"])
 
 
 @jit

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from .. import checks, rng
 from ..matching import ORDERS, check_fit, check_question
 from ..numerics.growth import carried
-from ..registry import Policy, is_policy
+from ..registry import Policy, is_policy, label
 from ..types import Action, Explanation, Oracle, State
 from ..verbs import (
     Arms,
@@ -24,6 +24,7 @@ from ..verbs import (
     grow,
     inform,
     init,
+    merge,
     propensity,
     recommend,
     reward_range,
@@ -34,7 +35,7 @@ from ..verbs import (
 )
 from . import store
 from .arms import Names, checked_names, describe_arms
-from .codec import copied
+from .codec import copied, restore
 from .decisions import Book, Chance, Decision, Id, Open, checked_id, locked, reason, shown
 from .learn import Table, feed, read_log
 
@@ -431,6 +432,41 @@ class Session:
         self.state, self.arms = state, arms if self.catalogue else self.arms
         self.rounds += log.rewards.size
         return int(log.rewards.size)
+
+    def merge(self, other: "Session") -> None:
+        """Take in all that another session of the same policy and arms has learned, as if its rewards had been fed to this one.
+
+        other: left as it is; its open decisions do not move over, so it must have none. Only for policies whose state is a sum (counts;
+        V and b). Raises ValueError, with nothing changed, for other policies, and for sessions that differ in policy or arms.
+        """
+        if not isinstance(other, Session):
+            raise ValueError(f"other = {checks.show(other)} is not a session.")
+        mine, its = (label(one.policy) for one in (self, other))
+        if mine != its:
+            raise ValueError(f"other has the policy {its}, but this session has {mine}; only equal policies learn the same sums.")
+        if not self._same_arms(other):
+            raise ValueError("other has other arms, features or names than this session; what they learned is not about the same things.")
+        if other.open:
+            raise ValueError(f"other has {len(other.open)} open decisions; close or cancel them first.")
+        self.state = merge(self.policy, self.state, other.state)
+        self.rounds += other.rounds
+        self._several = self._several or other._several
+
+    def adopt(self, arrays: dict[str, np.ndarray], rounds: int) -> None:
+        """Take over what `flatten` made of the state of a session like this one, which had learned so many rewards and decided nothing."""
+        template = self._sized(self.arms.blocks) if self.catalogue else self.state
+        arms = self.arms._replace(number=self.arms.blocks) if self.catalogue else self.arms
+        self.state, self.arms, self.rounds = restore(template, arrays, self.policy, arms), arms, rounds
+
+    def _same_arms(self, other: "Session") -> bool:
+        a, b = self.arms, other.arms
+        if (self.catalogue, self._changing, self.names, a.dimension, a.blocks) != (
+            other.catalogue, other._changing, other.names, b.dimension, b.blocks,
+        ):  # fmt: skip
+            return False
+        if self.catalogue:
+            return True
+        return a.number == b.number and (self._changing or a.features is None or np.array_equal(a.features, b.features))
 
     # Arms that come and go -----------------------------------------------------------------------------------------------
 

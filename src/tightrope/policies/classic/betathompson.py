@@ -13,11 +13,12 @@ import math
 from ..._jit import jit
 from ...numerics.counts import count, new_counts
 from ...numerics.growth import longer_counts
+from ...numerics.merging import merged_counts
 from ...numerics.posterior import best_of_betas
 from ...numerics.sampling import beta_draw, beta_logit_draw
 from ...parameters import policy, real
 from ...registry import Policy
-from ...verbs import allowed, explain, grow, init, propensity, reward_range, select, update
+from ...verbs import allowed, explain, grow, init, merge, propensity, reward_range, select, update
 
 SMALL = 0.2  # prior parameters below this make draws that round to 0 or 1 often enough to matter
 
@@ -75,6 +76,11 @@ def propensity_betathompson(policy, state, context, action, rng):
 @grow.register(BetaThompson)
 def grow_betathompson(policy, state, arms):
     return longer_counts(state, arms.number)
+
+
+@merge.register(BetaThompson)
+def merge_betathompson(policy, first, second):
+    return merged_counts(first, second)
 
 
 @explain.register(BetaThompson)

@@ -11,10 +11,11 @@ import numpy as np
 from ..._jit import jit, lean
 from ...numerics.counts import count, intervals, means, new_counts
 from ...numerics.growth import longer_counts
+from ...numerics.merging import merged_counts
 from ...numerics.selection import argmax, chance_with_exploration, first_unpulled, greedy_with_exploration, one_hot, uniform_arm
 from ...parameters import policy, real
 from ...registry import Policy
-from ...verbs import explain, grow, init, propensity, select, update
+from ...verbs import explain, grow, init, merge, propensity, select, update
 
 
 @policy("arms", paper="Sutton, Barto 1998")
@@ -74,6 +75,11 @@ def propensity_epsilongreedy(policy, state, context, action, rng):
 @grow.register(EpsilonGreedy)
 def grow_epsilongreedy(policy, state, arms):
     return longer_counts(state, arms.number)
+
+
+@merge.register(EpsilonGreedy)
+def merge_epsilongreedy(policy, first, second):
+    return merged_counts(first, second)
 
 
 @explain.register(EpsilonGreedy)

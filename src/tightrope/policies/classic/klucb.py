@@ -15,10 +15,11 @@ from ..._jit import jit
 from ...numerics.counts import count, means, new_counts
 from ...numerics.growth import longer_counts
 from ...numerics.kl import DIVERGENCES, divergence, exploration, upper_root
+from ...numerics.merging import merged_counts
 from ...numerics.selection import argmax, one_hot
 from ...parameters import choice, policy, real
 from ...registry import Policy
-from ...verbs import allowed, explain, grow, init, reward_range, select, update
+from ...verbs import allowed, explain, grow, init, merge, reward_range, select, update
 
 SLACK = 1e-9  # relative to f(n): within it an arm is not ruled out before its root is solved for
 
@@ -73,6 +74,11 @@ def reward_range_klucb(policy):
 @grow.register(KLUCB)
 def grow_klucb(policy, state, arms):
     return longer_counts(state, arms.number)
+
+
+@merge.register(KLUCB)
+def merge_klucb(policy, first, second):
+    return merged_counts(first, second)
 
 
 @explain.register(KLUCB)

@@ -13,10 +13,11 @@ import numpy as np
 from ..._jit import jit
 from ...numerics.counts import count, intervals, means, new_counts, per_pull
 from ...numerics.growth import longer_counts
+from ...numerics.merging import merged_counts
 from ...numerics.selection import argmax, one_hot
 from ...parameters import policy, real
 from ...registry import Policy
-from ...verbs import allowed, explain, grow, init, select, update
+from ...verbs import allowed, explain, grow, init, merge, select, update
 
 
 @policy("arms", paper="Auer, Cesa-Bianchi, Fischer 2002")
@@ -60,6 +61,11 @@ def update_ucb(policy, state, context, action, reward):
 @grow.register(UCB)
 def grow_ucb(policy, state, arms):
     return longer_counts(state, arms.number)
+
+
+@merge.register(UCB)
+def merge_ucb(policy, first, second):
+    return merged_counts(first, second)
 
 
 @explain.register(UCB)

@@ -16,7 +16,7 @@ from ..._jit import jit, lean
 from ...numerics.selection import count_eligible, uniform_arm
 from ...parameters import inner_policy, policy, real
 from ...registry import Policy, find, label
-from ...verbs import admit, allowed, commit, event, explain, grow, inform, init, propensity, reward_range, select, update, withdraw
+from ...verbs import admit, allowed, commit, event, explain, grow, inform, init, merge, propensity, reward_range, select, update, withdraw
 
 
 @policy("arms", "features", "contexts", "points", "line", paper="Strehl, Langford, Li, Kakade 2010")
@@ -107,6 +107,11 @@ def propensity_explore(policy, state, context, action, rng):
 @grow.register(Explore)
 def grow_explore(policy, state, arms):
     return State(grow(policy.inner, state.inner, arms), init_explore(policy, arms).number)
+
+
+@merge.register(Explore)
+def merge_explore(policy, first, second):
+    return State(merge(policy.inner, first.inner, second.inner), first.number)
 
 
 @explain.register(Explore)

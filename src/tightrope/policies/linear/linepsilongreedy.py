@@ -13,11 +13,12 @@ import numpy as np
 from ..._jit import jit, lean
 from ...numerics.counts import intervals
 from ...numerics.growth import longer_ridge
+from ...numerics.merging import merged_ridge
 from ...numerics.ridge import Ridge, check_context, learn, new_ridge, predict
 from ...numerics.selection import argmax, chance_with_exploration, greedy_with_exploration, uniform_arm
 from ...parameters import policy, real
 from ...registry import Policy
-from ...verbs import admit, explain, grow, init, propensity, select, update
+from ...verbs import admit, explain, grow, init, merge, propensity, select, update
 
 
 @policy("features", "contexts", paper="Sutton, Barto 1998; Yang & Toni 2020, section 5")
@@ -77,6 +78,11 @@ def admit_linepsilongreedy(policy, state, context):
 @grow.register(LinEpsilonGreedy)
 def grow_linepsilongreedy(policy, state, arms):
     return State(longer_ridge(state.model, arms, policy.lam))
+
+
+@merge.register(LinEpsilonGreedy)
+def merge_linepsilongreedy(policy, first, second):
+    return State(merged_ridge(first.model, second.model))
 
 
 @explain.register(LinEpsilonGreedy)

@@ -16,12 +16,13 @@ import numpy as np
 from ..._jit import jit, lean
 from ...numerics.counts import intervals
 from ...numerics.growth import longer_ridge
+from ...numerics.merging import merged_ridge
 from ...numerics.posterior import chance_of_best
 from ...numerics.ridge import Ridge, check_context, deviations, learn, new_ridge, predict, sample
 from ...numerics.selection import argmax
 from ...parameters import optional_real, policy, real
 from ...registry import Policy
-from ...verbs import admit, explain, grow, init, propensity, select, update
+from ...verbs import admit, explain, grow, init, merge, propensity, select, update
 
 DRAWS = 100_000  # of explain's Monte Carlo: standard errors of at most 0.0016
 CHUNK = 2_000_000  # entries of one batch of draws
@@ -92,6 +93,11 @@ def admit_lints(policy, state, context):
 @grow.register(LinTS)
 def grow_lints(policy, state, arms):
     return State(longer_ridge(state.model, arms, policy.lam, sampling=True), state.rounds, np.zeros(arms.number))
+
+
+@merge.register(LinTS)
+def merge_lints(policy, first, second):
+    return State(merged_ridge(first.model, second.model), first.rounds + second.rounds, np.zeros(first.scores.size))
 
 
 @explain.register(LinTS)

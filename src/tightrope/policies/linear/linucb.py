@@ -15,12 +15,13 @@ import numpy as np
 from ..._jit import jit, lean
 from ...numerics.counts import intervals
 from ...numerics.growth import longer_ridge
+from ...numerics.merging import merged_ridge
 from ...numerics.radii import determinant_radius, horizon_radius
 from ...numerics.ridge import Ridge, check_context, learn, new_ridge, predict
 from ...numerics.selection import argmax, one_hot
 from ...parameters import choice, optional_real, policy, real
 from ...registry import Policy
-from ...verbs import admit, explain, grow, init, select, update
+from ...verbs import admit, explain, grow, init, merge, select, update
 
 
 @policy("features", "contexts", paper="Abbasi-Yadkori, Pal, Szepesvari 2011; Yang & Toni 2020, Eq 5")
@@ -86,6 +87,11 @@ def admit_linucb(policy, state, context):
 @grow.register(LinUCB)
 def grow_linucb(policy, state, arms):
     return State(longer_ridge(state.model, arms, policy.lam), state.beta, np.zeros(arms.number))
+
+
+@merge.register(LinUCB)
+def merge_linucb(policy, first, second):
+    return State(merged_ridge(first.model, second.model), first.beta.copy(), np.zeros(first.scores.size))
 
 
 @explain.register(LinUCB)

@@ -11,11 +11,12 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from ...numerics.batch_ridge import BatchRidge, check_features, learn_batch, new_batch_ridge, predict_batch
+from ...numerics.merging import merged_batch_ridge
 from ...parameters import choice, real, real_or
 from ...registry import Policy
 from ...solvers.oracles import TopK, choose, set_size
 from ...types import Explanation, Oracle
-from ...verbs import Arms, Context, admit, explain, grow, propensity, update
+from ...verbs import Arms, Context, admit, explain, grow, merge, propensity, update
 from ._inclusion import exact_is_cheap, top_k_probability
 
 TIE = 2.0**-36  # scores that agree to this part of the largest are tied: what rounding can do to equal means and widths
@@ -203,7 +204,7 @@ def _exact(state: State, context: Context, law: tuple[str, np.ndarray, np.ndarra
 
 
 def answer_by_scores(cls: type, scoring: Callable[..., Scoring]) -> None:
-    """Register what all policies over sets answer alike, given how one scores arms: update, propensity, grow, admit and explain."""
+    """Register what all policies over sets answer alike, given how one scores arms: update, propensity, grow, merge, admit and explain."""
 
     @update.register(cls)
     def update_sets(policy, state, context, action, reward):
@@ -216,6 +217,10 @@ def answer_by_scores(cls: type, scoring: Callable[..., Scoring]) -> None:
     @grow.register(cls)
     def grow_sets(policy, state, arms):
         return longer_state(state, arms)
+
+    @merge.register(cls)
+    def merge_sets(policy, first, second):
+        return State(merged_batch_ridge(first.model, second.model), first.setting)
 
     @explain.register(cls)
     def explain_sets(policy, state, context, rng):

@@ -1,0 +1,78 @@
+"""Rows per second and core of `learn_from`, and peak memory, on made-up logs: `python benchmarks/learn_from.py`.
+
+A tenth of the rows and then all of them are learned, each in a process of its own: memory must not grow with the log. The plan for
+10^8 rows follows from the speed.
+"""
+
+import argparse
+import pathlib
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+import tightrope as tr
+
+PART = 1_000_000
+ARMS = 50
+POLICIES = {"UCB": lambda d: (tr.UCB(), {"arms": ARMS}), "LinUCB": lambda d: (tr.LinUCB(), {"arms": ARMS, "dimension": d})}
+
+
+def write(folder, rows, dimension):
+    """Parquet files of at most PART rows: arm, reward, x0, x1, .. of one linear problem."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rng = np.random.default_rng(0)
+    theta = rng.normal(size=dimension) / dimension
+    for number, first in enumerate(range(0, rows, PART)):
+        n = min(PART, rows - first)
+        X = rng.normal(size=(n, dimension)).astype(np.float32) / np.sqrt(dimension)
+        table = {"arm": rng.integers(0, ARMS, n), "reward": X @ theta + 0.1 * rng.normal(size=n)}
+        table |= {f"x{i}": X[:, i] for i in range(dimension)}
+        pq.write_table(pa.table(table), folder / f"{number:04d}.parquet", row_group_size=2**17)
+
+
+def learn(folder, name, dimension, workers):
+    """One run in this process: seconds of CPU time (of all threads), peak memory in MiB."""
+    policy, given = POLICIES[name](dimension)
+    features = [f"x{i}" for i in range(dimension)] if name != "UCB" else None
+    small = {"arm": np.zeros(1, dtype=np.int64), "reward": np.zeros(1)} | {f"x{i}": np.zeros(1) for i in range(dimension)}
+    tr.Session(policy, **given).learn(small, features=features)  # compiles
+    started = time.process_time()
+    session = tr.learn_from(folder, policy, **given, features=features, workers=workers)
+    print(session.rounds, time.process_time() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--rows", type=lambda text: int(float(text)), default=10**7)
+    options.add_argument("--dimension", type=int, default=20)
+    options.add_argument("--workers", type=int, default=1)
+    options.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
+    given = options.parse_args()
+    if given.one:
+        return learn(pathlib.Path(given.one[0]), given.one[1], given.dimension, given.workers)
+    with tempfile.TemporaryDirectory() as base:
+        for rows in (given.rows // 10, given.rows):
+            folder = pathlib.Path(base) / str(rows)
+            folder.mkdir()
+            write(folder, rows, given.dimension)
+            for name in POLICIES:
+                words = [sys.executable, __file__, "--one", str(folder), name]
+                words += ["--dimension", str(given.dimension), "--workers", str(given.workers)]
+                done = subprocess.run(words, capture_output=True, text=True, check=True)
+                n, seconds, memory = (float(word) for word in done.stdout.split())
+                print(
+                    f"{name:8s} {n:12,.0f} rows, d = {given.dimension}, {given.workers} threads: {seconds:7.2f} s of CPU, "
+                    f"{n / seconds:10,.0f} rows/s per core, peak memory {memory:6,.0f} MiB",
+                    flush=True,
+                )
+    return None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,182 @@
+"""Gymnasium both ways: a problem as an environment of `horizon` steps, and an environment as a problem.
+
+Episode e of `env(problem, horizon)` has the contexts and the noise of replication e of `simulate` with the same seed.
+"""
+
+import copy
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import checks
+from ..extras import required
+from ..registry import Problem
+from ..rng import NOISE, PROBLEM, stream
+from ..verbs import Arms, Context, arms, mean, observe, play, private, regret
+
+required("gymnasium", "gymnasium", "adapters.gym")
+import gymnasium  # noqa: E402
+
+
+def env(problem: Problem, horizon: int) -> "Environment":
+    """A Gymnasium environment of a problem.
+
+    problem: of single arms. horizon: steps of an episode, >= 1, after which it is truncated. Actions are arms, 0 .. K - 1. An
+    observation is the (K, d) features of the round where they change, and otherwise 0, which says nothing; fixed features are in
+    `env.unwrapped.arms.features`. The reward is the problem's. `info` has the `regret` of the step (pseudo-regret) and the `mask` of
+    the arms that may be played in the next one. Raises ValueError for problems over sets of arms.
+    """
+    return Environment(problem, horizon)
+
+
+class Environment(gymnasium.Env):
+    """What `env` returns."""
+
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
+
+    def __init__(self, problem: Problem, horizon: int) -> None:
+        if not arms.answers(problem):
+            raise ValueError(f"problem = {checks.show(problem)} is not a problem; pass one such as problems.Bernoulli([0.3, 0.6]).")
+        self.problem, self.arms = private(problem), arms(problem)
+        if self.arms.oracle is not None:
+            raise ValueError(
+                f"problem = {type(problem).__name__} is played with sets of arms; an environment of single arms needs another."
+            )
+        self.horizon = checks.integer("horizon", horizon, least=1, most=checks.MOST_ROUNDS)
+        K, d = self.arms.number, self.arms.dimension
+        self.changing = d > 0 and self.arms.features is None
+        self.action_space = gymnasium.spaces.Discrete(K)
+        box = gymnasium.spaces.Box(-np.inf, np.inf, (K, d), np.float64)
+        self.observation_space = box if self.changing else gymnasium.spaces.Discrete(1)
+        self.seed, self.episode, self.round = 0, -1, self.horizon
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode: with a seed the first of that seed, otherwise the next one."""
+        super().reset(seed=seed)
+        if seed is not None:
+            self.seed, self.episode = checks.integer("seed", seed, least=0), -1
+        self.episode, self.round = self.episode + 1, 0
+        self._streams = stream(self.seed, self.episode, PROBLEM), stream(self.seed, self.episode, NOISE)
+        return self._seen(), self._info(0.0)
+
+    def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Play an arm."""
+        if self.round >= self.horizon:
+            raise ValueError("the episode is over; call reset first.")
+        arm = checks.integer("action", action, least=0, most=self.arms.number - 1)
+        reward = float(play(self.problem, self._context, arm, self._streams[1]))
+        lost = float(regret(self.problem, self._context, arm))
+        self.round += 1
+        truncated = self.round >= self.horizon
+        return (self._shown() if truncated else self._seen()), reward, False, truncated, self._info(lost)
+
+    def _seen(self) -> Any:
+        self._context = observe(self.problem, self.round, self._streams[0])
+        return self._shown()
+
+    def _shown(self) -> Any:
+        return np.array(self._context.features) if self.changing else 0
+
+    def _info(self, lost: float) -> dict[str, Any]:
+        mask = self._context.eligible
+        return {"regret": lost, "mask": np.ones(self.arms.number, dtype=np.int8) if mask is None else mask.astype(np.int8)}
+
+
+class EnvironmentProblem(NamedTuple):
+    """A Gymnasium environment as a problem, see `problem_from_env`."""
+
+    make: Callable[[], Any]
+    number: int
+    dimension: int  # of the features that policies see; 0: none
+    blocks: bool  # the observation belongs to all arms, each of which has a place of its own for it
+    best: float  # NaN: info says the regret
+    rewards: tuple[float, float] | None
+    now: dict[str, Any]  # of one replication: the environment, its observation, what the last step gave
+
+
+EnvironmentProblem.COMPILED = False  # type: ignore[attr-defined]
+
+
+def problem_from_env(env: Any, *, best: float | None = None, rewards: tuple[float, float] | None = None) -> EnvironmentProblem:
+    """A problem whose rounds are the steps of an environment with discrete actions.
+
+    env: an environment, copied for every replication, or a function that makes one. An observation of shape (K, d) is taken as the
+    features of the arms; one of shape (d,) as what all arms share, so that arm k sees it in columns k d .. (k + 1) d - 1 of K d; others
+    are not shown. best: mean reward of the best arm, against which regret is the difference of the *received* reward; default:
+    `info["regret"]` of the steps. rewards: (lowest, highest). An episode that ends is followed by the next one.
+
+    Environments whose next observation depends on the action are not bandits; policies here do not plan for it. The noise is the
+    environment's own, so policies that play different arms do not share it. Raises ValueError for other spaces.
+    """
+    make = env if callable(env) and not hasattr(env, "step") else lambda: copy.deepcopy(env)
+    one = make()
+    K = getattr(one.action_space, "n", None)
+    if K is None or getattr(one.action_space, "start", 0) != 0:
+        raise ValueError(f"env has actions {one.action_space}, but a problem of arms needs Discrete(K).")
+    shape: tuple[int, ...] = one.observation_space.shape if isinstance(one.observation_space, gymnasium.spaces.Box) else ()
+    dimension, blocks = 0, False
+    if len(shape) == 2 and shape[0] == K:
+        dimension = int(shape[1])
+    elif len(shape) == 1:
+        dimension, blocks = int(K) * int(shape[0]), True
+    value = np.nan if best is None else checks.real("best", best)
+    if rewards is not None:
+        low, high = (checks.real(f"rewards[{i}]", number) for i, number in enumerate(rewards))
+        if low > high:
+            raise ValueError(f"rewards = {checks.show(rewards)} must be the lowest and the highest reward.")
+        rewards = low, high
+    return EnvironmentProblem(make, int(K), dimension, blocks, value, rewards, {})
+
+
+@arms.register(EnvironmentProblem)
+def arms_environmentproblem(problem):  # type: ignore[no-untyped-def]
+    """K arms, with features every round where the observation has some."""
+    return Arms(problem.number, dimension=problem.dimension, rewards=problem.rewards)
+
+
+@private.register(EnvironmentProblem)
+def private_environmentproblem(problem):  # type: ignore[no-untyped-def]
+    """An environment of its own."""
+    return problem._replace(now={"env": problem.make(), "over": True})
+
+
+@observe.register(EnvironmentProblem)
+def observe_environmentproblem(problem, t, rng):  # type: ignore[no-untyped-def]
+    """The observation; a new episode where the last one ended, the first with a seed from the problem's stream."""
+    now = problem.now
+    if now["over"]:
+        seed = int(rng.integers(2**31)) if t == 0 else None
+        now["seen"], _ = now["env"].reset(seed=seed)
+        now["over"] = False
+    if not problem.dimension:
+        return Context(None, None, None, None)
+    seen = np.asarray(now["seen"], dtype=np.float64)
+    if not problem.blocks:
+        return Context(np.ascontiguousarray(seen), None, None, None)
+    return Context(np.kron(np.eye(problem.number), seen), None, None, None)
+
+
+@play.register(EnvironmentProblem)
+def play_environmentproblem(problem, context, action, rng):  # type: ignore[no-untyped-def]
+    """The reward of a step."""
+    now = problem.now
+    now["seen"], reward, ended, cut, now["info"] = now["env"].step(int(action))
+    now["over"], now["reward"] = bool(ended or cut), float(reward)
+    return now["reward"]
+
+
+@regret.register(EnvironmentProblem)
+def regret_environmentproblem(problem, context, action):  # type: ignore[no-untyped-def]
+    """best minus the reward received, or what the environment says."""
+    if not np.isnan(problem.best):
+        return problem.best - problem.now["reward"]
+    if "regret" not in problem.now["info"]:
+        raise ValueError("env does not say the regret of a step in its info; give problem_from_env best=, the mean reward of the best arm.")
+    return float(problem.now["info"]["regret"])
+
+
+@mean.register(EnvironmentProblem)
+def mean_environmentproblem(problem, context, arm):  # type: ignore[no-untyped-def]
+    """Not known of an environment."""
+    raise ValueError("an environment does not say the means of its arms, so there is no best arm to identify; use simulate.")

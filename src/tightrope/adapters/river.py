@@ -1,0 +1,95 @@
+"""Policies of this library as River's: `pull`, `update`, `ranking`, for its evaluation and its streams."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import checks
+from ..extras import required
+from ..registry import Policy, label
+from ..serving.session import Session
+
+required("river", "river", "adapters.river")
+from river import bandit  # noqa: E402
+
+
+class _Wrapped:
+    """What both kinds share: a session whose arms are River's ids, ranking by mean reward, deep copies by `clone`."""
+
+    policy: Policy
+    arm_ids: Sequence[Any]
+    session: Session
+
+    def _number(self, arm_id: Any) -> int:
+        try:
+            return self._places[arm_id]
+        except (KeyError, TypeError):
+            known = ", ".join(map(str, list(self._places)[:5]))
+            raise ValueError(f"arm_id = {checks.show(arm_id)} is not one of the arms, which are {known}; name all of them first.") from None
+
+    def _mask(self, arm_ids: Sequence[Any]) -> np.ndarray:
+        mask = np.zeros(len(self._places), dtype=np.bool_)
+        mask[[self._number(arm_id) for arm_id in arm_ids]] = True
+        return mask
+
+    def _start(self, dimension: int | None) -> None:
+        ids = list(self.arm_ids)
+        if not ids or len(set(ids)) < len(ids):
+            raise ValueError(f"arm_ids = {checks.show(self.arm_ids)} must be ids that differ, at least one.")
+        self._places = {arm_id: k for k, arm_id in enumerate(ids)}
+        self.session = Session(self.policy, arms=len(ids), dimension=dimension, seed=self.seed)  # type: ignore[attr-defined]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({label(self.policy)}, {len(self._places)} arms)"
+
+
+class RiverPolicy(_Wrapped, bandit.base.Policy):
+    """A policy without contexts as River's `bandit.base.Policy`.
+
+    policy: such as UCB(). arm_ids: all arms, ints or texts. seed: of its own randomness. burn_in: pulls of every arm before the policy
+    chooses. `pull(arm_ids)` gives one of these, `update(arm_id, reward)` learns, `ranking` sorts arms by mean reward, best first.
+    """
+
+    def __init__(self, policy: Policy, arm_ids: Sequence[Any], seed: int = 0, burn_in: int = 0) -> None:
+        super().__init__(burn_in=burn_in)
+        self.policy, self.arm_ids, self.seed = policy, arm_ids, seed
+        self._start(None)
+
+    def _pull(self, arm_ids: list[Any]) -> Any:
+        return list(self._places)[self.session.select(eligible=self._mask(arm_ids))]
+
+    def update(self, arm_id: Any, *reward_args: float, **reward_kwargs: Any) -> None:
+        """Learn the reward of an arm."""
+        arm = self._number(arm_id)
+        self.session.update(arm, reward_args[0])
+        super().update(arm_id, *reward_args, **reward_kwargs)
+
+
+class RiverContextualPolicy(_Wrapped, bandit.base.ContextualPolicy):
+    """A policy with contexts, such as LinUCB(), as River's `bandit.base.ContextualPolicy`.
+
+    features: names of the numbers in a context, a dict. All arms see the same context, each in columns of its own, so that every arm
+    has its own regression: arms x features dimensions together. The other arguments are those of `RiverPolicy`.
+    """
+
+    def __init__(self, policy: Policy, arm_ids: Sequence[Any], features: Sequence[str], seed: int = 0, burn_in: int = 0) -> None:
+        super().__init__(burn_in=burn_in)
+        self.policy, self.arm_ids, self.features, self.seed = policy, arm_ids, features, seed
+        self._start(len(list(arm_ids)) * len(features))
+
+    def _rows(self, context: dict[str, float] | None) -> np.ndarray:
+        missing = [name for name in self.features if name not in (context or {})]
+        if context is None or missing:
+            raise ValueError(f"context = {checks.show(context)} must have the numbers {', '.join(self.features)}.")
+        x = np.array([checks.real(f"context[{name!r}]", context[name]) for name in self.features])
+        return np.kron(np.eye(len(self._places)), x)
+
+    def _pull(self, arm_ids: list[Any], context: dict[str, float] | None) -> Any:
+        return list(self._places)[self.session.select(self._rows(context), self._mask(arm_ids))]
+
+    def update(self, arm_id: Any, context: dict[str, float], *reward_args: float, **reward_kwargs: Any) -> None:
+        """Learn the reward of an arm in a context."""
+        arm = self._number(arm_id)
+        self.session.update(arm, reward_args[0], self._rows(context))
+        super().update(arm_id, context, *reward_args, **reward_kwargs)

@@ -1,0 +1,35 @@
+"""States that are sums, added up: what two of them have learned together, as if one had met both logs."""
+
+from typing import Any
+
+import numpy as np
+
+from .batch_ridge import BatchRidge
+from .counts import Counts
+from .ridge import ContextRidge, Ridge, refresh
+
+
+def merged_counts(first: Counts, second: Counts) -> Counts:
+    """Pulls, rewards and rounds of both."""
+    return Counts(first.pulls + second.pulls, first.sums + second.sums, first.rounds + second.rounds, np.zeros(first.scores.size))
+
+
+def merged_ridge(first: Any, second: Any) -> Ridge:
+    """The regression on both data sets, factorised afresh: V = V1 + V2 - lam I, b = b1 + b2. O(d^3), with fixed arms O(K d^2)."""
+    arrays = {name: value.copy() for name, value in first._asdict().items() if isinstance(value, np.ndarray)}
+    model: Any = first._replace(**arrays)
+    if isinstance(model, ContextRidge):
+        model.design[:] = first.design + (second.design - first.lam * np.eye(model.theta.size))
+        model.response[:] += second.response
+    else:
+        model.pulls[:] += second.pulls
+        model.sums[:] += second.sums
+    refresh(model)
+    return model
+
+
+def merged_batch_ridge(first: BatchRidge, second: BatchRidge) -> BatchRidge:
+    """The regressions of all blocks on both data sets."""
+    d = first.response.shape[1]
+    design = first.design + (second.design - first.lam * np.eye(d))
+    return BatchRidge(first.lam, design, first.response + second.response, first.seen + second.seen)

@@ -1,0 +1,100 @@
+"""Classification data as a bandit: a row is shown, an arm is a class, and only whether that was the right one is learned.
+
+The standard way of trying contextual policies on real data (Dudik, Langford, Li 2011, section 5; Bietti, Agarwal, Langford 2021).
+"""
+
+from typing import Any
+
+import numpy as np
+
+from .. import checks
+from .._jit import jit
+from ..parameters import derived, flag, matrix, scratch, vector
+from ..types import Array
+from ..verbs import Arms, Context, arms, mean, observe, play, regret
+from .problem import Problem, problem
+
+
+@problem("classification")
+class Classification(Problem):
+    """Rows drawn uniformly at random, one a round; the reward of an arm is 1 if the row is of that class and else 0.
+
+    rows: (n, p) features. classes: (n,) whole numbers 0 .. K - 1, each of which must occur. intercept: add a column of ones. Every arm
+    sees the row in columns of its own, so features are (K, K d), and a linear policy learns a regression for each class.
+    """
+
+    rows: Array = matrix()
+    classes: Array = vector(least=0.0)
+    intercept: bool = flag(True)
+    features: np.ndarray = scratch()  # (K, K d) of this round
+    shown: np.ndarray = scratch()  # (1,) the class of this round's row
+    number: int = derived()  # K
+
+    @staticmethod
+    def complete(given: dict[str, Any]) -> dict[str, Any]:
+        rows = given["rows"]
+        classes = checks.vector("classes", given["classes"], length=rows.shape[0], least=0.0, source="one for each of rows")
+        if (classes != np.floor(classes)).any():
+            raise ValueError(f"classes = {checks.show(classes)} must be whole numbers from 0; problems.classification takes other labels.")
+        number = int(classes.max()) + 1
+        absent = np.setdiff1d(np.arange(number), classes)
+        if absent.size:
+            raise ValueError(f"classes has no {absent[0]}, but goes to {number - 1}; number the classes that occur from 0.")
+        if given["intercept"]:
+            rows = np.ascontiguousarray(np.column_stack([rows, np.ones(len(rows))]))
+        size = rows.shape[1]
+        checks.fits_in_memory("classes", number, 8 * number * size)
+        more = {"features": np.zeros((number, number * size)), "shown": np.zeros(1), "number": number}
+        return given | {"rows": rows, "classes": classes} | more
+
+
+def classification(X: Any, y: Any, *, intercept: bool = True, scale: bool = True) -> Classification:
+    """Classification data, as scikit-learn has them, as a problem.
+
+    X: (n, p) numbers, an array or a data frame. y: (n,) labels of any kind; sorted, they are arms 0 .. K - 1. intercept: add a column of
+    ones. scale: bring every column to mean 0 and standard deviation 1 (columns that never change to 0). Raises ValueError on bad data.
+    """
+    rows = checks.matrix("X", X.to_numpy() if hasattr(X, "to_numpy") else X)
+    labels = checks.entries("y", y.to_numpy() if hasattr(y, "to_numpy") else y, "a list of labels")
+    if labels.ndim != 1 or labels.size != rows.shape[0]:
+        raise ValueError(f"y has shape {labels.shape}, but must have one label for each of the {rows.shape[0]} rows of X.")
+    _, classes = np.unique(labels, return_inverse=True)
+    if checks.flag("scale", scale):
+        spread = rows.std(axis=0)
+        rows = (rows - rows.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
+    return Classification(rows, classes.astype(np.float64), intercept)
+
+
+@arms.register(Classification)
+def arms_classification(problem):
+    return Arms(problem.number, dimension=problem.features.shape[1], rewards=(0.0, 1.0))
+
+
+@observe.register(Classification)
+@jit
+def observe_classification(problem, t, rng):
+    i = rng.integers(0, problem.rows.shape[0])
+    d = problem.rows.shape[1]
+    problem.shown[0] = problem.classes[i]
+    for k in range(problem.features.shape[0]):
+        for j in range(d):
+            problem.features[k, k * d + j] = problem.rows[i, j]
+    return Context(problem.features, None, None, None)
+
+
+@play.register(Classification)
+@jit
+def play_classification(problem, context, action, rng):
+    return 1.0 if action == problem.shown[0] else 0.0
+
+
+@mean.register(Classification)
+@jit
+def mean_classification(problem, context, arm):
+    return 1.0 if arm == problem.shown[0] else 0.0
+
+
+@regret.register(Classification)
+@jit
+def regret_classification(problem, context, action):
+    return 0.0 if action == problem.shown[0] else 1.0

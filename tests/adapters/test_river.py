@@ -1,0 +1,59 @@
+"""Policies as River's, in River's own evaluation and by its protocol."""
+
+import numpy as np
+import pytest
+
+import tightrope as tr
+
+bandit = pytest.importorskip("river.bandit")
+
+
+def test_river_evaluates_them_beside_its_own():
+    from river import stats
+
+    env = tr.adapters.gym.env(tr.problems.Bernoulli([0.2, 0.4, 0.9]), horizon=300)
+    ours = tr.adapters.river.RiverPolicy(tr.KLUCB(), arm_ids=[0, 1, 2])
+    dice = bandit.RandomPolicy(seed=1)
+    last = {}
+    for row in bandit.evaluate(policies=[ours, dice], env=env, reward_stat=stats.Sum(), n_episodes=1, seed=3):
+        last[row["policy_idx"]] = row["reward_stat"]
+    assert last[0] > 1.3 * last[1]
+
+
+def test_the_protocol():
+    policy = tr.adapters.river.RiverPolicy(tr.UCB(), arm_ids=["a", "b", "c"], burn_in=1)
+    assert isinstance(policy, bandit.base.Policy)
+    session = tr.Session(tr.UCB(), arms=3)
+    pays = {"a": 0.1, "b": 0.9, "c": 0.3}
+    for _ in range(30):
+        arm = policy.pull(["a", "b", "c"])
+        assert arm == "abc"[session.select()]
+        policy.update(arm, pays[arm])
+        session.update("abc".index(arm), pays[arm])
+    assert policy.ranking == ["b", "c", "a"]
+    assert policy.pull(["c"]) == "c"
+    assert {policy.pull(["a", "c"]) for _ in range(5)} <= {"a", "c"}
+    fresh = policy.clone()
+    assert fresh.session.rounds == 0
+    assert fresh.pull(["a", "b", "c"]) == "a"
+    assert repr(policy) == "RiverPolicy(UCB, 3 arms)"
+    with pytest.raises(ValueError, match="arm_id = 'd' is not one of the arms, which are a, b, c"):
+        policy.update("d", 1.0)
+    with pytest.raises(ValueError, match="must be ids that differ"):
+        tr.adapters.river.RiverPolicy(tr.UCB(), arm_ids=["a", "a"])
+
+
+def test_contexts():
+    rng = np.random.default_rng(0)
+    policy = tr.adapters.river.RiverContextualPolicy(tr.LinUCB(noise=0.2), ["left", "right"], features=["x", "one"])
+    assert isinstance(policy, bandit.base.ContextualPolicy)
+    right = []
+    for _ in range(200):
+        x = rng.uniform(-1, 1)
+        context = {"x": x, "one": 1.0, "more": 7.0}
+        arm = policy.pull(["left", "right"], context=context)
+        right.append(arm == ("right" if x > 0 else "left"))
+        policy.update(arm, context, float(right[-1]))
+    assert np.mean(right[100:]) > 0.85
+    with pytest.raises(ValueError, match="must have the numbers x, one"):
+        policy.pull(["left", "right"], context={"x": 1.0})
