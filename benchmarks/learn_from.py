@@ -6,7 +6,6 @@ A tenth of the rows and then all of them are learned, each in a process of its o
 
 import argparse
 import pathlib
-import resource
 import subprocess
 import sys
 import tempfile
@@ -44,7 +43,13 @@ def learn(folder, name, dimension, workers):
     tr.Session(policy, **given).learn(small, features=features)  # compiles
     started = time.process_time()
     session = tr.learn_from(folder, policy, **given, features=features, workers=workers)
-    print(session.rounds, time.process_time() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    print(session.rounds, time.process_time() - started, peak())
+
+
+def peak():
+    """Peak memory of this process in MiB; `getrusage` would count what its parent had when it was started."""
+    lines = pathlib.Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
 
 
 def main():

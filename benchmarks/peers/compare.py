@@ -1,0 +1,133 @@
+"""The speed of others on the same tasks, in one run on one machine: `python benchmarks/peers/compare.py`.
+
+Every peer gets an environment of its own below --environments (default: a temporary folder), made with pip on the first run. Peers take
+turns, one process at a time. Prints a table of multiples of this library's time and writes it to docs/results/peers.md; a peer that cannot
+be installed or fails has a line that says so.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import platform
+import subprocess
+import sys
+import tempfile
+import venv
+
+HERE = pathlib.Path(__file__).resolve().parent
+PAGE = HERE.parent.parent / "docs" / "results" / "peers.md"
+# Worker -> (name in the table, what pip installs; None: this interpreter, where tightrope is installed).
+PEERS = {
+    "tightrope_": ("tightrope", None),
+    "c_": ("C, gcc -O3", ["numpy"]),
+    "numpy_": ("NumPy by hand", ["numpy"]),
+    "river_": ("River", ["river"]),
+    "pymab_": ("PyMAB (Rust)", ["pymab"]),
+    "mabwiser_": ("MABWiser", ["mabwiser"]),
+    "bayesianbandits_": ("bayesianbandits", ["bayesianbandits"]),
+    "vowpalwabbit_": ("Vowpal Wabbit", ["vowpalwabbit", "numpy"]),
+    "pyxab_": ("PyXAB", ["PyXAB"]),
+}
+
+
+def interpreter(worker, packages, base):
+    """The Python of a peer's environment, which is made if it is not there."""
+    if packages is None:
+        return sys.executable
+    python = base / worker / "bin" / "python"
+    if not python.exists():
+        venv.create(base / worker, with_pip=True)
+        done = subprocess.run(
+            [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages], capture_output=True, text=True
+        )
+        if done.returncode:
+            raise RuntimeError("not installed: " + last_line(done.stderr))
+    return str(python)
+
+
+def last_line(text):
+    lines = [line for line in text.strip().splitlines() if line.strip()]
+    return lines[-1][:160] if lines else "no message"
+
+
+def measured(worker, packages, base, timeout):
+    """Rows of one peer, and what went wrong, if anything did."""
+    try:
+        python = interpreter(worker, packages, base)
+    except (RuntimeError, OSError) as error:
+        return [], str(error)
+    environment = {key: value for key, value in os.environ.items() if packages is None or not key.startswith("PYTHON")}
+    try:
+        done = subprocess.run(
+            [python, str(HERE / "tasks.py"), worker], cwd=HERE, env=environment, capture_output=True, text=True, timeout=timeout
+        )
+    except subprocess.TimeoutExpired:
+        return [], f"took longer than {timeout} s"
+    rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return rows, "" if done.returncode == 0 else "failed: " + last_line(done.stderr)
+
+
+def short(number):
+    """Three digits, or all whole ones."""
+    return f"{number:.3g}" if abs(number) < 100 else f"{number:,.0f}"
+
+
+def machine():
+    """The kind of machine, without its name."""
+    model = platform.processor() or platform.machine()
+    try:
+        lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+        model = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        pass
+    return f"{model}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
+
+
+def page(found, problems):
+    """The table as Markdown."""
+    lines = [
+        "# Speed beside others",
+        "",
+        "Made by `python benchmarks/peers/compare.py`, all in one run, one process after the other, one thread each. Times are those of",
+        "the best of up to five runs; *times ours* is the peer's time for a round over tightrope's. Every peer plays as its",
+        "documentation shows. Regret is beside it so that one sees that all solved the same task; policies differ in their constants.",
+        "",
+        f"Machine: {machine()}.",
+        "",
+    ]
+    for task in dict.fromkeys(row["task"] for rows in found.values() for row in rows):
+        rounds = {row["task"]: row for row in found["tightrope_"]}.get(task)
+        lines += [f"## {task}", "", "| | what | µs a round | times ours | regret |", "| --- | --- | ---: | ---: | ---: |"]
+        rows = [(PEERS[worker][0], row) for worker, listed in found.items() for row in listed if row["task"] == task]
+        for name, row in sorted(rows, key=lambda item: item[1]["us"]):
+            ratio = short(row["us"] / rounds["us"]) if rounds else ""
+            lines.append(f"| {name} {row['version']} | {row['what']} | {short(row['us'])} | {ratio} | {short(row['regret'])} |")
+        lines.append("")
+    if problems:
+        lines += ["## Not measured", "", *(f"- {PEERS[worker][0]}: {words}" for worker, words in problems.items()), ""]
+    return "\n".join(lines)
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--environments", type=pathlib.Path, help="Where environments are made and kept.")
+    options.add_argument("--only", nargs="*", default=list(PEERS), choices=list(PEERS))
+    options.add_argument("--timeout", type=int, default=600, help="Seconds for each peer.")
+    options.add_argument("--out", type=pathlib.Path, default=PAGE)
+    given = options.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        base = (given.environments or pathlib.Path(temporary)).resolve()
+        found, problems = {}, {}
+        for worker in dict.fromkeys(["tightrope_", *given.only]):
+            print(f"{PEERS[worker][0]} ..", file=sys.stderr, flush=True)
+            found[worker], words = measured(worker, PEERS[worker][1], base, given.timeout)
+            if words:
+                problems[worker] = words
+    text = page(found, problems)
+    print(text)
+    given.out.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

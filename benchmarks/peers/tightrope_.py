@@ -1,0 +1,41 @@
+"""This library: the loops that `simulate` runs, and a `Session`."""
+
+import numpy as np
+from tasks import HOO, KLUCB, LINUCB, ONE, UCB, steps
+
+import tightrope as tr
+from tightrope.engine.monitors import NoMonitor
+from tightrope.engine.runner import prepare, to_horizon
+
+
+def loop(policy, make):
+    def play(task):
+        run = prepare(policy, make(task), 0, 0, task.rounds)
+        log, _, go = to_horizon(run, NoMonitor(), np.array([task.rounds]))
+        go(0, task.rounds)
+        return log.regret[-1]
+
+    return play
+
+
+def bernoulli(task):
+    return tr.problems.Bernoulli(task.means)
+
+
+def one(task):
+    session = tr.Session(tr.UCB(), arms=task.means.size)
+    return steps(task, session.select, session.update)
+
+
+def version():
+    return tr.__version__
+
+
+PLAYS = {
+    UCB: ("UCB", loop(tr.UCB(), bernoulli)),
+    KLUCB: ("KL-UCB", loop(tr.KLUCB(), bernoulli)),
+    LINUCB: ("LinUCB", loop(tr.LinUCB(noise=0.1), lambda task: tr.problems.Linear(task.X, task.theta, noise=task.noise))),
+    HOO: ("HOO, 64 points", loop(tr.HOO(nu=0.5), lambda task: tr.problems.Lipschitz(
+        points=np.linspace(0, 1, task.means.size), means=task.means, lipschitz=0.5))),
+    ONE: ("Session: select and update", one),
+}  # fmt: skip
