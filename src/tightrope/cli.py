@@ -277,7 +277,7 @@ def reproduce(
     out: Annotated[pathlib.Path | None, typer.Option(help="Folder; default runs/PAPER-SCALE.")] = None,
     seed: Seed = 0, data: Data = None, workers: Workers = None,
     engine: Annotated[str | None, typer.Option(
-        help="threads, processes, dask or ray; default threads, and processes where rounds are Python. Results are the same.")] = None,
+        help="threads, processes, dask or ray; default threads, and processes for long runs in Python. Results are the same.")] = None,
     address: Address = None, quiet: Quiet = False,
 ) -> None:  # fmt: skip
     """Run a paper's experiments, or those of all: figures, results with provenance, and claims with verdicts. Resumes."""

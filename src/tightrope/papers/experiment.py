@@ -44,6 +44,7 @@ T = TypeVar("T")
 SCALES = ("smoke", "laptop", "paper")
 ROWS = "rows.json"  # the file of a figure's judged rows
 TIME = "time.json"  # and of how long it took
+MANY_ROUNDS = 50_000  # of Python in one run from which processes gain more than it costs to send them the run
 
 
 @dataclass
@@ -59,7 +60,7 @@ class Outcome:
 
 @dataclass
 class Run:
-    """How large, where to, from which seed. engine: None: threads, and processes where rounds are Python and many."""
+    """How large, where to, from which seed. engine: None: threads, and processes for long runs in Python."""
 
     scale: str
     out: pathlib.Path
@@ -74,25 +75,26 @@ class Run:
         """The value for this run's scale."""
         return {"smoke": smoke, "laptop": laptop, "paper": paper}[self.scale]
 
-    def _shared(self, label: str, problem: Problem | Sequence[Problem]) -> dict[str, Any]:
+    def _shared(self, label: str, problem: Problem | Sequence[Problem], rounds: int) -> dict[str, Any]:
         engine = self.engine
         if engine is None:
             python = not getattr(type(as_problems(problem)[0]), "COMPILED", True)
-            engine = "processes" if python and self.scale != "smoke" else "threads"
+            engine = "processes" if python and rounds >= MANY_ROUNDS else "threads"
         return {"seed": self.seed, "workers": self.workers, "engine": engine, "address": self.address, "progress": self.progress(label)}
 
     def simulate(
         self, label: str, problem: Problem | Sequence[Problem], policies: Mapping[str, Policy | Callable[..., Policy]], **options: Any
     ) -> Result:
         """`tightrope.simulate`; what is finished is kept under out/runs/label and found again by the same call."""
-        options = self._shared(label, problem) | options
+        rounds = len(policies) * options.get("replications", 1) * options["horizon"]
+        options = self._shared(label, problem, rounds) | options
         return simulate(problem, policies, out=self.out / "runs" / label, **options)
 
     def identify(
         self, label: str, problem: Problem | Sequence[Problem], policies: Mapping[str, Policy | Callable[..., Policy]], **options: Any
     ) -> Identification:
         """`tightrope.identify`; what is finished is kept under out/runs/label and found again by the same call."""
-        options = self._shared(label, problem) | options
+        options = self._shared(label, problem, 0) | options
         return identify(problem, policies, out=self.out / "runs" / label, **options)
 
 
