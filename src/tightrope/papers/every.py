@@ -1,6 +1,7 @@
 """All papers in one call: a folder for each, and a front page that counts claims by verdict."""
 
 import json
+import math
 import pathlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ from .. import checks, files
 from ..engine import provenance
 from ..reports.page import Section, Table, write_page
 from . import names
-from .costs import expected, in_words
+from .costs import expected, in_words, whole
 from .experiment import (
     SCALES,
     Outcome,
@@ -78,21 +79,19 @@ def _claim_folder(run: Run) -> None:
 
 def plan(run: Run) -> list[str]:
     """The expected time in words: in all, at paper scale by figure, else by paper."""
-    lines, total = [], 0.0
-    for paper in names():
-        costs = expected(paper, run)
-        known = sum(cost.seconds for cost in costs if cost.seconds == cost.seconds)
-        total += known
-        if run.scale == "paper":
-            for cost in costs:
-                hours = "not known" if cost.seconds != cost.seconds else f"{cost.seconds / 3600:.2f} h"
-                lines.append(f"  {paper} {cost.figure}: {hours}{'' if cost.measured else ', from the laptop run by the ratio of rounds'}")
-        else:
-            lines.append(f"  {paper}: {in_words(known)}")
-    return [
-        f"Scale {run.scale!r} takes about {in_words(total)} on this machine; what the folder holds already is not played again.",
-        *lines,
-    ]
+    totals = {paper: whole(paper, run) for paper in names()}
+    known = {paper: seconds for paper, seconds in totals.items() if not math.isnan(seconds)}
+    unknown = [paper for paper in totals if paper not in known]
+    beside = f" without {', '.join(unknown)}, whose time is not known" if unknown else ""
+    lines = [f"Scale {run.scale!r} takes about {in_words(sum(known.values()))} on this machine{beside}."] if known else []
+    lines.append("What the folder holds already is not played again.")
+    for paper, total in totals.items():
+        lines.append(f"  {paper}: {in_words(total)}")
+        for cost in expected(paper, run) if run.scale == "paper" else ():
+            hours = "not known" if math.isnan(cost.seconds) else f"{cost.seconds / 3600:.2f} h"
+            guessed = not cost.measured and not math.isnan(cost.seconds)
+            lines.append(f"  {paper} {cost.figure}: {hours}{', estimated' if guessed else ''}")
+    return lines
 
 
 def part_of(paper: str, run: Run) -> Part:
