@@ -52,12 +52,13 @@ def expected(paper: str, run: Run) -> list[Cost]:
     return found
 
 
-def whole(paper: str, run: Run) -> float:
-    """Seconds that a paper is expected to take: the sum of its figures, or else what it took as a whole; nan where neither is known."""
-    total = sum(cost.seconds for cost in expected(paper, run))
-    if math.isnan(total):
-        total = _stored()["core seconds"].get(run.scale, {}).get(paper, math.nan) * slowness() / (run.workers or os.cpu_count() or 1)
-    return total
+def whole(paper: str, run: Run) -> tuple[float, int]:
+    """Seconds that a paper is expected to take, and for how many figures nothing is known and counted."""
+    known = [cost.seconds for cost in expected(paper, run) if not math.isnan(cost.seconds)]
+    together = _stored()["core seconds"].get(run.scale, {}).get(paper)  # of papers whose figures nobody has timed alone
+    if not known and together is not None:
+        return together * slowness() / (run.workers or os.cpu_count() or 1), 0
+    return sum(known), len(figures(paper)) - len(known)
 
 
 def in_words(seconds: float) -> str:

@@ -79,19 +79,23 @@ def _claim_folder(run: Run) -> None:
 
 def plan(run: Run) -> list[str]:
     """The expected time in words: in all, at paper scale by figure, else by paper."""
-    totals = {paper: whole(paper, run) for paper in names()}
-    known = {paper: seconds for paper, seconds in totals.items() if not math.isnan(seconds)}
-    unknown = [paper for paper in totals if paper not in known]
-    beside = f" without {', '.join(unknown)}, whose time is not known" if unknown else ""
-    lines = [f"Scale {run.scale!r} takes about {in_words(sum(known.values()))} on this machine{beside}."] if known else []
-    lines.append("What the folder holds already is not played again.")
-    for paper, total in totals.items():
-        lines.append(f"  {paper}: {in_words(total)}")
+    found = {paper: whole(paper, run) for paper in names()}
+    unknown = sum(number for _, number in found.values())
+    total = _expected(sum(seconds for seconds, _ in found.values()), unknown)
+    lines = [f"Scale {run.scale!r} takes about {total} on this machine; what the folder holds already is not played again."]
+    for paper, (seconds, number) in found.items():
+        lines.append(f"  {paper}: {_expected(seconds, number)}")
         for cost in expected(paper, run) if run.scale == "paper" else ():
             hours = "not known" if math.isnan(cost.seconds) else f"{cost.seconds / 3600:.2f} h"
             guessed = not cost.measured and not math.isnan(cost.seconds)
             lines.append(f"  {paper} {cost.figure}: {hours}{', estimated' if guessed else ''}")
     return lines
+
+
+def _expected(seconds: float, unknown: int) -> str:
+    if not unknown:
+        return in_words(seconds)
+    return f"{in_words(seconds) + ' and ' if seconds else ''}{unknown} figure{'s' if unknown > 1 else ''} whose time is not known"
 
 
 def part_of(paper: str, run: Run) -> Part:
