@@ -18,7 +18,7 @@ PATH = pathlib.Path(__file__).with_name("costs.json")
 
 
 class Cost(NamedTuple):
-    """Seconds that a figure is expected to take here, and whether its scale was measured (else: laptop's times the ratio of rounds)."""
+    """Seconds that a figure is expected to take here, and whether that was measured at its scale (else estimated)."""
 
     paper: str
     figure: str
@@ -47,10 +47,18 @@ def expected(paper: str, run: Run) -> list[Cost]:
         cost = known.get(run.scale, {}).get(f"{paper} {figure}")
         measured = cost is not None
         if cost is None:
-            laptop = known["laptop"].get(f"{paper} {figure}", math.nan)
-            cost = laptop * _stored()["paper / laptop"].get(f"{paper} {figure}", math.nan) if run.scale == "paper" else math.nan
+            cost = _stored()["estimated at paper scale"].get(f"{paper} {figure}", math.nan) if run.scale == "paper" else math.nan
         found.append(Cost(paper, figure, cost * slowness() / (run.workers or os.cpu_count() or 1), measured))
     return found
+
+
+def whole(paper: str, run: Run) -> tuple[float, int]:
+    """Seconds that a paper is expected to take, and for how many figures nothing is known and counted."""
+    known = [cost.seconds for cost in expected(paper, run) if not math.isnan(cost.seconds)]
+    together = _stored()["core seconds"].get(run.scale, {}).get(paper)  # of papers whose figures nobody has timed alone
+    if not known and together is not None:
+        return together * slowness() / (run.workers or os.cpu_count() or 1), 0
+    return sum(known), len(figures(paper)) - len(known)
 
 
 def in_words(seconds: float) -> str:

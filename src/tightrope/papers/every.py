@@ -1,6 +1,7 @@
 """All papers in one call: a folder for each, and a front page that counts claims by verdict."""
 
 import json
+import math
 import pathlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ from .. import checks, files
 from ..engine import provenance
 from ..reports.page import Section, Table, write_page
 from . import names
-from .costs import expected, in_words
+from .costs import expected, in_words, whole
 from .experiment import (
     SCALES,
     Outcome,
@@ -78,21 +79,23 @@ def _claim_folder(run: Run) -> None:
 
 def plan(run: Run) -> list[str]:
     """The expected time in words: in all, at paper scale by figure, else by paper."""
-    lines, total = [], 0.0
-    for paper in names():
-        costs = expected(paper, run)
-        known = sum(cost.seconds for cost in costs if cost.seconds == cost.seconds)
-        total += known
-        if run.scale == "paper":
-            for cost in costs:
-                hours = "not known" if cost.seconds != cost.seconds else f"{cost.seconds / 3600:.2f} h"
-                lines.append(f"  {paper} {cost.figure}: {hours}{'' if cost.measured else ', from the laptop run by the ratio of rounds'}")
-        else:
-            lines.append(f"  {paper}: {in_words(known)}")
-    return [
-        f"Scale {run.scale!r} takes about {in_words(total)} on this machine; what the folder holds already is not played again.",
-        *lines,
-    ]
+    found = {paper: whole(paper, run) for paper in names()}
+    unknown = sum(number for _, number in found.values())
+    total = _expected(sum(seconds for seconds, _ in found.values()), unknown)
+    lines = [f"Scale {run.scale!r} takes about {total} on this machine; what the folder holds already is not played again."]
+    for paper, (seconds, number) in found.items():
+        lines.append(f"  {paper}: {_expected(seconds, number)}")
+        for cost in expected(paper, run) if run.scale == "paper" else ():
+            hours = "not known" if math.isnan(cost.seconds) else f"{cost.seconds / 3600:.2f} h"
+            guessed = not cost.measured and not math.isnan(cost.seconds)
+            lines.append(f"  {paper} {cost.figure}: {hours}{', estimated' if guessed else ''}")
+    return lines
+
+
+def _expected(seconds: float, unknown: int) -> str:
+    if not unknown:
+        return in_words(seconds)
+    return f"{in_words(seconds) + ' and ' if seconds else ''}{unknown} figure{'s' if unknown > 1 else ''} whose time is not known"
 
 
 def part_of(paper: str, run: Run) -> Part:
