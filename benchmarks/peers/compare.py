@@ -89,8 +89,8 @@ def page(found, problems):
     lines = [
         "# Speed beside others",
         "",
-        "Made by `python benchmarks/peers/compare.py`, all in one run, one process after the other, one thread each. Times are those of",
-        "the best of up to five runs; *times ours* is the peer's time for a round over tightrope's. Every peer plays as its",
+        "Made by `python benchmarks/peers/compare.py`, all in one run, one process after the other, one thread each. Times are CPU",
+        "times of the best of up to 20 runs; *times ours* is the peer's time for a round over tightrope's. Every peer plays as its",
         "documentation shows. Regret is beside it so that one sees that all solved the same task; policies differ in their constants.",
         "",
         f"Machine: {machine()}.",
