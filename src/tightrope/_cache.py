@@ -14,6 +14,7 @@ import ast
 import contextlib
 import functools
 import hashlib
+import importlib.metadata
 import importlib.util
 import os
 import pathlib
@@ -159,7 +160,7 @@ def sources_key(modules: frozenset[str]) -> str | None:
             return None
         digest.update(f"{name} {content}\n".encode())
     for name in sorted(libraries):
-        digest.update(f"{name} {vars(sys.modules[name]).get('__version__', '') if name in sys.modules else ''}\n".encode())
+        digest.update(f"{name} {_version(name)}\n".encode())
     return digest.hexdigest()[:16]
 
 
@@ -190,8 +191,19 @@ def _in_library(path: str) -> bool:
 
 
 @functools.cache
+def _version(library: str) -> str:
+    """What is installed of a library, whether or not it is loaded yet: kernels must not be compiled anew because of a later import."""
+    if library in sys.stdlib_module_names:
+        return ""
+    try:
+        return importlib.metadata.version(library)
+    except importlib.metadata.PackageNotFoundError:  # named otherwise than its module
+        return str(vars(sys.modules[library]).get("__version__", "")) if library in sys.modules else ""
+
+
+@functools.cache
 def _imported(name: str, path: str) -> tuple[str, ...]:
-    """Loaded modules that a module imports."""
+    """Modules that a module imports, as far as they are loaded; of libraries also those that are imported later."""
     own, found = name.partition(".")[0], list[str]()
     package = getattr(sys.modules[name], "__package__", None) or ""
     for node in _import_statements(pathlib.Path(path).read_text(encoding="utf-8")):
@@ -208,7 +220,9 @@ def _imported(name: str, path: str) -> tuple[str, ...]:
                 continue  # a line of a docstring
             inner = [f"{base}.{alias.name}" for alias in node.names]
             found += inner if all(item in sys.modules for item in inner) else [*inner, base]
-    return tuple(item for item in dict.fromkeys(found) if item in sys.modules)
+    inside = {PACKAGE, own, ""}
+    return tuple(dict.fromkeys(item if item in sys.modules else top for item in found
+                               if item in sys.modules or (top := item.partition(".")[0]) not in inside))  # fmt: skip
 
 
 def _import_statements(source: str) -> Iterator[ast.Import | ast.ImportFrom]:

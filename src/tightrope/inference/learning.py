@@ -23,6 +23,7 @@ from ..serving.session import Session
 from ..types import Oracle
 from ..verbs import merge
 
+PARQUET = (".parquet", ".pq")
 MOST_PARTS = 64  # more would keep more states at once
 LEAST_PART = 2**17  # rows
 BATCH_CELLS = 2**20  # numbers of a batch: 8 MiB
@@ -163,10 +164,17 @@ def _opened(dataset: Any) -> Any:
     path = pathlib.Path(dataset)
     if not path.exists():
         raise ValueError(f"dataset = {str(path)!r} does not exist; give a Parquet file or a folder of them.")
+    files = sorted(str(file) for file in path.rglob("*") if file.suffix in PARQUET) if path.is_dir() else [str(path)]
+    if not files:
+        raise ValueError(
+            f"dataset = {str(path)!r} holds no files that end in {' or '.join(PARQUET)}; for other formats pass a pyarrow data set."
+        )
     try:
-        return arrow.dataset(path, format="parquet", partitioning="hive")
+        found = arrow.dataset(files, format="parquet", partitioning="hive")
+        found.count_rows()  # reads every footer
     except (OSError, ValueError) as error:
         raise ValueError(f"dataset = {str(path)!r} cannot be read as Parquet: {' '.join(str(error).split())[:200]}") from None
+    return found
 
 
 def _listed(columns: dict[str, Any], known: Sequence[str]) -> list[str]:
