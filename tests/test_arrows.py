@@ -16,6 +16,7 @@ MAY_IMPORT = dict.fromkeys(BASE, BASE) | {
     "papers": BASE | {"numerics", "solvers", "problems", "policies", "engine", "inference", "reports", "papers"},
     "extend": BASE | {"problems"},
     "testing": BASE | {"solvers", "problems", "policies", "engine", "serving"},
+    "service": BASE | {"numerics", "solvers", "policies", "serving", "inference", "reports", "service"},
     "serving": BASE | {"numerics", "solvers", "policies", "serving"},  # a session file names the oracle it was saved with
 }
 

@@ -1,0 +1,71 @@
+"""The ASGI application."""
+
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+from importlib.metadata import version
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from .api import decisions, experiments, health
+from .api.common import refusal
+from .errors import Refused
+from .middleware import Limits
+from .office import Office
+from .settings import Settings
+
+ROUTERS = (experiments.router, decisions.router, health.router)
+
+
+def create_app(settings: Settings, office: Office | None = None) -> FastAPI:
+    """The application of a service. office: one that is running already; else it is opened and closed with the application."""
+    served = Office(settings) if office is None else office
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        if office is None:
+            served.open()
+        yield
+        if office is None:
+            served.close()
+
+    app = FastAPI(title="tightrope", version=version("tightrope"), lifespan=lifespan, docs_url=None, redoc_url=None,
+                  description="Decisions by structured bandits, with a log that is the truth.")  # fmt: skip
+    app.state.office = served
+    for router in ROUTERS:
+        app.include_router(router)
+    app.add_exception_handler(Refused, _refused)
+    app.add_exception_handler(RequestValidationError, _not_valid)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_middleware(Limits, most_bytes=settings.most_bytes)
+    return app
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, Refused)
+    return refusal(error)
+
+
+async def _not_valid(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    return refusal(not_valid(error.errors()))
+
+
+def not_valid(found: Sequence[Any]) -> Refused:
+    """The first thing that is wrong with a request, in one sentence, without what was sent: that may be personal."""
+    first = found[0]
+    where = ".".join(str(part) for part in first["loc"][1:]) if len(first["loc"]) > 1 else str(first["loc"][0])
+    text = str(first["msg"]).removeprefix("Value error, ")
+    return Refused(422, text if first["type"] == "value_error" else f"{where}: {text}.", where)
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    words = {404: f"{request.url.path[:200]!r} is not an address of this service; see /openapi.json.",
+             405: f"{request.method} is not a method of {request.url.path[:200]!r}."}  # fmt: skip
+    answer = refusal(Refused(error.status_code, words.get(error.status_code, str(error.detail))))
+    for name, value in (error.headers or {}).items():
+        answer.headers[name] = value
+    return answer
