@@ -1,9 +1,8 @@
 """The ASGI application."""
 
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from importlib.metadata import version
-from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -11,7 +10,7 @@ from starlette.exceptions import HTTPException
 
 from .api import decisions, experiments, health
 from .api.common import refusal
-from .errors import Refused
+from .errors import Refused, not_valid
 from .middleware import Limits
 from .office import Office
 from .settings import Settings
@@ -50,15 +49,7 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 async def _not_valid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    return refusal(not_valid(error.errors()))
-
-
-def not_valid(found: Sequence[Any]) -> Refused:
-    """The first thing that is wrong with a request, in one sentence, without what was sent: that may be personal."""
-    first = found[0]
-    where = ".".join(str(part) for part in first["loc"][1:]) if len(first["loc"]) > 1 else str(first["loc"][0])
-    text = str(first["msg"]).removeprefix("Value error, ")
-    return Refused(422, text if first["type"] == "value_error" else f"{where}: {text}.", where)
+    return refusal(not_valid([item | {"loc": item["loc"][1:] or item["loc"]} for item in error.errors()]))
 
 
 async def _http(request: Request, error: Exception) -> Response:

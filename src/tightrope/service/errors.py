@@ -1,6 +1,7 @@
 """What the service refuses: a status, a code for programs, a sentence for people, and the field it is about."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 CODES = {
@@ -29,6 +30,14 @@ def invalid(error: ValueError, within: str = "") -> Refused:
     found = _ARGUMENT.match(message)
     field = found.group(1) if found else None
     return Refused(422, message, ".".join(part for part in (within, field) if part) or None)
+
+
+def not_valid(found: Sequence[Any]) -> Refused:
+    """The first thing that pydantic finds wrong, in one sentence, without what was sent: that may be personal."""
+    first = found[0]
+    where = ".".join(str(part) for part in first["loc"]) or "the request"
+    text = str(first["msg"]).removeprefix("Value error, ")
+    return Refused(422, text if first["type"] == "value_error" else f"{where}: {text}.", where)
 
 
 def unknown_experiment(name: str) -> Refused:

@@ -98,7 +98,7 @@ class Writer(threading.Thread):
         self.failing: str | None = None  # why the last transaction failed
         self.broken: dict[str, str] = {}  # experiments whose log could not be replayed, and why
         self._fresh: set[str] = set()  # taken in the transaction that is under way
-        self._stop = False
+        self._ending = False
         self._ticked = 0.0
 
     def ask(self, command: Command) -> None:
@@ -114,7 +114,7 @@ class Writer(threading.Thread):
 
     def run(self) -> None:
         """Serve groups until `stop`."""
-        while not self._stop:
+        while not self._ending:
             group = self._next_group()
             if group:
                 self._serve(group)
@@ -130,7 +130,7 @@ class Writer(threading.Thread):
             command = self.queue.get(timeout=max(self.settings.tick - (time.monotonic() - self._ticked), 0.001))
             while True:
                 if command is None:
-                    self._stop = True
+                    self._ending = True
                 else:
                     found.append(command)
                 if len(found) >= self.settings.group:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from pydantic_core import to_json
 
 from ..errors import Refused
-from ..keys import Role
+from ..keys import Gate, Role
 from ..office import Office
 
 Name = Annotated[str, Path(description="Name of the experiment.", max_length=100)]
@@ -53,7 +53,7 @@ def replies(model: type[BaseModel] | None, *statuses: int, success: int = 200) -
     return found | {status: {"model": ErrorAnswer, "description": meanings[status]} for status in every}
 
 
-def office(request: Request) -> Office:
+async def office(request: Request) -> Office:
     """The running service."""
     found: Office = request.app.state.office
     return found
@@ -66,12 +66,17 @@ def needs(role: Role) -> Any:
     """A dependency: the request's key may do this."""
 
     async def check(request: Request, given: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]) -> None:
-        gate = office(request).gate
-        if gate.stale():
-            await asyncio.to_thread(gate.refresh)
-        gate.check(None if given is None else given.credentials, role)
+        await check_key(request, None if given is None else given.credentials, role)
 
     return Depends(check)
+
+
+async def check_key(request: Request, key: str | None, role: Role) -> None:
+    """Raise Refused unless the key may do what the role says."""
+    gate: Gate = request.app.state.office.gate
+    if gate.stale():
+        await asyncio.to_thread(gate.refresh)
+    gate.check(key, role)
 
 
 def answer(data: Any, status: int = 200) -> Response:

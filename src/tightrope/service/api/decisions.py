@@ -1,9 +1,9 @@
 """Decisions and rewards, one by one or in batches."""
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Body, Response
+from fastapi import APIRouter, Response
 
 from .. import operations
 from ..answers import ActivationAnswer, BatchAnswer, CancellationAnswer, DecisionAnswer, RewardAnswer
@@ -11,19 +11,20 @@ from ..errors import Refused
 from ..requests import DecisionBatch, DecisionRequest, RewardBatch, RewardRequest
 from ..writer import Desk
 from .common import DecisionKey, Name, Served, answer, needs, replies
+from .hot import HotRoute
 
-router = APIRouter(prefix="/v1/experiments/{name}", tags=["decisions"])
+router = APIRouter(prefix="/v1/experiments/{name}", tags=["decisions"], route_class=HotRoute, dependencies=[needs("decide")])
 
 
-@router.post("/decisions", dependencies=[needs("decide")], responses=replies(DecisionAnswer, 404, 409))
-async def decide(name: Name, request: Annotated[DecisionRequest, Body()], office: Served) -> Response:
+@router.post("/decisions", responses=replies(DecisionAnswer, 404, 409))
+async def decide(name: Name, request: DecisionRequest, office: Served) -> Response:
     """Which arm to play. The same id and body again gets the same answer; another body is refused (409)."""
     id = request.id or operations.new_id()
     named = () if request.id is None else (id,)
     return answer(await office.ask(name, lambda desk: operations.decide(desk, id, request), named))
 
 
-@router.post("/decisions:batch", dependencies=[needs("decide")], responses=replies(BatchAnswer, 404))
+@router.post("/decisions:batch", responses=replies(BatchAnswer, 404))
 async def decide_batch(name: Name, batch: DecisionBatch, office: Served) -> Response:
     """Up to 10,000 decisions in one commit, each with its own answer or error."""
     asked = [(one.id or operations.new_id(), one) for one in batch.decisions]
@@ -31,25 +32,25 @@ async def decide_batch(name: Name, batch: DecisionBatch, office: Served) -> Resp
     return answer(await office.ask(name, lambda desk: each(desk, asked, lambda one: operations.decide(desk, *one)), named))
 
 
-@router.post("/decisions/{id}/activate", dependencies=[needs("decide")], responses=replies(ActivationAnswer, 404, 409, 410))
+@router.post("/decisions/{id}/activate", responses=replies(ActivationAnswer, 404, 409, 410))
 async def activate(name: Name, id: DecisionKey, office: Served) -> Response:
     """A deferred decision was shown: it counts, and its window begins."""
     return answer(await office.ask(name, lambda desk: operations.activate(desk, id), (id,)))
 
 
-@router.delete("/decisions/{id}", dependencies=[needs("decide")], responses=replies(CancellationAnswer, 404, 409))
+@router.delete("/decisions/{id}", responses=replies(CancellationAnswer, 404, 409))
 async def cancel(name: Name, id: DecisionKey, office: Served) -> Response:
     """It was never shown: the policy is as if it had not been decided."""
     return answer(await office.ask(name, lambda desk: operations.cancel(desk, id), (id,)))
 
 
-@router.post("/rewards", dependencies=[needs("decide")], responses=replies(RewardAnswer, 404, 409, 410))
-async def reward(name: Name, request: Annotated[RewardRequest, Body()], office: Served) -> Response:
+@router.post("/rewards", responses=replies(RewardAnswer, 404, 409, 410))
+async def reward(name: Name, request: RewardRequest, office: Served) -> Response:
     """What came of a decision. The same again changes nothing; another value is refused (409); after the window it is too late (410)."""
     return answer(await office.ask(name, lambda desk: operations.reward(desk, request), (request.decision_id,)))
 
 
-@router.post("/rewards:batch", dependencies=[needs("decide")], responses=replies(BatchAnswer, 404))
+@router.post("/rewards:batch", responses=replies(BatchAnswer, 404))
 async def reward_batch(name: Name, batch: RewardBatch, office: Served) -> Response:
     """Up to 10,000 rewards in one commit, each with its own answer or error."""
     named = [one.decision_id for one in batch.rewards]
