@@ -37,7 +37,11 @@ class Connection:
         return self
 
     async def post(self, path: str, body: bytes) -> tuple[int, bytes]:
-        head = f"POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {self.key}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        lines = (
+            f"POST {path} HTTP/1.1", "Host: x", f"Authorization: Bearer {self.key}", "Content-Type: application/json",
+            f"Content-Length: {len(body)}", "", "",
+        )  # fmt: skip
+        head = "\r\n".join(lines)
         self.writer.write(head.encode() + body)
         answer = await self.reader.readuntil(b"\r\n\r\n")
         lower = answer.lower()

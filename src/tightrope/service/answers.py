@@ -105,3 +105,58 @@ class BatchAnswer(BaseModel):
     """Answers in the order of the items; status as if each had been sent alone."""
 
     results: list[BatchItem]
+
+
+class StateAnswer(ExperimentAnswer):
+    """A state. fingerprint: SHA-256 over every bit that decides what comes next."""
+
+    time: str
+    fingerprint: str
+
+
+class ExplanationAnswer(BaseModel):
+    """Lists have one number per arm, in the order of `arms`; null: nothing is known. event: the decision's."""
+
+    arms: list[str]
+    decision: str | None
+    event: int | None
+    explanation: dict[str, Any]
+
+
+class LogLine(BaseModel):
+    """An event."""
+
+    seq: int
+    kind: str
+    time: str
+    decision: str | None
+    body: dict[str, Any]
+    body_digest: str
+    digest: str
+
+
+class LogAnswer(BaseModel):
+    """A part of the log."""
+
+    events: list[LogLine]
+    next: int | None
+
+
+class EvaluationAnswer(BaseModel):
+    """What `tr.evaluate` found; see its reference for the rest."""
+
+    model_config = ConfigDict(extra="allow")
+
+    policy: str
+    estimator: str
+    value: float | None
+    se: float | None
+    interval: list[float | None]
+    verdict: str
+
+
+class ErasureAnswer(BaseModel):
+    """erased: how many events were blanked. event: where the log says so."""
+
+    erased: int
+    event: int | None

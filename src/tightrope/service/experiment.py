@@ -61,7 +61,7 @@ class Experiment:
         self.check_running()
         plain = asked.asked()
         try:
-            context, eligible, names = self._round(plain)
+            context, eligible, names = self.round(plain)
             made = self.session.decide(context, eligible, id, names)
         except ValueError as error:
             raise invalid(error) from None
@@ -94,9 +94,9 @@ class Experiment:
 
     def deadline(self, now: int) -> int | None:
         """When the window of a decision of now closes, in microseconds since 1970."""
-        return None if self.spec.window is None else max(now, self.time) + round(self.spec.window * MICROSECONDS)
+        return None if self.spec.window is None else max(now, self.time) + int(self.spec.window * MICROSECONDS)
 
-    def _round(self, asked: dict[str, Any]) -> tuple[Context | None, np.ndarray | None, list[str] | None]:
+    def round(self, asked: dict[str, Any]) -> tuple[Context | None, np.ndarray | None, list[str] | None]:
         """What a request says of its round, in the session's words: context, mask, names of candidates."""
         if not asked:
             return None, None, None
@@ -200,7 +200,9 @@ class Experiment:
     def _decided(self, event: Event, body: dict[str, Any]) -> None:
         id, asked = str(event.key), body.get("asked", {})
         if self._drawn != id:
-            context, eligible, names = self._round(asked)
+            if "erased" in asked:
+                raise ValueError(f"event {event.seq} was erased; only a snapshot behind it can be replayed.")
+            context, eligible, names = self.round(asked)
             chances = [np.array(chance) if isinstance(chance, list) else chance for chance in (body["propensity"], body["propensity_se"])]
             self.disagreed += not self.session.follow(body["arm"], id, context, eligible, names, *chances)
         self._drawn = None
@@ -230,6 +232,10 @@ class Experiment:
             self.session.expire(ids=[id])
         del self.open[id]
 
+    def _closed(self, event: Event, body: dict[str, Any]) -> None:
+        self.session.close(str(event.key))
+        del self.open[str(event.key)]
+
     def _nothing(self, event: Event, body: dict[str, Any]) -> None:
         """It is only told: a reward that came too late, what was erased."""
 
@@ -247,6 +253,7 @@ APPLY: dict[str, Step] = {
     "cancelled": Experiment._cancelled,
     "rewarded": Experiment._rewarded,
     "expired": Experiment._expired,
+    "closed": Experiment._closed,
     "late": Experiment._nothing,
     "erased": Experiment._nothing,
 }

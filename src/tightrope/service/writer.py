@@ -54,7 +54,7 @@ class Desk:
     """What an act sees: the experiment, the time, and what the log knows of a decision."""
 
     def __init__(self, writer: "Writer", held: Held, now: int, connection: Callable[[], Connection]) -> None:
-        self.writer, self.held, self.now, self._connection = writer, held, now, connection
+        self.writer, self.held, self.now, self.connection = writer, held, now, connection
         self.live = held.live
         self.looked_up: dict[str, list[Event]] = {}
 
@@ -69,12 +69,16 @@ class Desk:
             self.looked_up[event.key].append(event)
         return event
 
+    def flush(self) -> None:
+        """Append what happened so far, in the transaction of this group."""
+        self.writer.append(self.connection(), self.held)
+
     def look_up(self, ids: Iterable[str]) -> None:
         """Read what the log knows of decisions, all at once."""
         wanted = {id for id in ids if id not in self.looked_up}
         if wanted:
             self.looked_up |= {id: [] for id in wanted}
-            for event in [*log.about(self._connection(), self.held.row, wanted), *(e for e in self.held.new if e.key in wanted)]:
+            for event in [*log.about(self.connection(), self.held.row, wanted), *(e for e in self.held.new if e.key in wanted)]:
                 self.looked_up[str(event.key)].append(event)
 
     def may_know(self, id: str) -> bool:
@@ -97,7 +101,7 @@ class Writer(threading.Thread):
         self.held: dict[str, Held] = {}
         self.failing: str | None = None  # why the last transaction failed
         self.broken: dict[str, str] = {}  # experiments whose log could not be replayed, and why
-        self._fresh: set[str] = set()  # taken in the transaction that is under way
+        self._fresh: set[str] = set()  # taken, or appended to, in the transaction that is under way
         self._ending = False
         self._ticked = 0.0
 
@@ -173,8 +177,15 @@ class Writer(threading.Thread):
 
     def _append(self, connection: Connection) -> None:
         for held in self.held.values():
-            if held.new:
-                log.append(connection, held.row, held.fence, held.new)
+            self.append(connection, held)
+
+    def append(self, connection: Connection, held: Held) -> None:
+        """Append an experiment's new events. Until the commit they can still be lost with the transaction."""
+        if held.new:
+            log.append(connection, held.row, held.fence, held.new)
+            metrics().events.inc(len(held.new))
+            held.new = []
+            self._fresh.add(held.live.name)
 
     def _failed(self, error: Exception) -> Refused:
         """Nothing of the group happened: forget what memory thinks, and say so."""
@@ -193,8 +204,6 @@ class Writer(threading.Thread):
         """What was appended is on disk: count it, and shorten the next start where it is time."""
         self._fresh.clear()
         for held in list(self.held.values()):
-            metrics().events.inc(len(held.new))
-            held.new = []
             if held.live.seq - held.saved >= self.settings.snapshot_every:
                 self._snapshot(held)
 

@@ -1,4 +1,4 @@
-"""Routes that answer thousands of requests a second: FastAPI documents them, but what it would do for each request is done here directly."""
+"""Routes that answer thousands of requests a second: FastAPI documents them, their requests are read here."""
 
 import inspect
 from collections.abc import Callable, Coroutine
