@@ -192,9 +192,7 @@ def main() -> None:
     arguments = parser.parse_args()
     folder = pathlib.Path(arguments.keep or tempfile.mkdtemp(prefix="tightrope-load-"))
     folder.mkdir(exist_ok=True)
-    print(
-        f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}; {arguments.db or folder}"
-    )
+    print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
     try:
         with served(arguments.db or str(folder / "load.db"), folder) as (port, key, process):
             asyncio.run(measure(port, key, arguments, process.pid))

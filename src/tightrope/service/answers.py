@@ -160,3 +160,18 @@ class ErasureAnswer(BaseModel):
 
     erased: int
     event: int | None
+
+
+class OpenDecision(BaseModel):
+    """A decision that waits for its reward, or, deferred, to be activated."""
+
+    id: str
+    expires_at: str | None
+    deferred: bool
+
+
+class OpenAnswer(BaseModel):
+    """Open decisions. total: how many there are."""
+
+    open: list[OpenDecision]
+    total: int

@@ -1,6 +1,7 @@
 """What clients can do with an experiment, each done in the writer's thread at one desk. Every one is safe to repeat."""
 
 import functools
+import itertools
 import random
 import secrets
 import time
@@ -12,7 +13,7 @@ from ..serving.session import Session
 from .errors import Refused, invalid
 from .experiment import MICROSECONDS, Waiting
 from .log import Event
-from .requests import ArmChange, ArmsRequest, DecisionRequest, RewardRequest
+from .requests import MOST, ArmChange, ArmsRequest, DecisionRequest, RewardRequest
 from .spec import ExperimentSpec
 from .writer import Desk
 
@@ -246,3 +247,10 @@ def too_late(desk: Desk, id: str, history: list[Event], body: Json) -> Refused:
 def glimpse(desk: Desk) -> Session:
     """A view of the session that another thread may ask for explanations."""
     return desk.live.session.view()
+
+
+def list_open(desk: Desk) -> Json:
+    """Open decisions, the first to expire first."""
+    first = itertools.islice(desk.live.open.items(), MOST)
+    listed = [{"id": id, "expires_at": stamp(each.deadline), "deferred": each.deferred} for id, each in first]
+    return {"open": listed, "total": len(desk.live.open)}

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from fastapi import APIRouter, Response
 
 from .. import operations
-from ..answers import ArmAnswer, ArmsAnswer, ExperimentAnswer, ExperimentsAnswer
+from ..answers import ArmAnswer, ArmsAnswer, ExperimentAnswer, ExperimentsAnswer, OpenAnswer
 from ..errors import invalid
 from ..requests import ArmChange, ArmsRequest
 from ..spec import ExperimentSpec, made_session
@@ -79,3 +79,9 @@ async def add_arms(name: Name, request: ArmsRequest, office: Served) -> Response
 async def change_arm(name: Name, arm: ArmKey, change: ArmChange, office: Served) -> Response:
     """Retire, mask or restore an arm."""
     return answer(await office.ask(name, lambda desk: operations.change_arm(desk, arm, change)))
+
+
+@router.get("/{name}/open", dependencies=[needs("read")], responses=replies(OpenAnswer, 404))
+async def list_open(name: Name, office: Served) -> Response:
+    """Decisions that wait for rewards, the first to expire first; at most 10,000."""
+    return answer(await office.ask(name, operations.list_open))
