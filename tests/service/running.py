@@ -91,7 +91,7 @@ class Process:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self):
-        log = open(self.folder / f"serve-{self.port}.log", "a")
+        log = open(self.folder / f"serve-{self.port}.log", "a")  # noqa: SIM115
         self.process = subprocess.Popen(
             [*self.command, "--db", self.db, "--port", str(self.port)], stdout=subprocess.PIPE, stderr=log, text=True, env=os.environ
         )

@@ -1,6 +1,7 @@
 """The log: every change of it is found, a replay computes the same bits, erasing keeps the chain."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -47,7 +48,7 @@ def found(database):
 
 def run(*arguments):
     done = CliRunner().invoke(app, [str(one) for one in arguments])
-    return done.exit_code, done.output if done.exception is None or done.exit_code == 1 else str(done.exception)
+    return done.exit_code, done.output + (str(done.exception) if isinstance(done.exception, ValueError) else "")
 
 
 def test_a_log_that_nobody_touched(written):
@@ -80,7 +81,7 @@ def test_every_change_of_the_log_is_found(written, change, words):
     with database.read() as connection:
         verdict = verify(connection, 1, "price")
     assert len(verdict.wrong) == 1
-    assert pytest.importorskip("re").search(words, verdict.wrong[0])
+    assert re.search(words, verdict.wrong[0])
     code, said = run("log", "verify", "--db", database.url.database)
     assert code == 1 and "WRONG" in said
 
@@ -117,7 +118,7 @@ def test_arms_come_from_the_log_where_another_machine_drew_otherwise(written):
 
 
 def test_the_state_behind_any_past_decision(written):
-    database, told = written
+    database, _ = written
     code, said = run("log", "replay", "--db", database.url.database, "--until", "7", "--save", database.url.database + ".npz")
     assert code == 0 and "event 7" in said
     session, twin = tr.Session.load(database.url.database + ".npz"), tr.Session(tr.EpsilonGreedy(epsilon=0.5), arms=3, seed=3)
@@ -154,7 +155,7 @@ def test_erasing_a_subject_blanks_bodies_and_keeps_the_chain(tmp_path, clock):
             verdict, replayed = verify(connection, 1, "p"), replay(connection, 1, "p")
             assert verdict.wrong == () and verdict.blanked == 3 and replayed.fingerprint == after["fingerprint"]
             bodies = b"".join(connection.execute(sa.select(E.body)).scalars())
-            assert b"user-1" not in bodies and b"1.125" not in bodies and b"user-2" in bodies
+            assert b"user-1" not in bodies and b"[[1.125" not in bodies and b"user-2" in bodies
             assert replay(connection, 1, "p", 3).wrong == ()  # before the first blanked event
             with pytest.raises(ValueError, match="was erased"):
                 replay(connection, 1, "p", 10)

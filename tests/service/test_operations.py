@@ -57,7 +57,7 @@ def test_nothing_is_drawn_or_logged_where_a_request_is_refused(office):
     decide(office, "b")
     opened = state(office)
     assert opened["seq"] == before["seq"] + 1
-    assert "arm" in refused(422, reward, office, "b", {"low": 1.0})
+    assert "is not a number" in refused(422, reward, office, "b", {"low": 1.0})
     assert state(office) == opened
 
 
@@ -140,10 +140,11 @@ def test_arms_come_and_go(office):
     ask(office, operations.change_arm, "huge", ArmChange(status="retired"))
     assert state(office)["seq"] == seq + 2
     assert "baseline" in refused(409, ask, office, operations.change_arm, "low", ArmChange(status="retired"))
-    assert {decide(office)["arm"] for _ in range(12)} <= {"low", "high"}
+    assert decide(office, excluded=["low"])["arm"] == "high"
+    assert "retired" in refused(422, decide, office, eligible=["huge", "mid"])
     ask(office, operations.change_arm, "huge", ArmChange(status="active"))
     assert [arm["status"] for arm in state(office)["arms"]] == ["active", "masked", "active", "active"]
-    assert "huge" in {decide(office)["arm"] for _ in range(3)}
+    assert decide(office, eligible=["huge", "mid"])["arm"] == "huge"
 
 
 def test_pausing_and_archiving(office):
@@ -162,7 +163,9 @@ def test_pausing_and_archiving(office):
 def test_sets_of_arms_take_rewards_in_parts(office, clock):
     features = [[1.0, 0.0], [0.0, 1.0], [0.7, 0.7], [0.5, -0.5]]
     arms = [{"id": f"f{k}", "features": row} for k, row in enumerate(features)]
-    create(office, {"name": "set", "policy": "C2UCB", "arms": arms, "oracle": {"oracle": "TopK", "k": 2}, "window": 60, "default_reward": 0.0})
+    create(
+        office, {"name": "set", "policy": "C2UCB", "arms": arms, "oracle": {"oracle": "TopK", "k": 2}, "window": 60, "default_reward": 0.0}
+    )
     made = decide(office, "a", name="set")
     first, second = made["arm"]
     assert len(made["propensity"]) == 2
@@ -188,8 +191,9 @@ def test_candidates_that_come_with_every_call(office):
 
 def test_a_guarantee_around_the_policy(office):
     create(office, PRICES | {"policy": "UCB", "baseline": "mid", "baseline_mean": 0.5, "alpha": 0.05, "guarantee": {"sigma": 0.5}})
-    assert {decide(office)["arm"] for _ in range(20)} == {"mid"}  # nothing else is safe yet
-    assert "baseline is played" in decide(office)["reason"]
+    played = [decide(office) for _ in range(40)]
+    assert "baseline is played" in played[0]["reason"]
+    assert sum(one["arm"] != "mid" for one in played) <= 2  # each round of the baseline earns alpha times its mean
     assert "sigmo" in refused(422, create, office, PRICES | {"name": "b", "alpha": 0.05, "guarantee": {"sigmo": 1}})
 
 

@@ -24,15 +24,15 @@ class DecisionRequest(Strict):
 
     id: DecisionId | None = None
     context: Features | None = Field(
-        None, description="Features of every arm, in their order or by id, where they change with every round."
+        default=None, description="Features of every arm, in their order or by id, where they change with every round."
     )
-    eligible: Listed | None = Field(None, description="Ids of the arms that may be played; default all that are active.")
-    excluded: Listed | None = Field(None, description="Ids of arms that may not.")
-    baseline: ArmId | None = Field(None, description="This round's baseline, where every round has its own.")
-    baseline_mean: Number | None = Field(None, description="Its known mean reward.")
-    deferred: bool = Field(False, description="Counts only once it is activated; forgotten if it never is.")
+    eligible: Listed | None = Field(default=None, description="Ids of the arms that may be played; default all that are active.")
+    excluded: Listed | None = Field(default=None, description="Ids of arms that may not.")
+    baseline: ArmId | None = Field(default=None, description="This round's baseline, where every round has its own.")
+    baseline_mean: Number | None = Field(default=None, description="Its known mean reward.")
+    deferred: bool = Field(default=False, description="Counts only once it is activated; forgotten if it never is.")
     subject: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
-        None, description="Whose data this is; `erase` blanks by it. A pseudonym will do."
+        default=None, description="Whose data this is; `erase` blanks by it. A pseudonym will do."
     )
 
     def asked(self) -> dict[str, Any]:
@@ -48,7 +48,7 @@ class RewardRequest(Strict):
     decision_id: DecisionId
     value: Number | Annotated[dict[ArmId, Number], Field(min_length=1, max_length=100_000)]
     reward_id: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
-        None, description="Your id of this reward, if you have one."
+        default=None, description="Your id of this reward, if you have one."
     )
 
 

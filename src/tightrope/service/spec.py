@@ -48,8 +48,8 @@ class ArmSpec(Strict):
     """One arm: its id and what the policy knows of it."""
 
     id: ArmId
-    features: Row | None = Field(None, description="(d,) numbers, for policies that learn from features.")
-    point: Number | Row | None = Field(None, description="Its position, for Lipschitz policies.")
+    features: Row | None = Field(default=None, description="(d,) numbers, for policies that learn from features.")
+    point: Number | Row | None = Field(default=None, description="Its position, for Lipschitz policies.")
 
 
 Arms = Annotated[list[ArmSpec], Field(min_length=1, max_length=100_000), AfterValidator(_distinct)]
@@ -69,24 +69,29 @@ class ExperimentSpec(Strict):
 
     name: Name
     policy: str | dict[str, Any] = Field(description='"UCB", or {"policy": "UCB", "alpha": 0.5}: a name that `tightrope policies` lists.')
-    arms: Arms | None = Field(None, description="Without arms every decision brings its own candidates with their features.")
+    arms: Arms | None = Field(default=None, description="Without arms every decision brings its own candidates with their features.")
     dimension: Annotated[int, Field(ge=1, le=10_000)] | None = Field(
-        None, description="d, where every decision brings (d,) features of each arm."
+        default=None, description="d, where every decision brings (d,) features of each arm."
     )
-    oracle: dict[str, Any] | None = Field(None, description='Sets of arms: {"oracle": "TopK", "k": 5}.')
-    horizon: Annotated[int, Field(ge=1, le=2**53)] | None = Field(None, description="Expected number of decisions, for widths that use it.")
-    baseline: ArmId | list[ArmId] | None = Field(None, description="The arm (or set) in production today.")
-    baseline_mean: Number | None = Field(None, description="Its mean reward, where it is known.")
+    oracle: dict[str, Any] | None = Field(default=None, description='Sets of arms: {"oracle": "TopK", "k": 5}.')
+    horizon: Annotated[int, Field(ge=1, le=2**53)] | None = Field(
+        default=None, description="Expected number of decisions, for widths that use it."
+    )
+    baseline: ArmId | list[ArmId] | None = Field(default=None, description="The arm (or set) in production today.")
+    baseline_mean: Number | None = Field(default=None, description="Its mean reward, where it is known.")
     alpha: Annotated[float, Field(gt=0, lt=1)] | None = Field(
-        None, description="Share of the baseline's reward that may be lost: the policy is kept by Safe (unless it keeps a budget itself)."
+        default=None,
+        description="Share of the baseline's reward that may be lost: the policy is kept by Safe (unless it keeps a budget itself).",
     )
     guarantee: dict[str, Any] = Field(default_factory=dict, description="More parameters of Safe, such as sigma, delta, open.")
-    floor: Annotated[float, Field(ge=0, le=1)] | None = Field(None, description="Least probability of every eligible arm (Explore).")
+    floor: Annotated[float, Field(ge=0, le=1)] | None = Field(
+        default=None, description="Least probability of every eligible arm (Explore)."
+    )
     window: Window | None = Field(
         604_800.0, description='Seconds, or text such as "7d", that a decision waits for its reward; null: for ever.'
     )
     default_reward: Number | None = Field(
-        None, description="Taken when the window closes; null: the decision is closed and teaches nothing."
+        default=None, description="Taken when the window closes; null: the decision is closed and teaches nothing."
     )
     apply: Literal["on arrival", "in order"] = "on arrival"
     seed: Annotated[int, Field(ge=0, le=2**53)] = 0
@@ -98,6 +103,13 @@ class ExperimentSpec(Strict):
 
 def made_policy(spec: ExperimentSpec) -> Policy:
     """The policy of a spec with its floor and its guarantee. Raises ValueError in the library's words."""
+    try:
+        return _made_policy(spec)
+    except TypeError as error:  # an unknown parameter
+        raise ValueError(str(error)) from None
+
+
+def _made_policy(spec: ExperimentSpec) -> Policy:
     described = {"policy": spec.policy} if isinstance(spec.policy, str) else dict(spec.policy)
     numbers = {} if spec.arms is None else {arm.id: k for k, arm in enumerate(spec.arms)}
     known: dict[str, Any] = {}

@@ -15,7 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from .errors import Refused, unknown_experiment
+from .errors import Refused, invalid, unknown_experiment
 from .experiment import Experiment
 from .leases import Leases
 from .log import Event
@@ -229,7 +229,10 @@ class Writer(threading.Thread):
             if spec is None:
                 raise unknown_experiment(name)
             live = Experiment(name)
-            created = live.record("created", self.settings.clock(), {"spec": spec.plain()})
+            try:
+                created = live.record("created", self.settings.clock(), {"spec": spec.plain()})
+            except ValueError as error:
+                raise invalid(error) from None
             held = Held(*self.leases.create(connection, name, created.text.decode()), live)
             held.new.append(created)
         else:

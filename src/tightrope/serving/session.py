@@ -215,13 +215,13 @@ class Session:
         return entry
 
     def _measured(self, state: State, seen: Context, action: Action) -> tuple[Chance, Chance]:
-        """The propensity. Its draws begin 2^64 places of the audit stream after those of the decision before, and the stream is put
-        back: a log can be followed without drawing them again."""
+        """The propensity. Its draws begin 2^64 places of the audit stream after those of the decision before, the stream is put back and
+        the state's scratch is left alone: a log can be followed to the bit without computing it again."""
         bits: Any = self._audit.bit_generator
         origin = bits.state
         bits.advance(self.decided << 64)
         try:
-            chance: tuple[Chance, Chance] = propensity(self.policy, state, seen, action, self._audit)
+            chance: tuple[Chance, Chance] = propensity(self.policy, copied(state), seen, action, self._audit)
         finally:
             bits.state = origin
         return chance

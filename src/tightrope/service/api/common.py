@@ -49,7 +49,8 @@ def replies(model: type[BaseModel] | None, *statuses: int, success: int = 200) -
         500: "an error of the service itself", 503: "nothing was done, try again; see Retry-After",
     }  # fmt: skip
     every = sorted({400, 401, 403, 405, 413, 422, 429, 503, *statuses})
-    found: Replies = {success: {"content": {"text/plain": {}}} if model is None else {"model": model}}
+    text: dict[str, Any] = {"description": "done"} if success == 204 else {"content": {"text/plain": {}}}
+    found: Replies = {success: text if model is None else {"model": model}}
     return found | {status: {"model": ErrorAnswer, "description": meanings[status]} for status in every}
 
 
