@@ -322,7 +322,7 @@ class Driver:
         for seen in (self.acknowledged, self.rewards, self.late):
             seen.clear()
         self.answers = dict(list(self.answers.items())[-500:])
-        self.open = {id: made for id, made in list(self.open.items())[-200:]}
+        self.open = dict(list(self.open.items())[-200:])
 
     def catch_up(self, until: int) -> None:
         """Bring the twin to an event of the log."""

@@ -11,6 +11,7 @@ from .office import Office
 from .settings import Settings
 from .telemetry import logger, start_logs
 
+KEEP = 75  # seconds that an idle connection stays
 GRACE = 10  # seconds that open requests have when the service stops
 
 
@@ -31,7 +32,8 @@ def serve(settings: Settings) -> None:
         sys.setswitchinterval(0.001)  # between the writer's thread and the one that answers
         config = uvicorn.Config(
             create_app(settings, office), host=settings.host, port=settings.port, loop="uvloop", http="httptools", log_config=None,
-            access_log=False, timeout_graceful_shutdown=GRACE, server_header=False, date_header=False, backlog=4096,
+            access_log=False, timeout_graceful_shutdown=GRACE,
+            timeout_keep_alive=KEEP, server_header=False, date_header=False, backlog=4096,
         )  # fmt: skip
         uvicorn.Server(config).run()
     finally:
