@@ -134,6 +134,8 @@ class Driver:
         self.made = 0
         self.open: dict[str, int] = {}  # acknowledged decisions without a reward of ours: when they were made, by the service's clock
         self.answers: dict[str, bytes] = {}  # acknowledged decisions of late
+        self.before: set[str] = set()  # decisions that had been acknowledged when the requests under way were sent
+        self.ever: set[str] = set()  # all that were acknowledged
         self.acknowledged: dict[str, object] = {}  # since the last check: id -> arm
         self.rewards: dict[str, float] = {}  # since the last check
         self.late: set[str] = set()
@@ -208,6 +210,7 @@ class Driver:
 
     def send(self, requests: list[Request], kill: bool = False) -> None:
         """Send all at once, perhaps kill the service while they are under way, and check every answer that came."""
+        self.before = {one.id for one in requests if one.id in self.ever}
         for wire, request in zip(self.wires, requests, strict=False):
             wire.send(self.key, "POST", f"/v1/experiments/{NAME}/{request.path}", request.body)
         if kill:
@@ -235,6 +238,7 @@ class Driver:
             if before is not None and before != body:
                 raise Broken(f"{request.id} had two answers: {before!r} and {body!r}")
             self.answers[request.id] = body
+            self.ever.add(request.id)
             if before is None:
                 self.acknowledged[request.id] = json.loads(body)["arm"]
                 self.open[request.id] = self.now()
@@ -247,7 +251,7 @@ class Driver:
             self.open.pop(request.id, None)
         elif request.kind == "reward" and status == 409:
             self.open.pop(request.id, None)
-        elif not (request.kind == "reward" and status == 404 and request.id not in self.answers):
+        elif not (request.kind == "reward" and status == 404 and request.id not in self.before):
             raise Broken(f"status {status} for {request}: {body[:300]!r}")
 
     # Faults -------------------------------------------------------------------------------------------------------------------

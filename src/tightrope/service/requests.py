@@ -37,6 +37,8 @@ class DecisionRequest(Strict):
 
     def asked(self) -> dict[str, Any]:
         """What a repeated request must say again: all but the id, without defaults."""
+        if self.model_fields_set <= {"id"}:
+            return {}
         return self.model_dump(exclude_defaults=True, exclude={"id"})
 
 

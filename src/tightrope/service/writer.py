@@ -26,6 +26,8 @@ from .store import events as log
 from .store.database import Database
 from .telemetry import logger, metrics
 
+OPEN_WEIGHT = 4  # a snapshot writes every open decision, so with many of them it is worth its time less often
+
 Answer = Any
 Done = Callable[[Sequence[tuple[Any, Answer]]], None]  # (ticket, answer or exception) of every command of a group
 Act = Callable[["Desk"], Answer]
@@ -204,7 +206,7 @@ class Writer(threading.Thread):
         """What was appended is on disk: count it, and shorten the next start where it is time."""
         self._fresh.clear()
         for held in list(self.held.values()):
-            if held.live.seq - held.saved >= self.settings.snapshot_every:
+            if held.live.seq - held.saved >= max(self.settings.snapshot_every, OPEN_WEIGHT * len(held.live.open)):
                 self._snapshot(held)
 
     def _snapshot(self, held: Held) -> None:
