@@ -176,7 +176,7 @@ class Session:
             action: Any = self._checked_action(select(self.policy, state, seen, self._rng), seen)
             if taken is not None:
                 own, action = action, self._checked_action(taken, seen)
-                self._agreed = bool(np.array_equal(own, action))
+                self._agreed = own == action if isinstance(own, int) else bool(np.array_equal(own, action))
         except BaseException:  # an oracle may refuse after noise was drawn
             bits.state = before
             raise
@@ -228,7 +228,7 @@ class Session:
 
     def _checked_action(self, action: Any, seen: Context) -> Action:
         """The policy's answer as an int or int array; one that is no eligible arm is refused."""
-        if np.ndim(action) != 0:
+        if not isinstance(action, int) and np.ndim(action) != 0:
             return np.asarray(action)
         arm, count = int(action), self._count(seen)
         if not 0 <= arm < count or (seen.eligible is not None and not seen.eligible[arm]):
