@@ -65,12 +65,12 @@ def test_the_same_tables_and_the_same_state_as_on_sqlite(fresh, tmp_path, clock)
 
 
 def test_one_process_writes_and_a_fence_stops_the_other(fresh, clock):
-    with office_at(fresh, clock, tick=30.0) as one, office_at(fresh, clock, tick=30.0) as other:
+    with office_at(fresh, clock, tick=30.0, address="http://one:1") as one, office_at(fresh, clock, tick=30.0) as other:
         create(one)
         decide(one, "a")
         with pytest.raises(Refused, match="another process") as refused:
             decide(other, "a")
-        assert refused.value.status == 503 and refused.value.retry_after > 0
+        assert refused.value.status == 503 and refused.value.retry_after > 0 and refused.value.address == "http://one:1"
         with one.database.write() as connection:  # the first one slept too long
             connection.execute(sa.update(experiments).values(lease_until=0.0))
         assert decide(other, "a")["event"] == 2  # the answer that the first one gave

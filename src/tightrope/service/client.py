@@ -61,7 +61,8 @@ class RemoteDecision:
 class Client:
     """One experiment of a service.
 
-    url: such as "http://127.0.0.1:8080"; several, for processes on one database: the next one is asked where one does not answer.
+    url: such as "http://127.0.0.1:8080"; several, for processes on one database: where one does not answer, or
+    another one serves the experiment, that one is asked.
     key: one that may decide; what changes an experiment needs one that may admin. experiment: its name. timeout: seconds for one
     attempt. attempts: how often a request is sent before `Unavailable` is raised.
 
@@ -278,6 +279,10 @@ class Client:
                 continue
             if answer.status_code in AGAIN:
                 why = f"status {answer.status_code}"
+                holder = answer.headers.get("X-Tightrope-Served-By", "").rstrip("/")
+                if holder in self.urls:
+                    self._at, pause = self.urls.index(holder), FIRST_PAUSE
+                    continue
                 if answer.status_code != 429:
                     self._at += 1
                 waits = answer.headers.get("Retry-After", "")

@@ -27,7 +27,7 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535)] = 8080,
     address: Annotated[
-        str | None, typer.Option(help="http://host:port by which other processes on the same database reach this one.")
+        str | None, typer.Option(help="http://host:port of this process, which others on the same database tell clients.")
     ] = None,
 ) -> None:
     """Serve decisions over HTTP; the first start prints an admin key."""

@@ -13,7 +13,10 @@ _ARGUMENT = re.compile(r"([a-z_][a-z0-9_]*(?:\[[^\]]*\]|\.[a-z0-9_]+)*) (?:= |is
 
 
 class Refused(Exception):
-    """A request that gets no answer, and why. retry_after: seconds after which the same request may succeed."""
+    """A request that gets no answer, and why. retry_after: seconds after which the same request may succeed. address: where it would
+    succeed now, if that is known."""
+
+    address: str | None = None
 
     def __init__(self, status: int, message: str, field: str | None = None, retry_after: float | None = None) -> None:
         super().__init__(message)

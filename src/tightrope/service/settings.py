@@ -12,8 +12,8 @@ def wall_clock() -> int:
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """db: a file, or the URL of a database. host, port: where to listen. address: where other processes on the same database reach
-    this one, so that they forward what is its own. group: commands of one commit at most. tick: seconds between looks at the clock.
+    """db: a file, or the URL of a database. host, port: where to listen. address: of this process, which others on the same database
+    tell clients who ask them for its experiments. group: commands of one commit at most. tick: seconds between looks at the clock.
     lease: seconds after which a silent process loses its experiments. snapshot_every: events. most_bytes: of a request."""
 
     db: str = "tightrope.db"

@@ -90,6 +90,8 @@ def refusal(error: Refused) -> Response:
     headers = {}
     if error.retry_after is not None:
         headers["Retry-After"] = str(max(1, round(error.retry_after)))
+    if error.address is not None:
+        headers["X-Tightrope-Served-By"] = error.address
     if error.status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     return Response(to_json(error.body()), error.status, headers, media_type="application/json")
