@@ -1,5 +1,5 @@
 # make demo: install and run the main job.  make test: install with test extras and run everything.  make reference: docs/reference.
-# make test-lab: real clusters of Dask and Ray, killed workers, interrupted reproductions, other libraries (minutes).
+# make test-lab: real clusters of Dask and Ray, killed workers, interrupted reproductions, other libraries, the service (minutes).
 # make stubs: *.pyi.  make bench-check: has a kernel become slow?  make bench-save: store today's speeds (see CONTRIBUTING.md).
 PYTHON ?= python3
 VENV := .venv
@@ -18,7 +18,7 @@ test: $(VENV)/.installed-test
 	@$(MAKE) --no-print-directory lint & lint=$$!; $(BIN)/python -m pytest -n auto --dist worksteal --durations=25 && wait $$lint
 
 test-lab: $(VENV)/.installed-lab
-	$(BIN)/python -m pytest tests/lab tests/adapters --durations=10
+	$(BIN)/python -m pytest tests/lab tests/adapters tests/service --durations=10
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check src tests benchmarks docs/*.py
@@ -45,11 +45,11 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
 	@touch $@
 
 $(VENV)/.installed-test: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,service]'
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-lab: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,lab,dask,ray]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,lab,dask,ray,service,openfeature,service-test]'
 	@touch $@ $(VENV)/.installed-test $(VENV)/.installed
 
 stubs: $(VENV)/.installed

@@ -17,6 +17,7 @@ MAY_IMPORT = dict.fromkeys(BASE, BASE) | {
     "adapters": BASE | {"problems", "engine", "inference", "serving", "adapters"},
     "extend": BASE | {"problems"},
     "testing": BASE | {"solvers", "problems", "policies", "engine", "serving"},
+    "service": BASE | {"numerics", "solvers", "policies", "serving", "inference", "reports", "service"},
     "serving": BASE | {"numerics", "solvers", "policies", "serving"},  # a session file names the oracle it was saved with
 }
 

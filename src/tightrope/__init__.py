@@ -60,4 +60,14 @@ __all__ = [
     *REGISTRY,
 ]
 
+
+def __getattr__(name: str) -> object:
+    """`Client` talks to a service, so it needs httpx; it is loaded when it is asked for."""
+    if name == "Client":
+        from .service.client import Client
+
+        return Client
+    raise AttributeError(f"module 'tightrope' has no attribute {name!r}.")
+
+
 globals().update(REGISTRY)  # type checkers read __init__.pyi, which lists them

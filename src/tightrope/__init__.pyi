@@ -1,6 +1,7 @@
 # Made from the registry by `make stubs`.
 
 from .engine.monitors.budget import Budget as Budget
+from .service.client import Client as Client
 from .inference.comparison import Comparison as Comparison
 from .verbs import Context as Context
 from .serving.decisions import Decision as Decision

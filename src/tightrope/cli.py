@@ -16,6 +16,7 @@ from rich.table import Table
 from . import __version__, papers
 from .extras import MissingExtra
 from .registry import load_module, registered
+from .service import commands as service
 
 if TYPE_CHECKING:
     from .engine.results import Identification, Result
@@ -424,6 +425,9 @@ def bound(
     console.print(found.text, markup=False, soft_wrap=True)
     if out is not None:
         console.print(f"figure: {save_figure(found.figure, out)}")
+
+
+service.register(app)
 
 
 def _numbers(name: str, text: str) -> list[float]:

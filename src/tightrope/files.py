@@ -59,16 +59,29 @@ def write_json(path: pathlib.Path, data: object) -> None:
 
 def write_arrays(path: pathlib.Path, header: Mapping[str, object], arrays: dict[str, np.ndarray]) -> None:
     """A JSON header and arrays in one npz file; no pickle."""
-    text = np.frombuffer(json.dumps(header, default=_plain).encode(), dtype=np.uint8)
     with atomically(path) as file:
-        np.savez(file, **{JSON_KEY: text}, **arrays)  # type: ignore[arg-type]
+        _write_arrays(file, header, arrays)
 
 
-def read_arrays(path: pathlib.Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """What `write_arrays` wrote; a file from a stranger takes no more memory than it has bytes. Raises ValueError for anything else."""
-    size = path.stat().st_size
+def arrays_to_bytes(header: Mapping[str, object], arrays: dict[str, np.ndarray]) -> bytes:
+    """What `write_arrays` writes."""
+    file = io.BytesIO()
+    _write_arrays(file, header, arrays)
+    return file.getvalue()
+
+
+def _write_arrays(file: BinaryIO, header: Mapping[str, object], arrays: dict[str, np.ndarray]) -> None:
+    text = np.frombuffer(json.dumps(header, default=_plain).encode(), dtype=np.uint8)
+    np.savez(file, **{JSON_KEY: text}, **arrays)  # type: ignore[arg-type]
+
+
+def read_arrays(source: pathlib.Path | bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """What `write_arrays` wrote (a file, or its bytes); a file from a stranger takes no more memory than it has bytes. Raises ValueError
+    for anything else."""
+    size = len(source) if isinstance(source, bytes) else source.stat().st_size
+    path = "data" if isinstance(source, bytes) else source
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(io.BytesIO(source) if isinstance(source, bytes) else source) as archive:
             entries = archive.infolist()
             plain = all(entry.compress_type == zipfile.ZIP_STORED and entry.file_size == entry.compress_size for entry in entries)
             if not plain or sum(entry.file_size for entry in entries) > size or len({entry.filename for entry in entries}) < len(entries):

@@ -173,7 +173,7 @@ def test_every_policy_for_new_features_serves_a_catalogue(policy):
         fixed.reward(b.id, 0.5)
         before = session._rng.bit_generator.state
         session.cancel(session.decide(round_of(int(rng.integers(2, 12)))).id)
-        session._rng.bit_generator.state, session._audit.bit_generator.state = before, fixed._audit.bit_generator.state
+        session._rng.bit_generator.state, session.decided = before, fixed.decided  # audit draws go by the number of the decision
 
 
 def test_a_catalogue_of_sets():

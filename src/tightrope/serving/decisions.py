@@ -165,7 +165,7 @@ class Book:
 
 def size_of(decision: Decision) -> int:
     """How many arms a decision has, at least 1."""
-    return max(1, np.size(decision.arm))
+    return 1 if isinstance(decision.arm, int) else max(1, np.size(decision.arm))
 
 
 def agrees(context: Context, given: Context) -> bool:

@@ -1,5 +1,6 @@
 """`Session`: a policy in service, many decisions open at once, by the very kernels that simulations run."""
 
+import copy
 import math
 import pathlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -102,6 +103,7 @@ class Session:
         self._several = False  # whether rounds have shown different features
         self._unrecorded = False  # a file of format 1 may have had an open decision that it does not name
         self._scratch: dict[int, State] = {}
+        self._agreed = True  # whether the last decision that was followed was also this session's own choice
         self._tells, self._measures = event.answers(policy), propensity.answers(policy)
         self.state = init(policy, self._told())
 
@@ -133,7 +135,39 @@ class Session:
         action = self._decide(context, eligible, None, None, False).action
         return action if isinstance(action, int) else action.copy()
 
-    def _decide(self, context: Round | None, eligible: Mask | None, id: Id | None, names: Sequence[str] | None, measured: bool) -> Open:
+    def follow(
+        self,
+        arm: int | Sequence[int],
+        id: Id,
+        context: Round | None = None,
+        eligible: Mask | None = None,
+        names: Sequence[str] | None = None,
+        propensity: Chance = math.nan,
+        propensity_se: Chance = math.nan,
+    ) -> bool:
+        """Make a decision of a log once more: `select` draws as it did then, and the arm of the log is taken. Returns whether both agree.
+
+        arm: the number that the log has, or those of a set. id: the decision's; one that is still known is refused. propensity,
+        propensity_se: the log's, which are not computed again. The others are those of `decide`. On the kind of processor that wrote
+        the log both agree to the bit; on another one last digits may differ, and what was played is what counts.
+        """
+        if self._book.known(checked_id(id)) is not None:
+            raise ValueError(f"id = {checks.show(id)} was decided already; a log has every decision once.")
+        taken = arm if isinstance(arm, int) else np.array(checks.entries("arm", arm, "an array of arms"), dtype=np.int64)
+        self._agreed = True
+        self._decide(context, eligible, id, names, False, taken, (propensity, propensity_se))
+        return self._agreed
+
+    def _decide(
+        self,
+        context: Round | None,
+        eligible: Mask | None,
+        id: Id | None,
+        names: Sequence[str] | None,
+        measured: bool,
+        taken: Action | None = None,
+        known: tuple[Chance, Chance] = (math.nan, math.nan),
+    ) -> Open:
         seen, labels = self._round(context, eligible, names)
         state = self._state_for(seen)
         admit(self.policy, state, seen)
@@ -141,17 +175,19 @@ class Session:
         before = bits.state
         try:
             action: Any = self._checked_action(select(self.policy, state, seen, self._rng), seen)
+            if taken is not None:
+                own, action = action, self._checked_action(taken, seen)
+                self._agreed = own == action if isinstance(own, int) else bool(np.array_equal(own, action))
         except BaseException:  # an oracle may refuse after noise was drawn
             bits.state = before
             raise
         why = event(self.policy, state, action) if self._tells else 0
-        chance: Chance = math.nan
-        error: Chance = math.nan
+        chance, error = known
         if measured:
             if not self._measures and rng.same(before, bits.state):
                 chance, error = 1.0, 0.0  # nothing was drawn, so the choice was certain
             else:
-                chance, error = propensity(self.policy, state, seen, action, self._audit)
+                chance, error = self._measured(state, seen, action)
         if self._changing or seen.features is not None:
             self._several = self._several or not (
                 self._last.features is None or self._last.features is seen.features or np.array_equal(self._last.features, seen.features)
@@ -161,7 +197,7 @@ class Session:
         self._last, self._unrecorded = seen, False
         self.decided += 1
         single = isinstance(action, int)
-        if measured and not single:
+        if not single and (measured or taken is not None):
             chance, error = (locked(np.broadcast_to(np.asarray(x, dtype=np.float64), action.shape)) for x in (chance, error))
         name: object
         if single:
@@ -179,9 +215,21 @@ class Session:
             self._expire(self.decided - self.window)
         return entry
 
+    def _measured(self, state: State, seen: Context, action: Action) -> tuple[Chance, Chance]:
+        """The propensity. Its draws begin 2^64 places of the audit stream after those of the decision before, the stream is put back and
+        the state's scratch is left alone: a log can be followed to the bit without computing it again."""
+        bits: Any = self._audit.bit_generator
+        origin = bits.state
+        bits.advance(self.decided << 64)
+        try:
+            chance: tuple[Chance, Chance] = propensity(self.policy, copied(state), seen, action, self._audit)
+        finally:
+            bits.state = origin
+        return chance
+
     def _checked_action(self, action: Any, seen: Context) -> Action:
         """The policy's answer as an int or int array; one that is no eligible arm is refused."""
-        if np.ndim(action) != 0:
+        if not isinstance(action, int) and np.ndim(action) != 0:
             return np.asarray(action)
         arm, count = int(action), self._count(seen)
         if not 0 <= arm < count or (seen.eligible is not None and not seen.eligible[arm]):
@@ -355,11 +403,18 @@ class Session:
             raise ValueError(f"id = {checks.show(id)} is not an open decision; it was closed, cancelled or never made.")
         return entry
 
-    def expire(self, older_than: int | None = None) -> list[Id]:
+    def expire(self, older_than: int | None = None, *, ids: Iterable[Id] | None = None) -> list[Id]:
         """Close with default_reward every decision that is more than so many rounds old; returns their ids.
 
-        older_than: rounds (decisions made since), >= 0; default: the window.
+        older_than: rounds (decisions made since), >= 0; default: the window. ids: the open decisions to close instead, whatever
+        their age, where another clock says which.
         """
+        if ids is not None:
+            if older_than is not None:
+                raise ValueError("older_than and ids both say what expires; give one of them.")
+            if self.default_reward is None:
+                raise ValueError("default_reward is missing, so nothing can expire; give it to Session, or close decisions one by one.")
+            return self._settle([self._unanswered(id) for id in dict.fromkeys(ids)])
         if older_than is None and self.window is None:
             raise ValueError("older_than is missing, and this session has no window; give a number of rounds.")
         rounds = self.window if older_than is None else checks.integer("older_than", older_than, least=0)
@@ -369,7 +424,9 @@ class Session:
         return self._expire(self.decided - rounds)
 
     def _expire(self, before: int) -> list[Id]:
-        expired = self._book.before(before)
+        return self._settle(self._book.before(before))
+
+    def _settle(self, expired: list[Open]) -> list[Id]:
         assert self.default_reward is not None
         for entry in expired:
             if entry.waiting is None:
@@ -384,6 +441,11 @@ class Session:
     def open(self) -> dict[Id, Decision]:
         """Decisions that wait for rewards, by id, the oldest first."""
         return {id: entry.decision for id, entry in self._book.open.items() if entry.ended is None}
+
+    def is_open(self, id: Id) -> bool:
+        """Whether a decision waits for its reward, or for those of a part of its set."""
+        entry = self._book.open.get(id)
+        return entry is not None and entry.ended is None
 
     def answered(self) -> Iterator[tuple[Decision, float | dict[int, float] | None]]:
         """Decisions that have ended and are still remembered, with their rewards (of a set by arm; None: closed without one)."""
@@ -557,6 +619,12 @@ class Session:
         admit(self.policy, state, seen)
         return dict(explain(self.policy, copied(state), seen, rng.stream(self.seed, self.rounds, rng.AUDIT)))
 
+    def view(self) -> Self:
+        """A copy of what `explain`, `stopped` and `recommend` read, so that another thread may ask them while this session goes on."""
+        view = copy.copy(self)
+        view.state, view._scratch = copied(self.state), {}
+        return view
+
     @property
     def stopped(self) -> bool:
         """Whether an identification policy has its answer."""
@@ -709,6 +777,11 @@ class Session:
 
     # Files ---------------------------------------------------------------------------------------------------------------
 
+    def forget_round(self) -> None:
+        """Let go of what the last decision's round showed, which `decide` would take where the next one brings no context."""
+        if any(part is not None for part in self._last):
+            self._last = Context()
+
     def save(self, path: str | pathlib.Path) -> pathlib.Path:
         """Write the session with its open decisions to one file (JSON header and arrays, no pickle); `load` continues bit for bit."""
         return store.save(self, pathlib.Path(path))
@@ -722,3 +795,12 @@ class Session:
         imported, is found by its name. Nothing in a file chooses code to run: names are looked up among what is registered.
         """
         return store.load(cls, pathlib.Path(path), oracle, policy)
+
+    def to_bytes(self) -> bytes:
+        """What `save` writes, for a database instead of a file."""
+        return store.to_bytes(self)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, *, oracle: Oracle | None = None, policy: Policy | None = None) -> Self:
+        """The session that `to_bytes` wrote; the arguments of `load`."""
+        return store.from_bytes(cls, data, oracle, policy)

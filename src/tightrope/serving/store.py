@@ -33,6 +33,17 @@ MOST_PAIRS = 1024  # of arms, whose ratios LinGapE keeps
 
 def save(session: "Session", target: pathlib.Path) -> pathlib.Path:
     """Write a session to one file, whole or not at all."""
+    files.write_arrays(target, *packed_session(session))
+    return target
+
+
+def to_bytes(session: "Session") -> bytes:
+    """What `save` writes."""
+    return files.arrays_to_bytes(*packed_session(session))
+
+
+def packed_session(session: "Session") -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The header and the arrays of a session."""
     a = session.arms
     arrays = flatten(session.state)
     for name in ("features", "distances", "points"):
@@ -62,34 +73,44 @@ def save(session: "Session", target: pathlib.Path) -> pathlib.Path:
         "rng": rng.pack(session._rng),
         "audit": rng.pack(session._audit),
     } | decisions
-    files.write_arrays(target, header, arrays)
-    return target
+    return header, arrays
 
 
 def load(cls: type[S], source: pathlib.Path, oracle: Oracle | None, policy: Policy | None) -> S:
     """The session of a file. Raises FileNotFoundError, or ValueError where the file is not one that `save` wrote."""
+    return read(cls, source, f"path = {str(source)!r}", oracle, policy)
+
+
+def from_bytes(cls: type[S], data: bytes, oracle: Oracle | None, policy: Policy | None) -> S:
+    """The session that `to_bytes` wrote."""
+    return read(cls, data, "data", oracle, policy)
+
+
+def read(cls: type[S], source: pathlib.Path | bytes, called: str, oracle: Oracle | None, policy: Policy | None) -> S:
+    """The session of a file or of its bytes; `called` begins the sentences about it."""
     try:
         header, arrays = files.read_arrays(source)
+        size = len(source) if isinstance(source, bytes) else source.stat().st_size
     except FileNotFoundError:
-        raise FileNotFoundError(f"path = {str(source)!r} does not exist; pass a file that Session.save wrote.") from None
+        raise FileNotFoundError(f"{called} does not exist; pass a file that Session.save wrote.") from None
     except Exception as error:  # whatever a damaged archive, number or text raises
         kind = type(error).__name__
-        raise ValueError(f"path = {str(source)!r} is not a session file ({kind}); pass one that Session.save wrote.") from None
+        raise ValueError(f"{called} is not a session file ({kind}); pass one that Session.save wrote.") from None
     try:
-        return build(cls, source, header, arrays, oracle, policy)
+        return build(cls, called, size, header, arrays, oracle, policy)
     except ValueError:
         raise
     except Exception as error:
-        raise ValueError(f"path = {str(source)!r} holds what no session has ({type(error).__name__}: {error}).") from error
+        raise ValueError(f"{called} holds what no session has ({type(error).__name__}: {error}).") from error
 
 
 def build(
-    cls: type[S], source: pathlib.Path, header: object, arrays: dict[str, np.ndarray], oracle: Oracle | None, policy: Policy | None
+    cls: type[S], called: str, size: int, header: object, arrays: dict[str, np.ndarray], oracle: Oracle | None, policy: Policy | None
 ) -> S:
     """The session of a header and arrays, all of it checked."""
     version = header.get("format") if isinstance(header, dict) else None
     if version not in (1, FORMAT) or isinstance(version, bool):
-        raise ValueError(f"path = {str(source)!r} has format {checks.show(version)}, but this version reads 1 and {FORMAT}.")
+        raise ValueError(f"{called} has format {checks.show(version)}, but this version reads 1 and {FORMAT}.")
     from .header import checked_header
 
     told = checked_header(json.dumps(header), version)
@@ -103,7 +124,7 @@ def build(
         raise ValueError(f"policy = {checks.show(policy)} is not a policy; pass an instance such as UCB().")
     if policy is None:
         policy = built(within(told.policy, MOST_NESTED))
-    check_sizes(policy, told, arrays, source.stat().st_size)
+    check_sizes(policy, told, arrays, size)
     session = cls(
         policy,
         **described_arms(told, arrays),
@@ -131,6 +152,8 @@ def build(
     session._rng = rng.unpack(told.rng)
     if told.format > 1:
         session._audit = rng.unpack(told.audit)
+        if not hasattr(session._audit.bit_generator, "advance"):
+            raise ValueError(f"audit is {told.audit['bit_generator']}, which cannot jump ahead; sessions write PCG64.")
     session._retired = read_mask(arrays, "retired", a.number)
     if told.format == 1:
         session._last, session._unrecorded = read_last(told, arrays, session), True

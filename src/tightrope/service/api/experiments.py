@@ -1,0 +1,87 @@
+"""Experiments and their arms."""
+
+import asyncio
+
+import sqlalchemy as sa
+from fastapi import APIRouter, Response
+
+from .. import operations
+from ..answers import ArmAnswer, ArmsAnswer, ExperimentAnswer, ExperimentsAnswer, OpenAnswer
+from ..errors import invalid
+from ..requests import ArmChange, ArmsRequest
+from ..spec import ExperimentSpec, made_session
+from ..store.tables import experiments as table
+from .common import ArmKey, Name, Served, answer, needs, replies
+
+router = APIRouter(prefix="/v1/experiments", tags=["experiments"])
+
+
+@router.post(
+    "",
+    status_code=201,
+    dependencies=[needs("admin")],
+    responses=replies(ExperimentAnswer, 409, success=201)
+    | {200: {"model": ExperimentAnswer, "description": "It existed with the same spec."}},
+)
+async def create_experiment(spec: ExperimentSpec, office: Served) -> Response:
+    """Create an experiment. The same name and spec again changes nothing (200); another spec is refused (409)."""
+    try:
+        await asyncio.to_thread(made_session, spec)
+    except ValueError as error:
+        raise invalid(error) from None
+    new, made = await office.ask(spec.name, lambda desk: operations.create(desk, spec), spec=spec)
+    return answer(made, 201 if new else 200)
+
+
+@router.get("", dependencies=[needs("read")], responses=replies(ExperimentsAnswer))
+async def list_experiments(office: Served) -> Response:
+    """All experiments."""
+
+    def read() -> list[dict[str, object]]:
+        with office.database.read() as connection:
+            rows = connection.execute(sa.select(table.c.name, table.c.seq, table.c.owner).order_by(table.c.name))
+            return [dict(row._mapping) for row in rows]
+
+    return answer({"experiments": await asyncio.to_thread(read)})
+
+
+@router.get("/{name}", dependencies=[needs("read")], responses=replies(ExperimentAnswer, 404))
+async def read_experiment(name: Name, office: Served) -> Response:
+    """One experiment: spec, arms, counts."""
+    return answer(await office.ask(name, operations.describe))
+
+
+@router.post("/{name}/pause", dependencies=[needs("admin")], responses=replies(ExperimentAnswer, 404, 409))
+async def pause_experiment(name: Name, office: Served) -> Response:
+    """Decide no more for now. Rewards are still taken in and windows still close."""
+    return answer(await office.ask(name, lambda desk: operations.change_status(desk, "pause")))
+
+
+@router.post("/{name}/resume", dependencies=[needs("admin")], responses=replies(ExperimentAnswer, 404, 409))
+async def resume_experiment(name: Name, office: Served) -> Response:
+    """Decide again."""
+    return answer(await office.ask(name, lambda desk: operations.change_status(desk, "resume")))
+
+
+@router.post("/{name}/archive", dependencies=[needs("admin")], responses=replies(ExperimentAnswer, 404, 409))
+async def archive_experiment(name: Name, office: Served) -> Response:
+    """End the experiment for good; it can still be read."""
+    return answer(await office.ask(name, lambda desk: operations.change_status(desk, "archive")))
+
+
+@router.post("/{name}/arms", status_code=201, dependencies=[needs("admin")], responses=replies(ArmsAnswer, 404, 409, success=201))
+async def add_arms(name: Name, request: ArmsRequest, office: Served) -> Response:
+    """Add arms; nothing learned is lost and nothing is drawn again."""
+    return answer(await office.ask(name, lambda desk: operations.add_arms(desk, request)), 201)
+
+
+@router.patch("/{name}/arms/{arm}", dependencies=[needs("admin")], responses=replies(ArmAnswer, 404, 409))
+async def change_arm(name: Name, arm: ArmKey, change: ArmChange, office: Served) -> Response:
+    """Retire, mask or restore an arm."""
+    return answer(await office.ask(name, lambda desk: operations.change_arm(desk, arm, change)))
+
+
+@router.get("/{name}/open", dependencies=[needs("read")], responses=replies(OpenAnswer, 404))
+async def list_open(name: Name, office: Served) -> Response:
+    """Decisions that wait for rewards, the first to expire first; at most 10,000."""
+    return answer(await office.ask(name, operations.list_open))

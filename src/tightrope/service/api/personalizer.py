@@ -1,0 +1,55 @@
+"""Azure Personalizer's three calls."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from .. import operations
+from ..errors import Refused, invalid
+from ..personalizer import RankAnswer, RankRequest, RewardValue, asked
+from ..requests import RewardRequest
+from ..writer import Desk
+from .common import DecisionKey, Served, answer, needs, replies
+
+router = APIRouter(tags=["personalizer"], dependencies=[needs("decide")])
+
+Which = Annotated[str, Query(max_length=100, description="The experiment: one with a dimension and without arms.")]
+DEFAULT = "personalizer"
+
+
+@router.post("/rank", status_code=201, responses=replies(RankAnswer, 404, 409, success=201))
+async def rank(request: RankRequest, office: Served, experiment: Which = DEFAULT) -> Response:
+    """Which action to show. The same event and body again gets the same answer."""
+    id = request.eventId or operations.new_id()
+
+    def decide(desk: Desk) -> operations.Json:
+        spec = desk.live.spec
+        if spec.arms is not None or spec.dimension is None:
+            raise Refused(
+                409, f"experiment = {experiment!r} has arms of its own; /rank needs one with a dimension and without arms.", "experiment"
+            )
+        try:
+            question = asked(request, spec.dimension, request.eventId)
+        except ValueError as error:
+            raise invalid(error) from None
+        made = operations.decide(desk, id, question)
+        first = {"id": made["arm"], "probability": made["propensity"]}
+        rest = [{"id": action.id, "probability": None} for action in request.actions if action.id != made["arm"]]
+        return {"ranking": [first, *rest], "eventId": id, "rewardActionId": made["arm"]}
+
+    return answer(await office.ask(experiment, decide, () if request.eventId is None else (id,)), 201)
+
+
+@router.post("/events/{id}/reward", status_code=204, responses=replies(None, 404, 409, 410, success=204))
+async def reward_event(id: DecisionKey, value: RewardValue, office: Served, experiment: Which = DEFAULT) -> Response:
+    """What came of an event."""
+    request = RewardRequest(decision_id=id, value=value.value)
+    await office.ask(experiment, lambda desk: operations.reward(desk, request), (id,))
+    return Response(status_code=204)
+
+
+@router.post("/events/{id}/activate", status_code=204, responses=replies(None, 404, 409, 410, success=204))
+async def activate_event(id: DecisionKey, office: Served, experiment: Which = DEFAULT) -> Response:
+    """A deferred event was shown."""
+    await office.ask(experiment, lambda desk: operations.activate(desk, id), (id,))
+    return Response(status_code=204)

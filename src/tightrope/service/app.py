@@ -1,0 +1,62 @@
+"""The ASGI application."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from importlib.metadata import version
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from .api import decisions, experiments, health, personalizer, reading
+from .api.common import refusal
+from .errors import Refused, not_valid
+from .middleware import Limits
+from .office import Office
+from .settings import Settings
+
+ROUTERS = (experiments.router, decisions.router, reading.router, personalizer.router, health.router)
+
+
+def create_app(settings: Settings, office: Office | None = None) -> FastAPI:
+    """The application of a service. office: one that is running already; else it is opened and closed with the application."""
+    served = Office(settings) if office is None else office
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        if office is None:
+            served.open()
+        yield
+        if office is None:
+            served.close()
+
+    app = FastAPI(title="tightrope", version=version("tightrope"), lifespan=lifespan, docs_url=None, redoc_url=None,
+                  description="Decisions by structured bandits, with a log that is the truth.")  # fmt: skip
+    app.state.office = served
+    for router in ROUTERS:
+        app.include_router(router)
+    app.add_exception_handler(Refused, _refused)
+    app.add_exception_handler(RequestValidationError, _not_valid)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_middleware(Limits, most_bytes=settings.most_bytes)
+    return app
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, Refused)
+    return refusal(error)
+
+
+async def _not_valid(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    return refusal(not_valid([item | {"loc": item["loc"][1:] or item["loc"]} for item in error.errors()]))
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    words = {404: f"{request.url.path[:200]!r} is not an address of this service; see /openapi.json.",
+             405: f"{request.method} is not a method of {request.url.path[:200]!r}."}  # fmt: skip
+    answer = refusal(Refused(error.status_code, words.get(error.status_code, str(error.detail))))
+    for name, value in (error.headers or {}).items():
+        answer.headers[name] = value
+    return answer

@@ -1,0 +1,331 @@
+"""`Client`: the methods of a session, over HTTP. Needs httpx only.
+
+Ids are made here before anything is sent, so that a request whose answer was lost can be sent again: the service answers an id it
+knows with what it answered before.
+"""
+
+import dataclasses
+import random
+import secrets
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import quote
+
+import numpy as np
+
+from .needs import check
+
+check(("httpx",))
+
+import httpx  # noqa: E402  after the sentence for those who do not have it
+
+AGAIN = (429, 502, 503, 504)
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 5.0  # seconds
+MOST = 10_000  # items of one batch
+
+
+class Rejected(ValueError):
+    """The service refused a request, in one sentence. status: HTTP's. code: for programs. field: what it is about."""
+
+    def __init__(self, status: int, code: str, message: str, field: str | None) -> None:
+        super().__init__(message)
+        self.status, self.code, self.field = status, code, field
+
+
+class Unavailable(ConnectionError):
+    """The service did not answer, or had no time, however often it was asked."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RemoteDecision:
+    """A decision of the service. arm: the id of an arm, or a list of ids. event: its place in the log. policy_version: rewards that the
+    policy had learned. expires_at: when its window closes, as text in UTC."""
+
+    id: str
+    arm: Any
+    propensity: Any
+    propensity_se: Any
+    reason: str
+    event: int
+    policy_version: int
+    expires_at: str | None
+
+    @property
+    def name(self) -> Any:
+        """The arm, as `Decision` calls it."""
+        return self.arm
+
+
+class Client:
+    """One experiment of a service.
+
+    url: such as "http://127.0.0.1:8080"; several, for processes on one database: where one does not answer, or
+    another one serves the experiment, that one is asked.
+    key: one that may decide; what changes an experiment needs one that may admin. experiment: its name. timeout: seconds for one
+    attempt. attempts: how often a request is sent before `Unavailable` is raised.
+
+    A refused request raises `Rejected`, a ValueError with the service's sentence. Safe to share between threads.
+    """
+
+    def __init__(
+        self, url: str | Sequence[str], key: str, experiment: str | None = None, *, timeout: float = 5.0, attempts: int = 6
+    ) -> None:
+        self.urls = [url.rstrip("/")] if isinstance(url, str) else [one.rstrip("/") for one in url]
+        if not self.urls or attempts < 1:
+            raise ValueError("url and attempts are empty; give at least one address and one attempt.")
+        self.experiment, self.attempts = experiment, attempts
+        self._http = httpx.Client(headers={"Authorization": f"Bearer {key}"}, timeout=timeout)
+        self._random = random.Random(secrets.randbits(128))
+        self._at = 0  # the address that answered last
+        self._arms: list[str] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    # Experiments ------------------------------------------------------------------------------------------------------------
+
+    def create(self, spec: Mapping[str, Any]) -> dict[str, Any]:
+        """Create the experiment of a spec and talk about it from now on; the same spec again changes nothing."""
+        made = self._send("POST", "/v1/experiments", dict(spec))
+        self.experiment, self._arms = made["name"], None
+        return made
+
+    def experiments(self) -> list[str]:
+        """Names of all experiments."""
+        return [one["name"] for one in self._send("GET", "/v1/experiments")["experiments"]]
+
+    def describe(self) -> dict[str, Any]:
+        """The experiment: spec, status, arms, counts."""
+        return self._send("GET", self._path())
+
+    def pause(self) -> None:
+        """Decide no more for now."""
+        self._send("POST", self._path("/pause"))
+
+    def resume(self) -> None:
+        """Decide again."""
+        self._send("POST", self._path("/resume"))
+
+    def archive(self) -> None:
+        """End the experiment for good."""
+        self._send("POST", self._path("/archive"))
+
+    # Arms -------------------------------------------------------------------------------------------------------------------
+
+    @property
+    def names(self) -> list[str]:
+        """Ids of all arms, also retired ones."""
+        return [arm["id"] for arm in self.describe()["arms"]]
+
+    @property
+    def retired(self) -> list[str]:
+        """Arms that are not played."""
+        return [arm["id"] for arm in self.describe()["arms"] if arm["status"] != "active"]
+
+    def add_arms(self, names: Sequence[str], features: Any = None) -> None:
+        """Add arms. features: (n, d), where arms have fixed ones."""
+        rows = [None] * len(names) if features is None else np.asarray(features, dtype=np.float64).tolist()
+        arms = [{"id": name} if row is None else {"id": name, "features": row} for name, row in zip(names, rows, strict=True)]
+        self._send("POST", self._path("/arms"), {"arms": arms})
+        self._arms = None
+
+    def retire(self, arm: str) -> None:
+        """Stop playing an arm; late rewards are still taken in."""
+        self._change(arm, "retired")
+
+    def mask(self, arm: str) -> None:
+        """Do not play an arm for now."""
+        self._change(arm, "masked")
+
+    def restore(self, arm: str) -> None:
+        """Play it again."""
+        self._change(arm, "active")
+
+    def _change(self, arm: str, status: str) -> None:
+        self._send("PATCH", self._path(f"/arms/{quoted(arm)}"), {"status": status})
+
+    # Decisions and rewards --------------------------------------------------------------------------------------------------
+
+    def decide(
+        self, context: Any = None, eligible: Iterable[str] | np.ndarray | None = None, id: str | None = None, *,
+        excluded: Iterable[str] | None = None, deferred: bool = False, subject: str | None = None, baseline: str | None = None,
+        baseline_mean: float | None = None,
+    ) -> RemoteDecision:  # fmt: skip
+        """Which arm to play. context: (K, d) features or {arm: features}, where they change. eligible: ids, or a mask of all arms.
+        excluded: ids. id: your own; else made here. deferred: counts only after `activate`. subject: whose data it is."""
+        asked = self._asked(context, eligible, id, excluded, deferred, subject, baseline, baseline_mean)
+        return RemoteDecision(**self._send("POST", self._path("/decisions"), asked))
+
+    def decide_many(self, number: int, **given: Any) -> list[RemoteDecision]:
+        """So many decisions of the same question, 10,000 a commit; the arguments of `decide` but id."""
+        found: list[RemoteDecision] = []
+        for first in range(0, number, MOST):
+            asked = [self._asked(given.get("context"), given.get("eligible"), None, given.get("excluded"), given.get("deferred", False),
+                                 given.get("subject"), given.get("baseline"), given.get("baseline_mean"))
+                     for _ in range(min(MOST, number - first))]  # fmt: skip
+            results = self._send("POST", self._path("/decisions:batch"), {"decisions": asked})["results"]
+            found += [RemoteDecision(**taken(result)) for result in results]
+        return found
+
+    def _asked(
+        self, context: Any, eligible: Iterable[str] | np.ndarray | None, id: str | None, excluded: Iterable[str] | None, deferred: bool,
+        subject: str | None, baseline: str | None, baseline_mean: float | None,
+    ) -> dict[str, Any]:  # fmt: skip
+        given = {
+            "id": self.new_id() if id is None else id, "context": features(context), "eligible": self._listed(eligible),
+            "excluded": None if excluded is None else list(excluded), "deferred": deferred or None, "subject": subject,
+            "baseline": baseline, "baseline_mean": baseline_mean,
+        }  # fmt: skip
+        return {name: value for name, value in given.items() if value is not None}
+
+    def _listed(self, eligible: Iterable[str] | np.ndarray | None) -> list[str] | None:
+        """Ids of a mask."""
+        if isinstance(eligible, np.ndarray) and eligible.dtype == np.bool_:
+            if self._arms is None or len(self._arms) != len(eligible):
+                self._arms = self.names
+            return [name for name, yes in zip(self._arms, eligible.tolist(), strict=True) if yes]
+        return None if eligible is None else list(eligible)
+
+    def new_id(self) -> str:
+        """An id that nobody else makes; later ones sort behind earlier ones."""
+        return f"{time.time_ns() // 1_000_000:012x}{self._random.getrandbits(80):020x}"
+
+    def reward(self, id: str, value: float | Mapping[str, float], reward_id: str | None = None) -> bool:
+        """What came of a decision; a set's by arm. Returns False where the same was taken in before."""
+        told: dict[str, Any] = {"decision_id": id, "value": dict(value) if isinstance(value, Mapping) else float(value)}
+        if reward_id is not None:
+            told["reward_id"] = reward_id
+        return bool(self._send("POST", self._path("/rewards"), told)["learned"])
+
+    def reward_many(self, rewards: Mapping[str, float | Mapping[str, float]]) -> dict[str, bool | Rejected]:
+        """Many rewards by decision, 10,000 a commit. Returns for each what `reward` would return, or the error it would raise."""
+        found: dict[str, bool | Rejected] = {}
+        items = list(rewards.items())
+        for first in range(0, len(items), MOST):
+            part = items[first : first + MOST]
+            told = [{"decision_id": id, "value": dict(value) if isinstance(value, Mapping) else float(value)} for id, value in part]
+            for (id, _), result in zip(part, self._send("POST", self._path("/rewards:batch"), {"rewards": told})["results"], strict=True):
+                found[id] = bool(result["answer"]["learned"]) if result["status"] == 200 else rejected(result["status"], result)
+        return found
+
+    def cancel(self, id: str) -> None:
+        """It was never shown: the policy is as it was without it."""
+        self._send("DELETE", self._path(f"/decisions/{quoted(id)}"))
+
+    def activate(self, id: str) -> None:
+        """A deferred decision was shown."""
+        self._send("POST", self._path(f"/decisions/{quoted(id)}/activate"))
+
+    @property
+    def open(self) -> list[str]:
+        """Ids of decisions that wait for rewards, the first to expire first; at most 10,000."""
+        return [one["id"] for one in self._send("GET", self._path("/open"))["open"]]
+
+    # Reading ----------------------------------------------------------------------------------------------------------------
+
+    def explain(self, decision: str | None = None) -> dict[str, Any]:
+        """Per-arm arrays as `Session.explain` gives them, now or just before a decision; `arms` are their ids."""
+        found = self._send("GET", self._path("/explain"), params={} if decision is None else {"decision": decision})
+        return {"arms": found["arms"]} | {name: arrays(value) for name, value in found["explanation"].items()}
+
+    def state(self, seq: int | None = None) -> dict[str, Any]:
+        """Counts and the fingerprint of the state, now or after an event of the past."""
+        return self._send("GET", self._path("/state"), params={} if seq is None else {"seq": seq})
+
+    def log(self, first: int = 1) -> Iterator[dict[str, Any]]:
+        """Events from one on."""
+        at: int | None = first
+        while at is not None:
+            part = self._send("GET", self._path("/log"), params={"from": at})
+            yield from part["events"]
+            at = part["next"]
+
+    def evaluate(self, arm: str, **options: Any) -> dict[str, Any]:
+        """What always playing an arm would have earned; options: baseline, estimator, lowest, highest, alpha."""
+        return self._send("GET", self._path("/evaluate"), params={"arm": arm} | options)
+
+    def erase(self, subject: str) -> int:
+        """Blank what the log knows of a subject; returns how many events."""
+        return int(self._send("POST", self._path("/erase"), {"subject": subject})["erased"])
+
+    # Sending ----------------------------------------------------------------------------------------------------------------
+
+    def _path(self, rest: str = "") -> str:
+        if self.experiment is None:
+            raise ValueError("experiment is missing; name it in Client(.., experiment=..), or create one.")
+        return f"/v1/experiments/{quoted(self.experiment)}{rest}"
+
+    def _send(self, method: str, path: str, body: Any = None, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """One request, sent again while the service is away or busy."""
+        pause, why = FIRST_PAUSE, ""
+        for attempt in range(self.attempts):
+            if attempt:
+                time.sleep(pause * (0.5 + self._random.random() / 2))
+                pause = min(2 * pause, LONGEST_PAUSE)
+            try:
+                answer = self._http.request(method, self.urls[self._at % len(self.urls)] + path, json=body, params=params)
+            except httpx.TransportError as error:
+                why = f"{type(error).__name__}: {error}"
+                self._at += 1
+                continue
+            if answer.status_code in AGAIN:
+                why = f"status {answer.status_code}"
+                holder = answer.headers.get("X-Tightrope-Served-By", "").rstrip("/")
+                if holder in self.urls:
+                    self._at, pause = self.urls.index(holder), FIRST_PAUSE
+                    continue
+                if answer.status_code != 429:
+                    self._at += 1
+                waits = answer.headers.get("Retry-After", "")
+                if waits.isdigit() and (attempt + 1) % len(self.urls) == 0:
+                    pause = min(max(pause, float(waits)), LONGEST_PAUSE)
+                continue
+            told: dict[str, Any] = answer.json()
+            if answer.is_success:
+                return told
+            raise rejected(answer.status_code, told)
+        raise Unavailable(f"{self.urls[0]} did not answer {method} {path} after {self.attempts} attempts ({why}).")
+
+
+def quoted(part: str) -> str:
+    """A part of a path."""
+    return quote(part, safe="")
+
+
+def features(context: Any) -> Any:
+    """Features as JSON: rows, or rows by arm."""
+    if isinstance(context, Mapping):
+        return {str(name): np.asarray(row, dtype=np.float64).tolist() for name, row in context.items()}
+    return None if context is None else np.asarray(context, dtype=np.float64).tolist()
+
+
+def arrays(value: Any) -> Any:
+    """Lists of numbers as arrays, where null is NaN."""
+    if isinstance(value, dict):
+        return {name: arrays(item) for name, item in value.items()}
+    if isinstance(value, list) and value and all(item is None or isinstance(item, bool | int | float) for item in value):
+        return np.array([np.nan if item is None else item for item in value])
+    return value
+
+
+def rejected(status: int, told: Mapping[str, Any]) -> Rejected:
+    """The error of an answer."""
+    error = told.get("error") or {}
+    return Rejected(status, str(error.get("code")), str(error.get("message")), error.get("field"))
+
+
+def taken(result: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer of a batch's item, or its error."""
+    if result["status"] != 200:
+        raise rejected(result["status"], result)
+    found: dict[str, Any] = result["answer"]
+    return found

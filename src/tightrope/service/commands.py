@@ -1,0 +1,208 @@
+"""Commands of the service. What they need is loaded when one of them runs, so that `tightrope --help` stays quick."""
+
+import contextlib
+import pathlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .needs import check
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import Connection
+
+    from .store.database import Database
+
+Db = Annotated[str, typer.Option(envvar="TIGHTROPE_DB", help="An SQLite file, or postgresql://user@host/name.")]
+Which = Annotated[str | None, typer.Option("--experiment", help="One experiment; default all.")]
+One = Annotated[str, typer.Option("--experiment", help="The experiment.")]
+
+log = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The log of the service: verify, replay, export, import.")
+keys = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Keys of the service.")
+
+
+def serve(
+    db: Db = "tightrope.db",
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535)] = 8080,
+    address: Annotated[
+        str | None, typer.Option(help="http://host:port of this process, which others on the same database tell clients.")
+    ] = None,
+) -> None:
+    """Serve decisions over HTTP; the first start prints an admin key."""
+    check()
+    from .run import serve as run
+    from .settings import Settings
+
+    run(Settings(db=db, host=host, port=port, address=address))
+
+
+def opened(db: str, must_exist: bool = True) -> "Database":
+    """The database of a command."""
+    check()
+    from .store.database import Database
+
+    made = Database(db)
+    if must_exist and made.sqlite and not pathlib.Path(str(made.url.database)).exists():
+        raise ValueError(f"db = {str(made.url.database)!r} does not exist; give the file that `tightrope serve` writes.")
+    made.migrate()
+    return made
+
+
+@contextlib.contextmanager
+def reading(db: str) -> "Iterator[Connection]":
+    """A connection that only reads."""
+    database = opened(db)
+    try:
+        with database.read() as connection:
+            yield connection
+    finally:
+        database.close()
+
+
+@log.command("verify")
+def verify_log(db: Db = "tightrope.db", experiment: Which = None) -> None:
+    """Follow the chain of digests of every event. Exit code 1 where anything was changed, taken out or cut off."""
+    with reading(db) as connection:
+        from .verify import check_snapshots, names, verify
+
+        bad = False
+        for row, name in names(connection, experiment):
+            found = verify(connection, row, name)
+            erased = f", {found.blanked} erased" if found.blanked else ""
+            typer.echo(f"{name}: {found.events} events{erased}, head {found.digest}")
+            for sentence in (*found.wrong, *check_snapshots(connection, row, name)):
+                bad = True
+                typer.echo(f"  WRONG: {sentence}")
+    if bad:
+        raise typer.Exit(1)
+
+
+@log.command("replay")
+def replay_log(
+    db: Db = "tightrope.db",
+    experiment: Which = None,
+    until: Annotated[int | None, typer.Option(min=1, help="Stop after this event: the state behind a past decision.")] = None,
+    save: Annotated[pathlib.Path | None, typer.Option(help="Write the state as a session file, for tr.Session.load.")] = None,
+) -> None:
+    """Compute the state from the first event on and compare it, bit for bit, with every snapshot. Exit code 1 where they differ."""
+    with reading(db) as connection:
+        from .verify import names, replay
+
+        bad = False
+        for row, name in names(connection, experiment):
+            found = replay(connection, row, name, until)
+            live = found.live
+            typer.echo(
+                f"{name}: event {live.seq}, {live.session.decided} decisions, {live.session.rounds} rewards, {len(live.open)} open, "
+                f"{found.compared} snapshots compared, fingerprint {found.fingerprint}"
+            )
+            if found.other_arms:
+                typer.echo(f"  {found.other_arms} arms come from the log: this machine would have drawn others.")
+            for sentence in found.wrong:
+                bad = True
+                typer.echo(f"  WRONG: {sentence}")
+            if save is not None:
+                typer.echo(f"  session: {live.session.save(save)}")
+    if bad:
+        raise typer.Exit(1)
+
+
+@log.command("export")
+def export_log(
+    out: Annotated[
+        pathlib.Path, typer.Argument(help="A .jsonl file for the whole log; .parquet, .npz (obp) or .dsjson for its decisions.")
+    ],
+    experiment: One,
+    db: Db = "tightrope.db",
+    rewards: Annotated[str, typer.Option(help="Lowest and highest reward, for .npz and .dsjson.")] = "0,1",
+) -> None:
+    """Write the log, or the table of its decisions: arm, propensity, reward and features."""
+    kinds = {".jsonl": "log", ".parquet": "parquet", ".npz": "obp", ".dsjson": "dsjson"}
+    kind = kinds.get(out.suffix)
+    if kind is None:
+        raise ValueError(f"out = {str(out)!r} must end with one of {', '.join(kinds)}.")
+    try:
+        low, high = (float(word) for word in rewards.split(","))
+    except ValueError:
+        raise ValueError(f"rewards = {rewards!r} must be two numbers, the lowest and the highest reward, such as 0,1.") from None
+    with reading(db) as connection:
+        from .export import write_log, write_table
+        from .verify import names
+
+        ((row, name),) = names(connection, experiment)
+        if kind == "log":
+            typer.echo(f"{write_log(connection, row, name, out)} events: {out}")
+        else:
+            typer.echo(f"decisions: {write_table(connection, row, name, out, kind, (low, high))}")
+
+
+@log.command("import")
+def import_log(
+    source: Annotated[pathlib.Path, typer.Argument(help="A .jsonl file that `tightrope log export` wrote.")], db: Db = "tightrope.db"
+) -> None:
+    """Bring an exported log into a database. The chain is checked; a file that was changed is refused as a whole."""
+    database = opened(db, must_exist=False)
+    if not source.exists():
+        raise ValueError(f"source = {str(source)!r} does not exist; give a file that `tightrope log export` wrote.")
+    from .export import read_log
+
+    try:
+        with database.write() as connection:
+            name, count = read_log(connection, source)
+    finally:
+        database.close()
+    typer.echo(f"{name}: {count} events")
+
+
+@keys.command("create")
+def create_key(
+    role: Annotated[str, typer.Argument(help="read, decide or admin; each may do what those before it may.")],
+    note: Annotated[str, typer.Option(help="Whose it is.")] = "",
+    per_second: Annotated[float, typer.Option(help="Requests per second.")] = 10_000.0,
+    db: Db = "tightrope.db",
+) -> None:
+    """Make a key. It is printed once; the database has only its digest."""
+    database = opened(db, must_exist=False)
+    from .keys import create
+
+    try:
+        with database.write() as connection:
+            made = create(connection, role, note, per_second)
+    finally:
+        database.close()
+    typer.echo(made)
+
+
+@keys.command("list")
+def list_keys(db: Db = "tightrope.db") -> None:
+    """All keys, without the keys themselves."""
+    with reading(db) as connection:
+        from .keys import listed
+        from .operations import stamp
+
+        for key in listed(connection):
+            ended = "" if key.revoked is None else f", revoked {stamp(key.revoked)}"
+            typer.echo(f"{key.id:4}  {key.role:6}  {key.per_second:g}/s  made {stamp(key.created)}{ended}  {key.note}")
+
+
+@keys.command("revoke")
+def revoke_key(id: Annotated[int, typer.Argument(help="Its number in `tightrope keys list`.")], db: Db = "tightrope.db") -> None:
+    """End a key; running services notice within two seconds."""
+    database = opened(db)
+    from .keys import revoke
+
+    try:
+        with database.write() as connection:
+            revoke(connection, id)
+    finally:
+        database.close()
+    typer.echo(f"key {id} ends within two seconds")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    app.command()(serve)
+    app.add_typer(log, name="log")
+    app.add_typer(keys, name="keys")

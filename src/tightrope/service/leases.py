@@ -1,0 +1,85 @@
+"""Leases: each experiment is written by one process. A fencing number, checked where events are appended, outlives every pause."""
+
+import uuid
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from .errors import Refused
+from .log import START
+from .store.database import Database
+from .store.tables import events, experiments
+
+X = experiments.c
+
+
+class Fenced(Protocol):
+    """What holds an experiment."""
+
+    fence: int
+
+
+class Leases:
+    """The leases of this process. seconds: after which another process may take over one that is silent."""
+
+    def __init__(self, database: Database, seconds: float, address: str | None = None) -> None:
+        self.database, self.seconds, self.address = database, seconds, address
+        self.owner = uuid.uuid4().hex
+
+    def take(self, connection: Connection, name: str) -> tuple[int, int] | None:
+        """Row and fence of an experiment that is this process's from now on; None: there is none of this name.
+
+        Refused with 503 while another process holds it. An SQLite file is one process's as a whole.
+        """
+        row = connection.execute(sa.select(X.id, X.fence, X.owner, X.lease_until, X.address).where(X.name == name)).one_or_none()
+        if row is None:
+            return None
+        now = self.database.now(connection)
+        if row.owner not in (None, self.owner) and row.lease_until > now and not self.database.sqlite:
+            raise Elsewhere(name, row.address, max(row.lease_until - now, 0.1))
+        changed = connection.execute(sa.update(experiments).where(X.id == row.id, X.fence == row.fence).values(
+            fence=row.fence + 1, owner=self.owner, address=self.address, lease_until=now + self.seconds,
+        ))  # fmt: skip
+        if changed.rowcount != 1:
+            raise Elsewhere(name, None, self.seconds)
+        return row.id, row.fence + 1
+
+    def create(self, connection: Connection, name: str, spec: str) -> tuple[int, int]:
+        """Row and fence of a new experiment."""
+        until = self.database.now(connection) + self.seconds
+        made = connection.execute(sa.insert(experiments).values(
+            name=name, spec=spec, seq=0, digest=START, fence=1, owner=self.owner, address=self.address, lease_until=until,
+        ))  # fmt: skip
+        assert made.inserted_primary_key is not None
+        return int(made.inserted_primary_key[0]), 1
+
+    def renew(self, connection: Connection, held: Mapping[str, Fenced]) -> list[str]:
+        """Hold on to what this process has; returns what others have taken over."""
+        if self.database.sqlite or not held:
+            return []
+        mine = {row.name: row.fence for row in connection.execute(sa.select(X.name, X.fence).where(X.owner == self.owner))}
+        until = self.database.now(connection) + self.seconds
+        connection.execute(sa.update(experiments).where(X.owner == self.owner).values(lease_until=until))
+        return [name for name, item in held.items() if mine.get(name) != item.fence]
+
+    def free(self, connection: Connection, held: Iterable[str]) -> list[str]:
+        """Experiments that go on and that nobody holds; their windows must be closed by somebody."""
+        known = set(held)
+        last = sa.select(events.c.kind).where(events.c.experiment == X.id, events.c.seq == X.seq).scalar_subquery()
+        idle = sa.true() if self.database.sqlite else sa.or_(X.owner.is_(None), X.lease_until < self.database.now(connection))
+        rows = connection.execute(sa.select(X.name).where(idle, last != "archived"))
+        return [row.name for row in rows if row.name not in known]
+
+    def give_up(self, connection: Connection) -> None:
+        """Let others take over at once."""
+        connection.execute(sa.update(experiments).where(X.owner == self.owner).values(owner=None, lease_until=None))
+
+
+class Elsewhere(Refused):
+    """Another process holds the experiment. address: where it can be reached, if it said so."""
+
+    def __init__(self, name: str, address: str | None, seconds: float) -> None:
+        super().__init__(503, f"experiment = {name!r} is served by another process just now; try again.", "experiment", retry_after=seconds)
+        self.address = address

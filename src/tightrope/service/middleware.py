@@ -1,0 +1,46 @@
+"""What is checked before a request is read: its size. And how long its answer took."""
+
+import time
+from typing import Any
+
+from .api.common import refusal
+from .errors import Refused
+from .telemetry import metrics
+
+
+class Limits:
+    """ASGI middleware: refuses bodies that are too large, also those that do not say so, and measures."""
+
+    def __init__(self, app: Any, most_bytes: int) -> None:
+        self.app, self.most_bytes = app, most_bytes
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """One request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        began, seen, status = time.perf_counter(), 0, 500
+        too_large = Refused(413, f"The request has more than {self.most_bytes} bytes; send less at once.")
+
+        async def limited() -> Any:
+            nonlocal seen
+            message = await receive()
+            seen += len(message.get("body", b""))
+            if seen > self.most_bytes:
+                raise too_large
+            return message
+
+        async def noted(message: Any) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        said = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
+        if said.isdigit() and int(said) > self.most_bytes:
+            await refusal(too_large)(scope, receive, noted)
+        else:
+            await self.app(scope, limited, noted)
+        route = getattr(scope.get("route"), "path", "other")
+        metrics().requests.labels(route, status).inc()
+        metrics().seconds.labels(route).observe(time.perf_counter() - began)

@@ -1,0 +1,78 @@
+"""The office: asynchronous requests on one side, the writer's thread on the other."""
+
+import asyncio
+import concurrent.futures
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from .errors import Refused
+from .keys import Gate
+from .leases import Leases
+from .settings import Settings
+from .spec import ExperimentSpec
+from .store.database import Database
+from .writer import Act, Command, Writer
+
+
+class Office:
+    """A running service without its HTTP: database, keys, writer."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.database = Database(settings.db)
+        self.leases = Leases(self.database, settings.lease, settings.address)
+        self.writer = Writer(self.database, settings, self.leases, self._deliver)
+        self.gate = Gate(self.database)
+        self.closing = False
+
+    def open(self) -> None:
+        """Make the tables, read the keys, start the writer. Raises ValueError where another process has the file."""
+        self.database.lock()
+        self.database.migrate()
+        self.gate.refresh()
+        self.writer.start()
+
+    def close(self) -> None:
+        """Answer what waits, write snapshots, end."""
+        self.closing = True
+        if self.writer.is_alive():
+            self.writer.stop()
+        self.database.close()
+
+    async def ask(self, experiment: str, act: Act, ids: Iterable[str] = (), spec: ExperimentSpec | None = None) -> Any:
+        """The answer to a command, once its events are on disk. Raises Refused."""
+        if self.closing or not self.writer.is_alive():
+            raise Refused(503, "The service is shutting down; send the same request again.", retry_after=1)
+        ticket = asyncio.get_running_loop().create_future()
+        self.writer.ask(Command(experiment, act, ids, ticket, spec))
+        return await ticket
+
+    def ask_now(self, experiment: str, act: Act, ids: Iterable[str] = (), spec: ExperimentSpec | None = None) -> Any:
+        """The same for a program without an event loop; waits."""
+        ticket: concurrent.futures.Future[Any] = concurrent.futures.Future()
+        self.writer.ask(Command(experiment, act, ids, ticket, spec))
+        return ticket.result()
+
+    def _deliver(self, answers: Sequence[tuple[Any, Any]]) -> None:
+        """Hand a group's answers to those who wait, in their own thread."""
+        loops: dict[asyncio.AbstractEventLoop, list[tuple[Any, Any]]] = {}
+        for ticket, answer in answers:
+            if isinstance(ticket, asyncio.Future):
+                loops.setdefault(ticket.get_loop(), []).append((ticket, answer))
+            elif ticket is not None:
+                settle(ticket, answer)
+        for loop, ready in loops.items():
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(_settle_all, ready)
+
+
+def _settle_all(ready: Sequence[tuple[Any, Any]]) -> None:
+    for ticket, answer in ready:
+        if not ticket.done():  # the client may have gone
+            settle(ticket, answer)
+
+
+def settle(ticket: Any, answer: Any) -> None:
+    """Give a future its result or its exception."""
+    put: Callable[[Any], None] = ticket.set_exception if isinstance(answer, BaseException) else ticket.set_result
+    put(answer)

@@ -1,0 +1,126 @@
+"""The shapes of Azure Personalizer, for clients that lost their service: /rank and /events.
+
+Personalizer learns from named features of a context and of each action, of any kind. Here they are hashed into d numbers: an action's
+own features, and its features crossed with the context's, so that a context can speak for one action and against another. The
+experiment is one without fixed arms whose dimension is d; larger d, fewer collisions.
+"""
+
+import hashlib
+import math
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from .requests import DecisionRequest
+from .spec import Strict
+
+Id = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00/]+$")]
+DEEPEST = 8  # objects inside objects
+MOST_FEATURES = 1000  # of a context or an action
+
+
+class Action(Strict):
+    """Something that can be shown."""
+
+    id: Id
+    features: list[dict[str, Any]] = Field(default_factory=list, max_length=100)
+
+
+class RankRequest(Strict):
+    """Which action to show."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{
+        "contextFeatures": [{"daypart": "evening"}],
+        "actions": [{"id": "pasta", "features": [{"kind": "hot", "price": 12}]}, {"id": "salad"}],
+        "excludedActions": [], "eventId": "visit-8124", "deferActivation": False,
+    }]})  # fmt: skip
+
+    actions: Annotated[list[Action], Field(min_length=1, max_length=1000)]
+    contextFeatures: list[dict[str, Any]] = Field(default_factory=list, max_length=100)
+    excludedActions: list[Id] = Field(default_factory=list, max_length=1000)
+    eventId: Id | None = None
+    deferActivation: bool = False
+
+
+class RewardValue(Strict):
+    """What came of an event."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"value": 1.0}]})
+
+    value: Annotated[float, Field(allow_inf_nan=False)]
+
+
+class RankedAction(BaseModel):
+    """An action with the probability that it is shown; null: not computed."""
+
+    id: str
+    probability: float | None
+
+
+class RankAnswer(BaseModel):
+    """rewardActionId: the action to show."""
+
+    ranking: list[RankedAction]
+    eventId: str
+    rewardActionId: str
+
+
+def asked(request: RankRequest, dimension: int, id: str | None) -> DecisionRequest:
+    """A rank request as a decision's. Raises ValueError where features are nested too deeply or are too many."""
+    context = list(flat("contextFeatures", request.contextFeatures))
+    rows = {action.id: row(context, list(flat("features", action.features)), action.id, dimension) for action in request.actions}
+    if len(rows) < len(request.actions):
+        raise ValueError("actions has an id twice; every action needs an id of its own.")
+    return DecisionRequest(id=id, context=rows, excluded=request.excludedActions or None, deferred=request.deferActivation)
+
+
+def flat(field: str, features: list[dict[str, Any]]) -> Iterator[tuple[str, float]]:
+    """Named numbers of features of any kind: a number has its value, a text or truth value is a name with 1."""
+    todo: list[tuple[str, Any, int]] = [(field, item, 0) for item in reversed(features)]
+    count = 0
+    while todo:
+        path, value, depth = todo.pop()
+        if isinstance(value, dict | list):
+            if depth >= DEEPEST:
+                raise ValueError(f"{field} is nested more than {DEEPEST} deep.")
+            items = sorted(value.items()) if isinstance(value, dict) else [("", item) for item in value]
+            todo += [(f"{path}.{key}" if key else path, item, depth + 1) for key, item in reversed(items)]
+            continue
+        if value is None:
+            continue
+        count += 1
+        if count > MOST_FEATURES:
+            raise ValueError(f"{field} has more than {MOST_FEATURES} values.")
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            yield f"{path}={value}", 1.0
+        elif not math.isfinite(value) or abs(value) > 1e300:
+            raise ValueError(f"{field} holds a number that is not finite.")
+        else:
+            yield path, float(value)
+
+
+def row(context: list[tuple[str, float]], own: list[tuple[str, float]], id: str, dimension: int) -> list[float]:
+    """An action's d numbers, of length 1 at most: itself, its features, and each of them with each of the context's."""
+    found = [0.0] * dimension
+    mine = [("id=" + id, 1.0), *own]
+    for name, value in mine:
+        place, sign = hashed(name, dimension)
+        found[place] += sign * squashed(value)
+    for name, value in mine:
+        for other, weight in context:
+            place, sign = hashed(f"{name}&{other}", dimension)
+            found[place] += sign * squashed(value) * squashed(weight)
+    length = math.sqrt(sum(value * value for value in found))
+    return [value / max(length, 1.0) for value in found]
+
+
+def squashed(value: float) -> float:
+    """A number of any size as one in (-1, 1): prices and ages beside truth values would drown them."""
+    return value / (1.0 + abs(value)) if abs(value) > 1.0 else value
+
+
+def hashed(name: str, dimension: int) -> tuple[int, float]:
+    """A place and a sign, the same on every machine."""
+    number = int.from_bytes(hashlib.blake2b(name.encode(errors="replace"), digest_size=8).digest(), "big")
+    return number % dimension, 1.0 if number >> 63 else -1.0

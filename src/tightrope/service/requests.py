@@ -1,0 +1,96 @@
+"""What clients send about decisions, rewards and arms."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field
+
+from .spec import ArmId, Arms, Number, Row, Strict
+
+MOST = 10_000  # items of a batch
+
+DecisionId = Annotated[
+    str, Field(min_length=1, max_length=200, pattern=r"^[^\x00]+$", description="Your own, so that a retry is safe; else made.")
+]
+Features = (
+    Annotated[list[Row], Field(min_length=1, max_length=100_000)] | Annotated[dict[ArmId, Row], Field(min_length=1, max_length=100_000)]
+)
+Listed = Annotated[list[ArmId], Field(max_length=100_000)]
+
+
+class DecisionRequest(Strict):
+    """A question which arm to play."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{}, {"id": "visit-8124", "excluded": ["12.90"], "subject": "user-77"}]})
+
+    id: DecisionId | None = None
+    context: Features | None = Field(
+        default=None, description="Features of every arm, in their order or by id, where they change with every round."
+    )
+    eligible: Listed | None = Field(default=None, description="Ids of the arms that may be played; default all that are active.")
+    excluded: Listed | None = Field(default=None, description="Ids of arms that may not.")
+    baseline: ArmId | None = Field(default=None, description="This round's baseline, where every round has its own.")
+    baseline_mean: Number | None = Field(default=None, description="Its known mean reward.")
+    deferred: bool = Field(default=False, description="Counts only once it is activated; forgotten if it never is.")
+    subject: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
+        default=None, description="Whose data this is; `erase` blanks by it. A pseudonym will do."
+    )
+
+    def asked(self) -> dict[str, Any]:
+        """What a repeated request must say again: all but the id, without defaults."""
+        if self.model_fields_set <= {"id"}:
+            return {}
+        return self.model_dump(exclude_defaults=True, exclude={"id"})
+
+
+class RewardRequest(Strict):
+    """What came of a decision."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"decision_id": "visit-8124", "value": 1.0}]})
+
+    decision_id: DecisionId
+    value: Number | Annotated[dict[ArmId, Number], Field(min_length=1, max_length=100_000)]
+    reward_id: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
+        default=None, description="Your id of this reward, if you have one."
+    )
+
+
+class DecisionBatch(Strict):
+    """Up to 10,000 questions, answered in one commit."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"decisions": [{"id": "a"}, {"id": "b"}]}]})
+
+    decisions: Annotated[list[DecisionRequest], Field(min_length=1, max_length=MOST)]
+
+
+class RewardBatch(Strict):
+    """Up to 10,000 rewards, taken in by one commit."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"rewards": [{"decision_id": "a", "value": 1.0}]}]})
+
+    rewards: Annotated[list[RewardRequest], Field(min_length=1, max_length=MOST)]
+
+
+class ArmsRequest(Strict):
+    """New arms; everything learned stays."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"arms": [{"id": "13.90"}]}]})
+
+    arms: Arms
+
+
+class ArmChange(Strict):
+    """What becomes of an arm."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"status": "retired"}]})
+
+    status: Literal["active", "masked", "retired"] = Field(
+        description="masked: not played for now; retired: not played any more. Late rewards are still taken in, and active restores it."
+    )
+
+
+class EraseRequest(Strict):
+    """Whose data is to be erased."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"subject": "user-77"}]})
+
+    subject: Annotated[str, Field(min_length=1, max_length=200)]

@@ -1,0 +1,28 @@
+"""How a service runs."""
+
+import dataclasses
+import time
+from collections.abc import Callable
+
+
+def wall_clock() -> int:
+    """Microseconds since 1970."""
+    return time.time_ns() // 1000
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """db: a file, or the URL of a database. host, port: where to listen. address: of this process, which others on the same database
+    tell clients who ask them for its experiments. group: commands of one commit at most. tick: seconds between looks at the clock.
+    lease: seconds after which a silent process loses its experiments. snapshot_every: events. most_bytes: of a request."""
+
+    db: str = "tightrope.db"
+    host: str = "127.0.0.1"
+    port: int = 8080
+    address: str | None = None
+    group: int = 1000
+    tick: float = 0.5
+    lease: float = 5.0
+    snapshot_every: int = 50_000
+    most_bytes: int = 16 * 2**20
+    clock: Callable[[], int] = wall_clock

@@ -1,0 +1,183 @@
+"""What an experiment is: the spec that creates it, checked field by field, and the session that it describes."""
+
+import re
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from ..registry import Policy, built, find
+from ..serving.codec import build_oracle
+from ..serving.session import Session
+from ..types import Oracle
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$", description="Letters, digits, dots, dashes; at most 100.")]
+ArmId = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00/]+$", description="What your own systems call the arm.")]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Row = Annotated[list[Number], Field(min_length=1, max_length=10_000)]
+
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+LONGEST = 10 * 365 * 86_400  # seconds
+
+
+def seconds(value: object) -> object:
+    """Seconds from a number, or from text such as "90s", "15m", "12h", "7d", "2w"."""
+    found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)\s*([smhdw])", value) if isinstance(value, str) else None
+    if found is not None:
+        return float(found.group(1)) * UNITS[found.group(2)]
+    if isinstance(value, str):
+        raise ValueError(f'window = {value[:40]!r} is not a time; write seconds or text such as "90s", "15m", "12h", "7d".')
+    return value
+
+
+def _distinct(arms: "list[ArmSpec]") -> "list[ArmSpec]":
+    ids = [arm.id for arm in arms]
+    if len(set(ids)) < len(ids):
+        again = next(one for k, one in enumerate(ids) if one in ids[:k])
+        raise ValueError(f"arms has {again!r} twice; every arm needs an id of its own.")
+    return arms
+
+
+class Strict(BaseModel):
+    """Known fields only, finite numbers only."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+
+
+class ArmSpec(Strict):
+    """One arm: its id and what the policy knows of it."""
+
+    id: ArmId
+    features: Row | None = Field(default=None, description="(d,) numbers, for policies that learn from features.")
+    point: Number | Row | None = Field(default=None, description="Its position, for Lipschitz policies.")
+
+
+Arms = Annotated[list[ArmSpec], Field(min_length=1, max_length=100_000), AfterValidator(_distinct)]
+Window = Annotated[float, BeforeValidator(seconds), Field(gt=0, le=LONGEST)]
+
+
+class ExperimentSpec(Strict):
+    """An experiment: a policy, its arms, and how long it waits for rewards."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{
+        "name": "checkout-price",
+        "policy": {"policy": "BetaThompson"},
+        "arms": [{"id": "9.90"}, {"id": "11.90"}, {"id": "12.90"}],
+        "baseline": "9.90", "baseline_mean": 0.12, "alpha": 0.05, "guarantee": {"sigma": 0.5},
+        "window": "7d", "default_reward": 0.0, "seed": 1,
+    }]})  # fmt: skip
+
+    name: Name
+    policy: str | dict[str, Any] = Field(description='"UCB", or {"policy": "UCB", "alpha": 0.5}: a name that `tightrope policies` lists.')
+    arms: Arms | None = Field(default=None, description="Without arms every decision brings its own candidates with their features.")
+    dimension: Annotated[int, Field(ge=1, le=10_000)] | None = Field(
+        default=None, description="d, where every decision brings (d,) features of each arm."
+    )
+    oracle: dict[str, Any] | None = Field(default=None, description='Sets of arms: {"oracle": "TopK", "k": 5}.')
+    horizon: Annotated[int, Field(ge=1, le=2**53)] | None = Field(
+        default=None, description="Expected number of decisions, for widths that use it."
+    )
+    baseline: ArmId | list[ArmId] | None = Field(default=None, description="The arm (or set) in production today.")
+    baseline_mean: Number | None = Field(default=None, description="Its mean reward, where it is known.")
+    alpha: Annotated[float, Field(gt=0, lt=1)] | None = Field(
+        default=None,
+        description="Share of the baseline's reward that may be lost: the policy is kept by Safe (unless it keeps a budget itself).",
+    )
+    guarantee: dict[str, Any] = Field(default_factory=dict, description="More parameters of Safe, such as sigma, delta, open.")
+    floor: Annotated[float, Field(ge=0, le=1)] | None = Field(
+        default=None, description="Least probability of every eligible arm (Explore)."
+    )
+    window: Window | None = Field(
+        604_800.0, description='Seconds, or text such as "7d", that a decision waits for its reward; null: for ever.'
+    )
+    default_reward: Number | None = Field(
+        default=None, description="Taken when the window closes; null: the decision is closed and teaches nothing."
+    )
+    apply: Literal["on arrival", "in order"] = "on arrival"
+    seed: Annotated[int, Field(ge=0, le=2**53)] = 0
+
+    def plain(self) -> dict[str, Any]:
+        """JSON-ready data without the fields that have their defaults; two specs are the same if these are."""
+        return self.model_dump(mode="json", exclude_defaults=True) | {"window": self.window}
+
+
+def made_policy(spec: ExperimentSpec) -> Policy:
+    """The policy of a spec with its floor and its guarantee. Raises ValueError in the library's words."""
+    try:
+        return _made_policy(spec)
+    except TypeError as error:  # an unknown parameter
+        raise ValueError(str(error)) from None
+
+
+def _made_policy(spec: ExperimentSpec) -> Policy:
+    described = {"policy": spec.policy} if isinstance(spec.policy, str) else dict(spec.policy)
+    numbers = {} if spec.arms is None else {arm.id: k for k, arm in enumerate(spec.arms)}
+    known: dict[str, Any] = {}
+    if spec.baseline is not None:
+        ids = [spec.baseline] if isinstance(spec.baseline, str) else spec.baseline
+        missing = next((one for one in ids if one not in numbers), None)
+        if missing is not None:
+            raise ValueError(f"baseline = {missing!r} is not the id of an arm.")
+        known["baseline"] = numbers[spec.baseline] if isinstance(spec.baseline, str) else [numbers[one] for one in spec.baseline]
+    if spec.baseline_mean is not None:
+        known["baseline_mean"] = spec.baseline_mean
+    if "policy" in described and {"baseline", "alpha"} <= {*find(described["policy"]).FIELDS}:  # it keeps a budget by itself
+        if spec.floor is not None:
+            raise ValueError(
+                "floor was given, but this policy keeps a budget that a floor would break; name the policy that it should guard."
+            )
+        own = known | ({} if spec.alpha is None else {"alpha": spec.alpha}) | spec.guarantee
+        return built(own | described)
+    policy = built(described)
+    if spec.floor is not None:
+        policy = find("Explore")(policy, floor=spec.floor)
+    if spec.alpha is None:
+        if spec.guarantee:
+            raise ValueError(
+                "guarantee was given without alpha; say which share of the baseline's reward may be lost, such as alpha = 0.05."
+            )
+        return policy
+    return find("Safe")(policy, **(known | {"alpha": spec.alpha} | spec.guarantee))
+
+
+def made_oracle(spec: ExperimentSpec) -> Oracle | None:
+    """The oracle of a spec, by name."""
+    if spec.oracle is None:
+        return None
+    if spec.oracle.get("oracle") == "Promotions":
+        raise ValueError("oracle = 'Promotions' plays pairs of users and promotions, which have no ids; use TopK, Partition or Knapsack.")
+    arrays = {f"oracle.{name}": np.asarray(value) for name, value in spec.oracle.items() if isinstance(value, list)}
+    plain = {name: value for name, value in spec.oracle.items() if not isinstance(value, list)}
+    return build_oracle(plain, arrays)
+
+
+def made_session(spec: ExperimentSpec) -> Session:
+    """The session that a spec describes. Raises ValueError in the library's words."""
+    described: dict[str, Any] = {"arms": None, "dimension": spec.dimension}
+    names = None
+    if spec.arms is not None:
+        names = [arm.id for arm in spec.arms]
+        rows, points = [arm.features for arm in spec.arms], [arm.point for arm in spec.arms]
+        if any(row is not None for row in rows):
+            described["arms"] = features_of(spec.arms)
+        elif any(point is not None for point in points):
+            if any(point is None for point in points):
+                raise ValueError("points are missing: some arms have a point and some have none.")
+            described = {"points": points}
+        else:
+            described["arms"] = len(names)
+    return Session(
+        made_policy(spec), **described, oracle=made_oracle(spec), horizon=spec.horizon, seed=spec.seed, names=names,
+        default_reward=spec.default_reward, apply=spec.apply,
+    )  # fmt: skip
+
+
+def features_of(arms: list[ArmSpec]) -> np.ndarray | None:
+    """(n, d) features of arms; None where none has any. Raises ValueError where they differ."""
+    rows = [arm.features for arm in arms]
+    given = [row for row in rows if row is not None]
+    if not given:
+        return None
+    if len({len(row) for row in given}) > 1 or len(given) < len(rows):
+        raise ValueError("features are missing or of different lengths: give every arm as many numbers as the others.")
+    return np.array(given, dtype=np.float64)

@@ -1,0 +1,71 @@
+"""The tables. `migrations/` makes them; a test compares both."""
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    Text,
+    text,
+)
+
+metadata = MetaData()
+DECIDED, SUBJECT = text("kind = 'decided'"), text("subject IS NOT NULL")
+
+experiments = Table(
+    "experiments", metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", String(100), nullable=False, unique=True),
+    Column("spec", Text, nullable=False),
+    Column("seq", BigInteger, nullable=False),  # of its last event
+    Column("digest", LargeBinary, nullable=False),  # of its last event
+    Column("fence", BigInteger, nullable=False),  # grows with every change of the process that writes
+    Column("owner", String(40)),  # the process that writes
+    Column("address", Text),  # where other processes reach it
+    Column("lease_until", Float),  # seconds since 1970, by the database's clock
+)  # fmt: skip
+
+events = Table(
+    "events", metadata,
+    Column("experiment", Integer, ForeignKey("experiments.id"), nullable=False),
+    Column("seq", BigInteger, nullable=False),
+    Column("kind", String(20), nullable=False),
+    Column("time", BigInteger, nullable=False),  # microseconds since 1970
+    Column("key", String(200)),  # the decision it is about
+    Column("subject", String(200)),  # whose data it is, until it is erased
+    Column("body", LargeBinary, nullable=False),  # JSON
+    Column("body_digest", LargeBinary, nullable=False),
+    Column("digest", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("experiment", "seq"),
+    Index("events_of_decision", "experiment", "key"),
+    Index("one_decision", "experiment", "key", unique=True, sqlite_where=DECIDED, postgresql_where=DECIDED),
+    Index("events_of_subject", "experiment", "subject", sqlite_where=SUBJECT, postgresql_where=SUBJECT),
+)  # fmt: skip
+
+snapshots = Table(
+    "snapshots", metadata,
+    Column("experiment", Integer, ForeignKey("experiments.id"), nullable=False),
+    Column("seq", BigInteger, nullable=False),
+    Column("fingerprint", LargeBinary, nullable=False),
+    Column("rest", Text, nullable=False),  # JSON: what the session does not hold
+    Column("session", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("experiment", "seq"),
+)  # fmt: skip
+
+keys = Table(
+    "keys", metadata,
+    Column("id", Integer, primary_key=True),
+    Column("digest", LargeBinary, nullable=False, unique=True),  # SHA-256 of the key
+    Column("role", String(10), nullable=False),
+    Column("note", String(200), nullable=False),
+    Column("per_second", Float, nullable=False),  # requests
+    Column("created", BigInteger, nullable=False),
+    Column("revoked", BigInteger),
+)  # fmt: skip

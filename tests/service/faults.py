@@ -1,0 +1,403 @@
+"""Random faults against a service in a process of its own, and what must hold after each restart.
+
+A twin reads the log from the database and applies its events one after the other; it never restarts and knows no snapshots. After every
+restart the service's fingerprint must be the twin's, the chain must hold, and everything that was acknowledged must be in the log, once.
+The service is forked from this process, where kernels are compiled already, so that a kill -9 and a restart take a fraction of a second.
+"""
+
+import collections
+import dataclasses
+import errno
+import json
+import os
+import pathlib
+import signal
+import socket
+import sys
+import time
+
+import numpy as np
+
+from tightrope.service import keys, run
+from tightrope.service.experiment import Experiment
+from tightrope.service.log import START, chained
+from tightrope.service.settings import Settings, wall_clock
+from tightrope.service.snapshots import fingerprint
+from tightrope.service.store import events as log
+from tightrope.service.store.database import Database
+
+NAME = "faulty"
+SPEC = {
+    "name": NAME, "policy": {"policy": "EpsilonGreedy", "epsilon": 0.4}, "window": "10m", "default_reward": 0.25, "seed": 11,
+    "arms": [{"id": f"arm-{k}"} for k in range(5)],
+}  # fmt: skip
+KINDS = ("kill", "duplicate", "reorder", "delay", "malformed", "clock", "full")
+SOCKETS = 6
+SECOND = 10**6
+WINDOW = 600 * SECOND
+
+
+class Broken(AssertionError):
+    """A promise that was not kept."""
+
+
+def steered_clock(folder: pathlib.Path):
+    """The wall clock and an offset that the driver writes into a file."""
+    file = folder / "clock"
+
+    def now() -> int:
+        return wall_clock() + int(file.read_text())
+
+    return now
+
+
+def child(db: str, port: int, folder: pathlib.Path) -> None:
+    """The service: its clock is steered, and its commits fail while a file says so."""
+    append = log.append
+
+    def fails(*arguments):
+        append(*arguments)
+        if (folder / "full").exists():
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    log.append = fails
+    with open(folder / "child.log", "a") as out:
+        os.dup2(out.fileno(), 1)
+        os.dup2(out.fileno(), 2)
+    run.serve(Settings(db=db, port=port, clock=steered_clock(folder), tick=0.02, snapshot_every=400))
+
+
+class Wire:
+    """A connection whose answers are read when the driver wants; None where the service died meanwhile."""
+
+    def __init__(self, port: int) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", port), 60)
+        self.buffer = b""
+
+    def send(self, key: str, method: str, path: str, body: bytes) -> None:
+        head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\nContent-Type: application/json\r\n"
+        try:
+            self.socket.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        except OSError:
+            self.buffer = b""
+
+    def read(self) -> tuple[int, bytes] | None:
+        try:
+            while b"\r\n\r\n" not in self.buffer:
+                self._more()
+            head, _, rest = self.buffer.partition(b"\r\n\r\n")
+            length = next(int(line.split(b":")[1]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length"))
+            self.buffer = rest
+            while len(self.buffer) < length:
+                self._more()
+        except OSError:
+            return None
+        body, self.buffer = self.buffer[:length], self.buffer[length:]
+        return int(head[9:12]), body
+
+    def _more(self) -> None:
+        part = self.socket.recv(65536)
+        if not part:
+            raise ConnectionResetError
+        self.buffer += part
+
+
+@dataclasses.dataclass
+class Request:
+    """What was asked, for the check of its answer."""
+
+    kind: str  # "decide", "reward", "garbage"
+    id: str
+    path: str
+    body: bytes
+    value: float = 0.0
+
+
+class Driver:
+    """Sends traffic, does damage, checks."""
+
+    def __init__(self, folder: pathlib.Path, seed: int) -> None:
+        self.folder, self.db = folder, str(folder / "faults.db")
+        self.rng = np.random.default_rng(seed)
+        (folder / "clock").write_text("0")
+        database = Database(self.db)
+        database.migrate()
+        with database.write() as connection:
+            self.key = keys.create(connection, "admin", per_second=1e6)
+        database.close()
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.pid = 0
+        self.wires: list[Wire] = []
+        self.offset = 0
+        self.made = 0
+        self.open: dict[str, int] = {}  # acknowledged decisions without a reward of ours: when they were made, by the service's clock
+        self.answers: dict[str, bytes] = {}  # acknowledged decisions of late
+        self.before: set[str] = set()  # decisions that had been acknowledged when the requests under way were sent
+        self.ever: set[str] = set()  # all that were acknowledged
+        self.acknowledged: dict[str, object] = {}  # since the last check: id -> arm
+        self.rewards: dict[str, float] = {}  # since the last check
+        self.late: set[str] = set()
+        self.twin, self.digest = Experiment(NAME), START
+        self.log: dict[str, dict] = {}  # what the log says of each decision
+        self.count: collections.Counter[str] = collections.Counter()
+        self.statuses: collections.Counter[int] = collections.Counter()
+
+    # The process --------------------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                child(self.db, self.port, self.folder)
+            finally:
+                os._exit(1)
+        end = time.monotonic() + 60
+        while True:
+            try:
+                self.wires = [Wire(self.port) for _ in range(SOCKETS)]
+                return
+            except OSError:
+                if time.monotonic() > end or os.waitpid(self.pid, os.WNOHANG)[0]:
+                    raise Broken(f"the service did not start: {(self.folder / 'child.log').read_text()[-2000:]}") from None
+                time.sleep(0.005)
+
+    def kill(self) -> None:
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        self.pid = 0
+
+    def end(self) -> None:
+        if self.pid:
+            os.kill(self.pid, signal.SIGTERM)
+            os.waitpid(self.pid, 0)
+            self.pid = 0
+
+    def ask(self, method: str, path: str, body: object = None) -> tuple[int, dict]:
+        self.wires[0].send(self.key, method, path, b"" if body is None else json.dumps(body).encode())
+        answer = self.wires[0].read()
+        if answer is None:
+            raise Broken("the service ended by itself.")
+        return answer[0], json.loads(answer[1])
+
+    # Traffic ------------------------------------------------------------------------------------------------------------------
+
+    def now(self) -> int:
+        return wall_clock() + self.offset
+
+    def decision(self) -> Request:
+        self.made += 1
+        id = f"d{self.made}"
+        asked: dict[str, object] = {"id": id}
+        if self.rng.random() < 0.3:
+            asked["excluded"] = [f"arm-{self.rng.integers(5)}"]
+        return Request("decide", id, "decisions", json.dumps(asked).encode())
+
+    def reward(self, id: str | None = None) -> Request:
+        if id is None:
+            id = list(self.open)[int(self.rng.integers(len(self.open)))]
+        value = round(float(self.rng.random()), 3)
+        return Request("reward", id, "rewards", json.dumps({"decision_id": id, "value": value}).encode(), value)
+
+    def batch(self) -> list[Request]:
+        return [self.reward() if self.open and self.rng.random() < 0.45 else self.decision() for _ in range(SOCKETS)]
+
+    def garbage(self) -> Request:
+        body = [b"{", b"[]", b"null", b'{"id": 5}', b'{"value": NaN, "decision_id": "d1"}', b'{"decision_id": "d1"}', b"\xff\xfe", b'{"id": ""}',
+                self.rng.bytes(40), b'{"eligible": ["nobody"]}', b'{"eligible": []}', b"[" * 3000, b'{"id": "x", "deferred": 3}'][int(self.rng.integers(13))]  # fmt: skip
+        return Request("garbage", "", ["decisions", "rewards", "decisions:batch", "arms"][int(self.rng.integers(4))], body)
+
+    def send(self, requests: list[Request], kill: bool = False) -> None:
+        """Send all at once, perhaps kill the service while they are under way, and check every answer that came."""
+        self.before = {one.id for one in requests if one.id in self.ever}
+        for wire, request in zip(self.wires, requests, strict=False):
+            wire.send(self.key, "POST", f"/v1/experiments/{NAME}/{request.path}", request.body)
+        if kill:
+            time.sleep(float(self.rng.random()) * 0.012)
+            self.kill()
+        for wire, request in zip(self.wires, requests, strict=False):
+            answer = wire.read()
+            if answer is None and not kill:
+                raise Broken("the service ended by itself.")
+            if answer is not None:
+                self.check(request, *answer)
+
+    def check(self, request: Request, status: int, body: bytes) -> None:
+        self.statuses[status] += 1
+        full = (self.folder / "full").exists()
+        if status >= 500 and not (status == 503 and full):
+            raise Broken(f"status {status} for {request}: {body[:300]!r}")
+        if request.kind == "garbage":
+            if status < 400:
+                raise Broken(f"garbage was taken in: {request}")
+        elif status == 503:
+            pass
+        elif request.kind == "decide" and status == 200:
+            before = self.answers.get(request.id)
+            if before is not None and before != body:
+                raise Broken(f"{request.id} had two answers: {before!r} and {body!r}")
+            self.answers[request.id] = body
+            self.ever.add(request.id)
+            if before is None:
+                self.acknowledged[request.id] = json.loads(body)["arm"]
+                self.open[request.id] = self.now()
+        elif request.kind == "reward" and status == 200:
+            if json.loads(body)["learned"]:
+                self.rewards[request.id] = request.value
+                self.open.pop(request.id, None)
+        elif request.kind == "reward" and status == 410:
+            self.late.add(request.id)
+            self.open.pop(request.id, None)
+        elif request.kind == "reward" and status == 409:
+            self.open.pop(request.id, None)
+        elif not (request.kind == "reward" and status == 404 and request.id not in self.before):
+            raise Broken(f"status {status} for {request}: {body[:300]!r}")
+
+    # Faults -------------------------------------------------------------------------------------------------------------------
+
+    def fault(self, kind: str) -> None:
+        self.count[kind] += 1
+        getattr(self, f"do_{kind}")()
+
+    def do_kill(self) -> None:
+        requests = self.batch()
+        self.send(requests, kill=True)
+        self.start()
+        self.settled()
+        self.send(requests)  # the same again: what was acknowledged is answered as before, the rest is done now
+
+    def do_duplicate(self) -> None:
+        requests = self.batch()
+        twice = [one for one in requests[: SOCKETS // 2] for _ in range(2)]
+        self.send(twice)
+        self.send(twice)
+
+    def do_reorder(self) -> None:
+        new = [self.decision() for _ in range(SOCKETS // 2)]
+        mixed = [*new, *(self.reward(one.id) for one in new)]
+        self.rng.shuffle(mixed)  # a reward may come before its decision: 404 then
+        self.send(mixed)
+
+    def do_delay(self) -> None:
+        self.send(self.batch())
+        self.move(WINDOW + 5 * SECOND)
+        self.send([self.reward() for _ in range(SOCKETS)] if self.open else self.batch())
+
+    def do_malformed(self) -> None:
+        self.send([self.garbage() if self.rng.random() < 0.6 else self.decision() for _ in range(SOCKETS)])
+
+    def do_clock(self) -> None:
+        self.move(int(self.rng.normal() * 3600 * SECOND))
+        self.send(self.batch())
+
+    def do_full(self) -> None:
+        (self.folder / "full").touch()
+        requests = self.batch()
+        self.send(requests)
+        (self.folder / "full").unlink()
+        self.send(requests)
+
+    def move(self, by: int) -> None:
+        self.offset += by
+        temporary = self.folder / "clock.new"
+        temporary.write_text(str(self.offset))
+        temporary.replace(self.folder / "clock")
+
+    # Checks -------------------------------------------------------------------------------------------------------------------
+
+    def settled(self) -> None:
+        """After a restart: nothing acknowledged is lost, nothing is there twice, the chain holds, and the state is the twin's to the bit."""
+        status, told = self.ask("GET", f"/v1/experiments/{NAME}/state")
+        if status != 200:
+            raise Broken(f"no state after a restart: {told}")
+        self.catch_up(told["seq"])
+        if fingerprint(self.twin).hex() != told["fingerprint"]:
+            raise Broken(f"the state after event {told['seq']} is not that of a replay.")
+        for id, arm in self.acknowledged.items():
+            if self.log.get(id, {}).get("arm") != arm:
+                raise Broken(f"decision {id} was acknowledged with {arm}, but the log has {self.log.get(id)}.")
+        for id, value in self.rewards.items():
+            if self.log[id].get("reward") != value:
+                raise Broken(f"reward {value} of {id} was acknowledged, but the log has {self.log[id]}.")
+        for id in self.late:
+            if not self.log[id].get("late"):
+                raise Broken(f"the late reward of {id} is not in the log.")
+        for seen in (self.acknowledged, self.rewards, self.late):
+            seen.clear()
+        self.answers = dict(list(self.answers.items())[-500:])
+        self.open = dict(list(self.open.items())[-200:])
+
+    def catch_up(self, until: int) -> None:
+        """Bring the twin to an event of the log."""
+        database = Database(self.db)
+        with database.read() as connection:
+            for event in log.read(connection, 1, self.twin.seq, until):
+                self.digest = chained(NAME, self.digest, event.seq, event.kind, event.time, event.key, event.body_digest)
+                if event.seq != self.twin.seq + 1 or event.digest != self.digest or event.time < self.twin.time:
+                    raise Broken(f"the log breaks at event {event.seq}.")
+                self.twin.apply(event)
+                self.note(str(event.key), event.kind, event.body)
+        database.close()
+        if self.twin.disagreed:
+            raise Broken("the replay drew another arm than the log has.")
+
+    def note(self, id: str, kind: str, body: dict) -> None:
+        if kind == "decided":
+            if id in self.log:
+                raise Broken(f"decision {id} is in the log twice.")
+            self.log[id] = {"arm": body["name"]}
+        elif kind == "rewarded":
+            if "reward" in self.log[id]:
+                raise Broken(f"decision {id} was rewarded twice.")
+            self.log[id]["reward"] = body["value"]
+        elif kind == "expired":
+            if "reward" in self.log[id]:
+                raise Broken(f"decision {id} was rewarded and expired.")
+            self.log[id]["reward"] = "default"
+        elif kind == "late":
+            self.log[id]["late"] = True
+
+
+def inflict(folder: pathlib.Path, faults: int, seed: int, say=None) -> dict[str, object]:
+    """So many faults; returns what happened. Raises Broken at the first promise that is not kept."""
+    began = time.monotonic()
+    driver = Driver(folder, seed)
+    driver.start()
+    try:
+        status, told = driver.ask("POST", "/v1/experiments", SPEC)
+        if status != 201:
+            raise Broken(f"not created: {told}")
+        driver.catch_up(1)
+        for n in range(faults):
+            driver.send(driver.batch())
+            driver.fault(KINDS[int(driver.rng.integers(len(KINDS)))])
+            if say is not None and (n + 1) % 500 == 0:
+                say(f"{n + 1} faults, {driver.twin.seq} events checked, {time.monotonic() - began:.0f} s")
+        driver.kill()
+        driver.start()
+        driver.settled()
+    finally:
+        driver.end()
+    ended = collections.Counter(str(entry.get("reward") if isinstance(entry.get("reward"), str) else "rewarded" if "reward" in entry else "open")
+                                for entry in driver.log.values())  # fmt: skip
+    return {
+        "faults": dict(sorted(driver.count.items())), "answers": dict(sorted(driver.statuses.items())), "events": driver.twin.seq,
+        "decisions": dict(ended), "late": sum("late" in entry for entry in driver.log.values()), "seconds": round(time.monotonic() - began),
+        "fingerprint": fingerprint(driver.twin).hex(),
+    }  # fmt: skip
+
+
+def table(found: dict[str, object]) -> str:
+    """The summary as text."""
+    lines = ["fault       number"]
+    lines += [f"{kind:10} {count:7,}" for kind, count in found["faults"].items()]  # type: ignore[union-attr]
+    lines.append(f"{'all':10} {sum(found['faults'].values()):7,}")  # type: ignore[union-attr]
+    lines.append("answers: " + ", ".join(f"{status}: {count:,}" for status, count in found["answers"].items()))  # type: ignore[union-attr]
+    lines.append(f"events {found['events']:,}; decisions {found['decisions']}; late rewards {found['late']}; {found['seconds']} s")
+    lines.append("acknowledged and lost: 0; answered twice: 0; states that differ from the replay: 0")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit("run python benchmarks/service_faults.py")

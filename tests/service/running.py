@@ -1,0 +1,131 @@
+"""Services for tests: in this process without HTTP, or as a process of its own that can be killed."""
+
+import contextlib
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+from tightrope.service import operations
+from tightrope.service.client import Client
+from tightrope.service.office import Office
+from tightrope.service.requests import DecisionRequest, RewardRequest
+from tightrope.service.settings import Settings
+from tightrope.service.spec import ExperimentSpec
+
+PRICES = {
+    "name": "price", "policy": {"policy": "EpsilonGreedy", "epsilon": 0.5}, "arms": [{"id": "low"}, {"id": "mid"}, {"id": "high"}],
+    "window": "1h", "default_reward": 0.0, "seed": 3,
+}  # fmt: skip
+HOUR = 3600 * 10**6
+
+
+class Clock:
+    """Microseconds since 1970 that a test sets."""
+
+    def __init__(self):
+        self.now = 1_800_000_000 * 10**6
+
+    def __call__(self):
+        return self.now
+
+
+@contextlib.contextmanager
+def office_at(path, clock=None, **settings):
+    running = Office(Settings(db=str(path), **({} if clock is None else {"clock": clock}), **({"tick": 0.02} | settings)))
+    running.open()
+    try:
+        yield running
+    finally:
+        running.close()
+
+
+def crash(office):
+    """End an office's process as far as its database can tell: what was not committed is gone, nothing is written any more."""
+    office.writer._leave = lambda: None
+    office.close()
+
+
+def create(office, spec=PRICES):
+    made = ExperimentSpec.model_validate(spec)
+    return office.ask_now(made.name, lambda desk: operations.create(desk, made), spec=made)
+
+
+def decide(office, id=None, name="price", **asked):
+    request = DecisionRequest(id=id, **asked)
+    key = id or operations.new_id()
+    return office.ask_now(name, lambda desk: operations.decide(desk, key, request), () if id is None else (id,))
+
+
+def reward(office, id, value, name="price", **more):
+    request = RewardRequest(decision_id=id, value=value, **more)
+    return office.ask_now(name, lambda desk: operations.reward(desk, request), (id,))
+
+
+def ask(office, operation, *arguments, name="price"):
+    return office.ask_now(name, lambda desk: operation(desk, *arguments))
+
+
+def state(office, name="price"):
+    from tightrope.service.api.reading import told
+
+    return office.ask_now(name, lambda desk: told(desk.live))
+
+
+class Process:
+    """`tightrope serve` in a process of its own."""
+
+    def __init__(self, db, folder: pathlib.Path, command=None):
+        self.db, self.folder, self.key = str(db), folder, ""
+        self.command = command or [sys.executable, "-m", "tightrope", "serve"]
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.process = None
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self):
+        log = open(self.folder / f"serve-{self.port}.log", "a")  # noqa: SIM115
+        self.process = subprocess.Popen(
+            [*self.command, "--db", self.db, "--port", str(self.port)], stdout=subprocess.PIPE, stderr=log, text=True, env=os.environ
+        )
+        log.close()
+        for line in self.process.stdout:
+            if "tr_" in line:
+                self.key = line.split()[-1]
+            if line.startswith("Serving"):
+                break
+        for _ in range(200):
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 0.5):
+                return self
+            time.sleep(0.02)
+        raise AssertionError((self.folder / f"serve-{self.port}.log").read_text()[-3000:])
+
+    def kill(self):
+        """kill -9."""
+        self.process.kill()
+        self.process.wait(10)
+        self.process.stdout.close()
+
+    def stop(self):
+        """SIGTERM; returns the exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(20)
+        self.process.stdout.close()
+        return code
+
+    def client(self, experiment=None, **options):
+        return Client(self.url, self.key, experiment, **options)
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *error):
+        if self.process.poll() is None:
+            self.kill()

@@ -1,0 +1,219 @@
+"""HTTP: shapes, keys, limits, and that nothing undocumented is ever answered."""
+
+import json
+import time
+
+import httpx
+import pytest
+import structlog
+from pydantic import TypeAdapter
+from running import PRICES, office_at
+
+from tightrope.service import answers, keys
+from tightrope.service.app import create_app
+from tightrope.service.client import Client
+from tightrope.service.settings import Settings
+from tightrope.service.telemetry import start_logs
+
+
+@pytest.fixture
+def served(tmp_path):
+    """A function that sends requests to an application in this process, and its office."""
+    with office_at(tmp_path / "a.db") as office:
+        with office.database.write() as connection:
+            made = {role: keys.create(connection, role) for role in keys.ROLES} | {"slow": keys.create(connection, "decide", per_second=2)}
+        office.gate.refresh()
+        app = create_app(Settings(most_bytes=200_000), office)
+
+        async def sent(method, path, body, key, headers):
+            transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+            content = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
+            async with httpx.AsyncClient(transport=transport, base_url="http://t") as client:
+                given = {"Authorization": f"Bearer {made.get(key, key)}"} if key else {}
+                return await client.request(method, path, content=content, headers=given | {"Content-Type": "application/json"} | headers)
+
+        def send(method, path, body=None, key="admin", **headers):
+            import asyncio
+
+            return asyncio.run(sent(method, path, body, key, headers))
+
+        send.app, send.office, send.keys = app, office, made
+        yield send
+
+
+def error(answer, status):
+    assert answer.status_code == status, answer.text
+    told = answer.json()["error"]
+    assert set(told) == {"code", "message", "field"} and told["message"].endswith((".", "?")), told
+    return told
+
+
+def test_every_answer_has_its_documented_shape(served):
+    for wanted, status, answer in (
+        (answers.ExperimentAnswer, 201, served("POST", "/v1/experiments", PRICES)),
+        (answers.ExperimentAnswer, 200, served("POST", "/v1/experiments", PRICES)),
+        (answers.ExperimentsAnswer, 200, served("GET", "/v1/experiments")),
+        (answers.DecisionAnswer, 200, served("POST", "/v1/experiments/price/decisions", {"id": "a"}, "decide")),
+        (answers.RewardAnswer, 200, served("POST", "/v1/experiments/price/rewards", {"decision_id": "a", "value": 1}, "decide")),
+        (answers.DecisionAnswer, 200, served("POST", "/v1/experiments/price/decisions", {"id": "b", "deferred": True}, "decide")),
+        (answers.ActivationAnswer, 200, served("POST", "/v1/experiments/price/decisions/b/activate", None, "decide")),
+        (answers.OpenAnswer, 200, served("GET", "/v1/experiments/price/open", None, "read")),
+        (answers.CancellationAnswer, 200, served("DELETE", "/v1/experiments/price/decisions/b", None, "decide")),
+        (answers.ArmsAnswer, 201, served("POST", "/v1/experiments/price/arms", {"arms": [{"id": "huge"}]})),
+        (answers.ArmAnswer, 200, served("PATCH", "/v1/experiments/price/arms/huge", {"status": "masked"})),
+        (answers.StateAnswer, 200, served("GET", "/v1/experiments/price/state")),
+        (answers.StateAnswer, 200, served("GET", "/v1/experiments/price/state?seq=2")),
+        (answers.ExplanationAnswer, 200, served("GET", "/v1/experiments/price/explain?decision=a")),
+        (answers.LogAnswer, 200, served("GET", "/v1/experiments/price/log?from=2&limit=2")),
+        (answers.EvaluationAnswer, 200, served("GET", "/v1/experiments/price/evaluate?arm=low")),
+        (answers.ErasureAnswer, 200, served("POST", "/v1/experiments/price/erase", {"subject": "x"})),
+        (answers.ExperimentAnswer, 200, served("POST", "/v1/experiments/price/pause")),
+    ):
+        assert answer.status_code == status, answer.text
+        TypeAdapter(wanted).validate_json(answer.content, strict=True, extra="forbid" if wanted is not answers.EvaluationAnswer else None)
+    assert served("GET", "/v1/experiments/price/log?from=2&limit=2").json()["next"] == 4
+    assert "tightrope_events_total" in served("GET", "/metrics", key=None).text
+    assert served("GET", "/healthz", key=None).json() == served("GET", "/readyz", key=None).json() == {"status": "ok"}
+
+
+def test_batches_answer_each_item_and_commit_once(served):
+    served("POST", "/v1/experiments", PRICES)
+    asked = [{"id": "a"}, {"id": "a", "excluded": ["low"]}, {"excluded": ["low", "mid", "high"]}, {"id": "a"}, {}]
+    results = served("POST", "/v1/experiments/price/decisions:batch", {"decisions": asked}, "decide").json()["results"]
+    assert [one["status"] for one in results] == [200, 409, 422, 200, 200]
+    assert results[0] == results[3] and results[2]["error"]["field"] == "eligible"
+    told = [{"decision_id": "a", "value": 1}, {"decision_id": "a", "value": 0}, {"decision_id": "zzz", "value": 1}]
+    results = served("POST", "/v1/experiments/price/rewards:batch", {"rewards": told}, "decide").json()["results"]
+    assert [one["status"] for one in results] == [200, 409, 404]
+    TypeAdapter(answers.BatchAnswer).validate_python({"results": results})
+
+
+def test_keys(served):
+    served("POST", "/v1/experiments", PRICES)
+    assert error(served("GET", "/v1/experiments", key=None), 401)["code"] == "unauthorized"
+    assert served("GET", "/v1/experiments", key=None).headers["www-authenticate"] == "Bearer"
+    error(served("POST", "/v1/experiments/price/decisions", {}, "tr_wrong"), 401)
+    assert "may read" in error(served("POST", "/v1/experiments/price/decisions", {}, "read"), 403)["message"]
+    error(served("POST", "/v1/experiments", PRICES, "decide"), 403)
+    slow = [served("POST", "/v1/experiments/price/decisions", {}, "slow") for _ in range(4)]
+    assert slow[0].status_code == 200
+    assert int(slow[-1].headers["Retry-After"]) >= 1 and error(slow[-1], 429)
+    with served.office.database.write() as connection:
+        (decide,) = [key.id for key in keys.listed(connection) if key.role == "decide" and key.per_second > 2]
+        keys.revoke(connection, decide)
+        stored = [bytes(key.digest) for key in keys.listed(connection)]
+    assert all(made.encode() not in b"".join(stored) for made in served.keys.values())
+    end = time.monotonic() + 5
+    while served("POST", "/v1/experiments/price/decisions", {}, "decide").status_code != 401:
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status", "field"),
+    [
+        ("POST", "/v1/experiments", PRICES | {"policy": {"policy": "EpsilonGreedy", "epsilon": 2}}, 422, "epsilon"),
+        ("POST", "/v1/experiments", PRICES | {"policy": {"policy": "Nothing"}}, 422, "policy"),
+        ("POST", "/v1/experiments", PRICES | {"window": "soon"}, 422, "window"),
+        ("POST", "/v1/experiments", PRICES | {"colour": 1}, 422, "colour"),
+        ("POST", "/v1/experiments", PRICES | {"arms": [{"id": "a"}, {"id": "a"}]}, 422, "arms"),
+        ("POST", "/v1/experiments", PRICES | {"name": "a b"}, 422, "name"),
+        ("POST", "/v1/experiments", PRICES | {"floor": 0.5}, 422, "floor"),
+        ("POST", "/v1/experiments", b"{", 422, None),
+        ("POST", "/v1/experiments/price/decisions", b'{"baseline_mean": NaN}', 422, "baseline_mean"),
+        ("POST", "/v1/experiments/price/decisions", b'{"baseline_mean": 1e999}', 422, "baseline_mean"),
+        ("POST", "/v1/experiments/price/decisions", b"\xff", 422, None),
+        ("POST", "/v1/experiments/price/decisions", {"id": ""}, 422, "id"),
+        ("POST", "/v1/experiments/price/decisions", b" " * 200_001, 413, None),
+        ("POST", "/v1/experiments/nothing/decisions", {}, 404, "experiment"),
+        ("POST", "/v1/experiments/price/rewards", {"decision_id": "zzz", "value": "1"}, 422, "value.float"),
+        ("PUT", "/v1/experiments/price", None, 405, None),
+        ("GET", "/v2", None, 404, None),
+        ("GET", "/v1/experiments/price/state?seq=99", None, 404, "seq"),
+        ("GET", "/v1/experiments/price/state?seq=x", None, 422, "seq"),
+        ("PATCH", "/v1/experiments/price/arms/huge", {"status": "retired"}, 404, "arm"),
+    ],
+)
+def test_errors_are_sentences(served, method, path, body, status, field):
+    served("POST", "/v1/experiments", PRICES)
+    told = error(served(method, path, body), status)
+    assert field is None or told["field"] == field, told
+
+
+def test_what_personalizers_clients_send(served):
+    served(
+        "POST", "/v1/experiments", {"name": "personalizer", "policy": {"policy": "LinTS", "scale": 0.3}, "dimension": 32, "window": "1h"}
+    )
+    actions = [
+        {"id": "pasta", "features": [{"kind": "hot", "price": 12, "tags": ["new", {"vegan": True}]}]},
+        {"id": "salad", "features": []},
+    ]
+    body = {
+        "contextFeatures": [{"daypart": "evening"}],
+        "actions": actions,
+        "excludedActions": ["salad"],
+        "eventId": "e1",
+        "deferActivation": True,
+    }
+    answer = served("POST", "/rank", body, "decide")
+    assert answer.status_code == 201 and answer.json()["rewardActionId"] == "pasta" and answer.json()["eventId"] == "e1"
+    assert answer.json() == served("POST", "/rank", body, "decide").json()
+    error(served("POST", "/events/e1/reward", {"value": 1.0}, "decide"), 409)
+    assert served("POST", "/events/e1/activate", None, "decide").status_code == 204
+    assert served("POST", "/events/e1/reward", {"value": 1.0}, "decide").status_code == 204
+    error(served("POST", "/events/e2/reward", {"value": 1.0}, "decide"), 404)
+    deep = current = {}
+    for _ in range(20):
+        current["a"] = current = {}
+    assert "nested" in error(served("POST", "/rank", {"actions": [{"id": "a", "features": [deep]}]}, "decide"), 422)["message"]
+
+
+def test_hashed_features_learn_which_action_suits_which_context():
+    import numpy as np
+
+    import tightrope as tr
+    from tightrope.service.personalizer import RankRequest, asked
+
+    session, rng, good = tr.Session(tr.LinTS(scale=0.1), dimension=64, seed=0), np.random.default_rng(0), []
+    for n in range(400):
+        time_of_day = ["morning", "evening"][rng.integers(2)]
+        actions = [{"id": "coffee", "features": [{"hot": True}]}, {"id": "beer", "features": [{"price": 4}]}]
+        request = RankRequest(actions=actions, contextFeatures=[{"daypart": time_of_day}])
+        made = session.decide(asked(request, 64, None).context, id=n)
+        session.reward(n, float((made.name == "coffee") == (time_of_day == "morning")))
+        good.append((made.name == "coffee") == (time_of_day == "morning"))
+    share = np.mean(good[200:])
+    assert share - 4 * np.sqrt(share * (1 - share) / 200) > 0.6, share
+
+
+def test_openapi_lists_examples_and_every_error(served):
+    found = served.app.openapi()
+    for path, operations in found["paths"].items():
+        for method, operation in operations.items():
+            statuses = set(operation["responses"])
+            assert {"401", "405", "413", "422", "429", "503"} <= statuses, (path, method)
+            if path.startswith("/v1/experiments/{name}"):
+                assert "404" in statuses
+    schemas = found["components"]["schemas"]
+    for name in ("ExperimentSpec", "DecisionRequest", "RewardRequest", "DecisionAnswer", "RankRequest"):
+        assert schemas[name]["examples"], name
+    spec = schemas["ExperimentSpec"]["examples"][0]
+    assert served("POST", "/v1/experiments", spec).status_code == 201
+
+
+def test_logs_hold_neither_keys_nor_contexts(served, capsys):
+    start_logs()
+    served("POST", "/v1/experiments", PRICES)
+    served.office.writer._append = lambda connection: 1 / 0
+    assert error(served("POST", "/v1/experiments/price/decisions", {"subject": "somebody"}), 500)["code"] == "internal"
+    structlog.reset_defaults()
+    said = capsys.readouterr()
+    assert "group failed" in said.out + said.err
+    assert "somebody" not in said.out + said.err and all(key not in said.out + said.err for key in served.keys.values())
+
+
+def test_a_client_says_what_is_missing():
+    with pytest.raises(ValueError, match="experiment is missing"):
+        Client("http://127.0.0.1:9", "k").decide()
+    with pytest.raises(ValueError, match="at least one address"):
+        Client([], "k")

@@ -1,0 +1,232 @@
+"""The log: every change of it is found, a replay computes the same bits, erasing keeps the chain."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+import sqlalchemy as sa
+from running import PRICES, ask, create, decide, office_at, reward, state
+from typer.testing import CliRunner
+
+import tightrope as tr
+from tightrope.cli import app
+from tightrope.service.erase import erase
+from tightrope.service.log import START, sealed
+from tightrope.service.store import events as log
+from tightrope.service.store.database import Database
+from tightrope.service.store.tables import events, experiments, metadata, snapshots
+from tightrope.service.verify import names, replay, verify
+
+E = events.c
+
+
+def fill(office, spec=PRICES, rounds=12):
+    create(office, spec)
+    for n in range(rounds):
+        decide(office, f"d{n}", spec["name"])
+        if n % 3:
+            reward(office, f"d{n}", n / rounds, spec["name"])
+
+
+@pytest.fixture
+def written(tmp_path, clock):
+    """A database whose service has ended, and the state it had."""
+    with office_at(tmp_path / "a.db", clock, snapshot_every=5) as office:
+        fill(office)
+        told = state(office)
+    database = Database(str(tmp_path / "a.db"))
+    yield database, told
+    database.close()
+
+
+def found(database):
+    with database.read() as connection:
+        ((row, name),) = names(connection, "price")
+        return verify(connection, row, name), replay(connection, row, name)
+
+
+def run(*arguments):
+    done = CliRunner().invoke(app, [str(one) for one in arguments])
+    return done.exit_code, done.output + (str(done.exception) if isinstance(done.exception, ValueError) else "")
+
+
+def test_a_log_that_nobody_touched(written):
+    database, told = written
+    verdict, replayed = found(database)
+    assert (verdict.wrong, verdict.events, verdict.digest) == ((), told["seq"], told["digest"])
+    assert replayed.wrong == () and replayed.compared >= 2 and replayed.fingerprint == told["fingerprint"] and replayed.other_arms == 0
+
+
+def swap(connection):
+    for one, other in ((4, -4), (6, 4), (-4, 6)):
+        connection.execute(sa.update(events).where(E.seq == one).values(seq=other))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda c: c.execute(sa.update(events).where(E.seq == 5).values(body=b'{"value":1.0}')), "event 5 has another body"),
+        (lambda c: c.execute(sa.update(events).where(E.seq == 5).values(time=E.time + 1)), "event 5 .* is not the one"),
+        (lambda c: c.execute(sa.update(events).where(E.seq == 4).values(key="other")), "event 4 .* is not the one"),
+        (lambda c: c.execute(sa.delete(events).where(E.seq == 6)), "event 6 is missing"),
+        (lambda c: c.execute(sa.delete(events).where(E.seq > 18)), "the end was cut off"),
+        (swap, "event 4 .* is not the one"),
+    ],
+)
+def test_every_change_of_the_log_is_found(written, change, words):
+    database, _ = written
+    with database.write() as connection:
+        change(connection)
+    with database.read() as connection:
+        verdict = verify(connection, 1, "price")
+    assert len(verdict.wrong) == 1
+    assert re.search(words, verdict.wrong[0])
+    code, said = run("log", "verify", "--db", database.url.database)
+    assert code == 1 and "WRONG" in said
+
+
+def test_a_snapshot_that_was_changed_is_found(written):
+    database, _ = written
+    with database.write() as connection:
+        first = connection.execute(sa.select(snapshots.c.seq).order_by(snapshots.c.seq)).scalars().first()
+        connection.execute(sa.update(snapshots).where(snapshots.c.seq == first).values(fingerprint=bytes(32)))
+    assert found(database)[1].wrong == (f"the state after event {first} differs from its snapshot.",)
+    code, said = run("log", "verify", "--db", database.url.database)
+    assert code == 1 and f"snapshot of event {first} is damaged" in said
+
+
+def test_arms_come_from_the_log_where_another_machine_drew_otherwise(written):
+    database, _ = written
+    with database.write() as connection:  # a log whose third decision took another arm than this machine draws, sealed anew
+        connection.execute(sa.delete(snapshots))
+        digest, changed = START, 0
+        for event in list(log.read(connection, 1)):
+            body = event.body
+            if event.kind == "decided" and event.key == "d2":
+                body["arm"] = (body["arm"] + 1) % 3
+                body["name"] = ["low", "mid", "high"][body["arm"]]
+                changed = event.seq
+            new = sealed("price", digest, event.seq, event.kind, event.time, event.key, None, body)
+            digest = new.digest
+            values = {"body": new.text, "body_digest": new.body_digest, "digest": digest}
+            connection.execute(sa.update(events).where(E.seq == event.seq).values(**values))
+        connection.execute(sa.update(experiments).values(digest=digest))
+    verdict, replayed = found(database)
+    assert verdict.wrong == () and changed and replayed.other_arms >= 1
+    assert "arms come from the log" in run("log", "replay", "--db", database.url.database)[1]
+
+
+def test_the_state_behind_any_past_decision(written):
+    database, _ = written
+    code, said = run("log", "replay", "--db", database.url.database, "--until", "7", "--save", database.url.database + ".npz")
+    assert code == 0 and "event 7" in said
+    session, twin = tr.Session.load(database.url.database + ".npz"), tr.Session(tr.EpsilonGreedy(epsilon=0.5), arms=3, seed=3)
+    with database.read() as connection:
+        for event in log.read(connection, 1, 1, 7):
+            if event.kind == "decided":
+                assert twin.decide(id=event.key).arm == event.body["arm"]
+            else:
+                twin.reward(event.key, event.body["value"])
+    np.testing.assert_array_equal(session.explain()["mean"], twin.explain()["mean"])
+    assert session.decide(id="next").arm == twin.decide(id="next").arm
+
+
+def test_erasing_a_subject_blanks_bodies_and_keeps_the_chain(tmp_path, clock):
+    spec = {"name": "p", "policy": "LinTS", "arms": [{"id": "a"}, {"id": "b"}], "dimension": 2, "window": "1h", "default_reward": 0.0}
+    with office_at(tmp_path / "a.db", clock, snapshot_every=6) as office:
+        create(office, spec)
+        for n in range(12):
+            secret = [[0.125 + n, 0.5], [0.25, 77.0625]]
+            decide(office, f"d{n}", "p", context=secret, subject=f"user-{n % 4}")
+            if n < 9:
+                reward(office, f"d{n}", 0.5, "p")
+        assert ask(office, erase, "user-1", name="p") == {"erased": 3, "event": 24}
+        assert ask(office, erase, "user-1", name="p") == {"erased": 0, "event": None}
+        before = state(office, "p")
+        assert before["open"] == 2  # the subject's open decision was closed: it held its features
+        made = decide(office, "after", "p", context=[[1.0, 0.0], [0.0, 1.0]])
+        after = state(office, "p")
+        office.writer._leave = lambda: None
+    with office_at(tmp_path / "a.db", clock) as office:
+        assert state(office, "p") == after  # from the snapshot behind the erasure
+        assert decide(office, "after", "p", context=[[1.0, 0.0], [0.0, 1.0]]) == made
+        with office.database.read() as connection:
+            verdict, replayed = verify(connection, 1, "p"), replay(connection, 1, "p")
+            assert verdict.wrong == () and verdict.blanked == 3 and replayed.fingerprint == after["fingerprint"]
+            bodies = b"".join(connection.execute(sa.select(E.body)).scalars())
+            assert b"user-1" not in bodies and b"[[1.125" not in bodies and b"user-2" in bodies
+            assert replay(connection, 1, "p", 3).wrong == ()  # before the first blanked event
+            with pytest.raises(ValueError, match="was erased"):
+                replay(connection, 1, "p", 10)
+            held = [bytes(one) for one in connection.execute(sa.select(snapshots.c.session)).scalars()]
+        assert held and all(np.float64(1.125).tobytes() not in one for one in held)
+
+
+def test_a_blanked_body_that_no_erasure_explains_is_found(written):
+    database, _ = written
+    with database.write() as connection:
+        connection.execute(sa.update(events).where(E.seq == 2).values(body=b"{}"))
+    with database.read() as connection:
+        assert "no erasure explains it" in verify(connection, 1, "price").wrong[0]
+
+
+def test_export_and_import(written, tmp_path):
+    database, told = written
+    path = tmp_path / "log.jsonl"
+    assert run("log", "export", path, "--experiment", "price", "--db", database.url.database)[0] == 0
+    code, said = run("log", "import", path, "--db", tmp_path / "b.db")
+    assert code == 0 and f"price: {told['seq']} events" in said
+    other = Database(str(tmp_path / "b.db"))
+    verdict, replayed = found(other)
+    assert verdict.digest == told["digest"] and replayed.fingerprint == told["fingerprint"]
+    other.close()
+    assert "exists in this database" in run("log", "import", path, "--db", tmp_path / "b.db")[1]
+    lines = path.read_text().splitlines()
+    lines[4] = json.dumps(json.loads(lines[4]) | {"time": 5})
+    path.write_text("\n".join(lines))
+    assert "line 5: the chain of digests breaks" in run("log", "import", path, "--db", tmp_path / "c.db")[1]
+    fresh = Database(str(tmp_path / "c.db"))
+    with fresh.read() as connection:
+        assert list(names(connection)) == []
+    fresh.close()
+
+
+def test_the_decisions_as_tables_for_other_tools(written, tmp_path):
+    database, _ = written
+    rows = {}
+    with database.read() as connection:
+        for event in log.read(connection, 1):
+            if event.kind == "decided":
+                rows[event.key] = [event.body["name"], event.body["propensity"], None]
+            elif event.kind == "rewarded":
+                rows[event.key][2] = event.body["value"]
+    for ending in ("parquet", "npz", "dsjson"):
+        assert run("log", "export", tmp_path / f"d.{ending}", "--experiment", "price", "--db", database.url.database)[0] == 0
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(tmp_path / "d.parquet").to_pydict()
+    assert list(zip(table["arm"], table["propensity"], table["reward"], strict=True)) == [tuple(row) for row in rows.values()]
+    rewarded = [row for row in rows.values() if row[2] is not None]
+    obp = np.load(tmp_path / "d.npz")
+    np.testing.assert_array_equal(obp["reward"], [row[2] for row in rewarded])
+    np.testing.assert_array_equal(obp["pscore"], [row[1] for row in rewarded])
+    again = tr.logs.from_dsjson(tmp_path / "d.dsjson", arms=3)
+    assert again.n == len(rewarded)
+    value = tr.evaluate(tr.logs.from_frame(tmp_path / "d.parquet"), "mid", estimator="ips").value
+    assert value == pytest.approx(np.mean([(row[0] == "mid") * row[2] / row[1] for row in rewarded]))
+
+
+def test_migrations_make_the_tables_that_the_code_has(tmp_path):
+    database = Database(str(tmp_path / "a.db"))
+    database.migrate()
+    database.migrate()
+    from alembic.autogenerate import compare_metadata
+    from alembic.migration import MigrationContext
+
+    with database.read() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
+        assert connection.exec_driver_sql("PRAGMA secure_delete").scalar() == 1
+    database.close()

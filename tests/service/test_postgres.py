@@ -1,0 +1,133 @@
+"""PostgreSQL: two processes on one database, leases with fences, and kill -9 of one of them."""
+
+import threading
+import time
+
+import pytest
+import sqlalchemy as sa
+from postgres import server
+from running import PRICES, Process, crash, create, decide, office_at, reward, state
+
+from tightrope.service.client import Client, Unavailable
+from tightrope.service.errors import Refused
+from tightrope.service.store.database import Database
+from tightrope.service.store.tables import events, experiments, metadata
+from tightrope.service.verify import replay, verify
+
+
+@pytest.fixture(scope="module")
+def url():
+    with server() as found:
+        yield found
+
+
+@pytest.fixture
+def fresh(url):
+    """The server without any tables."""
+    engine = sa.create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
+    with engine.begin() as connection:
+        connection.exec_driver_sql("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+    engine.dispose()
+    return url
+
+
+def test_the_same_tables_and_the_same_state_as_on_sqlite(fresh, tmp_path, clock):
+    told = {}
+    for place in (fresh, str(tmp_path / "a.db")):
+        with office_at(place, clock, snapshot_every=7) as office:
+            create(office)
+            for n in range(15):
+                decide(office, f"d{n}")
+                if n % 3:
+                    reward(office, f"d{n}", n / 15)
+            told[place] = state(office)
+            crash(office)
+        with office_at(place, clock, lease=0.1) as office:
+            time.sleep(0.0)
+            end = time.monotonic() + 10
+            while True:  # the lease of the process that died runs out
+                try:
+                    assert state(office) == told[place]
+                    break
+                except Refused as error:
+                    assert error.status == 503 and time.monotonic() < end
+                    time.sleep(0.1)
+        database = Database(place)
+        with database.read() as connection:
+            assert verify(connection, 1, "price").wrong == () == replay(connection, 1, "price").wrong
+            from alembic.autogenerate import compare_metadata
+            from alembic.migration import MigrationContext
+
+            assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+        database.close()
+    first, second = told.values()
+    assert first == second  # digests too: the log does not depend on the database
+
+
+def test_one_process_writes_and_a_fence_stops_the_other(fresh, clock):
+    with office_at(fresh, clock, tick=30.0, address="http://one:1") as one, office_at(fresh, clock, tick=30.0) as other:
+        create(one)
+        decide(one, "a")
+        with pytest.raises(Refused, match="another process") as refused:
+            decide(other, "a")
+        assert refused.value.status == 503 and refused.value.retry_after > 0 and refused.value.address == "http://one:1"
+        with one.database.write() as connection:  # the first one slept too long
+            connection.execute(sa.update(experiments).values(lease_until=0.0))
+        assert decide(other, "a")["event"] == 2  # the answer that the first one gave
+        decide(other, "b")
+        before = state(other)
+        with pytest.raises(Refused) as refused:  # it still believes that it holds the experiment
+            decide(one, "c")
+        assert refused.value.status == 503
+        assert state(other) == before
+        with other.database.read() as connection:
+            assert connection.execute(sa.select(sa.func.count()).select_from(events)).scalar() == 3
+
+
+def test_two_workers_and_kill_9_of_one(fresh, tmp_path):
+    first, second = Process(fresh, tmp_path), Process(fresh, tmp_path)
+    with first, second:
+        key = first.key
+        Client(first.url, key).create(PRICES)
+        answers, failed, stop = {}, [], threading.Event()
+        lock = threading.Lock()
+
+        def work(number):
+            client = Client([first.url, second.url] if number % 2 else [second.url, first.url], key, "price", attempts=200, timeout=10)
+            n = 0
+            while not stop.is_set():
+                id = f"{(number // 2)}-{n}"  # two threads ask for each id, at different processes
+                n += 1
+                try:
+                    made = client.decide(id=id)
+                except Unavailable as error:
+                    failed.append(error)
+                    return
+                with lock:
+                    answers.setdefault(id, set()).add((made.arm, made.event, made.propensity))
+
+        threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+        for thread in threads:
+            thread.start()
+        while len(answers) < 60:
+            time.sleep(0.01)
+        first.kill()
+        seen = len(answers)
+        end = time.monotonic() + 60
+        while len(answers) < seen + 60:  # the other one takes over when the lease has run out
+            assert time.monotonic() < end and not failed
+            time.sleep(0.05)
+        stop.set()
+        for thread in threads:
+            thread.join()
+        assert not failed and all(len(found) == 1 for found in answers.values())
+        client = Client(second.url, key, "price")
+        kept = {event["decision"]: event["seq"] for event in client.log() if event["kind"] == "decided"}
+        assert all(kept[id] == next(iter(found))[1] for id, found in answers.items())
+        fingerprint = client.state()["fingerprint"]
+        assert second.stop() == 0
+    database = Database(fresh)
+    with database.read() as connection:
+        assert verify(connection, 1, "price").wrong == ()
+        assert replay(connection, 1, "price").fingerprint == fingerprint
+    database.close()
