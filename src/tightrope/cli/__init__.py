@@ -16,7 +16,7 @@ from .query import query
 from .reproduce import reproduce
 from .shared import INTERRUPTED, console, errors
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None,
                   help="Structured bandits: simulate, reproduce, report.")  # fmt: skip
 COMMANDS = (demo, run, report, query, policies, bench, reproduce, evaluate, bound)  # in the order of `tightrope --help`
 for _command in COMMANDS:

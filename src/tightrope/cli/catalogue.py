@@ -9,7 +9,14 @@ from ..registry import registered
 from .shared import Import, console
 
 
-def policies(name: Annotated[str | None, typer.Argument(help="One policy, with its parameters.")] = None, modules: Import = None) -> None:
+def _names(incomplete: str) -> list[str]:
+    return [name for name, _ in registered() if name.casefold().startswith(incomplete.casefold())]
+
+
+def policies(
+    name: Annotated[str | None, typer.Argument(autocompletion=_names, help="One policy, with its parameters.")] = None,
+    modules: Import = None,
+) -> None:
     """List the policies with one line each and their papers, or show one with its parameters."""
     from ..registry import find
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .shared import Import, Out, Seed, console, numbers, print_table
+from .shared import Import, Json, Out, Seed, console, numbers, print_json, print_table
 
 
 def evaluate(
@@ -40,7 +40,7 @@ def evaluate(
     k: Annotated[float, typer.Option(help="Lower bound -k of the sequence's scores.")] = 1.0,
     clip: Annotated[float, typer.Option(help="Weights above it are cut by clipped-ips and left to the model by switch-dr.")] = 10.0,
     bootstraps: Annotated[int, typer.Option(help="Fitted worlds of --method simulate.")] = 200,
-    out: Out = pathlib.Path("runs/evaluate"), seed: Seed = 0, modules: Import = None,
+    out: Out = pathlib.Path("runs/evaluate"), seed: Seed = 0, modules: Import = None, as_json: Json = False,
 ) -> None:  # fmt: skip
     """What a policy would have earned on a log, with bounds that hold however often one looks, and whether to promote it.
 
@@ -75,16 +75,23 @@ def evaluate(
         if beside is None or method is not None:
             raise ValueError("several policies are compared with a baseline and without --method; judge them one by one instead.")
         both = compare(found, judged, baseline=beside, **options)
-        print_table(comparison_table(both))
-        console.print(both.conclusion, soft_wrap=True, markup=False)
-        files.write_json(out / "comparison.json", both.record() | {"made": made})
+        told = both.record()
+        if not as_json:
+            print_table(comparison_table(both))
+            console.print(both.conclusion, soft_wrap=True, markup=False)
+        files.write_json(out / "comparison.json", told | {"made": made})
         page = write_comparison(both, out / "report.html", made)
     else:
         result = judge(found, one, baseline=beside, method=method, bootstraps=bootstraps, seed=seed, **options)  # type: ignore[arg-type]
         result = replace(result, policy=name)
-        print_table(summary_table(result))
-        for note in result.notes:
-            console.print(note, soft_wrap=True, markup=False)
-        files.write_json(out / "evaluation.json", result.record() | {"made": made})
+        told = result.record()
+        if not as_json:
+            print_table(summary_table(result))
+            for note in result.notes:
+                console.print(note, soft_wrap=True, markup=False)
+        files.write_json(out / "evaluation.json", told | {"made": made})
         page = write_evaluation(result, out / "report.html", made)
+    if as_json:
+        print_json(told | {"report": str(page)})
+        return
     console.print(f"report: {page}")

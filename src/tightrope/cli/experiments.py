@@ -1,12 +1,12 @@
 """`demo`, `run` and `report`: experiments and the pages they leave."""
 
 import pathlib
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from .reproduce import print_rows
-from .shared import Address, Data, Engine, Import, Meter, Out, Quiet, Seed, Workers, console, errors, print_summary
+from .shared import Address, Data, Engine, Import, Json, Meter, Out, Quiet, Seed, Workers, console, errors, print_json, print_summary
 
 
 def demo(out: Out = pathlib.Path("runs/demo"), seed: Seed = 0, data: Data = None, workers: Workers = None, quiet: Quiet = False,
@@ -19,22 +19,32 @@ def demo(out: Out = pathlib.Path("runs/demo"), seed: Seed = 0, data: Data = None
     console.print(f"report: {path}")
 
 
-def run(spec: Annotated[pathlib.Path, typer.Argument(help="YAML: problem, policies, horizon, replications or until, seed.")],
-        out: Out = pathlib.Path("runs/run"), workers: Workers = None, engine: Engine = "threads",
-        address: Address = None, quiet: Quiet = False, modules: Import = None) -> None:  # fmt: skip
+def run(
+    spec: Annotated[pathlib.Path, typer.Argument(help="YAML: problem, policies, horizon or mode: identify, replications or until, seed.")],
+    out: Annotated[pathlib.Path | None, typer.Option(help="Folder for results and the report. [default: runs/NAME OF THE SPEC]")] = None,
+    workers: Workers = None, engine: Engine = "threads", address: Address = None, quiet: Quiet = False, modules: Import = None,
+    as_json: Json = False,
+) -> None:  # fmt: skip
     """Run an experiment described in a YAML file and write results and a report."""
+    from ..engine.identify import identify
+    from ..engine.results import Identification, Result
     from ..engine.simulate import simulate
     from ..engine.spec import read_spec
     from ..reports.results import write_report
 
     described, problem, policies = read_spec(spec)
+    folder = out or pathlib.Path("runs") / spec.stem
+    result: Result | Identification
     with Meter(quiet) as meter:
-        many: dict[str, Any] = {"replications": described.replications} if described.until is None else {"until": described.until.rule()}
-        result = simulate(problem, policies, horizon=described.horizon, seed=described.seed, **many,
-                          workers=workers, engine=engine, address=address, out=out, progress=meter(described.title))  # fmt: skip
-    path = write_report({described.title: result}, out / "report.html", title=described.title)
+        play = {"seed": described.seed, "workers": workers, "engine": engine, "address": address, "out": folder}
+        options = described.options() | play | {"progress": meter(described.title)}
+        result = identify(problem, policies, **options) if described.mode == "identify" else simulate(problem, policies, **options)
+    path = write_report({described.title: result}, folder / "report.html", title=described.title)
+    if as_json:
+        print_json({"kind": result.kind, "folder": str(folder), "report": str(path), "summary": [vars(row) for row in result.summary()]})
+        return
     print_summary(result)
-    console.print(f"report: {path}")
+    console.print(f"report: {path}", soft_wrap=True)
 
 
 def report(folder: Annotated[pathlib.Path, typer.Argument(help="A folder that a run wrote.")]) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from .shared import console
+from .shared import Json, console, print_json
 
 
 def query(
@@ -14,6 +14,7 @@ def query(
     sql: Annotated[str, typer.Argument(help="One SELECT over results, settings, regret, runs, pulls and verdicts.")],
     out: Annotated[pathlib.Path | None, typer.Option(help="Write all rows to this .csv or .parquet file instead of printing.")] = None,
     rows: Annotated[int, typer.Option(min=1, help="The most rows that are printed.")] = 50,
+    as_json: Json = False,
 ) -> None:
     """Ask saved results, finished or not, in SQL (needs the extra `query`)."""
     from .. import files
@@ -26,6 +27,9 @@ def query(
         with files.atomically(out) as file:
             found.to_csv(file, index=False) if out.suffix == ".csv" else found.to_parquet(file)
         console.print(f"{len(found):,} rows: {out}", soft_wrap=True)
+        return
+    if as_json:
+        print_json(found.head(rows).to_dict("records"))
         return
     table = Table(*map(str, found.columns))
     for row in found.head(rows).itertuples(index=False):

@@ -8,24 +8,28 @@ import typer
 from rich.table import Table
 
 from .. import papers
-from .shared import Address, Data, Meter, Quiet, Seed, Workers, console
+from .shared import Address, Data, Json, Meter, Quiet, Seed, Workers, console, errors, print_json
 
 if TYPE_CHECKING:
     from ..papers.experiment import Outcome
 
 
+def _papers(incomplete: str) -> list[str]:
+    return [name for name in (*papers.names(), "all") if name.startswith(incomplete)]
+
+
 def reproduce(
-    paper: Annotated[str, typer.Argument(help=f"One of {', '.join(papers.names())}; or all.")],
+    paper: Annotated[str, typer.Argument(autocompletion=_papers, help=f"One of {', '.join(papers.names())}; or all.")],
     figure: Annotated[list[str] | None, typer.Option(help="A figure or table; again for more. Default all.")] = None,
     scale: Annotated[str, typer.Option(help="smoke (seconds), laptop (minutes) or paper (full size).")] = "laptop",
     out: Annotated[pathlib.Path | None, typer.Option(help="Folder; default runs/PAPER-SCALE.")] = None,
     seed: Seed = 0, data: Data = None, workers: Workers = None,
     engine: Annotated[str | None, typer.Option(
         help="threads, processes, dask or ray; default threads, and processes for long runs in Python. Results are the same.")] = None,
-    address: Address = None, quiet: Quiet = False,
+    address: Address = None, quiet: Quiet = False, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Run a paper's experiments, or those of all: figures, results with provenance, and claims with verdicts. Resumes."""
-    from ..papers.experiment import Run, reproduce
+    from ..papers.experiment import Run, reproduce, shown
 
     folder = out or pathlib.Path("runs") / f"{paper}-{scale}"
     if paper == "all" and figure:
@@ -33,12 +37,20 @@ def reproduce(
     with Meter(quiet) as meter:
         run = Run(scale, folder, seed=seed, data=data, workers=workers, engine=engine, address=address, progress=meter)
         if paper == "all":
-            from ..papers.every import reproduce_all
+            from ..papers.every import reproduce_all, verdicts
 
-            page = reproduce_all(run, lambda line: console.print(line, soft_wrap=True))
-            console.print(f"report: {page}")
+            page = reproduce_all(run, lambda line: (errors if as_json else console).print(line, soft_wrap=True))
+            if as_json:
+                print_json({"report": str(page)} | verdicts(run))
+            else:
+                console.print(f"report: {page}")
             return
-        outcomes = reproduce(paper, figure or None, run)
+        outcomes = shown(reproduce(paper, figure or None, run), scale)
+    if as_json:
+        rows = [vars(row) for outcome in outcomes.values() for row in outcome.rows]
+        notes = {name: outcome.notes for name, outcome in outcomes.items()}
+        print_json({"paper": paper, "scale": scale, "report": str(folder / "report.html"), "rows": rows, "notes": notes})
+        return
     print_rows(paper, outcomes)
     console.print(f"report: {folder / 'report.html'}")
 

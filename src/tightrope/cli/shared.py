@@ -1,11 +1,14 @@
 """What all commands share: consoles, options, progress, tables."""
 
+import json
+import math
 import pathlib
 import sys
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -31,6 +34,7 @@ Engine = Annotated[
 Address = Annotated[str | None, typer.Option(help="Of a running Dask scheduler or Ray cluster; default: --workers processes here.")]
 Data = Annotated[str | None, typer.Option(help="Folder of the data sets; then $TIGHTROPE_DATA, ./data, the user's cache.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables, and nothing else.")]
 
 
 def _import(modules: list[str] | None) -> list[str] | None:
@@ -83,6 +87,23 @@ class Meter:
                 errors.print(f"{label}: {done / total:.0%}, {speed:,.0f} rounds/s, {(total - done) / max(speed, 1e-9):.0f} s left")
 
         return advance
+
+
+def print_json(data: object) -> None:
+    """One JSON document on standard output; what is no finite number is null."""
+
+    def plain(item: Any) -> Any:
+        if isinstance(item, Mapping):
+            return {str(key): plain(value) for key, value in item.items()}
+        if isinstance(item, (list, tuple, np.ndarray)):
+            return [plain(value) for value in item]
+        if isinstance(item, np.generic):
+            item = item.item()
+        if isinstance(item, float) and not math.isfinite(item):
+            return None
+        return item if isinstance(item, (bool, int, float, str, type(None))) else str(item)
+
+    typer.echo(json.dumps(plain(data), indent=1, ensure_ascii=False))
 
 
 def print_summary(result: "Result | Identification") -> None:
