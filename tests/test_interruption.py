@@ -19,20 +19,30 @@ replications: 40
 KEPT = "Finished chunks are kept: the same command goes on from there.\n"
 
 
+def ready_for_signals() -> None:
+    """A group of its own, and SIGINT as a terminal leaves it: a background shell starts its children with SIGINT ignored."""
+    os.setsid()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def started(command: str, folder: pathlib.Path) -> bool:
     """Whether the first simulation of a command has begun to write."""
     return next((folder / "out").rglob("*.json"), None) is not None
 
 
-@pytest.mark.parametrize("command", ["run", "reproduce", "bench"])
+@pytest.mark.parametrize("command", ["run", "reproduce", "bench", "demo"])
 def test_ctrl_c_ends_a_command_with_130_and_its_sentence(command, tmp_path):
     (tmp_path / "spec.yaml").write_text(SPEC)
     words = {
         "run": ["run", str(tmp_path / "spec.yaml"), "--out", str(tmp_path / "out"), "--quiet"],
         "reproduce": ["reproduce", "conservative", "--scale", "paper", "--out", str(tmp_path / "out"), "--quiet"],
         "bench": ["bench", "--only", "UCB", "--baseline", str(tmp_path / "none.json")],
+        "demo": ["demo", "--out", str(tmp_path / "out"), "--horizon", "1000000000", "--data", str(tmp_path), "--quiet"],
     }[command]
-    process = subprocess.Popen([sys.executable, "-m", "tightrope", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tightrope", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=ready_for_signals,
+    )  # fmt: skip
     if command == "bench":
         assert process.stdout.readline().startswith("The yardstick")
     else:
@@ -40,7 +50,7 @@ def test_ctrl_c_ends_a_command_with_130_and_its_sentence(command, tmp_path):
         while not started(command, tmp_path) and process.poll() is None and time.monotonic() < limit:
             time.sleep(0.1)
     time.sleep(0.5)
-    process.send_signal(signal.SIGINT)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
     _, said = process.communicate(timeout=120)
     assert process.returncode == 130, said
     assert said.endswith("Stopped.\n")

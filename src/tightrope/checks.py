@@ -1,10 +1,11 @@
 """Checks at the public edge. Every message names the argument, the value, the allowed range and, where there is one, the remedy."""
 
+import difflib
 import itertools
 import math
 import operator
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -22,6 +23,13 @@ def show(value: object) -> str:
     except Exception:  # repr is the caller's code too, and refuses whole numbers of more than 4,300 digits
         return f"a whole number of {value.bit_length():,} bits" if type(value) is int else f"an object of class {type(value).__name__}"
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def hint(value: object, options: Iterable[str]) -> str:
+    """A sentence after a space, "Did you mean 'x'?", where a name is like one of the options in letters of any case; else ""."""
+    by_letters = {option.casefold(): option for option in options}
+    near = difflib.get_close_matches(str(value).casefold(), by_letters, n=1, cutoff=0.6)
+    return f" Did you mean {by_letters[near[0]]!r}?" if near else ""
 
 
 def real(
@@ -124,7 +132,7 @@ def arm_set(name: str, value: object) -> np.ndarray:
 def choice(name: str, value: object, options: tuple[str, ...]) -> int:
     """Position of a string among the allowed ones."""
     if not isinstance(value, str) or value not in options:
-        raise ValueError(f"{name} = {show(value)} is not one of {', '.join(map(repr, options))}.")
+        raise ValueError(f"{name} = {show(value)} is not one of {', '.join(map(repr, options))}.{hint(value, options)}")
     return options.index(value)
 
 

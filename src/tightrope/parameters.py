@@ -287,7 +287,9 @@ def named_tuple(cls: type, marker: type, leading: list[str], complete: Callable[
         given |= zip(leading, unnamed, strict=False)
         unknown = [name for name in given if name not in fields]
         if unknown:
-            raise TypeError(f"{cls.__name__} has no parameter {unknown[0]!r}; it takes {', '.join(fields) or 'none'}.")
+            raise TypeError(
+                f"{cls.__name__} has no parameter {unknown[0]!r}; it takes {', '.join(fields) or 'none'}.{checks.hint(unknown[0], fields)}"
+            )
         missing = [name for name, field in fields.items() if field.required and name not in given]
         if missing:
             raise TypeError(f"{cls.__name__} needs {', '.join(missing)}.")

@@ -5,7 +5,6 @@ points in the group `tightrope.policies`, each of which names a module; `load_mo
 """
 
 import dataclasses
-import difflib
 import functools
 import importlib
 import inspect
@@ -102,8 +101,11 @@ def recipe(kind: str) -> Callable[[Maker], Maker]:
     return register
 
 
-def load_module(name: str) -> None:
-    """Import a module, or a .py file, so that its policies and problems are registered. Raises ValueError in one sentence."""
+def load_module(name: str, argument: str = "--import") -> None:
+    """Import a module, or a .py file, so that its policies and problems are registered. Raises ValueError in one sentence.
+
+    argument: how the user named it.
+    """
     path = pathlib.Path(name)
     folder, module = (path.parent.resolve(), path.stem) if name.endswith(".py") else (pathlib.Path.cwd(), name)
     if str(folder) not in sys.path:
@@ -112,14 +114,14 @@ def load_module(name: str) -> None:
         found = importlib.import_module(module)
     except Exception as error:
         if isinstance(error, ModuleNotFoundError) and (error.name == module or module.startswith(f"{error.name}.")):
-            raise ValueError(f"--import {name} was not found; give a module that is installed or in {folder}, or a .py file.") from None
+            raise ValueError(f"{argument} {name} was not found; give a module that is installed or in {folder}, or a .py file.") from None
         last = traceback.extract_tb(error.__traceback__)[-1]
         raise ValueError(
-            f"--import {name} failed: {type(error).__name__}: {error} ({pathlib.Path(last.filename).name}, line {last.lineno})."
+            f"{argument} {name} failed: {type(error).__name__}: {error} ({pathlib.Path(last.filename).name}, line {last.lineno})."
         ) from None
     if name.endswith(".py") and pathlib.Path(found.__file__ or "").resolve() != path.resolve():
         raise ValueError(
-            f"--import {name} cannot be imported beside the module {module!r} of {found.__file__}; call the file something else."
+            f"{argument} {name} cannot be imported beside the module {module!r} of {found.__file__}; call the file something else."
         )
 
 
@@ -194,10 +196,7 @@ def find(name: object) -> "type[Policy] | Preset":
         load_plugins()
     if isinstance(name, str) and name in REGISTRY:
         return REGISTRY[name]
-    by_letters = {known.casefold(): known for known in REGISTRY}
-    near = difflib.get_close_matches(str(name).casefold(), by_letters, n=1, cutoff=0.5)
-    hint = f" Did you mean {by_letters[near[0]]!r}?" if near else ""
-    raise ValueError(f"policy = {checks.show(name)} is not one of {', '.join(sorted(REGISTRY))}.{hint}")
+    raise ValueError(f"policy = {checks.show(name)} is not one of {', '.join(sorted(REGISTRY))}.{checks.hint(name, REGISTRY)}")
 
 
 class Preset:

@@ -25,11 +25,12 @@ from .experiment import (
     reproduce,
     saved_in,
     sentence,
+    shown,
     standing,
     time_taken,
 )
-from .register import NOT_JUDGED, NOT_SHOWN, WORST_FIRST, counts
-from .scoring import Row
+from .register import NOT_SHOWN, WORST_FIRST, counts
+from .scoring import NOT_JUDGED, Row
 
 SHOWN = (*reversed(WORST_FIRST), NOT_JUDGED, NOT_SHOWN)
 RECORD = "all.json"
@@ -112,7 +113,12 @@ def part_of(paper: str, run: Run) -> Part:
         else:
             told[name] = f"{len(outcomes[name].rows)} rows in {in_words(time_taken(folder / name).get('seconds', float('nan')))}"
     seconds = sum(time_taken(folder / name).get("seconds", 0.0) for name in saved)
-    return Part(find_paper(paper).TITLE, counts(standing(paper, outcomes)), seconds, told)
+    return Part(find_paper(paper).TITLE, counts(standing(paper, shown(outcomes, run.scale))), seconds, told)
+
+
+def verdicts(run: Run) -> dict[str, Any]:
+    """The papers' claims by verdict, for other programs."""
+    return {"scale": run.scale, "claims": {paper: dict(part_of(paper, run).counts) for paper in names()}}
 
 
 def front_page(run: Run) -> pathlib.Path:
@@ -125,7 +131,7 @@ def front_page(run: Run) -> pathlib.Path:
     detail = [[_link(run, paper, paper), name, told] for paper, part in parts.items() for name, told in part.figures.items()]
     lead = f"{sentence(total)} Scale “{run.scale}”. Every verdict comes from a stated test, none from a reader's eye."
     if run.scale == "smoke":
-        lead += " This scale only checks that the experiments run; its verdicts mean nothing."
+        lead += " This scale only checks that the experiments run, so nothing is judged."
     if open_:
         lead += f" {len(open_)} of {len(detail)} figures are not there yet: the same command goes on from here."
     note = "A claim has the worst verdict of the rows that judge it; a paper's page has every row with its test."

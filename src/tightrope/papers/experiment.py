@@ -38,7 +38,7 @@ from ..reports.curves import save_figure
 from ..reports.page import Section, Table, figure_svg, inline_svg, write_page
 from . import names
 from .register import Claim, Standing, counts, standings
-from .scoring import OURS, Row
+from .scoring import NOT_JUDGED, OURS, Row
 
 T = TypeVar("T")
 SCALES = ("smoke", "laptop", "paper")
@@ -169,7 +169,7 @@ def time_taken(folder: pathlib.Path) -> dict[str, Any]:
 def run_figure(name: str, module: ModuleType, run: Run) -> Outcome:
     """The data of one figure, its rows judged, its tables and pictures."""
 
-    def shown(part: str, data: object, nothing: T) -> T:
+    def of(part: str, data: object, nothing: T) -> T:
         return getattr(module, part)(data) if hasattr(module, part) else nothing
 
     try:
@@ -177,7 +177,7 @@ def run_figure(name: str, module: ModuleType, run: Run) -> Outcome:
     except DataNotFound as error:
         return Outcome(notes=f"Not run: {error}", missing=str(error))
     rows = [replace(row, figure=name) for row in module.score(data)]
-    return Outcome(rows, shown("tables", data, {}), shown("plot", data, {}), shown("notes", data, ""))
+    return Outcome(rows, of("tables", data, {}), of("plot", data, {}), of("notes", data, ""))
 
 
 def _save(name: str, outcome: Outcome, run: Run) -> None:
@@ -212,6 +212,16 @@ def rows_table(rows: list[Row]) -> Table:
     return Table(["verdict", "claim", "what is compared", "paper", "ours", "test and remarks"], cells, verdict_column=0, aligned=False)
 
 
+def shown(outcomes: Mapping[str, Outcome], scale: str) -> dict[str, Outcome]:
+    """Outcomes as people see them: the smallest scale only shows that experiments run, so that nothing it finds is a verdict."""
+    if scale != "smoke":
+        return dict(outcomes)
+    return {
+        name: replace(outcome, rows=[replace(row, verdict=NOT_JUDGED, reason="", remark="") for row in outcome.rows])
+        for name, outcome in outcomes.items()
+    }
+
+
 def standing(paper: str, outcomes: Mapping[str, Outcome]) -> list[Standing]:
     """Where every claim of a paper stands after these figures."""
     return standings(claims_of(paper), (row for outcome in outcomes.values() for row in outcome.rows))
@@ -241,7 +251,7 @@ def sentence(found: Mapping[str, int]) -> str:
 
 
 def report_again(folder: pathlib.Path) -> tuple[str, dict[str, Outcome]]:
-    """Write folder/report.html again from the rows, tables and figures that `reproduce` saved there; return the paper and the outcomes."""
+    """Write folder/report.html again from what `reproduce` saved there; return the paper and the outcomes as they are shown."""
     found = saved_in(folder)
     keys = {row["key"] for saved in found.values() for row in saved["rows"]} - {OURS}  # papers share names of figures, but not claims
     paper = next((name for name in names() if found.keys() <= figures(name).keys() and keys <= claims_of(name).keys()), None)
@@ -252,7 +262,7 @@ def report_again(folder: pathlib.Path) -> tuple[str, dict[str, Outcome]]:
     last = found[next(reversed(outcomes))]
     made = {"command": last["command"], "seed": last["seed"]} | last["versions"]
     _write_page(paper, outcomes, pictures, last["scale"], made, folder)
-    return paper, outcomes
+    return paper, shown(outcomes, last["scale"])
 
 
 def saved_in(folder: pathlib.Path) -> dict[str, dict[str, Any]]:
@@ -287,6 +297,7 @@ def _write_page(
     paper: str, outcomes: dict[str, Outcome], pictures: dict[str, list[tuple[str, str]]], scale: str, made: Mapping[str, object],
     folder: pathlib.Path,
 ) -> None:  # fmt: skip
+    outcomes = shown(outcomes, scale)
     found = standing(paper, outcomes)
     frame = claims_frame(found)
     files.write_text(folder / "claims.csv", frame.to_csv(index=False))
@@ -300,5 +311,5 @@ def _write_page(
         sections.append(Section(name, outcome.notes, pictures[name], tables))
     lead = f"Reproduction at scale “{scale}”. Every verdict comes from the stated test, none from a reader's eye."
     if scale == "smoke":
-        lead += " This scale only checks that the experiments run; its verdicts mean nothing."
+        lead += " This scale only checks that the experiments run, so nothing is judged."
     write_page(folder / "report.html", find_paper(paper).TITLE, lead, sections, made)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
-from .scoring import OURS, Row
+from .scoring import NOT_JUDGED, OURS, Row
 
 Kind = Literal["value", "inequality", "order", "shape", "guarantee"]
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -43,7 +43,7 @@ def registered(claims: Iterable[Claim]) -> dict[str, Claim]:
     return found
 
 
-NOT_JUDGED, NOT_SHOWN = "not judged", "no program can show it"
+NOT_SHOWN = "no program can show it"
 WORST_FIRST = ("not reproduced", "undecided", "partly", "reproduced")
 
 

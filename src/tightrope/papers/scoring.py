@@ -19,6 +19,7 @@ from ..numerics.statistics import standard_error
 
 Verdict = Literal["reproduced", "partly", "not reproduced", "undecided"]
 VERDICTS: tuple[str, ...] = get_args(Verdict)
+NOT_JUDGED = "not judged"  # of a claim that no row refers to, and of a row at a scale that says nothing
 MARGIN = 4.0  # standard errors
 
 
@@ -266,13 +267,13 @@ class Row:
     ours: str | float
     se: float | None
     test: str
-    verdict: Verdict
+    verdict: Verdict | Literal["not judged"]
     reason: str = ""
     remark: str = ""
     figure: str = ""
 
     def __post_init__(self) -> None:
-        checks.choice("verdict", self.verdict, VERDICTS)
+        checks.choice("verdict", self.verdict, (*VERDICTS, NOT_JUDGED))
 
 
 def judged(key: str, text: str, paper: str | float, ours: Estimate | str | float, judgement: Judgement, *, se: float | None = None,

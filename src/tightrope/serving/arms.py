@@ -54,7 +54,7 @@ class Names:
                 return self._number[value]
             if self.texts is None:
                 raise ValueError(f"{argument} = {checks.show(value)} is a name, but these arms have numbers from 0 to {count - 1} only.")
-            raise ValueError(f"{argument} = {checks.show(value)} is not the name of an arm; {nearest(value, self.texts)}.")
+            raise ValueError(f"{argument} = {checks.show(value)} is not the name of an arm; {nearest(value, self.texts)}")
         return checks.integer(argument, value, least=0, most=count - 1)
 
     def of(self, arm: int) -> str | int:
@@ -94,8 +94,5 @@ def checked_names(argument: str, texts: Iterable[object], length: int | None = N
 
 def nearest(value: str, texts: tuple[str, ...]) -> str:
     """A hint at what was meant."""
-    import difflib
-
-    near = difflib.get_close_matches(value, texts, n=1)
     few = ", ".join(map(repr, texts[:5])) + (", .." if len(texts) > 5 else "")
-    return f"did you mean {near[0]!r}?" if near else f"the names are {few}"
+    return f"the names are {few}.{checks.hint(value, texts)}"

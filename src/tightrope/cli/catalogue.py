@@ -1,0 +1,35 @@
+"""`policies`: what there is."""
+
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from ..registry import registered
+from .shared import Import, console
+
+
+def _names(incomplete: str) -> list[str]:
+    return [name for name, _ in registered() if name.casefold().startswith(incomplete.casefold())]
+
+
+def policies(
+    name: Annotated[str | None, typer.Argument(autocompletion=_names, help="One policy, with its parameters.")] = None,
+    modules: Import = None,
+) -> None:
+    """List the policies with one line each and their papers, or show one with its parameters."""
+    from ..registry import find
+
+    if name is not None:
+        item = find(name)
+        console.print(f"{item.__name__}: {item.__doc__}\n", soft_wrap=True)
+        defaults = getattr(item, "defaults", {})
+        for parameter, field in item.FIELDS.items():
+            default = "required" if field.required and parameter not in defaults else repr(defaults.get(parameter, field.default))
+            console.print(f"  {parameter} = {default}   {field.words}", soft_wrap=True, markup=False)
+        console.print(f"\nplays {', '.join(item.TRAITS.accepts)} · {item.TRAITS.paper}", soft_wrap=True)
+        return
+    table = Table("policy", "what it does", "plays", "paper")
+    for label, item in registered():
+        table.add_row(label, (item.__doc__ or "").strip().splitlines()[0], ", ".join(item.TRAITS.accepts), item.TRAITS.paper)
+    console.print(table)

@@ -1,0 +1,39 @@
+"""`query`: SQL over saved results."""
+
+import pathlib
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from .shared import Json, console, print_json
+
+
+def query(
+    folder: Annotated[pathlib.Path, typer.Argument(help="A folder that run, simulate, identify or reproduce wrote.")],
+    sql: Annotated[str, typer.Argument(help="One SELECT over results, settings, regret, runs, pulls and verdicts.")],
+    out: Annotated[pathlib.Path | None, typer.Option(help="Write all rows to this .csv or .parquet file instead of printing.")] = None,
+    rows: Annotated[int, typer.Option(min=1, help="The most rows that are printed.")] = 50,
+    as_json: Json = False,
+) -> None:
+    """Ask saved results, finished or not, in SQL (needs the extra `query`)."""
+    from .. import files
+    from ..engine.query import query as ask
+
+    if out is not None and out.suffix not in (".csv", ".parquet"):
+        raise ValueError(f"out = {str(out)!r} has no ending among .csv, .parquet.")
+    found = ask(folder, sql)
+    if out is not None:
+        with files.atomically(out) as file:
+            found.to_csv(file, index=False) if out.suffix == ".csv" else found.to_parquet(file)
+        console.print(f"{len(found):,} rows: {out}", soft_wrap=True)
+        return
+    if as_json:
+        print_json(found.head(rows).to_dict("records"))
+        return
+    table = Table(*map(str, found.columns))
+    for row in found.head(rows).itertuples(index=False):
+        table.add_row(*(f"{value:.6g}" if isinstance(value, float) else str(value) for value in row))
+    console.print(table)
+    if len(found) > rows:
+        console.print(f"{rows:,} of {len(found):,} rows; --rows shows more, --out writes all of them.")

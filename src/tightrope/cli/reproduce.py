@@ -1,0 +1,74 @@
+"""`reproduce`: the papers' experiments."""
+
+import pathlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from .. import papers
+from .shared import Address, Data, Json, Meter, Quiet, Seed, Workers, console, errors, print_json
+
+if TYPE_CHECKING:
+    from ..papers.experiment import Outcome
+
+
+def _papers(incomplete: str) -> list[str]:
+    return [name for name in (*papers.names(), "all") if name.startswith(incomplete)]
+
+
+def reproduce(
+    paper: Annotated[str, typer.Argument(autocompletion=_papers, help=f"One of {', '.join(papers.names())}; or all.")],
+    figure: Annotated[list[str] | None, typer.Option(help="A figure or table; again for more. Default all.")] = None,
+    scale: Annotated[str, typer.Option(help="smoke (seconds), laptop (minutes) or paper (full size).")] = "laptop",
+    out: Annotated[pathlib.Path | None, typer.Option(help="Folder; default runs/PAPER-SCALE.")] = None,
+    seed: Seed = 0, data: Data = None, workers: Workers = None,
+    engine: Annotated[str | None, typer.Option(
+        help="threads, processes, dask or ray; default threads, and processes for long runs in Python. Results are the same.")] = None,
+    address: Address = None, quiet: Quiet = False, as_json: Json = False,
+) -> None:  # fmt: skip
+    """Run a paper's experiments, or those of all: figures, results with provenance, and claims with verdicts. Resumes."""
+    from ..papers.experiment import Run, reproduce, shown
+
+    folder = out or pathlib.Path("runs") / f"{paper}-{scale}"
+    if paper == "all" and figure:
+        raise ValueError(f"figure = {figure[0]!r} is of one paper, but paper = 'all'; name the paper, or leave the figure out.")
+    with Meter(quiet) as meter:
+        run = Run(scale, folder, seed=seed, data=data, workers=workers, engine=engine, address=address, progress=meter)
+        if paper == "all":
+            from ..papers.every import reproduce_all, verdicts
+
+            page = reproduce_all(run, lambda line: (errors if as_json else console).print(line, soft_wrap=True))
+            if as_json:
+                print_json({"report": str(page)} | verdicts(run))
+            else:
+                console.print(f"report: {page}")
+            return
+        outcomes = shown(reproduce(paper, figure or None, run), scale)
+    if as_json:
+        rows = [vars(row) for outcome in outcomes.values() for row in outcome.rows]
+        notes = {name: outcome.notes for name, outcome in outcomes.items()}
+        print_json({"paper": paper, "scale": scale, "report": str(folder / "report.html"), "rows": rows, "notes": notes})
+        return
+    print_rows(paper, outcomes)
+    console.print(f"report: {folder / 'report.html'}")
+
+
+def print_rows(paper: str, outcomes: "Mapping[str, Outcome]") -> None:
+    """The comparison with the paper, row by row, and its sum."""
+    from ..papers.experiment import sentence, standing
+    from ..papers.register import counts
+    from ..papers.scoring import OURS
+
+    table = Table("figure", "claim", "what is compared", "paper", "ours", "verdict")
+    for name, outcome in outcomes.items():
+        if outcome.notes:
+            console.print(f"{name}: {outcome.notes}", soft_wrap=True)
+        for row in outcome.rows:
+            ours = row.ours if isinstance(row.ours, str) else f"{row.ours:.4g}"
+            ours += f" ± {row.se:.2g}" if row.se is not None else ""
+            key = row.key if row.key != OURS else "ours, not counted"
+            table.add_row(name, key, row.text, str(row.paper), ours, row.verdict)
+    console.print(table)
+    console.print(sentence(counts(standing(paper, outcomes))))

@@ -1,0 +1,133 @@
+"""What all commands share: consoles, options, progress, tables."""
+
+import json
+import math
+import pathlib
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from ..registry import load_module
+
+if TYPE_CHECKING:
+    from ..engine.results import Identification, Result
+    from ..reports import page
+
+console = Console(highlight=False, width=None if sys.stdout.isatty() else 140)  # tables in logs and pipes keep their columns
+errors = Console(stderr=True, highlight=False)
+INTERRUPTED = 130  # exit code of a command that Ctrl-C ended
+PLAIN_SECONDS = 10.0  # between lines of progress where there is no terminal
+
+Out = Annotated[pathlib.Path, typer.Option(help="Folder for results and the report.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of all random streams.")]
+Workers = Annotated[int | None, typer.Option(min=1, help="Threads or processes; default all cores. Results do not depend on it.")]
+Engine = Annotated[
+    str, typer.Option(help="threads; processes where rounds are Python (sets of arms); dask or ray. Results do not depend on it.")
+]
+Address = Annotated[str | None, typer.Option(help="Of a running Dask scheduler or Ray cluster; default: --workers processes here.")]
+Data = Annotated[str | None, typer.Option(help="Folder of the data sets; then $TIGHTROPE_DATA, ./data, the user's cache.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables, and nothing else.")]
+
+
+def _import(modules: list[str] | None) -> list[str] | None:
+    for module in modules or ():
+        load_module(module)
+    return modules
+
+
+Import = Annotated[list[str] | None, typer.Option(
+    "--import", callback=_import, help="A module or .py file with policies and problems of your own; again for more.")]  # fmt: skip
+
+
+class Meter:
+    """Progress bars on a terminal, plain lines elsewhere, nothing when quiet."""
+
+    def __init__(self, quiet: bool) -> None:
+        self.quiet, self.terminal = quiet, errors.is_terminal
+        self.bars = Progress(
+            TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[speed]}"), TimeElapsedColumn(), TimeRemainingColumn(),
+            console=errors, transient=True,
+        )  # fmt: skip
+
+    def __enter__(self) -> "Meter":
+        if self.terminal and not self.quiet:
+            self.bars.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None:
+        if self.terminal and not self.quiet:
+            self.bars.stop()
+        if kind is not None and issubclass(kind, KeyboardInterrupt):
+            errors.print("Finished chunks are kept: the same command goes on from there.")
+
+    def __call__(self, label: str) -> Callable[[int, int], None] | None:
+        """A callback for one simulation."""
+        if self.quiet:
+            return None
+        started = time.monotonic()
+        task = self.bars.add_task(label, total=None, speed="") if self.terminal else None
+        spoken = started
+
+        def advance(done: int, total: int) -> None:
+            nonlocal spoken
+            now = time.monotonic()
+            speed = done / max(now - started, 1e-3)
+            if task is not None:
+                self.bars.update(task, completed=done, total=total, speed=f"{speed:,.0f} rounds/s")
+            elif now - spoken > PLAIN_SECONDS or done == total:
+                spoken = now
+                errors.print(f"{label}: {done / total:.0%}, {speed:,.0f} rounds/s, {(total - done) / max(speed, 1e-9):.0f} s left")
+
+        return advance
+
+
+def print_json(data: object) -> None:
+    """One JSON document on standard output; what is no finite number is null."""
+
+    def plain(item: Any) -> Any:
+        if isinstance(item, Mapping):
+            return {str(key): plain(value) for key, value in item.items()}
+        if isinstance(item, (list, tuple, np.ndarray)):
+            return [plain(value) for value in item]
+        if isinstance(item, np.generic):
+            item = item.item()
+        if isinstance(item, float) and not math.isfinite(item):
+            return None
+        return item if isinstance(item, (bool, int, float, str, type(None))) else str(item)
+
+    typer.echo(json.dumps(plain(data), indent=1, ensure_ascii=False))
+
+
+def print_summary(result: "Result | Identification") -> None:
+    """The final table of a result."""
+    from ..reports.results import TABLES
+
+    summary = TABLES[result.kind](result)
+    table = Table(*summary.headers, title=summary.caption, title_justify="left")
+    for row in summary.rows:
+        table.add_row(*row)
+    console.print(table)
+
+
+def print_table(table: "page.Table") -> None:
+    """A table of a page, on the terminal."""
+    shown = Table(*table.headers)
+    for row in table.rows:
+        shown.add_row(*row)
+    console.print(shown)
+
+
+def numbers(name: str, text: str) -> list[float]:
+    """Numbers separated by commas."""
+    try:
+        return [float(word) for word in text.split(",")]
+    except ValueError:
+        raise ValueError(f"{name} = {text!r} is not a list of numbers separated by commas, such as 0.3,0.5,0.4.") from None
