@@ -28,6 +28,7 @@ class ExperimentAnswer(BaseModel):
 
     name: str
     status: Literal["running", "paused", "archived"]
+    mode: Literal["apprentice", "shadow", "capped", "full"]
     spec: dict[str, Any]
     arms: list[ArmAnswer]
     decisions: int
@@ -175,3 +176,17 @@ class OpenAnswer(BaseModel):
 
     open: list[OpenDecision]
     total: int
+
+
+class RolloutAnswer(BaseModel):
+    """mode: what is served. share: of the policy's choices. held: it was sent back, and rules wait for a command. estimate: what the policy
+    and the baseline earn, in modes that can tell."""
+
+    mode: Literal["apprentice", "shadow", "capped", "full"]
+    share: float
+    held: bool
+    rewards_in_mode: int
+    rules: dict[str, Any]
+    least_budget: float
+    budget_bound: float | None
+    estimate: dict[str, Any] | None
