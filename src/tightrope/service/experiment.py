@@ -230,7 +230,7 @@ class Experiment:
             beside = body.get("rollout")
             agreed = beside is None or self.rollout.coin_agrees(self, context, eligible, body)
             wanted = None if beside is None else beside["wanted"]
-            agreed = self.session.follow(body["arm"], id, context, eligible, names, *chances, wanted=wanted) and agreed
+            agreed = self.session.follow(body["arm"], id, context, eligible, names, chances[0], chances[1], wanted) and agreed
             self.disagreed += not agreed
         self.rollout.opened(id, body)
         self._drawn = None

@@ -101,9 +101,9 @@ class Gate:
             return told
         low, high = self.difference()
         values = {}
-        for name, total, square in (("policy", *self.sums[4:6]), ("baseline", *self.sums[6:8])):
-            mean = total / n
-            se = math.sqrt(max(square / n - mean * mean, 0.0) / n)
+        for name, place in (("policy", 4), ("baseline", 6)):
+            mean = self.sums[place] / n
+            se = math.sqrt(max(self.sums[place + 1] / n - mean * mean, 0.0) / n)
             values[name] = {"value": rewards[0] + scale * mean, "se": scale * se}
         return told | values | {"difference": [scale * low, scale * high]}
 

@@ -121,10 +121,10 @@ def decide(desk: Desk, id: str, request: DecisionRequest) -> Json:
                 raise Refused(409, f"id = {id!r} was decided for another request; an id belongs to one decision.", "id")
             return answer(made, body)
     event = desk.live.decide(id, request, desk.now)
-    made = answer(desk.keep(event), desk.live.told)
+    told = answer(desk.keep(event), desk.live.told)
     if desk.live.session.decided % WATCH == 0:
         follow_rules(desk)
-    return made
+    return told
 
 
 def decided(history: list[Event]) -> Event | None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MODES: tuple[Mode, ...] = ("apprentice", "shadow", "capped", "full")
 JUDGED = ("shadow", "capped")  # modes in which there is something to compare with
 PLAYED = ("capped", "full")  # modes in which the policy's choices are served
-WHOLE: RolloutSpec = RolloutSpec(mode="full")
+WHOLE = RolloutSpec.model_validate({"mode": "full"})
 
 
 class Rollout:
