@@ -190,3 +190,19 @@ class RolloutAnswer(BaseModel):
     least_budget: float
     budget_bound: float | None
     estimate: dict[str, Any] | None
+
+
+class CertificateAnswer(BaseModel):
+    """sha256: of the canonical JSON of all other fields but hmac_sha256. `tightrope certificate FILE` checks both, and the log's head."""
+
+    model_config = ConfigDict(extra="allow")
+
+    kind: str
+    experiment: str
+    issued: str
+    log: dict[str, Any]
+    budget: dict[str, Any] | None
+    promise: str
+    assumptions: list[str]
+    sha256: str
+    hmac_sha256: str

@@ -201,8 +201,43 @@ def revoke_key(id: Annotated[int, typer.Argument(help="Its number in `tightrope 
     typer.echo(f"key {id} ends within two seconds")
 
 
+def check_certificate(
+    source: Annotated[pathlib.Path, typer.Argument(help="A certificate, as GET /v1/experiments/NAME/certificate answers it.")],
+    db: Db = "tightrope.db",
+) -> None:
+    """Check a certificate: its signature, and that the log still has the event that it ends with. Exit code 1 where it fails."""
+    database = opened(db)
+    import json
+
+    from .certificate import check as wrong_with
+    from .signing import secret
+    from .verify import head_at
+
+    try:
+        given = json.loads(source.read_text())
+    except (OSError, ValueError):
+        given = None
+    if not isinstance(given, dict):
+        raise ValueError(f"source = {str(source)!r} is not a file with a certificate in JSON.")
+    try:
+        with database.write() as connection:
+            wrong = wrong_with(given, secret(connection, "signing"))
+            if not wrong and head_at(connection, given["experiment"], given["log"]["events"]) != given["log"]["digest"]:
+                wrong.append(f"The log's event {given['log']['events']} is another one now.")
+    finally:
+        database.close()
+    for sentence in wrong:
+        typer.echo(f"WRONG: {sentence}")
+    if wrong:
+        raise typer.Exit(1)
+    typer.echo(
+        f"{given['experiment']}: signed by this service at {given['issued']}, log head {given['log']['digest']} is event {given['log']['events']}"
+    )
+
+
 def register(app: typer.Typer) -> None:
     """Add the commands to the command line."""
     app.command()(serve)
+    app.command("certificate")(check_certificate)
     app.add_typer(log, name="log")
     app.add_typer(keys, name="keys")

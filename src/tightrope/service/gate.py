@@ -56,8 +56,8 @@ class Gate:
             self.outside += 1
             return
         self.unseen += not seen
-        _advance(self.better, 0.5 * (w * reward + v * (1.0 - reward)))
-        _advance(self.worse, 0.5 * (v * reward + w * (1.0 - reward)))
+        advance(self.better, 0.5 * (w * reward + v * (1.0 - reward)))
+        advance(self.worse, 0.5 * (v * reward + w * (1.0 - reward)))
         for place, value in enumerate((w, w * w, v, v * v, w * reward, (w * reward) ** 2, v * reward, (v * reward) ** 2)):
             self.sums[place] += value
 
@@ -124,7 +124,7 @@ class Gate:
         return made
 
 
-def _advance(state: list[float], score: float) -> None:
+def advance(state: list[float], score: float) -> None:
     """Add a score to a sequence's (t, sum, V), as `inference.kernels.advance` does with k = 0."""
     t, total, variance = state
     guess = min(total / t, 1.0) if t > 0.0 else 0.0

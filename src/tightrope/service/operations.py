@@ -277,6 +277,12 @@ def describe_rollout(desk: Desk) -> Json:
     return desk.live.rollout.report() | {"budget_bound": None if held is None else held["budget_bound"]}
 
 
+def standing(desk: Desk) -> Json:
+    """All that the certificate and the board need of the live experiment, at one event."""
+    live = desk.live
+    return describe(desk) | {"holdings": live.holdings(), "rollout": live.rollout.report()}
+
+
 # Reading -------------------------------------------------------------------------------------------------------------------
 
 

@@ -3,7 +3,8 @@
 from fastapi import APIRouter, Response
 
 from .. import operations
-from ..answers import RolloutAnswer
+from ..answers import CertificateAnswer, RolloutAnswer
+from ..issue import issue
 from ..requests import ModeChange
 from .common import Name, Served, answer, needs, replies
 
@@ -20,3 +21,9 @@ async def read_mode(name: Name, office: Served) -> Response:
 async def change_mode(name: Name, change: ModeChange, office: Served) -> Response:
     """Go on to another mode, or back. After an automatic return this also lets the rules work again."""
     return answer(await office.ask(name, lambda desk: operations.change_mode(desk, change)))
+
+
+@router.get("/certificate", dependencies=[needs("read")], responses=replies(CertificateAnswer, 404))
+async def read_certificate(name: Name, office: Served) -> Response:
+    """What the experiment promises, what that rests on and how it stands, signed and bound to the head of the log."""
+    return answer(await issue(office, name))
