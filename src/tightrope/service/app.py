@@ -10,12 +10,13 @@ from starlette.exceptions import HTTPException
 
 from .api import decisions, experiments, health, personalizer, reading, rollout
 from .api.common import refusal
+from .board.routes import router as board
 from .errors import Refused, not_valid
 from .middleware import Limits
 from .office import Office
 from .settings import Settings
 
-ROUTERS = (experiments.router, decisions.router, reading.router, rollout.router, personalizer.router, health.router)
+ROUTERS = (experiments.router, decisions.router, reading.router, rollout.router, personalizer.router, health.router, board)
 
 
 def create_app(settings: Settings, office: Office | None = None) -> FastAPI:

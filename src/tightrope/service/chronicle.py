@@ -20,8 +20,7 @@ DELAYS = (1, 10, 60, 600, 3600, 21_600, 86_400, 604_800)  # seconds, upper ends 
 
 
 class Point(NamedTuple):
-    """The state of things after so many decisions. plays: by arm. usual: decisions that were production's. total: of all rewards.
-    spread: the sequence of all rewards. arms: (K, 2, 3) sequences of each arm, from below and from above."""
+    """The state of things after so many decisions. total: of all rewards. usual: decisions that were production's. plays: by arm."""
 
     decisions: int
     time: int

@@ -230,9 +230,8 @@ def check_certificate(
         typer.echo(f"WRONG: {sentence}")
     if wrong:
         raise typer.Exit(1)
-    typer.echo(
-        f"{given['experiment']}: signed by this service at {given['issued']}, log head {given['log']['digest']} is event {given['log']['events']}"
-    )
+    head = given["log"]
+    typer.echo(f"{given['experiment']}: signed by this service at {given['issued']}, about event {head['events']}, {head['digest']}")
 
 
 def register(app: typer.Typer) -> None:

@@ -28,6 +28,7 @@ class Office:
         self.stories = Stories(self.database)
         self.secret = b""  # what certificates and cookies are signed with
         self.closing = False
+        self.ending: Callable[[], bool] = lambda: self.closing  # whether answers that never end must end
 
     def open(self) -> None:
         """Make the tables, read the keys, start the writer. Raises ValueError where another process has the file."""

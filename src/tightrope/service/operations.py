@@ -2,12 +2,15 @@
 
 import functools
 import itertools
+import math
 import random
 import secrets
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
+
+import numpy as np
 
 from ..serving.session import Session
 from .errors import Refused, invalid
@@ -280,7 +283,17 @@ def describe_rollout(desk: Desk) -> Json:
 def standing(desk: Desk) -> Json:
     """All that the certificate and the board need of the live experiment, at one event."""
     live = desk.live
-    return describe(desk) | {"holdings": live.holdings(), "rollout": live.rollout.report()}
+    return describe(desk) | {"holdings": live.holdings(), "rollout": live.rollout.report(), "identified": identification(live.session)}
+
+
+def identification(session: Session) -> Json | None:
+    """How far an identification policy is: its bounds by arm and what it says; None for other policies, and before it knows anything."""
+    if not type(session.policy).TRAITS.stops or session.names is None:
+        return None
+    found, told = session.recommend(), session.explain()
+    named = {side: dict(zip(session.names, np.asarray(told[side]).tolist(), strict=True)) for side in ("lower", "upper")}
+    return {name: None if not math.isfinite(found.get(name, math.nan)) else float(found[name]) for name in ("gap_bound", "samples_remaining")} | {
+        "arm": session.names[found["arm"]], "status": found["status"], **named}  # fmt: skip
 
 
 # Reading -------------------------------------------------------------------------------------------------------------------

@@ -51,7 +51,9 @@ def ticks(low: float, high: float, most: int = 5, whole: bool = False) -> list[f
 class Frame:
     """Axes: from data to places in the picture."""
 
-    def __init__(self, x: tuple[float, float], y: tuple[float, float], left: int = LEFT, bottom: int = BOTTOM, height: int = HEIGHT) -> None:
+    def __init__(
+        self, x: tuple[float, float], y: tuple[float, float], left: int = LEFT, bottom: int = BOTTOM, height: int = HEIGHT
+    ) -> None:
         self.x0, self.x1 = x[0], x[1] if x[1] > x[0] else x[0] + 1.0
         self.y0, self.y1 = y[0], y[1] if y[1] > y[0] else y[0] + 1.0
         self.left, self.right, self.top, self.bottom, self.height = left, WIDTH - RIGHT, TOP, height - bottom, height
@@ -118,7 +120,9 @@ def lines(
     return svg(out, words)
 
 
-def stacked(x: Sequence[float], shares: Sequence[Sequence[float]], styles: Sequence[str], names: Sequence[str], words: str) -> Markup | None:
+def stacked(
+    x: Sequence[float], shares: Sequence[Sequence[float]], styles: Sequence[str], names: Sequence[str], words: str
+) -> Markup | None:
     """Shares that add up to 1, as areas over decisions; shares[i] belongs to the stretch that ends at x[i]."""
     if not shares:
         return None
@@ -160,7 +164,9 @@ def intervals(rows: Sequence[Interval], words: str, x_label: str, level: tuple[f
         x = frame.px(value)
         out.append(f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{frame.top}" y2="{frame.bottom}"/>')
         out.append(f'<text class="tick" x="{x:.1f}" y="{frame.bottom + 14}" text-anchor="middle">{escape(short(value))}</text>')
-    out.append(f'<text class="name" x="{(frame.left + frame.right) / 2:.1f}" y="{height - 4}" text-anchor="middle">{escape(x_label)}</text>')
+    out.append(
+        f'<text class="name" x="{(frame.left + frame.right) / 2:.1f}" y="{height - 4}" text-anchor="middle">{escape(x_label)}</text>'
+    )
     if level is not None:
         x = frame.px(level[0])
         out.append(f'<line class="level" x1="{x:.1f}" x2="{x:.1f}" y1="{frame.top}" y2="{frame.bottom}"/>')
@@ -170,7 +176,9 @@ def intervals(rows: Sequence[Interval], words: str, x_label: str, level: tuple[f
         label = row.label if len(row.label) <= 13 else row.label[:12] + "…"
         out.append(f'<text class="tick" x="{frame.left - 8}" y="{y + 3.5}" text-anchor="end">{escape(label)}</text>')
         told = f"{row.label}: {short(row.low)} to {short(row.high)}{row.note}"
-        out.append(f'<g><title>{escape(told)}</title><line class="bar {row.style}" x1="{low:.1f}" x2="{max(high, low + 1):.1f}" y1="{y}" y2="{y}"/>')
+        out.append(
+            f'<g><title>{escape(told)}</title><line class="bar {row.style}" x1="{low:.1f}" x2="{max(high, low + 1):.1f}" y1="{y}" y2="{y}"/>'
+        )
         if row.mean is not None and frame.x0 <= row.mean <= frame.x1:
             out.append(f'<circle class="dot {row.style}" cx="{frame.px(row.mean):.1f}" cy="{y}" r="4.5"/>')
         out.append("</g>")

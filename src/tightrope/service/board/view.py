@@ -88,7 +88,9 @@ def share_chart(story: Chronicle, points: list[Point], styles: list[str]) -> tup
     return charts.stacked(ends, shares, order, names, words), list(zip(order, names, strict=True))
 
 
-def arm_rows(story: Chronicle, statuses: dict[str, str], styles: list[str], bounds: list[tuple[float, float]] | None) -> list[dict[str, Any]]:
+def arm_rows(
+    story: Chronicle, statuses: dict[str, str], styles: list[str], bounds: list[tuple[float, float]] | None
+) -> list[dict[str, Any]]:
     """The table of arms."""
     rows = []
     for id, k in story.arms.items():
@@ -106,7 +108,9 @@ def interval_chart(rows: list[dict[str, Any]], baseline: float | None) -> Markup
     known = [row for row in rows if row["low"] is not None]
     if not known:
         return None
-    drawn = [Interval(row["id"], row["low"], row["high"], row["mean"], row["style"], f" from {row['rewards']} rewards") for row in known[:20]]
+    drawn = [
+        Interval(row["id"], row["low"], row["high"], row["mean"], row["style"], f" from {row['rewards']} rewards") for row in known[:20]
+    ]
     words = "Bounds of the mean reward of each arm: " + "; ".join(f"{d.label} {short(d.low)} to {short(d.high)}" for d in drawn)
     return charts.intervals(drawn, words, "mean reward", None if baseline is None else (baseline, ""))
 
@@ -118,7 +122,9 @@ def difference_chart(estimate: dict[str, Any] | None) -> Markup | None:
     low, high = estimate["difference"]
     gap = estimate["policy"]["value"] - estimate["baseline"]["value"]
     row = Interval("difference", low, high, gap, "c4")
-    return charts.intervals([row], f"Policy minus baseline: {short(low)} to {short(high)}.", "policy minus baseline, per decision", (0.0, ""))
+    return charts.intervals(
+        [row], f"Policy minus baseline: {short(low)} to {short(high)}.", "policy minus baseline, per decision", (0.0, "")
+    )
 
 
 def page_of(told: dict[str, Any], story: Chronicle) -> dict[str, Any]:
@@ -174,3 +180,12 @@ def tiles(told: dict[str, Any], story: Chronicle) -> list[tuple[str, str, str]]:
         left = told["identified"]["samples_remaining"]
         found.append(("Samples left", "–" if left is None else short(left), told["identified"]["status"]))
     return found
+
+
+def certificate_chart(found: dict[str, Any]) -> Markup | None:
+    """The budget over time that a certificate states."""
+    if found["budget"] is None or len(found["budget"]["over_time"]) < 2:
+        return None
+    points = [(float(decisions), bound) for decisions, bound in found["budget"]["over_time"]]
+    words = f"Lower bound of the budget over {points[-1][0]:.0f} decisions, never below {short(found['budget']['lowest_bound'])}."
+    return charts.lines([Line("at least", points, "c2")], words, "decisions", (0.0, "the promise holds above 0"))
