@@ -292,8 +292,9 @@ def identification(session: Session) -> Json | None:
         return None
     found, told = session.recommend(), session.explain()
     named = {side: dict(zip(session.names, np.asarray(told[side]).tolist(), strict=True)) for side in ("lower", "upper")}
-    return {name: None if not math.isfinite(found.get(name, math.nan)) else float(found[name]) for name in ("gap_bound", "samples_remaining")} | {
-        "arm": session.names[found["arm"]], "status": found["status"], **named}  # fmt: skip
+    numbers = {name: float(found.get(name, math.nan)) for name in ("gap_bound", "samples_remaining")}
+    known = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
+    return known | {"arm": session.names[found["arm"]], "status": found["status"], **named}
 
 
 # Reading -------------------------------------------------------------------------------------------------------------------

@@ -93,7 +93,9 @@ class RolloutSpec(Strict):
         0.05, description="Chance that any promotion of the experiment by `better` is of a policy that is not better."
     )
     least_budget: Number = Field(
-        0.0, description="Back to the baseline when the lower bound of the budget falls below it (policies with alpha)."
+        -1.0,
+        description="Back to the baseline when the lower bound of the budget falls below it (policies with alpha). The default leaves room "
+        "for the reward that has just come; a policy that explores at the limit has a bound of about 0.",
     )
     rewards: tuple[Number, Number] = Field((0.0, 1.0), description="Lowest and highest reward that there can be.")
 

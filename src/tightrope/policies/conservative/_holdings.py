@@ -1,12 +1,13 @@
 """What a conservative policy surely has in hand, for those who watch it: cheaper than an explanation, and nothing is changed."""
 
+import math
 from typing import Any
 
 import numpy as np
 
 from ._explanation import open_decisions
 from ._guarantee import bound_round, check_round
-from ._ledger import Independent, Linear, budget_bound
+from ._ledger import MARTINGALE, NOTHING, Independent, Linear, budget_bound
 
 
 def ledger_of(state: Any) -> Any:
@@ -27,6 +28,8 @@ def holdings(policy: Any, state: Any, context: Any) -> dict[str, Any] | None:
     own = _copied(kept)
     baseline, mean = bound_round(policy, own, context)
     bound = float(budget_bound(own, policy, context, baseline, mean))
+    if policy.bound == MARTINGALE and policy.open == NOTHING and not math.isnan(mean):  # what is known of open rounds of the baseline
+        bound += float(own.ledger[0].baseline_open) * float(mean)
     return {"budget_bound": bound, "open": open_decisions(policy, own)} | {
         name: getattr(policy, name) for name in ("alpha", "delta", "sigma")
     }

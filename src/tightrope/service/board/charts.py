@@ -51,12 +51,10 @@ def ticks(low: float, high: float, most: int = 5, whole: bool = False) -> list[f
 class Frame:
     """Axes: from data to places in the picture."""
 
-    def __init__(
-        self, x: tuple[float, float], y: tuple[float, float], left: int = LEFT, bottom: int = BOTTOM, height: int = HEIGHT
-    ) -> None:
+    def __init__(self, x: tuple[float, float], y: tuple[float, float], left: int = LEFT, height: int = HEIGHT) -> None:
         self.x0, self.x1 = x[0], x[1] if x[1] > x[0] else x[0] + 1.0
         self.y0, self.y1 = y[0], y[1] if y[1] > y[0] else y[0] + 1.0
-        self.left, self.right, self.top, self.bottom, self.height = left, WIDTH - RIGHT, TOP, height - bottom, height
+        self.left, self.right, self.top, self.bottom, self.height = left, WIDTH - RIGHT, TOP, height - BOTTOM, height
 
     def px(self, x: float) -> float:
         """Place of an x."""
@@ -176,9 +174,8 @@ def intervals(rows: Sequence[Interval], words: str, x_label: str, level: tuple[f
         label = row.label if len(row.label) <= 13 else row.label[:12] + "…"
         out.append(f'<text class="tick" x="{frame.left - 8}" y="{y + 3.5}" text-anchor="end">{escape(label)}</text>')
         told = f"{row.label}: {short(row.low)} to {short(row.high)}{row.note}"
-        out.append(
-            f'<g><title>{escape(told)}</title><line class="bar {row.style}" x1="{low:.1f}" x2="{max(high, low + 1):.1f}" y1="{y}" y2="{y}"/>'
-        )
+        out.append(f"<g><title>{escape(told)}</title>")
+        out.append(f'<line class="bar {row.style}" x1="{low:.1f}" x2="{max(high, low + 1):.1f}" y1="{y}" y2="{y}"/>')
         if row.mean is not None and frame.x0 <= row.mean <= frame.x1:
             out.append(f'<circle class="dot {row.style}" cx="{frame.px(row.mean):.1f}" cy="{y}" r="4.5"/>')
         out.append("</g>")
@@ -189,7 +186,7 @@ def bars(labels: Sequence[str], counts: Sequence[int], words: str, x_label: str)
     """A histogram."""
     if not sum(counts):
         return None
-    frame = Frame((0.0, float(len(counts))), (0.0, max(counts) * 1.05), bottom=BOTTOM)
+    frame = Frame((0.0, float(len(counts))), (0.0, max(counts) * 1.05))
     out = []
     for value in ticks(0.0, frame.y1, 4, whole=True):
         y = frame.py(value)

@@ -132,6 +132,7 @@ def page_of(told: dict[str, Any], story: Chronicle) -> dict[str, Any]:
     points, styles = story.shown(), style_of(story)
     statuses = {arm["id"]: arm["status"] for arm in told["arms"]}
     found = told.get("identified")
+    bounds: list[tuple[float, float]] | None
     if found is not None:
         bounds = [(found["lower"].get(id, -math.inf), found["upper"].get(id, math.inf)) for id in story.arms]
         source = "These are the bounds of the policy's stopping rule."
