@@ -48,7 +48,8 @@ class Shop:
     def spec(self, name: str, guarded: bool = True, rollout: bool = True, policy: Any = None, seed: int = 1) -> dict[str, Any]:
         """The experiment of this shop. guarded: with the promise. rollout: begin as an apprentice, then rules."""
         spec: dict[str, Any] = {
-            "name": name, "policy": {"policy": "EpsilonGreedy", "epsilon": 0.1} if policy is None else policy, "arms": [{"id": arm} for arm in self.buyers], "baseline": self.baseline,
+            "name": name, "policy": {"policy": "EpsilonGreedy", "epsilon": 0.1} if policy is None else policy,
+            "arms": [{"id": arm} for arm in self.buyers], "baseline": self.baseline,
             "window": "1h", "default_reward": 0.0, "seed": seed,
         }  # fmt: skip
         if guarded:

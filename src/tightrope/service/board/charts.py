@@ -67,11 +67,11 @@ class Frame:
     def axes(self, x_label: str, whole_x: bool = True, y_text: Callable[[float], str] = short, whole_y: bool = False) -> list[str]:
         """Grid, ticks and the name of the x axis."""
         out = []
-        for value in ticks(self.y0, self.y1, 4, whole_y):
+        for value in ticks(self.y0, self.y1, 5, whole_y):
             y = self.py(value)
             out.append(f'<line class="grid" x1="{self.left}" x2="{self.right}" y1="{y:.1f}" y2="{y:.1f}"/>')
             out.append(f'<text class="tick" x="{self.left - 6}" y="{y + 3.5:.1f}" text-anchor="end">{escape(y_text(value))}</text>')
-        for value in ticks(self.x0, self.x1, 4, whole_x):
+        for value in ticks(self.x0, self.x1, 6, whole_x):
             x = self.px(value)
             out.append(f'<text class="tick" x="{x:.1f}" y="{self.bottom + 14}" text-anchor="middle">{escape(short(value))}</text>')
         out.append(f'<line class="axis" x1="{self.left}" x2="{self.right}" y1="{self.bottom}" y2="{self.bottom}"/>')
@@ -93,25 +93,24 @@ def path(frame: Frame, points: Pairs) -> str:
     return "M" + "L".join(f"{frame.px(x):.1f},{frame.py(y):.1f}" for x, y in points)
 
 
-def lines(
-    drawn: Sequence[Line], words: str, x_label: str, level: tuple[float, str] | None = None, zero: bool = True,
-) -> Markup | None:  # fmt: skip
-    """Lines over decisions. level: a dashed line with its name. None where there is nothing to draw."""
+def lines(drawn: Sequence[Line], words: str, level: float | None = None, marks: Sequence[tuple[float, str]] = ()) -> Markup | None:
+    """Lines over decisions. level: a dashed line. marks: dotted lines at decisions, with words. None where there is nothing to draw."""
     points = [point for line in drawn for point in line.points]
     if len(points) < 2:
         return None
-    values = [y for _, y in points] + ([level[0]] if level else []) + ([0.0] if zero else [])
+    values = [0.0, *(y for _, y in points), *(() if level is None else (level,))]
     low, high = min(values), max(values)
     room = (high - low) * 0.06 or 0.5
-    frame = Frame((min(x for x, _ in points), max(x for x, _ in points)), (low - room * (low < 0 or not zero), high + room))
-    out = frame.axes(x_label)
+    frame = Frame((0.0, max(x for x, _ in points)), (low - room * (low < 0), high + room))
+    out = frame.axes("decisions")
     if frame.y0 < 0 < frame.y1:
         out.append(f'<line class="axis" x1="{frame.left}" x2="{frame.right}" y1="{frame.py(0):.1f}" y2="{frame.py(0):.1f}"/>')
     if level is not None:
-        y = frame.py(level[0])
+        y = frame.py(level)
         out.append(f'<line class="level" x1="{frame.left}" x2="{frame.right}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        above = y - 5 if y - 16 > frame.top else y + 13
-        out.append(f'<text class="tick" x="{frame.right}" y="{above:.1f}" text-anchor="end">{escape(level[1])}</text>')
+    for x, told in marks:
+        at = f"{frame.px(x):.1f}"
+        out.append(f'<line class="mark" x1="{at}" x2="{at}" y1="{frame.top}" y2="{frame.bottom}"><title>{escape(told)}</title></line>')
     for line in drawn:
         if len(line.points) > 1:
             out.append(f'<path class="line {line.style}" d="{path(frame, line.points)}"/>')
@@ -134,7 +133,7 @@ def stacked(
         lower = [(edges[i + side], y) for i, y in enumerate(base) for side in (0, 1)]
         out.append(f'<path class="area {style}" d="{path(frame, upper + lower[::-1])}Z"><title>{escape(names[k])}</title></path>')
         base = top
-    return svg([*out, *frame.axes("decisions", y_text=lambda v: f"{v:.0%}")], words)
+    return svg([*frame.axes("decisions", y_text=lambda v: f"{v:.0%}"), *out], words)
 
 
 class Interval(NamedTuple):
@@ -148,11 +147,11 @@ class Interval(NamedTuple):
     note: str = ""
 
 
-def intervals(rows: Sequence[Interval], words: str, x_label: str, level: tuple[float, str] | None = None) -> Markup | None:
+def intervals(rows: Sequence[Interval], words: str, x_label: str, level: float | None = None) -> Markup | None:
     """Intervals one under the other."""
     if not rows:
         return None
-    finite = [v for row in rows for v in (row.low, row.high) if math.isfinite(v)] + ([level[0]] if level else [])
+    finite = [v for row in rows for v in (row.low, row.high) if math.isfinite(v)] + ([] if level is None else [level])
     if not finite:
         return None
     height = TOP + 22 * len(rows) + BOTTOM + 12
@@ -166,7 +165,7 @@ def intervals(rows: Sequence[Interval], words: str, x_label: str, level: tuple[f
         f'<text class="name" x="{(frame.left + frame.right) / 2:.1f}" y="{height - 4}" text-anchor="middle">{escape(x_label)}</text>'
     )
     if level is not None:
-        x = frame.px(level[0])
+        x = frame.px(level)
         out.append(f'<line class="level" x1="{x:.1f}" x2="{x:.1f}" y1="{frame.top}" y2="{frame.bottom}"/>')
     for k, row in enumerate(rows):
         y = frame.top + 22 * k + 16

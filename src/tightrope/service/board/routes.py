@@ -48,9 +48,9 @@ def templates() -> jinja2.Environment:
     return made
 
 
-def page(name: str, status: int = 200, **given: Any) -> Response:
+def page(template: str, status: int = 200, /, **given: Any) -> Response:
     """A page with the headers that keep others' scripts out."""
-    return HTMLResponse(templates().get_template(name).render(path=PATH, **given), status, HEADERS)
+    return HTMLResponse(templates().get_template(template).render(path=PATH, **given), status, HEADERS)
 
 
 def office_of(request: Request) -> Office:

@@ -21,6 +21,9 @@ MODES = {
 }
 
 
+Marks = list[tuple[float, str]]  # decisions at which the mode changed
+
+
 def style_of(story: Chronicle) -> list[str]:
     """A class for each arm: one colour per arm, the most played first come first served in the order of the spec."""
     if len(story.arms) <= charts.COLOURS:
@@ -39,14 +42,14 @@ def slices(points: list[Point]) -> list[tuple[Point, Point]]:
     return [(before, after) for before, after in zip([first, *kept[:-1]], kept, strict=True) if after.decisions > before.decisions]
 
 
-def reward_chart(points: list[Point]) -> Markup | None:
+def reward_chart(points: list[Point], marks: Marks) -> Markup | None:
     """Mean reward per stretch, and of all so far."""
     stretches = [((b.decisions), (b.total - a.total) / (b.rewards - a.rewards)) for a, b in slices(points) if b.rewards > a.rewards]
     means = [(p.decisions, p.total / p.rewards) for p in points if p.rewards]
     if not means:
         return None
     drawn = [Line("each stretch", stretches, "soft"), Line("all so far", means, "c0")]
-    return charts.lines(drawn, f"Mean reward over decisions; all so far {short(means[-1][1])}.", "decisions")
+    return charts.lines(drawn, f"Mean reward over decisions; all so far {short(means[-1][1])}.", marks=marks)
 
 
 def regret_chart(points: list[Point]) -> Markup | None:
@@ -54,17 +57,15 @@ def regret_chart(points: list[Point]) -> Markup | None:
     found = [(float(p.decisions), p.regret) for p in points if p.regret is not None]
     if len(found) < 2:
         return None
-    return charts.lines([Line("at most", found, "c1")], f"Regret is at most {short(found[-1][1])} after {found[-1][0]:.0f} decisions.",
-                        "decisions")  # fmt: skip
+    return charts.lines([Line("at most", found, "c1")], f"Regret is at most {short(found[-1][1])} after {found[-1][0]:.0f} decisions.")
 
 
-def budget_chart(points: list[Point], least: float) -> Markup | None:
+def budget_chart(points: list[Point], least: float, marks: Marks) -> Markup | None:
     """Lower bound of the budget."""
     found = [(float(p.decisions), p.budget) for p in points if p.budget is not None]
     if len(found) < 2:
         return None
-    level = (least, "the policy goes back below this" if least else "the promise holds above 0")
-    return charts.lines([Line("at least", found, "c2")], f"The budget is at least {short(found[-1][1])} rewards.", "decisions", level)
+    return charts.lines([Line("at least", found, "c2")], f"The budget is at least {short(found[-1][1])} rewards.", least, marks)
 
 
 def share_chart(story: Chronicle, points: list[Point], styles: list[str]) -> tuple[Markup | None, list[tuple[str, str]]]:
@@ -112,7 +113,7 @@ def interval_chart(rows: list[dict[str, Any]], baseline: float | None) -> Markup
         Interval(row["id"], row["low"], row["high"], row["mean"], row["style"], f" from {row['rewards']} rewards") for row in known[:20]
     ]
     words = "Bounds of the mean reward of each arm: " + "; ".join(f"{d.label} {short(d.low)} to {short(d.high)}" for d in drawn)
-    return charts.intervals(drawn, words, "mean reward", None if baseline is None else (baseline, ""))
+    return charts.intervals(drawn, words, "mean reward", baseline)
 
 
 def difference_chart(estimate: dict[str, Any] | None) -> Markup | None:
@@ -123,7 +124,7 @@ def difference_chart(estimate: dict[str, Any] | None) -> Markup | None:
     gap = estimate["policy"]["value"] - estimate["baseline"]["value"]
     row = Interval("difference", low, high, gap, "c4")
     return charts.intervals(
-        [row], f"Policy minus baseline: {short(low)} to {short(high)}.", "policy minus baseline, per decision", (0.0, "")
+        [row], f"Policy minus baseline: {short(low)} to {short(high)}.", "policy minus baseline, per decision", 0.0
     )
 
 
@@ -142,13 +143,14 @@ def page_of(told: dict[str, Any], story: Chronicle) -> dict[str, Any]:
     rows = arm_rows(story, statuses, styles, bounds)
     shares, legend = share_chart(story, points, styles)
     rollout, held = told["rollout"], told["holdings"]
+    marks = [(float(one["decisions"]), f"mode {one['mode']}") for one in story.modes[1:]]
     spec = told["spec"]
     return {
         "name": told["name"], "status": told["status"], "spec": spec, "rollout": rollout, "about": MODES[rollout["mode"]],
         "tiles": tiles(told, story), "mean": charts.short, "rows": rows, "legend": legend, "source": source, "identified": found,
         "pictures": {
-            "reward": reward_chart(points), "regret": regret_chart(points), "shares": shares,
-            "intervals": interval_chart(rows, spec.get("baseline_mean")), "budget": budget_chart(points, rollout["least_budget"]),
+            "reward": reward_chart(points, marks), "regret": regret_chart(points), "shares": shares,
+            "intervals": interval_chart(rows, spec.get("baseline_mean")), "budget": budget_chart(points, rollout["least_budget"], marks),
             "delays": charts.bars(DELAYS, story.delays, "How long rewards took: " + ", ".join(
                 f"{label} {count}" for label, count in zip(DELAYS, story.delays, strict=True) if count), "from decision to reward"),
             "difference": difference_chart(rollout["estimate"]),
@@ -189,4 +191,4 @@ def certificate_chart(found: dict[str, Any]) -> Markup | None:
         return None
     points = [(float(decisions), bound) for decisions, bound in found["budget"]["over_time"]]
     words = f"Lower bound of the budget over {points[-1][0]:.0f} decisions, never below {short(found['budget']['lowest_bound'])}."
-    return charts.lines([Line("at least", points, "c2")], words, "decisions", (0.0, "the promise holds above 0"))
+    return charts.lines([Line("at least", points, "c2")], words, 0.0)
