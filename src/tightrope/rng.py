@@ -5,7 +5,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-PROBLEM, NOISE, POLICY, AUDIT, DELAY = range(5)
+PROBLEM, NOISE, POLICY, AUDIT, DELAY, MODE = range(6)
 GENERATORS: dict[str, type[np.random.BitGenerator]] = {
     cls.__name__: cls for cls in (np.random.PCG64, np.random.PCG64DXSM, np.random.Philox, np.random.SFC64, np.random.MT19937)
 }  # those a file may name
@@ -16,7 +16,8 @@ def stream(seed: int, replication: int, role: int) -> np.random.Generator:
 
     `PROBLEM` draws contexts and `NOISE` draws rewards: every policy meets the same ones, which pairs the comparison.
     `POLICY` is the policy's own randomness. `AUDIT` serves `explain`'s Monte Carlo and never touches a decision. `DELAY` says how late
-    rewards come, so that a delay changes no other draw.
+    rewards come, so that a delay changes no other draw. `MODE` is the coin of a rollout: the policy's
+    choice or the baseline's.
     """
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(replication, role)))
 

@@ -28,6 +28,7 @@ class ExperimentAnswer(BaseModel):
 
     name: str
     status: Literal["running", "paused", "archived"]
+    mode: Literal["apprentice", "shadow", "capped", "full"]
     spec: dict[str, Any]
     arms: list[ArmAnswer]
     decisions: int
@@ -175,3 +176,33 @@ class OpenAnswer(BaseModel):
 
     open: list[OpenDecision]
     total: int
+
+
+class RolloutAnswer(BaseModel):
+    """mode: what is served. share: of the policy's choices. held: it was sent back, and rules wait for a command. estimate: what the policy
+    and the baseline earn, in modes that can tell."""
+
+    mode: Literal["apprentice", "shadow", "capped", "full"]
+    share: float
+    held: bool
+    rewards_in_mode: int
+    rules: dict[str, Any]
+    least_budget: float
+    budget_bound: float | None
+    estimate: dict[str, Any] | None
+
+
+class CertificateAnswer(BaseModel):
+    """sha256: of the canonical JSON of all other fields but hmac_sha256. `tightrope certificate FILE` checks both, and the log's head."""
+
+    model_config = ConfigDict(extra="allow")
+
+    kind: str
+    experiment: str
+    issued: str
+    log: dict[str, Any]
+    budget: dict[str, Any] | None
+    promise: str
+    assumptions: list[str]
+    sha256: str
+    hmac_sha256: str

@@ -8,14 +8,15 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from .api import decisions, experiments, health, personalizer, reading
+from .api import decisions, experiments, health, personalizer, reading, rollout
 from .api.common import refusal
+from .board.routes import router as board
 from .errors import Refused, not_valid
 from .middleware import Limits
 from .office import Office
 from .settings import Settings
 
-ROUTERS = (experiments.router, decisions.router, reading.router, personalizer.router, health.router)
+ROUTERS = (experiments.router, decisions.router, reading.router, rollout.router, personalizer.router, health.router, board)
 
 
 def create_app(settings: Settings, office: Office | None = None) -> FastAPI:

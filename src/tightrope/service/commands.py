@@ -201,8 +201,80 @@ def revoke_key(id: Annotated[int, typer.Argument(help="Its number in `tightrope 
     typer.echo(f"key {id} ends within two seconds")
 
 
+def check_certificate(
+    source: Annotated[pathlib.Path, typer.Argument(help="A certificate, as GET /v1/experiments/NAME/certificate answers it.")],
+    db: Db = "tightrope.db",
+) -> None:
+    """Check a certificate: its signature, and that the log still has the event that it ends with. Exit code 1 where it fails."""
+    database = opened(db)
+    import json
+
+    from .certificate import check as wrong_with
+    from .signing import secret
+    from .verify import head_at
+
+    try:
+        given = json.loads(source.read_text())
+    except (OSError, ValueError):
+        given = None
+    if not isinstance(given, dict):
+        raise ValueError(f"source = {str(source)!r} is not a file with a certificate in JSON.")
+    try:
+        with database.write() as connection:
+            wrong = wrong_with(given, secret(connection, "signing"))
+            if not wrong and head_at(connection, given["experiment"], given["log"]["events"]) != given["log"]["digest"]:
+                wrong.append(f"The log's event {given['log']['events']} is another one now.")
+    finally:
+        database.close()
+    for sentence in wrong:
+        typer.echo(f"WRONG: {sentence}")
+    if wrong:
+        raise typer.Exit(1)
+    head = given["log"]
+    typer.echo(f"{given['experiment']}: signed by this service at {given['issued']}, about event {head['events']}, {head['digest']}")
+
+
+def simulate_traffic(
+    url: Annotated[str, typer.Argument(help="Of the service, such as http://127.0.0.1:8080; several with commas between.")],
+    key: Annotated[str, typer.Option(envvar="TIGHTROPE_KEY", help="A key that may admin (to create the experiment).")],
+    experiment: Annotated[str, typer.Option(help="Name of the experiment; created where it is missing.")] = "shop",
+    decisions: Annotated[int, typer.Option(min=1)] = 10_000,
+    delay: Annotated[int, typer.Option(min=0, help="Decisions after which a sale is heard of, on average.")] = 200,
+    batch: Annotated[int, typer.Option(min=1, max=10_000, help="Decisions of one request.")] = 20,
+    per_second: Annotated[float | None, typer.Option(min=0.1, help="Decisions per second; default as fast as it goes.")] = None,
+    season: Annotated[float, typer.Option(min=0.0, max=1.0, help="Swing of demand over the day, which the promise does not cover.")] = 0.0,
+    alpha: Annotated[float, typer.Option(min=0.001, max=0.999, help="Share of the baseline's reward that may be lost.")] = 0.1,
+    plain: Annotated[bool, typer.Option(help="Without the promise and the rollout, to see what they are worth.")] = False,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+) -> None:
+    """A simulated shop asks for prices, sells, and reports sales late. Prints the true budget, which only it knows."""
+    check(("httpx",))
+    from .client import Client
+    from .traffic import drive, price_shop
+
+    shop = price_shop(season, alpha)
+    with Client(url.split(","), key, experiment) as client:
+        if experiment not in client.experiments():
+            client.create(shop.spec(experiment, guarded=not plain, rollout=not plain, seed=seed + 1))
+        every = max(decisions // 10, 1)
+
+        def tell(made: int, budget: float) -> None:
+            if made // every > (made - batch) // every:
+                typer.echo(f"{made:8} decisions, true budget {budget:8.2f}")
+
+        found = drive(client, shop, decisions, delay=delay, batch=batch, seed=seed, per_second=per_second, progress=tell)
+    typer.echo(f"{found.decisions} decisions and {found.rewards} rewards in {found.seconds:.1f} s, at most {found.most_open} open at once")
+    typer.echo(
+        f"true mean reward {found.mean:.4f}, of the best price {found.best:.4f}, baseline in {found.baseline_share:.1%} of the decisions"
+    )
+    kept = "kept in every round" if found.lowest >= 0 else "BROKEN"
+    typer.echo(f"true budget {found.budget:.2f} at the end, {found.lowest:.2f} at its lowest: the promise was {kept}")
+
+
 def register(app: typer.Typer) -> None:
     """Add the commands to the command line."""
     app.command()(serve)
+    app.command("certificate")(check_certificate)
+    app.command("simulate-traffic")(simulate_traffic)
     app.add_typer(log, name="log")
     app.add_typer(keys, name="keys")

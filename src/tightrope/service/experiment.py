@@ -6,14 +6,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..policies.conservative._holdings import holdings
 from ..serving.session import Session
 from ..verbs import Context
 from .errors import Refused, invalid
 from .log import START, Event, sealed
 from .requests import DecisionRequest
+from .rollout import Rollout
 from .spec import ArmSpec, ExperimentSpec, features_of, made_session
 
 MICROSECONDS = 1_000_000
+WATCH = 20  # decisions after which the rules of the rollout look again
 
 
 class Waiting(NamedTuple):
@@ -34,6 +37,7 @@ class Experiment:
         self.name = name
         self.spec: ExperimentSpec
         self.session: Session
+        self.rollout: Rollout
         self.status = "new"  # then "running", "paused" or "archived"
         self.masked: set[str] = set()
         self.open: OrderedDict[str, Waiting] = OrderedDict()  # the first to end first: windows are equally long, time does not go back
@@ -62,7 +66,12 @@ class Experiment:
         plain = asked.asked()
         try:
             context, eligible, names = self.round(plain)
-            made = self.session.decide(context, eligible, id, names)
+            watched = self.session.decided % WATCH == 0
+            held = self.holdings(context) if watched else None
+            if self.rollout.mode == "full":
+                made, beside, why = self.session.decide(context, eligible, id, names), None, ""
+            else:
+                made, beside, why = self.rollout.decide(self, context, eligible, id, names)
         except ValueError as error:
             raise invalid(error) from None
         self._drawn = id
@@ -72,14 +81,26 @@ class Experiment:
             "name": made.name if single else list(made.name),
             "propensity": made.propensity if single else np.asarray(made.propensity).tolist(),
             "propensity_se": made.propensity_se if single else np.asarray(made.propensity_se).tolist(),
-            "reason": made.reason,
+            "reason": why or made.reason,
             "version": self.session.rounds,
             "deadline": self.deadline(now),
         }
+        if beside is not None:
+            body["rollout"] = beside
+        if held is not None:
+            body["budget"] = held["budget_bound"]
         if plain:
             body["asked"] = plain
         self.told = body
         return self.record("decided", now, body, id, asked.subject)
+
+    def holdings(self, context: Context | None = None) -> dict[str, Any] | None:
+        """The lower bound of the budget and what it is made of; None where the policy keeps none."""
+        session = self.session
+        seen = Context() if context is None else context
+        if session.catalogue or session._changing:
+            return None
+        return holdings(session.policy, session.state, seen._replace(features=None, eligible=None))
 
     def check_alive(self) -> None:
         """Refuse to change what is archived."""
@@ -163,6 +184,7 @@ class Experiment:
         return {
             "name": self.name,
             "status": self.status,
+            "mode": self.rollout.mode,
             "spec": self.spec.plain(),
             "arms": list(self.arms()),
             "decisions": self.session.decided,
@@ -177,6 +199,7 @@ class Experiment:
     def _created(self, event: Event, body: dict[str, Any]) -> None:
         self.spec = ExperimentSpec.model_validate(body["spec"])
         self.session = made_session(self.spec)
+        self.rollout = Rollout(self.spec)
         self.renumber()
         self.status = "running"
 
@@ -204,7 +227,12 @@ class Experiment:
                 raise ValueError(f"event {event.seq} was erased; only a snapshot behind it can be replayed.")
             context, eligible, names = self.round(asked)
             chances = [np.array(chance) if isinstance(chance, list) else chance for chance in (body["propensity"], body["propensity_se"])]
-            self.disagreed += not self.session.follow(body["arm"], id, context, eligible, names, *chances)
+            beside = body.get("rollout")
+            agreed = beside is None or self.rollout.coin_agrees(self, context, eligible, body)
+            wanted = None if beside is None else beside["wanted"]
+            agreed = self.session.follow(body["arm"], id, context, eligible, names, chances[0], chances[1], wanted) and agreed
+            self.disagreed += not agreed
+        self.rollout.opened(id, body)
         self._drawn = None
         self.session.forget_round()
         self.open[id] = Waiting(body["deadline"], asked.get("deferred", False), event.seq)
@@ -216,12 +244,14 @@ class Experiment:
 
     def _cancelled(self, event: Event, body: dict[str, Any]) -> None:
         self.session.cancel(str(event.key))
+        self.rollout.ended(str(event.key), None)
         del self.open[str(event.key)]
 
     def _rewarded(self, event: Event, body: dict[str, Any]) -> None:
         id = str(event.key)
         self.session.reward(id, body["value"])
         if not self.session.is_open(id):
+            self.rollout.ended(id, body["value"])
             del self.open[id]
 
     def _expired(self, event: Event, body: dict[str, Any]) -> None:
@@ -230,11 +260,16 @@ class Experiment:
             self.session.close(id)
         else:
             self.session.expire(ids=[id])
+        self.rollout.ended(id, body["reward"])
         del self.open[id]
 
     def _closed(self, event: Event, body: dict[str, Any]) -> None:
         self.session.close(str(event.key))
+        self.rollout.ended(str(event.key), None)
         del self.open[str(event.key)]
+
+    def _mode_changed(self, event: Event, body: dict[str, Any]) -> None:
+        self.rollout.change(body)
 
     def _nothing(self, event: Event, body: dict[str, Any]) -> None:
         """It is only told: a reward that came too late, what was erased."""
@@ -254,6 +289,7 @@ APPLY: dict[str, Step] = {
     "rewarded": Experiment._rewarded,
     "expired": Experiment._expired,
     "closed": Experiment._closed,
+    "mode changed": Experiment._mode_changed,
     "late": Experiment._nothing,
     "erased": Experiment._nothing,
 }

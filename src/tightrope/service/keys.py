@@ -115,6 +115,16 @@ class Gate:
         key = self._known.get(digest)
         if key is None or not hmac.compare_digest(key.digest, digest):
             raise Refused(401, "The key is not known, or it was revoked; `tightrope keys create` makes one.")
+        return self._allow(key, role)
+
+    def check_id(self, id: int, role: str) -> Key:
+        """The same for a key that was shown before, such as by who signed in to the board."""
+        key = next((one for one in self._known.values() if one.id == id), None)
+        if key is None:
+            raise Refused(401, "The key was revoked; sign in with another one.")
+        return self._allow(key, role)
+
+    def _allow(self, key: Key, role: str) -> Key:
         if ROLES.index(key.role) < ROLES.index(role):
             raise Refused(403, f"This key may {key.role}, but the request needs one that may {role}.")
         wait = self._buckets.setdefault(key.id, Bucket(key.per_second)).take()

@@ -7,7 +7,7 @@ from pydantic_core import from_json, to_json
 
 Kind = Literal[
     "created", "arms added", "arm changed", "paused", "resumed", "archived", "decided", "activated", "cancelled", "rewarded", "expired",
-    "closed", "late", "erased",
+    "closed", "late", "erased", "mode changed",
 ]  # fmt: skip
 KINDS: tuple[str, ...] = get_args(Kind)
 START = bytes(32)  # the digest before the first event

@@ -9,8 +9,10 @@ from .errors import Refused
 from .keys import Gate
 from .leases import Leases
 from .settings import Settings
+from .signing import secret
 from .spec import ExperimentSpec
 from .store.database import Database
+from .stories import Stories
 from .writer import Act, Command, Writer
 
 
@@ -23,12 +25,17 @@ class Office:
         self.leases = Leases(self.database, settings.lease, settings.address)
         self.writer = Writer(self.database, settings, self.leases, self._deliver)
         self.gate = Gate(self.database)
+        self.stories = Stories(self.database)
+        self.secret = b""  # what certificates and cookies are signed with
         self.closing = False
+        self.ending: Callable[[], bool] = lambda: self.closing  # whether answers that never end must end
 
     def open(self) -> None:
         """Make the tables, read the keys, start the writer. Raises ValueError where another process has the file."""
         self.database.lock()
         self.database.migrate()
+        with self.database.write() as connection:
+            self.secret = secret(connection, "signing")
         self.gate.refresh()
         self.writer.start()
 

@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import math
 import random
 import secrets
 import time
@@ -9,11 +10,13 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
+
 from ..serving.session import Session
 from .errors import Refused, invalid
-from .experiment import MICROSECONDS, Waiting
+from .experiment import MICROSECONDS, WATCH, Waiting
 from .log import Event
-from .requests import MOST, ArmChange, ArmsRequest, DecisionRequest, RewardRequest
+from .requests import MOST, ArmChange, ArmsRequest, DecisionRequest, ModeChange, RewardRequest
 from .spec import ExperimentSpec
 from .writer import Desk
 
@@ -121,7 +124,10 @@ def decide(desk: Desk, id: str, request: DecisionRequest) -> Json:
                 raise Refused(409, f"id = {id!r} was decided for another request; an id belongs to one decision.", "id")
             return answer(made, body)
     event = desk.live.decide(id, request, desk.now)
-    return answer(desk.keep(event), desk.live.told)
+    told = answer(desk.keep(event), desk.live.told)
+    if desk.live.session.decided % WATCH == 0:
+        follow_rules(desk)
+    return told
 
 
 def decided(history: list[Event]) -> Event | None:
@@ -239,6 +245,56 @@ def too_late(desk: Desk, id: str, history: list[Event], body: Json) -> Refused:
     return Refused(
         410, f"decision_id = {id!r} waited for its reward until {stamp(ended.time)}; this one was logged, not learned.", "decision_id"
     )
+
+
+# Rollout -------------------------------------------------------------------------------------------------------------------
+
+
+def follow_rules(desk: Desk) -> None:
+    """Change the mode where a rule of the rollout says so."""
+    rollout = desk.live.rollout
+    asked = rollout.due()
+    if asked is not None:
+        mode, why, held = asked
+        desk.record("mode changed", {"mode": mode, "share": rollout.share, "held": held, "by": "rule", "why": why, "before": rollout.mode})
+
+
+def change_mode(desk: Desk, change: ModeChange) -> Json:
+    """Change the mode by command."""
+    live, rollout = desk.live, desk.live.rollout
+    live.check_alive()
+    if live.spec.oracle is not None:
+        raise Refused(409, f"experiment = {live.name!r} plays sets of arms; only single arms are rolled out beside a baseline.", "mode")
+    if change.mode != "full" and live.spec.arms is not None and live.spec.baseline is None and rollout.spec.production is None:
+        raise Refused(409, f"experiment = {live.name!r} has no baseline, which mode {change.mode} serves; create it with one.", "mode")
+    share = rollout.share if change.share is None else change.share
+    if (change.mode, share) != (rollout.mode, rollout.share) or rollout.held:
+        body = {"mode": change.mode, "share": share, "held": False, "by": "command", "why": change.why, "before": rollout.mode}
+        desk.record("mode changed", body)
+    return describe_rollout(desk)
+
+
+def describe_rollout(desk: Desk) -> Json:
+    """Mode, rules and evidence."""
+    held = desk.live.holdings()
+    return desk.live.rollout.report() | {"budget_bound": None if held is None else held["budget_bound"]}
+
+
+def standing(desk: Desk) -> Json:
+    """All that the certificate and the board need of the live experiment, at one event."""
+    live = desk.live
+    return describe(desk) | {"holdings": live.holdings(), "rollout": live.rollout.report(), "identified": identification(live.session)}
+
+
+def identification(session: Session) -> Json | None:
+    """How far an identification policy is: its bounds by arm and what it says; None for other policies, and before it knows anything."""
+    if not type(session.policy).TRAITS.stops or session.names is None:
+        return None
+    found, told = session.recommend(), session.explain()
+    named = {side: dict(zip(session.names, np.asarray(told[side]).tolist(), strict=True)) for side in ("lower", "upper")}
+    numbers = {name: float(found.get(name, math.nan)) for name in ("gap_bound", "samples_remaining")}
+    known = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
+    return known | {"arm": session.names[found["arm"]], "status": found["status"], **named}
 
 
 # Reading -------------------------------------------------------------------------------------------------------------------

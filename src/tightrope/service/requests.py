@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from .spec import ArmId, Arms, Number, Row, Strict
+from .spec import ArmId, Arms, Mode, Number, Row, Share, Strict
 
 MOST = 10_000  # items of a batch
 
@@ -94,3 +94,13 @@ class EraseRequest(Strict):
     model_config = ConfigDict(json_schema_extra={"examples": [{"subject": "user-77"}]})
 
     subject: Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class ModeChange(Strict):
+    """What is served from now on. A command also lets the rules work again after a return."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"mode": "capped", "share": 0.2, "why": "looks good in shadow"}]})
+
+    mode: Mode
+    share: Share | None = Field(None, description="Of the decisions that are the policy's in mode capped; default: as before.")
+    why: Annotated[str, Field(max_length=500)] = Field("", description="For those who read the log.")

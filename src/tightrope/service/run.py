@@ -35,7 +35,9 @@ def serve(settings: Settings) -> None:
             access_log=False, timeout_graceful_shutdown=GRACE,
             timeout_keep_alive=KEEP, server_header=False, date_header=False, backlog=4096,
         )  # fmt: skip
-        uvicorn.Server(config).run()
+        server = uvicorn.Server(config)
+        office.ending = lambda: server.should_exit
+        server.run()
     finally:
         office.close()
         logger().info("stopped")

@@ -10,6 +10,7 @@ from .. import rng
 from ..serving.codec import flatten
 from ..serving.session import Session
 from .experiment import Experiment, Waiting
+from .rollout import Rollout
 from .spec import ExperimentSpec
 
 
@@ -23,6 +24,7 @@ def rest_of(live: Experiment) -> dict[str, Any]:
         "seq": live.seq,
         "digest": live.digest.hex(),
         "time": live.time,
+        "rollout": live.rollout.pack(),
     }
 
 
@@ -37,6 +39,9 @@ def unpack(name: str, session: bytes, rest: str) -> Experiment:
     live = Experiment(name)
     live.spec = ExperimentSpec.model_validate(told["spec"])
     live.session = Session.from_bytes(session)
+    live.rollout = Rollout(live.spec)
+    if "rollout" in told:
+        live.rollout.unpack(told["rollout"])
     live.status, live.masked = told["status"], set(told["masked"])
     live.open.update((id, Waiting(*waiting)) for id, *waiting in told["open"])
     live.seq, live.digest, live.time = told["seq"], bytes.fromhex(told["digest"]), told["time"]

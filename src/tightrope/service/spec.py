@@ -1,10 +1,11 @@
 """What an experiment is: the spec that creates it, checked field by field, and the session that it describes."""
 
+import math
 import re
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from ..registry import Policy, built, find
 from ..serving.codec import build_oracle
@@ -56,6 +57,64 @@ Arms = Annotated[list[ArmSpec], Field(min_length=1, max_length=100_000), AfterVa
 Window = Annotated[float, BeforeValidator(seconds), Field(gt=0, le=LONGEST)]
 
 
+Mode = Literal["apprentice", "shadow", "capped", "full"]
+Share = Annotated[float, Field(gt=0, lt=1)]
+Chance = Annotated[float, Field(gt=0, le=1)]
+
+
+class Promotion(Strict):
+    """When a mode gives way to the next: all of it must hold. after: rewards that the mode has seen. better: the policy is surely better
+    than the baseline, by the anytime-valid bounds of the certificate."""
+
+    after: Annotated[int, Field(ge=1, le=2**53)] | None = None
+    better: bool = False
+
+    @model_validator(mode="after")
+    def something(self) -> "Promotion":
+        """An empty rule would promote at once."""
+        if self.after is None and not self.better:
+            raise ValueError("promote has a rule that asks for nothing; give after (a number of rewards), better = true, or both.")
+        return self
+
+
+class RolloutSpec(Strict):
+    """How the policy takes over from the baseline."""
+
+    mode: Mode = Field("apprentice", description="Where it begins.")
+    share: Share = Field(0.1, description="Of the decisions that are the policy's in mode capped.")
+    production: Annotated[dict[ArmId, Chance], Field(min_length=1, max_length=100_000)] | None = Field(
+        None,
+        description="Probabilities of arms in production, where it is not one arm. Shadow can then say what the policy earns.",
+    )
+    promote: dict[Literal["apprentice", "shadow", "capped"], Promotion] = Field(
+        default_factory=dict, description="Rules, by the mode that they end; without one a mode ends by command."
+    )
+    error: Annotated[float, Field(gt=0, lt=1)] = Field(
+        0.05, description="Chance that any promotion of the experiment by `better` is of a policy that is not better."
+    )
+    least_budget: Number = Field(
+        -1.0,
+        description="Back to the baseline when the lower bound of the budget falls below it (policies with alpha). The default leaves room "
+        "for the reward that has just come; a policy that explores at the limit has a bound of about 0.",
+    )
+    rewards: tuple[Number, Number] = Field((0.0, 1.0), description="Lowest and highest reward that there can be.")
+
+    @field_validator("rewards", mode="before")
+    @classmethod
+    def pair(cls, value: object) -> object:
+        """JSON has lists only."""
+        return tuple(value) if isinstance(value, list) else value
+
+    @model_validator(mode="after")
+    def sound(self) -> "RolloutSpec":
+        """Probabilities add up, and rewards have a range."""
+        if not self.rewards[0] < self.rewards[1]:
+            raise ValueError(f"rewards = {list(self.rewards)} must be the lowest and the highest reward, such as [0, 1].")
+        if self.production is not None and not math.isclose(sum(self.production.values()), 1.0, abs_tol=1e-9):
+            raise ValueError(f"production adds up to {sum(self.production.values()):.10g}; its probabilities must add up to 1.")
+        return self
+
+
 class ExperimentSpec(Strict):
     """An experiment: a policy, its arms, and how long it waits for rewards."""
 
@@ -95,6 +154,7 @@ class ExperimentSpec(Strict):
     )
     apply: Literal["on arrival", "in order"] = "on arrival"
     seed: Annotated[int, Field(ge=0, le=2**53)] = 0
+    rollout: RolloutSpec | None = Field(None, description="Begin beside the baseline; null: the policy decides from the first round on.")
 
     def plain(self) -> dict[str, Any]:
         """JSON-ready data without the fields that have their defaults; two specs are the same if these are."""
@@ -151,8 +211,26 @@ def made_oracle(spec: ExperimentSpec) -> Oracle | None:
     return build_oracle(plain, arrays)
 
 
+def check_rollout(spec: ExperimentSpec) -> None:
+    """Raise ValueError where there is nothing that a policy could be rolled out beside."""
+    rollout = spec.rollout
+    if rollout is None:
+        return
+    if spec.oracle is not None:
+        raise ValueError("rollout was given, but this experiment plays sets of arms; only single arms are rolled out beside a baseline.")
+    if rollout.production is None:
+        if spec.arms is not None and not isinstance(spec.baseline, str):
+            raise ValueError("rollout needs what is in production: give baseline (an arm's id) or rollout.production (probabilities).")
+        return
+    known = {arm.id for arm in spec.arms or ()}
+    missing = next((arm for arm in rollout.production if arm not in known), None)
+    if missing is not None:
+        raise ValueError(f"rollout.production has {missing!r}, which is not the id of an arm.")
+
+
 def made_session(spec: ExperimentSpec) -> Session:
     """The session that a spec describes. Raises ValueError in the library's words."""
+    check_rollout(spec)
     described: dict[str, Any] = {"arms": None, "dimension": spec.dimension}
     names = None
     if spec.arms is not None:

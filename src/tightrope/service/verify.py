@@ -67,6 +67,14 @@ def verify(connection: Connection, row: int, name: str) -> Verdict:
     return Verdict(name, count, sum(not left for left in blanked.values()), digest.hex(), tuple(wrong))
 
 
+def head_at(connection: Connection, name: str, seq: int) -> str | None:
+    """The digest of an event, in hexadecimal; None where the log has no such event."""
+    row = connection.execute(sa.select(experiments.c.id).where(experiments.c.name == name)).scalar_one_or_none()
+    found = None if row is None else connection.execute(
+        sa.select(log.C.digest).where(log.C.experiment == row, log.C.seq == seq)).scalar_one_or_none()  # fmt: skip
+    return None if found is None else bytes(found).hex()
+
+
 class Replay(NamedTuple):
     """A state that was computed from the log alone. compared: snapshots that it went through. other_arms: decisions that this machine
     would have drawn otherwise, which happens after a move to another kind of processor."""

@@ -3,7 +3,7 @@
 import copy
 import math
 import pathlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Self, SupportsIndex
 
 import numpy as np
@@ -103,6 +103,7 @@ class Session:
         self._several = False  # whether rounds have shown different features
         self._unrecorded = False  # a file of format 1 may have had an open decision that it does not name
         self._scratch: dict[int, State] = {}
+        self._wanted, self._own = 0, math.nan  # by `decide_beside`: the policy's choice, and its chance of what was played
         self._agreed = True  # whether the last decision that was followed was also this session's own choice
         self._tells, self._measures = event.answers(policy), propensity.answers(policy)
         self.state = init(policy, self._told())
@@ -144,19 +145,45 @@ class Session:
         names: Sequence[str] | None = None,
         propensity: Chance = math.nan,
         propensity_se: Chance = math.nan,
+        wanted: int | None = None,
     ) -> bool:
         """Make a decision of a log once more: `select` draws as it did then, and the arm of the log is taken. Returns whether both agree.
 
         arm: the number that the log has, or those of a set. id: the decision's; one that is still known is refused. propensity,
-        propensity_se: the log's, which are not computed again. The others are those of `decide`. On the kind of processor that wrote
+        propensity_se: the log's, which are not computed again. wanted: what the policy chose, where `decide_beside` played another arm.
+        The others are those of `decide`. On the kind of processor that wrote
         the log both agree to the bit; on another one last digits may differ, and what was played is what counts.
         """
         if self._book.known(checked_id(id)) is not None:
             raise ValueError(f"id = {checks.show(id)} was decided already; a log has every decision once.")
         taken = arm if isinstance(arm, int) else np.array(checks.entries("arm", arm, "an array of arms"), dtype=np.int64)
         self._agreed = True
-        self._decide(context, eligible, id, names, False, taken, (propensity, propensity_se))
+        self._decide(context, eligible, id, names, False, taken, (propensity, propensity_se), wanted)
         return self._agreed
+
+    def decide_beside(
+        self,
+        arm: int | None,
+        chance: Callable[[int, float], float],
+        context: Round | None = None,
+        eligible: Mask | None = None,
+        id: Id | None = None,
+        names: Sequence[str] | None = None,
+        measured: bool = True,
+    ) -> tuple[Decision, int, float]:
+        """A decision that is the policy's or somebody else's, as while a policy is rolled out beside a baseline.
+
+        arm: the number of the arm to play; None: the policy's own choice, which is drawn in either case. chance: the propensity of the
+        played arm, from its number and the policy's own chance of it. measured: False where the policy's chance is not needed; it is
+        NaN then. The others are those of `decide`; the id must be new. Returns the decision, the policy's choice, and the policy's
+        chance of the arm that is played. For policies that play single arms.
+        """
+        if self.arms.oracle is not None:
+            raise ValueError("this session chooses sets; only a choice of single arms can be made beside another.")
+        if id is not None and self._book.known(checked_id(id)) is not None:
+            raise ValueError(f"id = {checks.show(id)} was decided already.")
+        entry = self._decide(context, eligible, id, names, measured, arm, chance=chance)
+        return entry.decision, self._wanted, self._own
 
     def _decide(
         self,
@@ -167,6 +194,8 @@ class Session:
         measured: bool,
         taken: Action | None = None,
         known: tuple[Chance, Chance] = (math.nan, math.nan),
+        wanted: Action | None = None,
+        chance: Callable[[int, float], float] | None = None,
     ) -> Open:
         seen, labels = self._round(context, eligible, names)
         state = self._state_for(seen)
@@ -175,19 +204,24 @@ class Session:
         before = bits.state
         try:
             action: Any = self._checked_action(select(self.policy, state, seen, self._rng), seen)
+            own = action
             if taken is not None:
-                own, action = action, self._checked_action(taken, seen)
-                self._agreed = own == action if isinstance(own, int) else bool(np.array_equal(own, action))
+                action = self._checked_action(taken, seen)
+                expected = action if wanted is None else wanted
+                self._agreed = own == expected if isinstance(own, int) else bool(np.array_equal(own, expected))
         except BaseException:  # an oracle may refuse after noise was drawn
             bits.state = before
             raise
         why = event(self.policy, state, action) if self._tells else 0
-        chance, error = known
+        p, error = known
         if measured:
             if not self._measures and rng.same(before, bits.state):
-                chance, error = 1.0, 0.0  # nothing was drawn, so the choice was certain
+                p, error = float(np.array_equal(own, action)), 0.0  # nothing was drawn, so the choice was certain
             else:
-                chance, error = self._measured(state, seen, action)
+                p, error = self._measured(state, seen, action)
+        if chance is not None:
+            self._wanted, self._own = int(own), float(p)
+            p = chance(int(action), self._own)
         if self._changing or seen.features is not None:
             self._several = self._several or not (
                 self._last.features is None or self._last.features is seen.features or np.array_equal(self._last.features, seen.features)
@@ -198,7 +232,7 @@ class Session:
         self.decided += 1
         single = isinstance(action, int)
         if not single and (measured or taken is not None):
-            chance, error = (locked(np.broadcast_to(np.asarray(x, dtype=np.float64), action.shape)) for x in (chance, error))
+            p, error = (locked(np.broadcast_to(np.asarray(x, dtype=np.float64), action.shape)) for x in (p, error))
         name: object
         if single:
             name = labels[action] if labels is not None else self._names.of(action)
@@ -208,7 +242,7 @@ class Session:
             id = str(self.decided)
             while self._book.known(id) is not None:
                 id += "+"
-        made = Decision(id, action if single else locked(action), name, chance, error, reason(why, name, chance), self.decided, shown(seen))
+        made = Decision(id, action if single else locked(action), name, p, error, reason(why, name, p), self.decided, shown(seen))
         entry = Open(made, seen, action, None if single else set(action.tolist()))
         self._book.add(entry)
         if self.window is not None:

@@ -69,3 +69,9 @@ keys = Table(
     Column("created", BigInteger, nullable=False),
     Column("revoked", BigInteger),
 )  # fmt: skip
+
+secrets = Table(
+    "secrets", metadata,
+    Column("name", String(40), primary_key=True),
+    Column("value", LargeBinary, nullable=False),
+)  # fmt: skip

@@ -1,0 +1,265 @@
+"""Addresses of the board. They are not part of the interface for programs, so OpenAPI does not list them."""
+
+import asyncio
+import functools
+import importlib.resources
+import json
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+from urllib.parse import parse_qs, quote
+
+import jinja2
+import sqlalchemy as sa
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse, StreamingResponse
+
+from .. import operations
+from ..errors import Refused
+from ..issue import issue
+from ..office import Office
+from ..requests import ModeChange
+from ..store.tables import experiments as table
+from .charts import short
+from .login import COOKIE, PATH, check_token, sign_in, signed_in, token
+from .view import page_of
+
+router = APIRouter(prefix=PATH, include_in_schema=False)
+
+BEAT = 1.0  # seconds between two looks at an experiment that is watched
+QUIET = 15.0  # seconds after which a stream says that it lives
+STREAMS = 100  # at once
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
+}  # fmt: skip
+STATIC = {"board.css": "text/css", "board.js": "text/javascript", "icon.svg": "image/svg+xml"}
+SECTIONS = ("tiles", "pictures", "arms", "decisions", "rollout")  # parts of the page that the stream keeps up to date
+
+_streams: set[int] = set()
+
+
+@functools.cache
+def templates() -> jinja2.Environment:
+    """The pages."""
+    made = jinja2.Environment(loader=jinja2.PackageLoader("tightrope.service.board"), autoescape=True, undefined=jinja2.StrictUndefined)
+    made.filters |= {"short": short, "quoted": lambda text: quote(str(text), safe="")}
+    return made
+
+
+def page(template: str, status: int = 200, /, **given: Any) -> Response:
+    """A page with the headers that keep others' scripts out."""
+    return HTMLResponse(templates().get_template(template).render(path=PATH, **given), status, HEADERS)
+
+
+def office_of(request: Request) -> Office:
+    """The running service."""
+    found: Office = request.app.state.office
+    return found
+
+
+async def form(request: Request) -> dict[str, str]:
+    """The fields of a form."""
+    fields = parse_qs((await request.body()).decode("utf-8", "replace"), max_num_fields=20)
+    return {name: values[0] for name, values in fields.items()}
+
+
+def to_login(request: Request) -> Response:
+    """Sign in first, then come back."""
+    return RedirectResponse(f"{PATH}/login?next={quote(request.url.path, safe='')}", 303, HEADERS)
+
+
+@router.get("/static/{file}")
+async def static(file: str) -> Response:
+    """Style, script and icon."""
+    if file not in STATIC:
+        raise Refused(404, f"{file[:100]!r} is not a file of the board.")
+    content = (importlib.resources.files("tightrope.service.board") / "static" / file).read_bytes()
+    return Response(content, media_type=STATIC[file], headers=HEADERS | {"Cache-Control": "no-cache"})
+
+
+@router.get("/login")
+async def login_page(request: Request) -> Response:
+    """Where to give a key."""
+    return page("login.html", wrong=None, next=onward(request.query_params.get("next", "")))
+
+
+@router.post("/login")
+async def login(request: Request) -> Response:
+    """Exchange a key for a cookie."""
+    office, given = office_of(request), await form(request)
+    await asyncio.to_thread(office.gate.refresh)
+    goal = onward(given.get("next", ""))
+    try:
+        key = office.gate.check(given.get("key", "").strip(), "read")
+    except Refused as error:
+        return page("login.html", error.status, wrong=error.message, next=goal)
+    answer = RedirectResponse(goal, 303, HEADERS)
+    sign_in(office, request, answer, key)
+    return answer
+
+
+def onward(goal: str) -> str:
+    """A page of the board, and nothing else."""
+    return goal if goal.startswith(PATH + "/") and "\\" not in goal and "//" not in goal else PATH
+
+
+@router.post("/logout")
+async def logout(request: Request) -> Response:
+    """Forget the cookie."""
+    check_token(office_of(request), request, (await form(request)).get("token", ""))
+    answer = RedirectResponse(f"{PATH}/login", 303, HEADERS)
+    answer.delete_cookie(COOKIE, path=PATH)
+    return answer
+
+
+@router.get("")
+async def all_experiments(request: Request) -> Response:
+    """Every experiment in a line."""
+    office = office_of(request)
+    try:
+        signed_in(office, request)
+    except Refused:
+        return to_login(request)
+
+    def read() -> list[str]:
+        with office.database.read() as connection:
+            return list(connection.execute(sa.select(table.c.name).order_by(table.c.name)).scalars())
+
+    found = []
+    for name in await asyncio.to_thread(read):
+        try:
+            found.append(await office.ask(name, operations.standing))
+        except Refused as error:  # another process has it, or its log cannot be read
+            found.append({"name": name, "refused": error.message})
+    return page("experiments.html", experiments=found, token=token(office, request))
+
+
+@router.get("/experiments/{name}")
+async def experiment(request: Request, name: str) -> Response:
+    """One experiment."""
+    office = office_of(request)
+    try:
+        key = signed_in(office, request)
+    except Refused:
+        return to_login(request)
+    try:
+        shown = await look(office, name)
+    except Refused as error:
+        return page("message.html", error.status, message=error.message, token=token(office, request))
+    return page("experiment.html", **shown, token=token(office, request), may=key.role == "admin", sections=SECTIONS)
+
+
+async def look(office: Office, name: str) -> dict[str, Any]:
+    """What the page shows, as of now."""
+    told = await office.ask(name, operations.standing)
+
+    def work() -> dict[str, Any]:
+        lock, story = office.stories.until(name, told["seq"])
+        with lock:
+            return page_of(told, story)
+
+    return await asyncio.to_thread(work)
+
+
+@router.get("/experiments/{name}/stream")
+async def stream(request: Request, name: str) -> Response:
+    """Server-sent events: the parts of the page that have changed."""
+    office = office_of(request)
+    signed_in(office, request)
+    if len(_streams) >= STREAMS:
+        raise Refused(503, f"{STREAMS} pages are being kept up to date already; load this one again from time to time.", retry_after=60)
+    first = await look(office, name)
+
+    async def changes() -> AsyncIterator[str]:
+        mark = id(request)
+        _streams.add(mark)
+        try:
+            seq, spoke, shown = first["seq"], time.monotonic(), rendered(first)
+            yield "retry: 2000\n\n"
+            while not office.ending() and not await request.is_disconnected():
+                held = office.writer.held.get(name)
+                if held is None or held.live.seq != seq:
+                    try:
+                        found = await look(office, name)
+                        signed_in(office, request)
+                    except Refused:
+                        return
+                    seq = found["seq"]
+                    fresh = await asyncio.to_thread(rendered, found)
+                    new = {part: html for part, html in fresh.items() if html != shown.get(part)}
+                    shown = fresh
+                    if new:
+                        spoke = time.monotonic()
+                        yield f"data: {json.dumps(new)}\n\n"
+                elif time.monotonic() - spoke > QUIET:
+                    spoke = time.monotonic()
+                    yield ": still here\n\n"
+                await asyncio.sleep(BEAT)
+        finally:
+            _streams.discard(mark)
+
+    return StreamingResponse(changes(), media_type="text/event-stream", headers=HEADERS | {"X-Accel-Buffering": "no"})
+
+
+def rendered(shown: dict[str, Any]) -> dict[str, str]:
+    """The changing parts of the page, by id."""
+    return {part: templates().get_template(f"part_{part}.html").render(path=PATH, **shown) for part in SECTIONS}
+
+
+@router.get("/experiments/{name}/certificate")
+async def certificate_page(request: Request, name: str) -> Response:
+    """The certificate for people."""
+    office = office_of(request)
+    try:
+        signed_in(office, request)
+    except Refused:
+        return to_login(request)
+    try:
+        found = await issue(office, name)
+    except Refused as error:
+        return page("message.html", error.status, message=error.message, token=token(office, request))
+    from .view import certificate_chart
+
+    return page("certificate.html", certificate=found, picture=certificate_chart(found), token=token(office, request))
+
+
+@router.get("/experiments/{name}/certificate.json")
+async def certificate_file(request: Request, name: str) -> Response:
+    """The certificate as a file."""
+    office = office_of(request)
+    signed_in(office, request)
+    text = json.dumps(await issue(office, name), indent=1, ensure_ascii=False)
+    said = {"Content-Disposition": 'attachment; filename="certificate.json"'}
+    return Response(text, media_type="application/json", headers=HEADERS | said)
+
+
+@router.post("/experiments/{name}/{action}")
+async def act(request: Request, name: str, action: str) -> Response:
+    """Change the mode, pause or resume: for keys that may admin, from the board's own form."""
+    office, given = office_of(request), await form(request)
+    try:
+        signed_in(office, request, "admin")
+        check_token(office, request, given.get("token", ""))
+        if action == "mode":
+            change = mode_change(given)
+            await office.ask(name, lambda desk: operations.change_mode(desk, change))
+        elif action in ("pause", "resume"):
+            await office.ask(name, lambda desk: operations.change_status(desk, action))
+        else:
+            raise Refused(404, f"{action[:100]!r} is not something the board can do.")
+    except Refused as error:
+        return page("message.html", error.status, message=error.message, token=token(office, request))
+    return RedirectResponse(f"{PATH}/experiments/{quote(name, safe='')}", 303, HEADERS)
+
+
+def mode_change(given: dict[str, str]) -> ModeChange:
+    """A mode from the form's fields. Refused with 422 where they are not one."""
+    fields: dict[str, Any] = {"mode": given.get("mode"), "why": given.get("why", "")}
+    try:
+        if given.get("share"):
+            fields["share"] = float(given["share"]) / 100.0
+        return ModeChange.model_validate(fields)
+    except ValueError:
+        raise Refused(422, "mode must be one of the four, and its share a percentage above 0 and below 100.", "mode") from None

@@ -1,0 +1,194 @@
+"""What the page of an experiment shows: numbers, pictures and sentences, from the live experiment and the story of its log."""
+
+import math
+from typing import Any
+
+from markupsafe import Markup
+
+from ..chronicle import Chronicle, Point
+from ..operations import stamp
+from . import charts
+from .charts import Interval, Line, short
+
+SHOWN = charts.COLOURS - 1  # arms with a colour of their own; the others share the last
+SLICES = 48  # of the pictures that count per stretch of decisions
+DELAYS = ("<1s", "10s", "1m", "10m", "1h", "6h", "1d", "7d", ">7d")
+MODES = {
+    "apprentice": "Production is served; the policy learns from it.",
+    "shadow": "Production is served; the log notes what the policy would have played.",
+    "capped": "A share of the decisions is the policy's, the others are production's.",
+    "full": "The policy decides.",
+}
+
+
+Marks = list[tuple[float, str]]  # decisions at which the mode changed
+
+
+def style_of(story: Chronicle) -> list[str]:
+    """A class for each arm: one colour per arm, the most played first come first served in the order of the spec."""
+    if len(story.arms) <= charts.COLOURS:
+        return [f"c{k}" for k in range(len(story.arms))]
+    most = sorted(range(len(story.arms)), key=lambda k: (-story.plays[k], k))[:SHOWN]
+    return [f"c{sorted(most).index(k)}" if k in most else f"c{SHOWN}" for k in range(len(story.arms))]
+
+
+def slices(points: list[Point]) -> list[tuple[Point, Point]]:
+    """Pairs of points between which something is counted."""
+    step = max(1, math.ceil(len(points) / SLICES))
+    kept = points[step - 1 :: step]
+    if points and (not kept or kept[-1] is not points[-1]):
+        kept.append(points[-1])
+    first = Point(0, 0, 0, 0.0, 0, None, (), None)
+    return [(before, after) for before, after in zip([first, *kept[:-1]], kept, strict=True) if after.decisions > before.decisions]
+
+
+def reward_chart(points: list[Point], marks: Marks) -> Markup | None:
+    """Mean reward per stretch, and of all so far."""
+    stretches = [((b.decisions), (b.total - a.total) / (b.rewards - a.rewards)) for a, b in slices(points) if b.rewards > a.rewards]
+    means = [(p.decisions, p.total / p.rewards) for p in points if p.rewards]
+    if not means:
+        return None
+    drawn = [Line("each stretch", stretches, "soft"), Line("all so far", means, "c0")]
+    return charts.lines(drawn, f"Mean reward over decisions; all so far {short(means[-1][1])}.", marks=marks)
+
+
+def regret_chart(points: list[Point]) -> Markup | None:
+    """Upper bound of the regret."""
+    found = [(float(p.decisions), p.regret) for p in points if p.regret is not None]
+    if len(found) < 2:
+        return None
+    return charts.lines([Line("at most", found, "c1")], f"Regret is at most {short(found[-1][1])} after {found[-1][0]:.0f} decisions.")
+
+
+def budget_chart(points: list[Point], least: float, marks: Marks) -> Markup | None:
+    """Lower bound of the budget."""
+    found = [(float(p.decisions), p.budget) for p in points if p.budget is not None]
+    if len(found) < 2:
+        return None
+    return charts.lines([Line("at least", found, "c2")], f"The budget is at least {short(found[-1][1])} rewards.", least, marks)
+
+
+def share_chart(story: Chronicle, points: list[Point], styles: list[str]) -> tuple[Markup | None, list[tuple[str, str]]]:
+    """Shares of arms over time, and the legend (class, name)."""
+    groups: dict[str, list[int]] = {}
+    for k, style in enumerate(styles):
+        groups.setdefault(style, []).append(k)
+    ids = list(story.arms)
+    order = sorted(groups)
+    names = [ids[groups[style][0]] if len(groups[style]) == 1 else f"{len(groups[style])} others" for style in order]
+    ends, shares = [], []
+    for a, b in slices(points):
+        counts = [sum((b.plays[k] if k < len(b.plays) else 0) - (a.plays[k] if k < len(a.plays) else 0) for k in groups[style])
+                  for style in order]  # fmt: skip
+        total = sum(counts)
+        if total:
+            ends.append(float(b.decisions))
+            shares.append([count / total for count in counts])
+    words = "Share of each arm in the last decisions: " + (
+        ", ".join(f"{name} {share:.0%}" for name, share in zip(names, shares[-1], strict=True)) if shares else "none yet")  # fmt: skip
+    return charts.stacked(ends, shares, order, names, words), list(zip(order, names, strict=True))
+
+
+def arm_rows(
+    story: Chronicle, statuses: dict[str, str], styles: list[str], bounds: list[tuple[float, float]] | None
+) -> list[dict[str, Any]]:
+    """The table of arms."""
+    rows = []
+    for id, k in story.arms.items():
+        one, two = story.weights[k]
+        rows.append({
+            "id": id, "style": styles[k], "status": statuses.get(id, ""), "plays": story.plays[k], "rewards": story.rewards[k],
+            "mean": story.sums[k] / story.rewards[k] if story.rewards[k] else None, "ess": one * one / two if two else 0.0,
+            "low": bounds[k][0] if bounds else None, "high": bounds[k][1] if bounds else None,
+        })  # fmt: skip
+    return rows
+
+
+def interval_chart(rows: list[dict[str, Any]], baseline: float | None) -> Markup | None:
+    """Bounds of every arm's mean."""
+    known = [row for row in rows if row["low"] is not None]
+    if not known:
+        return None
+    drawn = [
+        Interval(row["id"], row["low"], row["high"], row["mean"], row["style"], f" from {row['rewards']} rewards") for row in known[:20]
+    ]
+    words = "Bounds of the mean reward of each arm: " + "; ".join(f"{d.label} {short(d.low)} to {short(d.high)}" for d in drawn)
+    return charts.intervals(drawn, words, "mean reward", baseline)
+
+
+def difference_chart(estimate: dict[str, Any] | None) -> Markup | None:
+    """Policy against baseline."""
+    if estimate is None or estimate["difference"] is None:
+        return None
+    low, high = estimate["difference"]
+    gap = estimate["policy"]["value"] - estimate["baseline"]["value"]
+    row = Interval("difference", low, high, gap, "c4")
+    return charts.intervals(
+        [row], f"Policy minus baseline: {short(low)} to {short(high)}.", "policy minus baseline, per decision", 0.0
+    )
+
+
+def page_of(told: dict[str, Any], story: Chronicle) -> dict[str, Any]:
+    """Everything that the templates need. told: by the writer, see `operations.standing` and `identification`."""
+    points, styles = story.shown(), style_of(story)
+    statuses = {arm["id"]: arm["status"] for arm in told["arms"]}
+    found = told.get("identified")
+    bounds: list[tuple[float, float]] | None
+    if found is not None:
+        bounds = [(found["lower"].get(id, -math.inf), found["upper"].get(id, math.inf)) for id in story.arms]
+        source = "These are the bounds of the policy's stopping rule."
+    else:
+        bounds = story.intervals()
+        source = "They hold at all times and for all arms at once, with probability 95 %."
+    rows = arm_rows(story, statuses, styles, bounds)
+    shares, legend = share_chart(story, points, styles)
+    rollout, held = told["rollout"], told["holdings"]
+    marks = [(float(one["decisions"]), f"mode {one['mode']}") for one in story.modes[1:]]
+    spec = told["spec"]
+    return {
+        "name": told["name"], "status": told["status"], "spec": spec, "rollout": rollout, "about": MODES[rollout["mode"]],
+        "tiles": tiles(told, story), "mean": charts.short, "rows": rows, "legend": legend, "source": source, "identified": found,
+        "pictures": {
+            "reward": reward_chart(points, marks), "regret": regret_chart(points), "shares": shares,
+            "intervals": interval_chart(rows, spec.get("baseline_mean")), "budget": budget_chart(points, rollout["least_budget"], marks),
+            "delays": charts.bars(DELAYS, story.delays, "How long rewards took: " + ", ".join(
+                f"{label} {count}" for label, count in zip(DELAYS, story.delays, strict=True) if count), "from decision to reward"),
+            "difference": difference_chart(rollout["estimate"]),
+        },
+        "holdings": held, "open": told["open"], "expired": story.expired, "late": story.late, "cancelled": story.cancelled,
+        "last": [(line, story.answers.get(line.id, ""), clock(line.time)) for line in reversed(story.last)],
+        "modes": [one | {"time": stamp(one["time"])} for one in story.modes], "seq": told["seq"], "digest": told["digest"],
+        "time": stamp(story.time), "comparable": story.comparable, "outside": story.outside,
+    }  # fmt: skip
+
+
+def clock(microseconds: int) -> str:
+    """Time of day, UTC."""
+    return str(stamp(microseconds))[11:19]
+
+
+def tiles(told: dict[str, Any], story: Chronicle) -> list[tuple[str, str, str]]:
+    """The numbers on top: name, value, what it is."""
+    rewards = int(story.all[0])
+    found = [
+        ("Decisions", f"{story.decisions:,}", f"{rewards:,} rewards"),
+        ("Open", f"{told['open']:,}", "wait for a reward"),
+        ("Mean reward", short(story.total / rewards) if rewards else "–", "of all so far"),
+        ("Baseline", f"{story.usual / story.decisions:.0%}" if story.decisions else "–", "of all decisions"),
+    ]
+    if told["holdings"] is not None:
+        held = told["holdings"]
+        found.append(("Budget", "≥ " + short(held["budget_bound"]), f"rewards in hand, alpha {held['alpha']:g}"))
+    if told.get("identified") is not None:
+        left = told["identified"]["samples_remaining"]
+        found.append(("Samples left", "–" if left is None else short(left), told["identified"]["status"]))
+    return found
+
+
+def certificate_chart(found: dict[str, Any]) -> Markup | None:
+    """The budget over time that a certificate states."""
+    if found["budget"] is None or len(found["budget"]["over_time"]) < 2:
+        return None
+    points = [(float(decisions), bound) for decisions, bound in found["budget"]["over_time"]]
+    words = f"Lower bound of the budget over {points[-1][0]:.0f} decisions, never below {short(found['budget']['lowest_bound'])}."
+    return charts.lines([Line("at least", points, "c2")], words, 0.0)
