@@ -19,7 +19,7 @@ from ..numerics.statistics import standard_error
 
 Verdict = Literal["reproduced", "partly", "not reproduced", "undecided"]
 VERDICTS: tuple[str, ...] = get_args(Verdict)
-NOT_JUDGED = "not judged"  # of a claim that no row refers to, and of a row at a scale that says nothing
+NOT_JUDGED: Final = "not judged"  # of a claim that no row refers to, and of a row at a scale that says nothing
 MARGIN = 4.0  # standard errors
 
 
