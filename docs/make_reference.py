@@ -66,7 +66,7 @@ def policy(name: str, item: Any) -> Iterator[str]:
     yield ""
     if isinstance(item, Preset):
         changed = ", ".join(f"{key}={value!r}" for key, value in item.defaults.items())
-        yield f"{paragraphs(item.__doc__)} `{item.base.__name__}` with {changed}."
+        yield f"{paragraphs(item.summary)} `{item.base.__name__}` with {changed}."
         yield ""
         return
     yield "  \n".join(joined(paragraphs(sys.modules[item.__module__].__doc__)))

@@ -55,7 +55,7 @@ def class_of(name: str, item: Any) -> Iterator[str]:
     """One policy, or a preset as a subclass with other defaults."""
     base = item.base.__name__ if isinstance(item, Preset) else "Policy"
     yield f"class {name}({base}):"
-    doc = inspect.cleandoc(item.__doc__ or "").replace("\\", "\\\\")
+    doc = inspect.cleandoc((item.summary if isinstance(item, Preset) else item.__doc__) or "").replace("\\", "\\\\")
     lines = textwrap.indent(doc, "    ").splitlines()
     yield from ([f'    """{doc}"""'] if len(lines) < 2 else [f'    """{lines[0].strip()}', *lines[1:], '    """'])
     yield ""

@@ -71,7 +71,7 @@ def file_of(module: str) -> str | None:
 
 def _source_hash() -> str:
     digest = hashlib.sha256(numba.__version__.encode())
-    base = [path for path in ROOT.glob("*.py") if path.name not in ("__init__.py", "__main__.py", "extend.py", "testing.py")]
+    base = [path for path in ROOT.glob("*.py") if path.name not in ("__init__.py", "__main__.py", "extend.py", "notebook.py", "testing.py")]
     for path in sorted([*base, *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))]):
         digest.update(path.relative_to(ROOT).as_posix().encode())
         digest.update(path.read_bytes())

@@ -116,3 +116,16 @@ def _plain(value: object) -> object:
     if isinstance(value, np.ndarray):
         return value.tolist()
     return str(value)
+
+
+def plain(item: object) -> Any:
+    """Data as JSON has it: dicts, lists, numbers, text; None in place of numbers that are not finite."""
+    if isinstance(item, Mapping):
+        return {str(key): plain(value) for key, value in item.items()}
+    if isinstance(item, np.ndarray | np.generic):
+        item = item.tolist()
+    if isinstance(item, list | tuple):
+        return [plain(value) for value in item]
+    if isinstance(item, float) and not math.isfinite(item):
+        return None
+    return item if isinstance(item, bool | int | float | str | None) else str(item)

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeGuard, TypeVar
 
-from . import checks
+from . import checks, notebook
 
 if TYPE_CHECKING:
     from .parameters import Field, Traits
@@ -35,6 +35,13 @@ class Policy:
     __slots__ = ()
     FIELDS: ClassVar[Mapping[str, "Field"]]  # its parameters, by name
     TRAITS: ClassVar["Traits"]  # what the engine, the service and the documentation know of it
+
+    def _repr_html_(self) -> str:
+        """The policy in a notebook: what it does, its parameters and their ranges, its source."""
+        kind = type(self)
+        what = (kind.__doc__ or "").strip().splitlines()[0]
+        rows = [[name, repr(value), kind.FIELDS[name].words] for name, value in shown(self).items()]
+        return notebook.table(f"{kind.__name__}: {what}", ["parameter", "value", "range"], rows, kind.TRAITS.paper)
 
     if TYPE_CHECKING:  # what a NamedTuple of its parameters has
 
@@ -199,6 +206,16 @@ def find(name: object) -> "type[Policy] | Preset":
     raise ValueError(f"policy = {checks.show(name)} is not one of {', '.join(sorted(REGISTRY))}.{checks.hint(name, REGISTRY)}")
 
 
+def parameter_lines(item: "type[Policy] | Preset") -> list[str]:
+    """A line for each parameter of a class or preset: its name, default and range."""
+    given = item.defaults if isinstance(item, Preset) else {}
+    lines = []
+    for name, field in item.FIELDS.items():
+        default = "required" if field.required and name not in given else repr(given.get(name, field.default))
+        lines.append(f"{name} = {default}   {field.words}")
+    return lines
+
+
 class Preset:
     """A policy class under another name with other defaults; every parameter can still be given.
 
@@ -206,7 +223,7 @@ class Preset:
     """
 
     def __init__(self, name: str, base: Any, doc: str, plays: tuple[str, ...] | None = None, **defaults: object) -> None:
-        self.__name__, self.__doc__, self.defaults = name, doc, defaults
+        self.__name__, self.summary, self.defaults = name, doc, defaults
         self.base: type[Policy] = base  # type checkers do not know it as what `@policy` made of the class
         self.__module__ = base.__module__
         self.FIELDS = base.FIELDS
@@ -215,6 +232,7 @@ class Preset:
             parameter.replace(default=defaults.get(parameter.name, parameter.default))
             for parameter in inspect.signature(base).parameters.values()
         ])  # fmt: skip
+        self.__doc__ = "\n".join([doc, "", f"{base.__name__} with other defaults.", *(f"    {line}" for line in parameter_lines(self))])
         add(REGISTRY, name, self)
 
     def __call__(self, *unnamed: object, **given: object) -> Policy:

@@ -18,15 +18,14 @@ def policies(
     modules: Import = None,
 ) -> None:
     """List the policies with one line each and their papers, or show one with its parameters."""
-    from ..registry import find
+    from ..registry import Preset, find, parameter_lines
 
     if name is not None:
         item = find(name)
-        console.print(f"{item.__name__}: {item.__doc__}\n", soft_wrap=True)
-        defaults = getattr(item, "defaults", {})
-        for parameter, field in item.FIELDS.items():
-            default = "required" if field.required and parameter not in defaults else repr(defaults.get(parameter, field.default))
-            console.print(f"  {parameter} = {default}   {field.words}", soft_wrap=True, markup=False)
+        what = item.summary if isinstance(item, Preset) else item.__doc__
+        console.print(f"{item.__name__}: {what}\n", soft_wrap=True)
+        for line in parameter_lines(item):
+            console.print(f"  {line}", soft_wrap=True, markup=False)
         console.print(f"\nplays {', '.join(item.TRAITS.accepts)} · {item.TRAITS.paper}", soft_wrap=True)
         return
     table = Table("policy", "what it does", "plays", "paper")

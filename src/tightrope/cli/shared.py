@@ -1,19 +1,18 @@
 """What all commands share: consoles, options, progress, tables."""
 
 import json
-import math
 import pathlib
 import sys
 import time
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
+from .. import files
 from ..registry import load_module
 
 if TYPE_CHECKING:
@@ -91,19 +90,7 @@ class Meter:
 
 def print_json(data: object) -> None:
     """One JSON document on standard output; what is no finite number is null."""
-
-    def plain(item: Any) -> Any:
-        if isinstance(item, Mapping):
-            return {str(key): plain(value) for key, value in item.items()}
-        if isinstance(item, (list, tuple, np.ndarray)):
-            return [plain(value) for value in item]
-        if isinstance(item, np.generic):
-            item = item.item()
-        if isinstance(item, float) and not math.isfinite(item):
-            return None
-        return item if isinstance(item, (bool, int, float, str, type(None))) else str(item)
-
-    typer.echo(json.dumps(plain(data), indent=1, ensure_ascii=False))
+    typer.echo(json.dumps(files.plain(data), indent=1, ensure_ascii=False))
 
 
 def print_summary(result: "Result | Identification") -> None:

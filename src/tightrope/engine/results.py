@@ -1,6 +1,7 @@
 """What `simulate` and `identify` return: arrays by policy, statistics, files, a picture."""
 
 import pathlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +14,10 @@ from .saved import Row
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """Cumulative pseudo-regret and pulls of every policy.
 
@@ -63,11 +65,42 @@ class Result:
         """A tidy pandas DataFrame: policy, replication, round, regret."""
         return saved.frame({"regret": self.regret}, ("round", self.rounds))
 
-    def plot(self, path: str | pathlib.Path, **options: object) -> pathlib.Path:
-        """Draw the regret curves with bands of two standard errors to an SVG, PNG or PDF file; returns its path."""
-        from ..reports.curves import save_regret
+    def plot(
+        self,
+        path: str | pathlib.Path | None = None,
+        *,
+        ax: "Axes | None" = None,
+        width: float = 7.0,
+        height: float = 4.2,
+        band: float = 2.0,
+        policies: Sequence[str] | None = None,
+        log_rounds: bool = False,
+        **options: Any,
+    ) -> "pathlib.Path | Axes":
+        """Draw the mean regret curves with their bands to a file, whose path is returned, or into axes, which are returned.
 
-        return save_regret(self, pathlib.Path(path), **options)
+        path: an SVG, PNG, PDF or PGF file (fonts embedded as Type 42; PGF needs LaTeX). ax: Matplotlib axes of your own instead.
+        width, height: inches. band: half height of the bands in standard errors, >= 0; 0 for none. policies: names to draw, in this
+        order; default all. log_rounds: logarithmic axis of rounds. options: as for `reports.curves.regret_figure`. Raises ValueError
+        for an unknown policy or ending, and where not exactly one of path and ax is given.
+        """
+        from ..reports.curves import plot_regret
+
+        return plot_regret(self, path, ax, width, height, band=band, policies=policies, log_rounds=log_rounds, **options)
+
+    def report(self, path: str | pathlib.Path, *, title: str = "tightrope report") -> pathlib.Path:
+        """Write a self-contained HTML page with curves, tables and how the result was made; returns its path."""
+        from ..reports.results import write_report
+
+        return write_report({title: self}, pathlib.Path(path), title=title)
+
+    def __repr__(self) -> str:
+        return f"<Result: {', '.join(self.policies)}; {int(self.rounds[-1]):,} rounds, {self.replications:,} replications>"
+
+    def _repr_html_(self) -> str:
+        from ..reports.results import in_notebook
+
+        return in_notebook(self)
 
     def save(self, path: str | pathlib.Path) -> pathlib.Path:
         """Write result.json and Parquet files to a folder; `load` reads them back bit for bit."""
@@ -108,7 +141,7 @@ class Result:
 ANSWERS = ("arm", "rounds", "stopped", "correct", "gap_bound", "error")  # one number a replication
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Identification:
     """What every policy named, and at what cost; arrays have one entry per replication.
 
@@ -154,11 +187,41 @@ class Identification:
         """A tidy pandas DataFrame, one row per policy and replication: arm, rounds, stopped, correct, gap_bound, error."""
         return saved.frame({key: getattr(self, key) for key in ANSWERS})
 
-    def plot(self, path: str | pathlib.Path, **options: object) -> pathlib.Path:
-        """Draw the rounds of every run, their means and two standard errors to an SVG, PNG or PDF file; returns its path."""
-        from ..reports.identification import save_rounds
+    def plot(
+        self,
+        path: str | pathlib.Path | None = None,
+        *,
+        ax: "Axes | None" = None,
+        width: float = 7.0,
+        height: float | None = None,
+        band: float = 2.0,
+        policies: Sequence[str] | None = None,
+        **options: Any,
+    ) -> "pathlib.Path | Axes":
+        """Draw the rounds of every run and their means to a file, whose path is returned, or into axes, which are returned.
 
-        return save_rounds(self, pathlib.Path(path), **options)
+        path: an SVG, PNG, PDF or PGF file (fonts embedded as Type 42; PGF needs LaTeX). ax: Matplotlib axes of your own instead.
+        width, height: inches; height None: half an inch a policy. band: half length of the bars in standard errors, >= 0; 0 for none.
+        policies: names to draw, in this order; default all. options: title. Raises ValueError as `Result.plot` does.
+        """
+        from ..reports.identification import plot_rounds
+
+        return plot_rounds(self, path, ax, width, height, band=band, policies=policies, **options)
+
+    def report(self, path: str | pathlib.Path, *, title: str = "tightrope report") -> pathlib.Path:
+        """Write a self-contained HTML page with pictures, tables and how the result was made; returns its path."""
+        from ..reports.results import write_report
+
+        return write_report({title: self}, pathlib.Path(path), title=title)
+
+    def __repr__(self) -> str:
+        runs = ", ".join(f"{name} {int(self.stopped[name].sum())}/{self.replications} certified" for name in self.policies)
+        return f"<Identification: {runs}>"
+
+    def _repr_html_(self) -> str:
+        from ..reports.results import in_notebook
+
+        return in_notebook(self)
 
     def save(self, path: str | pathlib.Path) -> pathlib.Path:
         """Write result.json and Parquet files to a folder; `load` reads them back bit for bit."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import checks
+from .. import checks, files, notebook
 from ..numerics import special
 from ..numerics.mixture import constant
 from ..registry import Policy, is_policy, label
@@ -41,7 +41,7 @@ class Support:
     names: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Evaluation:
     """What a policy would have earned per round, in units of the reward (of a set: of its sum).
 
@@ -93,6 +93,16 @@ class Evaluation:
         z = float(special.ndtri(1.0 - self.alpha / 2.0)) * self.se
         return self.value - z, self.value + z
 
+    def __repr__(self) -> str:
+        low, high = self.interval
+        return f"<Evaluation: {self.policy or 'policy'} {self.value:.4g} in [{low:.4g}, {high:.4g}] by {self.estimator}; {self.verdict}>"
+
+    def _repr_html_(self) -> str:
+        from ..reports.inference import summary_table
+
+        table = summary_table(self)
+        return notebook.table(repr(self).strip("<>"), table.headers, table.rows, " ".join(self.notes))
+
     def record(self) -> dict[str, Any]:
         """All of it as numbers, text, lists and dicts, ready for JSON; None where there is no finite number."""
         given = {name: getattr(self, name) for name in ("policy", "estimator", "value", "se", "alpha", "interval", "normal_interval")}
@@ -100,7 +110,7 @@ class Evaluation:
         given |= {"support": vars(self.support), "estimates": {name: each._asdict() for name, each in self.estimates.items()}}
         pairs = {"sequence": self.sequence, "difference": self.difference}
         given |= {name: None if bounds is None else bounds._asdict() for name, bounds in pairs.items()}
-        found: dict[str, Any] = _plain(given | {"calibration": self.calibration, "weights": self.weights})
+        found: dict[str, Any] = files.plain(given | {"calibration": self.calibration, "weights": self.weights})
         return found
 
     def frame(self) -> "pd.DataFrame":
@@ -116,17 +126,6 @@ class Evaluation:
         from ..reports.inference import save_sequence
 
         return save_sequence(self, pathlib.Path(path), **options)
-
-
-def _plain(item: Any) -> Any:
-    """Dicts, lists, text and finite numbers."""
-    if isinstance(item, dict):
-        return {key: _plain(value) for key, value in item.items()}
-    if isinstance(item, (tuple, list)):
-        return [_plain(value) for value in item]
-    if isinstance(item, (np.ndarray, np.generic)):
-        return _plain(item.tolist())
-    return None if isinstance(item, float) and not math.isfinite(item) else item
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from ..reports.curves import save_figure
 from ..reports.page import Section, Table, figure_svg, inline_svg, write_page
 from . import names
 from .register import Claim, Standing, counts, standings
-from .scoring import NOT_JUDGED, OURS, Row
+from .scoring import OURS, Row
 
 T = TypeVar("T")
 SCALES = ("smoke", "laptop", "paper")
@@ -217,7 +217,7 @@ def shown(outcomes: Mapping[str, Outcome], scale: str) -> dict[str, Outcome]:
     if scale != "smoke":
         return dict(outcomes)
     return {
-        name: replace(outcome, rows=[replace(row, verdict=NOT_JUDGED, reason="", remark="") for row in outcome.rows])
+        name: replace(outcome, rows=[replace(row, verdict="not judged", reason="", remark="") for row in outcome.rows])
         for name, outcome in outcomes.items()
     }
 

@@ -9,6 +9,7 @@ from typing import TypeVar, dataclass_transform
 
 import numpy as np
 
+from .. import checks
 from .._jit import jit
 from ..parameters import (
     choice,
@@ -61,6 +62,8 @@ def problem(kind: str | None = None, *, compiled: bool = True) -> Callable[[type
         leading = [name for name, field in fields.items() if not field.named]
         made = named_tuple(cls, Problem, leading, with_best, more=("best",) if static else ())
         made.COMPILED = compiled
+        kept = [name for name, field in fields.items() if field.kept]
+        made.__repr__ = lambda self: f"{cls.__name__}({', '.join(f'{name}={checks.show(getattr(self, name))}' for name in kept)})"
         written = tuple(name for name, item in others.items() if item.scratch)
         _register_defaults(made, names, written)
         add(PROBLEMS, cls.__name__, made)

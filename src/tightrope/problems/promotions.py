@@ -14,7 +14,7 @@ from .problem import Problem, problem
 class Promotions(Problem):
     """U users with features and a known answer to each of M promotions, such as a rating; the learner sees only those it sends.
 
-    features: (U, d). rewards: (U, M). k: users per promotion and round. shown: users drawn each round, without replacement;
+    features: (U, d). rewards: (U, M). k: users per promotion and round, or M of them. shown: users drawn each round, without replacement;
     default all. Arms are pairs: number user * M + promotion, user counted within the round. Rewards carry no noise of their own;
     regret is measured against the best assignment of the round's users.
     """
@@ -34,7 +34,9 @@ class Promotions(Problem):
         oracle = oracles.Promotions(promotions=rewards.shape[1], k=given.pop("k"))
         count = U if shown is None else checks.integer("shown", shown, least=1, most=U)
         if oracle.size > count:
-            raise ValueError(f"k = {oracle.k} users for each of {oracle.promotions} promotions need {oracle.size}, but shown = {count}.")
+            raise ValueError(
+                f"k = {checks.show(oracle.k)} users for each of {oracle.promotions} promotions need {oracle.size}, but shown = {count}."
+            )
         return given | {"shown": count, "oracle": oracle, "users": np.arange(count), "best": np.zeros(1)}
 
 

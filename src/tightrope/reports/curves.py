@@ -1,5 +1,6 @@
 """Regret curves with bands, and reference curves such as a lower bound."""
 
+import io
 import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,13 +10,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from .. import files
+from .. import checks, files
 from ..engine.results import Result
 from ..numerics.statistics import standard_error
 from . import style
 
 References = Mapping[str, tuple[ArrayLike, ArrayLike]]  # label -> (rounds, values) of a curve
-FORMATS = ("svg", "png", "pdf")
+FORMATS = ("svg", "png", "pdf", "pgf")
 COVERED = 0.015  # curves nearer than this share of a panel's height lie on each other
 PAIRED = "bands: paired, 2 s.e."
 
@@ -28,14 +29,19 @@ def regret_figure(
     references: References | None = None,
     policies: Sequence[str] | None = None,
     paired: bool = False,
+    band: float = 2.0,
+    width: float = 7.0,
+    height: float = 4.2,
 ) -> Figure:
     """Mean cumulative regret of every policy with a band of two standard errors, and the problem's lower bound if it has one.
 
     references: label -> (rounds, values), drawn as dashed grey lines too. log_rounds: logarithmic axis of rounds. paired: bands of
-    what policies differ by on the same streams (see `draw_bands`).
+    what policies differ by on the same streams (see `draw_bands`). band: their half height in standard errors. width, height: inches.
     """
-    fig, (ax,) = style.figure()
-    draw_regret(ax, result, log_rounds=log_rounds, references=references, policies=policies, paired=paired)
+    fig, (ax,) = style.figure(
+        width=checks.real("width", width, above=0.0, most=100.0), height=checks.real("height", height, above=0.0, most=100.0)
+    )
+    draw_regret(ax, result, log_rounds=log_rounds, references=references, policies=policies, paired=paired, band=band)
     if title:
         ax.set_title(title, color=style.INK, fontsize=11, loc="left")
     return fig
@@ -43,11 +49,11 @@ def regret_figure(
 
 def draw_regret(
     ax: Axes, result: Result, *, log_rounds: bool = False, references: References | None = None, policies: Sequence[str] | None = None,
-    legend: bool = True, paired: bool = False,
+    legend: bool = True, paired: bool = False, band: float = 2.0,
 ) -> None:  # fmt: skip
     """Draw the curves of `regret_figure` into given axes."""
-    names = list(policies or result.policies)
-    draw_bands(ax, result.rounds, {name: result.regret[name] for name in names}, paired=paired)
+    names = chosen(policies, result.policies)
+    draw_bands(ax, result.rounds, {name: result.regret[name] for name in names}, paired=paired, band=checks.real("band", band, least=0.0))
     for number, (label, (rounds, values)) in enumerate((bound_curve(result) | dict(references or {})).items()):
         ax.plot(rounds, values, color="#808a93", linestyle=style.LINES[1 + number % 3], linewidth=1.4, label=label, zorder=5)
     if log_rounds:
@@ -58,7 +64,7 @@ def draw_regret(
     ax.set_ylabel("cumulative pseudo-regret", color=style.INK)
     ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
     if legend:
-        style.legend(ax, PAIRED if paired else "")
+        style.legend(ax, PAIRED.replace("2", f"{band:g}") if paired else "")
 
 
 def bound_curve(result: Result) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -72,9 +78,9 @@ def bound_curve(result: Result) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 def draw_bands(
     ax: Axes, rounds: np.ndarray, curves: Mapping[str, np.ndarray], first: int = 0, *, paired: bool = False,
-    lines: Mapping[str, str] | None = None,
+    lines: Mapping[str, str] | None = None, band: float = 2.0,
 ) -> None:  # fmt: skip
-    """Mean curves with bands of two standard errors.
+    """Mean curves with bands of `band` standard errors.
 
     curves: curves[name] is (replications, n). first: number of the first one's colour. paired: the band is that of the difference
     to the mean of all curves of the same replication, as orders are judged; what replications have in common widens it no more.
@@ -85,8 +91,8 @@ def draw_bands(
     for number, (name, curve) in enumerate(curves.items(), first):
         mean = curve.mean(axis=0)
         ax.plot(rounds, mean, color=style.colour(number), linestyle=lines[name], linewidth=1.8, label=name)
-        if curve.shape[0] > 1:
-            error = 2 * standard_error(curve - common)
+        if curve.shape[0] > 1 and band > 0.0:
+            error = band * standard_error(curve - common)
             ax.fill_between(rounds, mean - error, mean + error, color=style.colour(number), alpha=0.15, linewidth=0)
 
 
@@ -114,11 +120,42 @@ def save_figure(fig: Figure, path: pathlib.Path) -> pathlib.Path:
     metadata: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
     import matplotlib as mpl
 
-    with mpl.rc_context({"svg.hashsalt": "tightrope"}), files.atomically(path) as file:
-        fig.savefig(file, format=kind, dpi=150, metadata=metadata)
+    buffer = io.BytesIO()
+    with mpl.rc_context({"svg.hashsalt": "tightrope", "pdf.fonttype": 42, "ps.fonttype": 42}):
+        try:
+            fig.savefig(buffer, format=kind, dpi=150, metadata=metadata)
+        except (FileNotFoundError, RuntimeError) as error:  # of LaTeX, which measures the text of a .pgf file
+            if kind != "pgf":
+                raise
+            said = " ".join(str(error).split())[:120]
+            raise ValueError(f"path = {str(path)!r} needs LaTeX (xelatex), which did not run here ({said}); write a .pdf file.") from None
+    with files.atomically(path) as file:
+        file.write(buffer.getvalue())
     return path
 
 
-def save_regret(result: Result, path: pathlib.Path, **options: Any) -> pathlib.Path:
-    """`regret_figure` to a file."""
-    return save_figure(regret_figure(result, **options), path)
+def plot_regret(
+    result: Result, path: str | pathlib.Path | None, ax: Axes | None, width: float, height: float, *, title: str = "", **options: Any
+) -> pathlib.Path | Axes:
+    """The curves into a file or into axes, exactly one of which is given."""
+    target = one_target(path, ax)
+    if isinstance(target, Axes):
+        draw_regret(target, result, **options)
+        if title:
+            target.set_title(title, color=style.INK, fontsize=11, loc="left")
+        return target
+    return save_figure(regret_figure(result, title=title, width=width, height=height, **options), target)
+
+
+def one_target(path: str | pathlib.Path | None, ax: Axes | None) -> pathlib.Path | Axes:
+    """Where to draw."""
+    if (path is None) == (ax is None):
+        raise ValueError(f"give exactly one of path and ax; got {'both' if ax is not None else 'none'}.")
+    return ax if ax is not None else pathlib.Path(str(path))
+
+
+def chosen(names: Sequence[str] | None, known: Sequence[str]) -> list[str]:
+    """The policies to draw, checked."""
+    for name in names or ():
+        checks.choice("policies", name, tuple(known))
+    return list(names or known)

@@ -1,15 +1,17 @@
 """What a report says of an identification: rounds of every run, and how often the right arm was named and certified."""
 
 import pathlib
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from .. import checks
 from ..engine.results import Identification
 from ..numerics.statistics import standard_error
 from . import style
-from .curves import save_figure
+from .curves import chosen, one_target, save_figure
 from .page import Section, Table, figure_svg
 from .simulation import cost_cells, shares_figure
 
@@ -34,26 +36,53 @@ def summary_table(result: Identification) -> Table:
     )
 
 
-def rounds_figure(result: Identification, *, title: str = "") -> Figure:
-    """A line of dots per policy, one a run, on a logarithmic axis, with the mean and two standard errors."""
-    fig, (ax,) = style.figure(height=1.2 + 0.5 * len(result.policies))
-    for number, name in enumerate(result.policies):
-        rounds, colour = result.rounds[name], style.colour(number)
-        fine = result.correct[name] & result.stopped[name]
-        height = number + 0.25 * np.linspace(-1.0, 1.0, rounds.size)[np.argsort(np.arange(rounds.size) * 7919 % rounds.size)]
-        ax.plot(rounds[fine], height[fine], ".", color=colour, alpha=0.5, markersize=4)
-        ax.plot(rounds[~fine], height[~fine], "x", color=colour, alpha=0.8, markersize=5)
-        error = 2.0 * float(standard_error(rounds)) if rounds.size > 1 else 0.0
-        ax.errorbar(rounds.mean(), number, xerr=error, fmt="D", color=style.INK, markersize=5, capsize=4, zorder=5)
-    ax.set_xscale("log")
-    ax.set_yticks(range(len(result.policies)), result.policies)
-    ax.invert_yaxis()
-    ax.set_xlabel("rounds", color=style.INK)
+def rounds_figure(
+    result: Identification,
+    *,
+    title: str = "",
+    width: float = 7.0,
+    height: float | None = None,
+    band: float = 2.0,
+    policies: Sequence[str] | None = None,
+) -> Figure:
+    """A line of dots per policy, one a run, on a logarithmic axis, with the mean and `band` standard errors."""
+    names = chosen(policies, result.policies)
+    fig, (ax,) = style.figure(
+        width=checks.real("width", width, above=0.0, most=100.0),
+        height=1.2 + 0.5 * len(names) if height is None else checks.real("height", height, above=0.0, most=100.0),
+    )
+    draw_rounds(ax, result, names, band)
     if title:
         ax.set_title(title, color=style.INK, fontsize=11, loc="left")
     return fig
 
 
-def save_rounds(result: Identification, path: pathlib.Path, **options: Any) -> pathlib.Path:
-    """`rounds_figure` to a file."""
-    return save_figure(rounds_figure(result, **options), path)
+def draw_rounds(ax: Axes, result: Identification, names: Sequence[str], band: float = 2.0) -> None:
+    """Draw `rounds_figure` into given axes."""
+    checks.real("band", band, least=0.0)
+    for number, name in enumerate(names):
+        rounds, colour = result.rounds[name], style.colour(number)
+        fine = result.correct[name] & result.stopped[name]
+        height = number + 0.25 * np.linspace(-1.0, 1.0, rounds.size)[np.argsort(np.arange(rounds.size) * 7919 % rounds.size)]
+        ax.plot(rounds[fine], height[fine], ".", color=colour, alpha=0.5, markersize=4)
+        ax.plot(rounds[~fine], height[~fine], "x", color=colour, alpha=0.8, markersize=5)
+        error = band * float(standard_error(rounds)) if rounds.size > 1 else 0.0
+        ax.errorbar(rounds.mean(), number, xerr=error, fmt="D", color=style.INK, markersize=5, capsize=4, zorder=5)
+    ax.set_xscale("log")
+    ax.set_yticks(range(len(names)), names)
+    ax.invert_yaxis()
+    ax.set_xlabel("rounds", color=style.INK)
+
+
+def plot_rounds(
+    result: Identification, path: str | pathlib.Path | None, ax: Axes | None, width: float, height: float | None, *, band: float,
+    policies: Sequence[str] | None, title: str = "",
+) -> pathlib.Path | Axes:  # fmt: skip
+    """The picture in a file or in axes, exactly one of which is given."""
+    target = one_target(path, ax)
+    if isinstance(target, Axes):
+        draw_rounds(target, result, chosen(policies, result.policies), band)
+        if title:
+            target.set_title(title, color=style.INK, fontsize=11, loc="left")
+        return target
+    return save_figure(rounds_figure(result, title=title, width=width, height=height, band=band, policies=policies), target)

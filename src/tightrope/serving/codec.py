@@ -95,8 +95,8 @@ def describe_oracle(oracle: Any) -> tuple[dict[str, object] | str, dict[str, np.
     arrays = {}
     for field in dataclasses.fields(oracle):
         value = getattr(oracle, field.name)
-        if isinstance(value, int | float):
-            plain[field.name] = value
+        if isinstance(value, int | float) or (isinstance(value, tuple) and all(isinstance(item, int) for item in value)):
+            plain[field.name] = list(value) if isinstance(value, tuple) else value
         elif isinstance(value, dict):
             plain[field.name] = [list(pair) for pair in value.items()]
         elif isinstance(value, np.ndarray) and value.dtype.kind != "O":
@@ -114,7 +114,11 @@ def build_oracle(plain: Mapping[str, Any], arrays: dict[str, np.ndarray]) -> Ora
     cls = ORACLES.get(plain["oracle"]) if isinstance(plain.get("oracle"), str) else None
     if cls is None:
         raise ValueError(f"oracle = {plain.get('oracle')!r} is not one of {', '.join(ORACLES)}.")
-    given = {name: dict(value) if isinstance(value, list) else value for name, value in plain.items() if name != "oracle"}
+    given = {
+        name: dict(value) if isinstance(value, list) and all(isinstance(item, list) for item in value) else value
+        for name, value in plain.items()
+        if name != "oracle"
+    }
     stored = {name.removeprefix("oracle."): value for name, value in arrays.items() if name.startswith("oracle.")}
     if {*given, *stored} != {field.name for field in dataclasses.fields(cls)}:
         raise ValueError(

@@ -92,6 +92,8 @@ class Header(Common):
     window: Count | None
     default_reward: Number | None
     apply: Literal["on arrival", "in order"]
+    after_stop: Literal["winner", "explore"] = "explore"  # what sessions did before they had the choice
+    version: str | None = None  # of the package that wrote the file
     decided: Count
     audit: dict[str, object]
     contexts: list[RoundData]

@@ -9,7 +9,7 @@ from typing import Any, Literal, Self, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import checks, rng
+from .. import checks, files, notebook, rng
 from ..matching import ORDERS, check_fit, check_question
 from ..numerics.growth import carried
 from ..registry import Policy, is_policy, label
@@ -43,6 +43,11 @@ from .learn import Table, feed, read_log
 Round = ArrayLike | Context | Mapping[str, ArrayLike]  # features, all that a round shows, or features by a candidate's name
 Mask = ArrayLike | Collection[str]  # which arms may be played: bools, or names
 Played = SupportsIndex | str | Sequence[SupportsIndex | str] | np.ndarray  # an arm, or those of a set, by number or name
+AFTER_STOP: tuple[Literal["winner", "explore"], ...] = ("winner", "explore")
+PER_ARM = {  # what explanations say arm by arm
+    "mean", "width", "lower", "upper", "index", "probability", "probability_se", "pulls", "safe", "design", "direction_scores", "rates",
+}  # fmt: skip
+SHOWN_ARMS = 20  # of a session in a notebook
 SIZES = 16  # numbers of candidates whose scratch a catalogue keeps
 
 
@@ -56,7 +61,8 @@ class Session:
     `simulate` with the same seed makes the same choices in replication 0. names: K texts, by which arms can be called.
     window: a decision more than so many rounds old is closed with default_reward. apply: rewards are learned from as they arrive,
     or "in order" of their decisions, each held back until all earlier decisions are closed (a guarantee on linear rewards needs
-    it where the delay depends on the reward).
+    it where the delay depends on the reward). after_stop: what an identification policy plays once it has its answer: the "winner",
+    where it is eligible, or what it would "explore" next, to learn more than was asked.
 
     Bad input raises ValueError and leaves the session as it was. Not thread-safe: one session, one thread at a time.
     """
@@ -76,6 +82,7 @@ class Session:
         window: int | None = None,
         default_reward: float | None = None,
         apply: Literal["on arrival", "in order"] = "on arrival",
+        after_stop: Literal["winner", "explore"] = "winner",
     ) -> None:
         if not is_policy(policy):
             raise ValueError(f"policy = {checks.show(policy)} is not a policy; pass an instance such as UCB().")
@@ -92,6 +99,7 @@ class Session:
         if self.window is not None and self.default_reward is None:
             raise ValueError(f"window = {self.window} closes decisions with default_reward, which is missing; give one, such as 0.0.")
         self.apply = ORDERS[checks.choice("apply", apply, ORDERS)]
+        self.after_stop = AFTER_STOP[checks.choice("after_stop", after_stop, AFTER_STOP)]
         self.seed = checks.integer("seed", seed, least=0)
         self._rng, self._audit = rng.stream(self.seed, 0, rng.POLICY), rng.stream(self.seed, 0, rng.AUDIT)
         self.rounds = 0  # rewards taken in
@@ -107,6 +115,25 @@ class Session:
         self._agreed = True  # whether the last decision that was followed was also this session's own choice
         self._tells, self._measures = event.answers(policy), propensity.answers(policy)
         self.state = init(policy, self._told())
+
+    def __repr__(self) -> str:
+        number, open_ = self.arms.number, len(self.open)
+        arms = f"{self.arms.dimension} features a candidate" if self.catalogue else f"{number:,} arm{'s' if number != 1 else ''}"
+        told = [label(self.policy), arms, f"{self.decided:,} decisions", f"{self.rounds:,} rewards", f"{open_:,} open"]
+        if type(self.policy).TRAITS.stops:
+            told.append("certified" if bool(stopped(self.policy, self.state)) else "not certified yet")
+        return f"<Session: {', '.join(told)}>"
+
+    def _repr_html_(self) -> str:
+        """The session in a notebook: its line, and what it knows of its arms where they are few."""
+        few = self.arms.oracle is None and not self.catalogue and self.arms.number <= SHOWN_ARMS
+        try:
+            known = self.explain() if few else {}
+        except ValueError:  # no round has shown its features yet
+            known = {}
+        columns = [name for name in ("mean", "lower", "upper", "index", "probability") if name in known]
+        rows = [[self._names.of(k), *(float(known[name][k]) for name in columns)] for k in range(self.arms.number)] if columns else []
+        return notebook.table(repr(self).strip("<>"), ["arm", *columns] if columns else [], rows)
 
     # Deciding ------------------------------------------------------------------------------------------------------------
 
@@ -202,8 +229,9 @@ class Session:
         admit(self.policy, state, seen)
         bits = self._rng.bit_generator
         before = bits.state
+        winner = self._winner(seen)
         try:
-            action: Any = self._checked_action(select(self.policy, state, seen, self._rng), seen)
+            action: Any = winner if winner is not None else self._checked_action(select(self.policy, state, seen, self._rng), seen)
             own = action
             if taken is not None:
                 action = self._checked_action(taken, seen)
@@ -215,7 +243,7 @@ class Session:
         why = event(self.policy, state, action) if self._tells else 0
         p, error = known
         if measured:
-            if not self._measures and rng.same(before, bits.state):
+            if winner is not None or (not self._measures and rng.same(before, bits.state)):
                 p, error = float(np.array_equal(own, action)), 0.0  # nothing was drawn, so the choice was certain
             else:
                 p, error = self._measured(state, seen, action)
@@ -242,7 +270,8 @@ class Session:
             id = str(self.decided)
             while self._book.known(id) is not None:
                 id += "+"
-        made = Decision(id, action if single else locked(action), name, p, error, reason(why, name, p), self.decided, shown(seen))
+        words = reason(why, name, p) if winner is None or action != winner else f"{name}: the certified answer"
+        made = Decision(id, action if single else locked(action), name, p, error, words, self.decided, shown(seen))
         entry = Open(made, seen, action, None if single else set(action.tolist()))
         self._book.add(entry)
         if self.window is not None:
@@ -260,6 +289,13 @@ class Session:
         finally:
             bits.state = origin
         return chance
+
+    def _winner(self, seen: Context) -> int | None:
+        """The certified arm, where it is what is played; None where there is none, it may not be played, or exploring goes on."""
+        if self.after_stop == "explore" or not type(self.policy).TRAITS.stops or not self.stopped:
+            return None
+        arm = int(recommend(self.policy, self.state))
+        return arm if seen.eligible is None or seen.eligible[arm] else None
 
     def _checked_action(self, action: Any, seen: Context) -> Action:
         """The policy's answer as an int or int array; one that is no eligible arm is refused."""
@@ -500,6 +536,10 @@ class Session:
         state = copied(self._state_for(seen))
         admit(self.policy, state, seen)
         audit, found = rng.stream(self.seed, self.rounds, rng.AUDIT), np.zeros(self._count(seen))
+        winner = self._winner(seen)
+        if winner is not None:
+            found[winner] = 1.0
+            return found
         for arm in range(found.size):
             if seen.eligible is None or seen.eligible[arm]:
                 found[arm] = propensity(self.policy, state, seen, arm, audit)[0]
@@ -644,14 +684,61 @@ class Session:
             raise ValueError(f"arm = {checks.show(arm)} is the last one left; at least one arm must stay.")
         self._retired = now if now.any() else None
 
+    # Points --------------------------------------------------------------------------------------------------------------
+
+    def point(self, arm: SupportsIndex | str) -> Any:
+        """The point (price, position) of an arm: a float on a line, else a (p,) array."""
+        k = self._names.number("arm", arm, self.arms.number)
+        point = self._points()[k]
+        return float(point) if np.ndim(point) == 0 else point.copy()
+
+    def arm_at(self, point: ArrayLike) -> int:
+        """The arm of a point, which must be one of the session's up to rounding (one part in 1e9 of their range)."""
+        points = self._points()
+        wanted = checks.vector("point", np.atleast_1d(checks.floats("point", point)), length=1 if points.ndim == 1 else points.shape[1])
+        apart = np.abs(points.reshape(points.shape[0], -1) - wanted).max(axis=1)
+        k = int(apart.argmin())
+        if apart[k] > 1e-9 * max(float(np.ptp(points)), np.abs(wanted).max()):
+            raise ValueError(
+                f"point = {checks.show(point)} is no point of this session; the nearest is {checks.show(points[k].tolist())}, arm {k}."
+            )
+        return k
+
+    def _points(self) -> np.ndarray:
+        if self.arms.points is None:
+            raise ValueError("these arms have no points; give them as points= when the session starts.")
+        return np.asarray(self.arms.points)
+
     # Explaining ----------------------------------------------------------------------------------------------------------
 
-    def explain(self, context: Round | None = None, eligible: Mask | None = None) -> Explanation:
-        """Why: per-arm mean, width, lower, upper, index and probability, and what the family adds. Changes nothing."""
+    def explain(
+        self,
+        context: Round | None = None,
+        eligible: Mask | None = None,
+        *,
+        arms: Sequence[SupportsIndex | str] | None = None,
+        plain: bool = False,
+    ) -> Explanation:
+        """Why: per-arm mean, width, lower, upper, index and probability, and what the family adds. Changes nothing.
+
+        arms: numbers or names of the only arms to tell of, in this order; their numbers are then under "arm". plain: lists, numbers
+        and text that `json.dumps` takes, None in place of what is not finite.
+        """
         seen, _ = self._round(context, eligible, None)
-        state = self._state_for(seen)
+        state, count = self._state_for(seen), self._count(seen)
+        chosen = None if arms is None else [self._names.number("arms", arm, count) for arm in arms]
         admit(self.policy, state, seen)
-        return dict(explain(self.policy, copied(state), seen, rng.stream(self.seed, self.rounds, rng.AUDIT)))
+        found = dict(explain(self.policy, copied(state), seen, rng.stream(self.seed, self.rounds, rng.AUDIT)))
+        winner = self._winner(seen)
+        if winner is not None:
+            found["probability"] = np.eye(1, count, winner)[0]
+        if chosen is not None:
+            found = {name: value[chosen] if np.shape(value)[:1] == (count,) and name in PER_ARM else value for name, value in found.items()}
+            found = {"arm": np.array(chosen, dtype=np.int64)} | found
+        if checks.flag("plain", plain):
+            told: Explanation = files.plain(found)
+            return told
+        return found
 
     def view(self) -> Self:
         """A copy of what `explain`, `stopped` and `recommend` read, so that another thread may ask them while this session goes on."""

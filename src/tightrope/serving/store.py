@@ -4,6 +4,8 @@ A file may come from a stranger. Its header must have exactly the known entries,
 generators are looked up among those registered, and their constructors check every number; nothing else can be named.
 """
 
+import functools
+import importlib.metadata
 import json
 import math
 import pathlib
@@ -57,6 +59,7 @@ def packed_session(session: "Session") -> tuple[dict[str, Any], dict[str, np.nda
     arrays |= more | contexts
     header = {
         "format": FORMAT,
+        "version": version(),
         "policy": described(session.policy),
         "arms": {name: getattr(a, name) for name in ("number", "dimension", "horizon", "blocks")},
         "oracle": oracle,
@@ -67,6 +70,7 @@ def packed_session(session: "Session") -> tuple[dict[str, Any], dict[str, np.nda
         "window": session.window,
         "default_reward": session.default_reward,
         "apply": session.apply,
+        "after_stop": session.after_stop,
         "rounds": session.rounds,
         "decided": session.decided,
         "seed": session.seed,
@@ -98,10 +102,25 @@ def read(cls: type[S], source: pathlib.Path | bytes, called: str, oracle: Oracle
         raise ValueError(f"{called} is not a session file ({kind}); pass one that Session.save wrote.") from None
     try:
         return build(cls, called, size, header, arrays, oracle, policy)
-    except ValueError:
-        raise
+    except ValueError as error:
+        raise ValueError(f"{error}{written_by(header)}") from error
     except Exception as error:
-        raise ValueError(f"{called} holds what no session has ({type(error).__name__}: {error}).") from error
+        raise ValueError(f"{called} holds what no session has ({type(error).__name__}: {error}).{written_by(header)}") from error
+
+
+@functools.cache
+def version() -> str:
+    """Of this package, where it is installed."""
+    try:
+        return importlib.metadata.version("tightrope")
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown"
+
+
+def written_by(header: object) -> str:
+    """A sentence after a space that names the version which wrote a file, where it says so."""
+    told = header.get("version") if isinstance(header, dict) else None
+    return f" The file was written by tightrope {told[:40]}; this is {version()}." if isinstance(told, str) else ""
 
 
 def build(
@@ -129,7 +148,7 @@ def build(
         policy,
         **described_arms(told, arrays),
         oracle=oracle, horizon=told.arms.horizon, seed=told.seed, names=told.names, window=told.window,
-        default_reward=told.default_reward, apply=told.apply,
+        default_reward=told.default_reward, apply=told.apply, after_stop=told.after_stop,
     )  # fmt: skip
     a = session.arms._replace(number=told.arms.number) if session.catalogue else session.arms
     if (a.number, a.dimension, a.blocks) != (told.arms.number, told.arms.dimension, told.arms.blocks):

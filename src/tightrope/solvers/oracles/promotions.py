@@ -1,4 +1,4 @@
-"""Who gets which promotion: exactly k users for each of M promotions, each user at most one, of largest total score.
+"""Who gets which promotion: exactly k users (or k_j) for each of M promotions, each user at most one, of largest total score.
 
 A transportation problem with N sources and only M sinks. Kept are the M k best users of each promotion (exact: a user outside
 them can be exchanged for one inside who is free). Then one user at a time enters along the best augmenting path over the
@@ -8,7 +8,9 @@ O(M k (M^2 + path (M + k))) after O(N M) selection: 100 to 1000 times as fast as
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,13 +18,16 @@ from numpy.typing import ArrayLike
 from ... import checks
 from ..._jit import jit
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 @dataclass(frozen=True)
 class Assignment:
     """An optimal assignment and its proof.
 
-    pairs: (M k, 2) of (user, promotion), by promotion, then user. value: total score. prices: (M,) optimal dual prices.
-    bound: sum_u max(0, max_j score_uj - price_j) + k sum_j price_j, which no assignment exceeds: equal to `value`.
+    pairs: (n, 2) of (user, promotion), by promotion, then user. value: total score. prices: (M,) optimal dual prices.
+    bound: sum_u max(0, max_j score_uj - price_j) + sum_j k_j price_j, which no assignment exceeds: equal to `value`.
     """
 
     pairs: np.ndarray
@@ -35,26 +40,48 @@ class Assignment:
 class Promotions:
     """Exactly k users for each of M promotions, each user at most one promotion.
 
-    promotions: M >= 1. k: users per promotion, >= 1. Called with scores (N, M) and a mask of users (N,) or pairs (N, M);
-    returns (M k, 2) pairs (user, promotion). `solve` gives the proof of optimality too.
+    promotions: M >= 1; may be left out where k is a list. k: users per promotion, >= 1, or M of them, one budget for each promotion.
+    Called with scores (N, M) and a mask of users (N,) or pairs (N, M); returns pairs (user, promotion), one for every unit of the
+    budgets, by promotion. `solve` gives the proof of optimality too, `decode` reads a session's arms.
     """
 
-    promotions: int
-    k: int
+    promotions: int | None = None
+    k: int | Sequence[int] = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "promotions", checks.integer("promotions", self.promotions, least=1, most=checks.MOST_ROUNDS))
-        object.__setattr__(self, "k", checks.integer("k", self.k, least=1, most=checks.MOST_ROUNDS))
+        k, M = self.k, self.promotions
+        if M is None and np.ndim(k) != 1:
+            raise ValueError("promotions is missing; give their number, or k as a list with a budget for each.")
+        if M is not None:
+            object.__setattr__(self, "promotions", checks.integer("promotions", M, least=1, most=checks.MOST_ROUNDS))
+        if np.ndim(k) == 0:
+            object.__setattr__(self, "k", checks.integer("k", k, least=1, most=checks.MOST_ROUNDS))
+            return
+        budgets = tuple(checks.integer(f"k[{j}]", item, least=1, most=checks.MOST_ROUNDS) for j, item in enumerate(np.asarray(k).tolist()))
+        if not budgets or (M is not None and len(budgets) != M):
+            raise ValueError(f"k has {len(budgets)} budgets, but must have one for each of {'at least 1' if M is None else M} promotions.")
+        object.__setattr__(self, "promotions", len(budgets))
+        object.__setattr__(self, "k", budgets)
 
     @property
     def blocks(self) -> int:
         """Arms that share the features of one user."""
-        return self.promotions
+        return self._number
 
     @property
     def size(self) -> int:
         """Pairs in a set."""
-        return self.promotions * self.k
+        return sum(self.k) if isinstance(self.k, tuple) else self._number * int(self.k)  # type: ignore[call-overload]
+
+    @property
+    def _number(self) -> int:
+        assert self.promotions is not None  # the constructor has set it
+        return self.promotions
+
+    @property
+    def budgets(self) -> np.ndarray:
+        """(M,) users of each promotion."""
+        return np.array(self.k if isinstance(self.k, tuple) else [self.k] * self._number, dtype=np.int64)
 
     def __call__(self, scores: ArrayLike, eligible: ArrayLike | None = None) -> np.ndarray:
         return self._assign(*self._checked(scores, eligible))[0]
@@ -64,11 +91,47 @@ class Promotions:
         values, mask = self._checked(scores, eligible)
         pairs, prices = self._assign(values, mask)
         admitted = values if mask is None else np.where(mask, values, -np.inf)
-        bound = np.maximum(0.0, (admitted - prices).max(axis=1)).sum() + self.k * prices.sum()
+        bound = np.maximum(0.0, (admitted - prices).max(axis=1)).sum() + self.budgets @ prices
         return Assignment(pairs, float(values[pairs[:, 0], pairs[:, 1]].sum()), prices, float(bound))
 
+    def decode(
+        self, arms: ArrayLike, scores: ArrayLike | None = None, *, users: Sequence[object] | None = None, names: Sequence[str] | None = None
+    ) -> "pd.DataFrame":
+        """A pandas DataFrame of arms: user, promotion and, where scores are given, score.
+
+        arms: (n,) numbers user * M + promotion, as a session chooses and takes them, or (n, 2) pairs. scores: (N, M), or (N M,) by arm
+        such as `explain`'s mean. users, names: what users and promotions are called, in place of their numbers.
+        """
+        import pandas as pd
+
+        M = self._number
+        given = checks.entries("arms", arms, "an array of arms")
+        if given.size and (given.dtype.kind not in "iu" or given.ndim > 2 or (given.ndim == 2 and given.shape[1] != 2) or given.min() < 0):
+            raise ValueError(f"arms = {checks.show(given)} must be whole numbers from 0, (n,) arms or (n, 2) pairs.")
+        flat = np.atleast_1d(given).astype(np.int64)
+        who, which = flat.T if flat.ndim == 2 else np.divmod(flat, M)
+        if which.size and which.max() >= M:
+            raise ValueError(f"arms has promotion {which.max()}, but there are {M}, from 0.")
+        table: dict[str, object] = {"user": who, "promotion": which}
+        for column, index, texts in (("user", who, users), ("promotion", which, names)):
+            if texts is not None:
+                listed = list(texts)
+                if index.size and index.max() >= len(listed):
+                    raise ValueError(f"{column}s has {len(listed)} entries, but arms has {column} {index.max()}.")
+                table[column] = [listed[i] for i in index]
+        if scores is not None:
+            values = checks.floats("scores", scores)
+            if values.size % M or (who.size and who.max() >= values.size // M):
+                raise ValueError(f"scores has shape {values.shape}, but must be (N, {M}) for all users of arms.")
+            table["score"] = values.reshape(-1, M)[who, which]
+        return pd.DataFrame(table)
+
+    @property
+    def _asked(self) -> str:
+        return f"k = {self.k} users" if not isinstance(self.k, tuple) else f"budgets k = {checks.show(list(self.k))}"
+
     def _checked(self, scores: ArrayLike, eligible: ArrayLike | None) -> tuple[np.ndarray, np.ndarray | None]:
-        M = self.promotions
+        M = self._number
         values = checks.floats("scores", scores)
         if values.ndim == 1 and M == 1:
             values = values[:, None]
@@ -86,7 +149,7 @@ class Promotions:
             mask = np.broadcast_to(mask.reshape(values.shape[0], -1), values.shape)
         users = values.shape[0] if mask is None else int(mask.any(axis=1).sum())
         if users < self.size:
-            need = f"k = {self.k} users for each of {M} promotions need {self.size}"
+            need = f"{self._asked} for each of {M} promotions need {self.size}"
             raise ValueError(f"{need}, but only {users} are eligible; lower k or admit more users.")
         return values, mask
 
@@ -112,9 +175,11 @@ class Promotions:
             chosen = np.sort(place[best[j]])
             order[j, : chosen.size] = chosen[np.argsort(-column[chosen], kind="stable")]
         holder, prices = np.full(users.size, -1, dtype=np.int64), np.zeros(M)
-        full = augment(compact, order, self.k, holder, prices)
+        full = augment(compact, order, self.budgets, holder, prices)
         if full >= 0:
-            raise ValueError(f"promotion {full} cannot get k = {self.k} users from the eligible pairs; lower k or admit more users.")
+            raise ValueError(
+                f"promotion {full} cannot get k = {self.budgets[full]} users from the eligible pairs; lower k or admit more users."
+            )
         held = np.flatnonzero(holder >= 0)
         held = held[np.argsort(holder[held], kind="stable")]
         return np.stack([users[held], holder[held]], axis=1), prices
@@ -124,17 +189,17 @@ class Promotions:
 def augment(scores, order, k, holder, prices):
     """Fill holder (n,) with each user's promotion (-1: none) and prices (M,); returns -1, or a promotion that cannot be filled.
 
-    scores: (M, n), -inf where not eligible. order: (M, longest) users by descending score, padded with -1.
+    scores: (M, n), -inf where not eligible. k: (M,) users wanted. order: (M, longest) users by descending score, padded with -1.
     """
     M, n = scores.shape
-    members = np.zeros((M, k), dtype=np.int64)
+    members, total = np.zeros((M, k.max()), dtype=np.int64), k.sum()
     filled = np.zeros(M, dtype=np.int64)
     position = np.zeros(n, dtype=np.int64)
     mover = np.full((M, M), -1, dtype=np.int64)  # user of i who would gain most by moving to j
     gain = np.full((M, M), -math.inf)
     free = np.zeros(M, dtype=np.int64)  # place in order of the best free user
     distance, parent, done = np.zeros(M), np.zeros(M, dtype=np.int64), np.zeros(M, dtype=np.bool_)
-    for unit in range(M * k + 1):
+    for unit in range(total + 1):
         # Best gain of a place in each promotion, by Dijkstra: entering j directly, or pushing someone from i to j.
         for j in range(M):
             while free[j] < order.shape[1] and order[j, free[j]] >= 0 and holder[order[j, free[j]]] >= 0:
@@ -159,15 +224,15 @@ def augment(scores, order, k, holder, prices):
                         distance[j], parent[j] = top + step, i
         for j in range(M):  # a promotion nobody free can reach falls with the lowest: its members may still move out
             prices[j] += distance[j] if done[j] else lowest
-        if unit == M * k:
+        if unit == total:
             break
         target = -1
         for j in range(M):
-            if filled[j] < k and done[j] and (target < 0 or prices[j] > prices[target]):
+            if filled[j] < k[j] and done[j] and (target < 0 or prices[j] > prices[target]):
                 target = j
         if target < 0:
             for j in range(M):
-                if filled[j] < k:
+                if filled[j] < k[j]:
                     return j
         # Move along the path, from its end.
         j = target
