@@ -123,9 +123,7 @@ def difference_chart(estimate: dict[str, Any] | None) -> Markup | None:
     low, high = estimate["difference"]
     gap = estimate["policy"]["value"] - estimate["baseline"]["value"]
     row = Interval("difference", low, high, gap, "c4")
-    return charts.intervals(
-        [row], f"Policy minus baseline: {short(low)} to {short(high)}.", "policy minus baseline, per decision", 0.0
-    )
+    return charts.intervals([row], f"Policy minus baseline: {short(low)} to {short(high)}.", "policy minus baseline, per decision", 0.0)
 
 
 def page_of(told: dict[str, Any], story: Chronicle) -> dict[str, Any]:
