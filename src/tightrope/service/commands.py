@@ -253,7 +253,7 @@ def simulate_traffic(
     from .traffic import drive, price_shop
 
     shop = price_shop(season, alpha)
-    with Client(url.split(","), key, experiment) as client:
+    with Client(url.split(","), key, experiment, timeout=60.0) as client:
         if experiment not in client.experiments():
             client.create(shop.spec(experiment, guarded=not plain, rollout=not plain, seed=seed + 1))
         every = max(decisions // 10, 1)
