@@ -78,6 +78,9 @@ def page(paper: str, saved: dict[str, Any]) -> dict[str, int]:
 def main() -> None:
     """Write all pages."""
     taken_in([pathlib.Path(folder) for folder in sys.argv[1:]])
+    missing = [f"{paper} {name}" for paper in names() for name in figures(paper) if name not in known(paper)]
+    if missing:
+        sys.exit(f"no rows of {', '.join(missing)} yet; give a folder of `tightrope reproduce all` as well.")
     totals = {paper: page(paper, known(paper)) for paper in names()}
     whole = {name: sum(total[name] for total in totals.values()) for name in ("all", *COLUMNS)}
     rows = [(f"[{paper}](claims-{paper}.md)", total["all"], *(total[name] for name in COLUMNS)) for paper, total in totals.items()]

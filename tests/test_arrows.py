@@ -4,7 +4,22 @@ import ast
 import pathlib
 
 ROOT = pathlib.Path(__file__).parent.parent / "src" / "tightrope"
-BASE = {"types", "_boxing", "_cache", "_jit", "_parts", "rng", "checks", "verbs", "files", "extras", "registry", "matching", "notebook", "parameters"}
+BASE = {
+    "types",
+    "_boxing",
+    "_cache",
+    "_jit",
+    "_parts",
+    "rng",
+    "checks",
+    "verbs",
+    "files",
+    "extras",
+    "registry",
+    "matching",
+    "notebook",
+    "parameters",
+}
 MAY_IMPORT = dict.fromkeys(BASE, BASE) | {
     "numerics": BASE | {"numerics"},
     "solvers": BASE | {"numerics", "solvers"},
