@@ -71,7 +71,7 @@ class Promotions:
     @property
     def size(self) -> int:
         """Pairs in a set."""
-        return sum(self.k) if isinstance(self.k, tuple) else self._number * int(self.k)  # type: ignore[call-overload]
+        return int(self.budgets.sum())
 
     @property
     def _number(self) -> int:
