@@ -10,10 +10,8 @@ from numpy.typing import ArrayLike
 
 from .. import checks, notebook
 from ..numerics.statistics import standard_error
-from ..policies.identification.lingape import LinGapE
-from ..policies.identification.ugape import UGapE
-from ..problems.bernoulli import Bernoulli
-from ..problems.linear import Linear
+from ..policies import LinGapE, UGapE
+from ..problems import Bernoulli, Linear
 from ..registry import Policy, Problem
 from .identify import identify
 from .results import Identification
