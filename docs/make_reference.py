@@ -31,11 +31,11 @@ FIELDS = (
 )  # fmt: skip
 INTERFACE = {
     "Simulation": [tr.simulate, tr.stopping.Ranking, tr.Result, tr.PairedComparison, tr.load, tr.query, tr.Interrupted, tr.Budget],
-    "Identification": [tr.identify, tr.Identification],
+    "Identification": [tr.identify, tr.Identification, tr.plan, tr.Plan],
     "Service": [tr.Session, tr.Decision, tr.learn_from, tr.scale, tr.Scaled],
     "Inference from logs": [tr.evaluate, tr.Evaluation, tr.compare, tr.Comparison, *(getattr(tr.logs, name) for name in tr.logs.__all__)],
     "Training": [tr.train_softucb, tr.TrainedBeta],
-    "Lipschitz arms": [tr.lipschitz_lower_bound, tr.LowerBound, tr.discretize],
+    "Lipschitz arms": [tr.lipschitz_lower_bound, tr.LowerBound, tr.least_lipschitz, tr.LeastLipschitz, tr.discretize],
     "Problems": [getattr(tr.problems, name) for name in sorted(tr.problems.__all__) if name != "data"],
     "Data": [getattr(tr.problems.data, name) for name in tr.problems.data.__all__],
     "Extending": [check_policy, check_problem, tr.extend.policy, tr.extend.problem, tr.extend.recipe, tr.extend.jit, tr.extend.lean],
@@ -159,6 +159,8 @@ def yaml_type(schema: Any) -> str:
         return " or ".join(f"`{item}`" for item in typing.get_args(schema))
     if typing.get_origin(schema) in (typing.Union, types.UnionType):
         return ", or ".join(dict.fromkeys(yaml_type(item) for item in typing.get_args(schema)))
+    if schema == list[int]:
+        return "whole numbers"
     names = {float: "number", int: "whole number", str: "text", type(None): "null", bool: "true or false", os.PathLike[str]: "text"}
     return names.get(schema, "a list of two whole numbers" if schema == tuple[int, int] else str(schema))
 

@@ -5,6 +5,7 @@ from .engine import delays, stopping
 from .engine.identify import identify
 from .engine.monitors import Budget
 from .engine.paired import PairedComparison
+from .engine.planning import Plan, plan
 from .engine.query import query
 from .engine.results import Identification, Result, load
 from .engine.runner import Interrupted
@@ -21,6 +22,7 @@ from .serving.decisions import Decision
 from .serving.session import Session
 from .solvers import oracles
 from .solvers.covering import LowerBound, lipschitz_lower_bound
+from .solvers.slopes import LeastLipschitz, least_lipschitz
 from .verbs import Context
 
 __version__ = "0.1.0"
@@ -32,8 +34,10 @@ __all__ = [
     "Evaluation",
     "Identification",
     "Interrupted",
+    "LeastLipschitz",
     "LowerBound",
     "PairedComparison",
+    "Plan",
     "Result",
     "Scaled",
     "Session",
@@ -46,10 +50,12 @@ __all__ = [
     "extend",
     "identify",
     "learn_from",
+    "least_lipschitz",
     "lipschitz_lower_bound",
     "load",
     "logs",
     "oracles",
+    "plan",
     "policies",
     "problems",
     "query",

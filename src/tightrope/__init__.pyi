@@ -8,8 +8,10 @@ from .serving.decisions import Decision as Decision
 from .inference.evaluation import Evaluation as Evaluation
 from .engine.results import Identification as Identification
 from .engine.runner import Interrupted as Interrupted
+from .solvers.slopes import LeastLipschitz as LeastLipschitz
 from .solvers.covering import LowerBound as LowerBound
 from .engine.paired import PairedComparison as PairedComparison
+from .engine.planning import Plan as Plan
 from .engine.results import Result as Result
 from .numerics.scaling import Scaled as Scaled
 from .serving.session import Session as Session
@@ -22,10 +24,12 @@ from .inference.evaluation import evaluate as evaluate
 from . import extend as extend
 from .engine.identify import identify as identify
 from .inference.learning import learn_from as learn_from
+from .solvers.slopes import least_lipschitz as least_lipschitz
 from .solvers.covering import lipschitz_lower_bound as lipschitz_lower_bound
 from .engine.results import load as load
 from .inference import logs as logs
 from .solvers import oracles as oracles
+from .engine.planning import plan as plan
 from . import policies as policies
 from . import problems as problems
 from .engine.query import query as query

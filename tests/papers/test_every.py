@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 from tightrope.cli import app
 from tightrope.papers import every, experiment, names
 from tightrope.papers.experiment import Outcome, Row, Run, claims_of, figures
+from tightrope.papers.register import counts
 
 
 def saves(paper, chosen, run):
@@ -97,3 +98,14 @@ def test_a_figure_in_the_folder_of_a_whole_run_leaves_the_whole_report(tmp_path)
     assert "a row<" not in (tmp_path / "report.html").read_text()
     assert json.loads((tmp_path / first / "rows.json").read_text())["seed"] == 0
     assert second in experiment.saved_in(tmp_path)
+
+
+def test_the_smallest_scale_shows_no_verdicts():
+    row = Row(next(iter(experiment.claims_of("lipschitz"))), "words", 1.0, 1.0, None, "test", "not reproduced", "reason")
+    outcomes = {"fig1": experiment.Outcome([row], notes="kept")}
+    found = experiment.shown(outcomes, "smoke")
+    assert [(one.verdict, one.reason) for one in found["fig1"].rows] == [("not judged", "")]
+    assert experiment.sentence(counts(experiment.standing("lipschitz", found))).startswith("0 of ")
+    assert "not reproduced" not in str(experiment.rows_table(found["fig1"].rows).rows)
+    assert experiment.shown(outcomes, "laptop") == outcomes
+    assert outcomes["fig1"].rows == [row]

@@ -1,5 +1,7 @@
 """Sending promotions: each round some users appear, and every promotion goes to k of them, at most one promotion a user."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from .. import checks
@@ -21,7 +23,7 @@ class Promotions(Problem):
 
     features: Array = matrix()
     rewards: Array = matrix()
-    k: int = unchecked(schema=int)
+    k: int | Sequence[int] = unchecked(schema=int | list[int])
     shown: Given[int | None, int] = unchecked(default=None, schema=int | None, kept=True)  # users of a round
     oracle: oracles.Promotions = derived()
     users: np.ndarray = scratch()  # (shown,) who they are

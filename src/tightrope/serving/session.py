@@ -38,6 +38,7 @@ from . import store
 from .arms import Names, checked_names, describe_arms
 from .codec import copied, restore
 from .decisions import Book, Chance, Decision, Id, Open, checked_id, locked, reason, shown
+from .forecast import forecast_range
 from .learn import Table, feed, read_log
 
 Round = ArrayLike | Context | Mapping[str, ArrayLike]  # features, all that a round shows, or features by a candidate's name
@@ -759,11 +760,16 @@ class Session:
         """The arm an identification policy would name, and what supports it.
 
         status: "certified" or "not certified yet". gap_bound: with probability 1 - delta the arm is at most that much worse than the
-        best (B). error: estimated probability that it is worse by more than epsilon. samples_remaining: a forecast.
+        best (B), where rewards are bounded no more than they differ. error: estimated probability that it is worse by more than epsilon.
+        samples_remaining: a forecast; samples_range: (lowest, highest) for leads two standard errors larger and smaller than estimated.
         """
         self._needs_stopping()
         status = "certified" if self.stopped else "not certified yet"
-        return {"arm": int(recommend(self.policy, self.state)), "status": status} | dict(evidence(self.policy, copied(self.state)))
+        told = dict(evidence(self.policy, copied(self.state)))
+        if self._least is not None and self._most is not None:
+            told["gap_bound"] = min(told["gap_bound"], self._most - self._least)
+        told["samples_range"] = forecast_range(self.rounds, told["samples_remaining"], told["error"])
+        return {"arm": int(recommend(self.policy, self.state)), "status": status} | told
 
     def _needs_stopping(self) -> None:
         if not type(self.policy).TRAITS.stops:

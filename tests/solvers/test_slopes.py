@@ -1,0 +1,62 @@
+"""The least Lipschitz constant of measured means, and budgets for each promotion."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import tightrope as tr
+
+
+def test_the_least_constant_is_the_steepest_pair():
+    rng = np.random.default_rng(0)
+    points, means = np.sort(rng.random(9)), rng.random(9)
+    found = tr.least_lipschitz(points, means)
+    slopes = {(i, j): abs(means[i] - means[j]) / abs(points[i] - points[j]) for i, j in itertools.combinations(range(9), 2)}
+    assert slopes[found.pair] == found.value == max(slopes.values()) == found.lower == found.upper
+    with pytest.warns(UserWarning, match="least constant"):
+        tr.lipschitz_lower_bound(means, points=points, lipschitz=0.99 * found.value)
+
+
+def test_its_bounds_hold_as_often_as_they_say():
+    rng, points = np.random.default_rng(1), np.linspace(0.0, 1.0, 6)
+    means, errors = 0.5 * np.abs(points - 0.4), np.linspace(0.01, 0.05, 6)
+    missed, steeper, runs = 0, 0, 2000
+    for _ in range(runs):
+        found = tr.least_lipschitz(points, means + errors * rng.normal(size=6), errors, alpha=0.1)
+        missed += not found.lower <= 0.5 <= found.upper
+        steeper += found.value > 0.5
+    assert missed / runs <= 0.1 + 4 * np.sqrt(0.1 * 0.9 / runs)
+    assert steeper / runs > 0.9  # which is why there are bounds
+
+
+def test_each_promotion_has_its_budget_and_the_assignment_is_optimal():
+    rng = np.random.default_rng(2)
+    scores = rng.normal(size=(6, 3))
+    oracle = tr.oracles.Promotions(k=[1, 2, 1])
+    found = oracle.solve(scores)
+    assert np.bincount(found.pairs[:, 1]).tolist() == [1, 2, 1]
+    assert found.bound == pytest.approx(found.value)
+    best = max(
+        scores[[a, b, c, e], [0, 1, 1, 2]].sum() for a, b, c, e in itertools.permutations(range(6), 4) if b < c
+    )  # fmt: skip
+    assert found.value == pytest.approx(best)
+    same = tr.oracles.Promotions(promotions=3, k=[2, 2, 2])
+    assert same(scores).tolist() == tr.oracles.Promotions(promotions=3, k=2)(scores).tolist()
+
+
+def test_arms_are_read_back_as_users_and_promotions(tmp_path):
+    scores = np.arange(12.0).reshape(4, 3)
+    oracle = tr.oracles.Promotions(k=[1, 1, 2])
+    table = oracle.decode([5, 9], scores, users=list("wxyz"), names=["p", "q", "r"])
+    assert table.to_dict("list") == {"user": ["x", "z"], "promotion": ["r", "p"], "score": [5.0, 9.0]}
+    assert oracle.decode([[1, 2], [3, 0]])["user"].tolist() == [1, 3]
+    with pytest.raises(ValueError, match="k has 2 budgets"):
+        tr.oracles.Promotions(promotions=3, k=[1, 1])
+    with pytest.raises(ValueError, match="promotions is missing"):
+        tr.oracles.Promotions(k=2)
+    with pytest.raises(ValueError, match=r"k\[1\] = 0"):
+        tr.oracles.Promotions(k=[1, 0])
+    session = tr.Session(tr.CombGreedy(), arms=np.eye(5), oracle=oracle, seed=0)
+    again = tr.Session.load(session.save(tmp_path / "s.npz"))
+    assert again.arms.oracle == oracle
