@@ -63,7 +63,6 @@ def _numbers(report: dict[str, Any]) -> dict[str, Any]:
 def explanation(policy: Any, problem: Any) -> dict[str, Any]:
     """What a session says after STEPS rounds."""
     session = session_for(policy, problem, 3, HORIZON)
-    session.after_stop = "explore"  # what the policy itself plays is recorded
     problem = private(problem)
     problem_rng, noise_rng = stream(3, 0, PROBLEM), stream(3, 0, NOISE)
     for t in range(STEPS):
