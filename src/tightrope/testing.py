@@ -293,14 +293,14 @@ def play_checked(policy: Policy, problem: Problem, seed: int, horizon: int = HOR
 
 
 def session_on(policy: Policy, problem: Problem, seed: int, horizon: int | None) -> Session:
-    """A session on the arms of a problem."""
+    """A session on the arms of a problem, which plays what the policy itself would, also after it has stopped, as loops do."""
     told = arms(problem)
     given: dict[str, Any] = {"arms": told.rows if told.features is None else told.features}
     if told.points is not None or told.distances is not None:
         given = {"points": told.points} if told.points is not None else {"distances": told.distances}
     if told.features is None and told.dimension:
         given["dimension"] = told.dimension
-    return Session(policy, **given, oracle=told.oracle, horizon=horizon, seed=seed)
+    return Session(policy, **given, oracle=told.oracle, horizon=horizon, seed=seed, after_stop="explore")
 
 
 def play_session(

@@ -84,7 +84,7 @@ def test_all_with_a_figure_is_refused(tmp_path):
 
 
 def test_a_figure_in_the_folder_of_a_whole_run_leaves_the_whole_report(tmp_path):
-    run = Run("smoke", tmp_path)
+    run = Run("laptop", tmp_path)
     paper = names()[0]
     saves(paper, None, run)
     first, second, third = list(figures(paper))[:3]
@@ -93,7 +93,7 @@ def test_a_figure_in_the_folder_of_a_whole_run_leaves_the_whole_report(tmp_path)
     page = (tmp_path / "report.html").read_text()
     assert page.index("a row<") < page.index("Not run: no such data") < page.index("another row<")
     assert "2 of " in page
-    other = Run("smoke", tmp_path, seed=5)  # rows of another seed would be mixed with this one's
+    other = Run("laptop", tmp_path, seed=5)  # rows of another seed would be mixed with this one's
     experiment._report(paper, {third: Outcome()}, other)
     assert "a row<" not in (tmp_path / "report.html").read_text()
     assert json.loads((tmp_path / first / "rows.json").read_text())["seed"] == 0
