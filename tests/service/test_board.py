@@ -21,7 +21,7 @@ def served(tmp_path_factory):
             drive(client, shop, 700, delay=50, batch=100)
             client.create({"name": "offers", "policy": "LinUCB", "dimension": 2, "window": "1h", "default_reward": 0.0})
             for _ in range(3):
-                client.decide(context={"<b>x</b>": [1.0, 0.0], "y": [0.0, 1.0]})
+                client.decide(context={"<b>x": [1.0, 0.0], "y": [0.0, 1.0]})
             client.create({"name": "best", "policy": {"policy": "UGapE", "epsilon": 0.2}, "arms": [{"id": "a"}, {"id": "b"}]})
             for _ in range(6):
                 client.reward(client.decide().id, 0.5)
