@@ -39,6 +39,7 @@ from .arms import Names, checked_names, describe_arms
 from .codec import copied, restore
 from .decisions import Book, Chance, Decision, Id, Open, checked_id, locked, reason, shown
 from .learn import Table, feed, read_log
+from .quick import draws, hasten
 
 Round = ArrayLike | Context | Mapping[str, ArrayLike]  # features, all that a round shows, or features by a candidate's name
 Mask = ArrayLike | Collection[str]  # which arms may be played: bools, or names
@@ -104,7 +105,8 @@ class Session:
         self._unrecorded = False  # a file of format 1 may have had an open decision that it does not name
         self._scratch: dict[int, State] = {}
         self._agreed = True  # whether the last decision that was followed was also this session's own choice
-        self._tells, self._measures = event.answers(policy), propensity.answers(policy)
+        self._tells, self._measures, self._draws = event.answers(policy), propensity.answers(policy), draws(policy)
+        hasten(policy)
         self.state = init(policy, self._told())
 
     # Deciding ------------------------------------------------------------------------------------------------------------
@@ -172,19 +174,20 @@ class Session:
         state = self._state_for(seen)
         admit(self.policy, state, seen)
         bits = self._rng.bit_generator
-        before = bits.state
+        before = bits.state if self._draws else None
         try:
-            action: Any = self._checked_action(select(self.policy, state, seen, self._rng), seen)
+            action: Any = self._checked_action(select(self.policy, state, seen, self._rng if self._draws else None), seen)
             if taken is not None:
                 own, action = action, self._checked_action(taken, seen)
                 self._agreed = own == action if isinstance(own, int) else bool(np.array_equal(own, action))
         except BaseException:  # an oracle may refuse after noise was drawn
-            bits.state = before
+            if before is not None:
+                bits.state = before
             raise
         why = event(self.policy, state, action) if self._tells else 0
         chance, error = known
         if measured:
-            if not self._measures and rng.same(before, bits.state):
+            if not self._measures and (before is None or rng.same(before, bits.state)):
                 chance, error = 1.0, 0.0  # nothing was drawn, so the choice was certain
             else:
                 chance, error = self._measured(state, seen, action)
