@@ -8,14 +8,17 @@ Numba's registry for the whole process and make the same objects.
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import boxing, cgutils
 from numba.core.pythonapi import NativeValue, _boxers, _unboxers
+from numba.core.typing.typeof import typeof_impl
 
 if TYPE_CHECKING:
     from numba.core.pythonapi import _BoxContext, _UnboxContext
 
+GENERATOR = types.NumPyRandomGeneratorType("NumPyRandomGeneratorType")
 UNSIGNED = ir.IntType(64)  # an address, as Numba's model of a bit generator holds it
 
 
@@ -60,3 +63,9 @@ def unbox_bit_generator(typ: types.NumPyRandomBitGeneratorType, obj: ir.Value, c
 _boxers.functions[types.Array] = box_array
 _boxers.functions[types.NamedTuple] = _boxers.functions[types.NamedUniTuple] = box_named_tuple
 _unboxers.functions[types.NumPyRandomBitGeneratorType] = unbox_bit_generator
+
+
+@typeof_impl.register(np.random.Generator)
+def typeof_generator(value: np.random.Generator, context: object) -> types.Type:
+    """The one type of all generators; making it anew at every call, as Numba does, takes half of a call of LinUCB's `select`."""
+    return GENERATOR

@@ -1,3 +1,4 @@
+import numba
 import numpy as np
 import pytest
 
@@ -186,3 +187,9 @@ def test_a_changing_baseline_whose_mean_is_unknown_needs_features():
     session = tr.Session(tr.CUCB2(), arms=3)
     with pytest.raises(ValueError, match="baseline_mean is missing"):
         session.select(context=tr.Context(baseline=1))
+
+
+def test_all_random_streams_have_one_type_that_is_not_made_again():
+    first, second = (numba.typeof(np.random.default_rng(seed)) for seed in (0, 1))
+    assert first is second
+    assert first == numba.types.NumPyRandomGeneratorType(0)
