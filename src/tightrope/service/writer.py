@@ -157,7 +157,8 @@ class Writer(threading.Thread):
                 self._append(connection)
             self.failing = None
         except Exception as error:
-            answers = [(command.ticket, self._failed(error)) for command in group]
+            refused = self._failed(error, {command.experiment for command in group})
+            answers = [(command.ticket, refused) for command in group]
         self._after()
         self.done(answers)
 
@@ -189,14 +190,14 @@ class Writer(threading.Thread):
             held.new = []
             self._fresh.add(held.live.name)
 
-    def _failed(self, error: Exception) -> Refused:
+    def _failed(self, error: Exception, touched: set[str]) -> Refused:
         """Nothing of the group happened: forget what memory thinks, and say so."""
         outside = isinstance(error, (sa.exc.SQLAlchemyError, OSError, log.Overtaken))
         self.failing = type(error).__name__
         logger().error("group failed", error=self.failing, reason=str(getattr(error, "orig", None) or type(error)), exc_info=not outside)
         metrics().failures.inc()
         overtaken = isinstance(error, log.Overtaken)
-        self.held = {name: held for name, held in self.held.items() if not held.new and name not in self._fresh and not overtaken}
+        self.held = {name: held for name, held in self.held.items() if name not in touched | self._fresh and not held.new and not overtaken}
         self._fresh.clear()
         if not outside:
             return Refused(500, "The service met an error of its own, so nothing was done; its log says more.")
@@ -269,7 +270,7 @@ class Writer(threading.Thread):
                     with contextlib.suppress(Refused):
                         self._hold(connection, name)
         except Exception as error:
-            self._failed(error)
+            self._failed(error, set(self.held))
             return
         self._fresh.clear()
         now = self.settings.clock()
