@@ -52,7 +52,8 @@ def test_ctrl_c_ends_a_command_with_130_and_its_sentence(command, tmp_path):
     time.sleep(0.5)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
     _, said = process.communicate(timeout=120)
-    assert process.returncode == 130, said
+    # Python ends itself by the signal where it came while a string was executed (Numba does that); a shell sees 130 both times.
+    assert process.returncode in (130, -signal.SIGINT), said
     assert said.endswith("Stopped.\n")
     assert (KEPT in said) == (command != "bench")
 

@@ -25,10 +25,15 @@ def show(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
+LONGEST_NAME = 100  # letters; comparing longer ones with all names takes seconds
+
+
 def hint(value: object, options: Iterable[str]) -> str:
     """A sentence after a space, "Did you mean 'x'?", where a name is like one of the options in letters of any case; else ""."""
+    if not isinstance(value, str) or len(value) > LONGEST_NAME:
+        return ""
     by_letters = {option.casefold(): option for option in options}
-    near = difflib.get_close_matches(str(value).casefold(), by_letters, n=1, cutoff=0.6)
+    near = difflib.get_close_matches(value.casefold(), by_letters, n=1, cutoff=0.6)
     return f" Did you mean {by_letters[near[0]]!r}?" if near else ""
 
 

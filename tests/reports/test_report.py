@@ -200,7 +200,7 @@ def test_report_makes_the_page_of_a_reproduction_again(tmp_path):
     from tightrope.papers import experiment
 
     names = list(experiment.figures("lipschitz"))[:2]
-    run = experiment.Run("smoke", tmp_path, seed=7)
+    run = experiment.Run("laptop", tmp_path, seed=7)
     outcomes = {}
     for name in names:
         figure = matplotlib.figure.Figure()
