@@ -3,18 +3,17 @@
 import gc
 import os
 import pathlib
-import platform
 import sys
 
-if platform.machine() in ("x86_64", "AMD64"):  # before NumPy: kernels for AVX-512 round differently from those for AVX2
-    os.environ.setdefault("OPENBLAS_CORETYPE", "Haswell")
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import pinned  # noqa: F401
 
+# isort: split
 import pytest
 from hypothesis import settings
 
 from tightrope._cache import cache_directory
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
 gc.set_threshold(100_000, 50, 30)  # compilation makes millions of objects that stay; looking through them takes a tenth of its time
 os.environ["TIGHTROPE_CACHE"] = str(cache_directory())  # also where a test has moved the user's cache to hide data sets
 settings.register_profile("reproducible", derandomize=True)

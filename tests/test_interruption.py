@@ -52,10 +52,32 @@ def test_ctrl_c_ends_a_command_with_130_and_its_sentence(command, tmp_path):
     time.sleep(0.5)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
     _, said = process.communicate(timeout=120)
-    # Python ends itself by the signal where it came while a string was executed (Numba does that); a shell sees 130 both times.
-    assert process.returncode in (130, -signal.SIGINT), said
+    assert process.returncode == 130, said
     assert said.endswith("Stopped.\n")
     assert (KEPT in said) == (command != "bench")
+
+
+EXECUTES = """
+from tightrope import extend
+
+print("ready", flush=True)
+exec("import time; time.sleep(60)")
+"""
+
+
+def test_ctrl_c_while_a_string_is_executed_ends_with_130_too(tmp_path):
+    """As Numba executes them: Python would end itself by the signal and ask nobody for an exit code."""
+    (tmp_path / "executes.py").write_text(EXECUTES)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tightrope", "policies", "--import", str(tmp_path / "executes.py")],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=ready_for_signals,
+    )  # fmt: skip
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.2)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert said.endswith("Stopped.\n")
 
 
 SIGNALS = """

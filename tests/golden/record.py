@@ -7,19 +7,16 @@ anew. A change of what is stored is a change of results: say why in the changelo
 import hashlib
 import itertools
 import json
-import os
 import pathlib
-import platform
 import sys
 import warnings
 from typing import Any
 
-if platform.machine() in ("x86_64", "AMD64"):  # as in tests/conftest.py
-    os.environ.setdefault("OPENBLAS_CORETYPE", "Haswell")
-
-import numpy as np
-
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+import pinned  # noqa: F401
+
+# isort: split
+import numpy as np
 
 import tightrope as tr
 from standard import fits, problems, session_for

@@ -1,7 +1,8 @@
 """The command line: one group of commands a file, registered here."""
 
+import signal
 import sys
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -25,8 +26,19 @@ for _command in COMMANDS:
 service.register(app)
 
 
+class Stopped(KeyboardInterrupt):
+    """Ctrl-C. Python itself ends by the signal, whatever exit code was asked for, where a plain KeyboardInterrupt passed through `exec`
+    of a string, which Numba calls; of a subclass it takes no notice."""
+
+
+def _stop(number: int, frame: object) -> NoReturn:
+    raise Stopped
+
+
 def main() -> None:
     """Entry point: errors are one line on stderr and exit code 2; Ctrl-C exits with 130."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _stop)
     try:
         code = app(standalone_mode=False)  # typer returns the code of an exit or of Ctrl-C instead of raising
     except (ValueError, OSError, MissingExtra) as error:
@@ -34,7 +46,7 @@ def main() -> None:
         sys.exit(2)
     except typer.Exit as leave:
         sys.exit(leave.exit_code)
-    except (KeyboardInterrupt, typer.Abort):  # `Interrupted` is one
+    except (KeyboardInterrupt, typer.Abort):  # `Stopped` and `Interrupted` are such
         code = INTERRUPTED
     except Exception as error:
         show = getattr(error, "show", None)  # click's own usage errors

@@ -37,7 +37,7 @@ class Target:
             )
         elif isinstance(given, Session):
             self.of = self._of_session(given)
-        elif isinstance(given, str) or (np.ndim(given) == 0 and isinstance(given, (int, np.integer)) and not isinstance(given, bool)):
+        elif isinstance(given, str) or (isinstance(given, (int, np.integer)) and not isinstance(given, bool)):
             self.of = self._constant(self._one_arm(given))
         elif isinstance(given, Mapping):
             self.of = self._by_slot(given)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..inference.sequences import lower_bounds
-from .experiment import MICROSECONDS
+from .experiment import MICROSECONDS, STATUSES
 from .gate import advance
 from .log import Event
 from .spec import ExperimentSpec
@@ -94,7 +94,7 @@ class Chronicle:
             self.arm(arm["id"])
 
     def _status(self, event: Event, body: dict[str, Any]) -> None:
-        self.status = {"paused": "paused", "resumed": "running", "archived": "archived"}[event.kind]
+        self.status = STATUSES[event.kind]
 
     _paused = _resumed = _archived = _status
 

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..policies.conservative._holdings import holdings
+from ..policies.conservative._holdings import holdings, ledger_of
+from ..serving.codec import copied
 from ..serving.session import Session
 from ..verbs import Context
 from .errors import Refused, invalid
@@ -16,6 +17,7 @@ from .rollout import Rollout
 from .spec import ArmSpec, ExperimentSpec, features_of, made_session
 
 MICROSECONDS = 1_000_000
+STATUSES = {"paused": "paused", "resumed": "running", "archived": "archived"}  # what each event leaves an experiment in
 WATCH = 20  # decisions after which the rules of the rollout look again
 
 
@@ -98,9 +100,9 @@ class Experiment:
         """The lower bound of the budget and what it is made of; None where the policy keeps none."""
         session = self.session
         seen = Context() if context is None else context
-        if session.catalogue or session._changing:
+        if session.catalogue or session._changing or ledger_of(session.state) is None:
             return None
-        return holdings(session.policy, session.state, seen._replace(features=None, eligible=None))
+        return holdings(session.policy, copied(session.state), seen._replace(features=None, eligible=None))
 
     def check_alive(self) -> None:
         """Refuse to change what is archived."""
@@ -218,7 +220,7 @@ class Experiment:
         (self.masked.add if status == "masked" else self.masked.discard)(arm)
 
     def _status(self, event: Event, body: dict[str, Any]) -> None:
-        self.status = {"paused": "paused", "resumed": "running", "archived": "archived"}[event.kind]
+        self.status = STATUSES[event.kind]
 
     def _decided(self, event: Event, body: dict[str, Any]) -> None:
         id, asked = str(event.key), body.get("asked", {})
@@ -244,15 +246,13 @@ class Experiment:
 
     def _cancelled(self, event: Event, body: dict[str, Any]) -> None:
         self.session.cancel(str(event.key))
-        self.rollout.ended(str(event.key), None)
-        del self.open[str(event.key)]
+        self._ended(str(event.key), None)
 
     def _rewarded(self, event: Event, body: dict[str, Any]) -> None:
         id = str(event.key)
         self.session.reward(id, body["value"])
         if not self.session.is_open(id):
-            self.rollout.ended(id, body["value"])
-            del self.open[id]
+            self._ended(id, body["value"])
 
     def _expired(self, event: Event, body: dict[str, Any]) -> None:
         id = str(event.key)
@@ -260,13 +260,16 @@ class Experiment:
             self.session.close(id)
         else:
             self.session.expire(ids=[id])
-        self.rollout.ended(id, body["reward"])
-        del self.open[id]
+        self._ended(id, body["reward"])
 
     def _closed(self, event: Event, body: dict[str, Any]) -> None:
         self.session.close(str(event.key))
-        self.rollout.ended(str(event.key), None)
-        del self.open[str(event.key)]
+        self._ended(str(event.key), None)
+
+    def _ended(self, id: str, reward: Any) -> None:
+        """A decision is no longer open. reward: what came of it, None where nothing was learned."""
+        self.rollout.ended(id, reward)
+        del self.open[id]
 
     def _mode_changed(self, event: Event, body: dict[str, Any]) -> None:
         self.rollout.change(body)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..serving.session import Session
 from .errors import Refused, invalid
-from .experiment import MICROSECONDS, WATCH, Waiting
+from .experiment import MICROSECONDS, STATUSES, WATCH, Waiting
 from .log import Event
 from .requests import MOST, ArmChange, ArmsRequest, DecisionRequest, ModeChange, RewardRequest
 from .spec import ExperimentSpec
@@ -66,8 +66,7 @@ CHANGES = {"pause": ("paused", "running"), "resume": ("resumed", "paused"), "arc
 def change_status(desk: Desk, what: str) -> Json:
     """Pause, resume or archive."""
     kind, before = CHANGES[what]
-    status = {"paused": "paused", "resumed": "running", "archived": "archived"}[kind]
-    if desk.live.status != status:
+    if desk.live.status != STATUSES[kind]:
         if before and desk.live.status != before:
             raise Refused(409, f"experiment = {desk.live.name!r} is {desk.live.status}; {what} it only while it is {before}.", "experiment")
         desk.record(kind, {})

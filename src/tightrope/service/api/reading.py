@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-import numpy as np
 import sqlalchemy as sa
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel
 from sqlalchemy.engine import Connection
 
+from ...files import plain
 from .. import operations
 from ..answers import ErasureAnswer, EvaluationAnswer, ExplanationAnswer, LogAnswer, StateAnswer
 from ..errors import Refused, invalid, unknown_experiment
@@ -88,17 +88,6 @@ async def explain(
         return {"arms": list(names or live.session.names or ()), "decision": decision, "event": made.seq, "explanation": plain(found)}
 
     return answer(await in_thread(office, name, read))
-
-
-def plain(value: Any) -> Any:
-    """An explanation in JSON's terms."""
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    return value if isinstance(value, str | int | float | None) else str(value)
 
 
 @router.get("/log", dependencies=[needs("read")], responses=replies(LogAnswer, 404))

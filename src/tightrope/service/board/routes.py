@@ -5,7 +5,7 @@ import functools
 import importlib.resources
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 from urllib.parse import parse_qs, quote
 
@@ -22,7 +22,7 @@ from ..requests import ModeChange
 from ..store.tables import experiments as table
 from .charts import short
 from .login import COOKIE, PATH, check_token, sign_in, signed_in, token
-from .view import page_of
+from .view import certificate_chart, page_of
 
 router = APIRouter(prefix=PATH, include_in_schema=False)
 
@@ -70,6 +70,24 @@ def to_login(request: Request) -> Response:
     return RedirectResponse(f"{PATH}/login?next={quote(request.url.path, safe='')}", 303, HEADERS)
 
 
+def behind_login(show: Callable[..., Awaitable[Response]]) -> Callable[..., Awaitable[Response]]:
+    """A page for those who have signed in; others sign in first. What is refused is told on a page. request.state.key: the reader's."""
+
+    @functools.wraps(show)
+    async def shown(request: Request, **given: Any) -> Response:
+        office = office_of(request)
+        try:
+            request.state.key = signed_in(office, request)
+        except Refused:
+            return to_login(request)
+        try:
+            return await show(request=request, **given)
+        except Refused as error:
+            return page("message.html", error.status, message=error.message, token=token(office, request))
+
+    return shown
+
+
 @router.get("/static/{file}")
 async def static(file: str) -> Response:
     """Style, script and icon."""
@@ -115,13 +133,10 @@ async def logout(request: Request) -> Response:
 
 
 @router.get("")
+@behind_login
 async def all_experiments(request: Request) -> Response:
     """Every experiment in a line."""
     office = office_of(request)
-    try:
-        signed_in(office, request)
-    except Refused:
-        return to_login(request)
 
     def read() -> list[str]:
         with office.database.read() as connection:
@@ -137,18 +152,12 @@ async def all_experiments(request: Request) -> Response:
 
 
 @router.get("/experiments/{name}")
+@behind_login
 async def experiment(request: Request, name: str) -> Response:
     """One experiment."""
     office = office_of(request)
-    try:
-        key = signed_in(office, request)
-    except Refused:
-        return to_login(request)
-    try:
-        shown = await look(office, name)
-    except Refused as error:
-        return page("message.html", error.status, message=error.message, token=token(office, request))
-    return page("experiment.html", **shown, token=token(office, request), may=key.role == "admin", sections=SECTIONS)
+    shown, may = await look(office, name), request.state.key.role == "admin"
+    return page("experiment.html", **shown, token=token(office, request), may=may, sections=SECTIONS)
 
 
 async def look(office: Office, name: str) -> dict[str, Any]:
@@ -209,19 +218,11 @@ def rendered(shown: dict[str, Any]) -> dict[str, str]:
 
 
 @router.get("/experiments/{name}/certificate")
+@behind_login
 async def certificate_page(request: Request, name: str) -> Response:
     """The certificate for people."""
     office = office_of(request)
-    try:
-        signed_in(office, request)
-    except Refused:
-        return to_login(request)
-    try:
-        found = await issue(office, name)
-    except Refused as error:
-        return page("message.html", error.status, message=error.message, token=token(office, request))
-    from .view import certificate_chart
-
+    found = await issue(office, name)
     return page("certificate.html", certificate=found, picture=certificate_chart(found), token=token(office, request))
 
 

@@ -42,8 +42,7 @@ def append(connection: Connection, experiment: int, fence: int, new: Sequence[Ev
 def insertion(dialect: sa.Dialect) -> str:
     """The statement for rows (experiment, *Event) as the driver takes it: one call for thousands of rows."""
     names = ["experiment", *(column.name for column in EVENT)]
-    place = "?" if dialect.paramstyle == "qmark" else "%s"
-    return f"INSERT INTO events ({', '.join(names)}) VALUES ({', '.join([place] * len(names))})"
+    return f"INSERT INTO events ({', '.join(names)}) VALUES ({', '.join([placeholder(dialect)] * len(names))})"
 
 
 def read(connection: Connection, experiment: int, after: int = 0, until: int | None = None) -> Iterator[Event]:
@@ -62,11 +61,16 @@ def read(connection: Connection, experiment: int, after: int = 0, until: int | N
 @functools.cache
 def selection(dialect: sa.Dialect) -> str:
     """The statement for a page of events, in the order of Event: after one seq, until another."""
-    place = "?" if dialect.paramstyle == "qmark" else "%s"
+    place = placeholder(dialect)
     return (
         f"SELECT {', '.join(column.name for column in EVENT)} FROM events "
         f"WHERE experiment = {place} AND seq > {place} AND seq <= {place} ORDER BY seq LIMIT {PAGE}"
     )
+
+
+def placeholder(dialect: sa.Dialect) -> str:
+    """How the driver writes a variable."""
+    return "?" if dialect.paramstyle == "qmark" else "%s"
 
 
 def about(connection: Connection, experiment: int, keys: Iterable[str]) -> list[Event]:

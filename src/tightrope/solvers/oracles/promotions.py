@@ -49,15 +49,15 @@ class Promotions:
     k: int | Sequence[int] = 1
 
     def __post_init__(self) -> None:
-        k, M = self.k, self.promotions
-        if M is None and np.ndim(k) != 1:
+        k, M = checks.entries("k", self.k, "a whole number or a list of them"), self.promotions
+        if M is None and k.ndim != 1:
             raise ValueError("promotions is missing; give their number, or k as a list with a budget for each.")
         if M is not None:
             object.__setattr__(self, "promotions", checks.integer("promotions", M, least=1, most=checks.MOST_ROUNDS))
-        if np.ndim(k) == 0:
-            object.__setattr__(self, "k", checks.integer("k", k, least=1, most=checks.MOST_ROUNDS))
+        if k.ndim == 0:
+            object.__setattr__(self, "k", checks.integer("k", self.k, least=1, most=checks.MOST_ROUNDS))
             return
-        budgets = tuple(checks.integer(f"k[{j}]", item, least=1, most=checks.MOST_ROUNDS) for j, item in enumerate(np.asarray(k).tolist()))
+        budgets = tuple(checks.integer(f"k[{j}]", item, least=1, most=checks.MOST_ROUNDS) for j, item in enumerate(k.tolist()))
         if not budgets or (M is not None and len(budgets) != M):
             raise ValueError(f"k has {len(budgets)} budgets, but must have one for each of {'at least 1' if M is None else M} promotions.")
         object.__setattr__(self, "promotions", len(budgets))
