@@ -157,7 +157,7 @@ def page(name: str, item: Any) -> str:
     if "When to use it" in file:
         lines += [f"**When to use it:** {escaped(file['When to use it'])}", ""]
     plays = "; ".join(PLAYS[kind] for kind in item.TRAITS.accepts)
-    lines += ["| | |", "| --- | --- |", f"| family | [{FAMILIES[family(item)]}](index.md#{slug(FAMILIES[family(item)])}) |"]
+    lines += ["| at a glance | |", "| --- | --- |", f"| family | [{FAMILIES[family(item)]}](index.md#{slug(FAMILIES[family(item)])}) |"]
     lines += [f"| plays | {plays} |", f"| cost of a round | {cost(file['Cost'])} |"]
     lines += [
         f"| ends by itself | {'yes, with a certificate' if item.TRAITS.stops else 'no'} |",

@@ -1,8 +1,15 @@
-"""Formulas as MathML, which browsers draw themselves: no script, no picture, no request, and screen readers can read it."""
+"""Formulas as MathML, which browsers draw themselves: no script, no picture, and screen readers can read it.
 
+Not every system has a font with the measures of mathematics, without which roots and exponents are misplaced. STIX Two Math lies in the
+package ziamath; the site brings it along.
+"""
+
+import pathlib
 import re
+from importlib import resources
 
 from docutils import nodes
+from fontTools.ttLib import TTFont
 from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 from sphinx.errors import SphinxError
@@ -33,7 +40,17 @@ def visit_block(writer: HTML5Translator, node: nodes.math_block) -> None:
     raise nodes.SkipNode
 
 
+def bring_font(app: Sphinx, error: Exception | None) -> None:
+    """Write the font beside the style sheet that names it, compressed and otherwise as it is."""
+    target = pathlib.Path(app.outdir) / "_static" / "STIXTwoMath.woff"
+    if error is None and app.builder.format == "html" and not target.exists():
+        with resources.as_file(resources.files("ziamath") / "fonts" / "STIXTwoMath-Regular.ttf") as source, TTFont(source) as font:
+            font.flavor = "woff"
+            font.save(target)
+
+
 def setup(app: Sphinx) -> ExtensionMetadata:
     """Register the renderer."""
     app.add_html_math_renderer("mathml", (visit_inline, None), (visit_block, None))
+    app.connect("build-finished", bring_font)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
