@@ -133,16 +133,39 @@ def fragments(name: str) -> dict[str, str]:
     return {title: body.strip() for title, body in zip(parts[1::2], parts[2::2], strict=True)}
 
 
+def described(item: Any) -> tuple[str, dict[str, str]]:
+    """What a class's docstring says of its parameters, by name, and what it says before them."""
+    base = item.base if isinstance(item, Preset) else item
+    text = " ".join("\n\n".join(paragraphs(base.__doc__).split("\n\n")[1:]).split())
+    names = "|".join(sorted(base.FIELDS, key=len, reverse=True))
+    parts = re.split(rf"(?:^|(?<=[.)] ))((?:{names})(?:, (?:{names}))*): ", text) if names else [text]
+    said = {}
+    for group, words in zip(parts[1::2], parts[2::2], strict=True):
+        said |= dict.fromkeys(group.split(", "), words.strip())
+    if base.__name__ == "Safe":
+        said = described(REGISTRY["Conservative"])[1] | said
+    for name in base.FIELDS.keys() - said.keys():  # explained where another parameter makes use of it
+        user = next((other for other in base.FIELDS if re.search(rf"\b{name}\b", said.get(other, ""))), None)
+        said |= {name: f"see `{user}`"} if user else {}
+    return parts[0].strip(), said
+
+
 def parameters(item: Any) -> Iterator[str]:
-    """A table of parameters, their defaults and ranges."""
+    """What is said of all parameters, and a table with each one's default, range and meaning."""
     given = item.defaults if isinstance(item, Preset) else {}
-    if not item.FIELDS:
-        return
-    yield "| parameter | default | values |"
-    yield "| --- | --- | --- |"
+    before, said = described(item)
+    yield escaped(before)
+    yield ""
+    yield "| parameter | default | values | meaning |"
+    yield "| --- | --- | --- | --- |"
     for name, field in item.FIELDS.items():
         default = "required" if field.required and name not in given else f"`{given.get(name, field.default)!r}`"
-        yield f"| `{name}` | {default} | {escaped(field.words).replace('|', chr(92) + '|')} |"
+        yield f"| `{name}` | {default} | {cell(field.words)} | {cell(said.get(name, ''))} |"
+
+
+def cell(text: str) -> str:
+    """Plain text in a table."""
+    return escaped(text).replace("|", "\\|")
 
 
 def late(name: str, item: Any) -> str:
@@ -166,8 +189,7 @@ def page(name: str, item: Any) -> str:
     ]
     lines += ["## What it computes", "", own["What it computes"], "", "## What is known", "", own["What is known"], ""]
     lines += ["## Parameters", ""]
-    described = (item.base if isinstance(item, Preset) else item).__doc__
-    lines += [escaped("\n\n".join(paragraphs(described).split("\n\n")[1:])), "", *parameters(item), ""]
+    lines += [*parameters(item), ""]
     lines += ["## Late rewards", "", late(name, item), "", "## Example", "", own["Example"], ""]
     lines += ["## Source and deviations", ""]
     lines += [f"{escaped(file[part])}\n" for part in ("Source", "Deviations", "Deviation", "Differences to OSLB") if part in file]
@@ -193,7 +215,7 @@ def index() -> str:
     for key, title in FAMILIES.items():
         members = {name: item for name, item in ours().items() if family(item) == key}
         lines += [f"## {title}", "", "| policy | what it does |", "| --- | --- |"]
-        lines += [f"| [{name}]({name}.md) | {escaped(purpose(item)).replace('|', chr(92) + '|')} |" for name, item in members.items()]
+        lines += [f"| [{name}]({name}.md) | {cell(purpose(item))} |" for name, item in members.items()]
         lines += ["", "```{toctree}", ":hidden:", f":caption: {title}", "", *members, "```", ""]
     return "\n".join(lines)
 
