@@ -11,6 +11,7 @@ project = "tightrope"
 copyright = "2026, the tightrope authors"
 version = release = tightrope.__version__
 extensions = ["myst_parser", "mathml", "gallery"]
+smartquotes = False  # values such as 'confidence' are copied from the pages
 exclude_patterns = ["_build", "mathematics"]  # sections of docs/policies, which `make reference` puts together
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
