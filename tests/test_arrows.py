@@ -19,6 +19,7 @@ BASE = {
     "matching",
     "notebook",
     "parameters",
+    "references",
 }
 MAY_IMPORT = dict.fromkeys(BASE, BASE) | {
     "numerics": BASE | {"numerics"},
