@@ -66,3 +66,55 @@ class LinEpsilonGreedy(LinUCB):
         if rng.random() < self.epsilon:
             return int(rng.random() * len(X))
         return int(np.argmax(self.ridge.estimate(X)[0]))
+
+
+class Disjoint:
+    """A `Ridge` for each arm (Li et al. 2010, Algorithm 1), fed with the arm's own rewards only; `index` makes an arm's score."""
+
+    def __init__(self, K, d, lam):
+        self.ridges = [Ridge(d, lam) for _ in range(K)]
+
+    def estimate(self, X):
+        each = [ridge.estimate(x[None]) for ridge, x in zip(self.ridges, X, strict=True)]
+        return np.array([mean[0] for mean, _ in each]), np.array([width[0] for _, width in each])
+
+    def feed(self, X, arm, reward):
+        self.ridges[arm].feed(X[arm], reward)
+
+
+class DisjointLinUCB:
+    """beta None: the largest radius over the arms, each at level delta / K."""
+
+    def __init__(self, K, d, lam, beta=None, noise=1.0, delta=0.1):
+        self.models, self.beta = Disjoint(K, d, lam), beta
+        self.K, self.d, self.lam, self.noise, self.delta = K, d, lam, noise, delta
+
+    def radius(self):
+        if self.beta is not None:
+            return self.beta
+        grown = max(np.linalg.slogdet(ridge.V)[1] for ridge in self.models.ridges) - self.d * math.log(self.lam)
+        return self.noise * math.sqrt(2 * math.log(self.K / self.delta) + grown) + math.sqrt(self.lam)
+
+    def select(self, X, rng):
+        mean, width = self.models.estimate(X)
+        return int(np.argmax(mean + self.radius() * width))
+
+    def update(self, X, arm, reward):
+        self.models.feed(X, arm, reward)
+
+
+class DisjointLinTS(DisjointLinUCB):
+    """Every arm's value is drawn by itself: N(x'theta_k, scale^2 x'V_k^-1 x)."""
+
+    def select(self, X, rng):
+        mean, width = self.models.estimate(X)
+        return int(np.argmax([m + self.beta * w * rng.standard_normal() for m, w in zip(mean, width, strict=True)]))
+
+
+class DisjointLinEpsilonGreedy(DisjointLinUCB):
+    """beta is epsilon."""
+
+    def select(self, X, rng):
+        if rng.random() < self.beta:
+            return int(rng.random() * self.K)
+        return int(np.argmax(self.models.estimate(X)[0]))

@@ -1,5 +1,6 @@
 """Longer lists of arms: what was learned moves into states for more arms, the old arms first."""
 
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from ..types import State
 from ..verbs import Arms
 from .counts import Counts
-from .ridge import ContextRidge, Ridge, new_ridge, refresh
+from .ridge import ContextRidge, DisjointRidge, Ridge, new_disjoint_ridge, new_ridge, refresh
 
 
 def longer(values: np.ndarray, count: int) -> np.ndarray:
@@ -20,6 +21,7 @@ def longer_counts(state: Counts, count: int) -> Counts:
     return Counts(longer(state.pulls, count), longer(state.sums, count), state.rounds, np.zeros(count))
 
 
+@singledispatch
 def longer_ridge(model: Any, arms: Arms, lam: float, *, sampling: bool = False) -> Ridge:
     """A ridge regression with more arms: the same data, factorised afresh; with new features every round the same regression."""
     fresh = new_ridge(arms, lam, sampling=sampling)
@@ -27,6 +29,14 @@ def longer_ridge(model: Any, arms: Arms, lam: float, *, sampling: bool = False) 
         return carried(fresh, model)
     fresh.pulls[: model.pulls.size] = model.pulls
     fresh.sums[: model.sums.size] = model.sums
+    refresh(fresh)
+    return fresh
+
+
+@longer_ridge.register
+def _(model: DisjointRidge, arms: Arms, lam: float, *, sampling: bool = False) -> Ridge:
+    fresh, K = new_disjoint_ridge(arms, lam), model.mean.size
+    fresh.design[:K], fresh.response[:K] = model.design, model.response
     refresh(fresh)
     return fresh
 

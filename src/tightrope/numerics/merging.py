@@ -1,12 +1,13 @@
 """States that are sums, added up: what two of them have learned together, as if one had met both logs."""
 
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
 
 from .batch_ridge import BatchRidge
 from .counts import Counts
-from .ridge import ContextRidge, Ridge, refresh
+from .ridge import ContextRidge, DisjointRidge, Ridge, refresh
 
 
 def merged_counts(first: Counts, second: Counts) -> Counts:
@@ -14,16 +15,30 @@ def merged_counts(first: Counts, second: Counts) -> Counts:
     return Counts(first.pulls + second.pulls, first.sums + second.sums, first.rounds + second.rounds, np.zeros(first.scores.size))
 
 
+def copied(model: Any) -> Any:
+    """A model in arrays of its own."""
+    return model._replace(**{name: value.copy() for name, value in model._asdict().items() if isinstance(value, np.ndarray)})
+
+
+@singledispatch
 def merged_ridge(first: Any, second: Any) -> Ridge:
     """The regression on both data sets, factorised afresh: V = V1 + V2 - lam I, b = b1 + b2. O(d^3), with fixed arms O(K d^2)."""
-    arrays = {name: value.copy() for name, value in first._asdict().items() if isinstance(value, np.ndarray)}
-    model: Any = first._replace(**arrays)
+    model = copied(first)
     if isinstance(model, ContextRidge):
         model.design[:] = first.design + (second.design - first.lam * np.eye(model.theta.size))
         model.response[:] += second.response
     else:
         model.pulls[:] += second.pulls
         model.sums[:] += second.sums
+    refresh(model)
+    return model  # type: ignore[no-any-return]
+
+
+@merged_ridge.register
+def _(first: DisjointRidge, second: DisjointRidge) -> Ridge:
+    model: DisjointRidge = copied(first)
+    model.design[:] += second.design - first.lam * np.eye(model.direction.size)
+    model.response[:] += second.response
     refresh(model)
     return model
 

@@ -293,17 +293,20 @@ class KLUCB(Policy):
 class LinEpsilonGreedy(Policy):
     """Greedy on x'theta_hat with uniform exploration.
 
-    epsilon: probability of a uniform choice, in [0, 1]. lam: ridge parameter.
+    epsilon: probability of a uniform choice, in [0, 1]. lam: ridge parameter. shared: one theta for all arms; False: one for each,
+    learned from the arm's own rewards.
     """
 
     epsilon: float
     lam: float
+    shared: bool
 
     def __init__(
         self,
         *,
         epsilon: float = 0.05,
         lam: float = 1.0,
+        shared: bool = True,
     ) -> None: ...
 
 class LinGapE(Policy):
@@ -340,12 +343,14 @@ class LinTS(Policy):
     """Thompson sampling for linear rewards: theta ~ N(theta_hat, v^2 V^-1), one joint draw a round.
 
     lam: ridge parameter. noise, delta: of v_t = noise sqrt(9 d ln(t / delta)). scale: a fixed v instead.
+    shared: one theta for all arms; False: one for each, learned from the arm's own rewards and drawn independently of the others.
     """
 
     lam: float
     noise: float
     delta: float
     scale: float
+    shared: bool
 
     def __init__(
         self,
@@ -354,6 +359,7 @@ class LinTS(Policy):
         noise: float = 1.0,
         delta: float = 0.1,
         scale: float | None = None,
+        shared: bool = True,
     ) -> None: ...
 
 class LinUCB(Policy):
@@ -361,6 +367,7 @@ class LinUCB(Policy):
 
     lam: ridge parameter. delta: probability that the confidence set fails. noise: sub-Gaussian scale of the rewards.
     theta_bound: bound on ||theta||. beta: a fixed width instead. radius: where beta comes from otherwise.
+    shared: one theta for all arms; False: one for each, learned from the arm's own rewards.
     """
 
     lam: float
@@ -369,6 +376,7 @@ class LinUCB(Policy):
     theta_bound: float
     beta: float
     radius: int
+    shared: bool
 
     def __init__(
         self,
@@ -379,6 +387,7 @@ class LinUCB(Policy):
         theta_bound: float = 1.0,
         beta: float | None = None,
         radius: Literal["horizon", "determinant"] = "horizon",
+        shared: bool = True,
     ) -> None: ...
 
 class OSLB(Policy):
@@ -549,7 +558,8 @@ class SoftUCB(Policy):
     """Softmax over the slack S_i = UCB_i - max_j LCB_j = beta (w_i + w_*) - (mu_* - mu_i), with gamma S as its exponent.
 
     beta: width; where online, its start. mass: probability that arms with S >= 0 keep (Lemma 2), near 1. timing: gamma of the
-    round before ("lagged", Algorithm 1) or of this one ("fresh", as Lemma 2 needs). lam: ridge parameter. online: move beta by
+    round before ("lagged", Algorithm 1; with new features every round it is fresh too) or of this one ("fresh", as Lemma 2 needs).
+    lam: ridge parameter. shared: one theta for all arms; False: one for each, learned from its own rewards. online: move beta by
     the gradient of Eq 15 with weight eta on the widths and step length `step`; the horizon T is needed (here or in the run).
     full_gradient: with gamma's own dependence on beta. beta_min: least beta, a smaller one is raised to it. noise, delta,
     theta_bound: of the beta of Eq 5, twice which counts as diverged.
@@ -568,6 +578,7 @@ class SoftUCB(Policy):
     noise: float
     delta: float
     theta_bound: float
+    shared: bool
 
     def __init__(
         self,
@@ -585,6 +596,7 @@ class SoftUCB(Policy):
         noise: float = 1.0,
         delta: float = 0.1,
         theta_bound: float = 1.0,
+        shared: bool = True,
     ) -> None: ...
 
 class TrackCKLUCB(Policy):
