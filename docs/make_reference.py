@@ -18,6 +18,7 @@ HERE = pathlib.Path(__file__).resolve().parent / "reference"
 FAMILIES = {
     "classic": "Independent arms",
     "linear": "Linear rewards",
+    "regression": "Any regression of the rewards",
     "softucb": "Widths learned from data",
     "conservative": "Conservative exploration",
     "identification": "Best-arm identification",

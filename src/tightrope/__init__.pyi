@@ -65,6 +65,7 @@ from .policies import RAGE as RAGE
 from .policies import Safe as Safe
 from .policies import SafeSets as SafeSets
 from .policies import SoftUCB as SoftUCB
+from .policies import SquareCB as SquareCB
 from .policies import TrackCKLUCB as TrackCKLUCB
 from .policies import UCB as UCB
 from .policies import UGapE as UGapE
