@@ -6,6 +6,7 @@ their own, where a wrong index is an error; compiled code would read and write b
 
 import contextlib
 import gc
+import inspect
 import itertools
 import json
 import os
@@ -349,7 +350,7 @@ def digests_elsewhere(pairs: Sequence[tuple[Policy, Problem]], mode: str, enviro
 
     A class that no other process can import, as in a notebook, is checked in this one, its kernels uncompiled but not what they call.
     """
-    if not all(findable(type(item)) for pair in pairs for item in pair):
+    if not all(findable(part) for pair in pairs for item in pair for part in (type(item), *filter(inspect.isfunction, item))):
         with _uncompiled({type(item) for pair in pairs for item in pair}):
             return [_named_errors(policy, problem, play_checked) for policy, problem in pairs]
     settings = os.environ | {mode: "1", "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)} | dict(environment or {})
