@@ -57,6 +57,7 @@ from .policies import HOO as HOO
 from .policies import KLUCB as KLUCB
 from .policies import LinEpsilonGreedy as LinEpsilonGreedy
 from .policies import LinGapE as LinGapE
+from .policies import LinMED as LinMED
 from .policies import LinTS as LinTS
 from .policies import LinUCB as LinUCB
 from .policies import OSLB as OSLB

@@ -153,3 +153,48 @@ def test_arms_added_to_a_model_for_each_arm_and_sessions_merged():
     after = sessions[0].explain(x)
     np.testing.assert_allclose(after["mean"], [*before["mean"], 0.0], atol=1e-12)
     assert after["width"][2] == pytest.approx(np.linalg.norm(x))
+
+
+@pytest.mark.parametrize(("K", "d", "changing"), [(4, 7, False), (8, 4, False), (25, 3, False), (25, 3, True)])
+def test_linmed_plays_as_the_twin(K, d, changing):
+    data, options = np.random.default_rng(2), {"best": 0.5, "design": 0.3, "delta": 0.02} if changing else {}
+    X, theta = data.normal(size=(K, d)), unit_rows(data, 1, d)[0]
+    session = tr.Session(tr.LinMED(lam=0.5, noise=0.3, **options), arms=K if changing else X, dimension=d if changing else None, seed=5)
+    twin, rng = naive.LinMED(d, 0.5, 0.3, **options), stream(5, 0, POLICY)
+    moved = 0
+    for _ in range(200):
+        if changing:
+            X = data.normal(size=(K, d))
+        decision = session.decide(X if changing else None)
+        p = twin.probabilities(X)
+        assert decision.arm == twin.select(X, rng)
+        assert decision.propensity == pytest.approx(p[decision.arm], rel=1e-6)
+        _, f = twin.shares(X)
+        moved += not np.allclose(twin.optimal(X, f), f / f.sum())
+        reward = float(X[decision.arm] @ theta + 0.3 * data.standard_normal())
+        session.reward(decision.id, reward)
+        twin.update(X, decision.arm, reward)
+    report = session.explain()
+    np.testing.assert_allclose(report["probability"].sum(), 1.0, atol=1e-12)
+    assert report["probability"].max() > 2 / K  # it has learned
+    assert moved > 0 or 2 * d >= K  # and the design was not where it began
+
+
+def test_linmed_sees_every_direction_that_is_still_in_question():
+    """In the information of the design every sqrt(f) x has a squared norm of at most 2 d (least possible: d)."""
+    data = np.random.default_rng(0)
+    X = data.normal(size=(60, 4))
+    session = tr.Session(tr.LinMED(noise=0.2), arms=X, seed=0)
+    for _ in range(300):
+        arm = session.select()
+        session.update(arm, float(X[arm, 0] + 0.2 * data.standard_normal()))
+    report = session.explain()
+    scaled = np.sqrt(report["index"])[:, None] * X
+    information = (scaled.T * report["design"]) @ scaled + 1e-6 * (scaled**2).sum(axis=1).max() * np.eye(4)
+    assert report["design"].sum() == pytest.approx(1.0)
+    assert np.einsum("ki,ki->k", scaled, np.linalg.solve(information, scaled.T).T).max() <= 8 + 1e-6
+
+
+def test_linmed_refuses_weights_above_one():
+    with pytest.raises(ValueError, match=r"best = 0.9 and design = 0.2 are 1.1 together, but must be at most 1"):
+        tr.LinMED(design=0.2)

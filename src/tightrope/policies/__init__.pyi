@@ -339,6 +339,32 @@ class LinGapE(Policy):
         batch_growth: float = 0.0,
     ) -> None: ...
 
+class LinMED(Policy):
+    """Minimum empirical divergence for linear rewards: p_k in proportion to q_k exp(-gap_k^2 / (beta ||x_best - x_k||^2_{V^-1})).
+
+    lam: ridge parameter. noise: sub-Gaussian scale of the rewards. theta_bound: bound on ||theta||. delta: probability that the
+    confidence set behind beta fails; None: 1 / (t + 1). best, design: weights in q of the empirically best arm and of the optimal design;
+    the rest, at most 1 in all, is uniform.
+    """
+
+    lam: float
+    noise: float
+    theta_bound: float
+    delta: float
+    best: float
+    design: float
+
+    def __init__(
+        self,
+        *,
+        lam: float = 1.0,
+        noise: float = 1.0,
+        theta_bound: float = 1.0,
+        delta: float | None = None,
+        best: float = 0.9,
+        design: float = 0.05,
+    ) -> None: ...
+
 class LinTS(Policy):
     """Thompson sampling for linear rewards: theta ~ N(theta_hat, v^2 V^-1), one joint draw a round.
 
