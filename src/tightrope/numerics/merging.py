@@ -6,13 +6,24 @@ from typing import Any
 import numpy as np
 
 from .batch_ridge import BatchRidge
-from .counts import Counts
-from .ridge import ContextRidge, DisjointRidge, Ridge, refresh
+from .counts import Counts, FadingCounts
+from .ridge import ContextRidge, DisjointRidge, FadingRidge, Ridge, refresh
+
+ORDERED = (
+    "forget = {:g} weighs rewards by their order, so it does not learn by sums that could be added up; feed it one log after the other, or "
+    "take forget=1."
+)
 
 
+@singledispatch
 def merged_counts(first: Counts, second: Counts) -> Counts:
     """Pulls, rewards and rounds of both."""
     return Counts(first.pulls + second.pulls, first.sums + second.sums, first.rounds + second.rounds, np.zeros(first.scores.size))
+
+
+@merged_counts.register
+def _(first: FadingCounts, second: FadingCounts) -> Counts:
+    raise ValueError(ORDERED.format(first.forget))
 
 
 def copied(model: Any) -> Any:
@@ -41,6 +52,11 @@ def _(first: DisjointRidge, second: DisjointRidge) -> Ridge:
     model.response[:] += second.response
     refresh(model)
     return model
+
+
+@merged_ridge.register
+def _(first: FadingRidge, second: FadingRidge) -> Ridge:
+    raise ValueError(ORDERED.format(first.forget))
 
 
 def merged_batch_ridge(first: BatchRidge, second: BatchRidge) -> BatchRidge:

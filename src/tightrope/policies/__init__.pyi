@@ -14,17 +14,20 @@ def examples(problem: Problem | None = None) -> dict[str, Policy]: ...
 class BetaThompson(Policy):
     """Thompson sampling with a Beta(a, b) prior for rewards in [0, 1].
 
-    a, b: prior successes and failures, > 0 (at least 1e-100).
+    a, b: prior successes and failures, > 0 (at least 1e-100). forget: what a reward's weight is multiplied by each round, in (0, 1],
+    where means drift; 1: all count the same for ever.
     """
 
     a: float
     b: float
+    forget: float
 
     def __init__(
         self,
         *,
         a: float = 1.0,
         b: float = 1.0,
+        forget: float = 1.0,
     ) -> None: ...
 
 class C2UCB(Policy):
@@ -370,6 +373,7 @@ class LinTS(Policy):
 
     lam: ridge parameter. noise, delta: of v_t = noise sqrt(9 d ln(t / delta)). scale: a fixed v instead.
     shared: one theta for all arms; False: one for each, learned from the arm's own rewards and drawn independently of the others.
+    forget: what a reward's weight is multiplied by each round, in (0, 1], where theta drifts; 1: all count the same for ever.
     """
 
     lam: float
@@ -377,6 +381,7 @@ class LinTS(Policy):
     delta: float
     scale: float
     shared: bool
+    forget: float
 
     def __init__(
         self,
@@ -386,6 +391,7 @@ class LinTS(Policy):
         delta: float = 0.1,
         scale: float | None = None,
         shared: bool = True,
+        forget: float = 1.0,
     ) -> None: ...
 
 class LinUCB(Policy):
@@ -394,6 +400,7 @@ class LinUCB(Policy):
     lam: ridge parameter. delta: probability that the confidence set fails. noise: sub-Gaussian scale of the rewards.
     theta_bound: bound on ||theta||. beta: a fixed width instead. radius: where beta comes from otherwise.
     shared: one theta for all arms; False: one for each, learned from the arm's own rewards.
+    forget: what a reward's weight is multiplied by each round, in (0, 1], where theta drifts; 1: all count the same for ever.
     """
 
     lam: float
@@ -403,6 +410,7 @@ class LinUCB(Policy):
     beta: float
     radius: int
     shared: bool
+    forget: float
 
     def __init__(
         self,
@@ -414,6 +422,7 @@ class LinUCB(Policy):
         beta: float | None = None,
         radius: Literal["horizon", "determinant"] = "horizon",
         shared: bool = True,
+        forget: float = 1.0,
     ) -> None: ...
 
 class OSLB(Policy):
@@ -685,16 +694,19 @@ class UCB(Policy):
     """Optimism for independent arms: mean + sigma sqrt(alpha ln n / pulls).
 
     alpha: width of the interval; 2 is UCB1. sigma: scale of the rewards (1 for rewards in [0, 1] with alpha = 2).
+    forget: what a reward's weight is multiplied by each round, in (0, 1]; 1: all count the same for ever.
     """
 
     alpha: float
     sigma: float
+    forget: float
 
     def __init__(
         self,
         *,
         alpha: float = 2.0,
         sigma: float = 1.0,
+        forget: float = 1.0,
     ) -> None: ...
 
 class UGapE(Policy):

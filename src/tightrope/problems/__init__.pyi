@@ -6,6 +6,7 @@ from .classification import Classification as Classification
 from .linear import ContextualLinear as ContextualLinear
 from .lipschitz import ContextualLipschitz as ContextualLipschitz
 from .spread import ContextualSpread as ContextualSpread
+from .drifting import Drifting as Drifting
 from .function import FromFunction as FromFunction
 from .gaussian import Gaussian as Gaussian
 from .linear import Linear as Linear

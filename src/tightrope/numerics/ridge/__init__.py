@@ -6,7 +6,8 @@ numbers, told apart by their class, one a file, and one with a V for each arm:
 - `ArmRidge` (fixed arms, few of them): M = X V^-1 X' alone, O(K^2) an update;
 - `FeatureRidge` (fixed arms, many of them): V^-1, mean and square, O(K d + 2 d^2) an update;
 - `ContextRidge` (new features every round): V^-1 and theta_hat, O(d^2) an update and O(K d^2) a prediction;
-- `DisjointRidge` (an arm learns from its own rewards alone): K of those.
+- `DisjointRidge` (an arm learns from its own rewards alone): K of those;
+- `FadingRidge` (old rewards count less): two matrices, O(d^3) an update.
 
 A rank-one update cancels as many digits as x'V^-1 x has before the point. So the rank-one path is replaced by a fresh
 factorisation every REFRESH updates and after every update by more than LEAP; the logarithm of det V grows by log LEAP then, which
@@ -25,15 +26,17 @@ from .arms import ArmRidge
 from .contexts import ContextRidge, check_context
 from .disjoint import DisjointRidge, new_disjoint_ridge
 from .factors import LEAP, REFRESH, invert_from_factor
+from .fading import FadingRidge, new_fading_ridge, remembered
 from .features import FeatureRidge
 from .verbs import learn, predict, refresh, sample
 
 __all__ = [
-    "LEAP", "REFRESH", "ArmRidge", "ContextRidge", "DisjointRidge", "FeatureRidge", "Ridge", "check_context", "deviations",
-    "invert_from_factor", "learn", "new_disjoint_ridge", "new_model", "new_ridge", "predict", "refresh", "sample",
+    "LEAP", "REFRESH", "ArmRidge", "ContextRidge", "DisjointRidge", "FadingRidge", "FeatureRidge", "Ridge", "check_context", "deviations",
+    "invert_from_factor", "learn", "new_disjoint_ridge", "new_fading_ridge", "new_model", "new_ridge", "predict", "refresh", "regressions",
+    "remembered", "sample",
 ]  # fmt: skip
 
-Ridge: TypeAlias = ArmRidge | FeatureRidge | ContextRidge | DisjointRidge
+Ridge: TypeAlias = ArmRidge | FeatureRidge | ContextRidge | DisjointRidge | FadingRidge
 
 
 def new_ridge(arms: Arms, lam: float, *, sampling: bool = False, form: str | None = None) -> Ridge:
@@ -61,9 +64,11 @@ def new_ridge(arms: Arms, lam: float, *, sampling: bool = False, form: str | Non
     return model
 
 
-def new_model(arms: Arms, lam: float, *, shared: bool, sampling: bool = False) -> Ridge:
-    """The model without data: one regression that all arms share, or one for each arm."""
-    return new_ridge(arms, lam, sampling=sampling) if shared else new_disjoint_ridge(arms, lam)
+def new_model(arms: Arms, lam: float, *, shared: bool, sampling: bool = False, forget: float = 1.0) -> Ridge:
+    """The model without data: one regression that all arms share, or one for each arm; forget < 1: one that old rewards fade in."""
+    if not shared:
+        return new_disjoint_ridge(arms, lam, forget)
+    return new_ridge(arms, lam, sampling=sampling) if forget == 1.0 else new_fading_ridge(arms, lam, forget)
 
 
 def regressions(model: Ridge) -> int:
@@ -72,7 +77,7 @@ def regressions(model: Ridge) -> int:
 
 
 @singledispatch
-def deviations(model: FeatureRidge | ContextRidge) -> np.ndarray:
+def deviations(model: FeatureRidge | ContextRidge | FadingRidge) -> np.ndarray:
     """A (K, r) root of the arms' joint covariance X V^-1 X' at the last prediction, for audits. O(K^3) or O(d^3 + K d^2)."""
     return np.asarray(model.features @ np.linalg.cholesky(model.inverse))
 

@@ -34,14 +34,16 @@ class DisjointRidge(NamedTuple):
     factor: np.ndarray  # (d, d) scratch
 
 
-def new_disjoint_ridge(arms: Arms, lam: float) -> DisjointRidge:
-    """The models without data. Refuses a single arm, and fixed features that leave fewer than six digits."""
+def new_disjoint_ridge(arms: Arms, lam: float, forget: float = 1.0) -> DisjointRidge:
+    """The models without data. Refuses a single arm, forgetting, and fixed features that leave fewer than six digits."""
     K, d = arms.number, arms.dimension
     if K < 2:
         raise ValueError(
             "shared = False keeps a regression for each arm, but there is one arm; give their number, arms=K with dimension=d, or let "
             "candidates that come anew with every call share one (shared=True)."
         )
+    if forget < 1.0:
+        raise ValueError(f"forget = {forget:g} is for one regression that all arms share; leave shared=True, or forget=1.")
     X = np.zeros((K, d))
     if arms.features is not None:
         X[:] = arms.features
