@@ -141,3 +141,11 @@ def test_predictions_that_are_no_numbers_are_refused(answer):
     with pytest.raises(ValueError, match="model"):
         session.select(np.eye(3))
     assert session.decided == 0
+
+
+@pytest.mark.parametrize("wrap", [lambda policy: tr.Explore(policy), lambda policy: tr.Safe(policy, baseline=0)])
+def test_compiled_policies_take_the_ridge_inside_and_refuse_what_is_python(wrap):
+    session = tr.Session(wrap(tr.SquareCB()), arms=3, dimension=d)
+    assert session.decide(np.eye(3)).propensity <= 1.0
+    with pytest.raises(ValueError, match=r"is compiled code, which cannot call AnySquareCB: its rounds are Python"):
+        wrap(tr.SquareCB(model=RidgeBatch(d, 1.0)))
