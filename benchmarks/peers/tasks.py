@@ -21,7 +21,7 @@ REPEATS, ENOUGH = 20, 2.0  # runs of which the best counts, but no more than fit
 
 @dataclass(frozen=True)
 class Task:
-    """rounds: of one run. means: of the arms. X, theta: features and truth of the linear task; of the disjoint one rows and their classes."""
+    """rounds: of one run. means: of the arms. X, theta: features and truth of the linear task; of the disjoint one rows and classes."""
 
     name: str
     rounds: int

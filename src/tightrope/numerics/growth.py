@@ -26,7 +26,7 @@ def longer_counts(state: C, count: int) -> C:
 @singledispatch
 def longer_ridge(model: Any, arms: Arms, lam: float, *, sampling: bool = False) -> Ridge:
     """A ridge regression with more arms: the same data, factorised afresh; with new features every round the same regression."""
-    fresh = new_ridge(arms, lam, sampling=sampling)
+    fresh: Any = new_ridge(arms, lam, sampling=sampling)
     if isinstance(fresh, ContextRidge):
         return carried(fresh, model)
     fresh.pulls[: model.pulls.size] = model.pulls

@@ -16,7 +16,7 @@ ORDERED = (
 
 
 @singledispatch
-def merged_counts(first: Counts, second: Counts) -> Counts:
+def merged_counts(first: Any, second: Any) -> Counts:
     """Pulls, rewards and rounds of both."""
     return Counts(first.pulls + second.pulls, first.sums + second.sums, first.rounds + second.rounds, np.zeros(first.scores.size))
 
@@ -42,7 +42,7 @@ def merged_ridge(first: Any, second: Any) -> Ridge:
         model.pulls[:] += second.pulls
         model.sums[:] += second.sums
     refresh(model)
-    return model  # type: ignore[no-any-return]
+    return model
 
 
 @merged_ridge.register

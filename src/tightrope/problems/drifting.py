@@ -26,10 +26,10 @@ class Drifting(Problem):
 
     path: Array = matrix()
     every: int = integer(least=1)
-    change: Given[Literal["jumps", "lines"], int] = choice("jumps", "lines")
+    change: Given[Literal["jumps", "lines"], int] = choice("jumps", "lines", default="jumps")
     arms: ArrayLike | None = unchecked(default=None, schema=Matrix | None, words="rows of numbers, or None")
     noise: float = real(default=1.0, least=0.0)
-    rewards: Given[Literal["bernoulli", "gaussian", "sign"], int] = reward_kind("bernoulli", "gaussian", "sign")
+    rewards: Given[Literal["bernoulli", "gaussian", "sign"], int] = reward_kind("bernoulli", "gaussian", "sign", default="bernoulli")
     features: np.ndarray = derived()  # (K, d); (K, 0): none
     stages: np.ndarray = derived()  # (n, K) means
     means: np.ndarray = scratch()  # (K,) of this round

@@ -10,7 +10,7 @@ from .. import checks
 from ..parameters import integer, scratch, unchecked
 from ..rng import stream
 from ..types import Stored
-from ..verbs import Arms, Context, arms, observe, play
+from ..verbs import Arms, Context, arms, mean, observe, play, regret
 from .problem import Problem, problem
 
 DRAWS = 10_000  # of a reward, where its mean is not given
@@ -122,3 +122,13 @@ def observe_fromfunction(problem, t, rng):
 def play_fromfunction(problem, context, action, rng):
     shown = problem.features if context.features is None else context.features
     return _number("sample", problem.sample(shown, int(action), rng), int(action))
+
+
+@mean.register(FromFunction)
+def mean_fromfunction(problem, context, arm):
+    return problem.means[arm]
+
+
+@regret.register(FromFunction)
+def regret_fromfunction(problem, context, action):
+    return problem.best[0] - problem.means[action]

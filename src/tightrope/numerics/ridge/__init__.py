@@ -16,7 +16,7 @@ happens a few times for each of the d dimensions at most. A factorisation that f
 
 import math
 from functools import singledispatch
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -77,7 +77,7 @@ def regressions(model: Ridge) -> int:
 
 
 @singledispatch
-def deviations(model: FeatureRidge | ContextRidge | FadingRidge) -> np.ndarray:
+def deviations(model: Any) -> np.ndarray:
     """A (K, r) root of the arms' joint covariance X V^-1 X' at the last prediction, for audits. O(K^3) or O(d^3 + K d^2)."""
     return np.asarray(model.features @ np.linalg.cholesky(model.inverse))
 

@@ -59,7 +59,7 @@ def probabilities(policy, state, context):
     return state.weight
 
 
-def gamma_of(policy: Any, state: State) -> float:
+def gamma_of(policy: Any, state: Any) -> float:
     """Gamma of this round. The compiled rule takes the policy without its model, which no compiled code can."""
     return float(current_gamma(policy._replace(model=None), state._replace(model=None)))
 
