@@ -98,4 +98,4 @@ def explain_betathompson(policy, state, context, rng):
 
 
 def example():
-    return [BetaThompson(), BetaThompson(forget=0.98)]
+    return [BetaThompson()]

@@ -97,4 +97,4 @@ def explain_linepsilongreedy(policy, state, context, rng):
 
 
 def example():
-    return [LinEpsilonGreedy(), LinEpsilonGreedy(shared=False)]
+    return [LinEpsilonGreedy()]

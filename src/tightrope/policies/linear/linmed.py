@@ -165,4 +165,4 @@ def explain_linmed(policy, state, context, rng):
 
 
 def example():
-    return [LinMED(), LinMED(best=0.5, design=0.25, delta=0.05)]
+    return [LinMED()]

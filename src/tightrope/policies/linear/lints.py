@@ -130,4 +130,4 @@ def best_of_draws(mean: np.ndarray, root: np.ndarray, eligible: np.ndarray | Non
 
 
 def example():
-    return [LinTS(), LinTS(scale=0.3), LinTS(scale=0.3, shared=False), LinTS(scale=0.3, forget=0.98)]
+    return [LinTS(), LinTS(scale=0.3), LinTS(scale=0.3, forget=0.98)]

@@ -114,4 +114,4 @@ def explain_linucb(policy, state, context, rng):
 
 
 def example():
-    return [LinUCB(), LinUCB(shared=False), LinUCB(forget=0.98)]
+    return [LinUCB(), LinUCB(shared=False)]

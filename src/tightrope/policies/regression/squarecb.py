@@ -127,4 +127,4 @@ SquareCB.__new__ = _of_any_regression  # type: ignore[method-assign]
 
 
 def example():
-    return [SquareCB(), SquareCB(growth="schedule", shared=False)]
+    return [SquareCB()]

@@ -259,5 +259,4 @@ def diverged(beta: float, theory: float, eta: float) -> str:
 
 
 def example():
-    learning = SoftUCB(beta=0.5, online=True, timing="fresh", full_gradient=True), SoftUCB(online=True)
-    return [SoftUCB(), *learning, SoftUCB(shared=False)]
+    return [SoftUCB(), SoftUCB(beta=0.5, online=True, timing="fresh", full_gradient=True), SoftUCB(online=True)]
