@@ -102,6 +102,7 @@ def problems() -> str:
     found = {name: item.__module__.removeprefix("tightrope.problems") for name, item in own(PROBLEMS).items()} | {
         "spread_arms": ".spread",
         "classification": ".classification",
+        "from_function": ".function",
     }
     lines = ["from . import data as data", *(f"from {module} import {name} as {name}" for name, module in sorted(found.items(), key=str))]
     return HEAD + "\n".join(lines) + "\n"

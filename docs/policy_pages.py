@@ -19,6 +19,7 @@ MADE = "<!-- Made from the source and docs/mathematics by `make reference`. -->\
 FAMILIES = {
     "classic": "Independent arms",
     "linear": "Linear rewards",
+    "regression": "Any regression of the rewards",
     "softucb": "Widths learned from data",
     "conservative": "Conservative exploration",
     "identification": "Best-arm identification",
@@ -51,6 +52,7 @@ LATE = {  # by family; {moves}: how choices behave while nothing new is known
     "softucb": (
         f"{DRAWS} Probabilities are exact at the time of each decision. The online rule moves beta when a reward is learned. {ORDER}"
     ),
+    "regression": f"{DRAWS} Probabilities are exact at the time of each decision, whatever is open. {ORDER}",
     "conservative": (
         'The promise counts decisions when they are made. With `open="nothing"`, the default, it holds for any delay and any number of '
         'open decisions if rewards are not negative; `open="lower"` explores sooner and is sound only if when a reward comes does not '
@@ -65,7 +67,7 @@ LATE = {  # by family; {moves}: how choices behave while nothing new is known
     "exploration": "The floor holds for every decision, whatever is open; the rest is as for the inner policy.",
     "lipschitz": f"The pooled evidence counts rewards that are in. {WAITS} {ORDER}",
 }
-DRAWING = {"BetaThompson", "EpsilonGreedy", "LinTS", "LinEpsilonGreedy", "CombTS", "CombLinTS", "PC2UCB"}
+DRAWING = {"BetaThompson", "EpsilonGreedy", "LinTS", "LinEpsilonGreedy", "CombTS", "CombLinTS", "PC2UCB", "LinMED"}
 
 
 def ours() -> dict[str, Any]:

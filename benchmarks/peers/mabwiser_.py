@@ -4,7 +4,7 @@ from importlib.metadata import version as installed
 
 import numpy as np
 from mabwiser.mab import MAB, LearningPolicy
-from tasks import LINUCB, ONE, UCB, steps
+from tasks import DISJOINT, LINUCB, ONE, UCB, steps
 
 
 def play(task):
@@ -25,8 +25,25 @@ def linear(task):
     return regret
 
 
+def disjoint(task):
+    K, rng, wrong = task.means.size, np.random.default_rng(1), 0
+    mab = MAB(list(range(K)), LearningPolicy.LinUCB(alpha=1.0))
+    mab.fit(list(range(K)), [0.0] * K, task.X[:K])
+    for i in rng.integers(0, len(task.X), task.rounds):
+        x = task.X[i : i + 1]
+        arm = mab.predict(x)
+        wrong += arm != task.theta[i]
+        mab.partial_fit([arm], [float(arm == task.theta[i])], x)
+    return wrong
+
+
 def version():
     return installed("mabwiser")
 
 
-PLAYS = {UCB: ("UCB1", play), LINUCB: ("LinUCB, a regression for each arm on one context", linear), ONE: ("UCB1", play)}
+PLAYS = {
+    UCB: ("UCB1", play),
+    LINUCB: ("LinUCB, a regression for each arm on one context", linear),
+    DISJOINT: ("LinUCB", disjoint),
+    ONE: ("UCB1", play),
+}

@@ -21,7 +21,7 @@ REPEATS, ENOUGH = 20, 2.0  # runs of which the best counts, but no more than fit
 
 @dataclass(frozen=True)
 class Task:
-    """rounds: of one run. means: of the arms. X, theta: features and truth of the linear task."""
+    """rounds: of one run. means: of the arms. X, theta: features and truth of the linear task; of the disjoint one rows and classes."""
 
     name: str
     rounds: int
@@ -38,17 +38,20 @@ def _tasks():
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     theta /= np.linalg.norm(theta)
     points = np.linspace(0.0, 1.0, 64)
+    rows = rng.normal(size=(2_000, 10))
+    classes = np.argmax(rows @ rng.normal(size=(10, 10)), axis=1).astype(float)
     return [
         Task("UCB, K = 10", 100_000, bernoulli),
         Task("KL-UCB, K = 10", 20_000, bernoulli),
         Task("LinUCB, K = 30, d = 100", 2_000, X @ theta, X, theta, 0.1),
         Task("HOO on [0, 1]", 1_000, 0.8 - 0.5 * np.abs(points - 0.37)),
+        Task("a regression for each arm, K = 10, d = 10", 1_000, np.zeros(10), rows, classes),
         Task("one decision at a time, UCB, K = 10", 5_000, bernoulli),
     ]
 
 
 TASKS = {task.name: task for task in _tasks()}
-UCB, KLUCB, LINUCB, HOO, ONE = TASKS
+UCB, KLUCB, LINUCB, HOO, DISJOINT, ONE = TASKS
 
 
 def clock(play, task):

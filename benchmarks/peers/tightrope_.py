@@ -1,7 +1,7 @@
 """This library: the loops that `simulate` runs, and a `Session`."""
 
 import numpy as np
-from tasks import HOO, KLUCB, LINUCB, ONE, UCB, steps
+from tasks import DISJOINT, HOO, KLUCB, LINUCB, ONE, UCB, steps
 
 import tightrope as tr
 from tightrope.engine.monitors import NoMonitor
@@ -35,6 +35,8 @@ PLAYS = {
     UCB: ("UCB", loop(tr.UCB(), bernoulli)),
     KLUCB: ("KL-UCB", loop(tr.KLUCB(), bernoulli)),
     LINUCB: ("LinUCB", loop(tr.LinUCB(noise=0.1), lambda task: tr.problems.Linear(task.X, task.theta, noise=task.noise))),
+    DISJOINT: ("LinUCB(shared=False)", loop(tr.LinUCB(shared=False, beta=1.0), lambda task: tr.problems.Classification(
+        task.X, task.theta, intercept=False, expand=False))),
     HOO: ("HOO, 64 points", loop(tr.HOO(nu=0.5), lambda task: tr.problems.Lipschitz(
         points=np.linspace(0, 1, task.means.size), means=task.means, lipschitz=0.5))),
     ONE: ("Session: select and update", one),

@@ -57,6 +57,7 @@ from .policies import HOO as HOO
 from .policies import KLUCB as KLUCB
 from .policies import LinEpsilonGreedy as LinEpsilonGreedy
 from .policies import LinGapE as LinGapE
+from .policies import LinMED as LinMED
 from .policies import LinTS as LinTS
 from .policies import LinUCB as LinUCB
 from .policies import OSLB as OSLB
@@ -65,6 +66,7 @@ from .policies import RAGE as RAGE
 from .policies import Safe as Safe
 from .policies import SafeSets as SafeSets
 from .policies import SoftUCB as SoftUCB
+from .policies import SquareCB as SquareCB
 from .policies import TrackCKLUCB as TrackCKLUCB
 from .policies import UCB as UCB
 from .policies import UGapE as UGapE

@@ -213,6 +213,12 @@ def matrix(name: str, value: object, *, shape: tuple[int | None, int | None] = (
     return array
 
 
+def rows(name: str, value: object, *, shape: tuple[int | None, int | None]) -> np.ndarray:
+    """A `matrix`; where the number of its rows is known, a vector stands for rows that are all equal to it."""
+    given, (number, _) = floats(name, value), shape
+    return matrix(name, np.broadcast_to(given, (number, given.size)) if number and given.ndim == 1 else given, shape=shape)
+
+
 def _array(name: str, value: object, dimensions: int) -> np.ndarray:
     array = np.array(floats(name, value), order="C")
     if array.ndim != dimensions:

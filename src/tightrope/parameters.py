@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, TypeVar, dataclass_transform
 import numpy as np
 
 from . import checks
-from .matching import common
+from .matching import common, compiled
 from .registry import REGISTRY, Policy, Problem, Recipe, add, is_policy, label, shown
 from .types import Stored
 
@@ -245,6 +245,9 @@ def _policy_class(cls: type, traits: Traits) -> Any:
         if traits.accepts and not common(traits.accepts, inside):
             names = " and ".join(type(item).__name__ for item in inside)
             raise ValueError(f"{cls.__name__} plays {' or '.join(traits.accepts)}, but {names} does not.")
+        plain = next((item for item in inside if not compiled(item)), None)
+        if traits.compiled and plain is not None:
+            raise ValueError(f"{cls.__name__} is compiled code, which cannot call {type(plain).__name__}: its rounds are Python.")
         return stored
 
     leading = [name for name, field in declared(cls)[0].items() if field.positional]

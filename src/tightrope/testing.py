@@ -6,6 +6,7 @@ their own, where a wrong index is an error; compiled code would read and write b
 
 import contextlib
 import gc
+import inspect
 import itertools
 import json
 import os
@@ -349,7 +350,7 @@ def digests_elsewhere(pairs: Sequence[tuple[Policy, Problem]], mode: str, enviro
 
     A class that no other process can import, as in a notebook, is checked in this one, its kernels uncompiled but not what they call.
     """
-    if not all(findable(type(item)) for pair in pairs for item in pair):
+    if not all(findable(part) for pair in pairs for item in pair for part in _code_of(item)):
         with _uncompiled({type(item) for pair in pairs for item in pair}):
             return [_named_errors(policy, problem, play_checked) for policy, problem in pairs]
     settings = os.environ | {mode: "1", "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)} | dict(environment or {})
@@ -364,6 +365,11 @@ def digests_elsewhere(pairs: Sequence[tuple[Policy, Problem]], mode: str, enviro
     if "broken" in answer:
         raise Broken(answer["broken"])
     return [list(item) for item in answer["digests"]]
+
+
+def _code_of(item: Any) -> list[Any]:
+    """What another process must find of a policy or problem: its class, and the functions that it holds."""
+    return [type(item), *(part for part in item if inspect.isfunction(part))]
 
 
 def _answer() -> None:

@@ -66,3 +66,103 @@ class LinEpsilonGreedy(LinUCB):
         if rng.random() < self.epsilon:
             return int(rng.random() * len(X))
         return int(np.argmax(self.ridge.estimate(X)[0]))
+
+
+class Disjoint:
+    """A `Ridge` for each arm (Li et al. 2010, Algorithm 1), fed with the arm's own rewards only; `index` makes an arm's score."""
+
+    def __init__(self, K, d, lam):
+        self.ridges = [Ridge(d, lam) for _ in range(K)]
+
+    def estimate(self, X):
+        each = [ridge.estimate(x[None]) for ridge, x in zip(self.ridges, X, strict=True)]
+        return np.array([mean[0] for mean, _ in each]), np.array([width[0] for _, width in each])
+
+    def feed(self, X, arm, reward):
+        self.ridges[arm].feed(X[arm], reward)
+
+
+class DisjointLinUCB:
+    """beta None: the largest radius over the arms, each at level delta / K."""
+
+    def __init__(self, K, d, lam, beta=None, noise=1.0, delta=0.1):
+        self.models, self.beta = Disjoint(K, d, lam), beta
+        self.K, self.d, self.lam, self.noise, self.delta = K, d, lam, noise, delta
+
+    def radius(self):
+        if self.beta is not None:
+            return self.beta
+        grown = max(np.linalg.slogdet(ridge.V)[1] for ridge in self.models.ridges) - self.d * math.log(self.lam)
+        return self.noise * math.sqrt(2 * math.log(self.K / self.delta) + grown) + math.sqrt(self.lam)
+
+    def select(self, X, rng):
+        mean, width = self.models.estimate(X)
+        return int(np.argmax(mean + self.radius() * width))
+
+    def update(self, X, arm, reward):
+        self.models.feed(X, arm, reward)
+
+
+class DisjointLinTS(DisjointLinUCB):
+    """Every arm's value is drawn by itself: N(x'theta_k, scale^2 x'V_k^-1 x)."""
+
+    def select(self, X, rng):
+        mean, width = self.models.estimate(X)
+        return int(np.argmax([m + self.beta * w * rng.standard_normal() for m, w in zip(mean, width, strict=True)]))
+
+
+class DisjointLinEpsilonGreedy(DisjointLinUCB):
+    """beta is epsilon."""
+
+    def select(self, X, rng):
+        if rng.random() < self.beta:
+            return int(rng.random() * self.K)
+        return int(np.argmax(self.models.estimate(X)[0]))
+
+
+class LinMED:
+    """p ~ q f with f = exp(-gap^2 / (beta ||x_best - x||^2)) and q of the best arm, a design over sqrt(f) x, and uniform."""
+
+    def __init__(self, d, lam, noise, best=0.9, design=0.05, delta=None):
+        self.ridge, self.d, self.lam, self.noise, self.t = Ridge(d, lam), d, lam, noise, 1
+        self.best, self.design, self.delta = best, design, delta
+
+    def shares(self, X):
+        delta = 1 / (self.t + 1) if self.delta is None else self.delta
+        grown = np.linalg.slogdet(self.ridge.V)[1] - self.d * math.log(self.lam)
+        beta = (self.noise * math.sqrt(2 * math.log(1 / delta) + grown) + math.sqrt(self.lam)) ** 2
+        mean, _ = self.ridge.estimate(X)
+        b = int(np.argmax(mean))
+        apart = X[b] - X
+        norm = np.einsum("ki,ki->k", apart, np.linalg.solve(self.ridge.V, apart.T).T)
+        gap = mean[b] - mean
+        return b, np.array([1.0 if g == 0 else math.exp(-g * g / (beta * n)) for g, n in zip(gap, norm, strict=True)])
+
+    def optimal(self, X, f):
+        K = len(X)
+        if 2 * self.d >= K:
+            return np.full(K, 1 / K)
+        scaled, q = np.sqrt(f)[:, None] * X, f / f.sum()
+        for _ in range(8 * self.d):
+            information = (scaled.T * q) @ scaled + 1e-6 * (scaled**2).sum(axis=1).max() * np.eye(self.d)
+            g = np.einsum("ki,ki->k", scaled, np.linalg.solve(information, scaled.T).T)
+            worst = int(np.argmax(g))
+            if g[worst] <= 2 * self.d:
+                break
+            step = (g[worst] / self.d - 1) / (g[worst] - 1)
+            q *= 1 - step
+            q[worst] += step
+        return q
+
+    def probabilities(self, X):
+        b, f = self.shares(X)
+        q = self.design * self.optimal(X, f) + (1 - self.design - self.best) / len(X)
+        q[b] += self.best
+        return q * f / (q * f).sum()
+
+    def select(self, X, rng):
+        return int(np.searchsorted(np.cumsum(self.probabilities(X)), rng.random(), side="right"))
+
+    def update(self, X, arm, reward):
+        self.ridge.feed(X[arm], reward)
+        self.t += 1

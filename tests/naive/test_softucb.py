@@ -5,6 +5,7 @@ import pytest
 
 import tightrope as tr
 from naive import softucb_policy as naive
+from naive.linear_policies import Disjoint, Ridge
 from tightrope.rng import NOISE, POLICY, stream
 
 ROUNDS = 400
@@ -41,6 +42,32 @@ def test_same_arms_probabilities_and_beta_as_the_twin(K, d, timing, online):
         assert session.state.beta[0] == pytest.approx(twin.beta, abs=1e-10)
     assert eliminated > 0  # the softmax was not uniform all along
     assert (twin.beta != 0.8) == online
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("timing", ["lagged", "fresh"])
+def test_features_that_change_use_the_slack_of_the_round(timing, shared):
+    """Probabilities are a softmax of this round's slack with its own gamma, and Lemma 2 holds in every round, whatever `timing` says."""
+    K, d, mass = 6, 3, 0.9
+    data, theta = np.random.default_rng(3), generic(K, d)[0]
+    session = tr.Session(tr.SoftUCB(beta=0.4, mass=mass, timing=timing, shared=shared), arms=K, dimension=d, seed=4)
+    model, rng, checked = Disjoint(K, d, 1.0) if not shared else Ridge(d, 1.0), stream(4, 0, POLICY), 0
+    for t in range(ROUNDS):
+        X = data.normal(size=(K, d))
+        mean, width = model.estimate(X)
+        S, _ = naive.slack(mean, width, 0.4)
+        p = naive.softmax(naive.gamma_of(S, mass) * S)
+        arm = session.select(X)
+        assert arm == np.searchsorted(np.cumsum(p), rng.random(), side="right")
+        if t % 20 == 0:
+            np.testing.assert_allclose(session.explain()["probability"], p, atol=1e-10)
+        if naive.gamma_of(S, mass) > 0:
+            assert p[S >= 0].sum() >= mass - 1e-12
+            checked += 1
+        reward = float(X[arm] @ theta[0 if shared else arm] + 0.2 * data.standard_normal())
+        session.update(arm, reward)
+        model.feed(X[arm], reward) if shared else model.feed(X, arm, reward)
+    assert checked > ROUNDS / 2
 
 
 @pytest.mark.parametrize("step", [None, 0.5])

@@ -42,3 +42,17 @@ def test_a_round_shows_a_row_to_every_arm_and_pays_for_its_class():
 def test_bad_data_is_one_sentence(make, words):
     with pytest.raises(ValueError, match=words):
         make()
+
+
+def test_every_arm_is_shown_the_row_itself_for_models_of_their_own():
+    """Which play as one model on columns of the arms' own does, to rounding: the same arms."""
+    rng = np.random.default_rng(0)
+    data, labels = rng.normal(size=(60, 2)), rng.choice(["a", "b", "c"], 60)
+    wide, narrow = (tr.problems.Classification(data, labels, expand=expand) for expand in (True, False))
+    assert observe(narrow, 0, stream(0, 0, 0)).features.shape == (3, 3)
+    assert (np.ptp(observe(narrow, 0, stream(0, 0, 0)).features, axis=0) == 0).all()
+    assert np.array_equal(wide.classes, np.unique(labels, return_inverse=True)[1])
+    policy = tr.LinUCB(beta=0.5)
+    first = tr.simulate(wide, policy, horizon=200)
+    second = tr.simulate(narrow, policy._replace(shared=False), horizon=200)
+    assert np.array_equal(first.pulls["LinUCB"], second.pulls["LinUCB"])

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import jit
+from ..verbs import verb
 
 
 class Counts(NamedTuple):
@@ -14,17 +15,50 @@ class Counts(NamedTuple):
     scores: np.ndarray  # (K,) scratch of select
 
 
+class FadingCounts(NamedTuple):
+    """Counts in which a reward that is s rounds old has the weight forget^s, whatever arm was played since."""
+
+    pulls: np.ndarray  # (K,) sums of weights
+    sums: np.ndarray  # (K,) weighted rewards
+    rounds: np.ndarray  # (1,) sum of all weights
+    scores: np.ndarray  # (K,) scratch of select
+    forget: float
+
+
 def new_counts(count: int) -> Counts:
     """Nothing pulled yet."""
     return Counts(np.zeros(count), np.zeros(count), np.zeros(1), np.zeros(count))
 
 
-@jit
+def counts_that_may_fade(count: int, forget: float) -> Counts | FadingCounts:
+    """Nothing pulled yet; forget < 1: old rewards fade."""
+    fresh = new_counts(count)
+    return fresh if forget == 1.0 else FadingCounts(*fresh, forget)
+
+
+@verb()
 def count(state, arm, reward):
-    """Take in one reward. O(1)."""
+    """Take in one reward."""
+
+
+@count.register(Counts)
+@jit
+def count_counts(state, arm, reward):
     state.pulls[arm] += 1.0
     state.sums[arm] += reward
     state.rounds[0] += 1.0
+    return state
+
+
+@count.register(FadingCounts)
+@jit
+def count_fadingcounts(state, arm, reward):
+    for k in range(state.pulls.shape[0]):
+        state.pulls[k] *= state.forget
+        state.sums[k] *= state.forget
+    state.pulls[arm] += 1.0
+    state.sums[arm] += reward
+    state.rounds[0] = state.forget * state.rounds[0] + 1.0
     return state
 
 

@@ -1,13 +1,16 @@
 """Longer lists of arms: what was learned moves into states for more arms, the old arms first."""
 
-from typing import Any
+from functools import singledispatch
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ..types import State
 from ..verbs import Arms
-from .counts import Counts
-from .ridge import ContextRidge, Ridge, new_ridge, refresh
+from .counts import Counts, FadingCounts
+from .ridge import ContextRidge, DisjointRidge, FadingRidge, Ridge, new_disjoint_ridge, new_fading_ridge, new_ridge, refresh
+
+C = TypeVar("C", Counts, FadingCounts)
 
 
 def longer(values: np.ndarray, count: int) -> np.ndarray:
@@ -15,20 +18,35 @@ def longer(values: np.ndarray, count: int) -> np.ndarray:
     return np.concatenate([values, np.zeros(count - values.size)])
 
 
-def longer_counts(state: Counts, count: int) -> Counts:
+def longer_counts(state: C, count: int) -> C:
     """Counts of more arms; the new ones were never pulled."""
-    return Counts(longer(state.pulls, count), longer(state.sums, count), state.rounds, np.zeros(count))
+    return state._replace(pulls=longer(state.pulls, count), sums=longer(state.sums, count), scores=np.zeros(count))
 
 
+@singledispatch
 def longer_ridge(model: Any, arms: Arms, lam: float, *, sampling: bool = False) -> Ridge:
     """A ridge regression with more arms: the same data, factorised afresh; with new features every round the same regression."""
-    fresh = new_ridge(arms, lam, sampling=sampling)
+    fresh: Any = new_ridge(arms, lam, sampling=sampling)
     if isinstance(fresh, ContextRidge):
         return carried(fresh, model)
     fresh.pulls[: model.pulls.size] = model.pulls
     fresh.sums[: model.sums.size] = model.sums
     refresh(fresh)
     return fresh
+
+
+@longer_ridge.register
+def _(model: DisjointRidge, arms: Arms, lam: float, *, sampling: bool = False) -> Ridge:
+    fresh, K = new_disjoint_ridge(arms, lam), model.mean.size
+    fresh.design[:K], fresh.response[:K] = model.design, model.response
+    refresh(fresh)
+    return fresh
+
+
+@longer_ridge.register
+def _(model: FadingRidge, arms: Arms, lam: float, *, sampling: bool = False) -> Ridge:
+    grown: FadingRidge = carried(new_fading_ridge(arms, lam, model.forget), model)
+    return grown
 
 
 def carried(fresh: State, state: State) -> State:

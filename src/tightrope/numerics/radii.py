@@ -5,7 +5,7 @@ import math
 from .._jit import lean
 
 
-def horizon_radius(noise: float, delta: float, dimension: int, horizon: int, lam: float, theta_bound: float) -> float:
+def horizon_radius(noise: float, delta: float, dimension: int, horizon: float, lam: float, theta_bound: float) -> float:
     """noise sqrt(2 ln(1/delta) + d ln(1 + T/d)) + sqrt(lam) theta_bound (Yang & Toni 2020, Eq 5)."""
     return noise * math.sqrt(2 * math.log(1 / delta) + dimension * math.log(1 + horizon / dimension)) + math.sqrt(lam) * theta_bound
 

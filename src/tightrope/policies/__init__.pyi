@@ -14,17 +14,20 @@ def examples(problem: Problem | None = None) -> dict[str, Policy]: ...
 class BetaThompson(Policy):
     """Thompson sampling with a Beta(a, b) prior for rewards in [0, 1].
 
-    a, b: prior successes and failures, > 0 (at least 1e-100).
+    a, b: prior successes and failures, > 0 (at least 1e-100). forget: what a reward's weight is multiplied by each round, in (0, 1],
+    where means drift; 1: all count the same for ever.
     """
 
     a: float
     b: float
+    forget: float
 
     def __init__(
         self,
         *,
         a: float = 1.0,
         b: float = 1.0,
+        forget: float = 1.0,
     ) -> None: ...
 
 class C2UCB(Policy):
@@ -293,17 +296,20 @@ class KLUCB(Policy):
 class LinEpsilonGreedy(Policy):
     """Greedy on x'theta_hat with uniform exploration.
 
-    epsilon: probability of a uniform choice, in [0, 1]. lam: ridge parameter.
+    epsilon: probability of a uniform choice, in [0, 1]. lam: ridge parameter. shared: one theta for all arms; False: one for each,
+    learned from the arm's own rewards.
     """
 
     epsilon: float
     lam: float
+    shared: bool
 
     def __init__(
         self,
         *,
         epsilon: float = 0.05,
         lam: float = 1.0,
+        shared: bool = True,
     ) -> None: ...
 
 class LinGapE(Policy):
@@ -336,16 +342,46 @@ class LinGapE(Policy):
         batch_growth: float = 0.0,
     ) -> None: ...
 
+class LinMED(Policy):
+    """Minimum empirical divergence for linear rewards: p_k in proportion to q_k exp(-gap_k^2 / (beta ||x_best - x_k||^2_{V^-1})).
+
+    lam: ridge parameter. noise: sub-Gaussian scale of the rewards. theta_bound: bound on ||theta||. delta: probability that the
+    confidence set behind beta fails; None: 1 / (t + 1). best, design: weights in q of the empirically best arm and of the optimal design;
+    the rest, at most 1 in all, is uniform.
+    """
+
+    lam: float
+    noise: float
+    theta_bound: float
+    delta: float
+    best: float
+    design: float
+
+    def __init__(
+        self,
+        *,
+        lam: float = 1.0,
+        noise: float = 1.0,
+        theta_bound: float = 1.0,
+        delta: float | None = None,
+        best: float = 0.9,
+        design: float = 0.05,
+    ) -> None: ...
+
 class LinTS(Policy):
     """Thompson sampling for linear rewards: theta ~ N(theta_hat, v^2 V^-1), one joint draw a round.
 
     lam: ridge parameter. noise, delta: of v_t = noise sqrt(9 d ln(t / delta)). scale: a fixed v instead.
+    shared: one theta for all arms; False: one for each, learned from the arm's own rewards and drawn independently of the others.
+    forget: what a reward's weight is multiplied by each round, in (0, 1], where theta drifts; 1: all count the same for ever.
     """
 
     lam: float
     noise: float
     delta: float
     scale: float
+    shared: bool
+    forget: float
 
     def __init__(
         self,
@@ -354,6 +390,8 @@ class LinTS(Policy):
         noise: float = 1.0,
         delta: float = 0.1,
         scale: float | None = None,
+        shared: bool = True,
+        forget: float = 1.0,
     ) -> None: ...
 
 class LinUCB(Policy):
@@ -361,6 +399,8 @@ class LinUCB(Policy):
 
     lam: ridge parameter. delta: probability that the confidence set fails. noise: sub-Gaussian scale of the rewards.
     theta_bound: bound on ||theta||. beta: a fixed width instead. radius: where beta comes from otherwise.
+    shared: one theta for all arms; False: one for each, learned from the arm's own rewards.
+    forget: what a reward's weight is multiplied by each round, in (0, 1], where theta drifts; 1: all count the same for ever.
     """
 
     lam: float
@@ -369,6 +409,8 @@ class LinUCB(Policy):
     theta_bound: float
     beta: float
     radius: int
+    shared: bool
+    forget: float
 
     def __init__(
         self,
@@ -379,6 +421,8 @@ class LinUCB(Policy):
         theta_bound: float = 1.0,
         beta: float | None = None,
         radius: Literal["horizon", "determinant"] = "horizon",
+        shared: bool = True,
+        forget: float = 1.0,
     ) -> None: ...
 
 class OSLB(Policy):
@@ -549,7 +593,8 @@ class SoftUCB(Policy):
     """Softmax over the slack S_i = UCB_i - max_j LCB_j = beta (w_i + w_*) - (mu_* - mu_i), with gamma S as its exponent.
 
     beta: width; where online, its start. mass: probability that arms with S >= 0 keep (Lemma 2), near 1. timing: gamma of the
-    round before ("lagged", Algorithm 1) or of this one ("fresh", as Lemma 2 needs). lam: ridge parameter. online: move beta by
+    round before ("lagged", Algorithm 1; with new features every round it is fresh too) or of this one ("fresh", as Lemma 2 needs).
+    lam: ridge parameter. shared: one theta for all arms; False: one for each, learned from its own rewards. online: move beta by
     the gradient of Eq 15 with weight eta on the widths and step length `step`; the horizon T is needed (here or in the run).
     full_gradient: with gamma's own dependence on beta. beta_min: least beta, a smaller one is raised to it. noise, delta,
     theta_bound: of the beta of Eq 5, twice which counts as diverged.
@@ -568,6 +613,7 @@ class SoftUCB(Policy):
     noise: float
     delta: float
     theta_bound: float
+    shared: bool
 
     def __init__(
         self,
@@ -585,6 +631,39 @@ class SoftUCB(Policy):
         noise: float = 1.0,
         delta: float = 0.1,
         theta_bound: float = 1.0,
+        shared: bool = True,
+    ) -> None: ...
+
+class SquareCB(Policy):
+    """Inverse gap weighting: 1 / (K + gamma (best prediction - the arm's)), the rest for the best arm.
+
+    gamma: how sharply the best arm is preferred; None: by `growth`, from the "horizon" (sqrt(K T / (Reg + ln(2 / delta)))), or by the
+    "schedule" scale t^power. shared: one regression for all arms; False: one for each, learned from the arm's own rewards.
+    lam: ridge parameter. model: None for ridge regression, or a regression of your own, which makes an `AnySquareCB` that runs as plain
+    Python: an object with partial_fit(X, y) and predict(X), as scikit-learn's; with learn_one(x, y) and predict_one(x), as River's; or a
+    function of (n, d) rows that returns n predictions and learns elsewhere.
+    """
+
+    gamma: float
+    growth: int
+    scale: float
+    power: float
+    delta: float
+    shared: bool
+    lam: float
+    model: Any
+
+    def __init__(
+        self,
+        *,
+        gamma: float | None = None,
+        growth: Literal["horizon", "schedule"] = "horizon",
+        scale: float = 10.0,
+        power: float = 0.5,
+        delta: float = 0.05,
+        shared: bool = True,
+        lam: float = 1.0,
+        model: Any = None,
     ) -> None: ...
 
 class TrackCKLUCB(Policy):
@@ -615,16 +694,19 @@ class UCB(Policy):
     """Optimism for independent arms: mean + sigma sqrt(alpha ln n / pulls).
 
     alpha: width of the interval; 2 is UCB1. sigma: scale of the rewards (1 for rewards in [0, 1] with alpha = 2).
+    forget: what a reward's weight is multiplied by each round, in (0, 1]; 1: all count the same for ever.
     """
 
     alpha: float
     sigma: float
+    forget: float
 
     def __init__(
         self,
         *,
         alpha: float = 2.0,
         sigma: float = 1.0,
+        forget: float = 1.0,
     ) -> None: ...
 
 class UGapE(Policy):

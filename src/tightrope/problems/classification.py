@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import checks
 from .._jit import jit
-from ..parameters import derived, flag, matrix, scratch, vector
+from ..parameters import Vector, derived, flag, matrix, scratch, unchecked
 from ..types import Array
 from ..verbs import Arms, Context, arms, mean, observe, play, regret
 from .problem import Problem, problem
@@ -19,21 +19,27 @@ from .problem import Problem, problem
 class Classification(Problem):
     """Rows drawn uniformly at random, one a round; the reward of an arm is 1 if the row is of that class and else 0.
 
-    rows: (n, p) features. classes: (n,) whole numbers 0 .. K - 1, each of which must occur. intercept: add a column of ones. Every arm
-    sees the row in columns of its own, so features are (K, K d), and a linear policy learns a regression for each class.
+    rows: (n, p) features. classes: (n,) whole numbers 0 .. K - 1, each of which must occur, or texts, which are numbered as they sort.
+    intercept: add a column of ones. expand: every arm sees the row in columns of its own, so features are (K, K d), and a linear policy
+    learns a regression for each class; False: every arm sees the same d columns, for policies with a model for each arm (shared=False),
+    which learn the same at 1 / K^2 of the cost.
     """
 
     rows: Array = matrix()
-    classes: Array = vector(least=0.0)
+    classes: Array = unchecked(schema=Vector | list[str], words="whole numbers from 0, or texts", kept=True)
     intercept: bool = flag(True)
-    features: np.ndarray = scratch()  # (K, K d) of this round
+    expand: bool = flag(True)
+    features: np.ndarray = scratch()  # (K, K d) or (K, d) of this round
     shown: np.ndarray = scratch()  # (1,) the class of this round's row
     number: int = derived()  # K
+    step: int = derived()  # columns between what two arms see: d or 0
 
     @staticmethod
     def complete(given: dict[str, Any]) -> dict[str, Any]:
-        rows = given["rows"]
-        classes = checks.vector("classes", given["classes"], length=rows.shape[0], least=0.0, source="one for each of rows")
+        rows, labels = given["rows"], checks.entries("classes", given["classes"], "a list of classes")
+        if labels.dtype.kind in "UT":
+            labels = np.unique(labels, return_inverse=True)[1]
+        classes = checks.vector("classes", labels, length=rows.shape[0], least=0.0, source="one for each of rows")
         if (classes != np.floor(classes)).any():
             raise ValueError(f"classes = {checks.show(classes)} must be whole numbers from 0; problems.classification takes other labels.")
         number = int(classes.max()) + 1
@@ -43,16 +49,19 @@ class Classification(Problem):
         if given["intercept"]:
             rows = np.ascontiguousarray(np.column_stack([rows, np.ones(len(rows))]))
         size = rows.shape[1]
-        checks.fits_in_memory("classes", number, 8 * number * size)
-        more = {"features": np.zeros((number, number * size)), "shown": np.zeros(1), "number": number}
+        step = size if given["expand"] else 0
+        width = size + (number - 1) * step
+        checks.fits_in_memory("classes", number, 8 * width)
+        more = {"features": np.zeros((number, width)), "shown": np.zeros(1), "number": number, "step": step}
         return given | {"rows": rows, "classes": classes} | more
 
 
-def classification(X: Any, y: Any, *, intercept: bool = True, scale: bool = True) -> Classification:
+def classification(X: Any, y: Any, *, intercept: bool = True, scale: bool = True, expand: bool = True) -> Classification:
     """Classification data, as scikit-learn has them, as a problem.
 
     X: (n, p) numbers, an array or a data frame. y: (n,) labels of any kind; sorted, they are arms 0 .. K - 1. intercept: add a column of
-    ones. scale: bring every column to mean 0 and standard deviation 1 (columns that never change to 0). Raises ValueError on bad data.
+    ones. scale: bring every column to mean 0 and standard deviation 1 (columns that never change to 0). expand: every arm sees the row in
+    columns of its own; False: all see the same, for policies with a model for each arm (shared=False). Raises ValueError on bad data.
     """
     rows = checks.matrix("X", X.to_numpy() if hasattr(X, "to_numpy") else X)
     labels = checks.entries("y", y.to_numpy() if hasattr(y, "to_numpy") else y, "a list of labels")
@@ -62,7 +71,7 @@ def classification(X: Any, y: Any, *, intercept: bool = True, scale: bool = True
     if checks.flag("scale", scale):
         spread = rows.std(axis=0)
         rows = (rows - rows.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
-    return Classification(rows, classes.astype(np.float64), intercept)
+    return Classification(rows, classes.astype(np.float64), intercept, expand)
 
 
 @arms.register(Classification)
@@ -78,7 +87,7 @@ def observe_classification(problem, t, rng):
     problem.shown[0] = problem.classes[i]
     for k in range(problem.features.shape[0]):
         for j in range(d):
-            problem.features[k, k * d + j] = problem.rows[i, j]
+            problem.features[k, k * problem.step + j] = problem.rows[i, j]
     return Context(problem.features, None, None, None)
 
 

@@ -29,6 +29,8 @@ def flatten(state: State, prefix: str = "state") -> dict[str, np.ndarray]:
             flat |= flatten(value, path)
         elif is_data(value):
             flat[path] = np.asarray(value)
+            if flat[path].dtype.hasobject:
+                raise ValueError(f"{path} holds {checks.show(value.flat[0])}, an object of your own, which no session file can hold.")
     return flat
 
 

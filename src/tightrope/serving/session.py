@@ -147,10 +147,11 @@ class Session:
     ) -> Decision:
         """Decide which arm (or set of arms) to play; the decision stays open until its reward comes, see `reward`.
 
-        context: (K, d) features of this round's arms, or a `Context`, where they change. eligible: (K,) bool, or names. id: text or a
-        whole number of your own; given twice it returns the same decision and draws nothing. names: of a catalogue's candidates,
-        which may also come as context = {name: features}. Where several arms share a row of features (promotions for a user),
-        features are (N, d), eligible is (N,) or (N, M), and arm = user * M + promotion. Costs one `select` and one `propensity`.
+        context: where they change, (K, d) features of this round's arms, (d,) that all arms are shown, or a `Context`. eligible: (K,) bool,
+        or names. id: text or a whole number of your own; given twice it returns the same decision and draws nothing. names: of a
+        catalogue's candidates, which may also come as context = {name: features}. Where several arms share a row of features
+        (promotions for a user), features are (N, d), eligible is (N,) or (N, M), and arm = user * M + promotion. Costs one `select`
+        and one `propensity`.
         """
         if id is not None:
             id = checked_id(id)
@@ -794,8 +795,8 @@ class Session:
         features = given.features
         if features is not None:
             self._check_change()
-            rows = None if self.catalogue else self.arms.rows
-            features = checks.matrix("context", features, shape=(rows, self.arms.dimension or None))
+            number = None if self.catalogue else self.arms.rows
+            features = checks.rows("context", features, shape=(number, self.arms.dimension or None))
         elif self._changing:
             features = last.features if last.features is not None else self.arms.features
             if features is None:

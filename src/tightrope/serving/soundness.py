@@ -18,7 +18,7 @@ FINITE = {
 }  # fmt: skip
 COUNTS = {"pulls", "rounds", "seen", "updates", "solves", "arm_pulls", "reach", "own", "open", "explored", "conserved", "closed"}
 ESTIMATES = {"mean", "square", "inverse", "product", "design", "factor"}  # finite where kernels raise otherwise:
-CERTAIN = {"ArmRidge", "FeatureRidge", "ContextRidge", "BatchRidge", "Pool"}
+CERTAIN = {"ArmRidge", "FeatureRidge", "ContextRidge", "DisjointRidge", "FadingRidge", "BatchRidge", "Pool"}
 ROUNDING = 1e-9  # relative, of sums of rewards
 DERIVED = {"ArmRidge.features", "FeatureRidge.features", "FeatureRidge.transposed", "Pool.near", "Pool.level", "State.points",
            "State.first", "State.last", "State.depth"}  # fmt: skip

@@ -1,11 +1,13 @@
 """Ridge regression as linear policies need it: the mean and the width of every arm, kept by rank-one updates.
 
 V = lam I + sum x x', theta_hat = V^-1 sum r x, mean_k = x_k' theta_hat, square_k = x_k' V^-1 x_k. Three forms with the same
-numbers, told apart by their class, one a file:
+numbers, told apart by their class, one a file, and one with a V for each arm:
 
 - `ArmRidge` (fixed arms, few of them): M = X V^-1 X' alone, O(K^2) an update;
 - `FeatureRidge` (fixed arms, many of them): V^-1, mean and square, O(K d + 2 d^2) an update;
-- `ContextRidge` (new features every round): V^-1 and theta_hat, O(d^2) an update and O(K d^2) a prediction.
+- `ContextRidge` (new features every round): V^-1 and theta_hat, O(d^2) an update and O(K d^2) a prediction;
+- `DisjointRidge` (an arm learns from its own rewards alone): K of those;
+- `FadingRidge` (old rewards count less): two matrices, O(d^3) an update.
 
 A rank-one update cancels as many digits as x'V^-1 x has before the point. So the rank-one path is replaced by a fresh
 factorisation every REFRESH updates and after every update by more than LEAP; the logarithm of det V grows by log LEAP then, which
@@ -13,7 +15,8 @@ happens a few times for each of the d dimensions at most. A factorisation that f
 """
 
 import math
-from typing import TypeAlias
+from functools import singledispatch
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -21,16 +24,19 @@ from ...verbs import Arms
 from ..scaling import check_digits
 from .arms import ArmRidge
 from .contexts import ContextRidge, check_context
+from .disjoint import DisjointRidge, new_disjoint_ridge
 from .factors import LEAP, REFRESH, invert_from_factor
+from .fading import FadingRidge, new_fading_ridge, remembered
 from .features import FeatureRidge
 from .verbs import learn, predict, refresh, sample
 
 __all__ = [
-    "LEAP", "REFRESH", "ArmRidge", "ContextRidge", "FeatureRidge", "Ridge",
-    "check_context", "deviations", "invert_from_factor", "learn", "new_ridge", "predict", "refresh", "sample",
+    "LEAP", "REFRESH", "ArmRidge", "ContextRidge", "DisjointRidge", "FadingRidge", "FeatureRidge", "Ridge", "check_context", "deviations",
+    "invert_from_factor", "learn", "new_disjoint_ridge", "new_fading_ridge", "new_model", "new_ridge", "predict", "refresh", "regressions",
+    "remembered", "sample",
 ]  # fmt: skip
 
-Ridge: TypeAlias = ArmRidge | FeatureRidge | ContextRidge
+Ridge: TypeAlias = ArmRidge | FeatureRidge | ContextRidge | DisjointRidge | FadingRidge
 
 
 def new_ridge(arms: Arms, lam: float, *, sampling: bool = False, form: str | None = None) -> Ridge:
@@ -58,9 +64,30 @@ def new_ridge(arms: Arms, lam: float, *, sampling: bool = False, form: str | Non
     return model
 
 
-def deviations(model: Ridge) -> np.ndarray:
+def new_model(arms: Arms, lam: float, *, shared: bool, sampling: bool = False, forget: float = 1.0) -> Ridge:
+    """The model without data: one regression that all arms share, or one for each arm; forget < 1: one that old rewards fade in."""
+    if not shared:
+        return new_disjoint_ridge(arms, lam, forget)
+    return new_ridge(arms, lam, sampling=sampling) if forget == 1.0 else new_fading_ridge(arms, lam, forget)
+
+
+def regressions(model: Ridge) -> int:
+    """How many regressions there are, in all of which a confidence set has to hold."""
+    return model.mean.size if isinstance(model, DisjointRidge) else 1
+
+
+@singledispatch
+def deviations(model: Any) -> np.ndarray:
     """A (K, r) root of the arms' joint covariance X V^-1 X' at the last prediction, for audits. O(K^3) or O(d^3 + K d^2)."""
-    if isinstance(model, ArmRidge):
-        values, vectors = np.linalg.eigh(model.product)
-        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
     return np.asarray(model.features @ np.linalg.cholesky(model.inverse))
+
+
+@deviations.register
+def _(model: ArmRidge) -> np.ndarray:
+    values, vectors = np.linalg.eigh(model.product)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+
+
+@deviations.register
+def _(model: DisjointRidge) -> np.ndarray:
+    return np.diag(np.sqrt(model.square))

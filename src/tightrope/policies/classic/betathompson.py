@@ -3,7 +3,8 @@
 When to use it: rewards in [0, 1], delayed or batched feedback (its choices vary while nothing new is known).
 Bound: regret / ln T -> the Lai-Robbins constant for 0/1 rewards.
 Source: Agrawal, Goyal 2012, Algorithm 1; Kaufmann, Korda, Munos 2012, Theorem 1.
-Deviations: rewards inside (0, 1) enter by their value instead of by a coin flip. Draws of priors below 0.2 are compared by their
+Deviations: rewards inside (0, 1) enter by their value instead of by a coin flip. forget is no part of
+the papers: counts fade towards the prior, as in Raj, Kalyani 2017 (arXiv 1707.09727). Draws of priors below 0.2 are compared by their
 log odds: at a = b = 0.1 one draw in 75 rounds to 1, at 0.001 half of them, and the lowest arm among them would win.
 O(K) a round: one beta draw per arm.
 """
@@ -11,7 +12,7 @@ O(K) a round: one beta draw per arm.
 import math
 
 from ..._jit import jit
-from ...numerics.counts import count, new_counts
+from ...numerics.counts import count, counts_that_may_fade
 from ...numerics.growth import longer_counts
 from ...numerics.merging import merged_counts
 from ...numerics.posterior import best_of_betas
@@ -27,16 +28,18 @@ SMALL = 0.2  # prior parameters below this make draws that round to 0 or 1 often
 class BetaThompson(Policy):
     """Thompson sampling with a Beta(a, b) prior for rewards in [0, 1].
 
-    a, b: prior successes and failures, > 0 (at least 1e-100).
+    a, b: prior successes and failures, > 0 (at least 1e-100). forget: what a reward's weight is multiplied by each round, in (0, 1],
+    where means drift; 1: all count the same for ever.
     """
 
     a: float = real(1.0, least=1e-100)
     b: float = real(1.0, least=1e-100)
+    forget: float = real(1.0, above=0, most=1)
 
 
 @init.register(BetaThompson)
 def init_betathompson(policy, arms):
-    return new_counts(arms.number)
+    return counts_that_may_fade(arms.number, policy.forget)
 
 
 @select.register(BetaThompson)

@@ -1,8 +1,11 @@
 """UCB: play the arm whose mean could plausibly be highest.
 
-When to use it: independent arms, rewards of known range, no more structure; the yardstick for everything else.
+When to use it: independent arms, rewards of known range, no more structure; the yardstick for everything else. With forget < 1 also
+where means drift or jump.
 Bound: E R(n) <= sum_k 8 ln n / gap_k + (1 + pi^2/3) gap_k for alpha = 2 and rewards in [0, 1].
 Source: Auer, Cesa-Bianchi, Fischer 2002, Figure 1 and Theorem 1. alpha = 1/2 is the sharp sub-Gaussian constant for [0, 1].
+forget: Garivier, Moulines 2011, discounted UCB, whose n and pulls are sums of weights forget^age; its regret is O(sqrt(c T) ln T) for c
+jumps with forget = 1 - sqrt(c / T) / 4.
 O(K) a round.
 """
 
@@ -11,7 +14,7 @@ import math
 import numpy as np
 
 from ..._jit import jit
-from ...numerics.counts import count, intervals, means, new_counts, per_pull
+from ...numerics.counts import count, counts_that_may_fade, intervals, means, per_pull
 from ...numerics.growth import longer_counts
 from ...numerics.merging import merged_counts
 from ...numerics.selection import argmax, one_hot
@@ -25,15 +28,17 @@ class UCB(Policy):
     """Optimism for independent arms: mean + sigma sqrt(alpha ln n / pulls).
 
     alpha: width of the interval; 2 is UCB1. sigma: scale of the rewards (1 for rewards in [0, 1] with alpha = 2).
+    forget: what a reward's weight is multiplied by each round, in (0, 1]; 1: all count the same for ever.
     """
 
     alpha: float = real(2.0, above=0)
     sigma: float = real(1.0, above=0)
+    forget: float = real(1.0, above=0, most=1)
 
 
 @init.register(UCB)
 def init_ucb(policy, arms):
-    return new_counts(arms.number)
+    return counts_that_may_fade(arms.number, policy.forget)
 
 
 @select.register(UCB)
@@ -76,4 +81,4 @@ def explain_ucb(policy, state, context, rng):
 
 
 def example():
-    return [UCB()]
+    return [UCB(), UCB(forget=0.98)]

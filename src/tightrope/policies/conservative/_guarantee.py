@@ -23,6 +23,7 @@ from ...numerics.checkpoints import remaining
 from ...numerics.ridge import check_context, new_ridge
 from ...numerics.selection import argmax, largest
 from ...parameters import checkpoints, choice, optional_integer, optional_real, real, vector
+from ...registry import is_policy, label
 from ...verbs import allowed
 from . import _independent, _linear  # noqa: F401  their kernels answer the verbs
 from ._features import sum_size
@@ -76,13 +77,26 @@ class Limits:
 
     @staticmethod
     def complete(stored: dict[str, Any]) -> dict[str, Any]:
-        """Refuse checkpoints closer than min_gap."""
+        """Refuse checkpoints closer than min_gap, and policies that forget."""
+        refuse_forgetting(stored.get("inner"))
         listed, gap = stored["checkpoint"], stored["min_gap"]
         if gap > 0 and listed[0] != -1:
             nearest = int(-listed[0] if listed[0] < 0 else np.diff(listed, prepend=0).min())
             if nearest < gap:
                 raise ValueError(f"min_gap = {gap} exceeds {nearest}, the smallest gap of checkpoint; give at most that.")
         return stored
+
+
+def refuse_forgetting(inner: object) -> None:
+    """Refuse a policy that forgets, or has one inside it: it is for means that drift, of which the bounds here say nothing."""
+    if is_policy(inner):
+        if getattr(inner, "forget", 1.0) < 1.0:
+            raise ValueError(
+                f"inner = {label(inner)} forgets because means drift, but the guarantee bounds what was earned by means that stay as they "
+                "are and would not hold; take forget=1."
+            )
+        for item in inner:
+            refuse_forgetting(item)
 
 
 def new_state(policy: Any, arms: Any) -> Any:

@@ -14,9 +14,9 @@ from ..._jit import jit, lean
 from ...numerics.counts import intervals
 from ...numerics.growth import longer_ridge
 from ...numerics.merging import merged_ridge
-from ...numerics.ridge import Ridge, check_context, learn, new_ridge, predict
+from ...numerics.ridge import Ridge, check_context, learn, new_model, predict
 from ...numerics.selection import argmax, chance_with_exploration, greedy_with_exploration, uniform_arm
-from ...parameters import policy, real
+from ...parameters import flag, policy, real
 from ...registry import Policy
 from ...verbs import admit, explain, grow, init, merge, propensity, select, update
 
@@ -25,11 +25,13 @@ from ...verbs import admit, explain, grow, init, merge, propensity, select, upda
 class LinEpsilonGreedy(Policy):
     """Greedy on x'theta_hat with uniform exploration.
 
-    epsilon: probability of a uniform choice, in [0, 1]. lam: ridge parameter.
+    epsilon: probability of a uniform choice, in [0, 1]. lam: ridge parameter. shared: one theta for all arms; False: one for each,
+    learned from the arm's own rewards.
     """
 
     epsilon: float = real(0.05, least=0, most=1)
     lam: float = real(1.0, above=0)
+    shared: bool = flag(True)
 
 
 class State(NamedTuple):
@@ -38,7 +40,7 @@ class State(NamedTuple):
 
 @init.register(LinEpsilonGreedy)
 def init_linepsilongreedy(policy, arms):
-    return State(new_ridge(arms, policy.lam))
+    return State(new_model(arms, policy.lam, shared=policy.shared))
 
 
 @select.register(LinEpsilonGreedy)

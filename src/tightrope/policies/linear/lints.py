@@ -4,8 +4,10 @@ When to use it: where linear optimism explores too little in ties, or feedback a
 practice, the width with a proof (scale=None) explores far more.
 Bound: O(d^(3/2) sqrt(T) log T) pseudo-regret for scale=None, with probability 1 - delta.
 Source: Agrawal, Goyal 2013, Algorithm 1; v_t = noise sqrt(9 d ln(t / delta)), section 2.2, as in the experiments of Yang & Toni 2020.
-Deviation: the ridge parameter is free (lam = 1 in the paper).
-Per round: O(K d + d^2) with fixed arms and d <= K, O(K^3) when K < d, O(K d^2) with new features.
+Deviation: the ridge parameter is free (lam = 1 in the paper). shared=False keeps a theta for each arm; v_t is that of d dimensions.
+forget < 1: draws with the covariance of Russac, Vernade, Cappe 2019 (two matrices), as Kim, Tewari 2020 (arXiv 1912.05695) have it.
+Per round: O(K d + d^2) with fixed arms and d <= K, O(K^3) when K < d, O(K d^2) with new features or shared=False; forget < 1
+adds O(d^3).
 """
 
 import math
@@ -18,9 +20,9 @@ from ...numerics.counts import intervals
 from ...numerics.growth import longer_ridge
 from ...numerics.merging import merged_ridge
 from ...numerics.posterior import chance_of_best
-from ...numerics.ridge import Ridge, check_context, deviations, learn, new_ridge, predict, sample
+from ...numerics.ridge import Ridge, check_context, deviations, learn, new_model, predict, sample
 from ...numerics.selection import argmax
-from ...parameters import optional_real, policy, real
+from ...parameters import flag, optional_real, policy, real
 from ...registry import Policy
 from ...verbs import admit, explain, grow, init, merge, propensity, select, update
 
@@ -34,12 +36,16 @@ class LinTS(Policy):
     """Thompson sampling for linear rewards: theta ~ N(theta_hat, v^2 V^-1), one joint draw a round.
 
     lam: ridge parameter. noise, delta: of v_t = noise sqrt(9 d ln(t / delta)). scale: a fixed v instead.
+    shared: one theta for all arms; False: one for each, learned from the arm's own rewards and drawn independently of the others.
+    forget: what a reward's weight is multiplied by each round, in (0, 1], where theta drifts; 1: all count the same for ever.
     """
 
     lam: float = real(1.0, above=0)
     noise: float = real(1.0, least=0)
     delta: float = real(0.1, above=0, below=1)
     scale: float = optional_real(least=0, words="v_t of Agrawal and Goyal")
+    shared: bool = flag(True)
+    forget: float = real(1.0, above=0, most=1)
 
 
 class State(NamedTuple):
@@ -50,7 +56,7 @@ class State(NamedTuple):
 
 @init.register(LinTS)
 def init_lints(policy, arms):
-    return State(new_ridge(arms, policy.lam, sampling=True), np.zeros(1), np.zeros(arms.number))
+    return State(new_model(arms, policy.lam, shared=policy.shared, sampling=True, forget=policy.forget), np.zeros(1), np.zeros(arms.number))
 
 
 @lean
@@ -124,4 +130,4 @@ def best_of_draws(mean: np.ndarray, root: np.ndarray, eligible: np.ndarray | Non
 
 
 def example():
-    return [LinTS(), LinTS(scale=0.3)]
+    return [LinTS(), LinTS(scale=0.3), LinTS(scale=0.3, forget=0.98)]

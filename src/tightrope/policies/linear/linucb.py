@@ -1,10 +1,15 @@
 """LinUCB: optimism when the mean is linear in the arm's features.
 
-When to use it: many arms that share features; also with new features every round.
+When to use it: many arms that share features, also with new features every round; with shared=False a few arms that are all shown one
+context (a user, a request) and differ in what it means for them.
 Bound: O(d sqrt(T) log T) pseudo-regret with probability 1 - delta.
-Source: Abbasi-Yadkori, Pal, Szepesvari 2011 (radius="determinant"); Yang & Toni 2020, Eq 5 (radius="horizon").
-Deviation: where no horizon is known, as in a service, radius="horizon" falls back to the anytime "determinant".
-Per round: O(min(K^2, K d + d^2)) with fixed arms, O(K d^2) with new features.
+Source: Abbasi-Yadkori, Pal, Szepesvari 2011 (radius="determinant"); Yang & Toni 2020, Eq 5 (radius="horizon"); Li, Chu, Langford,
+Schapire 2010, Algorithm 1 (shared=False, with beta as its alpha); Russac, Vernade,
+Cappe 2019, arXiv 1909.09146 (forget: theta may drift; two matrices).
+Deviation: where no horizon is known, as in a service, radius="horizon" falls back to the anytime "determinant". With
+shared=False either radius holds for all arms at once (delta / K each; the largest determinant).
+Per round: O(min(K^2, K d + d^2)) with fixed arms, O(K d^2) with new features, shared=False or
+forget < 1, which adds O(d^3).
 """
 
 import math
@@ -17,9 +22,9 @@ from ...numerics.counts import intervals
 from ...numerics.growth import longer_ridge
 from ...numerics.merging import merged_ridge
 from ...numerics.radii import determinant_radius, horizon_radius
-from ...numerics.ridge import Ridge, check_context, learn, new_ridge, predict
+from ...numerics.ridge import Ridge, check_context, learn, new_model, predict, regressions, remembered
 from ...numerics.selection import argmax, one_hot
-from ...parameters import choice, optional_real, policy, real
+from ...parameters import choice, flag, optional_real, policy, real
 from ...registry import Policy
 from ...verbs import admit, explain, grow, init, merge, select, update
 
@@ -30,6 +35,8 @@ class LinUCB(Policy):
 
     lam: ridge parameter. delta: probability that the confidence set fails. noise: sub-Gaussian scale of the rewards.
     theta_bound: bound on ||theta||. beta: a fixed width instead. radius: where beta comes from otherwise.
+    shared: one theta for all arms; False: one for each, learned from the arm's own rewards.
+    forget: what a reward's weight is multiplied by each round, in (0, 1], where theta drifts; 1: all count the same for ever.
     """
 
     lam: float = real(1.0, above=0)
@@ -38,6 +45,8 @@ class LinUCB(Policy):
     theta_bound: float = real(1.0, least=0)
     beta: float = optional_real(least=0, words="from radius")
     radius: int = choice("horizon", "determinant")
+    shared: bool = flag(True)
+    forget: float = real(1.0, above=0, most=1)
 
 
 class State(NamedTuple):
@@ -48,10 +57,11 @@ class State(NamedTuple):
 
 @init.register(LinUCB)
 def init_linucb(policy, arms):
-    beta = policy.beta
+    model, beta = new_model(arms, policy.lam, shared=policy.shared, forget=policy.forget), policy.beta
     if math.isnan(beta) and policy.radius == 0 and arms.horizon is not None:
-        beta = horizon_radius(policy.noise, policy.delta, arms.dimension, arms.horizon, policy.lam, policy.theta_bound)
-    return State(new_ridge(arms, policy.lam), np.array([beta]), np.zeros(arms.number))
+        delta, rounds = policy.delta / regressions(model), remembered(arms.horizon, policy.forget)
+        beta = horizon_radius(policy.noise, delta, arms.dimension, rounds, policy.lam, policy.theta_bound)
+    return State(model, np.array([beta]), np.zeros(arms.number))
 
 
 @lean
@@ -104,4 +114,4 @@ def explain_linucb(policy, state, context, rng):
 
 
 def example():
-    return [LinUCB()]
+    return [LinUCB(), LinUCB(shared=False)]

@@ -3,10 +3,13 @@
 When to use it: linear rewards whose noise is unknown or far below the worst case, so that the width beta is better learned (from
 past trajectories by `train_softucb`, or online) than taken from Eq 5; or where exact propensities of every choice are needed.
 Bound: 4 sqrt(2) beta sqrt(T d log(1 + T/d)) pseudo-regret where beta covers the truth (Theorem 1); none for the online rule.
+Features that change every round: Lemma 2 is about one round, so it holds as it stands where gamma comes from that round's slack, as
+"fresh" does; the slack of the round before is that of other arms, so "lagged" is fresh there. Theorem 1 sums the lemma's
+regret of a round over the widths, whose sum is bounded for any sequence of features: it keeps its form, with one beta for all rounds.
 Source: Yang & Toni 2020, "Differentiable linear bandit algorithm", Algorithm 1, Eqs 6-9, Lemma 2 and Eqs 13-15.
 Deviations: gamma = 0 where Eq 9 is negative or no arm is eliminated; beta is kept >= beta_min, for beta = 0 leaves no slack to
-divide by; the paper's delta of Eq 9 is called mass.
-Per round: that of LinUCB, plus K exponentials (2 K when online).
+divide by; the paper's delta of Eq 9 is called mass. shared=False keeps a theta for each arm.
+Per round: that of LinUCB, with new features twice, plus K exponentials (2 K when online).
 """
 
 import math
@@ -18,22 +21,23 @@ from ..._jit import jit, lean
 from ...numerics.counts import intervals
 from ...numerics.growth import longer_ridge
 from ...numerics.radii import horizon_radius
-from ...numerics.ridge import Ridge, learn, new_ridge, predict
+from ...numerics.ridge import Ridge, check_context, learn, new_model, predict
 from ...numerics.sampling import categorical
 from ...numerics.selection import argmax, largest
 from ...parameters import choice, flag, optional_integer, policy, real
 from ...registry import Policy
-from ...verbs import allowed, explain, grow, init, propensity, select, update
+from ...verbs import admit, allowed, explain, grow, init, propensity, select, update
 
 LARGEST_GAMMA = 1e300  # gamma where no slack is left; its product with any difference of slacks is 0 or -inf
 
 
-@policy("features", paper="Yang & Toni 2020")
+@policy("features", "contexts", paper="Yang & Toni 2020")
 class SoftUCB(Policy):
     """Softmax over the slack S_i = UCB_i - max_j LCB_j = beta (w_i + w_*) - (mu_* - mu_i), with gamma S as its exponent.
 
     beta: width; where online, its start. mass: probability that arms with S >= 0 keep (Lemma 2), near 1. timing: gamma of the
-    round before ("lagged", Algorithm 1) or of this one ("fresh", as Lemma 2 needs). lam: ridge parameter. online: move beta by
+    round before ("lagged", Algorithm 1; with new features every round it is fresh too) or of this one ("fresh", as Lemma 2 needs).
+    lam: ridge parameter. shared: one theta for all arms; False: one for each, learned from its own rewards. online: move beta by
     the gradient of Eq 15 with weight eta on the widths and step length `step`; the horizon T is needed (here or in the run).
     full_gradient: with gamma's own dependence on beta. beta_min: least beta, a smaller one is raised to it. noise, delta,
     theta_bound: of the beta of Eq 5, twice which counts as diverged.
@@ -52,6 +56,7 @@ class SoftUCB(Policy):
     noise: float = real(1.0, least=0)
     delta: float = real(0.1, above=0, below=1)
     theta_bound: float = real(1.0, least=0)
+    shared: bool = flag(True)
 
 
 class State(NamedTuple):
@@ -72,7 +77,7 @@ def init_softucb(policy, arms):
         raise ValueError("horizon is missing, but online=True needs the number of rounds T; pass horizon=T to SoftUCB or to Session.")
     zeros = [np.zeros(arms.number) for _ in range(3)]
     beta = np.array([max(policy.beta, policy.beta_min)])
-    return State(new_ridge(arms, policy.lam), float(horizon or 0), beta, np.zeros(2), np.zeros(3), *zeros)
+    return State(new_model(arms, policy.lam, shared=policy.shared), float(horizon or 0), beta, np.zeros(2), np.zeros(3), *zeros)
 
 
 @lean
@@ -87,6 +92,12 @@ def measure(state, context):
     for k in range(width.shape[0]):
         slack[k] -= best
     return largest(slack, context.eligible)
+
+
+@lean
+def is_fresh(policy, context):
+    """Whether gamma comes from this round's slack: also where the arms of the round before were others."""
+    return policy.timing == 1 or context.features is not None
 
 
 @lean
@@ -144,7 +155,7 @@ def fill_weights(policy, state, context):
     """Fill weight with this round's softmax before normalisation and return its sum."""
     predict(state.model, context)
     peak = measure(state, context)
-    gamma = inverse_temperature(policy, state, context, peak) if policy.timing == 1 else state.gamma[0]
+    gamma = inverse_temperature(policy, state, context, peak) if is_fresh(policy, context) else state.gamma[0]
     return soften(state, context, gamma, peak)
 
 
@@ -164,12 +175,13 @@ def chance(policy, state, context, arm):
 @lean
 def learn_width_and_model(policy, state, context, action, reward):
     """The gradient step where online, gamma for the next round, and the ridge regression."""
+    predict(state.model, context)  # the reward may be of an earlier round than the last that was predicted
     peak = measure(state, context)
     fresh = inverse_temperature(policy, state, context, peak)
     slope = inverse_temperature_slope(state, context, fresh) if policy.full_gradient else 0.0
     state.sums[0] += 1.0
     if policy.online:
-        if policy.timing == 1:
+        if is_fresh(policy, context):
             current = score(state, fresh, slope, soften(state, context, fresh, peak))
         else:
             current = score(state, state.gamma[0], state.gamma[1], soften(state, context, state.gamma[0], peak))
@@ -203,6 +215,11 @@ def propensity_softucb(policy, state, context, action, rng):
     return chance(policy, state, context, action), 0.0
 
 
+@admit.register(SoftUCB)
+def admit_softucb(policy, state, context):
+    check_context(state.model, context.features)
+
+
 @grow.register(SoftUCB)
 def grow_softucb(policy, state, arms):
     scratch = [np.zeros(arms.number) for _ in range(3)]
@@ -214,7 +231,7 @@ def explain_softucb(policy, state, context, rng):
     predict(state.model, context)
     peak = measure(state, context)
     leader, (gamma, slope) = argmax(state.weight, context.eligible), state.gamma
-    if policy.timing == 1:
+    if is_fresh(policy, context):
         gamma = inverse_temperature(policy, state, context, peak)
         slope = inverse_temperature_slope(state, context, gamma) if policy.full_gradient else 0.0
     total = soften(state, context, gamma, peak)

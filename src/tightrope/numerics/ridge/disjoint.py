@@ -1,0 +1,108 @@
+"""`DisjointRidge`: a regression for each arm by itself, which learns from that arm's rewards alone.
+
+With a context x that all arms are shown it is the disjoint model of Li, Chu, Langford, Schapire 2010; with features of its own an arm
+learns on these. It equals one regression on K d columns of which an arm uses its own d, at 1 / K^2 of the cost.
+O(d^2) an update and O(K d^2) a prediction, also where the features are fixed.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._jit import jit
+from ...verbs import Arms, Context, either
+from ..scaling import check_digits
+from .contexts import ContextRidge
+from .factors import multiply
+from .verbs import learn, predict, refresh, sample
+
+
+class DisjointRidge(NamedTuple):
+    features: np.ndarray  # (K, d) fixed, or of the last prediction
+    lam: float
+    mean: np.ndarray  # (K,) at the last prediction
+    square: np.ndarray  # (K,)
+    log_det: np.ndarray  # (1,) the largest of log_dets, plus 2 ln K: a set at level delta then holds for all arms at once
+    log_dets: np.ndarray  # (K,) log det(V_k) - d log(lam)
+    updates: np.ndarray  # (K,) since the arm's last factorisation
+    theta: np.ndarray  # (K, d)
+    inverse: np.ndarray  # (K, d, d) V_k^-1
+    direction: np.ndarray  # (d,) scratch
+    design: np.ndarray  # (K, d, d) V_k
+    response: np.ndarray  # (K, d) sum r x
+    factor: np.ndarray  # (d, d) scratch
+
+
+def new_disjoint_ridge(arms: Arms, lam: float, forget: float = 1.0) -> DisjointRidge:
+    """The models without data. Refuses a single arm, forgetting, and fixed features that leave fewer than six digits."""
+    K, d = arms.number, arms.dimension
+    if K < 2:
+        raise ValueError(
+            "shared = False keeps a regression for each arm, but there is one arm; give their number, arms=K with dimension=d, or let "
+            "candidates that come anew with every call share one (shared=True)."
+        )
+    if forget < 1.0:
+        raise ValueError(f"forget = {forget:g} is for one regression that all arms share; leave shared=True, or forget=1.")
+    X = np.zeros((K, d))
+    if arms.features is not None:
+        X[:] = arms.features
+        check_digits("arms", X, lam, arms.horizon, root=False)
+    return DisjointRidge(
+        X, lam, np.zeros(K), np.zeros(K), np.array([2.0 * math.log(K)]), np.zeros(K), np.zeros(K), np.zeros((K, d)),
+        np.tile(np.eye(d) / lam, (K, 1, 1)), np.zeros(d), np.tile(lam * np.eye(d), (K, 1, 1)), np.zeros((K, d)), np.zeros((d, d)),
+    )  # fmt: skip
+
+
+@jit
+def regression_of(model, arm):
+    """The regression of one arm, in the arrays of all."""
+    return ContextRidge(
+        model.features, model.lam, model.mean, model.square, model.log_dets[arm : arm + 1], model.updates[arm : arm + 1],
+        model.theta[arm], model.inverse[arm], model.direction, model.design[arm], model.response[arm], model.factor, False,
+    )  # fmt: skip
+
+
+@predict.register(DisjointRidge)
+@jit
+def predict_disjointridge(model, context):
+    K, d = model.features.shape
+    shown, direction = either(context.features, model.features), model.direction
+    for k in range(K):
+        multiply(model.inverse[k], shown[k], direction)
+        mean, square = 0.0, 0.0
+        for i in range(d):
+            square += direction[i] * shown[k, i]
+            mean += model.theta[k, i] * shown[k, i]
+            model.features[k, i] = shown[k, i]
+        model.mean[k], model.square[k] = mean, max(square, 0.0)
+
+
+@learn.register(DisjointRidge)
+@jit
+def learn_disjointridge(model, context, arm, reward):
+    shown = either(context.features, model.features)
+    learn(regression_of(model, arm), Context(shown, None, None, None), arm, reward)
+    raise_log_det(model, arm)
+
+
+@jit
+def raise_log_det(model, arm):
+    """Bring log_det up to date with one arm's."""
+    K = model.log_dets.shape[0]
+    model.log_det[0] = max(model.log_det[0], model.log_dets[arm] + 2.0 * math.log(K))
+
+
+@refresh.register(DisjointRidge)
+@jit
+def refresh_disjointridge(model):
+    for k in range(model.log_dets.shape[0]):
+        refresh(regression_of(model, k))
+        raise_log_det(model, k)
+
+
+@sample.register(DisjointRidge)
+@jit
+def sample_disjointridge(model, scale, out, rng):
+    for k in range(out.shape[0]):  # the arms' thetas are independent, so one normal an arm has the law of all of them
+        out[k] = model.mean[k] + scale * math.sqrt(model.square[k]) * rng.standard_normal()

@@ -1,0 +1,152 @@
+"""`FadingRidge`: the regression where old rewards count less, for a theta that drifts.
+
+A reward that is s rewards old has the weight forget^s. V = lam I + sum w x x' and W = lam I + sum w^2 x x' (the two matrices of Russac,
+Vernade, Cappe 2019, arXiv 1909.09146): theta_hat = V^-1 sum w r x has the covariance noise^2 V^-1 W V^-1 but for lam, which stands in
+the place of V^-1. With forget = 1 both matrices and all numbers are those of the other forms.
+O(d^3) an update, because lam does not fade and no rank-one step keeps it; O(K d^2) a prediction.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._jit import jit, lean
+from ...verbs import Arms, either
+from ..cholesky import definite_cholesky, log_det, require_finite, solve_lower, solve_lower_transposed
+from ..scaling import check_digits
+from .factors import invert_from_factor, multiply
+from .verbs import learn, predict, refresh, sample
+
+
+class FadingRidge(NamedTuple):
+    features: np.ndarray  # (K, d) fixed, or of the last prediction
+    lam: float
+    forget: float
+    mean: np.ndarray  # (K,) at the last prediction
+    square: np.ndarray  # (K,) x' V^-1 W V^-1 x
+    log_det: np.ndarray  # (1,) log det(W) - d log(lam), by which the confidence radius grows
+    theta: np.ndarray  # (d,)
+    inverse: np.ndarray  # (d, d) V^-1 W V^-1
+    root: np.ndarray  # (d, d) its lower Cholesky factor
+    design: np.ndarray  # (d, d) V
+    squared: np.ndarray  # (d, d) W
+    response: np.ndarray  # (d,) sum w r x
+    factor: np.ndarray  # (d, d) scratch
+    product: np.ndarray  # (d, d) scratch
+    direction: np.ndarray  # (d,) scratch
+
+
+def new_fading_ridge(arms: Arms, lam: float, forget: float) -> FadingRidge:
+    """The model without data. Refuses fixed features that leave fewer than six digits."""
+    K, d = arms.number, arms.dimension
+    X = np.zeros((K, d))
+    if arms.features is not None:
+        X[:] = arms.features
+        check_digits("arms", X, lam, arms.horizon, root=False)
+    eye = np.eye(d)
+    return FadingRidge(
+        X, lam, forget, np.zeros(K), np.zeros(K), np.zeros(1), np.zeros(d), eye / lam, eye / math.sqrt(lam), lam * eye, lam * eye,
+        np.zeros(d), np.zeros((d, d)), np.zeros((d, d)), np.zeros(d),
+    )  # fmt: skip
+
+
+def remembered(rounds: int, forget: float) -> float:
+    """sum of forget^(2 s) over s = 0 .. rounds - 1: how many rewards of full weight bound the determinant of W."""
+    return float(rounds) if forget == 1.0 else (1.0 - forget ** (2 * rounds)) / (1.0 - forget * forget)
+
+
+@predict.register(FadingRidge)
+@jit
+def predict_fadingridge(model, context):
+    K, d = model.features.shape
+    shown, direction = either(context.features, model.features), model.direction
+    for k in range(K):
+        multiply(model.inverse, shown[k], direction)
+        mean, square = 0.0, 0.0
+        for i in range(d):
+            square += direction[i] * shown[k, i]
+            mean += model.theta[i] * shown[k, i]
+            model.features[k, i] = shown[k, i]
+        model.mean[k], model.square[k] = mean, max(square, 0.0)
+
+
+@lean
+def fade(matrix, keep, lam):
+    """matrix <- keep (matrix - lam I) + lam I."""
+    d = matrix.shape[0]
+    for i in range(d):
+        for j in range(d):
+            matrix[i, j] *= keep
+        matrix[i, i] += (1.0 - keep) * lam
+
+
+@learn.register(FadingRidge)
+@jit
+def learn_fadingridge(model, context, arm, reward):
+    x, d = either(context.features, model.features)[arm], model.theta.shape[0]
+    fade(model.design, model.forget, model.lam)
+    fade(model.squared, model.forget * model.forget, model.lam)
+    for i in range(d):
+        model.response[i] = model.forget * model.response[i] + reward * x[i]
+        for j in range(d):
+            model.design[i, j] += x[i] * x[j]
+            model.squared[i, j] += x[i] * x[j]
+    refresh(model)
+
+
+@refresh.register(FadingRidge)
+@jit
+def refresh_fadingridge(model):
+    d, inverse, factor = model.theta.shape[0], model.inverse, model.factor
+    definite_cholesky(model.squared, factor)
+    model.log_det[0] = log_det(factor) - d * math.log(model.lam)
+    definite_cholesky(model.design, factor)
+    for i in range(d):
+        model.theta[i] = model.response[i]
+    solve_lower(factor, model.theta)
+    solve_lower_transposed(factor, model.theta)
+    require_finite(model.theta)
+    invert_from_factor(factor, inverse, model.direction)
+    sandwich(inverse, model.squared, model.product, factor)
+    definite_cholesky(inverse, model.root)
+
+
+@lean
+def sandwich(inverse, squared, product, result):
+    """inverse <- inverse squared inverse, symmetric to the bit; product and result are (d, d) scratch. O(d^3)."""
+    d = inverse.shape[0]
+    for i in range(d):
+        for j in range(d):
+            total = 0.0
+            for k in range(d):
+                total += inverse[i, k] * squared[k, j]
+            product[i, j] = total
+    for i in range(d):
+        for j in range(i + 1):
+            total = 0.0
+            for k in range(d):
+                total += product[i, k] * inverse[k, j]
+            result[i, j] = total
+    for i in range(d):
+        for j in range(i + 1):
+            inverse[i, j] = result[i, j]
+            inverse[j, i] = result[i, j]
+
+
+@sample.register(FadingRidge)
+@jit
+def sample_fadingridge(model, scale, out, rng):
+    d, direction = model.theta.shape[0], model.direction
+    for i in range(d):
+        direction[i] = rng.standard_normal()
+    for i in range(d - 1, -1, -1):  # in place: row i needs the entries up to i only
+        total = 0.0
+        for j in range(i + 1):
+            total += model.root[i, j] * direction[j]
+        direction[i] = model.theta[i] + scale * total
+    for k in range(out.shape[0]):
+        total = 0.0
+        for i in range(d):
+            total += model.features[k, i] * direction[i]
+        out[k] = total

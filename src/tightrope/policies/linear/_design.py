@@ -1,0 +1,109 @@
+"""What LinMED needs beyond means and widths: widths of differences, and a design that sees every arm's direction."""
+
+import math
+
+from ..._jit import jit, lean
+from ...numerics.cholesky import cholesky, solve_lower
+from ...numerics.ridge import ArmRidge, ContextRidge, FeatureRidge
+from ...numerics.ridge.factors import multiply
+from ...verbs import verb
+
+ENOUGH = 2.0  # times d: the largest ||x||^2 that a design may leave in its own information
+STEPS = 8  # times d, at most
+FLOOR = 1e-6  # of the information, along directions that hardly any weight is on
+
+
+@verb()
+def correlate(model, arm, out):
+    """out[k] <- x_k' V^-1 x_arm. Call `predict` first."""
+
+
+@correlate.register(ArmRidge)
+@jit
+def correlate_armridge(model, arm, out):
+    for k in range(out.shape[0]):
+        out[k] = model.product[arm, k]
+
+
+@lean
+def correlate_features(model, arm, out):
+    """`correlate` where the model keeps V^-1. O(K d + d^2)."""
+    multiply(model.inverse, model.features[arm], model.direction)
+    for k in range(out.shape[0]):
+        total = 0.0
+        for i in range(model.direction.shape[0]):
+            total += model.features[k, i] * model.direction[i]
+        out[k] = total
+
+
+@correlate.register(FeatureRidge)
+@jit
+def correlate_featureridge(model, arm, out):
+    correlate_features(model, arm, out)
+
+
+@correlate.register(ContextRidge)
+@jit
+def correlate_contextridge(model, arm, out):
+    correlate_features(model, arm, out)
+
+
+@lean
+def fill_design(features, share, design, information, factor, row):
+    """Fill design (K,) with weights in whose information every sqrt(share_k) x_k has a squared norm of at most ENOUGH d.
+
+    From weights in proportion to the shares, by steps of Frank and Wolfe towards the arm that is seen least; information and factor are
+    (d, d) scratch, row (d,). O(K d^2) a step. With K <= ENOUGH d the uniform design does it, whatever the arms are: the part
+    q_k x_k x_k' of the information alone leaves at most 1 / q_k = K.
+    """
+    K, d = features.shape
+    total = 0.0
+    for k in range(K):
+        total += share[k]
+    for k in range(K):
+        design[k] = 1.0 / K if ENOUGH * d >= K else share[k] / total
+    if ENOUGH * d >= K:
+        return
+    for _ in range(STEPS * d):
+        fill_information(features, share, design, information)
+        cholesky(information, factor)
+        worst, most = 0, -math.inf
+        for k in range(K):
+            square = 0.0
+            if share[k] > 0.0:
+                for i in range(d):
+                    row[i] = features[k, i]
+                solve_lower(factor, row)
+                for i in range(d):
+                    square += row[i] * row[i]
+            if share[k] * square > most:
+                worst, most = k, share[k] * square
+        if most <= ENOUGH * d:
+            return
+        length = (most / d - 1.0) / (most - 1.0)
+        for k in range(K):
+            design[k] *= 1.0 - length
+        design[worst] += length
+
+
+@lean
+def fill_information(features, share, design, information):
+    """sum_k design_k share_k x_k x_k', and a floor under every direction that keeps it definite. O(K d^2 / 2)."""
+    K, d = features.shape
+    for i in range(d):
+        for j in range(i + 1):
+            information[i, j] = 0.0
+    longest = 0.0
+    for k in range(K):
+        weight, square = design[k] * share[k], 0.0
+        for i in range(d):
+            square += features[k, i] * features[k, i]
+        longest = max(longest, share[k] * square)
+        if weight > 0.0:
+            for i in range(d):
+                for j in range(i + 1):
+                    information[i, j] += weight * features[k, i] * features[k, j]
+    for i in range(d):
+        information[i, i] += FLOOR * longest if longest > 0.0 else 1.0
+        for j in range(i):
+            information[j, i] = information[i, j]

@@ -1,0 +1,1 @@
+"""Contextual bandits on top of any regression."""

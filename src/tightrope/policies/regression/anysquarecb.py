@@ -1,0 +1,88 @@
+"""AnySquareCB: `SquareCB` on top of a regression of one's own, as `SquareCB(model=...)` makes it.
+
+When to use it: trees, networks or any other regression that learns row by row predicts rewards better than a linear one.
+Bound, source: as `SquareCB`, with Reg the square-loss regret of that regression; gamma from the horizon supposes that of a linear one.
+Deviation: a regression that has seen nothing predicts 0.
+Its rounds are Python, each with K predictions of that regression. A session with it cannot be saved: files hold no objects.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...numerics.ridge import learn, predict
+from ...numerics.sampling import categorical
+from ...parameters import policy, unchecked
+from ...registry import Policy
+from ...types import Stored
+from ...verbs import explain, init, propensity, select, update
+from ._gaps import Gaps, current_gamma, fixed_gamma, weigh
+from ._regressions import ACCEPTED, Outside, kind_of, new_outside
+
+
+@policy("features", "contexts", paper="Foster, Rakhlin 2020", compiled=False, public=False)
+class AnySquareCB(Gaps, Policy):
+    """Inverse gap weighting of the predictions of any regression.
+
+    model: an object with partial_fit and predict, one with learn_one and predict_one, or a function of rows. It is copied: every session
+    and every replication trains its own, with shared=False one for each arm. The other parameters are those of `SquareCB`.
+    """
+
+    model: Any = unchecked(kept=True, words=ACCEPTED)
+
+    @staticmethod
+    def complete(stored: Stored) -> Stored:
+        """Refuse what is no regression."""
+        kind_of("model", stored["model"])
+        return stored
+
+
+class State(NamedTuple):
+    model: Outside
+    gamma: float  # NaN: grows
+    coefficients: int  # that a linear regression would learn
+    rounds: np.ndarray  # (1,) rewards so far
+    weight: np.ndarray  # (K,) scratch: probabilities
+
+
+@init.register(AnySquareCB)
+def init_anysquarecb(policy, arms):
+    model = new_outside(policy.model, arms, policy.shared)
+    coefficients = arms.dimension * model.regressions.size
+    return State(model, fixed_gamma(policy, arms, coefficients), coefficients, np.zeros(1), np.zeros(arms.number))
+
+
+def probabilities(policy, state, context):
+    """(K,) every arm's probability."""
+    predict(state.model, context)
+    weigh(state.model.mean, context.eligible, gamma_of(policy, state), state.weight)
+    return state.weight
+
+
+def gamma_of(policy: Any, state: Any) -> float:
+    """Gamma of this round. The compiled rule takes the policy without its model, which no compiled code can."""
+    return float(current_gamma(policy._replace(model=None), state._replace(model=None)))
+
+
+@select.register(AnySquareCB)
+def select_anysquarecb(policy, state, context, rng):
+    return int(categorical(probabilities(policy, state, context), 1.0, rng))
+
+
+@update.register(AnySquareCB)
+def update_anysquarecb(policy, state, context, action, reward):
+    learn(state.model, context, action, reward)
+    state.rounds[0] += 1.0
+    return state
+
+
+@propensity.register(AnySquareCB)
+def propensity_anysquarecb(policy, state, context, action, rng):
+    return float(probabilities(policy, state, context)[action]), 0.0
+
+
+@explain.register(AnySquareCB)
+def explain_anysquarecb(policy, state, context, rng):
+    probability = probabilities(policy, state, context)
+    mean = state.model.mean.copy()
+    return {"mean": mean, "index": mean, "probability": probability, "gamma": gamma_of(policy, state)}

@@ -1,0 +1,130 @@
+"""SquareCB: play an arm the less likely the further its prediction falls short of the best one.
+
+When to use it: contexts and any regression that predicts rewards well; every choice has an exact propensity, and no arm's is ever 0, so the
+log can evaluate other policies.
+Bound: with gamma from the horizon, O(sqrt(K T Reg) + sqrt(K T ln(1 / delta))) regret with probability 1 - delta, Reg the square-loss
+regret of the regression, if some member of its class predicts the mean rewards (Theorem 1). Reg = O(d ln(1 + T / d)) for ridge regression
+on rewards in [0, 1].
+Source: Foster, Rakhlin 2020, "Beyond UCB", arXiv 2002.04926, Algorithm 1 with mu = K; growth="schedule" is Vowpal Wabbit's.
+Deviations: among n eligible arms mu is n. Where no horizon is known, gamma is that of the rounds so far. Rewards of another size than 1
+ask for a gamma divided by it.
+Per round: that of LinUCB.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..._jit import jit, lean
+from ...numerics.counts import intervals
+from ...numerics.growth import longer_ridge
+from ...numerics.merging import merged_ridge
+from ...numerics.ridge import Ridge, check_context, learn, new_model, predict, regressions
+from ...numerics.sampling import categorical
+from ...parameters import policy, real, unchecked
+from ...registry import Policy
+from ...verbs import admit, explain, grow, init, merge, propensity, select, update
+from ._gaps import Gaps, current_gamma, fixed_gamma, weigh
+from .anysquarecb import AnySquareCB
+
+
+@policy("features", "contexts", paper="Foster, Rakhlin 2020")
+class SquareCB(Gaps, Policy):
+    """Inverse gap weighting: 1 / (K + gamma (best prediction - the arm's)), the rest for the best arm.
+
+    gamma: how sharply the best arm is preferred; None: by `growth`, from the "horizon" (sqrt(K T / (Reg + ln(2 / delta)))), or by the
+    "schedule" scale t^power. shared: one regression for all arms; False: one for each, learned from the arm's own rewards.
+    lam: ridge parameter. model: None for ridge regression, or a regression of your own, which makes an `AnySquareCB` that runs as plain
+    Python: an object with partial_fit(X, y) and predict(X), as scikit-learn's; with learn_one(x, y) and predict_one(x), as River's; or a
+    function of (n, d) rows that returns n predictions and learns elsewhere.
+    """
+
+    lam: float = real(1.0, above=0)
+    model: Any = unchecked(None, kept=True, words="a regression, or None (ridge)")
+
+
+class State(NamedTuple):
+    model: Ridge
+    gamma: float  # NaN: grows
+    coefficients: int  # that are learned: d, or K d
+    rounds: np.ndarray  # (1,) rewards so far
+    weight: np.ndarray  # (K,) scratch: probabilities
+
+
+@init.register(SquareCB)
+def init_squarecb(policy, arms):
+    model = new_model(arms, policy.lam, shared=policy.shared)
+    coefficients = arms.dimension * regressions(model)
+    return State(model, fixed_gamma(policy, arms, coefficients), coefficients, np.zeros(1), np.zeros(arms.number))
+
+
+@lean
+def fill_weights(policy, state, context):
+    """Fill weight with every arm's probability."""
+    predict(state.model, context)
+    weigh(state.model.mean, context.eligible, current_gamma(policy, state), state.weight)
+
+
+@select.register(SquareCB)
+@jit
+def select_squarecb(policy, state, context, rng):
+    fill_weights(policy, state, context)
+    return categorical(state.weight, 1.0, rng)
+
+
+@update.register(SquareCB)
+@jit
+def update_squarecb(policy, state, context, action, reward):
+    learn(state.model, context, action, reward)
+    state.rounds[0] += 1.0
+    return state
+
+
+@lean
+def chance(policy, state, context, arm):
+    """The probability that this arm is played now."""
+    fill_weights(policy, state, context)
+    return state.weight[arm]
+
+
+@propensity.register(SquareCB)
+def propensity_squarecb(policy, state, context, action, rng):
+    return chance(policy, state, context, action), 0.0
+
+
+@admit.register(SquareCB)
+def admit_squarecb(policy, state, context):
+    check_context(state.model, context.features)
+
+
+@grow.register(SquareCB)
+def grow_squarecb(policy, state, arms):
+    fresh = init_squarecb(policy, arms)
+    return fresh._replace(model=longer_ridge(state.model, arms, policy.lam), rounds=state.rounds)
+
+
+@merge.register(SquareCB)
+def merge_squarecb(policy, first, second):
+    return first._replace(model=merged_ridge(first.model, second.model), rounds=first.rounds + second.rounds)
+
+
+@explain.register(SquareCB)
+def explain_squarecb(policy, state, context, rng):
+    fill_weights(policy, state, context)
+    report = intervals(state.model.mean.copy(), np.sqrt(state.model.square))  # one standard deviation at unit noise; the rule ignores it
+    return report | {"index": report["mean"], "probability": state.weight, "gamma": float(current_gamma(policy, state))}
+
+
+def _of_any_regression(cls: type, *unnamed: Any, **given: Any) -> Any:
+    """With a regression of one's own it is another class, whose kernels are Python."""
+    if given.get("model") is not None:
+        return AnySquareCB(*unnamed, **given)
+    return _of_ridge(cls, *unnamed, **given)
+
+
+_of_ridge = SquareCB.__new__
+SquareCB.__new__ = _of_any_regression  # type: ignore[method-assign]
+
+
+def example():
+    return [SquareCB()]

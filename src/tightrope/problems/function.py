@@ -1,0 +1,134 @@
+"""A simulator in plain Python as a problem: one function that draws rewards, and whatever else is known."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .. import checks
+from ..parameters import integer, scratch, unchecked
+from ..rng import stream
+from ..types import Stored
+from ..verbs import Arms, Context, arms, mean, observe, play, regret
+from .problem import Problem, problem
+
+DRAWS = 10_000  # of a reward, where its mean is not given
+ESTIMATES = 2**31  # number of the replication whose streams estimate means: none that is ever played
+
+Sample = Callable[[Any, int, np.random.Generator], float]
+Shown = Callable[[int, np.random.Generator], ArrayLike]
+Mean = Callable[[Any, int], float]
+
+
+@problem(compiled=False)
+class FromFunction(Problem):
+    """Rounds that Python functions play, see `problems.from_function`, which makes it.
+
+    sample, number, features, dimension, context, mean, rewards: its arguments; number is that of the arms.
+    """
+
+    sample: Any = unchecked(kept=True)
+    number: int = integer(least=1)
+    features: Any = unchecked(default=None, kept=True)  # (K, d) fixed ones, or None
+    dimension: int = integer(default=0, least=0)
+    context: Any = unchecked(default=None, kept=True)
+    mean: Any = unchecked(default=None, kept=True)
+    rewards: Any = unchecked(default=None, kept=True)
+    shown: np.ndarray = scratch()  # (K, d) of this round
+    means: np.ndarray = scratch()  # (K,) of this round
+    best: np.ndarray = scratch()  # (1,) their maximum
+
+    @staticmethod
+    def complete(given: Stored) -> Stored:
+        sample, K, context, mean = (given[name] for name in ("sample", "number", "context", "mean"))
+        for name in ("sample", "context", "mean"):
+            if not callable(given[name]) and (name == "sample" or given[name] is not None):
+                raise ValueError(f"{name} = {checks.show(given[name])} is not a function.")
+        if context is not None and mean is None:
+            raise ValueError("mean is missing; where every round has a context give mean(context, arm), by which regret is measured.")
+        if context is None:
+            features = given["features"]
+            found = [_estimated(sample, features, arm) if mean is None else _number("mean", mean(features, arm), arm) for arm in range(K)]
+        else:
+            found = [0.0] * K
+        means = np.array(found)
+        shown = np.zeros((K, given["dimension"]))
+        return given | {"shown": shown, "means": means, "best": np.array([means.max()])}
+
+
+def _number(name: str, value: object, arm: int) -> float:
+    return checks.real(f"{name} of arm {arm}", value)
+
+
+def _estimated(sample: Sample, features: np.ndarray | None, arm: int) -> float:
+    rng = stream(0, ESTIMATES, arm)
+    return float(np.mean([_number("sample", sample(features, arm, rng), arm) for _ in range(DRAWS)]))
+
+
+def from_function(
+    sample: Sample,
+    arms: int | ArrayLike,
+    *,
+    context: Shown | None = None,
+    dimension: int | None = None,
+    mean: Mean | None = None,
+    rewards: tuple[float, float] | None = None,
+) -> FromFunction:
+    """A problem from a simulator in plain Python. Its rounds run interpreted, some 10^5 a second and core.
+
+    sample: sample(context, arm, rng) draws the reward of an arm; it must draw from rng alone and keep nothing between calls, for all
+    policies and replications share it. arms: their number K, or fixed features (K, d). context: context(t, rng) draws what round
+    t = 0, 1, .. shows, (K, d) features of the arms or (d,) that all arms are shown, where they change; sample and mean are given (K, d).
+    dimension: d, needed with context. mean: mean(context, arm), the expected reward, by which regret is measured; needed with context,
+    otherwise estimated from 10,000 samples of every arm. rewards: (lowest, highest) reward, for policies that need to know.
+    Engines that send work to other processes need functions that can be imported there. `testing.check_problem` checks what it returns.
+    Raises ValueError on what is no function, and where one returns what is no finite number.
+    """
+    features = None if np.ndim(checks.floats("arms", arms)) == 0 else checks.matrix("arms", arms)
+    if features is not None and context is not None:
+        raise ValueError("context was given, but arms has fixed features; give the number of arms.")
+    if context is not None and dimension is None:
+        raise ValueError("dimension is missing; give the number d of features that context shows.")
+    if context is None and dimension is not None:
+        raise ValueError("dimension was given, but no context; leave it out.")
+    number = checks.integer("arms", arms, least=1) if features is None else features.shape[0]
+    d = features.shape[1] if features is not None else 0 if dimension is None else checks.integer("dimension", dimension, least=1)
+    bounds = None
+    if rewards is not None:
+        low, high = (checks.real(f"rewards[{i}]", value) for i, value in enumerate(checks.vector("rewards", rewards, length=2)))
+        if low > high:
+            raise ValueError(f"rewards = {checks.show(rewards)} must be the lowest and the highest reward.")
+        bounds = low, high
+    return FromFunction(sample, number, features, d, context, mean, bounds)
+
+
+@arms.register(FromFunction)
+def arms_fromfunction(problem):
+    return Arms(problem.number, features=problem.features, dimension=problem.dimension, rewards=problem.rewards)
+
+
+@observe.register(FromFunction)
+def observe_fromfunction(problem, t, rng):
+    if problem.context is None:
+        return Context(None, None, None, None)
+    problem.shown[:] = checks.rows("context", problem.context(t, rng), shape=problem.shown.shape)
+    problem.means[:] = [_number("mean", problem.mean(problem.shown, arm), arm) for arm in range(problem.number)]
+    problem.best[0] = problem.means.max()
+    return Context(problem.shown, None, None, None)
+
+
+@play.register(FromFunction)
+def play_fromfunction(problem, context, action, rng):
+    shown = problem.features if context.features is None else context.features
+    return _number("sample", problem.sample(shown, int(action), rng), int(action))
+
+
+@mean.register(FromFunction)
+def mean_fromfunction(problem, context, arm):
+    return problem.means[arm]
+
+
+@regret.register(FromFunction)
+def regret_fromfunction(problem, context, action):
+    return problem.best[0] - problem.means[action]
