@@ -19,15 +19,17 @@ test: $(VENV)/.installed-test
 	@command -v chromium chromium-browser google-chrome >/dev/null || sh tests/install_browser.sh
 	@$(MAKE) --no-print-directory lint & lint=$$!; $(BIN)/python -m pytest -n auto --dist worksteal --durations=25 && wait $$lint
 
+# Where other libraries run, or old ones, only our own use of what is deprecated is an error.
+LENIENT := -o 'filterwarnings=error::DeprecationWarning:tightrope'
 test-lab: $(VENV)/.installed-lab
-	$(BIN)/python -m pytest tests/lab tests/adapters tests/service --durations=10
+	$(BIN)/python -m pytest $(LENIENT) tests/lab tests/adapters tests/service --durations=10
 
 FLOOR := .venv-floor
 test-floor:  # uv, because pip cannot choose the oldest; golden results belong to the versions of constraints.txt
 	$(PYTHON) -m venv $(FLOOR)
 	$(FLOOR)/bin/python -m pip install --quiet --disable-pip-version-check uv
 	$(FLOOR)/bin/uv pip install --quiet --python $(FLOOR)/bin/python --resolution lowest-direct -e '.[test]'
-	$(FLOOR)/bin/python -m pytest -n auto --dist worksteal $(FLOOR_TESTS)
+	$(FLOOR)/bin/python -m pytest $(LENIENT) -n auto --dist worksteal $(FLOOR_TESTS)
 FLOOR_TESTS ?= tests/contract tests/naive tests/engine tests/serving tests/inference tests/numerics tests/solvers tests/problems
 
 LINTED := src tests benchmarks docs/*.py docs/_extensions
@@ -78,7 +80,7 @@ $(VENV)/.installed-test: pyproject.toml constraints.txt | $(BIN)/python
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-lab: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,lab,dask,ray,service,openfeature,service-test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,lab,dask,ray,service,openfeature,service-test,docs]' build
 	@touch $@ $(VENV)/.installed-test $(VENV)/.installed
 
 $(VENV)/.installed-docs: pyproject.toml constraints.txt | $(BIN)/python

@@ -8,10 +8,13 @@ import typing
 from collections.abc import Iterator
 from typing import Any
 
+import click
 import policy_pages
+import typer
 from policy_pages import paragraphs
 
 import tightrope as tr
+from tightrope.cli import app
 from tightrope.parameters import Matrix, Vector
 from tightrope.registry import RECIPES
 from tightrope.testing import check_policy, check_problem
@@ -103,11 +106,30 @@ def yaml_type(schema: Any) -> str:
     return names.get(schema, "a list of two whole numbers" if schema == tuple[int, int] else str(schema))
 
 
+def command_line() -> str:
+    """What `--help` says of every command."""
+    lines = [
+        "# Command line",
+        "",
+        "Made from the source by `make reference`. `tightrope --install-completion` teaches your shell all of it.",
+        "",
+    ]
+
+    def walk(command: click.Command, name: str, above: click.Context | None) -> None:
+        context = click.Context(command, info_name=name.split()[-1], parent=above, terminal_width=100, max_content_width=100)
+        with context:
+            lines.extend([f"## {name}", "", "```text", command.get_help(context).rstrip(), "```", ""])
+        for key, inner in sorted(getattr(command, "commands", {}).items()):
+            walk(inner, f"{name} {key}", context)
+
+    walk(typer.main.get_command(app), "tightrope", None)
+    return "\n".join(lines)
+
+
 def pages() -> dict[str, str]:
     """Every page that is made, by its place below docs."""
-    return {"reference/interface.md": interface(), "reference/specs.md": specs()} | {
-        f"policies/{name}": text for name, text in policy_pages.pages().items()
-    }
+    own = {"reference/interface.md": interface(), "reference/specs.md": specs(), "reference/command-line.md": command_line()}
+    return own | {f"policies/{name}": text for name, text in policy_pages.pages().items()}
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from sphinx.errors import SphinxError
 from sphinx.util.typing import ExtensionMetadata
 from sphinx.writers.html5 import HTML5Translator
 
+MARKS = re.compile(r"<mo(?: stretchy=\"false\")?>(?=&#x(?:02016|0007C|0005E|0007E);)")  # bars of norms, hats: as small as what they mark
 NOT_UNDERSTOOD = re.compile(r"\\[A-Za-z]+|&(?!#x?\w+;|\w+;)")
 
 
@@ -25,7 +26,7 @@ def mathml(latex: str, display: str) -> str:
     unknown = NOT_UNDERSTOOD.search(made)
     if unknown:
         raise SphinxError(f"the formula {latex!r} has {unknown[0]!r}, which docs/_extensions/mathml.py cannot typeset; write it otherwise.")
-    return made
+    return MARKS.sub('<mo stretchy="false" lspace="0" rspace="0">', made)
 
 
 def visit_inline(writer: HTML5Translator, node: nodes.math) -> None:

@@ -520,7 +520,7 @@ def test_objects_that_hold_themselves_have_a_digest():
     assert digest(recursive) == digest(recursive)
 
 
-@pytest.mark.parametrize("value", [(k for k in range(3)), np.random.default_rng(0), open(os.devnull), threading.Lock()])  # noqa: SIM115
+@pytest.mark.parametrize("value", [(k for k in range(3)), np.random.default_rng(0), sys.__stdout__, threading.Lock()])
 def test_what_changes_or_has_no_content_has_no_digest(value):
     with pytest.raises(Undigestible):
         digest([value])
