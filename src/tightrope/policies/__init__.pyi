@@ -637,8 +637,8 @@ class SoftUCB(Policy):
 class SquareCB(Policy):
     """Inverse gap weighting: 1 / (K + gamma (best prediction - the arm's)), the rest for the best arm.
 
-    gamma: how sharply the best arm is preferred; None: by `growth`, from the "horizon" (sqrt(K T / (Reg + ln(2 / delta)))), or by the
-    "schedule" scale t^power. shared: one regression for all arms; False: one for each, learned from the arm's own rewards.
+    gamma: how sharply the best arm is preferred; None: by `growth`, which is the "schedule" scale t^power, or from the "horizon"
+    sqrt(K T / (Reg + ln(2 / delta))). shared: one regression for all arms; False: one for each, learned from the arm's own rewards.
     lam: ridge parameter. model: None for ridge regression, or a regression of your own, which makes an `AnySquareCB` that runs as plain
     Python: an object with partial_fit(X, y) and predict(X), as scikit-learn's; with learn_one(x, y) and predict_one(x), as River's; or a
     function of (n, d) rows that returns n predictions and learns elsewhere.
@@ -657,7 +657,7 @@ class SquareCB(Policy):
         self,
         *,
         gamma: float | None = None,
-        growth: Literal["horizon", "schedule"] = "horizon",
+        growth: Literal["schedule", "horizon"] = "schedule",
         scale: float = 10.0,
         power: float = 0.5,
         delta: float = 0.05,

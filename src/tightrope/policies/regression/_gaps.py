@@ -8,14 +8,14 @@ from ...numerics.selection import argmax, count_eligible
 from ...parameters import choice, flag, optional_real, real
 from ...verbs import Arms, allowed
 
-HORIZON, SCHEDULE = range(2)  # places of `growth`
+SCHEDULE, HORIZON = range(2)  # places of `growth`
 
 
 class Gaps:
     """Parameters of inverse gap weighting (see `SquareCB`)."""
 
     gamma: float = optional_real(least=0, words="from growth")
-    growth: int = choice("horizon", "schedule")
+    growth: int = choice("schedule", "horizon")
     scale: float = real(10.0, least=0)
     power: float = real(0.5, least=0)
     delta: float = real(0.05, above=0, below=1)

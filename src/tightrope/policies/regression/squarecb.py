@@ -5,7 +5,8 @@ log can evaluate other policies.
 Bound: with gamma from the horizon, O(sqrt(K T Reg) + sqrt(K T ln(1 / delta))) regret with probability 1 - delta, Reg the square-loss
 regret of the regression, if some member of its class predicts the mean rewards (Theorem 1). Reg = O(d ln(1 + T / d)) for ridge regression
 on rewards in [0, 1].
-Source: Foster, Rakhlin 2020, "Beyond UCB", arXiv 2002.04926, Algorithm 1 with mu = K; growth="schedule" is Vowpal Wabbit's.
+Source: Foster, Rakhlin 2020, "Beyond UCB", arXiv 2002.04926, Algorithm 1 with mu = K; growth="schedule" is Vowpal Wabbit's, and the
+default because the theorem's gamma explores far longer than data ask for (docs/how-to/contexts-and-models.md has figures).
 Deviations: among n eligible arms mu is n. Where no horizon is known, gamma is that of the rounds so far. Rewards of another size than 1
 ask for a gamma divided by it.
 Per round: that of LinUCB.
@@ -32,8 +33,8 @@ from .anysquarecb import AnySquareCB
 class SquareCB(Gaps, Policy):
     """Inverse gap weighting: 1 / (K + gamma (best prediction - the arm's)), the rest for the best arm.
 
-    gamma: how sharply the best arm is preferred; None: by `growth`, from the "horizon" (sqrt(K T / (Reg + ln(2 / delta)))), or by the
-    "schedule" scale t^power. shared: one regression for all arms; False: one for each, learned from the arm's own rewards.
+    gamma: how sharply the best arm is preferred; None: by `growth`, which is the "schedule" scale t^power, or from the "horizon"
+    sqrt(K T / (Reg + ln(2 / delta))). shared: one regression for all arms; False: one for each, learned from the arm's own rewards.
     lam: ridge parameter. model: None for ridge regression, or a regression of your own, which makes an `AnySquareCB` that runs as plain
     Python: an object with partial_fit(X, y) and predict(X), as scikit-learn's; with learn_one(x, y) and predict_one(x), as River's; or a
     function of (n, d) rows that returns n predictions and learns elsewhere.
