@@ -32,7 +32,7 @@ def test_ctrl_c_ends_a_command_with_130_and_its_sentence(command, tmp_path):
         "run": ["run", str(tmp_path / "spec.yaml"), "--out", str(tmp_path / "out"), "--quiet"],
         "reproduce": ["reproduce", "conservative", "--scale", "paper", "--out", str(tmp_path / "out"), "--quiet"],
         "bench": ["bench", "--only", "UCB", "--baseline", str(tmp_path / "none.json")],
-        "demo": ["demo", "--out", str(tmp_path / "out"), "--horizon", "1000000000", "--data", str(tmp_path), "--quiet"],
+        "demo": ["demo", "--out", str(tmp_path / "out"), "--data", str(tmp_path), "--quiet"],
     }[command]
     with started([sys.executable, "-m", "tightrope", *words]) as process:
         if command == "bench":
