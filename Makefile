@@ -1,4 +1,4 @@
-# make demo: install and run the main job.  make test: install with test extras and run everything.  make reference: docs/reference.
+# make demo: install and show what the library is for.  make test: install with test extras and run everything.  make reference: docs/reference.
 # make test-lab: real clusters of Dask and Ray, killed workers, interrupted reproductions, other libraries, the service (minutes).
 # make stubs: *.pyi.  make bench-check: has a kernel become slow?  make bench-save: store today's speeds (see CONTRIBUTING.md).
 PYTHON ?= python3
