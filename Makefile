@@ -1,4 +1,4 @@
-# make demo: install and run the main job.  make test: install with test extras and run everything.  make reference: docs/reference.
+# make demo: install and show what the library is for.  make test: install with test extras and run everything.  make reference: docs/reference.
 # make test-lab: real clusters of Dask and Ray, killed workers, interrupted reproductions, other libraries, the service (minutes).
 # make docs: the site, warnings are errors, in docs/_build/html.  make review: workflows and habits.  make dist: wheel and sdist, tested.
 # make test-floor: the tests with the oldest dependencies that pyproject.toml allows.  make hooks: checks before every commit.

@@ -60,7 +60,7 @@ def test_a_policy_has_one_colour_on_the_whole_page(demo):
     assert all(len(seen[name]) == 1 for name in shared)
     assert len(set.union(*(seen[name] for name in shared))) == len(shared)
     titles = re.findall(r"<title>([^<]*)</title>", made.page.read_text())
-    assert any(title.startswith("LinUCB: ") and "users harmed" in title for title in titles)
+    assert any(title.startswith("LinUCB: ") and "of users behind" in title for title in titles)
 
 
 def test_report_makes_the_page_of_a_demo_again_without_playing(demo, monkeypatch):
@@ -95,7 +95,10 @@ def test_the_page_fits(demo, width, tmp_path):
 def harmed(violations, regret):
     """A result with these violations and final regrets by policy."""
     rounds = np.array([1, 10])
-    watched = {name: {"violations": np.array(v, dtype=float)[:, None]} for name, v in violations.items()}
+    watched = {
+        name: {"violations": np.array(v, dtype=float)[:, None], "budget": np.array([[-1.0, -1.0 if n > 2 else 1.0] for n in v])}
+        for name, v in violations.items()
+    }
     curves = {name: np.stack([np.zeros(len(values)), values], axis=1) for name, values in regret.items()}
     return Result(rounds, curves, {name: np.ones((len(v), 2)) for name, v in regret.items()}, watched)
 
@@ -106,8 +109,8 @@ def test_the_sentence_on_safety_counts_users_and_says_what_safety_costs():
     one = harmed(violations, {"LinUCB": 10 + noise, "CLUCB2": 30 + noise[::-1], "Safe(LinTS)": 10.01 + noise[::-1]})
     said = safe.sentence({"at once": one}, {"at once": safe.broken(one)})
     assert "Of 20 new users" in said
-    assert "with at once LinUCB 15, CLUCB2 0 and Safe(LinTS) 1" in said
-    assert "CLUCB2 +" in said.replace("CLUCB2 2", "CLUCB2 +2") and "Safe(LinTS) 0" not in said
+    assert "with at once LinUCB 15 (of whom 15 still are at the end), CLUCB2 0 and Safe(LinTS) 1;" in said.replace(". After", "; After")
+    assert re.search(r"CLUCB2's by \+(20|19)\.\d", said) and "Safe(LinTS)'s" not in said
     level = harmed(violations, {"LinUCB": 10 + noise, "CLUCB2": 10.01 + noise[::-1], "Safe(LinTS)": 10.02 + noise[::-1]})
     assert "no difference in regret is shown" in safe.sentence({"at once": level}, {"at once": safe.broken(level)})
 

@@ -24,6 +24,8 @@ def test_a_sentence_names_the_best_only_where_chance_would_hardly_make_it():
     shuffled = RNG.permutation(NOISE)
     level = sentences.lowest({"A": 50 + NOISE, "B": 50.05 + shuffled, "C": 90 + NOISE}, "regret")
     assert level.startswith("No difference is shown among A (") and "; all others have more" in level and "C (" not in level
+    alone = sentences.lowest({"A": 50 + NOISE, "B": 50.05 + shuffled}, "regret")
+    assert alone.startswith("No difference in regret is shown among A (")
     assert "one replication shows no difference" in sentences.lowest({"A": np.array([1.0]), "B": np.array([9.0])}, "regret")
     gained = sentences.lowest({"A": -(50 + NOISE), "B": -(60 + NOISE)}, "gain", least="highest", below="above")
     assert gained.startswith("B has the highest gain, 59.88 ± 0.15: 10 above A")

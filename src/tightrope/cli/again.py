@@ -80,7 +80,9 @@ def results_in(folder: pathlib.Path) -> "dict[str, Result | Identification]":
         return {folder.name: load(folder)}
     inside = sorted(path.parent for path in folder.glob("*/result.json"))
     if not inside:
-        begun = " It has parts of a run that was interrupted: the same command goes on from there." if any(folder.rglob("plan.json")) else ""
+        begun = (
+            " It has parts of a run that was interrupted: the same command goes on from there." if any(folder.rglob("plan.json")) else ""
+        )
         raise ValueError(f"path = {str(folder)!r} holds no results; give a folder that one of {KNOWN} wrote.{begun}")
     return {path.name: load(path) for path in inside}
 

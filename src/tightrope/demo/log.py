@@ -1,7 +1,7 @@
 """(f) What would it have earned: a policy judged on the log of another."""
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from ..reports.page import Section
 from ..reports.pictures import picture
 from .setting import Setting
 
-CAMPAIGN = "men"
+CAMPAIGN: Final = "men"
 ITEMS, ROWS = 12, 10_000  # of the twin
 
 
@@ -55,7 +55,7 @@ def renamed(found: Evaluation, name: str) -> Evaluation:
 def find_case(setting: Setting) -> Case:
     """Open Bandit: a uniform log, and what Thompson sampling showed on the same days; or a twin of them."""
     try:
-        uniform, thompson = (open_bandit(CAMPAIGN, name, data=setting.data) for name in ("random", "bts"))
+        uniform, thompson = open_bandit(CAMPAIGN, "random", data=setting.data), open_bandit(CAMPAIGN, "bts", data=setting.data)
     except DataNotFound as error:
         return twin(setting, setting.missing(error))
     earned = thompson.log["reward"]

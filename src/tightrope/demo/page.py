@@ -16,8 +16,8 @@ RECORD = "demo.json"  # what the page can be made from again
 SECTIONS: Mapping[str, Callable[[Setting], Section]] = {
     "safe": safe.section, "stop": stop.section, "width": width.section, "sets": sets.section, "price": price.section, "log": log.section,
 }  # fmt: skip
-TITLE = "tightrope: bandits that keep promises"
-LEAD = "Six things that other bandit libraries do not do, each with its result, computed from the runs of this page."
+TITLE = "tightrope: structured bandits in six parts"
+LEAD = "What the library is for. Every sentence of a result is computed from the runs of this page."
 
 
 class Demo(NamedTuple):

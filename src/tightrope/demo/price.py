@@ -8,7 +8,6 @@ from ..engine.results import Result
 from ..engine.simulate import simulate
 from ..reports import sentences, style
 from ..reports.curves import draw_regret
-from ..reports.digits import measured
 from ..reports.page import Section
 from ..reports.pictures import picture
 from ..reports.simulation import shares, summary_table
@@ -56,7 +55,7 @@ def sentence(result: Result, bound: LowerBound) -> str:
     side = "above" if lost.mean() > least else "below"
     found = sentences.lowest({name: curve[:, -1] for name, curve in result.regret.items()}, f"regret after {visitors:,} visitors")
     return (
-        f"{found} In the long run no policy that is good everywhere loses less than {measured(bound.value, bound.value / 30)} ln T, here "
+        f"{found} In the long run no policy that is good everywhere loses less than {bound.value:.3g} ln T, here "
         f"{least:,.0f}; CKL-UCB is {side} that asymptotic bound after {visitors:,} visitors."
     )
 

@@ -14,6 +14,7 @@ from ..engine.simulate import simulate
 from ..problems.data import DataNotFound
 from ..registry import Policy
 from ..reports import sentences, style
+from ..reports.curves import save_figure
 from ..reports.page import Section, Table
 from ..reports.pictures import picture
 from .setting import Setting
@@ -25,6 +26,7 @@ OPEN = 200
 ROUNDS, USERS = 4000, 100
 BEFORE = {"rewards at once": 0, f"{OPEN} decisions open": OPEN - 1}  # by how many rounds rewards are late
 FREE = "LinUCB"
+PICTURE = "safe.svg"  # also a file of its own
 TOLERANCE = 1e-6
 Linear = problems.Linear
 
@@ -34,9 +36,10 @@ def section(setting: Setting) -> Section:
     users, source = new_users(setting)
     found = {name: play(setting, users, name, late) for name, late in BEFORE.items()}
     harmed = {name: broken(result) for name, result in found.items()}
+    save_figure(draw(found, setting.palette), setting.out / PICTURE)
     caption = (
         f"Above: what a user's rewards are ahead of {1 - ALPHA:.0%} of the known joke's, mean over users, shaded down to the worst-off "
-        "twentieth. Below: share of users who were behind at some time so far. Both axes of rounds are logarithmic."
+        "twentieth. Below: share of users who are behind in that round. Both axes of rounds are logarithmic."
     )
     text = (
         f"{source} The known joke is a user's {RANK}th best of {users[0].means.size}. CLUCB2 and Safe(LinTS) promise each user at least "
@@ -119,15 +122,18 @@ def sentence(found: Mapping[str, Result], harmed: Mapping[str, Mapping[str, np.n
     """Who harmed how many, and what safety cost in the end."""
     parts = []
     for name, by_policy in harmed.items():
-        counts = [f"{policy} {int(runs.sum())}" for policy, runs in by_policy.items()]
+        counts = []
+        for policy, runs in by_policy.items():
+            still = int((found[name].watched[policy]["budget"][:, -1] < -TOLERANCE).sum())
+            counts.append(f"{policy} {int(runs.sum())}" + (f" (of whom {still} still are at the end)" if still else ""))
         parts.append(f"with {name} {sentences.listed(counts)}")
     at_once = next(iter(found.values()))
     final = {name: curve[:, -1] for name, curve in at_once.regret.items()}
     more = [
-        f"{name} {sentences.mean(values - final[FREE])}" for name, values in final.items()
+        f"{name}'s by {sentences.mean(values - final[FREE], sign=True)}" for name, values in final.items()
         if name != FREE and sentences.differ(values, final[FREE], len(final) - 1)
     ]  # fmt: skip
-    price = f"in regret the promise changes {sentences.listed(more)} against {FREE}" if more else "no difference in regret is shown"
+    price = f"regret differs from {FREE}'s: {sentences.listed(more)}" if more else "no difference in regret is shown"
     return (
         f"Of {at_once.replications} new users, these many were at some time behind {1 - ALPHA:.0%} of what a joke already known would "
         f"have given: {'; '.join(parts)}. After {int(at_once.rounds[-1]):,} rounds {price}."
@@ -144,7 +150,12 @@ def table(found: Mapping[str, Result], harmed: Mapping[str, Mapping[str, np.ndar
                 policy, name, sentences.share(int(runs.sum()), runs.size), f"{lowest.min():,.2f}",
                 sentences.mean(result.regret[policy][:, -1]),
             ])  # fmt: skip
-    return Table(["policy", "", "users harmed", "lowest budget of any user", "final regret"], rows, "± one standard error.", aligned=False)
+    return Table(
+        ["policy", "when rewards come", "users behind at some time", "lowest budget of any user", "final regret"],
+        rows,
+        "± one standard error.",
+        aligned=False,
+    )
 
 
 def draw(found: Mapping[str, Result], palette: style.Palette) -> Figure:
@@ -162,9 +173,9 @@ def draw(found: Mapping[str, Result], palette: style.Palette) -> Figure:
                 for t, a, b in zip(result.rounds, mean, worst, strict=True)
             ]
             style.hover(above, result.rounds[::3], mean[::3], texts[::3])
-            share = 100.0 * (np.minimum.accumulate(budget, axis=1) < -TOLERANCE).mean(axis=0)
+            share = 100.0 * (budget < -TOLERANCE).mean(axis=0)
             below.step(result.rounds, share, where="post", color=colour, linestyle=line, label=policy)
-            texts = [f"{policy}: {part:.0f}% of users harmed by round {t:,}" for t, part in zip(result.rounds, share, strict=True)]
+            texts = [f"{policy}: {part:.0f}% of users behind in round {t:,}" for t, part in zip(result.rounds, share, strict=True)]
             style.hover(below, result.rounds[::3], share[::3], texts[::3])
         above.axhline(0.0, color=style.INK, linewidth=0.8)
         above.set_yscale("symlog", linthresh=1.0)
@@ -176,6 +187,6 @@ def draw(found: Mapping[str, Result], palette: style.Palette) -> Figure:
             ax.set_xlabel("round")
             style.dress(ax)
         above.set_ylabel("budget, in rewards")
-        below.set_ylabel("users harmed so far, %")
+        below.set_ylabel("users behind, %")
     style.legend(axes[0])
     return fig

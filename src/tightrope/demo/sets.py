@@ -21,8 +21,8 @@ from ..solvers import oracles
 from .setting import Setting
 
 QUICK = ("ml-1m/ratings.dat", "ml-1m.zip", "movielens/ml1m_implicit.npz", "ml-100k/u.data", "ml-100k.zip", "movielens/ml100k_stars.npz")
-USERS, PROMOTIONS, RANK = 20_000, 10, 12
-ROUNDS, TRIALS = 12, 6
+USERS, PROMOTIONS, RANK = 20_000, 10, 10
+ROUNDS, TRIALS = 12, 10
 SHARE = 0.1  # of the users who hear of something in a round
 
 

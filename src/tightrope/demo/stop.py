@@ -21,6 +21,7 @@ FEATURES = np.array([[1.0, h == 1, h == 2, p, b] for h, p, b in VARIANTS])
 EFFECTS = np.array([0.10, 0.02, 0.06, 0.05, 0.08])  # click rates; the parts add up
 TESTS, LOOKS = 20, 16
 NAME = "LinGapE"
+SILENT = {"progress": None}  # many short runs
 
 
 def section(setting: Setting) -> Section:
@@ -31,7 +32,8 @@ def section(setting: Setting) -> Section:
     found = identify(problem, chosen, replications=tests, **setting.play("stop"))
     looks = np.unique(np.geomspace(500, max(float(found.rounds[NAME].max()), 1000.0), setting.of(LOOKS, least=4)).round().astype(np.int64))
     gaps = np.stack([
-        identify(problem, chosen, replications=tests, budget=int(n), **setting.play(f"stop, {n} visitors")).gap_bound[NAME] for n in looks
+        identify(problem, chosen, replications=tests, budget=int(n), **(setting.play(f"stop, {n} visitors") | SILENT)).gap_bound[NAME]
+        for n in looks
     ])  # fmt: skip
     fixed, textbook = fixed_size(problem.means, EPSILON, DELTA)
     caption = (

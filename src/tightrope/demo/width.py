@@ -31,8 +31,7 @@ def section(setting: Setting) -> Section:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a width that runs away is told by its status, which the page quotes
         trained = train_softucb(
-            past, horizon, trajectories, eta=ETA, seed=setting.seed + 1, out=setting.out / "width, training",
-            progress=setting.progress("width, training"),
+            past, horizon, trajectories, eta=ETA, seed=setting.seed + 1, out=setting.out / "width, training"
         )  # fmt: skip
     bound = max(float(np.linalg.norm(problem.theta)) for problem in users)
     chosen = {NAME: policies.SoftUCB(beta=trained.beta), RIVAL: policies.LinUCB(noise=NOISE, delta=DELTA, theta_bound=bound)}

@@ -353,8 +353,9 @@ def evaluation_of(record: Mapping[str, Any]) -> Evaluation:
     names = support["names"]
     low, high = record["interval"]
     return Evaluation(
-        **{name: number(record[name]) for name in ("value", "se", "ess", "max_weight", "alpha")},
-        **{name: record[name] for name in ("verdict", "estimator", "n", "rounds", "decided", "policy")},
+        value=number(record["value"]), se=number(record["se"]), ess=number(record["ess"]), max_weight=number(record["max_weight"]),
+        alpha=number(record["alpha"]), verdict=record["verdict"], estimator=record["estimator"], n=record["n"], rounds=record["rounds"],
+        decided=record["decided"], policy=record["policy"],
         interval=(number(low), number(high)), sequence=bounds("sequence"), difference=bounds("difference"), notes=tuple(record["notes"]),
         support=Support(
             _floats(support["target"]), _floats(support["played"]), number(support["unseen"]), None if names is None else tuple(names)

@@ -27,9 +27,9 @@ def differ(first: np.ndarray, second: np.ndarray, comparisons: int = 1) -> bool:
     return bool(abs(float(gap.mean())) > margin(gap.size, comparisons) * float(standard_error(gap)))
 
 
-def mean(values: np.ndarray) -> str:
-    """Mean ± standard error."""
-    return measured(float(np.mean(values)), float(standard_error(np.asarray(values, dtype=np.float64))))
+def mean(values: np.ndarray, *, sign: bool = False) -> str:
+    """Mean ± standard error; sign: with + too."""
+    return measured(float(np.mean(values)), float(standard_error(np.asarray(values, dtype=np.float64))), sign=sign)
 
 
 def listed(words: Sequence[str]) -> str:
@@ -53,8 +53,10 @@ def lowest(cost: Mapping[str, np.ndarray], what: str, *, least: str = "lowest", 
     level = [name for name in names[1:] if not differ(cost[name], cost[best], len(names) - 1)]
     if level:
         alike = listed([f"{name} ({shown[name]})" for name in [best, *level]])
-        rest = "" if len(level) == len(names) - 1 else "; all others have more" if below == "below" else "; all others have less"
-        return f"No difference is shown among {alike}, which have the {least} {what}{rest}."
+        if len(level) == len(names) - 1:
+            return f"No difference in {what} is shown among {alike}."
+        others = "others have more" if below == "below" else "others have less"
+        return f"No difference is shown among {alike}, which have the {least} {what}; all {others}."
     second = names[1]
     gap = cost[second] - cost[best]
     by = measured(float(gap.mean()), float(standard_error(gap)))
