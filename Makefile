@@ -1,5 +1,7 @@
 # make demo: install and run the main job.  make test: install with test extras and run everything.  make reference: docs/reference.
 # make test-lab: real clusters of Dask and Ray, killed workers, interrupted reproductions, other libraries, the service (minutes).
+# make docs: the site, warnings are errors, in docs/_build/html.  make review: workflows and habits.  make dist: wheel and sdist, tested.
+# make test-floor: the tests with the oldest dependencies that pyproject.toml allows.  make hooks: checks before every commit.
 # make stubs: *.pyi.  make bench-check: has a kernel become slow?  make bench-save: store today's speeds (see CONTRIBUTING.md).
 PYTHON ?= python3
 VENV := .venv
@@ -8,7 +10,7 @@ BIN := $(VENV)/bin
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-lab lint bench bench-check bench-save reference stubs clean
+.PHONY: demo test test-lab test-floor lint review docs dist hooks bench bench-check bench-save reference stubs clean
 
 demo: $(VENV)/.installed
 	$(BIN)/tightrope demo --out runs/demo
@@ -17,13 +19,42 @@ test: $(VENV)/.installed-test
 	@command -v chromium chromium-browser google-chrome >/dev/null || sh tests/install_browser.sh
 	@$(MAKE) --no-print-directory lint & lint=$$!; $(BIN)/python -m pytest -n auto --dist worksteal --durations=25 && wait $$lint
 
+# Where other libraries run, or old ones, only our own use of what is deprecated is an error.
+LENIENT := -o 'filterwarnings=error::DeprecationWarning:tightrope'
 test-lab: $(VENV)/.installed-lab
-	$(BIN)/python -m pytest tests/lab tests/adapters tests/service --durations=10
+	$(BIN)/python -m pytest $(LENIENT) tests/lab tests/adapters tests/service --durations=10
 
+FLOOR := .venv-floor
+test-floor:  # uv, because pip cannot choose the oldest; golden results belong to the versions of constraints.txt
+	$(PYTHON) -m venv $(FLOOR)
+	$(FLOOR)/bin/python -m pip install --quiet --disable-pip-version-check uv
+	$(FLOOR)/bin/uv pip install --quiet --python $(FLOOR)/bin/python --resolution lowest-direct -e '.[test]'
+	$(FLOOR)/bin/python -m pytest $(LENIENT) -n auto --dist worksteal $(FLOOR_TESTS)
+FLOOR_TESTS ?= tests/contract tests/naive tests/engine tests/serving tests/inference tests/numerics tests/solvers tests/problems
+
+LINTED := src tests benchmarks docs/*.py docs/_extensions
 lint: $(VENV)/.installed-test
-	$(BIN)/ruff check src tests benchmarks docs/*.py
-	$(BIN)/ruff format --check src tests benchmarks docs/*.py
+	$(BIN)/ruff check $(LINTED)
+	$(BIN)/ruff format --check $(LINTED)
 	$(BIN)/mypy
+
+docs: $(VENV)/.installed-docs
+	$(BIN)/sphinx-build -b html -W --keep-going -j auto docs docs/_build/html
+	@echo 'docs/_build/html/index.html'
+
+review: $(VENV)/.installed-review
+	$(BIN)/zizmor --offline .github/workflows
+	$(BIN)/sp-repo-review .
+
+dist: $(VENV)/.installed-dist
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/python -m pytest tests/lab/test_wheel.py
+
+hooks: $(VENV)/.installed-test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt pre-commit
+	$(BIN)/pre-commit install
 
 bench: $(VENV)/.installed
 	$(BIN)/tightrope bench
@@ -49,11 +80,23 @@ $(VENV)/.installed-test: pyproject.toml constraints.txt | $(BIN)/python
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-lab: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,lab,dask,ray,service,openfeature,service-test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,lab,dask,ray,service,openfeature,service-test,docs]' build
 	@touch $@ $(VENV)/.installed-test $(VENV)/.installed
+
+$(VENV)/.installed-docs: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-review: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt 'sp-repo-review[cli]' zizmor
+	@touch $@
+
+$(VENV)/.installed-dist: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]' build twine
+	@touch $@ $(VENV)/.installed
 
 stubs: $(VENV)/.installed
 	$(BIN)/python docs/make_stubs.py
 
 clean:
-	rm -rf $(VENV) runs dist
+	rm -rf $(VENV) $(FLOOR) runs dist docs/_build

@@ -1,31 +1,25 @@
-"""Writes docs/reference/*.md from the docstrings: `make reference`. A test compares the pages with what this would write."""
+"""Writes docs/reference and docs/policies from the docstrings: `make reference`. A test compares the pages with what this would write."""
 
 import inspect
 import os
 import pathlib
-import sys
 import types
 import typing
 from collections.abc import Iterator
 from typing import Any
 
+import click
+import policy_pages
+import typer
+from policy_pages import paragraphs
+
 import tightrope as tr
+from tightrope.cli import app
 from tightrope.parameters import Matrix, Vector
-from tightrope.registry import RECIPES, REGISTRY, Preset
+from tightrope.registry import RECIPES
 from tightrope.testing import check_policy, check_problem
 
-HERE = pathlib.Path(__file__).resolve().parent / "reference"
-FAMILIES = {
-    "classic": "Independent arms",
-    "linear": "Linear rewards",
-    "regression": "Any regression of the rewards",
-    "softucb": "Widths learned from data",
-    "conservative": "Conservative exploration",
-    "identification": "Best-arm identification",
-    "semibandits": "Sets of arms",
-    "exploration": "Exploration around any policy",
-    "lipschitz": "Arms with a metric",
-}
+HERE = pathlib.Path(__file__).resolve().parent
 FIELDS = (
     "real", "optional_real", "real_or", "integer", "optional_integer", "choice", "flag", "vector", "matrix", "checkpoints", "inner_policy",
     "reward_kind", "unchecked", "derived", "scratch",
@@ -43,60 +37,6 @@ INTERFACE = {
     "Fields": [getattr(tr.extend, name) for name in FIELDS],
     "Oracles": [getattr(tr.oracles, name) for name in tr.oracles.__all__ if name not in ("choose", "set_size")],
 }
-
-
-def paragraphs(text: str | None) -> str:
-    """A docstring without its indentation."""
-    return inspect.cleandoc(text or "")
-
-
-def policies() -> str:
-    """Every registered policy by family."""
-    lines = ["# Policies", "", "Made from the source by `make reference`. In Python: `tightrope.NAME(parameter=value, ..)`.", ""]
-    for family, title in FAMILIES.items():
-        lines += [f"## {title}", ""]
-        for name, item in sorted(REGISTRY.items(), key=lambda pair: (isinstance(pair[1], Preset), pair[0])):
-            if item.__module__.startswith(f"tightrope.policies.{family}."):
-                lines += list(policy(name, item))
-    return "\n".join(lines)
-
-
-def policy(name: str, item: Any) -> Iterator[str]:
-    """One policy: what its file says, and its parameters."""
-    yield f"### {name}"
-    yield ""
-    if isinstance(item, Preset):
-        changed = ", ".join(f"{key}={value!r}" for key, value in item.defaults.items())
-        yield f"{paragraphs(item.summary)} `{item.base.__name__}` with {changed}."
-        yield ""
-        return
-    yield "  \n".join(joined(paragraphs(sys.modules[item.__module__].__doc__)))
-    yield ""
-    yield paragraphs(item.__doc__)
-    yield ""
-    yield f"Plays: {', '.join(item.TRAITS.accepts)}."
-    yield ""
-    if item.FIELDS:
-        yield "| parameter | default | values |"
-        yield "| --- | --- | --- |"
-        for parameter, field in item.FIELDS.items():
-            default = "required" if field.required else f"`{field.default!r}`"
-            yield f"| `{parameter}` | {default} | {field.words.replace('|', chr(92) + '|')} |"
-        yield ""
-
-
-def joined(text: str) -> Iterator[str]:
-    """Lines of a module's head, a new one where a sentence begins with a heading such as "Source:"."""
-    line = ""
-    for part in text.splitlines():
-        starts = part.split(" ")[0].endswith(":") or part.startswith("When to use it:") or not part
-        if starts and line:
-            yield line
-            line = part
-        else:
-            line = f"{line} {part}".strip()
-    if line:
-        yield line
 
 
 def interface() -> str:
@@ -166,9 +106,33 @@ def yaml_type(schema: Any) -> str:
     return names.get(schema, "a list of two whole numbers" if schema == tuple[int, int] else str(schema))
 
 
-PAGES = {"policies.md": policies, "interface.md": interface, "specs.md": specs}
+def command_line() -> str:
+    """What `--help` says of every command."""
+    lines = [
+        "# Command line",
+        "",
+        "Made from the source by `make reference`. `tightrope --install-completion` teaches your shell all of it.",
+        "",
+    ]
+
+    def walk(command: click.Command, name: str, above: click.Context | None) -> None:
+        context = click.Context(command, info_name=name.split()[-1], parent=above, terminal_width=100, max_content_width=100)
+        with context:
+            lines.extend([f"## {name}", "", "```text", command.get_help(context).rstrip(), "```", ""])
+        for key, inner in sorted(getattr(command, "commands", {}).items()):
+            walk(inner, f"{name} {key}", context)
+
+    walk(typer.main.get_command(app), "tightrope", None)
+    return "\n".join(lines)
+
+
+def pages() -> dict[str, str]:
+    """Every page that is made, by its place below docs."""
+    own = {"reference/interface.md": interface(), "reference/specs.md": specs(), "reference/command-line.md": command_line()}
+    return own | {f"policies/{name}": text for name, text in policy_pages.pages().items()}
+
 
 if __name__ == "__main__":
-    HERE.mkdir(exist_ok=True)
-    for page, make in PAGES.items():
-        (HERE / page).write_text(make())
+    (HERE / "policies").mkdir(exist_ok=True)
+    for name, text in pages().items():
+        (HERE / name).write_text(text)

@@ -19,6 +19,7 @@ BASE = {
     "matching",
     "notebook",
     "parameters",
+    "references",
 }
 MAY_IMPORT = dict.fromkeys(BASE, BASE) | {
     "numerics": BASE | {"numerics"},
@@ -29,6 +30,7 @@ MAY_IMPORT = dict.fromkeys(BASE, BASE) | {
     "reports": BASE | {"numerics", "solvers", "problems", "policies", "engine", "inference", "reports"},
     "inference": BASE | {"numerics", "solvers", "problems", "policies", "engine", "serving", "reports", "inference"},
     "papers": BASE | {"numerics", "solvers", "problems", "policies", "engine", "inference", "reports", "papers"},
+    "demo": BASE | {"numerics", "solvers", "problems", "policies", "engine", "inference", "reports", "demo"},
     "adapters": BASE | {"problems", "engine", "inference", "serving", "adapters"},
     "extend": BASE | {"problems"},
     "testing": BASE | {"solvers", "problems", "policies", "engine", "serving"},

@@ -82,6 +82,10 @@ def edit(path, before, after):
     path.write_text(text.replace(before, after))
 
 
+def append(path):
+    path.write_text(path.read_text() + "# edited\n")
+
+
 @pytest.mark.skipif(_jit.INTERPRETED, reason="nothing is compiled")
 def test_a_second_process_compiles_nothing_and_an_edit_compiles_only_what_it_touches(place):  # loops check policies from outside
     first, second = run(place), run(place)
@@ -90,7 +94,7 @@ def test_a_second_process_compiles_nothing_and_an_edit_compiles_only_what_it_tou
     assert first[1]["own"][1] == 50
 
     for file in ("cli/__init__.py", "reports/style.py", "policies/linear/linucb.py", "engine/simulate.py"):
-        (place / "tightrope" / file).open("a").write("# edited\n")
+        append(place / "tightrope" / file)
     assert run(place) == [[], first[1]]
 
     edit(place / "helper.py", "0", "1")
@@ -105,7 +109,7 @@ def test_a_second_process_compiles_nothing_and_an_edit_compiles_only_what_it_tou
     assert fourth[1]["own"][1] == 50
     assert fourth[1]["UCB"] != first[1]["UCB"]
 
-    (place / "tightrope/verbs.py").open("a").write("# edited\n")
+    append(place / "tightrope/verbs.py")
     assert run(place) == [["CheckedPolicy", "UCB"], fourth[1]]
 
 

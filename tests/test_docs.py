@@ -1,6 +1,5 @@
-"""Every Python block in README and docs runs, each file's blocks in one namespace."""
+"""Every Python block in README and docs runs, each file's blocks in one namespace; pages that are made are those of the source."""
 
-import importlib.util
 import os
 import pathlib
 import re
@@ -10,36 +9,101 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+SMALL = ("mathematics", "gallery")  # many short pages, which run in one process each
+MADE = ("policies", "_build")  # put together from mathematics, or by a build
 PAGES = [
     page
-    for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+    for page in (ROOT / "README.md", *sorted(DOCS.rglob("*.md")))
     if "```python" in page.read_text() and "<!-- needs" not in page.read_text()
+    if page.relative_to(ROOT).parts[1:2] not in {(folder,) for folder in (*SMALL, *MADE)}
 ]
+sys.path.insert(0, str(DOCS))
+
+EACH = """
+import pathlib, re, sys, traceback
+failed = []
+for page in sys.argv[1:]:
+    code = "\\n".join(re.findall(r"```python\\n(.*?)```", pathlib.Path(page).read_text(), flags=re.DOTALL))
+    assert code, page
+    try:
+        exec(compile(code, page, "exec"), {"__name__": "__main__"})
+    except Exception:
+        failed.append(f"{page}: {traceback.format_exc(limit=-2)}")
+sys.exit("\\n".join(failed))
+"""
+
+
+def run(tmp_path, *command, **more):
+    done = subprocess.run(
+        [sys.executable, *command], cwd=tmp_path, env=os.environ | more, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_examples_run(page, tmp_path):
     blocks = re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL)
-    script = tmp_path / "example.py"
-    script.write_text("\n".join(blocks))
-    done = subprocess.run(
-        [sys.executable, str(script)], cwd=tmp_path, env=os.environ, capture_output=True, text=True, timeout=300, check=False
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
+    (tmp_path / "example.py").write_text("\n".join(blocks))
+    run(tmp_path, "example.py")
+
+
+def test_the_example_of_every_policy_runs(tmp_path):
+    """Uncompiled: they are short, and compiling the pairs of policies and problems would take a minute."""
+    run(tmp_path, "-c", EACH, *map(str, sorted((DOCS / "mathematics").glob("*.md"))), NUMBA_DISABLE_JIT="1")
+
+
+def test_the_gallery_runs_and_makes_its_pictures(tmp_path):
+    pages = [page for page in sorted((DOCS / "gallery").glob("*.md")) if page.stem != "index"]
+    run(tmp_path, "-c", EACH, *map(str, pages))
+    shown = set(re.findall(r"\{made\} (\S+)", "".join(page.read_text() for page in (DOCS / "gallery").glob("*.md"))))
+    assert shown == {picture.name for picture in tmp_path.glob("*.svg")} == {f"{page.stem}.svg" for page in pages}
 
 
 def test_links_between_pages_lead_somewhere():
     broken = []
-    for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
+    for page in (*ROOT.glob("*.md"), *DOCS.rglob("*.md")):
         for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
             if not target.startswith("http") and not (page.parent / target).exists():
                 broken.append(f"{page.relative_to(ROOT)}: {target}")
     assert broken == []
 
 
-def test_reference_pages_are_those_of_the_source():
-    spec = importlib.util.spec_from_file_location("make_reference", ROOT / "docs" / "make_reference.py")
-    reference = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(reference)
-    for page, make in reference.PAGES.items():
-        assert make() == (reference.HERE / page).read_text(), f"{page} is out of date: run `make reference`"
+def test_made_pages_are_those_of_the_source():
+    from make_reference import HERE, pages
+
+    made = pages()
+    for name, text in made.items():
+        assert text == (HERE / name).read_text(), f"docs/{name} is out of date: run `make reference`"
+    assert {f"policies/{page.name}" for page in (DOCS / "policies").iterdir()} == {name for name in made if name.startswith("policies/")}
+
+
+def test_the_map_leads_to_every_policy():
+    from policy_pages import ours
+
+    assert set(re.findall(r"\(policies/(\w+)\.md\)", (DOCS / "which-policy.md").read_text())) == set(ours())
+
+
+def test_every_policy_has_what_its_page_needs():
+    from policy_pages import COST, fragments, head, ours
+
+    for name, item in ours().items():
+        assert list(fragments(name)) == ["What it computes", "What is known", "Example"], name
+        assert {"When to use it", "Source", "Cost"} <= head(item).keys() or name in ("Uniform", "XYOracle"), (name, head(item).keys())
+        assert COST.search(sys.modules[item.__module__].__doc__), name
+    assert {page.stem for page in (DOCS / "mathematics").glob("*.md")} == set(ours())
+
+
+def test_formulas_that_cannot_be_typeset_are_refused():
+    pytest.importorskip("sphinx")
+    pytest.importorskip("latex2mathml")
+    sys.path.insert(0, str(DOCS / "_extensions"))
+    from mathml import mathml
+    from sphinx.errors import SphinxError
+
+    assert "<msqrt>" in mathml(r"\sqrt{\frac{\alpha \, \ln n}{N_k}}", "inline")
+    with pytest.raises(SphinxError, match="nonsense"):
+        mathml(r"\nonsense{x}", "inline")
+    for page in (DOCS / "mathematics").glob("*.md"):
+        for display in re.findall(r"\$\$(.+?)\$\$", page.read_text(), flags=re.DOTALL):
+            mathml(display, "block")

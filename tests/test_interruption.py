@@ -2,12 +2,13 @@
 
 import os
 import pathlib
-import signal
 import subprocess
 import sys
 import time
 
 import pytest
+
+from interrupting import interrupt, started
 
 SPEC = """
 title: two arms
@@ -19,13 +20,7 @@ replications: 40
 KEPT = "Finished chunks are kept: the same command goes on from there.\n"
 
 
-def ready_for_signals() -> None:
-    """A group of its own, and SIGINT as a terminal leaves it: a background shell starts its children with SIGINT ignored."""
-    os.setsid()
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def started(command: str, folder: pathlib.Path) -> bool:
+def has_begun(command: str, folder: pathlib.Path) -> bool:
     """Whether the first simulation of a command has begun to write."""
     return next((folder / "out").rglob("*.json"), None) is not None
 
@@ -37,21 +32,18 @@ def test_ctrl_c_ends_a_command_with_130_and_its_sentence(command, tmp_path):
         "run": ["run", str(tmp_path / "spec.yaml"), "--out", str(tmp_path / "out"), "--quiet"],
         "reproduce": ["reproduce", "conservative", "--scale", "paper", "--out", str(tmp_path / "out"), "--quiet"],
         "bench": ["bench", "--only", "UCB", "--baseline", str(tmp_path / "none.json")],
-        "demo": ["demo", "--out", str(tmp_path / "out"), "--horizon", "1000000000", "--data", str(tmp_path), "--quiet"],
+        "demo": ["demo", "--out", str(tmp_path / "out"), "--data", str(tmp_path), "--quiet"],
     }[command]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tightrope", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        preexec_fn=ready_for_signals,
-    )  # fmt: skip
-    if command == "bench":
-        assert process.stdout.readline().startswith("The yardstick")
-    else:
-        limit = time.monotonic() + 120
-        while not started(command, tmp_path) and process.poll() is None and time.monotonic() < limit:
-            time.sleep(0.1)
-    time.sleep(0.5)
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-    _, said = process.communicate(timeout=120)
+    with started([sys.executable, "-m", "tightrope", *words]) as process:
+        if command == "bench":
+            assert process.stdout.readline().startswith("The yardstick")
+        else:
+            limit = time.monotonic() + 120
+            while not has_begun(command, tmp_path) and process.poll() is None and time.monotonic() < limit:
+                time.sleep(0.1)
+        time.sleep(0.5)
+        interrupt(process)
+        _, said = process.communicate(timeout=120)
     assert process.returncode == 130, said
     assert said.endswith("Stopped.\n")
     assert (KEPT in said) == (command != "bench")
@@ -68,14 +60,11 @@ exec("import time; time.sleep(60)")
 def test_ctrl_c_while_a_string_is_executed_ends_with_130_too(tmp_path):
     """As Numba executes them: Python would end itself by the signal and ask nobody for an exit code."""
     (tmp_path / "executes.py").write_text(EXECUTES)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tightrope", "policies", "--import", str(tmp_path / "executes.py")],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=ready_for_signals,
-    )  # fmt: skip
-    assert process.stdout.readline() == "ready\n"
-    time.sleep(0.2)
-    os.killpg(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    with started([sys.executable, "-m", "tightrope", "policies", "--import", str(tmp_path / "executes.py")]) as process:
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.2)
+        interrupt(process)
+        _, said = process.communicate(timeout=60)
     assert process.returncode == 130, said
     assert said.endswith("Stopped.\n")
 

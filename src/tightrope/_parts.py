@@ -4,14 +4,17 @@ Numba would optimise and emit each of them by itself as well, and wrap it for Py
 thirds of the time to compile a policy. A caller holds all its parts before it is optimised, so its code is as good.
 """
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from numba import _dynfunc  # type: ignore[attr-defined]
+from numba import _dynfunc, types  # type: ignore[attr-defined]
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.compiler_machinery import register_pass
 from numba.core.environment import lookup_environment
+from numba.core.targetconfig import ConfigStack
 from numba.core.typed_passes import NativeLowering
+from numba.core.typing.templates import infer, infer_global, make_overload_template
 
 ENVIRONMENT = "_ZN08NumbaEnv"  # how Numba's names of the objects that a function's code refers to begin
 
@@ -83,3 +86,30 @@ class WholeCompiler(Compiler):
 
     def define_pipelines(self) -> Any:
         return _with(_LowerWhole, super().define_pipelines())
+
+
+def shared_overload(function: Any, options: Mapping[str, Any], inline: str = "never") -> Callable[[Any], Any]:
+    """Decorator like Numba's `overload`: how compiled code calls `function`, once for all callers that give the same types.
+
+    Numba compiles an implementation again for callers with other options, though these say all about it but whether references are
+    counted: a tenth to a third of the time to compile a policy. options: of the implementations; error_model and forceinline among them.
+    """
+
+    def decorate(choose: Any) -> Any:
+        given = {"nopython": True, "no_cpython_wrapper": True} | dict(options)
+        template = make_overload_template(function, choose, given, True, inline)
+        template._get_impl = _shared
+        infer(template)
+        infer_global(function, types.Function(template))
+        return choose
+
+    return decorate
+
+
+def _shared(self: Any, args: Any, kws: Any) -> Any:
+    """As Numba's own, with no more of the caller's options in the key than its implementation takes over."""
+    caller = ConfigStack.top_or_none()
+    counts = self._jit_options.get("_nrt", caller is None or bool(caller.nrt))
+    key = self.context, tuple(args), tuple(kws.items()), counts
+    found = self._impl_cache.get(key)
+    return self._build_impl(key, args, kws) if found is None else found

@@ -1,6 +1,6 @@
 """The vocabulary: generic functions dispatched on the class of their first argument.
 
-In plain Python a verb looks the class up in a table; in compiled code `numba.extending.overload` reads the same table, so one
+In plain Python a verb looks the class up in a table; in compiled code an overload reads the same table, so one
 loop serves every policy and problem, and the kernels it compiles to are the ones a service calls one decision at a time.
 `VERBS` holds every verb by name. One with a default need not be answered.
 
@@ -22,10 +22,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
-from numba.extending import overload
 
 from ._cache import answers
 from ._jit import LEAN, PART, python_of
+from ._parts import shared_overload
 
 
 class Context(NamedTuple):
@@ -115,7 +115,7 @@ def chosen({arguments}):
         generic.__module__ = signature.__module__
         if compiled:
             more = LEAN if lean else {}
-            overload(generic, jit_options=PART | more)(scope["chosen"])
+            shared_overload(generic, PART | more)(scope["chosen"])
         generic.register, generic.table, generic.answers, generic.verb = made.register, made.table, made.answers, made
         if signature.__module__ == __name__:  # a family may have verbs of its own
             VERBS[name] = made
@@ -342,7 +342,7 @@ def allowed(eligible, arm):
     return eligible is None or bool(eligible[arm])
 
 
-@overload(allowed, jit_options=PART, inline="always")
+@shared_overload(allowed, PART, inline="always")
 def _allowed(eligible, arm):
     if isinstance(eligible, np.ndarray) or hasattr(eligible, "dtype"):
         return lambda eligible, arm: eligible[arm]
@@ -354,7 +354,7 @@ def either(given, otherwise):
     return otherwise if given is None else given
 
 
-@overload(either, jit_options=PART, inline="always")
+@shared_overload(either, PART, inline="always")
 def _either(given, otherwise):
     if isinstance(given, types.NoneType):
         return lambda given, otherwise: otherwise

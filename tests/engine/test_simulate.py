@@ -1,6 +1,4 @@
 import os
-import signal
-import subprocess
 import sys
 import time
 
@@ -8,6 +6,7 @@ import numpy as np
 import pytest
 
 import tightrope as tr
+from interrupting import interrupt, started
 from tightrope.rng import NOISE, PROBLEM, stream
 
 PROBLEM_10 = tr.problems.Bernoulli(np.linspace(0.25, 0.75, 10))
@@ -104,13 +103,13 @@ except tr.Interrupted as stopped:
 
 @pytest.mark.parametrize(("horizon", "finished"), [(2_000_000_000, "none"), (3_000_000, "some")])
 def test_ctrl_c_stops_within_a_second_and_keeps_what_is_done(horizon, finished):
-    process = subprocess.Popen([sys.executable, "-c", INTERRUPTED, str(horizon)], stdout=subprocess.PIPE, text=True)
-    assert process.stdout.readline().strip() == "ready"
-    time.sleep(1.5 if finished == "none" else 2.5)
-    process.send_signal(signal.SIGINT)
-    started = time.monotonic()
-    out, _ = process.communicate(timeout=30)
-    assert time.monotonic() - started < 1.0 + (1.0 if os.environ.get("CI") or os.environ.get("PYTEST_XDIST_WORKER") else 0.0)
+    with started([sys.executable, "-c", INTERRUPTED, str(horizon)]) as process:
+        assert process.stdout.readline().strip() == "ready"
+        time.sleep(1.5 if finished == "none" else 2.5)
+        interrupt(process)
+        sent = time.monotonic()
+        out, _ = process.communicate(timeout=30)
+    assert time.monotonic() - sent < 1.0 + (1.0 if os.environ.get("CI") or os.environ.get("PYTEST_XDIST_WORKER") else 0.0)
     if finished == "none":
         assert out.strip() == "none"
     else:

@@ -13,6 +13,7 @@ import pytest
 from lab_experiments import Logged, lines, times
 
 import tightrope as tr
+from interrupting import interrupt, started
 from tightrope.engine.orchestrator import carry_out
 
 TEN = tr.problems.Bernoulli(np.linspace(0.25, 0.75, 10))
@@ -139,19 +140,19 @@ if __name__ == "__main__":
 def test_ctrl_c_keeps_what_is_done_and_leaves_no_process(engine, tmp_path):
     (tmp_path / "script.py").write_text(INTERRUPTED)
     command = [sys.executable, str(tmp_path / "script.py"), engine, str(tmp_path / "log")]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
-    for _ in range(5):
-        assert process.stdout.readline() == "played\n"
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-    sent = time.monotonic()
-    out, err = process.communicate(timeout=60)
-    took = time.monotonic() - sent
-    complete, kept = out.splitlines()[-1].split()[1:]
-    assert complete == "False", err
-    assert 5 <= int(kept) < 40
-    assert "Traceback" not in err
-    assert took < 10.0
-    workers = {pid for _, pid, _ in lines(tmp_path / "log")}
-    while any(map(running, workers)) and time.monotonic() < sent + 20:
-        time.sleep(0.1)
-    assert not any(map(running, workers))
+    with started(command) as process:
+        for _ in range(5):
+            assert process.stdout.readline() == "played\n"
+        interrupt(process)
+        sent = time.monotonic()
+        out, err = process.communicate(timeout=60)
+        took = time.monotonic() - sent
+        complete, kept = out.splitlines()[-1].split()[1:]
+        assert complete == "False", err
+        assert 5 <= int(kept) < 40
+        assert "Traceback" not in err
+        assert took < 10.0
+        workers = {pid for _, pid, _ in lines(tmp_path / "log")}
+        while any(map(running, workers)) and time.monotonic() < sent + 20:
+            time.sleep(0.1)
+        assert not any(map(running, workers))

@@ -1,94 +1,22 @@
 import json
 import os
-import shutil
 import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 import tightrope as tr
+from planted import simulation
 from tightrope.cli import app
-
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 def run_cli(*words, **environment):
     return subprocess.run(
         [sys.executable, "-m", "tightrope", *map(str, words)], env=os.environ | environment, capture_output=True, text=True, check=False
     )
-
-
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory):
-    """The main job in small, with the Jester data missing."""
-    out = tmp_path_factory.mktemp("demo")
-    done = run_cli(
-        "demo",
-        "--out",
-        out,
-        "--horizon",
-        300,
-        "--users",
-        4,
-        "--data",
-        out / "nowhere",
-        TIGHTROPE_DATA="",
-        XDG_CACHE_HOME=str(out / "cache"),
-        HOME=os.environ["HOME"],
-    )
-    return out, done
-
-
-def test_demo_without_data_says_so_and_completes(demo):
-    out, done = demo
-    assert done.returncode == 0, done.stderr
-    assert "Jester part left out" in done.stderr
-    page = (out / "report.html").read_text()
-    assert "Ten Bernoulli arms" in page
-    assert "The Jester part was left out" in page
-    assert "final regret" in page
-
-
-def test_page_fetches_nothing(demo):
-    page = (demo[0] / "report.html").read_text()
-    assert "<script" not in page
-    for attribute in ('src="', "@import", "url(http", "<link"):
-        assert attribute not in page
-
-
-@pytest.mark.parametrize("width", [1280, 390])
-def test_page_fits_the_screen_in_a_real_browser(demo, width, tmp_path):
-    """Rendered by a browser: nothing is wider than the window, figures are drawn and not blank."""
-    browser = next((path for name in BROWSERS if (path := shutil.which(name))), None)
-    if browser is None:
-        assert not os.environ.get("CI"), "CI must have a browser; see tests/install_browser.sh"
-        pytest.skip("no Chromium on this machine")
-    # An iframe of the wanted width: a headless window cannot be narrower than 500 pixels.
-    report = demo[0] / "report.html"
-    probe = tmp_path / "probe.html"
-    probe.write_text(
-        f'<body style="margin:0"><iframe id="f" src="file://{report}" style="border:0;width:{width}px;height:3000px"></iframe>'
-        '<pre id="o"></pre>'
-        '<script>document.getElementById("f").onload = () => { const d = document.getElementById("f").contentDocument;'
-        'const s = [...d.querySelectorAll("figure svg")].map(e => e.getBoundingClientRect()).map(r => [r.width, r.height]);'
-        'document.getElementById("o").textContent = "RESULT" + JSON.stringify({scroll: d.documentElement.scrollWidth, figures: s,'
-        'headings: d.querySelectorAll("h2").length, rows: d.querySelectorAll("tbody tr").length}) + "END"; };</script>'
-    )
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-             "--disable-component-update",
-             "--disable-sync", "--allow-file-access-from-files", f"--user-data-dir={tmp_path / 'profile'}",
-             "--virtual-time-budget=5000", "--window-size=1400,3000"]  # fmt: skip
-    done = subprocess.run([browser, *flags, "--dump-dom", f"file://{probe}"], capture_output=True, text=True, timeout=120, check=False)
-    seen = json.loads(done.stdout.split("RESULT")[1].split("END")[0])
-    assert seen["scroll"] <= width
-    assert seen["headings"] == 2
-    assert len(seen["figures"]) == 2
-    assert seen["rows"] == 6
-    for w, h in seen["figures"]:
-        assert 0.5 * width < w <= width or w >= 700
-        assert h > 50
 
 
 SPEC = """
@@ -179,23 +107,67 @@ def test_damaged_files_are_named(tmp_path):
         tr.load(tmp_path)
 
 
-def test_report_works_on_what_demo_wrote(demo):
-    out, _ = demo
-    before = (out / "bernoulli" / "result.json").read_bytes()
-    (out / "report.html").rename(out / "first.html")
-    done = run_cli("report", out)
-    assert done.returncode == 0, done.stderr
-    assert "bernoulli" in done.stdout
-    assert "Thompson" in done.stdout
-    assert "final regret" in (out / "report.html").read_text()
-    assert (out / "bernoulli" / "result.json").read_bytes() == before
-    (out / "first.html").replace(out / "report.html")
+def report(*words):
+    done = CliRunner().invoke(app, ["report", *map(str, words)], terminal_width=200)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def saved(folder, **policies):
+    simulation({name: np.asarray(values) for name, values in policies.items()}, problem={"digest": "x"}).save(folder)
+    return folder
+
+
+def test_report_of_a_result_has_its_title_and_place(tmp_path):
+    folder = saved(tmp_path / "a", A=[1.0, 2.0, 3.0], B=[11.0, 12.5, 13.0])
+    assert "A has the lowest regret" in report(folder) + (folder / "report.html").read_text()
+    assert f"report: {tmp_path / 'b.html'}" in report(folder, "--title", "A title", "--out", tmp_path / "b.html")
+    assert "<title>A title</title>" in (tmp_path / "b.html").read_text()
+
+
+def test_report_of_several_folders_compares_them(tmp_path):
+    one, two = saved(tmp_path / "one", A=[1.0, 2.0, 3.0]), saved(tmp_path / "two", B=[21.0, 22.5, 23.0])
+    said = report(one, two, "--title", "Both", "--out", tmp_path / "both.html")
+    assert "Compared:" in said
+    page = (tmp_path / "both.html").read_text()
+    assert "<title>Both</title>" in page
+    assert page.count("A has the lowest regret after 1,000 rounds, 2.00 ± 0.58: 20.17 ± 0.17 below B") == 2  # on top and at its section
+    with pytest.raises(ValueError, match="names a folder twice"):
+        CliRunner().invoke(app, ["report", str(one), str(one)], catch_exceptions=False)
+
+
+def test_report_makes_the_page_of_an_evaluation_again(tmp_path):
+    """What `evaluate` wrote gives the same page, to the letter, of one policy and of several."""
+    rng = np.random.default_rng(0)
+    arm = rng.integers(0, 3, 400)
+    table = {"arm": arm, "reward": (rng.random(400) < np.array([0.2, 0.4, 0.6])[arm]) * 1.0, "propensity": np.full(400, 1 / 3)}
+    pd.DataFrame(table).to_csv(tmp_path / "log.csv", index=False)
+    for words in (["--arm", "2"], ["--arm", "2", "--arm", "1"]):
+        out = tmp_path / f"{len(words)}"
+        done = CliRunner().invoke(app, ["evaluate", str(tmp_path / "log.csv"), *words, "--out", str(out)])
+        assert done.exit_code == 0, done.output
+        before = (out / "report.html").read_text()
+        (out / "report.html").unlink()
+        assert "report: " in report(out)
+        assert (out / "report.html").read_text() == before
+    changed = json.loads((tmp_path / "2" / "evaluation.json").read_text())
+    (tmp_path / "2" / "evaluation.json").write_text(json.dumps({key: value for key, value in changed.items() if key != "support"}))
+    with pytest.raises(ValueError, match="damaged or of another version"):
+        CliRunner().invoke(app, ["report", str(tmp_path / "2")], catch_exceptions=False)
+
+
+def test_a_folder_of_an_interrupted_run_says_how_to_go_on(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "plan.json").write_text("{}")
+    with pytest.raises(ValueError, match="the same command goes on"):
+        CliRunner().invoke(app, ["report", str(tmp_path)], catch_exceptions=False)
+    with pytest.raises(ValueError, match="is not a folder"):
+        CliRunner().invoke(app, ["report", str(tmp_path / "none")], catch_exceptions=False)
 
 
 def test_report_makes_the_page_of_a_reproduction_again(tmp_path):
     """Rows, tables and figures of two figures of a paper, saved by hand, give the page that `reproduce` wrote."""
     import matplotlib.figure
-    import pandas as pd
 
     from tightrope.papers import experiment
 

@@ -12,6 +12,7 @@ from ..service import commands as service
 from .bench import bench
 from .bound import bound
 from .catalogue import policies
+from .cite import cite
 from .evaluate import evaluate
 from .experiments import demo, report, run
 from .query import query
@@ -20,7 +21,7 @@ from .shared import INTERRUPTED, console, errors
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None,
                   help="Structured bandits: simulate, reproduce, report.")  # fmt: skip
-COMMANDS = (demo, run, report, query, policies, bench, reproduce, evaluate, bound)  # in the order of `tightrope --help`
+COMMANDS = (demo, run, report, query, policies, cite, bench, reproduce, evaluate, bound)  # in the order of `tightrope --help`
 for _command in COMMANDS:
     app.command()(_command)
 service.register(app)

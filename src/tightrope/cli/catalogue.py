@@ -9,12 +9,13 @@ from ..registry import registered
 from .shared import Import, console
 
 
-def _names(incomplete: str) -> list[str]:
+def names_of_policies(incomplete: str) -> list[str]:
+    """Those that begin so, for completion."""
     return [name for name, _ in registered() if name.casefold().startswith(incomplete.casefold())]
 
 
 def policies(
-    name: Annotated[str | None, typer.Argument(autocompletion=_names, help="One policy, with its parameters.")] = None,
+    name: Annotated[str | None, typer.Argument(autocompletion=names_of_policies, help="One policy, with its parameters.")] = None,
     modules: Import = None,
 ) -> None:
     """List the policies with one line each and their papers, or show one with its parameters."""

@@ -9,14 +9,21 @@ from .reproduce import print_rows
 from .shared import Address, Data, Engine, Import, Json, Meter, Out, Quiet, Seed, Workers, console, errors, print_json, print_summary
 
 
-def demo(out: Out = pathlib.Path("runs/demo"), seed: Seed = 0, data: Data = None, workers: Workers = None, quiet: Quiet = False,
-         horizon: Annotated[int, typer.Option(min=1)] = 10_000, users: Annotated[int, typer.Option(min=2)] = 100) -> None:  # fmt: skip
-    """Compare classic and linear policies on Jester cold start and ten Bernoulli arms, and write a report."""
-    from ..papers.demo import run_demo
+def demo(
+    out: Out = pathlib.Path("runs/demo"), seed: Seed = 0, data: Data = None, workers: Workers = None, quiet: Quiet = False
+) -> None:  # fmt: skip
+    """Show what the library is for in one page: safe, stopping, learned, sets, prices, logs. Real data where they are found."""
+    from ..demo.page import run_demo
 
     with Meter(quiet) as meter:
-        path = run_demo(out, seed=seed, data=data, workers=workers, horizon=horizon, users=users, say=errors.print, progress=meter)
-    console.print(f"report: {path}")
+        made = run_demo(out, seed=seed, data=data, workers=workers, say=_missing, progress=meter)
+    for section in made.sections:
+        console.print(f"{section.title}\n  {section.summary}", soft_wrap=True, markup=False)
+    console.print(f"report: {made.page}", soft_wrap=True)
+
+
+def _missing(words: str) -> None:
+    errors.print(words, soft_wrap=True, markup=False)
 
 
 def run(
@@ -47,25 +54,29 @@ def run(
     console.print(f"report: {path}", soft_wrap=True)
 
 
-def report(folder: Annotated[pathlib.Path, typer.Argument(help="A folder that a run wrote.")]) -> None:
-    """Write report.html again from what `run`, `demo` or `reproduce` saved, and print the final table."""
-    from ..engine.results import load
-    from ..papers.every import RECORD, reports_again
-    from ..papers.experiment import ROWS, report_again
-    from ..reports.results import write_report
+def report(
+    folders: Annotated[list[pathlib.Path], typer.Argument(metavar="DIR...", help="Folders that commands wrote; several are compared.")],
+    title: Annotated[str | None, typer.Option(help="Of the page.")] = None,
+    out: Annotated[
+        pathlib.Path | None, typer.Option(help="The page. [default: report.html in the folder; of several, runs/compared.html]")
+    ] = None,
+) -> None:  # fmt: skip
+    """Write the page of folders again, from what demo, run, reproduce, evaluate or Result.save left there, and print what it says.
 
-    if (folder / RECORD).exists():
-        console.print(f"report: {reports_again(folder)}")
-        return
-    if next(folder.glob(f"*/{ROWS}"), None) is not None:
-        print_rows(*report_again(folder))
-        console.print(f"report: {folder / 'report.html'}")
-        return
-    inside = [] if (folder / "result.json").exists() else sorted(path.parent for path in folder.glob("*/result.json"))
-    results = {path.name: load(path) for path in inside} or {folder.name: load(folder)}
-    written = write_report(results, folder / "report.html", title=f"tightrope: {folder.name}")
-    for name, result in results.items():
-        if inside:
+    Several folders of simulations or identifications are compared on one page.
+    """
+    from .again import page_again
+
+    for folder in folders:
+        if not folder.is_dir():
+            raise ValueError(f"DIR = {str(folder)!r} is not a folder; give one that a command of tightrope wrote.")
+    page = page_again(folders, title, out, _missing)
+    for name, result in page.results.items():
+        if len(page.results) > 1:
             console.print(name)
         print_summary(result)
-    console.print(f"report: {written}")
+    if page.paper is not None:
+        print_rows(*page.paper)
+    for line in page.lines:
+        console.print(line, soft_wrap=True, markup=False)
+    console.print(f"report: {page.path}", soft_wrap=True)

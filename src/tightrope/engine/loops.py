@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import overload
 
 from .._jit import PART, jit
+from .._parts import shared_overload
 from ..verbs import commit, observe, play, regret, select, stopped, update, watch
 from .mail import deliver, send
 
@@ -34,7 +34,7 @@ def note(pulls, action):
         pulls[action] += 1.0
 
 
-@overload(note, jit_options=PART, inline="always")
+@shared_overload(note, PART, inline="always")
 def _note(pulls, action):
     if hasattr(action, "dtype"):
 

@@ -4,10 +4,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
-from numba.extending import overload
 
 from .. import checks
 from .._jit import PART, jit, lean, python_of
+from .._parts import shared_overload
 from ..verbs import Context, arms, update
 from .arguments import first_round
 from .delays import BATCHED, BY_REWARD, GEOMETRIC, Delay, Terms, most_open
@@ -68,7 +68,7 @@ def part(kept, slot):
     return None if kept is None else kept[slot]
 
 
-@overload(part, jit_options=PART, inline="always")
+@shared_overload(part, PART, inline="always")
 def _part(kept, slot):
     if isinstance(kept, types.NoneType):
         return lambda kept, slot: None
@@ -81,7 +81,7 @@ def keep(kept, slot, value):
         kept[slot] = value
 
 
-@overload(keep, jit_options=PART, inline="always")
+@shared_overload(keep, PART, inline="always")
 def _keep(kept, slot, value):
     if isinstance(kept, types.NoneType):
         return lambda kept, slot, value: None
@@ -207,7 +207,7 @@ def deliver(mail, policy, state, t):
     return deliver_sets(mail, policy, state, t) if isinstance(mail, SetMail) else state
 
 
-@overload(deliver, jit_options=PART, inline="always")  # a call that returned the state would count references to all its arrays
+@shared_overload(deliver, PART, inline="always")  # a call that returned the state would count references to all its arrays
 def _deliver(mail, policy, state, t):
     if mail.instance_class is AtOnce:
         return lambda mail, policy, state, t: state
@@ -223,7 +223,7 @@ def send(mail, policy, state, context, action, reward, t, rng):
     return update(policy, state, context, action, reward)
 
 
-@overload(send, jit_options=PART, inline="always")
+@shared_overload(send, PART, inline="always")
 def _send(mail, policy, state, context, action, reward, t, rng):
     if mail.instance_class is AtOnce:
         return lambda mail, policy, state, context, action, reward, t, rng: update(policy, state, context, action, reward)

@@ -61,11 +61,12 @@ def solve(model: BatchRidge) -> tuple[np.ndarray, np.ndarray]:
 def learn_batch(model: BatchRidge, features: np.ndarray, arms: np.ndarray, rewards: np.ndarray) -> None:
     """Take in the rewards of several arms: V += X'X and b += X'r in every block they touch. O(k d^2)."""
     rows, blocks = np.divmod(arms, model.response.shape[0])
-    for block in np.unique(blocks):
+    for block in range(model.response.shape[0]):
         of_block = blocks == block
-        X = features[rows[of_block]]
-        model.design[block] += X.T @ X
-        model.response[block] += rewards[of_block] @ X
+        if of_block.any():
+            X = features[rows[of_block]]
+            model.design[block] += X.T @ X
+            model.response[block] += rewards[of_block] @ X
     model.seen[0] += arms.size
 
 
@@ -84,7 +85,8 @@ def predict_solved(theta: np.ndarray, factor: np.ndarray, features: np.ndarray) 
     def part(first: int, last: int) -> None:
         squared_norms(features[first:last], factor, np.zeros((d, LANES)), np.zeros((d, LANES)), by_row[first:last])
 
-    threads = min(os.cpu_count() or 1, int(squares.size * d * d / THREAD_WORK))
+    wanted = int(squares.size * d * d / THREAD_WORK)
+    threads = min(wanted, os.cpu_count() or 1) if wanted > 1 else 1  # asking for the count takes as long as a small model's widths
     if threads < 2:
         part(0, N)
     else:  # rows do not depend on each other: the cut changes no bit

@@ -35,15 +35,18 @@ from ..engine.simulate import simulate
 from ..problems.data import DataNotFound
 from ..registry import Policy, Problem
 from ..reports.curves import save_figure
-from ..reports.page import Section, Table, figure_svg, inline_svg, write_page
+from ..reports.digits import measured
+from ..reports.page import Section, Table, write_page
+from ..reports.pictures import Picture, picture, whole
 from . import names
 from .register import Claim, Standing, counts, standings
-from .scoring import OURS, Row
+from .scoring import OURS, VERDICTS, Row
 
 T = TypeVar("T")
 SCALES = ("smoke", "laptop", "paper")
 ROWS = "rows.json"  # the file of a figure's judged rows
 TIME = "time.json"  # and of how long it took
+PICTURES = "pictures.json"  # its pictures as pages show them
 MANY_ROUNDS = 50_000  # of Python in one run from which processes gain more than it costs to send them the run
 
 
@@ -189,6 +192,9 @@ def _save(name: str, outcome: Outcome, run: Run) -> None:
     for label, plot in outcome.plots.items():
         save_figure(plot, folder / f"{label}.svg")
         save_figure(plot, folder / f"{label}.png")
+    # The last use of the figures: their legends are taken out.
+    shown = {label: picture(plot, label).record() for label, plot in outcome.plots.items()}
+    files.write_json(folder / PICTURES, shown)
     files.write_json(
         folder / ROWS,
         {"rows": [asdict(row) for row in outcome.rows], "notes": outcome.notes, "scale": run.scale, "seed": run.seed,
@@ -204,7 +210,9 @@ def rows_table(rows: list[Row]) -> Table:
 
     cells = []
     for row in rows:
-        ours = number(row.ours) + (f" ± {row.se:.2g}" if row.se is not None else "")
+        ours = measured(float(row.ours), row.se) if row.se is not None and not isinstance(row.ours, str) else number(row.ours)
+        if row.se is not None and isinstance(row.ours, str):
+            ours += f" ± {row.se:.2g}"
         remark = row.remark if row.verdict != "reproduced" else ""
         words = " ".join(part for part in (f"{row.test}.", row.reason, remark) if part)
         key = row.key if row.key != OURS else "ours, not counted"
@@ -250,8 +258,18 @@ def sentence(found: Mapping[str, int]) -> str:
     return f"{found['judged']} of {found['all']} claims are judged: {verdicts}."
 
 
-def report_again(folder: pathlib.Path) -> tuple[str, dict[str, Outcome]]:
-    """Write folder/report.html again from what `reproduce` saved there; return the paper and the outcomes as they are shown."""
+def told(rows: list[Row]) -> str:
+    """The verdicts of a figure's rows in a sentence; empty where nothing is judged."""
+    judged = [row.verdict for row in rows if row.key != OURS and row.verdict in VERDICTS]
+    if not judged:
+        return ""
+    return f"Of {len(judged)} comparisons with the paper: {', '.join(f'{judged.count(one)} {one}' for one in VERDICTS if one in judged)}."
+
+
+def report_again(
+    folder: pathlib.Path, title: str | None = None, path: pathlib.Path | None = None
+) -> tuple[str, dict[str, Outcome]]:  # fmt: skip
+    """Write folder/report.html (or path) again from what `reproduce` saved there; return the paper and the outcomes as they are shown."""
     found = saved_in(folder)
     keys = {row["key"] for saved in found.values() for row in saved["rows"]} - {OURS}  # papers share names of figures, but not claims
     paper = next((name for name in names() if found.keys() <= figures(name).keys() and keys <= claims_of(name).keys()), None)
@@ -261,7 +279,7 @@ def report_again(folder: pathlib.Path) -> tuple[str, dict[str, Outcome]]:
     outcomes, pictures = {name: _again(folder / name, found[name]) for name in names_}, {name: _pictures(folder / name) for name in names_}
     last = found[next(reversed(outcomes))]
     made = {"command": last["command"], "seed": last["seed"]} | last["versions"]
-    _write_page(paper, outcomes, pictures, last["scale"], made, folder)
+    _write_page(paper, outcomes, pictures, last["scale"], made, folder, title, path)
     return paper, shown(outcomes, last["scale"])
 
 
@@ -276,13 +294,18 @@ def _again(folder: pathlib.Path, saved: Mapping[str, Any]) -> Outcome:
     return Outcome([Row(**row) for row in saved["rows"]], tables=tables, notes=saved["notes"])
 
 
-def _pictures(folder: pathlib.Path) -> list[tuple[str, str]]:
-    return [(inline_svg(path.read_text()), path.stem) for path in sorted(folder.glob("*.svg"))]
+def _pictures(folder: pathlib.Path) -> list[Picture]:
+    """The pictures of a figure's folder; earlier versions kept them as files only."""
+    try:
+        kept: dict[str, dict[str, Any]] = json.loads((folder / PICTURES).read_text())
+    except FileNotFoundError:
+        return [whole(path.read_text(), path.stem) for path in sorted(folder.glob("*.svg"))]
+    return [Picture.of(record) for record in kept.values()]
 
 
 def _report(paper: str, outcomes: dict[str, Outcome], run: Run) -> None:
     """The page of these figures and of the others that an earlier call with the same scale and seed left in the folder."""
-    pictures = {name: [(figure_svg(plot), label) for label, plot in outcome.plots.items()] for name, outcome in outcomes.items()}
+    pictures = {name: _pictures(run.out / name) for name in outcomes}
     known = figures(paper)
     earlier = {name: saved for name, saved in saved_in(run.out).items() if name in known and name not in outcomes}
     for name, saved in earlier.items():
@@ -294,22 +317,22 @@ def _report(paper: str, outcomes: dict[str, Outcome], run: Run) -> None:
 
 
 def _write_page(
-    paper: str, outcomes: dict[str, Outcome], pictures: dict[str, list[tuple[str, str]]], scale: str, made: Mapping[str, object],
-    folder: pathlib.Path,
+    paper: str, outcomes: dict[str, Outcome], pictures: dict[str, list[Picture]], scale: str, made: Mapping[str, object],
+    folder: pathlib.Path, title: str | None = None, path: pathlib.Path | None = None,
 ) -> None:  # fmt: skip
     outcomes = shown(outcomes, scale)
     found = standing(paper, outcomes)
     frame = claims_frame(found)
     files.write_text(folder / "claims.csv", frame.to_csv(index=False))
     sections = [
-        Section("Claims", sentence(counts(found)) + " A claim has the worst verdict of its rows; the rows stand with their figures.", [],
-                [claims_table(frame)])
+        Section("Claims", "A claim has the worst verdict of its rows; the rows stand with their figures.", [], [claims_table(frame)],
+                summary=sentence(counts(found)))
     ]  # fmt: skip
     for name, outcome in outcomes.items():
         tables = [rows_table(outcome.rows)] if outcome.rows else []
         tables += [Table.of(table, caption=label) for label, table in outcome.tables.items()]
-        sections.append(Section(name, outcome.notes, pictures[name], tables))
+        sections.append(Section(name, outcome.notes, pictures[name], tables, summary=told(outcome.rows)))
     lead = f"Reproduction at scale “{scale}”. Every verdict comes from the stated test, none from a reader's eye."
     if scale == "smoke":
         lead += " This scale only checks that the experiments run, so nothing is judged."
-    write_page(folder / "report.html", find_paper(paper).TITLE, lead, sections, made)
+    write_page(path or folder / "report.html", title or find_paper(paper).TITLE, lead, sections, made)

@@ -67,5 +67,7 @@ def _draw(theta: np.ndarray, bound: LowerBound, points: ArrayLike | None) -> Fig
     width = 0.6 * float(np.diff(x).min()) if x.size > 1 else 0.6
     other.bar(x, bound.rates, width=width, color=style.colour(3), alpha=0.5, label="rate c_k")
     other.set_ylabel("plays per unit of ln T", color=style.INK)
+    if not line:
+        style.whole_numbers(ax)
     ax.set_title(f"C(θ) = {bound.value:.4g}", color=style.INK, fontsize=11, loc="left")
     return fig

@@ -14,9 +14,12 @@ from .. import checks, files
 from ..engine.results import Result
 from ..numerics.statistics import standard_error
 from . import style
+from .digits import measured
 
 References = Mapping[str, tuple[ArrayLike, ArrayLike]]  # label -> (rounds, values) of a curve
 FORMATS = ("svg", "png", "pdf", "pgf")
+NAMED = 60  # points of a curve that say their values on a page
+FLAT = 1.5  # times the highest curve
 COVERED = 0.015  # curves nearer than this share of a panel's height lie on each other
 PAIRED = "bands: paired, 2 s.e."
 
@@ -32,16 +35,18 @@ def regret_figure(
     band: float = 2.0,
     width: float = 7.0,
     height: float = 4.2,
+    palette: style.Palette | None = None,
 ) -> Figure:
     """Mean cumulative regret of every policy with a band of two standard errors, and the problem's lower bound if it has one.
 
     references: label -> (rounds, values), drawn as dashed grey lines too. log_rounds: logarithmic axis of rounds. paired: bands of
     what policies differ by on the same streams (see `draw_bands`). band: their half height in standard errors. width, height: inches.
+    palette: colours by name; default: of this figure alone.
     """
     fig, (ax,) = style.figure(
         width=checks.real("width", width, above=0.0, most=100.0), height=checks.real("height", height, above=0.0, most=100.0)
     )
-    draw_regret(ax, result, log_rounds=log_rounds, references=references, policies=policies, paired=paired, band=band)
+    draw_regret(ax, result, log_rounds=log_rounds, references=references, policies=policies, paired=paired, band=band, palette=palette)
     if title:
         ax.set_title(title, color=style.INK, fontsize=11, loc="left")
     return fig
@@ -49,13 +54,16 @@ def regret_figure(
 
 def draw_regret(
     ax: Axes, result: Result, *, log_rounds: bool = False, references: References | None = None, policies: Sequence[str] | None = None,
-    legend: bool = True, paired: bool = False, band: float = 2.0,
+    legend: bool = True, paired: bool = False, band: float = 2.0, palette: style.Palette | None = None,
 ) -> None:  # fmt: skip
     """Draw the curves of `regret_figure` into given axes."""
     names = chosen(policies, result.policies)
-    draw_bands(ax, result.rounds, {name: result.regret[name] for name in names}, paired=paired, band=checks.real("band", band, least=0.0))
-    for number, (label, (rounds, values)) in enumerate((bound_curve(result) | dict(references or {})).items()):
-        ax.plot(rounds, values, color="#808a93", linestyle=style.LINES[1 + number % 3], linewidth=1.4, label=label, zorder=5)
+    palette = style.Palette(result.policies) if palette is None else palette
+    curves = {name: result.regret[name] for name in names}
+    draw_bands(ax, result.rounds, curves, paired=paired, band=checks.real("band", band, least=0.0), palette=palette)
+    bound = {} if bound_left_out(result) else bound_curve(result)
+    for number, (label, (rounds, values)) in enumerate((bound | dict(references or {})).items()):
+        ax.plot(rounds, values, color=style.SOFT, linestyle=style.LINES[1 + number % 3], linewidth=1.4, label=label, zorder=5)
     if log_rounds:
         ax.set_xscale("log")
     else:
@@ -68,36 +76,54 @@ def draw_regret(
 
 
 def bound_curve(result: Result) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """The lower bound C ln T (plus what the arms themselves lose against the best of a continuum) that the result carries."""
+    """The lower bound C ln T (plus what the arms themselves lose against the best of a continuum) that the result carries.
+
+    No policy is below it in the long run. Where it ends above all curves its name says that it is asymptotic.
+    """
     if result.settings.get("lower_bound") is None:
         return {}
     constant, loss = result.settings["lower_bound"]
+    values = constant * np.log(result.rounds) + loss * result.rounds
     label = "C(θ) ln T" + (" + the grid's share" if loss > 0.0 else "")
-    return {label: (result.rounds, constant * np.log(result.rounds) + loss * result.rounds)}
+    if values[-1] > max(float(curve[:, -1].mean()) for curve in result.regret.values()):
+        label = f"{label}, asymptotic: it holds in the long run only"
+    return {label: (result.rounds, values)}
+
+
+def bound_left_out(result: Result) -> bool:
+    """Whether the lower bound ends so far above all curves that drawing it would press them flat."""
+    highest = max(float(curve[:, -1].mean()) for curve in result.regret.values())
+    return any(float(values[-1]) > FLAT * highest for _, values in bound_curve(result).values())
 
 
 def draw_bands(
-    ax: Axes, rounds: np.ndarray, curves: Mapping[str, np.ndarray], first: int = 0, *, paired: bool = False,
-    lines: Mapping[str, str] | None = None, band: float = 2.0,
+    ax: Axes, rounds: np.ndarray, curves: Mapping[str, np.ndarray], *, paired: bool = False,
+    lines: Mapping[str, str] | None = None, band: float = 2.0, palette: style.Palette | None = None,
 ) -> None:  # fmt: skip
     """Mean curves with bands of `band` standard errors.
 
-    curves: curves[name] is (replications, n). first: number of the first one's colour. paired: the band is that of the difference
+    curves: curves[name] is (replications, n). paired: the band is that of the difference
     to the mean of all curves of the same replication, as orders are judged; what replications have in common widens it no more.
-    lines: line style by name; default from these curves.
+    lines: line style by name; default from these curves. palette: colours by name; default: of these curves.
     """
-    lines = lines or line_styles([curves])
+    palette = style.Palette(curves) if palette is None else palette
+    lines = lines or line_styles([curves], palette)
     common = np.mean(list(curves.values()), axis=0) if paired else 0.0
-    for number, (name, curve) in enumerate(curves.items(), first):
+    for name, curve in curves.items():
         mean = curve.mean(axis=0)
-        ax.plot(rounds, mean, color=style.colour(number), linestyle=lines[name], linewidth=1.8, label=name)
+        ax.plot(rounds, mean, color=palette.colour(name), linestyle=lines[name], linewidth=1.8, label=name)
         if curve.shape[0] > 1 and band > 0.0:
             error = band * standard_error(curve - common)
-            ax.fill_between(rounds, mean - error, mean + error, color=style.colour(number), alpha=0.15, linewidth=0)
+            ax.fill_between(rounds, mean - error, mean + error, color=palette.colour(name), alpha=0.15, linewidth=0)
+        shown = np.unique(np.linspace(0, len(rounds) - 1, min(NAMED, len(rounds))).round().astype(np.int64))
+        error = standard_error(curve)
+        texts = [f"{name}: {measured(mean[i], error[i])} at {rounds[i]:,}" for i in shown]
+        style.hover(ax, np.asarray(rounds)[shown], mean[shown], texts)
 
 
-def line_styles(panels: Sequence[Mapping[str, np.ndarray]]) -> dict[str, str]:
+def line_styles(panels: Sequence[Mapping[str, np.ndarray]], palette: style.Palette | None = None) -> dict[str, str]:
     """Line style by name: where a mean curve lies on earlier ones all along a panel, dashes that let those be seen."""
+    palette = style.Palette(panels[0]) if palette is None else palette
     found: dict[str, str] = {}
     covered = dict.fromkeys(panels[0], 0)
     for curves in panels:
@@ -107,8 +133,8 @@ def line_styles(panels: Sequence[Mapping[str, np.ndarray]]) -> dict[str, str]:
         for number, name in enumerate(names):
             below = [covered[other] for other in names[:number] if np.abs(means[name] - means[other]).max() <= COVERED * height]
             covered[name] = max(covered[name], 1 + max(below, default=-1))
-    for number, name in enumerate(panels[0]):
-        found[name] = style.line(number, covered[name])
+    for name in panels[0]:
+        found[name] = palette.line(name, covered[name])
     return found
 
 

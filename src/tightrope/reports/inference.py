@@ -1,5 +1,6 @@
 """What a log says of a policy, as pictures, a table and a page: the sequence over time, weights, support by arm, calibration."""
 
+import math
 import pathlib
 from collections.abc import Mapping
 from typing import Any
@@ -9,11 +10,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..inference.comparison import Comparison
-from ..inference.evaluation import WEIGHTS, Evaluation
+from ..inference.evaluation import WEIGHTS, Estimate, Evaluation, Support
 from ..inference.sequences import Sequence
 from . import style
 from .curves import save_figure
-from .page import Section, Table, figure_svg, write_page
+from .digits import interval, measured
+from .page import Section, Table, write_page
+from .pictures import Picture, picture
 
 WIDTH, HEIGHT = 5.2, 3.5  # inches: letters can be read on a telephone
 APART = 1.15  # ratio by which estimates stand beside each other on an axis of rounds
@@ -26,29 +29,36 @@ BASELINE = "(baseline)"
 # Pictures ----------------------------------------------------------------------------------------------------------------
 
 
-def sequence_figure(evaluation: Evaluation, *, title: str = "", log_rounds: bool = True) -> Figure:
-    """The confidence sequence of one policy and its estimate. log_rounds: logarithmic axis of rounds."""
+def sequence_figure(
+    evaluation: Evaluation, *, title: str = "", log_rounds: bool = True, palette: style.Palette | None = None
+) -> Figure:  # fmt: skip
+    """The confidence sequence of one policy and its estimate. log_rounds: logarithmic axis of rounds. palette: colours by name."""
     fig, (ax,) = style.figure(width=WIDTH, height=HEIGHT)
-    draw_sequences(ax, {evaluation.policy or "policy": evaluation}, log_rounds=log_rounds)
+    draw_sequences(ax, {named(evaluation): evaluation}, log_rounds=log_rounds, palette=palette)
     if title:
         ax.set_title(title, color=style.INK, fontsize=11, loc="left")
     return fig
 
 
-def comparison_figure(comparison: Comparison, *, title: str = "", log_rounds: bool = True) -> Figure:
-    """The confidence sequences of all policies and of the baseline."""
+def comparison_figure(
+    comparison: Comparison, *, title: str = "", log_rounds: bool = True, palette: style.Palette | None = None
+) -> Figure:  # fmt: skip
+    """The confidence sequences of all policies and of the baseline. palette: colours by name."""
     fig, (ax,) = style.figure(width=WIDTH, height=HEIGHT)
-    draw_sequences(ax, {**comparison.evaluations, BASELINE: comparison.baseline}, log_rounds=log_rounds)
+    draw_sequences(ax, {**comparison.evaluations, BASELINE: comparison.baseline}, log_rounds=log_rounds, palette=palette)
     if title:
         ax.set_title(title, color=style.INK, fontsize=11, loc="left")
     return fig
 
 
-def draw_sequences(ax: Axes, evaluations: Mapping[str, Evaluation], *, log_rounds: bool = True) -> None:
+def draw_sequences(
+    ax: Axes, evaluations: Mapping[str, Evaluation], *, log_rounds: bool = True, palette: style.Palette | None = None
+) -> None:  # fmt: skip
     """Bands of the sequences, and each estimate as a point with its interval beside the last round."""
+    palette = style.Palette(evaluations) if palette is None else palette
     shade = 0.15 if len(evaluations) == 1 else 0.05
     for number, (name, e) in enumerate(evaluations.items()):
-        colour, line = style.colour(number), style.line(number)
+        colour, line = palette.colour(name), palette.line(name)
         if e.sequence is not None:
             draw_band(ax, e.sequence, colour, line, name, shade)
         low, high = e.interval
@@ -57,6 +67,7 @@ def draw_sequences(ax: Axes, evaluations: Mapping[str, Evaluation], *, log_round
             beside * e.rounds, e.value, yerr=[[max(e.value - low, 0.0)], [max(high - e.value, 0.0)]], fmt="D", color=colour, markersize=5,
             capsize=4, label=name if e.sequence is None else None,
         )  # fmt: skip
+        style.hover(ax, [beside * e.rounds], [e.value], [f"{name}: {measured(e.value, e.se)}, {interval(low, high)}"])
     if log_rounds:
         ax.set_xscale("log")
     _see_late_bounds(ax, [e.sequence for e in evaluations.values() if e.sequence is not None], [e.value for e in evaluations.values()])
@@ -70,6 +81,10 @@ def draw_band(ax: Axes, bounds: Sequence, colour: str, line: str, name: str, sha
     ax.fill_between(bounds.t, bounds.lower, bounds.upper, color=colour, alpha=shade, linewidth=0, step="post")
     ax.step(bounds.t, bounds.lower, where="post", color=colour, linestyle=line, linewidth=1.2)
     ax.step(bounds.t, bounds.upper, where="post", color=colour, linestyle=line, linewidth=1.2, label=name)
+    ends = zip(bounds.t.tolist(), bounds.lower.tolist(), bounds.upper.tolist(), strict=True)
+    texts = [f"{name}: {interval(low, high)} after {t:,} rounds" for t, low, high in ends]
+    style.hover(ax, bounds.t, bounds.lower, texts)
+    style.hover(ax, bounds.t, bounds.upper, texts)
 
 
 def _see_late_bounds(ax: Axes, sequences: list[Sequence], values: list[float]) -> None:
@@ -88,15 +103,26 @@ def _see_late_bounds(ax: Axes, sequences: list[Sequence], values: list[float]) -
     ax.set_xlim(left=max(1.0, 0.5 * first))
 
 
-def difference_figure(evaluation: Evaluation) -> Figure:
+def named(evaluation: Evaluation) -> str:
+    """What the policy is called where it has no name."""
+    return evaluation.policy or "policy"
+
+
+def colours(evaluation: Evaluation, palette: style.Palette | None) -> style.Palette:
+    """The palette, or one for this policy and the baseline alone."""
+    return style.Palette([named(evaluation), BASELINE]) if palette is None else palette
+
+
+def difference_figure(evaluation: Evaluation, palette: style.Palette | None = None) -> Figure:
     """The sequence of the policy's value less the baseline's, and the round in which that was decided."""
     fig, (ax,) = style.figure(width=WIDTH, height=HEIGHT)
     bounds = evaluation.difference
     assert bounds is not None
-    draw_band(ax, bounds, style.colour(2), style.line(0), f"{evaluation.policy or 'policy'} less baseline")
+    name = named(evaluation)
+    draw_band(ax, bounds, colours(evaluation, palette).colour(name), style.line(0), f"{name} less baseline")
     ax.axhline(0.0, color=style.INK, linewidth=1.0)
     if evaluation.decided is not None:
-        ax.axvline(evaluation.decided, color=style.colour(1), linestyle="--", linewidth=1.2, label=evaluation.verdict)
+        ax.axvline(evaluation.decided, color=style.SOFT, linestyle="--", linewidth=1.2, label=evaluation.verdict)
     ax.set_xscale("log")
     _see_late_bounds(ax, [bounds], [0.0])
     ax.set_xlabel("round", color=style.INK)
@@ -105,13 +131,13 @@ def difference_figure(evaluation: Evaluation) -> Figure:
     return fig
 
 
-def weights_figure(evaluation: Evaluation) -> Figure:
+def weights_figure(evaluation: Evaluation, palette: style.Palette | None = None) -> Figure:
     """Histogram of the rounds' weights; those below the range, zeros among them, are in the first bar, those above it in the last."""
     fig, (ax,) = style.figure(width=WIDTH, height=HEIGHT)
     edges, rounds = evaluation.weights.T
     ends = np.append(edges[1:], WEIGHTS[1])
     share = rounds / max(rounds.sum(), 1.0)
-    ax.bar(edges, share, width=ends - edges, align="edge", color=style.colour(0), edgecolor="white", linewidth=0.4)
+    ax.bar(edges, share, width=ends - edges, align="edge", color=colours(evaluation, palette).colour(named(evaluation)))
     filled = np.flatnonzero(rounds)
     ax.axvline(1.0, color=style.INK, linewidth=1.0, linestyle=":", label="weight 1: the logger's own probability")
     ax.set_xscale("log")
@@ -123,16 +149,17 @@ def weights_figure(evaluation: Evaluation) -> Figure:
     return fig
 
 
-def support_figure(evaluation: Evaluation) -> Figure:
+def support_figure(evaluation: Evaluation, palette: style.Palette | None = None) -> Figure:
     """Each arm's share of the log beside its share under the policy, the policy's favourites first."""
     target, played = evaluation.support.target, evaluation.support.played
     target, logged = target / max(float(target.sum()), 1e-300), played / played.sum()
     order = np.lexsort((-logged, -target))[:MOST_ARMS]
     fig, (ax,) = style.figure(width=WIDTH, height=HEIGHT)
+    palette, name = colours(evaluation, palette), named(evaluation)
     places = np.arange(order.size)
-    ax.vlines(places, np.minimum(logged, target)[order], np.maximum(logged, target)[order], color="#9aa7b2", linewidth=1.0)
-    ax.plot(places, logged[order], "o", color=style.colour(0), markersize=5, label="logged")
-    ax.plot(places, target[order], "D", color=style.colour(1), markersize=4.5, label="this policy")
+    ax.vlines(places, np.minimum(logged, target)[order], np.maximum(logged, target)[order], color=style.AXIS, linewidth=1.0)
+    ax.plot(places, logged[order], "o", color=palette.colour(BASELINE), markersize=5, label="logged")
+    ax.plot(places, target[order], "D", color=palette.colour(name), markersize=4.5, label=name)
     names = evaluation.support.names
     labels = [str(k) if names is None else names[k] for k in order.tolist()]
     many = order.size > 16 or max(map(len, labels)) > 4
@@ -152,7 +179,7 @@ def calibration_figure(evaluation: Evaluation) -> Figure:
     error = 2.0 * np.sqrt(np.maximum((seen - low) * (high - seen), 0.0) / rows)
     ends = [min(predicted.min(), (seen - error).min()), max(predicted.max(), (seen + error).max())]
     ax.plot(ends, ends, color=style.INK, linewidth=1.0, linestyle=":", label="prediction = reward")
-    ax.errorbar(predicted, seen, yerr=error, fmt="o", color=style.colour(0), markersize=5, capsize=3, label="a tenth of the rows")
+    ax.errorbar(predicted, seen, yerr=error, fmt="o", color=style.SOFT, markersize=5, capsize=3, label="a tenth of the rows")
     ax.set_xlabel("mean prediction", color=style.INK)
     ax.set_ylabel("mean reward", color=style.INK)
     style.legend(ax)
@@ -176,13 +203,13 @@ def summary_table(evaluation: Evaluation, caption: str = "") -> Table:
     """Value, intervals, overlap and verdict, a line each."""
     e = evaluation
     level = f"{1.0 - e.alpha:.4g}"
-    rows = [["value", f"{e.value:.4g} ± {e.se:.2g} ({e.estimator})"]]
+    rows = [["value", f"{measured(e.value, e.se)} ({e.estimator})"]]
     if e.estimator == "simulate":
-        rows.append([f"{level} interval of worlds fitted to resampled logs", _pair(e.interval)])
+        rows.append([f"{level} interval of worlds fitted to resampled logs", interval(*e.interval)])
     else:
-        rows.append([f"{level} interval for this number of rounds", _pair(e.normal_interval)])
+        rows.append([f"{level} interval for this number of rounds", interval(*e.normal_interval)])
     if e.sequence is not None:
-        rows.append([f"{level} interval at all times", _pair(e.interval)])
+        rows.append([f"{level} interval at all times", interval(*e.interval)])
     if not np.isnan(e.ess):
         rows.append(["effective sample size", f"{e.ess:,.0f} of {e.n:,}"])
         rows.append(["largest weight", f"{e.max_weight:.4g}"])
@@ -190,7 +217,7 @@ def summary_table(evaluation: Evaluation, caption: str = "") -> Table:
     of = f"{reached} of {e.support.played.size}"
     rows.append(["support", f"{1.0 - e.support.unseen:.1%} of its probability is on arms that the log played ({of})"])
     if e.difference is not None:
-        rows.append(["less the baseline, at all times", _pair((float(e.difference.lower[-1]), float(e.difference.upper[-1])))])
+        rows.append(["less the baseline, at all times", interval(float(e.difference.lower[-1]), float(e.difference.upper[-1]))])
     rows.append(["verdict", e.verdict + ("" if e.decided is None else f" (since round {e.decided:,})")])
     return Table([e.policy or "policy", "on this log"], rows, caption, aligned=False)
 
@@ -198,42 +225,46 @@ def summary_table(evaluation: Evaluation, caption: str = "") -> Table:
 def estimators_table(evaluation: Evaluation) -> Table:
     """Every estimator's value and interval."""
     rows = [
-        [name, f"{value:.4g} ± {se:.2g}", _pair((lower, upper))]
-        for name, value, se, lower, upper in evaluation.frame().itertuples(index=False)
+        [name, measured(value, se), interval(lower, upper)] for name, value, se, lower, upper in evaluation.frame().itertuples(index=False)
     ]
     level = f"{1.0 - evaluation.alpha:.4g} interval for this number of rounds"
     return Table(["estimator", "value ± standard error", level], rows, "Every estimator.", aligned=False)
 
 
-def _pair(interval: tuple[float, float]) -> str:
-    return f"[{interval[0]:.4g}, {interval[1]:.4g}]"
+def found(e: Evaluation) -> str:
+    """The evaluation in a sentence."""
+    low, high = e.interval
+    surely = f"with probability {1.0 - e.alpha:.4g} between {interval(low, high)[1:-1].replace(', ', ' and ')}"
+    always = ", however often one has looked" if e.sequence is not None else ""
+    verdict = f" Verdict: {e.verdict}" + ("." if e.decided is None else f", since round {e.decided:,}.")
+    return f"{named(e)} would have earned {measured(e.value, e.se)} a round, {surely}{always}.{verdict}"
 
 
-def evaluation_sections(evaluation: Evaluation) -> list[Section]:
-    """What it would have earned, what the log can say of it, and how good the reward model is."""
-    e = evaluation
-    figures = []
+def evaluation_sections(evaluation: Evaluation, palette: style.Palette | None = None) -> list[Section]:
+    """What it would have earned, what the log can say of it, and how good the reward model is. palette: colours by name."""
+    e, palette = evaluation, colours(evaluation, palette)
+    figures: list[Picture] = []
     if e.sequence is not None:
-        figures.append((
-            figure_svg(sequence_figure(e)),
+        figures.append(picture(
+            sequence_figure(e, palette=palette),
             f"Bounds on the mean value of all rounds so far; all of them hold at once with probability {1.0 - e.alpha:.4g}. "
             "Point: the estimate.",
         ))  # fmt: skip
     if e.difference is not None:
-        figures.append((
-            figure_svg(difference_figure(e)),
+        figures.append(picture(
+            difference_figure(e, palette),
             "Bounds on the policy's value less the baseline's. Above 0: promote; below 0: roll back. What is decided stays decided.",
         ))  # fmt: skip
     tables = [summary_table(e), estimators_table(e)]
-    earned = Section("What it would have earned", " ".join([f"Verdict: {e.verdict}.", *e.notes]), figures, tables)
-    return [earned, _overlap_section(e), _model_section(e)]
+    earned = Section("What it would have earned", " ".join(e.notes), figures, tables, summary=found(e))
+    return [earned, _overlap_section(e, palette), _model_section(e)]
 
 
-def _overlap_section(e: Evaluation, title: str = "What the log can say of it") -> Section:
-    figures = []
+def _overlap_section(e: Evaluation, palette: style.Palette, title: str = "What the log can say of it") -> Section:
+    figures: list[Picture] = []
     if e.weights.size and e.weights[:, 1].sum() > 0.0:
-        figures.append((figure_svg(weights_figure(e)), "How often each weight occurs. Bars far to the right: a few rounds decide."))
-    figures.append((figure_svg(support_figure(e)), "Share of the log and share under the policy, by arm."))
+        figures.append(picture(weights_figure(e, palette), "How often each weight occurs. Bars far to the right: a few rounds decide."))
+    figures.append(picture(support_figure(e, palette), "Share of the log and share under the policy, by arm."))
     text = "A log says little of arms that its logger rarely played."
     if not np.isnan(e.ess):
         text = (
@@ -253,7 +284,7 @@ def _model_section(e: Evaluation) -> Section:
         means = "DM and SWITCH-DR are as wrong as the model is; DR and the sequence are right with any model, and tighter with a good one."
     text = f"By tenths of its predictions the mean reward differs from the mean prediction by at most {apart.max():.3g}. {means}"
     table = Table(["rows", "mean prediction", "mean reward"], [[f"{int(n):,}", f"{p:.4g}", f"{r:.4g}"] for n, p, r in e.calibration])
-    return Section(title, text, [(figure_svg(calibration_figure(e)), "Each tenth of the rows, the lowest predictions first.")], [table])
+    return Section(title, text, [picture(calibration_figure(e), "Each tenth of the rows, the lowest predictions first.")], [table])
 
 
 def write_evaluation(evaluation: Evaluation, path: pathlib.Path, provenance: Mapping[str, object], title: str = "") -> pathlib.Path:
@@ -267,11 +298,11 @@ def comparison_table(comparison: Comparison, caption: str = "") -> Table:
     """Every policy and the baseline, a line each."""
     rows = []
     for name, e in {**comparison.evaluations, BASELINE: comparison.baseline}.items():
-        gap = "" if e.difference is None else _pair((float(e.difference.lower[-1]), float(e.difference.upper[-1])))
+        gap = "" if e.difference is None else interval(float(e.difference.lower[-1]), float(e.difference.upper[-1]))
         verdict = e.verdict + ("" if e.decided is None else f" (since round {e.decided:,})")
         if e is not comparison.baseline and name not in comparison.alive:
             verdict += ", cannot be the best"
-        rows.append([name, verdict, f"{e.value:.4g} ± {e.se:.2g}", _pair(e.interval), gap, f"{e.ess:,.0f}", f"{e.max_weight:.4g}"])
+        rows.append([name, verdict, measured(e.value, e.se), interval(*e.interval), gap, f"{e.ess:,.0f}", f"{e.max_weight:.4g}"])
     headers = ["policy", "verdict", "value", "at all times", "less the baseline", "effective rows", "largest weight"]
     return Table(headers, rows, caption, aligned=False)
 
@@ -279,22 +310,66 @@ def comparison_table(comparison: Comparison, caption: str = "") -> Table:
 def comparison_sections(comparison: Comparison) -> list[Section]:
     """All policies side by side, then each one's difference from the baseline and overlap, then the reward model they share."""
     c, m = comparison, len(comparison.evaluations)
+    palette = style.Palette([*c.evaluations, BASELINE])
     shared = (
         f"The error {c.alpha:g} is shared among {m} policies: what is said of them holds together with probability {1.0 - c.alpha:.4g}."
     )
     caption = f"Values: {next(iter(c.evaluations.values())).estimator} ± one standard error."
     notes = list(dict.fromkeys(note for e in c.evaluations.values() for note in e.notes))
-    together = figure_svg(comparison_figure(c)), "Bounds on each policy's mean value of all rounds so far. Points: the estimates."
-    sections = [Section("Which of them", " ".join([c.conclusion, shared, *notes]), [together], [comparison_table(c, caption)])]
+    together = picture(
+        comparison_figure(c, palette=palette), "Bounds on each policy's mean value of all rounds so far. Points: the estimates."
+    )
+    sections = [Section("Which of them", " ".join([shared, *notes]), [together], [comparison_table(c, caption)], summary=c.conclusion)]
     for name, e in c.evaluations.items():
-        section = _overlap_section(e, name)
-        less = figure_svg(difference_figure(e)), "Bounds on its value less the baseline's. Above 0: promote; below 0: roll back."
-        sections.append(Section(name, f"Verdict: {e.verdict}. {section.text}", [less, *section.figures]))
+        section = _overlap_section(e, palette, name)
+        less = picture(difference_figure(e, palette), "Bounds on its value less the baseline's. Above 0: promote; below 0: roll back.")
+        sections.append(Section(name, section.text, [less, *section.figures], summary=found(e)))
     return [*sections, _model_section(next(iter(c.evaluations.values())))]
 
 
-def write_comparison(comparison: Comparison, path: pathlib.Path, provenance: Mapping[str, object]) -> pathlib.Path:
+def write_comparison(
+    comparison: Comparison, path: pathlib.Path, provenance: Mapping[str, object], title: str = ""
+) -> pathlib.Path:  # fmt: skip
     """One self-contained page."""
     names = list(comparison.evaluations)
     lead = f"{len(names)} policies on {comparison.baseline.n:,} logged rows: which would have earned most, and may any be promoted?"
-    return write_page(path, f"{', '.join(names)}, judged on a log", lead, comparison_sections(comparison), provenance)
+    return write_page(path, title or f"{', '.join(names)}, judged on a log", lead, comparison_sections(comparison), provenance)
+
+
+# Saved evaluations -------------------------------------------------------------------------------------------------------
+
+
+def evaluation_of(record: Mapping[str, Any]) -> Evaluation:
+    """The evaluation whose `record` this is, as it comes from JSON."""
+
+    def number(value: float | None) -> float:
+        return math.nan if value is None else float(value)
+
+    def bounds(name: str) -> Sequence | None:
+        found = record[name]
+        return None if found is None else Sequence(np.array(found["t"]), *(_floats(found[side]) for side in ("lower", "upper")))
+
+    support = record["support"]
+    names = support["names"]
+    low, high = record["interval"]
+    return Evaluation(
+        **{name: number(record[name]) for name in ("value", "se", "ess", "max_weight", "alpha")},
+        **{name: record[name] for name in ("verdict", "estimator", "n", "rounds", "decided", "policy")},
+        interval=(number(low), number(high)), sequence=bounds("sequence"), difference=bounds("difference"), notes=tuple(record["notes"]),
+        support=Support(
+            _floats(support["target"]), _floats(support["played"]), number(support["unseen"]), None if names is None else tuple(names)
+        ),
+        estimates={name: Estimate(number(each["value"]), number(each["se"])) for name, each in record["estimates"].items()},
+        calibration=_floats(record["calibration"]).reshape(-1, 3), weights=_floats(record["weights"]).reshape(-1, 2),
+        rewards=(float(record["rewards"][0]), float(record["rewards"][1])),
+    )  # fmt: skip
+
+
+def comparison_of(record: Mapping[str, Any]) -> Comparison:
+    """The comparison whose `record` this is, as it comes from JSON."""
+    found = {name: evaluation_of(each) for name, each in record["policies"].items()}
+    return Comparison(found, evaluation_of(record["baseline"]), tuple(record["alive"]), record["winner"], float(record["alpha"]))
+
+
+def _floats(values: Any) -> np.ndarray:
+    return np.array(values, dtype=np.float64)  # None becomes NaN

@@ -1,6 +1,5 @@
 """Self-contained HTML pages: figures inline, no script, nothing fetched."""
 
-import io
 import pathlib
 import re
 from collections.abc import Mapping, Sequence
@@ -9,15 +8,13 @@ from typing import TYPE_CHECKING
 
 import jinja2
 import markupsafe
-from matplotlib.figure import Figure
 
 from .. import files
+from . import style
+from .pictures import DASHES, THEME, Picture, theme_colour, unique_ids
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-LARGEST = 1.7  # CSS pixels of a page for each point of a figure, at most
 
 
 @dataclass(frozen=True)
@@ -43,12 +40,23 @@ class Table:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, a paragraph, figures (SVG text, caption) and tables."""
+    """A heading, what was found in a sentence, figures, a paragraph and tables, in this order."""
 
     title: str
     text: str = ""
-    figures: Sequence[tuple[str, str]] = field(default_factory=list)
+    figures: Sequence[Picture] = field(default_factory=list)
     tables: Sequence[Table] = field(default_factory=list)
+    summary: str = ""
+
+    @property
+    def slug(self) -> str:
+        """Its place on the page."""
+        return slug(self.title)
+
+
+def slug(text: object) -> str:
+    """Words as they stand in an address."""
+    return re.sub(r"\W+", "-", str(text)).strip("-").lower()
 
 
 def _cell(value: object) -> str:
@@ -57,34 +65,19 @@ def _cell(value: object) -> str:
     return str(value)
 
 
-def figure_svg(fig: Figure) -> str:
-    """A figure as inline SVG that scales with the page."""
-    import matplotlib as mpl
-
-    buffer = io.BytesIO()
-    with mpl.rc_context({"svg.hashsalt": "tightrope", "svg.fonttype": "path"}):
-        fig.savefig(buffer, format="svg", metadata={"Date": None})
-    return inline_svg(buffer.getvalue().decode())
+def theme(colours: Sequence[str], ink: str, soft: str, axis: str, grid: str) -> str:
+    """The variables of a theme that figures are drawn with."""
+    named = {"ink": ink, "soft": soft, "axis": axis, "grid": grid}
+    named |= {THEME[key]: value for key, value in zip(style.COLOURS, colours, strict=True)}
+    return " ".join(f"--{name}: {value};" for name, value in named.items())
 
 
-def inline_svg(text: str) -> str:
-    """An SVG file as a part of a page: without its header, as wide as the page, but not so wide that its letters outgrow the text."""
-    text = text[text.index("<svg") :]
-    wide = re.search(r'<svg[^>]*? width="([\d.]+)pt"', text)
-    most = "" if wide is None else f' style="max-width: {LARGEST * float(wide[1]):.0f}px"'
-    text = re.sub(r'(<svg[^>]*?) width="[^"]*"', rf"\1{most}", text, count=1)
-    return re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text, count=1)
-
-
-def _unique_ids(svg: str, number: int) -> str:
-    """Matplotlib reuses ids between figures; on one page they must differ."""
-    svg = re.sub(r'\bid="([^"]+)"', rf'id="f{number}-\1"', svg)
-    svg = re.sub(r'href="#([^"]+)"', rf'href="#f{number}-\1"', svg)
-    return re.sub(r"url\(#([^)]+)\)", rf"url(#f{number}-\1)", svg)
+LIGHT = theme(style.COLOURS, style.INK, "#5d6b78", style.AXIS, style.GRID)
+DARK = theme(style.DARK, "#e3e9ee", "#9fb0bd", "#6d7f8d", "#33414c")
 
 
 def render_page(title: str, lead: str, sections: Sequence[Section], provenance: Mapping[str, object]) -> str:
-    """The page as text."""
+    """The page as text. The sentences of its sections stand on top of it, linked, where there are several."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("tightrope.reports"), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
@@ -92,13 +85,21 @@ def render_page(title: str, lead: str, sections: Sequence[Section], provenance: 
     shown = []
     for section in sections:
         figures = []
-        for svg, caption in section.figures:
-            number += 1
-            figures.append((markupsafe.Markup(_unique_ids(svg, number)), caption))
-        shown.append({"title": section.title, "text": section.text, "figures": figures, "tables": section.tables})
+        for each in section.figures:
+            panels = []
+            for svg in each.panels:
+                number += 1
+                panels.append(markupsafe.Markup(unique_ids(svg, number)))
+            entries = [(entry.name, theme_colour(entry.colour), DASHES.get(entry.line, "")) for entry in each.entries]
+            figures.append({"panels": panels, "caption": each.caption, "entries": entries, "note": each.note})
+        shown.append({"slug": section.slug, "title": section.title, "text": section.text, "figures": figures, "tables": section.tables,
+                      "summary": section.summary})  # fmt: skip
+    found = [(section.slug, section.title, section.summary) for section in sections if section.summary]
     environment.filters["numeric"] = lambda text: bool(re.match(r"^[-+−±]?[\d.,]+", str(text)))
-    environment.filters["slug"] = lambda text: re.sub(r"\W+", "-", str(text)).strip("-").lower()
-    return environment.get_template("page.html.j2").render(title=title, lead=lead, sections=shown, provenance=provenance)
+    environment.filters["slug"] = slug
+    return environment.get_template("page.html.j2").render(
+        title=title, lead=lead, sections=shown, provenance=provenance, found=found, light=LIGHT, dark=DARK
+    )
 
 
 def write_page(path: pathlib.Path, title: str, lead: str, sections: Sequence[Section], provenance: Mapping[str, object]) -> pathlib.Path:

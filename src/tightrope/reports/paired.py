@@ -9,12 +9,12 @@ from . import style
 from .curves import save_figure
 
 
-def comparison_figure(found: PairedComparison, *, title: str = "") -> Figure:
+def comparison_figure(found: PairedComparison, *, title: str = "", palette: style.Palette | None = None) -> Figure:
     """A line per pair with its interval, grey where it is undecided; beside it the profile where there are several problems."""
     fig, axes = style.figure(2 if found.problems > 1 else 1, height=1.3 + 0.36 * max(len(found.pairs), 4))
     ax = axes[0]
     for number, pair in enumerate(found.pairs):
-        colour = style.COLOURS[0] if pair.decided else "#808a93"
+        colour = style.COLOURS[0] if pair.decided else style.SOFT
         ax.plot([pair.lower, pair.upper], [number, number], color=colour, linewidth=2)
         ax.plot([pair.difference], [number], "D", color=colour, markersize=5)
     ax.axvline(0.0, color=style.INK, linewidth=0.8)
@@ -22,9 +22,10 @@ def comparison_figure(found: PairedComparison, *, title: str = "") -> Figure:
     ax.invert_yaxis()
     ax.set_xlabel(f"difference of {found.cost}", color=style.INK)
     if found.problems > 1:
-        for number, (name, share) in enumerate(found.profile.items()):
+        palette = style.Palette(found.profile) if palette is None else palette
+        for name, share in found.profile.items():
             end = [*found.ratios, 1.05 * found.ratios[-1]]
-            axes[1].step(end, [*share, share[-1]], where="post", color=style.colour(number), linestyle=style.line(number), label=name)
+            axes[1].step(end, [*share, share[-1]], where="post", color=palette.colour(name), linestyle=palette.line(name), label=name)
         axes[1].set_xlabel(f"times the lowest {found.cost} of the problem", color=style.INK)
         axes[1].set_ylabel("share of problems", color=style.INK)
         axes[1].set_ylim(0.0, 1.02)

@@ -1,5 +1,6 @@
 """A page for saved results of any kind."""
 
+import json
 import pathlib
 from collections.abc import Callable, Mapping
 
@@ -7,8 +8,9 @@ from matplotlib.figure import Figure
 
 from .. import notebook
 from ..engine.results import Identification, Result
-from . import curves, identification, simulation
-from .page import Section, Table, figure_svg, write_page
+from . import curves, identification, simulation, style
+from .page import Section, Table, write_page
+from .pictures import figure_svg
 
 SECTIONS: dict[str, Callable[..., Section]] = {
     "simulation": simulation.simulation_section,
@@ -52,8 +54,9 @@ def write_report(
     lead: str = "",
     texts: Mapping[str, str] | None = None,
 ) -> pathlib.Path:
-    """One self-contained page for several results."""
-    sections = [SECTIONS[result.kind](name, result, text=(texts or {}).get(name, "")) for name, result in results.items()]
+    """One self-contained page for several results. A policy's name has one colour in all of them."""
+    palette = style.Palette(name for result in results.values() for name in result.policies)
+    sections = [SECTIONS[result.kind](name, result, text=(texts or {}).get(name, ""), palette=palette) for name, result in results.items()]
     made: dict[str, object] = {}
     for name, result in results.items():
         found = provenance_of(result)
@@ -62,3 +65,38 @@ def write_report(
             for key, value in found.items()
         }
     return write_page(path, title, lead, sections, made)
+
+
+def together(results: Mapping[str, Result | Identification]) -> dict[str, Result | Identification]:
+    """Simulations of the same question as one result, by a name for it; policies that differ under one name are told apart by their folder.
+
+    The same question: problems, rounds, seed and delay. Such replications are paired. Questions that stand alone are left out.
+    """
+    groups: dict[str, dict[str, Result]] = {}
+    for label, result in results.items():
+        if isinstance(result, Result):
+            asked = {key: result.settings.get(key) for key in ("problem", "rounds", "seed", "delay", "apply")}
+            groups.setdefault(json.dumps(asked, sort_keys=True, default=str), {})[label] = result
+    found: dict[str, Result | Identification] = {}
+    for group in groups.values():
+        if len(group) > 1:
+            found[f"Compared: {', '.join(group)}"] = joined(group)
+    return found
+
+
+def joined(group: Mapping[str, Result]) -> Result:
+    """Results of one question as one; of each policy as many replications as all have."""
+    least = min(result.replications for result in group.values())
+    described: dict[str, list[object]] = {}
+    for result in group.values():
+        for name in result.policies:
+            described.setdefault(name, []).append(result.settings.get("policies", {}).get(name))
+    regret, pulls, policies = {}, {}, {}
+    for label, result in group.items():
+        for name in result.policies:
+            same = all(one == described[name][0] for one in described[name])
+            shown = name if same else f"{name} ({label})"
+            regret[shown], pulls[shown] = result.regret[name][:least], result.pulls[name][:least]
+            policies[shown] = result.settings.get("policies", {}).get(name, {})
+    first = next(iter(group.values()))
+    return Result(first.rounds, regret, pulls, {}, first.settings | {"policies": policies, "replications": least, "until": None})

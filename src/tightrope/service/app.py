@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 
 from .api import decisions, experiments, health, personalizer, reading, rollout
 from .api.common import refusal
+from .api.hot import Direct
 from .board.routes import router as board
 from .errors import Refused, not_valid
 from .middleware import Limits
@@ -39,6 +40,7 @@ def create_app(settings: Settings, office: Office | None = None) -> FastAPI:
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(RequestValidationError, _not_valid)
     app.add_exception_handler(HTTPException, _http)
+    app.add_middleware(Direct, routes=decisions.router.routes)
     app.add_middleware(Limits, most_bytes=settings.most_bytes)
     return app
 

@@ -4,11 +4,11 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import overload
 from numpy.typing import ArrayLike
 
 from ... import checks
 from ..._jit import PART, lean
+from ..._parts import shared_overload
 from ...numerics.checkpoints import is_checkpoint
 from ...verbs import admit, begin, either, event, mean, watch
 
@@ -105,7 +105,7 @@ def whole(value):
     return float(np.sum(value))
 
 
-@overload(whole, jit_options=PART, inline="always")
+@shared_overload(whole, PART, inline="always")
 def _whole(value):
     return None if hasattr(value, "dtype") else lambda value: value
 
@@ -115,7 +115,7 @@ def same_arms(action, baseline):
     return np.array_equal(np.sort(np.atleast_1d(action)), np.atleast_1d(baseline))
 
 
-@overload(same_arms, jit_options=PART, inline="always")
+@shared_overload(same_arms, PART, inline="always")
 def _same_arms(action, baseline):
     return None if hasattr(action, "dtype") else lambda action, baseline: action == baseline
 

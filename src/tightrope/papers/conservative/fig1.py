@@ -3,6 +3,7 @@
 from matplotlib.figure import Figure
 
 from ...reports.curves import regret_figure
+from ..colours import palette
 from ..scoring import Row, judged, near
 from . import fig3_mab
 from .measures import final, lower, relative
@@ -25,4 +26,4 @@ def score(found: fig3_mab.Data) -> list[Row]:
 
 def plot(found: fig3_mab.Data) -> dict[str, Figure]:
     """Regret of the three."""
-    return {"fig1": regret_figure(found.result, policies=["UCB", "CUCB", "CUCB-Or"], paired=True)}
+    return {"fig1": regret_figure(found.result, policies=["UCB", "CUCB", "CUCB-Or"], paired=True, palette=palette("conservative"))}

@@ -13,6 +13,7 @@ from ... import problems
 from ...engine.results import Result
 from ...registry import Policy
 from ...reports.curves import regret_figure
+from ..colours import palette
 from ..experiment import Run
 from ..scoring import OURS, Row, every, judged, rare
 from .bounds import World, allowance, clucb2t_plays, clucb2t_regret, enough, granted
@@ -141,7 +142,9 @@ def tables(found: dict[str, Data]) -> dict[str, pd.DataFrame]:
 
 def plot(found: dict[str, Data]) -> dict[str, Figure]:
     """Mean regret by round."""
-    return {scaling: regret_figure(one.result, title=scaling, paired=True) for scaling, one in found.items()}
+    return {
+        scaling: regret_figure(one.result, title=scaling, paired=True, palette=palette("conservative")) for scaling, one in found.items()
+    }
 
 
 def notes(found: dict[str, Data]) -> str:

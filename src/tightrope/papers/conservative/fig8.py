@@ -5,6 +5,7 @@ from matplotlib.figure import Figure
 
 from ...reports import style
 from ...reports.curves import PAIRED, draw_bands, line_styles
+from ..colours import palette
 from ..experiment import Run
 from ..scoring import Row, below, estimate, everywhere_above, judged, paired
 from . import fig5
@@ -41,11 +42,12 @@ def plot(found: fig5.Data) -> dict[str, Figure]:
     """Mean budgets."""
     result = found.result
     fig, axes = style.figure(2)
-    lines = line_styles([{name: result.watched[name]["budget"] for name in result.policies}])
+    looks = palette("conservative")
+    lines = line_styles([{name: result.watched[name]["budget"] for name in result.policies}], looks)
     for ax, last in zip(axes, (recovered(result, "LinUCB"), int(result.rounds[-1])), strict=True):
         columns = slice(0, max(2, int(np.searchsorted(result.rounds, last, side="right"))))
         curves = {name: result.watched[name]["budget"][:, columns] for name in result.policies}
-        draw_bands(ax, result.rounds[columns], curves, paired=True, lines=lines)
+        draw_bands(ax, result.rounds[columns], curves, paired=True, lines=lines, palette=looks)
         ax.axhline(0.0, color=style.INK, linewidth=0.8)
         ax.set_xlabel("round", color=style.INK)
     axes[0].set_ylabel("true budget", color=style.INK)

@@ -73,11 +73,13 @@ class World(NamedTuple):
     policies: dict[str, Any]
     monitors: dict[str, Any]
     horizon: int
+    runs: int  # of every policy under every delay
 
 
 def worlds(run: Run, rule: str) -> dict[str, World]:
     """All policies of the family under one rule for open decisions; sets know "nothing" only."""
     models, rounds = run.at(smoke=2, laptop=50, paper=100), run.at(smoke=400, laptop=4000, paper=5000)
+    runs = run.at(smoke=4, laptop=100, paper=1000)
 
     def of(make: Callable[..., Any], *given: Any, **parameters: Any) -> Any:
         return named(partial(make, *given, **parameters), f"{given} with {parameters}")
@@ -101,14 +103,16 @@ def worlds(run: Run, rule: str) -> dict[str, World]:
     contextual = {"contextual CLUCB2": policies.CLUCB2(**changing_arms)}
     watching = {name: budget_monitor(4, ALPHAS["Bernoulli"], PERIOD if name == "CUCB2T" else 1) for name in arms}
     found = {
-        "Bernoulli": World(bernoulli_models(models, run.seed), arms, watching, rounds),
-        "linear": World(linear_models(models, run.seed), lines, dict.fromkeys(lines, budget_monitor(4, ALPHAS["linear"])), rounds),
-        "contextual": World(changing, contextual, dict.fromkeys(contextual, Budget(alpha=ALPHAS["contextual"])), rounds),
+        "Bernoulli": World(bernoulli_models(models, run.seed), arms, watching, rounds, runs),
+        "linear": World(linear_models(models, run.seed), lines, dict.fromkeys(lines, budget_monitor(4, ALPHAS["linear"])), rounds, runs),
+        "contextual": World(changing, contextual, dict.fromkeys(contextual, Budget(alpha=ALPHAS["contextual"])), rounds, runs),
     }
     if rule == "nothing":
         sets = {"Safe(C2UCB)": of(safe, policies.C2UCB(alpha=2.0), good_set, alpha=ALPHAS["sets"], **LINEAR)}
         watching = dict.fromkeys(sets, named(set_budget, "budget beside the good set"))
-        found["sets"] = World(set_models(models, run.seed), sets, watching, run.at(smoke=100, laptop=1500, paper=1500))
+        set_rounds = run.at(smoke=100, laptop=1500, paper=1500)
+        set_runs = run.at(smoke=4, laptop=50, paper=1000)  # of plain Python: 50 under six delays show any chance from 1 %
+        found["sets"] = World(set_models(models, run.seed), sets, watching, set_rounds, set_runs)
     return found
 
 
@@ -138,14 +142,14 @@ def cells_of(result: Result, rule: str, delay: str) -> list[Cell]:
 
 def data(run: Run) -> list[Cell]:
     """Every cell. Linear rewards are taken in by order of decision where the delay depends on them."""
-    runs, found = run.at(smoke=4, laptop=100, paper=1000), []
+    found = []
     for rule, (delay, late) in itertools.product(("nothing", "lower"), DELAYS.items()):
         for name, world in worlds(run, rule).items():
             if run.scale == "smoke" and name not in ("Bernoulli", "sets"):
                 continue  # each kind of rounds takes its time to compile
             in_order = delay == BIASED and name != "Bernoulli" and rule == "nothing"
             result = run.simulate(
-                f"late-{rule}-{name}-{delay}", world.problems, world.policies, horizon=world.horizon, replications=runs,
+                f"late-{rule}-{name}-{delay}", world.problems, world.policies, horizon=world.horizon, replications=world.runs,
                 monitor=world.monitors, checkpoints=[world.horizon], delay=late, apply="in order" if in_order else "on arrival",
             )  # fmt: skip
             found += cells_of(result, rule, delay)

@@ -12,6 +12,7 @@ from ...engine.results import Result
 from ...numerics.statistics import standard_error
 from ...reports import style
 from ...reports.curves import PAIRED, draw_bands, line_styles
+from ..colours import palette
 from ..scoring import Estimate, Row, above, at_most, below, estimate, every, gain, judged, most, near, never, paired, ratio
 
 EARLY = 0.2  # a minimum "at the beginning" lies in this share of the rounds
@@ -155,9 +156,10 @@ def panels(
     fig, axes = style.figure(3, height=3.8)
     columns = slice(None) if zoom is None else slice(0, max(2, int(np.searchsorted(result.rounds, zoom, side="right"))))
     drawn = [{name: _part(result, name, key, model, models)[:, columns] for name in names or result.policies} for model in shown.values()]
-    lines = line_styles(drawn)
+    looks = palette("conservative")
+    lines = line_styles(drawn, looks)
     for ax, (label, model), curves in zip(axes, shown.items(), drawn, strict=True):
-        draw_bands(ax, result.rounds[columns], curves, paired=True, lines=lines)
+        draw_bands(ax, result.rounds[columns], curves, paired=True, lines=lines, palette=looks)
         ax.set_title(f"{label} model" if model is not None else "average over models", fontsize=10, loc="left", color=style.INK)
         ax.set_xlabel("round", color=style.INK)
         if key != "regret":

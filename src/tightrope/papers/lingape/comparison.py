@@ -14,6 +14,7 @@ from ...policies.identification.xyadaptive import XYAdaptive
 from ...policies.identification.xyoracle import XYOracle
 from ...problems.linear import Linear
 from ...reports import style
+from ..colours import palette
 from ..experiment import Run
 from ..scoring import OURS, Estimate, Row, above, at_most, estimate, judged, quotient
 from .settings import DELTA, LAM, THETA_BOUND
@@ -150,10 +151,11 @@ def table(cases: Mapping[Case, Runs], key: str, best: Mapping[Case, int] | None 
 def lines(rows: pd.DataFrame, x: str, label: str) -> Figure:
     """Samples against x on a log scale, one line a method; XY-oracle once, there are ten colours."""
     plot, (axes,) = style.figure()
-    for number, (name, part) in enumerate(rows[rows["method"] != ORACLE].groupby("method", sort=False)):
+    looks = palette("lingape")
+    for name, part in rows[rows["method"] != ORACLE].groupby("method", sort=False):
         dashes = {ZERO: "-", HALF: "-", RATIO: ":"}.get(str(name), "--")
         axes.errorbar(
-            part[x], part["samples"], yerr=part["s.e."], label=name, color=style.colour(number), marker="o", ms=3, lw=1.2, ls=dashes
+            part[x], part["samples"], yerr=part["s.e."], label=name, color=looks.colour(str(name)), marker="o", ms=3, lw=1.2, ls=dashes
         )
     axes.set_yscale("log")
     axes.set_xlabel(label)

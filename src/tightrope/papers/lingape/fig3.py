@@ -12,6 +12,7 @@ from ...policies.identification.xyadaptive import XYAdaptive
 from ...problems.data import DataNotFound, yahoo
 from ...problems.linear import Linear
 from ...reports import style
+from ..colours import palette
 from ..experiment import Run
 from ..scoring import Estimate, Row, above, estimate, judged, near
 from .comparison import ADAPTIVE_ONE, HALF, STATIC, ZERO, Runs, at_least_times, no_errors, static, uniform
@@ -115,11 +116,12 @@ def plot(found: Data) -> dict[str, Figure]:
     """Samples against the number of arms: every draw, and the geometric mean over draws."""
     table = tables(found)["samples"]
     figure, (axes,) = style.figure()
-    for number, (name, part) in enumerate(table.groupby("method", sort=False)):
+    looks = palette("lingape")
+    for name, part in table.groupby("method", sort=False):
         dashes = "-" if name in (ZERO, HALF) else "--"
-        axes.scatter(part["arms"], part["samples"], color=style.colour(number), s=8, alpha=0.4)
+        axes.scatter(part["arms"], part["samples"], color=looks.colour(str(name)), s=8, alpha=0.4)
         mean = part.groupby("arms")["samples"].agg(lambda values: float(np.exp(np.log(values).mean())))
-        axes.plot(mean.index, mean, label=name, color=style.colour(number), marker="o", ms=3, lw=1.4, ls=dashes)
+        axes.plot(mean.index, mean, label=name, color=looks.colour(str(name)), marker="o", ms=3, lw=1.4, ls=dashes)
     axes.set_yscale("log")
     axes.set_xlabel("number of arms")
     axes.set_ylabel("samples until the stop")

@@ -94,7 +94,7 @@ def tables(cases: list[Case]) -> dict[str, pd.DataFrame]:
 
 def plot(cases: list[Case]) -> dict[str, Figure]:
     """For each direction: every estimate with two standard errors, the policy's own mean as a band."""
-    figures = {}
+    figures: dict[str, Figure] = {}
     for direction in DIRECTIONS:
         chosen = [case for case in cases if case.direction == direction]
         fig, axes = style.figure(len(chosen), width=5.0)

@@ -20,6 +20,7 @@ from ...reports import style
 from ...rng import POLICY, stream
 from ...solvers.oracles import TopK
 from ...verbs import Context, arms, init, play, update
+from ..colours import palette
 from ..experiment import Run
 from ..scoring import Estimate, Row, above, below, estimate, every, judged, never, paired
 from .chosen import Clusters
@@ -204,7 +205,7 @@ def plot(found: Data) -> dict[str, Figure]:
     for axis, (label, (field, factor)) in zip(axes, curves.items(), strict=True):
         for number, name in enumerate(found.clustered.policies):
             seen = factor * found.clustered.watched[name][field]
-            line, colour = style.LINES[number % len(style.LINES)], style.colour(number)
+            line, colour = style.LINES[number % len(style.LINES)], palette("semibandits").colour(name)
             axis.errorbar(rounds, seen.mean(axis=0), 2 * standard_error(seen), label=name, color=colour, linestyle=line, linewidth=1.6)
         axis.set_title(label, fontsize=10, loc="left", color=style.INK)
         axis.set_xlabel("round", color=style.INK)

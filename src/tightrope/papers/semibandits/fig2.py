@@ -12,6 +12,7 @@ from ...numerics.statistics import standard_error
 from ...problems import SemiBandit
 from ...registry import Policy
 from ...reports import style
+from ..colours import palette
 from ..experiment import Run
 from ..scoring import OURS, Row, above, estimate, everywhere_above, judged, paired
 from .clusters import clustered
@@ -149,14 +150,15 @@ def tables(found: Data) -> dict[str, pd.DataFrame]:
 def plot(found: Data) -> dict[str, Figure]:
     """Rewards against the angle, a panel for every rule."""
     figure, axes = style.figure(len(found.rules()))
+    looks = palette("semibandits")
     for axis, rule in zip(axes, found.rules(), strict=True):
         angles = found.angles(rule)
         for number, name in enumerate(NAMES):
             cells = [found.cells[rule, angle, name].fresh for angle in angles]
-            mean, error, colour = [one.mean() for one in cells], [2 * float(standard_error(one)) for one in cells], style.colour(number)
+            mean, error, colour = [one.mean() for one in cells], [2 * float(standard_error(one)) for one in cells], looks.colour(name)
             line = style.LINES[number % len(style.LINES)]
             axis.errorbar(angles, mean, error, label=name, color=colour, linestyle=line, marker="o", markersize=3, linewidth=1.2)
-        axis.plot(angles, [found.best[rule, angle].mean() for angle in angles], color="#808a93", linewidth=1.0, label="best possible")
+        axis.plot(angles, [found.best[rule, angle].mean() for angle in angles], color=style.SOFT, linewidth=1.0, label="best possible")
         axis.set_title(f"ties: {rule}", fontsize=10, loc="left", color=style.INK)
         axis.set_xlabel("angle / (π/2)", color=style.INK)
         axis.sharey(axes[0])

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from ...numerics.statistics import standard_error
 from ...reports import style
+from ..colours import palette
 from ..experiment import Run
 from ..scoring import OURS, Row, above, everywhere_above, judged, paired
 from .movielens import NOTES, READ, ROUNDS, Source, all_tuned, readings, sizes, sources
@@ -86,7 +87,7 @@ def panels(shown: dict[str, Curves]) -> Figure:
     figure, axes = style.figure(len(shown))
     for axis, (reading, (k, average)) in zip(axes, shown.items(), strict=True):
         for number, (name, curve) in enumerate(average.items()):
-            mean, se, colour = curve.mean(axis=0), standard_error(curve), style.colour(number)
+            mean, se, colour = curve.mean(axis=0), standard_error(curve), palette("semibandits").colour(name)
             axis.plot(rounds, mean, label=name, color=colour, linestyle=style.LINES[number % len(style.LINES)], linewidth=1.4)
             axis.fill_between(rounds, mean - 2 * se, mean + 2 * se, color=colour, alpha=0.15, linewidth=0)
         axis.set_title(f"features: {reading}, k = {k}", fontsize=10, loc="left", color=style.INK)

@@ -213,9 +213,10 @@ def side_by_side(
     """Curves of beta and of the regret; rounds: of both, else they are counted."""
     fig, axes = style.figure(2)
     for ax, curves, name in zip(axes, (betas, regrets), ("beta", label), strict=True):
-        for number, (which, values) in enumerate(curves.items()):
+        looks = style.Palette()
+        for which, values in curves.items():
             x = np.arange(values.shape[1]) if rounds is None else rounds
-            draw_bands(ax, x, {which: values}, first=number)
+            draw_bands(ax, x, {which: values}, palette=looks)
         ax.set_xlabel(unit)
         ax.set_ylabel(name)
         ax.set_ylim(bottom=0)

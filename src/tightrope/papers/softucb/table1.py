@@ -134,8 +134,9 @@ def plot(found: Data) -> dict[str, Figure]:
     """Appendix F: beta and regret by trajectory in every cell."""
     fig, axes = style.figure(2)
     for ax, curves, name in zip(axes, (found.paths, found.regrets), ("beta", "regret of the trajectory"), strict=True):
-        for number, ((d, T), values) in enumerate(curves.items()):
-            draw_bands(ax, np.arange(values.shape[1]), {f"d = {d}, T = {T}": values}, first=number)
+        looks = style.Palette()
+        for (d, T), values in curves.items():
+            draw_bands(ax, np.arange(values.shape[1]), {f"d = {d}, T = {T}": values}, palette=looks)
         ax.set_xlabel("trajectory")
         ax.set_ylabel(name)
         ax.set_ylim(bottom=0)

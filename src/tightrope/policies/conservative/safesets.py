@@ -100,7 +100,7 @@ def withdraw_safesets(policy, state, context, action):
 def update_safesets(policy, state, context, action, reward):
     arms, rewards = np.atleast_1d(action), np.atleast_1d(reward)
     state.ledger[0].awaited -= arms.size
-    if not np.isin(arms, policy.baseline).all():  # arms of the baseline alone may belong to one of its rounds
+    if not set(arms.tolist()).issubset(policy.baseline.tolist()):  # arms of the baseline alone may belong to one of its rounds
         add(state.ledger[0].rewards, float(rewards.sum()))
     learn_batch(state.model, features_of(state, context), arms, rewards)
     return state._replace(inner=update(policy.inner, state.inner, context, action, reward))

@@ -1,0 +1,227 @@
+"""Writes docs/policies: a page for every policy and an index, from the registry, the docstrings and docs/mathematics.
+
+`make reference` calls it. A policy's own file says when to use it, what it costs, where it is from and how it departs from that;
+docs/mathematics/NAME.md has the formulas, what is proved, and an example; src/tightrope/references.bib the papers.
+"""
+
+import inspect
+import pathlib
+import re
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from tightrope.references import entries
+from tightrope.registry import REGISTRY, Preset
+
+MATHEMATICS = pathlib.Path(__file__).resolve().parent / "mathematics"
+MADE = "<!-- Made from the source and docs/mathematics by `make reference`. -->\n"
+FAMILIES = {
+    "classic": "Independent arms",
+    "linear": "Linear rewards",
+    "regression": "Any regression of the rewards",
+    "softucb": "Widths learned from data",
+    "conservative": "Conservative exploration",
+    "identification": "Best-arm identification",
+    "semibandits": "Sets of arms",
+    "exploration": "Exploration around any policy",
+    "lipschitz": "Arms with a metric",
+}
+PLAYS = {
+    "arms": "independent arms",
+    "features": "arms with features that stay",
+    "contexts": "features that are new in every round",
+    "points": "arms with a metric",
+    "line": "points on [0, 1]",
+    "sets": "sets of arms",
+}
+COST = re.compile(r"(?:Per round: .+|(?:Usually )?O\([^.]*\ba round\b.*|A round recomputes.+)", flags=re.DOTALL)
+HEADS = ("When to use it", "Bound", "Guarantee", "Source", "Deviations", "Deviation", "Differences to OSLB")
+WAITS = (
+    "The choice does not move until the next reward is in: a long delay repeats one arm, so that every arm may cost up to a delay's "
+    "rounds of its gap more."
+)
+DRAWS = "It draws anew for every decision, so that many open decisions are spread over the arms that may be best."
+ORDER = (
+    "Where the time at which a reward comes depends on what it is, estimates lean towards those that come first: use "
+    '`apply="in order"` ([rewards come late](../how-to/rewards-come-late.md)).'
+)
+LATE = {  # by family; {moves}: how choices behave while nothing new is known
+    "classic": f"Intervals and posteriors count the rewards that are in, however many decisions are open. {{moves}} {ORDER}",
+    "linear": f"The confidence set holds for any sequence of arms, so also with decisions open. {{moves}} {ORDER}",
+    "softucb": (
+        f"{DRAWS} Probabilities are exact at the time of each decision. The online rule moves beta when a reward is learned. {ORDER}"
+    ),
+    "regression": f"{DRAWS} Probabilities are exact at the time of each decision, whatever is open. {ORDER}",
+    "conservative": (
+        'The promise counts decisions when they are made. With `open="nothing"`, the default, it holds for any delay and any number of '
+        'open decisions if rewards are not negative; `open="lower"` explores sooner and is sound only if when a reward comes does not '
+        "depend on what it is. [The conservative guarantee](../explanation/conservative-guarantee.md) has the proof."
+    ),
+    "identification": (
+        "The certificate counts rewards that are in and holds for any order of sampling, so that late rewards cost time and not the "
+        'promise. Where the time at which a reward comes depends on what it is, use `apply="in order"`. Decisions that are open when it '
+        "stops are not needed."
+    ),
+    "semibandits": f"Answers to a set may come one by one, in any order, after later sets were chosen. {{moves}} {ORDER}",
+    "exploration": "The floor holds for every decision, whatever is open; the rest is as for the inner policy.",
+    "lipschitz": f"The pooled evidence counts rewards that are in. {WAITS} {ORDER}",
+}
+DRAWING = {"BetaThompson", "EpsilonGreedy", "LinTS", "LinEpsilonGreedy", "CombTS", "CombLinTS", "PC2UCB", "LinMED"}
+
+
+def ours() -> dict[str, Any]:
+    """The package's policies and presets by name, in the order of families, classes before their presets."""
+
+    def place(pair: tuple[str, Any]) -> tuple[int, bool, str]:
+        return list(FAMILIES).index(family(pair[1])), isinstance(pair[1], Preset), pair[0]
+
+    return dict(sorted(((n, item) for n, item in REGISTRY.items() if item.__module__.startswith("tightrope.policies.")), key=place))
+
+
+def family(item: Any) -> str:
+    """The folder that a policy lies in."""
+    return item.__module__.split(".")[2]
+
+
+def paragraphs(text: str | None) -> str:
+    """A docstring without its indentation."""
+    return inspect.cleandoc(text or "")
+
+
+def escaped(text: str) -> str:
+    """Plain text as Markdown: what stands in backticks stays, the rest means no more than it says."""
+    parts = re.split(r"(`[^`]*`)", text)
+    return "".join(part if part.startswith("`") else re.sub(r"([\\*_<$])", r"\\\1", part) for part in parts)
+
+
+def head(item: Any) -> dict[str, str]:
+    """What a policy's file says at its top, by heading; "Cost" is what a round takes, "" the first line."""
+    text = paragraphs(sys.modules[item.__module__].__doc__)
+    found, current = {"": ""}, ""
+    for line in text.splitlines():
+        starts = next((name for name in HEADS if line.startswith(f"{name}:")), None)
+        if starts is not None:
+            current, line = starts, line.removeprefix(f"{starts}:")
+        found[current] = f"{found.get(current, '')} {line.strip()}".strip()
+    for name, part in found.items():
+        cost = COST.search(part)
+        if cost:
+            found[name] = part[: cost.start()].strip()
+            found["Cost"] = cost[0].removeprefix("Per round: ")
+            break
+    return found
+
+
+def cost(text: str) -> str:
+    """What a round takes, its orders of growth typeset."""
+    text = text.replace(" a round", "", 1) if text.startswith(("O(", "Usually")) else text
+
+    def typeset(match: re.Match[str]) -> str:
+        return f"${match[0].replace('min(', chr(92) + 'min(')}$"
+
+    return re.sub(r"O\((?:[^()]|\([^()]*\))*\)", typeset, text[0].upper() + text[1:]).replace("<", "\\<")
+
+
+def purpose(item: Any) -> str:
+    """One sentence: what a policy does."""
+    text = item.summary if isinstance(item, Preset) else paragraphs(item.__doc__)
+    return text.split("\n\n")[0].replace("\n", " ")
+
+
+def fragments(name: str) -> dict[str, str]:
+    """Sections of docs/mathematics/NAME.md by title."""
+    parts = re.split(r"^## (.+)\n", (MATHEMATICS / f"{name}.md").read_text(), flags=re.MULTILINE)
+    return {title: body.strip() for title, body in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+def described(item: Any) -> tuple[str, dict[str, str]]:
+    """What a class's docstring says of its parameters, by name, and what it says before them."""
+    base = item.base if isinstance(item, Preset) else item
+    text = " ".join("\n\n".join(paragraphs(base.__doc__).split("\n\n")[1:]).split())
+    names = "|".join(sorted(base.FIELDS, key=len, reverse=True))
+    parts = re.split(rf"(?:^|(?<=[.)] ))((?:{names})(?:, (?:{names}))*): ", text) if names else [text]
+    said = {}
+    for group, words in zip(parts[1::2], parts[2::2], strict=True):
+        said |= dict.fromkeys(group.split(", "), words.strip())
+    if base.__name__ == "Safe":
+        said = described(REGISTRY["Conservative"])[1] | said
+    for name in base.FIELDS.keys() - said.keys():  # explained where another parameter makes use of it
+        user = next((other for other in base.FIELDS if re.search(rf"\b{name}\b", said.get(other, ""))), None)
+        said |= {name: f"see `{user}`"} if user else {}
+    return parts[0].strip(), said
+
+
+def parameters(item: Any) -> Iterator[str]:
+    """What is said of all parameters, and a table with each one's default, range and meaning."""
+    given = item.defaults if isinstance(item, Preset) else {}
+    before, said = described(item)
+    yield escaped(before)
+    yield ""
+    yield "| parameter | default | values | meaning |"
+    yield "| --- | --- | --- | --- |"
+    for name, field in item.FIELDS.items():
+        default = "required" if field.required and name not in given else f"`{given.get(name, field.default)!r}`"
+        yield f"| `{name}` | {default} | {cell(field.words)} | {cell(said.get(name, ''))} |"
+
+
+def cell(text: str) -> str:
+    """Plain text in a table."""
+    return escaped(text).replace("|", "\\|")
+
+
+def late(name: str, item: Any) -> str:
+    """What holds while decisions are open."""
+    return LATE[family(item)].replace("{moves}", DRAWS if name in DRAWING else WAITS)
+
+
+def page(name: str, item: Any) -> str:
+    """The page of one policy."""
+    own, file = fragments(name), head(item)
+    lines = [MADE, f"# {name}", "", escaped(purpose(item)), ""]
+    if "When to use it" in file:
+        lines += [f"**When to use it:** {escaped(file['When to use it'])}", ""]
+    plays = "; ".join(PLAYS[kind] for kind in item.TRAITS.accepts)
+    lines += ["| at a glance | |", "| --- | --- |", f"| family | [{FAMILIES[family(item)]}](index.md#{slug(FAMILIES[family(item)])}) |"]
+    lines += [f"| plays | {plays} |", f"| cost of a round | {cost(file['Cost'])} |"]
+    lines += [
+        f"| ends by itself | {'yes, with a certificate' if item.TRAITS.stops else 'no'} |",
+        f"| paper | {escaped(item.TRAITS.paper)} |",
+        "",
+    ]
+    lines += ["## What it computes", "", own["What it computes"], "", "## What is known", "", own["What is known"], ""]
+    lines += ["## Parameters", ""]
+    lines += [*parameters(item), ""]
+    lines += ["## Late rewards", "", late(name, item), "", "## Example", "", own["Example"], ""]
+    lines += ["## Source and deviations", ""]
+    lines += [f"{escaped(file[part])}\n" for part in ("Source", "Deviations", "Deviation", "Differences to OSLB") if part in file]
+    lines += ["## Cite", "", f"`tightrope cite {name}` prints this and the library's own entry.", ""]
+    lines += ["```bibtex", "\n\n".join(entries()[name]), "```"]
+    return "\n".join(lines) + "\n"
+
+
+def slug(title: str) -> str:
+    """The anchor of a heading."""
+    return title.lower().replace(" ", "-")
+
+
+def index() -> str:
+    """All policies by family."""
+    lines = [
+        MADE,
+        "# Policies",
+        "",
+        "Which one? [The map](../which-policy.md) asks two questions. In Python: `tightrope.NAME(parameter=value, ..)`; on",
+    ]
+    lines += ["the command line `tightrope policies NAME`.", ""]
+    for key, title in FAMILIES.items():
+        members = {name: item for name, item in ours().items() if family(item) == key}
+        lines += [f"## {title}", "", "| policy | what it does |", "| --- | --- |"]
+        lines += [f"| [{name}]({name}.md) | {cell(purpose(item))} |" for name, item in members.items()]
+        lines += ["", "```{toctree}", ":hidden:", f":caption: {title}", "", *members, "```", ""]
+    return "\n".join(lines)
+
+
+def pages() -> dict[str, str]:
+    """Every page by its file's name."""
+    return {"index.md": index()} | {f"{name}.md": page(name, item) for name, item in ours().items()}

@@ -1,0 +1,107 @@
+"""Pages of folders that commands wrote, made again; and pages that compare several of them."""
+
+import json
+import pathlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..engine.results import Identification, Result
+    from ..papers.experiment import Outcome
+
+COMPARED = pathlib.Path("runs/compared.html")
+EVALUATION, COMPARISON = "evaluation.json", "comparison.json"
+KNOWN = "run, demo, reproduce and evaluate, and Result.save"
+
+
+@dataclass
+class Again:
+    """A page, and what is to be said of it: results, the rows of a paper, or lines."""
+
+    path: pathlib.Path
+    results: "dict[str, Result | Identification]" = field(default_factory=dict)
+    paper: "tuple[str, dict[str, Outcome]] | None" = None
+    lines: list[str] = field(default_factory=list)
+
+
+def page_again(folders: Sequence[pathlib.Path], title: str | None, out: pathlib.Path | None, say: Callable[[str], None]) -> Again:
+    """Write the page of one folder, whatever command filled it, or of several with results. Raises ValueError where one holds nothing."""
+    if len(folders) > 1:
+        return compared(folders, title, out or COMPARED)
+    (folder,) = folders
+    return one_page(folder, title, out or folder / "report.html", out is not None, say)
+
+
+def one_page(folder: pathlib.Path, title: str | None, path: pathlib.Path, elsewhere: bool, say: Callable[[str], None]) -> Again:
+    """The page of one folder."""
+    from ..demo.page import RECORD as DEMO
+    from ..demo.page import demo_again
+    from ..papers.every import RECORD, reports_again
+    from ..papers.experiment import ROWS, report_again
+
+    if (folder / RECORD).exists():
+        if title is not None or elsewhere:
+            raise ValueError(
+                f"DIR = {str(folder)!r} holds all papers, whose page links to theirs: --title and --out are for other folders."
+            )
+        return Again(reports_again(folder))
+    if (folder / DEMO).exists():
+        made = demo_again(json.loads((folder / DEMO).read_text()), folder, title=title, path=path, say=say)
+        return Again(made.page, lines=[f"{section.title}\n  {section.summary}" for section in made.sections])
+    if next(folder.glob(f"*/{ROWS}"), None) is not None:
+        return Again(path, paper=report_again(folder, title, path))
+    for name in (EVALUATION, COMPARISON):
+        if (folder / name).exists():
+            return judged_again(folder / name, title, path)
+    return pages_of(results_in(folder), title or f"tightrope: {folder.name}", path)
+
+
+def judged_again(file: pathlib.Path, title: str | None, path: pathlib.Path) -> Again:
+    """The page of `tightrope evaluate`."""
+    from ..reports import inference
+
+    try:
+        record = json.loads(file.read_text())
+        if file.name == EVALUATION:
+            one = inference.evaluation_of(record)
+            return Again(inference.write_evaluation(one, path, record["made"], title or ""), lines=[inference.found(one)])
+        both = inference.comparison_of(record)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{file} is damaged or of another version ({type(error).__name__}: {error}); evaluate the log again.") from None
+    return Again(inference.write_comparison(both, path, record["made"], title or ""), lines=[both.conclusion])
+
+
+def results_in(folder: pathlib.Path) -> "dict[str, Result | Identification]":
+    """The results of a folder by name: its own, or those of the folders in it."""
+    from ..engine.results import load
+
+    if (folder / "result.json").exists():
+        return {folder.name: load(folder)}
+    inside = sorted(path.parent for path in folder.glob("*/result.json"))
+    if not inside:
+        begun = " It has parts of a run that was interrupted: the same command goes on from there." if any(folder.rglob("plan.json")) else ""
+        raise ValueError(f"path = {str(folder)!r} holds no results; give a folder that one of {KNOWN} wrote.{begun}")
+    return {path.name: load(path) for path in inside}
+
+
+def pages_of(results: "dict[str, Result | Identification]", title: str, path: pathlib.Path) -> Again:
+    """A page of results."""
+    from ..reports.results import write_report
+
+    return Again(write_report(results, path, title=title), results)
+
+
+def compared(folders: Sequence[pathlib.Path], title: str | None, path: pathlib.Path) -> Again:
+    """One page of several folders: results of the same question together, then each by itself."""
+    from ..reports.results import together
+
+    found: dict[str, Result | Identification] = {}
+    for folder in folders:
+        inside = results_in(folder)
+        for name, result in inside.items():
+            label = str(folder) if len(inside) == 1 else f"{folder}/{name}"
+            found[label] = result
+    if len(found) < len(folders):
+        raise ValueError(f"DIR: {', '.join(map(str, folders))} names a folder twice; a folder is compared with others.")
+    return pages_of(together(found) | found, title or f"tightrope: {', '.join(folder.name for folder in folders)}", path)

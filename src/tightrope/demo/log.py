@@ -1,0 +1,91 @@
+"""(f) What would it have earned: a policy judged on the log of another."""
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..inference import logs
+from ..inference.evaluation import Evaluation, evaluate
+from ..inference.logs import Log
+from ..numerics.statistics import standard_error
+from ..problems.data import DataNotFound, open_bandit
+from ..reports.digits import interval, measured
+from ..reports.inference import sequence_figure, summary_table, support_figure
+from ..reports.page import Section
+from ..reports.pictures import picture
+from .setting import Setting
+
+CAMPAIGN = "men"
+ITEMS, ROWS = 12, 10_000  # of the twin
+
+
+class Case(NamedTuple):
+    """A log, a policy that did not make it, what is known of that policy's value (with its standard error), and where they come from."""
+
+    log: Log
+    policy: Any
+    name: str
+    known: tuple[float, float]
+    how: str
+    source: str
+
+
+def section(setting: Setting) -> Section:
+    """Judge, draw."""
+    case = find_case(setting)
+    found = evaluate(case.log, case.policy, estimator="dr", baseline="logged")
+    found = renamed(found, case.name)
+    pictures = [
+        picture(
+            sequence_figure(found, palette=setting.palette),
+            f"Bounds on its mean value in all rounds so far; all of them hold at once with probability {1 - found.alpha:.4g}.",
+        ),
+        picture(support_figure(found, setting.palette), "Share of the log and share under the policy, by arm."),
+    ]
+    text = f"{case.source} The bounds hold however often one looks, and allow for rare rounds of large weight that have not come yet."
+    return Section("What would it have earned: a log, judged", text, pictures, [summary_table(found)], summary=sentence(found, case))
+
+
+def renamed(found: Evaluation, name: str) -> Evaluation:
+    """The evaluation under the policy's name."""
+    return replace(found, policy=name)
+
+
+def find_case(setting: Setting) -> Case:
+    """Open Bandit: a uniform log, and what Thompson sampling showed on the same days; or a twin of them."""
+    try:
+        uniform, thompson = (open_bandit(CAMPAIGN, name, data=setting.data) for name in ("random", "bts"))
+    except DataNotFound as error:
+        return twin(setting, setting.missing(error))
+    earned = thompson.log["reward"]
+    log = logs.from_frame(uniform.log, slot="slot", time="time", arms=uniform.arms)
+    source = (
+        f"Open Bandit, {CAMPAIGN}'s fashion: {earned.size:,} impressions that a uniform policy logged, clicks as rewards. Judged is "
+        "Thompson sampling by its mean probabilities; its own log of the same days tells what it earned."
+    )
+    known = float(earned.mean()), float(standard_error(earned))
+    return Case(log, dict(enumerate(thompson.shares)), "Thompson sampling", known, "its own log of the same days says", source)
+
+
+def twin(setting: Setting, source: str) -> Case:
+    """A uniform log of items with few clicks, and a policy that prefers the better ones."""
+    rng = np.random.default_rng(np.random.SeedSequence(setting.seed, spawn_key=(ITEMS,)))
+    rates = rng.uniform(0.02, 0.10, ITEMS)
+    wanted = np.exp(40.0 * rates) / np.exp(40.0 * rates).sum()
+    arm = rng.integers(0, ITEMS, ROWS)
+    table = {"arm": arm, "reward": (rng.random(ROWS) < rates[arm]) * 1.0, "propensity": np.full(ROWS, 1.0 / ITEMS)}
+    log = logs.from_frame(table, arms=ITEMS, floor=1.0 / ITEMS)
+    return Case(log, wanted, "a policy that prefers good items", (float(wanted @ rates), 0.0), "the truth of this twin is", source)
+
+
+def sentence(found: Evaluation, case: Case) -> str:
+    """The estimate with its interval, beside what is known."""
+    low, high = found.interval
+    value, se = case.known
+    inside = "inside" if low <= value <= high else "outside"
+    return (
+        f"On {found.n:,} rows of another policy's log, {case.name} would have earned {measured(found.value, found.se)} a round, and with "
+        f"probability {1 - found.alpha:.4g} between {interval(low, high)[1:-1].replace(', ', ' and ')}; {case.how} {measured(value, se)}, "
+        f"which is {inside} these bounds. Verdict against the logger: {found.verdict}."
+    )

@@ -1,0 +1,181 @@
+"""(a) Safe: a new user of Jester, and a promise that nobody earns much less than a known joke would have given."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from .. import policies, problems
+from ..engine.delays import Fixed
+from ..engine.monitors import Budget
+from ..engine.results import Result
+from ..engine.simulate import simulate
+from ..problems.data import DataNotFound
+from ..registry import Policy
+from ..reports import sentences, style
+from ..reports.page import Section, Table
+from ..reports.pictures import picture
+from .setting import Setting
+
+ALPHA, DELTA, RANK = 0.05, 0.01, 10
+NOISE = 0.1
+LAM = NOISE**2  # a standard normal prior on theta
+OPEN = 200
+ROUNDS, USERS = 4000, 100
+BEFORE = {"rewards at once": 0, f"{OPEN} decisions open": OPEN - 1}  # by how many rounds rewards are late
+FREE = "LinUCB"
+TOLERANCE = 1e-6
+Linear = problems.Linear
+
+
+def section(setting: Setting) -> Section:
+    """Play, judge, draw."""
+    users, source = new_users(setting)
+    found = {name: play(setting, users, name, late) for name, late in BEFORE.items()}
+    harmed = {name: broken(result) for name, result in found.items()}
+    caption = (
+        f"Above: what a user's rewards are ahead of {1 - ALPHA:.0%} of the known joke's, mean over users, shaded down to the worst-off "
+        "twentieth. Below: share of users who were behind at some time so far. Both axes of rounds are logarithmic."
+    )
+    text = (
+        f"{source} The known joke is a user's {RANK}th best of {users[0].means.size}. CLUCB2 and Safe(LinTS) promise each user at least "
+        f"{1 - ALPHA:.0%} of its rewards at every round, but for a chance of {DELTA:.0%}. LinTS inside Safe has no promise of its own."
+    )
+    return Section(
+        "Safe: explore without harming anyone", text, [picture(draw(found, setting.palette), caption)], [table(found, harmed)],
+        summary=sentence(found, harmed),
+    )  # fmt: skip
+
+
+def new_users(setting: Setting) -> tuple[list[Linear], str]:
+    """A problem for each user, and where they come from."""
+    count = setting.of(USERS, least=6)
+    try:
+        users = problems.data.jester(count, noise=NOISE, seed=setting.seed, data=setting.data)
+        return users, f"{count} users drawn from the Jester ratings, rewards with Gaussian noise {NOISE}."
+    except DataNotFound as error:
+        return twin(count, setting.seed), setting.missing(error)
+
+
+def twin(count: int, seed: int, jokes: int = 40, tastes: int = 8) -> list[Linear]:
+    """Users of few tastes around a joke's popularity; those whose means leave [0, 1] are drawn again."""
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(40,)))
+    features = np.column_stack([np.ones(jokes), rng.normal(size=(jokes, tastes)) / np.sqrt(tastes)])
+    found: list[Linear] = []
+    while len(found) < count:
+        theta = np.concatenate([[0.5], 0.15 * rng.normal(size=tastes)])
+        means = features @ theta
+        if means.min() >= 0.0 and means.max() <= 1.0:
+            found.append(Linear(features, theta, noise=NOISE))
+    return found
+
+
+def known(problem: Linear) -> int:
+    """The arm that is played today."""
+    return int(np.argsort(-problem.means, kind="stable")[RANK - 1])
+
+
+def line_up(users: list[Linear]) -> Mapping[str, Policy | Callable[[Linear], Policy]]:
+    """All of them are told the noise and the same bounds; the safe ones the known joke's mean."""
+    longest = max(float(np.linalg.norm(problem.theta)) for problem in users)
+    bounds: dict[str, Any] = {"theta_bound": longest, "lam": LAM}
+    arm_bound = float(np.linalg.norm(users[0].features, axis=1).max())
+
+    def promise(problem: Linear) -> dict[str, Any]:
+        given = {"baseline": known(problem), "baseline_mean": float(np.clip(problem.means[known(problem)], 0.0, 1.0))}
+        return given | bounds | {"arm_bound": arm_bound, "alpha": ALPHA, "delta": DELTA, "sigma": NOISE}
+
+    def clucb2(problem: Linear) -> Policy:
+        return policies.CLUCB2(**promise(problem))
+
+    def safe_lints(problem: Linear) -> Policy:
+        return policies.Safe(inner=policies.LinTS(lam=LAM, scale=NOISE), **promise(problem))
+
+    return {FREE: policies.LinUCB(noise=NOISE, **bounds), "CLUCB2": clucb2, "Safe(LinTS)": safe_lints}
+
+
+def watch(problem: Linear) -> Budget:
+    """The user's true budget."""
+    return Budget(baseline=known(problem), alpha=ALPHA)
+
+
+def play(setting: Setting, users: list[Linear], name: str, late: int) -> Result:
+    """All policies on all users. Also rewards at once go through the loop with delays, so that it is compiled once."""
+    horizon = setting.of(ROUNDS, least=300)
+    checkpoints = np.unique(np.geomspace(1, horizon, 100).round())
+    return simulate(
+        users, line_up(users), horizon=horizon, replications=len(users), checkpoints=checkpoints, monitor=watch, delay=Fixed(late),
+        **setting.play(f"safe, {name}"),
+    )  # fmt: skip
+
+
+def broken(result: Result) -> dict[str, np.ndarray]:
+    """Which users were behind in some round."""
+    return {name: np.asarray(seen["violations"][:, 0] > 0) for name, seen in result.watched.items()}
+
+
+def sentence(found: Mapping[str, Result], harmed: Mapping[str, Mapping[str, np.ndarray]]) -> str:
+    """Who harmed how many, and what safety cost in the end."""
+    parts = []
+    for name, by_policy in harmed.items():
+        counts = [f"{policy} {int(runs.sum())}" for policy, runs in by_policy.items()]
+        parts.append(f"with {name} {sentences.listed(counts)}")
+    at_once = next(iter(found.values()))
+    final = {name: curve[:, -1] for name, curve in at_once.regret.items()}
+    more = [
+        f"{name} {sentences.mean(values - final[FREE])}" for name, values in final.items()
+        if name != FREE and sentences.differ(values, final[FREE], len(final) - 1)
+    ]  # fmt: skip
+    price = f"in regret the promise changes {sentences.listed(more)} against {FREE}" if more else "no difference in regret is shown"
+    return (
+        f"Of {at_once.replications} new users, these many were at some time behind {1 - ALPHA:.0%} of what a joke already known would "
+        f"have given: {'; '.join(parts)}. After {int(at_once.rounds[-1]):,} rounds {price}."
+    )
+
+
+def table(found: Mapping[str, Result], harmed: Mapping[str, Mapping[str, np.ndarray]]) -> Table:
+    """Users harmed, lowest budget and final regret of every policy."""
+    rows = []
+    for name, result in found.items():
+        for policy, runs in harmed[name].items():
+            lowest = result.watched[policy]["lowest"][:, 0]
+            rows.append([
+                policy, name, sentences.share(int(runs.sum()), runs.size), f"{lowest.min():,.2f}",
+                sentences.mean(result.regret[policy][:, -1]),
+            ])  # fmt: skip
+    return Table(["policy", "", "users harmed", "lowest budget of any user", "final regret"], rows, "± one standard error.", aligned=False)
+
+
+def draw(found: Mapping[str, Result], palette: style.Palette) -> Figure:
+    """Budgets above, users harmed below; a column for each delay."""
+    fig, axes = style.figure(2, rows=2, width=5.4, height=6.0)
+    for column, (name, result) in enumerate(found.items()):
+        above, below = axes[column], axes[2 + column]
+        for policy, seen in result.watched.items():
+            budget, colour, line = seen["budget"], palette.colour(policy), palette.line(policy)
+            mean, worst = budget.mean(axis=0), np.quantile(budget, 0.05, axis=0)
+            above.plot(result.rounds, mean, color=colour, linestyle=line, label=policy)
+            above.fill_between(result.rounds, worst, mean, color=colour, alpha=0.15, linewidth=0)
+            texts = [
+                f"{policy}: {a:.1f} on average, worst twentieth {b:.1f}, round {t:,}"
+                for t, a, b in zip(result.rounds, mean, worst, strict=True)
+            ]
+            style.hover(above, result.rounds[::3], mean[::3], texts[::3])
+            share = 100.0 * (np.minimum.accumulate(budget, axis=1) < -TOLERANCE).mean(axis=0)
+            below.step(result.rounds, share, where="post", color=colour, linestyle=line, label=policy)
+            texts = [f"{policy}: {part:.0f}% of users harmed by round {t:,}" for t, part in zip(result.rounds, share, strict=True)]
+            style.hover(below, result.rounds[::3], share[::3], texts[::3])
+        above.axhline(0.0, color=style.INK, linewidth=0.8)
+        above.set_yscale("symlog", linthresh=1.0)
+        above.set_title(name, fontsize=10, loc="left", color=style.INK)
+        below.set_title(name, fontsize=10, loc="left", color=style.INK)
+        below.set_ylim(-3.0, 103.0)
+        for ax in (above, below):
+            ax.set_xscale("log")
+            ax.set_xlabel("round")
+            style.dress(ax)
+        above.set_ylabel("budget, in rewards")
+        below.set_ylabel("users harmed so far, %")
+    style.legend(axes[0])
+    return fig

@@ -1,0 +1,38 @@
+"""What the sections share: seed, sizes, where data are and results go, and the page's colours."""
+
+import pathlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..engine.runner import Progress
+from ..reports.style import Palette
+
+TWIN = "Synthetic twin, because the data are not here:"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How the demo runs. size: share of the full numbers of rounds and replications, in (0, 1]."""
+
+    out: pathlib.Path
+    seed: int = 0
+    data: str | None = None
+    workers: int | None = None
+    size: float = 1.0
+    say: Callable[[str], None] = print
+    progress: Callable[[str], Progress | None] = lambda label: None
+    palette: Palette = field(default_factory=Palette)
+
+    def of(self, number: int, least: int) -> int:
+        """A number of rounds or replications at this size."""
+        return max(least, round(number * self.size))
+
+    def play(self, label: str) -> dict[str, Any]:
+        """Arguments of a simulation whose finished parts are kept and found again."""
+        return {"seed": self.seed, "workers": self.workers, "out": self.out / label, "progress": self.progress(label)}
+
+    def missing(self, error: Exception) -> str:
+        """Say that data are missing; returns what the page says of it."""
+        self.say(str(error))
+        return f"{TWIN} {error}"

@@ -1,0 +1,110 @@
+"""(b) Stop: an A/B/n test of variants made of parts, which ends when the winner is known."""
+
+import itertools
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from .. import policies, problems
+from ..engine.identify import identify
+from ..engine.planning import fixed_size
+from ..engine.results import Identification
+from ..numerics.statistics import standard_error
+from ..reports import sentences, style
+from ..reports.page import Section, Table
+from ..reports.pictures import picture
+from .setting import Setting
+
+EPSILON, DELTA = 0.02, 0.05
+VARIANTS = tuple(itertools.product(range(3), range(2), range(2)))  # headline, picture, button
+FEATURES = np.array([[1.0, h == 1, h == 2, p, b] for h, p, b in VARIANTS])
+EFFECTS = np.array([0.10, 0.02, 0.06, 0.05, 0.08])  # click rates; the parts add up
+TESTS, LOOKS = 20, 16
+NAME = "LinGapE"
+
+
+def section(setting: Setting) -> Section:
+    """Play, judge, draw."""
+    problem = problems.Linear(FEATURES, EFFECTS, rewards="bernoulli")
+    chosen = {NAME: policies.LinGapE(epsilon=EPSILON, delta=DELTA, noise=0.5, theta_bound=0.5)}
+    tests = setting.of(TESTS, least=4)
+    found = identify(problem, chosen, replications=tests, **setting.play("stop"))
+    looks = np.unique(np.geomspace(500, max(float(found.rounds[NAME].max()), 1000.0), setting.of(LOOKS, least=4)).round().astype(np.int64))
+    gaps = np.stack([
+        identify(problem, chosen, replications=tests, budget=int(n), **setting.play(f"stop, {n} visitors")).gap_bound[NAME] for n in looks
+    ])  # fmt: skip
+    fixed, textbook = fixed_size(problem.means, EPSILON, DELTA)
+    caption = (
+        f"Bound B on what the named variant may be worse than the best, mean over {tests} tests (shaded: all of them): the test ends where "
+        f"it falls to ε = {EPSILON:g}. Vertical lines: where tests of fixed length end."
+    )
+    text = (
+        "No public log of such a test is at hand, so this world is synthetic: three headlines, two pictures and two buttons make twelve "
+        "variants with click rates that add up from their parts, and a visitor of one variant tells something about the others. The "
+        f"guarantee: the named variant is within {EPSILON:g} of the best with probability {1 - DELTA:.0%}, whatever the rates are. The "
+        "textbook's length rests on the normal approximation with the true variances, and on one look at the end."
+    )
+    return Section(
+        "Stop: an A/B/n test that ends when the winner is known", text,
+        [picture(draw(looks, gaps, found, fixed, textbook, setting.palette), caption)], [table(found, fixed, textbook)],
+        summary=sentence(found, fixed, textbook),
+    )  # fmt: skip
+
+
+def sentence(found: Identification, fixed: int, textbook: int) -> str:
+    """How many visitors it took, beside tests of fixed length."""
+    rounds, n = found.rounds[NAME], found.replications
+    stopped = found.stopped[NAME]
+    right = f"{int((found.correct[NAME] & stopped).sum())} of {n} tests ended with a variant that is good enough"
+    return (
+        f"{NAME} knows a winner after {sentences.mean(rounds)} visitors ({right}); a test of fixed length with the same guarantee needs "
+        f"{fixed:,}, {against(rounds, fixed)}, and the textbook's test, whose guarantee is weaker, {textbook:,}, "
+        f"{against(rounds, textbook)}."
+    )
+
+
+def against(rounds: np.ndarray, fixed: int) -> str:
+    """A fixed length as a multiple of the mean, where they differ by more than chance."""
+    error = sentences.margin(rounds.size, 2) * float(standard_error(rounds))
+    if abs(fixed - rounds.mean()) <= error:
+        return "no difference shown"
+    times = fixed / float(rounds.mean())
+    return f"{times:.1f} times as many" if times >= 1.0 else f"fewer: {times:.2f} times as many"
+
+
+def table(found: Identification, fixed: int, textbook: int) -> Table:
+    """Every test's length."""
+    rounds = found.rounds[NAME]
+    rows = [
+        [NAME, sentences.mean(rounds), f"{int(rounds.max()):,}", "at any time"],
+        ["fixed length, any rates", f"{fixed:,}", f"{fixed:,}", "once, at the end"],
+        ["fixed length, textbook", f"{textbook:,}", f"{textbook:,}", "once, at the end"],
+    ]
+    return Table(["test", "visitors", "longest", "one may look"], rows, "± one standard error.", aligned=False)
+
+
+def draw(
+    looks: np.ndarray, gaps: np.ndarray, found: Identification, fixed: int, textbook: int, palette: style.Palette
+) -> Figure:  # fmt: skip
+    """B against visitors."""
+    fig, (ax,) = style.figure(width=6.4, height=3.6)
+    colour, mean = palette.colour(NAME), gaps.mean(axis=1)
+    ax.plot(looks, mean, color=colour, marker="o", markersize=3, label=f"{NAME}: bound B")
+    ax.fill_between(looks, gaps.min(axis=1), gaps.max(axis=1), color=colour, alpha=0.15, linewidth=0)
+    ax.axhline(EPSILON, color=style.INK, linewidth=0.8)
+    ax.text(looks[0], EPSILON, f" ε = {EPSILON:g}", va="bottom", fontsize=9, color=style.INK)
+    stop = float(found.rounds[NAME].mean())
+    ax.axvline(stop, color=colour, linestyle="--", label=f"{NAME} stops, on average")
+    ax.axvline(textbook, color=style.SOFT, linestyle=":", label="fixed length, textbook")
+    ax.axvline(fixed, color=style.SOFT, linestyle="-.", label="fixed length, same guarantee")
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    style.hover(ax, looks, mean, [f"{NAME}: B = {b:.3g} after {n:,} visitors" for n, b in zip(looks, mean, strict=True)])
+    middle = float(np.sqrt(mean[0] * EPSILON))
+    lines = {f"{NAME} stops": stop, "fixed length, textbook": textbook, "fixed length, same guarantee": fixed}
+    style.hover(ax, lines.values(), [middle] * 3, [f"{name}: {n:,.0f} visitors" for name, n in lines.items()])
+    ax.set_xlabel("visitors")
+    ax.set_ylabel("B, in click rate")
+    style.legend(ax)
+    style.dress(ax)
+    return fig

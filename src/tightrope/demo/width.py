@@ -1,0 +1,95 @@
+"""(c) Learn the width: SoftUCB's confidence width from the trajectories of one past user, tried on new ones."""
+
+import warnings
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from .. import policies, problems
+from ..engine.results import Result
+from ..engine.simulate import simulate
+from ..engine.training import TrainedBeta, train_softucb
+from ..problems.data import DataNotFound
+from ..reports import sentences, style
+from ..reports.curves import draw_regret
+from ..reports.page import Section
+from ..reports.pictures import picture
+from ..reports.simulation import summary_table
+from .setting import Setting
+
+ROUNDS, TRAJECTORIES, USERS = 1024, 30, 40
+NOISE, DELTA = 0.25, 0.1  # one star of five
+ETA = 0.003
+NAME, RIVAL = "SoftUCB", "LinUCB"
+Linear = problems.Linear
+
+
+def section(setting: Setting) -> Section:
+    """Train on one user, play the others, judge, draw."""
+    (past, *users), source = new_users(setting)
+    horizon, trajectories = setting.of(ROUNDS, least=64), setting.of(TRAJECTORIES, least=6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a width that runs away is told by its status, which the page quotes
+        trained = train_softucb(
+            past, horizon, trajectories, eta=ETA, seed=setting.seed + 1, out=setting.out / "width, training",
+            progress=setting.progress("width, training"),
+        )  # fmt: skip
+    bound = max(float(np.linalg.norm(problem.theta)) for problem in users)
+    chosen = {NAME: policies.SoftUCB(beta=trained.beta), RIVAL: policies.LinUCB(noise=NOISE, delta=DELTA, theta_bound=bound)}
+    result = simulate(users, chosen, horizon=horizon, replications=len(users), **setting.play("width"))
+    caption = (
+        f"Left: the width β after each of {len(trained.regret)} trajectories of the past user; dashed: the width that theory asks for. "
+        f"Right: mean regret on {len(users)} new users, bands of 2 standard errors."
+    )
+    text = (
+        f"{source} SoftUCB moves β by the gradient of its regret after every trajectory of {horizon:,} rounds, and is then used as it is. "
+        f"Training {trained.status} The learned width has no guarantee: {RIVAL} keeps the one that theory asks for."
+    )
+    return Section(
+        "Learn the width: confidence from data", text, [picture(draw(trained, result, setting.palette), caption)], [summary_table(result)],
+        summary=sentence(trained, result),
+    )  # fmt: skip
+
+
+def new_users(setting: Setting) -> tuple[list[Linear], str]:
+    """A past user and new ones, with arms of norm 1 at most, and where they come from."""
+    count = setting.of(USERS, least=5) + 1
+    try:
+        users = problems.data.movielens_stars(count, noise=NOISE, seed=setting.seed, data=setting.data)
+        source = f"{count} users of MovieLens, 50 films; a reward has the noise of one star of five."
+    except (DataNotFound, ValueError) as error:  # a release without stars is a ValueError
+        users, source = twin(count, setting.seed), setting.missing(error)
+    longest = float(np.linalg.norm(users[0].features, axis=1).max())
+    return [Linear(user.features / longest, user.theta * longest, noise=user.noise) for user in users], source
+
+
+def twin(count: int, seed: int, arms: int = 50, d: int = 10) -> list[Linear]:
+    """Arms on the unit sphere, a theta of norm 1 for every user."""
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(arms,)))
+    X = rng.uniform(-1.0, 1.0, size=(arms, d))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    thetas = rng.standard_normal((count, d))
+    return [Linear(X, theta / np.linalg.norm(theta), noise=NOISE) for theta in thetas]
+
+
+def sentence(trained: TrainedBeta, result: Result) -> str:
+    """Where the width went, and what it brings."""
+    final = {name: curve[:, -1] for name, curve in result.regret.items()}
+    return (
+        f"From one past user the width goes from {trained.path[0]:.3g} to {trained.beta:.3g}, where theory asks for {trained.theory:.3g}. "
+        f"On {result.replications} new users: {sentences.lowest(final, f'regret after {int(result.rounds[-1]):,} rounds')}"
+    )
+
+
+def draw(trained: TrainedBeta, result: Result, palette: style.Palette) -> Figure:
+    """The path of the width, and regret."""
+    fig, (left, right) = style.figure(2, width=5.4, height=3.6)
+    left.plot(trained.path, color=palette.colour(NAME), marker="o", markersize=2.5, label=NAME)
+    left.axhline(trained.theory, color=palette.colour(RIVAL), linestyle="--")
+    style.hover(left, range(trained.path.size), trained.path, [f"β = {b:.3f} after {n} trajectories" for n, b in enumerate(trained.path)])
+    style.hover(left, [0], [trained.theory], [f"theory asks for {trained.theory:.3f}"])
+    left.set_ylim(bottom=0.0)
+    left.set_xlabel("trajectories of the past user")
+    left.set_ylabel("width β")
+    draw_regret(right, result, palette=palette)
+    return fig

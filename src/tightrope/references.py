@@ -1,0 +1,25 @@
+"""Who is to be cited: the papers of the policies and the library itself, as BibTeX."""
+
+import functools
+import re
+from importlib import resources
+
+POLICIES = re.compile(r"^% Policies: (?P<names>[^\n]+)\n(?P<entry>@\w+\{.+?^\}$)", flags=re.MULTILINE | re.DOTALL)
+
+
+@functools.cache
+def entries() -> dict[str, tuple[str, ...]]:
+    """BibTeX entries of every policy of the package, its own source first."""
+    found: dict[str, tuple[str, ...]] = {}
+    for match in POLICIES.finditer(resources.files(__package__).joinpath("references.bib").read_text()):
+        for name in match["names"].split(", "):
+            found[name] = (*found.get(name, ()), match["entry"])
+    return found
+
+
+def library(version: str) -> str:
+    """The library's own entry."""
+    return (
+        f"@software{{tightrope,\n  author = {{{{the tightrope authors}}}},\n  title = {{tightrope: structured bandits for Python}},\n"
+        f"  version = {{{version}}}\n}}"
+    )

@@ -1,0 +1,66 @@
+"""What numbers say, in a sentence that is true whatever they are: a difference counts where chance would hardly make it."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from scipy import special
+
+from ..numerics.statistics import standard_error
+from .digits import measured, rounded
+
+ERROR = 0.01  # chance of any wrong order in one sentence, shared among its comparisons
+
+
+def margin(replications: int, comparisons: int = 1) -> float:
+    """How many standard errors a mean difference must have: Student's t, the error shared among the comparisons."""
+    if replications < 2:
+        return math.inf
+    return float(special.stdtrit(replications - 1, 1.0 - 0.5 * ERROR / max(comparisons, 1)))
+
+
+def differ(first: np.ndarray, second: np.ndarray, comparisons: int = 1) -> bool:
+    """Whether paired replications show a difference of their means."""
+    gap = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
+    if gap.size < 2:
+        return False
+    return bool(abs(float(gap.mean())) > margin(gap.size, comparisons) * float(standard_error(gap)))
+
+
+def mean(values: np.ndarray) -> str:
+    """Mean ± standard error."""
+    return measured(float(np.mean(values)), float(standard_error(np.asarray(values, dtype=np.float64))))
+
+
+def listed(words: Sequence[str]) -> str:
+    """a, b and c."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def lowest(cost: Mapping[str, np.ndarray], what: str, *, least: str = "lowest", below: str = "below") -> str:
+    """Who has the lowest mean of what, and by how much; or that no difference is shown. cost[name]: (replications,), paired.
+
+    least, below: the words for it, such as "highest" and "above" where the costs are gains with a minus.
+    """
+    sign = 1.0 if below == "below" else -1.0
+    names = sorted(cost, key=lambda name: float(cost[name].mean()))
+    best, n = names[0], cost[names[0]].size
+    shown = {name: mean(sign * cost[name]) for name in names}
+    if len(names) == 1:
+        return f"{best} has a {what} of {shown[best]}."
+    if n < 2:
+        return f"In a single replication {best} has the {least} {what}, {shown[best]}; one replication shows no difference."
+    level = [name for name in names[1:] if not differ(cost[name], cost[best], len(names) - 1)]
+    if level:
+        alike = listed([f"{name} ({shown[name]})" for name in [best, *level]])
+        rest = "" if len(level) == len(names) - 1 else "; all others have more" if below == "below" else "; all others have less"
+        return f"No difference is shown among {alike}, which have the {least} {what}{rest}."
+    second = names[1]
+    gap = cost[second] - cost[best]
+    by = measured(float(gap.mean()), float(standard_error(gap)))
+    return f"{best} has the {least} {what}, {shown[best]}: {by} {below} {second}, the next ({n} paired replications)."
+
+
+def share(count: int, total: int) -> str:
+    """A count of all in words, such as 3 of 100 (3%)."""
+    return f"{count:,} of {total:,} ({rounded(100.0 * count / total, 1.0 if total < 1000 else 0.1)}%)"

@@ -1,0 +1,34 @@
+"""Processes that get Ctrl-C in the tests."""
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+
+INTERRUPT = signal.SIGINT
+
+
+def _as_under_a_terminal() -> None:
+    """A group of its own, and SIGINT as a terminal leaves it: a background shell starts its children with SIGINT ignored."""
+    os.setsid()
+    signal.signal(INTERRUPT, signal.default_int_handler)
+
+
+@contextlib.contextmanager
+def started(command: Sequence[str], environment: Mapping[str, str] | None = None) -> Iterator["subprocess.Popen[str]"]:
+    """A process with its output in pipes. It and its children are gone when the block ends, in whatever way."""
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, preexec_fn=_as_under_a_terminal
+    )
+    try:
+        yield process
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def interrupt(process: "subprocess.Popen[str]") -> None:
+    """Ctrl-C, as a terminal sends it: to the process and its children."""
+    os.killpg(process.pid, INTERRUPT)
