@@ -39,11 +39,12 @@ lint: $(VENV)/.installed-test
 	$(BIN)/mypy
 
 docs: $(VENV)/.installed-docs
-	$(BIN)/sphinx-build -b html -W --keep-going -j auto docs docs/_build/html
+	$(BIN)/sphinx-build -b html -W --keep-going -j auto -d docs/_build/trees docs docs/_build/html
 	@echo 'docs/_build/html/index.html'
 
 review: $(VENV)/.installed-review
-	$(BIN)/zizmor --offline .github/workflows
+	$(BIN)/zizmor --offline .github
+	@if command -v actionlint >/dev/null; then actionlint; else echo 'actionlint (github.com/rhysd/actionlint) is not installed: left to the hooks'; fi
 	$(BIN)/sp-repo-review .
 
 dist: $(VENV)/.installed-dist
