@@ -247,7 +247,7 @@ def _policy_class(cls: type, traits: Traits) -> Any:
             raise ValueError(f"{cls.__name__} plays {' or '.join(traits.accepts)}, but {names} does not.")
         plain = next((item for item in inside if not compiled(item)), None)
         if traits.compiled and plain is not None:
-            raise ValueError(f"{cls.__name__} is compiled code, which cannot call {type(plain).__name__}: its rounds are Python.")
+            raise ValueError(f"{cls.__name__} is compiled code, which cannot call {label(plain)}: its rounds are Python.")
         return stored
 
     leading = [name for name, field in declared(cls)[0].items() if field.positional]

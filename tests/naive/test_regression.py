@@ -147,5 +147,5 @@ def test_predictions_that_are_no_numbers_are_refused(answer):
 def test_compiled_policies_take_the_ridge_inside_and_refuse_what_is_python(wrap):
     session = tr.Session(wrap(tr.SquareCB()), arms=3, dimension=d)
     assert session.decide(np.eye(3)).propensity <= 1.0
-    with pytest.raises(ValueError, match=r"is compiled code, which cannot call AnySquareCB: its rounds are Python"):
+    with pytest.raises(ValueError, match=r"is compiled code, which cannot call SquareCB\(model=.*\): its rounds are Python"):
         wrap(tr.SquareCB(model=RidgeBatch(d, 1.0)))

@@ -639,9 +639,9 @@ class SquareCB(Policy):
 
     gamma: how sharply the best arm is preferred; None: by `growth`, which is the "schedule" scale t^power, or from the "horizon"
     sqrt(K T / (Reg + ln(2 / delta))). shared: one regression for all arms; False: one for each, learned from the arm's own rewards.
-    lam: ridge parameter. model: None for ridge regression, or a regression of your own, which makes an `AnySquareCB` that runs as plain
-    Python: an object with partial_fit(X, y) and predict(X), as scikit-learn's; with learn_one(x, y) and predict_one(x), as River's; or a
-    function of (n, d) rows that returns n predictions and learns elsewhere.
+    lam: ridge parameter. model: None for ridge regression, or a regression of your own, with which rounds are plain Python: an object
+    with partial_fit(X, y) and predict(X), as scikit-learn's; with learn_one(x, y) and predict_one(x), as River's; or a function of (n, d)
+    rows that returns n predictions and learns elsewhere.
     """
 
     gamma: float

@@ -1,9 +1,10 @@
-"""AnySquareCB: `SquareCB` on top of a regression of one's own, as `SquareCB(model=...)` makes it.
+"""What `SquareCB(model=...)` makes: the same rule on top of a regression of one's own, in plain Python.
 
 When to use it: trees, networks or any other regression that learns row by row predicts rewards better than a linear one.
 Bound, source: as `SquareCB`, with Reg the square-loss regret of that regression; gamma from the horizon supposes that of a linear one.
 Deviation: a regression that has seen nothing predicts 0.
-Its rounds are Python, each with K predictions of that regression. A session with it cannot be saved: files hold no objects.
+Its rounds are Python, each with K predictions of that regression. A session with it cannot be saved: files hold no objects. It has the name
+of the compiled class, which makes it again from its parameters.
 """
 
 from typing import Any, NamedTuple
@@ -21,7 +22,7 @@ from ._regressions import ACCEPTED, Outside, kind_of, new_outside
 
 
 @policy("features", "contexts", paper="Foster, Rakhlin 2020", compiled=False, public=False)
-class AnySquareCB(Gaps, Policy):
+class SquareCB(Gaps, Policy):
     """Inverse gap weighting of the predictions of any regression.
 
     model: an object with partial_fit and predict, one with learn_one and predict_one, or a function of rows. It is copied: every session
@@ -45,7 +46,7 @@ class State(NamedTuple):
     weight: np.ndarray  # (K,) scratch: probabilities
 
 
-@init.register(AnySquareCB)
+@init.register(SquareCB)
 def init_anysquarecb(policy, arms):
     model = new_outside(policy.model, arms, policy.shared)
     coefficients = arms.dimension * model.regressions.size
@@ -64,24 +65,24 @@ def gamma_of(policy: Any, state: Any) -> float:
     return float(current_gamma(policy._replace(model=None), state._replace(model=None)))
 
 
-@select.register(AnySquareCB)
+@select.register(SquareCB)
 def select_anysquarecb(policy, state, context, rng):
     return int(categorical(probabilities(policy, state, context), 1.0, rng))
 
 
-@update.register(AnySquareCB)
+@update.register(SquareCB)
 def update_anysquarecb(policy, state, context, action, reward):
     learn(state.model, context, action, reward)
     state.rounds[0] += 1.0
     return state
 
 
-@propensity.register(AnySquareCB)
+@propensity.register(SquareCB)
 def propensity_anysquarecb(policy, state, context, action, rng):
     return float(probabilities(policy, state, context)[action]), 0.0
 
 
-@explain.register(AnySquareCB)
+@explain.register(SquareCB)
 def explain_anysquarecb(policy, state, context, rng):
     probability = probabilities(policy, state, context)
     mean = state.model.mean.copy()

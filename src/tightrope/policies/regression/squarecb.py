@@ -26,7 +26,7 @@ from ...parameters import policy, real, unchecked
 from ...registry import Policy
 from ...verbs import admit, explain, grow, init, merge, propensity, select, update
 from ._gaps import Gaps, current_gamma, fixed_gamma, weigh
-from .anysquarecb import AnySquareCB
+from .anysquarecb import SquareCB as AnySquareCB
 
 
 @policy("features", "contexts", paper="Foster, Rakhlin 2020")
@@ -35,9 +35,9 @@ class SquareCB(Gaps, Policy):
 
     gamma: how sharply the best arm is preferred; None: by `growth`, which is the "schedule" scale t^power, or from the "horizon"
     sqrt(K T / (Reg + ln(2 / delta))). shared: one regression for all arms; False: one for each, learned from the arm's own rewards.
-    lam: ridge parameter. model: None for ridge regression, or a regression of your own, which makes an `AnySquareCB` that runs as plain
-    Python: an object with partial_fit(X, y) and predict(X), as scikit-learn's; with learn_one(x, y) and predict_one(x), as River's; or a
-    function of (n, d) rows that returns n predictions and learns elsewhere.
+    lam: ridge parameter. model: None for ridge regression, or a regression of your own, with which rounds are plain Python: an object
+    with partial_fit(X, y) and predict(X), as scikit-learn's; with learn_one(x, y) and predict_one(x), as River's; or a function of (n, d)
+    rows that returns n predictions and learns elsewhere.
     """
 
     lam: float = real(1.0, above=0)
