@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 import tightrope as tr
 from tightrope.cli import app
 from tightrope.inference import reading
+from tightrope.reports.digits import measured
 
 H = np.array([0.5, 0.3, 0.2])
 
@@ -65,7 +66,7 @@ def test_the_command_gives_what_python_gives_and_a_page(files, tmp_path):
     assert found["support"]["played"] == wanted.support.played.tolist()
     assert found["made"]["log"] == str(files / name)
     for words in (
-        f"{wanted.value:.4g} ±",
+        measured(wanted.value, wanted.se),
         "effective sample size",
         "largest weight",
         "at all times",
@@ -73,9 +74,9 @@ def test_the_command_gives_what_python_gives_and_a_page(files, tmp_path):
     ):
         assert words in done.output, words
     page = (tmp_path / "report.html").read_text()
-    assert page.count("<svg") == 5
+    assert page.count("<figure>") == 5
     for words in (
-        "Verdict: promote.",
+        f"Verdict: promote, since round {wanted.decided:,}.",
         "What the log can say of it",
         "The reward model",
         "switch-dr",
@@ -129,7 +130,7 @@ def test_several_policies_are_compared(files, tmp_path):
         assert found["policies"][name]["decided"] == each.decided
     assert "The winner is arm 2." in done.output
     page = (tmp_path / "report.html").read_text()
-    assert page.count("<svg") == 1 + 2 * 3 + 1
+    assert page.count("<figure>") == 1 + 2 * 3 + 1
     assert "cannot be the best" in page
     (tmp_path / "learns.yaml").write_text("policy: UCB")
     for words, others in (
@@ -187,7 +188,7 @@ def test_a_saved_session_and_a_policy_that_learns(tmp_path):
     assert "simulated: as good as its model" in done.output
     assert saved(tmp_path)["ess"] is None
     page = (tmp_path / "report.html").read_text()
-    assert page.count("<svg") == 2
+    assert page.count("<figure>") == 2
     assert "of worlds fitted to resampled logs" in page
 
 

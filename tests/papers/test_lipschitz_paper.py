@@ -39,7 +39,7 @@ def test_continuous_shapes_stay_in_the_unit_interval_and_peak_off_the_grid():
         assert peak > shape(np.linspace(0, 1, 29)).max()
 
 
-def test_every_regret_plot_carries_the_bound(tmp_path):
+def test_every_regret_plot_carries_the_bound(tmp_path, monkeypatch):
     points = np.linspace(0, 1, 5)
     problem = tr.problems.Lipschitz(points, 0.8 - 0.5 * np.abs(points - 0.4), lipschitz=0.5, best=0.8)
     result = tr.simulate(problem, {"CKL-UCB": tr.CKLUCB(lipschitz=0.5)}, horizon=300, replications=2)
@@ -47,6 +47,9 @@ def test_every_regret_plot_carries_the_bound(tmp_path):
     ((label, (rounds, values)),) = bound_curve(tr.load(tmp_path / "run")).items()
     C = tr.lipschitz_lower_bound(problem.means, points=points, lipschitz=0.5).value
     np.testing.assert_allclose(values, C * np.log(rounds) + (0.8 - problem.means.max()) * rounds, rtol=1e-12)
+    assert "asymptotic" in label
+    assert [line.get_label() for line in regret_figure(result).axes[0].get_lines()] == ["CKL-UCB"]  # far above: left out
+    monkeypatch.setattr("tightrope.reports.curves.FLAT", np.inf)
     drawn = regret_figure(result).axes[0].get_lines()[-1]
     assert drawn.get_label() == label
     np.testing.assert_array_equal(drawn.get_ydata(), values)

@@ -22,13 +22,13 @@ def rounded(value: float, error: float, *, sign: bool = False) -> str:
     if decimals is None:
         if float(value).is_integer() and abs(value) < 1e15:
             return f"{value:{plus},.0f}"
-        return f"{value:{plus},.{_decimals(value)}f}" if abs(value) >= 1e-4 else f"{value:{plus}.3g}"
+        return f"{value:{plus},.{_decimals(value)}f}".rstrip("0").rstrip(".") if abs(value) >= 1e-4 else f"{value:{plus}.3g}"
     text = f"{round(value, decimals):{plus},.{max(decimals, 0)}f}"
     return text.replace("-", "", 1) if text.startswith("-") and not any(c in "123456789" for c in text) else text
 
 
 def _decimals(value: float) -> int:
-    return max(0, PLAIN - 1 - math.floor(math.log10(abs(value))))
+    return max(1, PLAIN - 1 - math.floor(math.log10(abs(value))))
 
 
 def measured(value: float, error: float, *, sign: bool = False) -> str:

@@ -11,7 +11,7 @@ from ... import policies, problems
 from ...engine.results import Result
 from ...numerics.statistics import standard_error
 from ...reports import style
-from ...reports.curves import draw_regret
+from ...reports.curves import bound_curve, bound_left_out, draw_regret
 from ...solvers.covering import lipschitz_lower_bound
 from ..colours import palette
 from ..scoring import Estimate, Row, below, estimate, judged, near, paired
@@ -109,7 +109,8 @@ def panels(results: dict[str, Result], names: list[str] | None = None) -> Figure
     fig, axes = style.figure(len(results))
     for ax, (name, result) in zip(axes, results.items(), strict=True):
         shown = names or result.policies
-        draw_regret(ax, result, log_rounds=True, policies=shown, legend=False, palette=palette("lipschitz"))
+        bound = bound_curve(result) if bound_left_out(result) else None  # what the paper is about is drawn, and marked where it leaves
+        draw_regret(ax, result, log_rounds=True, policies=shown, legend=False, palette=palette("lipschitz"), references=bound)
         for number, line in enumerate(ax.get_lines()[: len(shown)]):  # curves of like policies lie on each other
             line.set(linestyle=style.LINES[number % len(style.LINES)])
         top = ROOM * float(np.median([result.regret[policy][:, -1].mean() for policy in shown]))
