@@ -30,7 +30,7 @@ for page in sys.argv[1:]:
         exec(compile(code, page, "exec"), {"__name__": "__main__"})
     except Exception:
         failed.append(f"{page}: {traceback.format_exc(limit=-2)}")
-sys.exit("\\n".join(failed))
+sys.exit("\\n".join(failed) or 0)
 """
 
 
