@@ -63,7 +63,7 @@ def test_saved_results_come_back_bit_for_bit(tmp_path):
         assert np.array_equal(again.regret[name], result.regret[name])
         assert np.array_equal(again.pulls[name], result.pulls[name])
     assert again.settings["seed"] == 9
-    assert again.settings["policies"]["UCB"] == {"policy": "UCB", "alpha": 2.0, "sigma": 1.0}
+    assert again.settings["policies"]["UCB"] == {"policy": "UCB", "alpha": 2.0, "sigma": 1.0, "forget": 1.0}
     frame = again.frame()
     assert list(frame.columns) == ["policy", "replication", "round", "regret"]
     assert len(frame) == 2 * 3 * result.rounds.size
@@ -160,7 +160,7 @@ def test_bad_input_is_one_sentence(make, words):
 
 
 def test_unknown_parameters_are_named():
-    with pytest.raises(TypeError, match=r"UCB has no parameter 'sgima'; it takes alpha, sigma\."):
+    with pytest.raises(TypeError, match=r"UCB has no parameter 'sgima'; it takes alpha, sigma, forget\."):
         tr.UCB(sgima=1)
 
 
