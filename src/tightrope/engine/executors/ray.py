@@ -89,9 +89,9 @@ class Cluster:
     def finished(self) -> Iterable[tuple[int, node.Answer]]:
         """Wait for the next chunk."""
         (future,), _ = ray.wait(list(self.futures), num_returns=1)
-        number = self.futures.pop(future)
         try:
-            yield number, ray.get(future)
+            answer = ray.get(future)
+            yield self.futures.pop(future), answer
         except ray.exceptions.RayTaskError as error:
             raise error.cause from None
         except (ray.exceptions.WorkerCrashedError, ray.exceptions.OutOfMemoryError, ray.exceptions.NodeDiedError) as error:

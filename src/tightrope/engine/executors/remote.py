@@ -76,7 +76,7 @@ class Remote:
         self.engine, self.recipe, self.workers, self.address, self.advance = engine, recipe, workers, address, advance
         self.waiting: list[int] = []
         self.open: set[int] = set()
-        self.late: list[tuple[int, Answer]] = []  # done before a cancellation, not yet asked for
+        self.held: list[tuple[int, Answer]] = []  # done, and nobody has kept them yet: an interruption must not lose them
         self.cluster: Cluster | None = None
         self.leaving = contextlib.ExitStack()
 
@@ -94,25 +94,27 @@ class Remote:
                 self.open.add(self.waiting.pop(0))
         while self.open and self.cluster is not None:
             for number, answer in self.cluster.finished():
+                self.held.append((number, answer))
                 self.open.discard(number)
-                yield number, self._rows(number, answer)
-        while self.late:
-            number, answer = self.late.pop()
-            yield number, self._rows(number, answer)
+                yield from self._handed_over()
+        yield from self._handed_over()
 
-    def _rows(self, number: int, answer: Answer) -> Rows | None:
-        if isinstance(answer, Exception):
-            raise answer
-        chunk = self.recipe.chunks[number]
-        self.advance((chunk.last - chunk.first) * self.recipe.experiment.rounds)
-        return answer
+    def _handed_over(self) -> Iterator[tuple[int, Rows | None]]:
+        while self.held:
+            number, answer = self.held[-1]
+            if isinstance(answer, Exception):
+                raise answer
+            yield number, answer
+            self.held.pop()
+            chunk = self.recipe.chunks[number]
+            self.advance((chunk.last - chunk.first) * self.recipe.experiment.rounds)
 
     def cancel(self) -> None:
         """Leave the cluster: one that was started here is shut down, another may still finish what it has begun."""
         self.waiting.clear()
         if self.cluster is not None:
             with contextlib.suppress(Exception):  # a cluster that is gone has nothing to collect
-                self.late = [(number, answer) for number, answer in self.cluster.collected() if number in self.open]
+                self.held += [(number, answer) for number, answer in self.cluster.collected() if number in self.open]
         self.open.clear()
         self.cluster = None
         self.leaving.close()
