@@ -17,8 +17,9 @@ from .. import checks
 from ..engine.orchestrator import carry_out
 from ..engine.plan import Rows
 from ..engine.runner import Interrupted, Progress, Slices, Stopped
+from ..numerics.states import copied
 from ..registry import Policy, label
-from ..serving.codec import copied, flatten
+from ..serving.codec import flatten
 from ..serving.session import Session
 from ..types import Oracle
 from ..verbs import merge

@@ -8,6 +8,7 @@ import numpy as np
 from .batch_ridge import BatchRidge
 from .counts import Counts, FadingCounts
 from .ridge import ContextRidge, DisjointRidge, FadingRidge, Ridge, refresh
+from .states import copied
 
 ORDERED = (
     "forget = {:g} weighs rewards by their order, so it does not learn by sums that could be added up; feed it one log after the other, or "
@@ -24,11 +25,6 @@ def merged_counts(first: Any, second: Any) -> Counts:
 @merged_counts.register
 def _(first: FadingCounts, second: FadingCounts) -> Counts:
     raise ValueError(ORDERED.format(first.forget))
-
-
-def copied(model: Any) -> Any:
-    """A model in arrays of its own."""
-    return model._replace(**{name: value.copy() for name, value in model._asdict().items() if isinstance(value, np.ndarray)})
 
 
 @singledispatch

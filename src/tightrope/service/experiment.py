@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..numerics.states import copied
 from ..policies.conservative._holdings import holdings, ledger_of
-from ..serving.codec import copied
 from ..serving.session import Session
 from ..verbs import Context
 from .errors import Refused, invalid

@@ -82,12 +82,6 @@ def same_number(stored: np.ndarray, known: np.ndarray) -> bool:
     return stored.tobytes() == known.tobytes() or (known.dtype.kind == "f" and bool(np.isnan(stored) & np.isnan(known)))
 
 
-def copied(state: State) -> State:
-    """A state whose arrays kernels may write into."""
-    values = [copied(value) if hasattr(value, "_fields") else value.copy() if isinstance(value, np.ndarray) else value for value in state]
-    return type(state)(*values)
-
-
 def describe_oracle(oracle: Any) -> tuple[dict[str, object] | str, dict[str, np.ndarray]]:
     """One of `tightrope.oracles` as JSON-ready data and arrays; of any other callable only how it shows itself."""
     name = type(oracle).__name__

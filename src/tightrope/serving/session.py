@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from .. import checks, files, notebook, rng
 from ..matching import ORDERS, check_fit, check_question
 from ..numerics.growth import carried
+from ..numerics.states import copied
 from ..registry import Policy, is_policy, label
 from ..types import Action, Explanation, Oracle, State
 from ..verbs import (
@@ -36,7 +37,7 @@ from ..verbs import (
 )
 from . import store
 from .arms import Names, checked_names, describe_arms
-from .codec import copied, restore
+from .codec import restore
 from .decisions import Book, Chance, Decision, Id, Open, checked_id, locked, reason, shown
 from .forecast import forecast_range
 from .learn import Table, feed, read_log

@@ -6,9 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._jit import jit
+from ...verbs import Arms
 from ..cholesky import definite_cholesky, log_det, require_finite, solve_lower, solve_lower_transposed
 from ..scaling import check_digits
-from .factors import LEAP, REFRESH, invert_from_factor, multiply, rank_one, sample_theta
+from .factors import LEAP, REFRESH, invert_from_factor, predict_arm, rank_one, sample_theta
 from .verbs import learn, predict, refresh, sample
 
 
@@ -34,19 +35,20 @@ def check_context(model: ContextRidge, features: np.ndarray | None) -> None:
         check_digits("context", features, model.lam, REFRESH, root=False)
 
 
+def shown_features(arms: Arms, lam: float) -> np.ndarray:
+    """The features (K, d) of arms that keep them, or zeros until the first round shows some. Refuses fewer than six digits."""
+    features = np.zeros((arms.number, arms.dimension))
+    if arms.features is not None:
+        features[:] = arms.features
+        check_digits("arms", features, lam, arms.horizon, root=False)
+    return features
+
+
 @predict.register(ContextRidge)
 @jit
 def predict_contextridge(model, context):
-    K, d = model.features.shape
-    direction = model.direction
-    for k in range(K):
-        multiply(model.inverse, context.features[k], direction)
-        mean, square = 0.0, 0.0
-        for i in range(d):
-            square += direction[i] * context.features[k, i]
-            mean += model.theta[i] * context.features[k, i]
-            model.features[k, i] = context.features[k, i]
-        model.mean[k], model.square[k] = mean, max(square, 0.0)
+    for k in range(model.features.shape[0]):
+        predict_arm(model, k, model.inverse, model.theta, context.features[k])
 
 
 @learn.register(ContextRidge)

@@ -12,9 +12,8 @@ import numpy as np
 
 from ..._jit import jit
 from ...verbs import Arms, Context, either
-from ..scaling import check_digits
-from .contexts import ContextRidge
-from .factors import multiply
+from .contexts import ContextRidge, shown_features
+from .factors import predict_arm
 from .verbs import learn, predict, refresh, sample
 
 
@@ -44,12 +43,8 @@ def new_disjoint_ridge(arms: Arms, lam: float, forget: float = 1.0) -> DisjointR
         )
     if forget < 1.0:
         raise ValueError(f"forget = {forget:g} is for one regression that all arms share; leave shared=True, or forget=1.")
-    X = np.zeros((K, d))
-    if arms.features is not None:
-        X[:] = arms.features
-        check_digits("arms", X, lam, arms.horizon, root=False)
     return DisjointRidge(
-        X, lam, np.zeros(K), np.zeros(K), np.array([2.0 * math.log(K)]), np.zeros(K), np.zeros(K), np.zeros((K, d)),
+        shown_features(arms, lam), lam, np.zeros(K), np.zeros(K), np.array([2.0 * math.log(K)]), np.zeros(K), np.zeros(K), np.zeros((K, d)),
         np.tile(np.eye(d) / lam, (K, 1, 1)), np.zeros(d), np.tile(lam * np.eye(d), (K, 1, 1)), np.zeros((K, d)), np.zeros((d, d)),
     )  # fmt: skip
 
@@ -66,16 +61,9 @@ def regression_of(model, arm):
 @predict.register(DisjointRidge)
 @jit
 def predict_disjointridge(model, context):
-    K, d = model.features.shape
-    shown, direction = either(context.features, model.features), model.direction
-    for k in range(K):
-        multiply(model.inverse[k], shown[k], direction)
-        mean, square = 0.0, 0.0
-        for i in range(d):
-            square += direction[i] * shown[k, i]
-            mean += model.theta[k, i] * shown[k, i]
-            model.features[k, i] = shown[k, i]
-        model.mean[k], model.square[k] = mean, max(square, 0.0)
+    shown = either(context.features, model.features)
+    for k in range(model.features.shape[0]):
+        predict_arm(model, k, model.inverse[k], model.theta[k], shown[k])
 
 
 @learn.register(DisjointRidge)

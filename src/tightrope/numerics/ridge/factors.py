@@ -1,4 +1,4 @@
-"""What the forms share: the factor of V from the pulls, its inverse, one rank-one step, a draw of theta."""
+"""What the forms share: the factor of V from the pulls, its inverse, a prediction, one rank-one step, a draw of theta."""
 
 import math
 
@@ -65,6 +65,19 @@ def multiply(inverse, x, out):
         entry = x[j]
         for i in range(d):
             out[i] += inverse[j, i] * entry
+
+
+@lean
+def predict_arm(model, arm, inverse, theta, x):
+    """mean and square of one arm with the features x (d,), which are kept. O(d^2)."""
+    direction = model.direction
+    multiply(inverse, x, direction)
+    mean, square = 0.0, 0.0
+    for i in range(x.shape[0]):
+        square += direction[i] * x[i]
+        mean += theta[i] * x[i]
+        model.features[arm, i] = x[i]
+    model.mean[arm], model.square[arm] = mean, max(square, 0.0)
 
 
 @lean

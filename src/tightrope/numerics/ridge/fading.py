@@ -14,8 +14,8 @@ import numpy as np
 from ..._jit import jit, lean
 from ...verbs import Arms, either
 from ..cholesky import definite_cholesky, log_det, require_finite, solve_lower, solve_lower_transposed
-from ..scaling import check_digits
-from .factors import invert_from_factor, multiply
+from .contexts import shown_features
+from .factors import invert_from_factor, predict_arm
 from .verbs import learn, predict, refresh, sample
 
 
@@ -40,14 +40,10 @@ class FadingRidge(NamedTuple):
 def new_fading_ridge(arms: Arms, lam: float, forget: float) -> FadingRidge:
     """The model without data. Refuses fixed features that leave fewer than six digits."""
     K, d = arms.number, arms.dimension
-    X = np.zeros((K, d))
-    if arms.features is not None:
-        X[:] = arms.features
-        check_digits("arms", X, lam, arms.horizon, root=False)
     eye = np.eye(d)
     return FadingRidge(
-        X, lam, forget, np.zeros(K), np.zeros(K), np.zeros(1), np.zeros(d), eye / lam, eye / math.sqrt(lam), lam * eye, lam * eye,
-        np.zeros(d), np.zeros((d, d)), np.zeros((d, d)), np.zeros(d),
+        shown_features(arms, lam), lam, forget, np.zeros(K), np.zeros(K), np.zeros(1), np.zeros(d), eye / lam, eye / math.sqrt(lam),
+        lam * eye, lam * eye, np.zeros(d), np.zeros((d, d)), np.zeros((d, d)), np.zeros(d),
     )  # fmt: skip
 
 
@@ -59,16 +55,9 @@ def remembered(rounds: int, forget: float) -> float:
 @predict.register(FadingRidge)
 @jit
 def predict_fadingridge(model, context):
-    K, d = model.features.shape
-    shown, direction = either(context.features, model.features), model.direction
-    for k in range(K):
-        multiply(model.inverse, shown[k], direction)
-        mean, square = 0.0, 0.0
-        for i in range(d):
-            square += direction[i] * shown[k, i]
-            mean += model.theta[i] * shown[k, i]
-            model.features[k, i] = shown[k, i]
-        model.mean[k], model.square[k] = mean, max(square, 0.0)
+    shown = either(context.features, model.features)
+    for k in range(model.features.shape[0]):
+        predict_arm(model, k, model.inverse, model.theta, shown[k])
 
 
 @lean

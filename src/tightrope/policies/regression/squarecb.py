@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ... import checks
 from ..._jit import jit, lean
 from ...numerics.counts import intervals
 from ...numerics.growth import longer_ridge
@@ -119,6 +120,8 @@ def explain_squarecb(policy, state, context, rng):
 def _of_any_regression(cls: type, *unnamed: Any, **given: Any) -> Any:
     """With a regression of one's own it is another class, whose kernels are Python."""
     if given.get("model") is not None:
+        if "lam" in given:
+            raise ValueError(f"lam = {checks.show(given['lam'])} is for ridge regression, and model is one of your own; leave lam out.")
         return AnySquareCB(*unnamed, **given)
     return _of_ridge(cls, *unnamed, **given)
 
