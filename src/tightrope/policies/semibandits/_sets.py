@@ -179,7 +179,7 @@ def inclusion(
 
 
 def report(
-    policy: BreaksTies, state: State, context: Context, scoring: Scoring, rng: np.random.Generator, draws: int | None
+    policy: BreaksTies, state: State, context: Context, scoring: Scoring, rng: np.random.Generator, draws: int | None = None
 ) -> Explanation:  # fmt: skip
     """The explanation. draws: as many stand behind chances that are not exact."""
     mean, width, score = scoring.mean, scoring.width, scoring.score
