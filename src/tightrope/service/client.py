@@ -22,6 +22,7 @@ check(("httpx",))
 import httpx  # noqa: E402  after the sentence for those who do not have it
 
 AGAIN = (429, 502, 503, 504)
+CREATION_SECONDS = 60.0  # that one attempt to create an experiment may take
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 5.0  # seconds
 MOST = 10_000  # items of one batch
 
@@ -94,8 +95,11 @@ class Client:
     # Experiments ------------------------------------------------------------------------------------------------------------
 
     def create(self, spec: Mapping[str, Any]) -> dict[str, Any]:
-        """Create the experiment of a spec and talk about it from now on; the same spec again changes nothing."""
-        made = self._send("POST", "/v1/experiments", dict(spec))
+        """Create the experiment of a spec and talk about it from now on; the same spec again changes nothing.
+
+        The service compiles the policy first, so this may take half a minute.
+        """
+        made = self._send("POST", "/v1/experiments", dict(spec), timeout=CREATION_SECONDS)
         self.experiment, self._arms = made["name"], None
         return made
 
@@ -264,15 +268,18 @@ class Client:
             raise ValueError("experiment is missing; name it in Client(.., experiment=..), or create one.")
         return f"/v1/experiments/{quoted(self.experiment)}{rest}"
 
-    def _send(self, method: str, path: str, body: Any = None, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def _send(
+        self, method: str, path: str, body: Any = None, params: Mapping[str, Any] | None = None, timeout: float | None = None
+    ) -> dict[str, Any]:
         """One request, sent again while the service is away or busy."""
+        limit = self._http.timeout if timeout is None else timeout
         pause, why = FIRST_PAUSE, ""
         for attempt in range(self.attempts):
             if attempt:
                 time.sleep(pause * (0.5 + self._random.random() / 2))
                 pause = min(2 * pause, LONGEST_PAUSE)
             try:
-                answer = self._http.request(method, self.urls[self._at % len(self.urls)] + path, json=body, params=params)
+                answer = self._http.request(method, self.urls[self._at % len(self.urls)] + path, json=body, params=params, timeout=limit)
             except httpx.TransportError as error:
                 why = f"{type(error).__name__}: {error}"
                 self._at += 1

@@ -1,5 +1,6 @@
 """`tightrope serve`: the application on a port, until it is told to stop."""
 
+import dataclasses
 import signal
 import sys
 
@@ -8,6 +9,7 @@ import uvicorn
 from . import keys
 from .app import create_app
 from .office import Office
+from .rehearsal import keep_what_is_there
 from .settings import Settings
 from .telemetry import logger, start_logs
 
@@ -18,6 +20,7 @@ GRACE = 10  # seconds that open requests have when the service stops
 def serve(settings: Settings) -> None:
     """Serve until SIGTERM or Ctrl-C, then answer what is open, write snapshots and end."""
     start_logs()
+    settings = dataclasses.replace(settings, own_process=True)
     office = Office(settings)
     office.open()
     try:
@@ -36,6 +39,7 @@ def serve(settings: Settings) -> None:
             timeout_keep_alive=KEEP, server_header=False, date_header=False, backlog=4096,
         )  # fmt: skip
         server = uvicorn.Server(config)
+        keep_what_is_there(settings)
         office.ending = lambda: server.should_exit
         server.run()
     finally:

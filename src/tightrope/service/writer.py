@@ -20,6 +20,7 @@ from .experiment import Experiment
 from .leases import Leases
 from .log import Event
 from .recovery import rebuild, write_snapshot
+from .rehearsal import keep_what_is_there
 from .settings import Settings
 from .spec import ExperimentSpec
 from .store import events as log
@@ -246,6 +247,7 @@ class Writer(threading.Thread):
                 self.broken[name] = str(error)
                 logger().error("replay failed", experiment=name, reason=str(error))
                 return self._hold(connection, name)
+            keep_what_is_there(self.settings)
         self._fresh.add(name)
         self.held[name] = held
         return held

@@ -8,8 +8,9 @@ from fastapi import APIRouter, Response
 from .. import operations
 from ..answers import ArmAnswer, ArmsAnswer, ExperimentAnswer, ExperimentsAnswer, OpenAnswer
 from ..errors import invalid
+from ..rehearsal import rehearse
 from ..requests import ArmChange, ArmsRequest
-from ..spec import ExperimentSpec, made_session
+from ..spec import ExperimentSpec
 from ..store.tables import experiments as table
 from .common import ArmKey, Name, Served, answer, needs, replies
 
@@ -24,9 +25,12 @@ router = APIRouter(prefix="/v1/experiments", tags=["experiments"])
     | {200: {"model": ExperimentAnswer, "description": "It existed with the same spec."}},
 )
 async def create_experiment(spec: ExperimentSpec, office: Served) -> Response:
-    """Create an experiment. The same name and spec again changes nothing (200); another spec is refused (409)."""
+    """Create an experiment. The same name and spec again changes nothing (200); another spec is refused (409).
+
+    The first experiment of a kind may take half a minute, in which its policy is compiled; its decisions then need not wait.
+    """
     try:
-        await asyncio.to_thread(made_session, spec)
+        await asyncio.to_thread(rehearse, spec, office.settings)
     except ValueError as error:
         raise invalid(error) from None
     new, made = await office.ask(spec.name, lambda desk: operations.create(desk, spec), spec=spec)

@@ -1,0 +1,59 @@
+"""A rehearsal before an experiment begins: what its first decision would have to wait for is compiled by then."""
+
+import contextlib
+import gc
+import threading
+from collections.abc import Iterator
+
+from .errors import Refused
+from .experiment import Experiment
+from .requests import DecisionRequest
+from .settings import Settings
+from .spec import ExperimentSpec
+
+CANDIDATES = 2  # of a decision that brings its own
+ID = "rehearsal"
+
+_one_at_a_time = threading.Lock()  # a client that asks again while the first request compiles must not compile beside it
+
+
+def rehearse(spec: ExperimentSpec, settings: Settings) -> None:
+    """Play a round of an experiment that nobody sees: its kernels are then compiled, or read from their cache.
+
+    Takes some seconds the first time that a kind of policy runs on a machine, else milliseconds. What cannot be rehearsed is left to
+    the first decision. Raises ValueError where the spec describes no session.
+    """
+    with _one_at_a_time:
+        for asked in questions(spec):
+            live = Experiment(spec.name)
+            live.record("created", 0, {"spec": spec.plain()})
+            with contextlib.suppress(Refused, ValueError):
+                live.decide(ID, asked, 0)
+                arm, names = live.told["arm"], live.told["name"]
+                live.record("rewarded", 0, {"value": 0.0 if isinstance(arm, int) else dict.fromkeys(names, 0.0)}, ID)
+                break
+        keep_what_is_there(settings)
+
+
+def questions(spec: ExperimentSpec) -> Iterator[DecisionRequest]:
+    """Requests that fit the spec; where candidates come with every decision, the second one names a baseline too."""
+    if spec.dimension is None:
+        yield DecisionRequest()
+        return
+    ids = [str(k) for k in range(CANDIDATES)] if spec.arms is None else [arm.id for arm in spec.arms]
+    size = int(spec.oracle.get("k", 1)) if spec.oracle is not None and spec.arms is None else 0
+    ids += [f"more {k}" for k in range(size)]
+    context = {id: [1.0 / (k + 1)] * spec.dimension for k, id in enumerate(ids)}
+    yield DecisionRequest(context=context)
+    yield DecisionRequest(context=context, baseline=ids[0], baseline_mean=0.5)
+
+
+def keep_what_is_there(settings: Settings) -> None:
+    """Tell the garbage collector that what exists now stays.
+
+    Imports and compilation leave a million objects. To look through all of them again would halt every answer for a good part of a
+    second, some time in a busy hour.
+    """
+    if settings.own_process:
+        gc.collect()
+        gc.freeze()
