@@ -6,7 +6,7 @@ so this can't be left to luck; it also takes most of a decision's time (60 us of
 Numba's registry for the whole process and make the same objects.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from llvmlite import ir
@@ -69,3 +69,9 @@ _unboxers.functions[types.NumPyRandomBitGeneratorType] = unbox_bit_generator
 def typeof_generator(value: np.random.Generator, context: object) -> types.Type:
     """The one type of all generators; making it anew at every call, as Numba does, takes half of a call of LinUCB's `select`."""
     return GENERATOR
+
+
+def type_at_once(kernel: Any) -> None:
+    """Let a kernel that Python calls know the type of a generator without asking Numba, which looks it up by class at every call."""
+    otherwise = kernel.typeof_pyval
+    kernel.typeof_pyval = lambda value: GENERATOR if type(value) is np.random.Generator else otherwise(value)

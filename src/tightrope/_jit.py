@@ -9,7 +9,7 @@ from numba.core.compiler_machinery import AnalysisPass, register_pass
 from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NopythonTypeInference
 
-from . import _boxing  # noqa: F401  replaces Numba's boxers
+from ._boxing import type_at_once  # the module replaces Numba's boxers
 from ._cache import KernelCache, config
 from ._parts import PartCompiler, WholeCompiler
 
@@ -88,6 +88,7 @@ def jit(function: Callable[..., Any], **more: Any) -> Any:
     kernel = numba.njit(**({"pipeline_class": WholeCompiler} | OPTIONS | more))(function)
     if not INTERPRETED:
         kernel._cache = KernelCache(function)
+        type_at_once(kernel)
     return kernel
 
 

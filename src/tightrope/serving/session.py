@@ -51,6 +51,7 @@ PER_ARM = {  # what explanations say arm by arm
 }  # fmt: skip
 SHOWN_ARMS = 20  # of a session in a notebook
 LEAST_DRAWS, MOST_DRAWS = 10, 10**8  # behind a probability
+NOTHING_SHOWN = Context()
 SIZES = 16  # numbers of candidates whose scratch a catalogue keeps
 
 
@@ -110,7 +111,7 @@ class Session:
         self._book = Book()
         self._retired: np.ndarray | None = None
         self._changing = self.arms.dimension > 0 and self.arms.features is None
-        self._last = Context()  # what the last decision's round showed
+        self._last = NOTHING_SHOWN  # what the last decision's round showed
         self._several = False  # whether rounds have shown different features
         self._unrecorded = False  # a file of format 1 may have had an open decision that it does not name
         self._scratch: dict[int, State] = {}
@@ -248,7 +249,7 @@ class Session:
         p, error = known
         if measured:
             if winner is not None or (not self._measures and rng.same(before, bits.state)):
-                p, error = float(np.array_equal(own, action)), 0.0  # nothing was drawn, so the choice was certain
+                p, error = float(own is action or np.array_equal(own, action)), 0.0  # nothing was drawn, so the choice was certain
             else:
                 p, error = self._measured(state, seen, action)
         if chance is not None:
@@ -913,8 +914,7 @@ class Session:
 
     def forget_round(self) -> None:
         """Let go of what the last decision's round showed, which `decide` would take where the next one brings no context."""
-        if any(part is not None for part in self._last):
-            self._last = Context()
+        self._last = NOTHING_SHOWN
 
     def save(self, path: str | pathlib.Path) -> pathlib.Path:
         """Write the session with its open decisions to one file (JSON header and arrays, no pickle); `load` continues bit for bit."""
