@@ -2,8 +2,9 @@
 
 python benchmarks/service_load.py [--seconds 60] [--db URL] [--connections 64] [--rate 500] [--keep FOLDER]
 
-Three measurements, each bounded in time: as many single decisions as the service takes (closed loop), `rate` a second (open loop, late
-starts counted as waiting), and batches of 1,000. The load is written straight to sockets, so that it costs little beside the service.
+First the disk alone, which every durable decision waits for. Then three measurements, each bounded in time: as many single decisions as
+the service takes (closed loop), `rate` a second (open loop, late starts counted as waiting), and batches of 1,000. The load is written
+straight to sockets, so that it costs little beside the service.
 """
 
 import argparse
@@ -101,6 +102,22 @@ def milliseconds(times: list[float]) -> str:
     )
 
 
+def disk(folder: pathlib.Path, seconds: float = 5.0) -> list[float]:
+    """How long the disk takes to keep a page, when nobody else asks it: what no durable decision can be faster than."""
+    times: list[float] = []
+    with (folder / "page").open("wb") as file:
+        until = time.perf_counter() + seconds
+        while time.perf_counter() < until:
+            file.seek(0)
+            file.write(bytes(4096))
+            file.flush()
+            at = time.perf_counter()
+            os.fsync(file.fileno())
+            times.append(time.perf_counter() - at)
+            time.sleep(0.002)
+    return times
+
+
 @contextlib.contextmanager
 def served(db: str, folder: pathlib.Path):
     """A service of its own process; yields its port and admin key."""
@@ -192,7 +209,7 @@ def main() -> None:
     arguments = parser.parse_args()
     folder = pathlib.Path(arguments.keep or tempfile.mkdtemp(prefix="tightrope-load-"))
     folder.mkdir(exist_ok=True)
-    print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
+    print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}; the disk alone: {milliseconds(disk(folder))}")
     try:
         with served(arguments.db or str(folder / "load.db"), folder) as (port, key, process):
             asyncio.run(measure(port, key, arguments, process.pid))
