@@ -39,9 +39,8 @@ async def measure(workers: list[tuple[int, str]], seconds: float) -> None:
         loads.append(closed_loop(connections, f"/v1/experiments/load-{number}/decisions", lambda: b"{}", seconds, 10**6))
     found = await asyncio.gather(*loads)
     times = [each for _, _, part in found for each in part]
-    print(
-        f"{len(workers)} processes, {CONNECTIONS} connections each: {sum(n / took for n, took, _ in found):,.0f} decisions/s; {milliseconds(times)}"
-    )
+    speed = sum(n / took for n, took, _ in found)
+    print(f"{len(workers)} processes with {CONNECTIONS} connections: {speed:,.0f} decisions/s; {milliseconds(times)}")
 
 
 def main() -> None:
