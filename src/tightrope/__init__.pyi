@@ -67,6 +67,9 @@ from .policies import Safe as Safe
 from .policies import SafeSets as SafeSets
 from .policies import SoftUCB as SoftUCB
 from .policies import SquareCB as SquareCB
+from .policies import TopTwoThompson as TopTwoThompson
+from .policies import TopTwoUCB as TopTwoUCB
+from .policies import TrackAndStop as TrackAndStop
 from .policies import TrackCKLUCB as TrackCKLUCB
 from .policies import UCB as UCB
 from .policies import UGapE as UGapE

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import tightrope as tr
+from naive.best_arm_policies import NaiveTopTwoThompson, NaiveTopTwoUCB, NaiveTrackAndStop
 from naive.identification_policies import (
+    Linear,
     NaiveLinGapE,
     NaiveRAGE,
     NaiveUGapE,
@@ -17,6 +19,7 @@ from naive.identification_policies import (
 )
 from standard import unit_rows
 from tightrope.policies.identification.rage import ACCURACY
+from tightrope.rng import POLICY, stream
 from tightrope.solvers.design import optimal_design
 
 rng = np.random.default_rng(11)
@@ -55,13 +58,25 @@ TWINS = {
     ),
     "RAGE": (tr.RAGE(delta=0.1, noise=NOISE), NaiveRAGE(ARMS, 0.1, NOISE, survivors_design)),
     "UGapE": (tr.UGapE(epsilon=0.05, delta=0.1, noise=NOISE), NaiveUGapE(7, 0.05, 0.1, NOISE)),
+    "TopTwoThompson": (
+        tr.TopTwoThompson(epsilon=0.05, delta=0.1, rewards="gaussian", noise=NOISE),
+        NaiveTopTwoThompson(7, 0.05, 0.1, rewards="gaussian", noise=NOISE, rng=stream(1, 0, POLICY)),
+    ),
+    "TopTwoUCB": (
+        tr.TopTwoUCB(epsilon=0.05, delta=0.1, rewards="gaussian", noise=NOISE, leader_share=0.4),
+        NaiveTopTwoUCB(7, 0.05, 0.1, rewards="gaussian", noise=NOISE, leader_share=0.4, rng=stream(1, 0, POLICY)),
+    ),
+    "TrackAndStop": (
+        tr.TrackAndStop(delta=0.1, rewards="gaussian", noise=NOISE, plan_growth=0.1),
+        NaiveTrackAndStop(7, 0.0, 0.1, rewards="gaussian", noise=NOISE, plan_growth=0.1),
+    ),
 }
 
 
 @pytest.mark.parametrize("name", TWINS)
 def test_actions_and_stop_equal_those_of_the_twin(name):
     policy, twin = TWINS[name]
-    session = tr.Session(policy, arms=7 if name == "UGapE" else ARMS, seed=1)
+    session = tr.Session(policy, arms=ARMS if isinstance(twin, Linear) else 7, seed=1)
     noise = np.random.default_rng(5)
     for n in range(2500):
         assert session.stopped == twin.stopped(), n
@@ -146,12 +161,13 @@ def test_an_intercept_beside_an_income_does_not_certify_the_worst_arm(policy):
     assert wrong <= 0.05 + 4 * np.sqrt(0.05 * 0.95 / 100)
 
 
-EVERY = [tr.LinGapE(), tr.LinGapE(rule="ratio"), tr.Uniform(), tr.XYStatic(), tr.XYAdaptive(), tr.RAGE(), tr.UGapE()]
+PLAIN_ARMS = [tr.UGapE(), *(kind(rewards="gaussian") for kind in (tr.TopTwoThompson, tr.TopTwoUCB, tr.TrackAndStop))]
+EVERY = [tr.LinGapE(), tr.LinGapE(rule="ratio"), tr.Uniform(), tr.XYStatic(), tr.XYAdaptive(), tr.RAGE(), *PLAIN_ARMS]
 
 
 @pytest.mark.parametrize("policy", EVERY, ids=repr)
 def test_estimates_that_are_not_finite_end_the_run_with_a_sentence_and_certify_nothing(policy):
-    session = tr.Session(policy, arms=3 if isinstance(policy, tr.UGapE) else np.eye(3))
+    session = tr.Session(policy, arms=3 if policy in PLAIN_ARMS else np.eye(3))
     with pytest.raises(ValueError, match=r"not a finite number of six digits.*tightrope.scale"):
         for _ in range(20_000):
             session.update(session.select(), 1.7e308)

@@ -666,6 +666,86 @@ class SquareCB(Policy):
         model: Any = None,
     ) -> None: ...
 
+class TopTwoThompson(Policy):
+    """Draw the best arm from the posterior, or half of the time another that may be it; stop when the data exclude all rivals.
+
+    epsilon: how much worse than the best the named arm may be. delta: probability of a worse one. rewards: their family. noise: standard
+    deviation of Gaussian rewards. threshold: of the stop, proven, or the smaller heuristic of the literature. leader_share: how often the
+    first of the two is played. redraws: how often a challenger is drawn before it is computed (0: always computed).
+    """
+
+    epsilon: float
+    delta: float
+    rewards: int
+    noise: float
+    threshold: int
+    leader_share: float
+    redraws: int
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 0.0,
+        delta: float = 0.05,
+        rewards: Literal["bernoulli", "gaussian"] = "bernoulli",
+        noise: float = 1.0,
+        threshold: Literal["proven", "heuristic"] = "proven",
+        leader_share: float = 0.5,
+        redraws: int = 10,
+    ) -> None: ...
+
+class TopTwoUCB(Policy):
+    """Play the arm of the highest upper bound, and half of the time its hardest rival instead; stop when the data exclude all rivals.
+
+    epsilon: how much worse than the best the named arm may be. delta: probability of a worse one. rewards: their family. noise: standard
+    deviation of Gaussian rewards. threshold: of the stop, proven, or the smaller heuristic of the literature. leader_share: how often the
+    first of the two is played.
+    """
+
+    epsilon: float
+    delta: float
+    rewards: int
+    noise: float
+    threshold: int
+    leader_share: float
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 0.0,
+        delta: float = 0.05,
+        rewards: Literal["bernoulli", "gaussian"] = "bernoulli",
+        noise: float = 1.0,
+        threshold: Literal["proven", "heuristic"] = "proven",
+        leader_share: float = 0.5,
+    ) -> None: ...
+
+class TrackAndStop(Policy):
+    """Track the proportions of samples that would be optimal if the estimates were the truth; stop when the data exclude all rivals.
+
+    epsilon: how much worse than the best the named arm may be. delta: probability of a worse one. rewards: their family. noise: standard
+    deviation of Gaussian rewards. threshold: of the stop, proven, or the smaller heuristic of the literature. plan_growth: compute the
+    proportions anew after so much growth of the number of samples; 0 = always.
+    """
+
+    epsilon: float
+    delta: float
+    rewards: int
+    noise: float
+    threshold: int
+    plan_growth: float
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 0.0,
+        delta: float = 0.05,
+        rewards: Literal["bernoulli", "gaussian"] = "bernoulli",
+        noise: float = 1.0,
+        threshold: Literal["proven", "heuristic"] = "proven",
+        plan_growth: float = 0.02,
+    ) -> None: ...
+
 class TrackCKLUCB(Policy):
     """CKL-UCB whose exploration tracks the rates of the regret lower bound.
 
