@@ -56,6 +56,7 @@ from .policies import Explore as Explore
 from .policies import HOO as HOO
 from .policies import KLUCB as KLUCB
 from .policies import LinEpsilonGreedy as LinEpsilonGreedy
+from .policies import LinGame as LinGame
 from .policies import LinGapE as LinGapE
 from .policies import LinMED as LinMED
 from .policies import LinTS as LinTS

@@ -270,3 +270,44 @@ class NaiveRAGE(Linear):
 
     def stopped(self):
         return self.done
+
+
+class NaiveLinGame(NaiveLinGapE):
+    """Algorithm 1 of Degenne, Menard, Shang, Valko 2020 with AdaHedge as its authors write it."""
+
+    def __init__(self, X, epsilon, delta, **named):
+        super().__init__(X, epsilon, delta, **named)
+        K = len(self.X)
+        self.losses, self.gap, self.tracked = np.zeros((K, K)), np.zeros(K), np.ones(K)
+
+    def mixture(self, i):
+        if self.gap[i] == 0:
+            w = (self.losses[i] == self.losses[i].min()).astype(float)
+        else:
+            w = np.exp(-(math.log(len(self.X)) / self.gap[i]) * (self.losses[i] - self.losses[i].min()))
+        return w / w.sum()
+
+    def update(self, arm, reward):
+        super().update(arm, reward)
+        if self.unpulled() is not None:
+            return
+        X, K, m, t = self.X, len(self.X), self.means, self.n
+        i = int(np.argmax(m))
+        w = self.mixture(i)
+        W = X.T @ (np.maximum(w, 1e-9)[:, None] * X)
+        theta = np.linalg.solve(self.A, X[self.arms].T @ np.array(self.rewards))
+        others = [b for b in range(K) if b != i]
+        b = min(others, key=lambda b: (m[i] - m[b] + self.epsilon) ** 2 / self.square(X[i] - X[b], W))
+        y = X[i] - X[b]
+        hardest = theta - (m[i] - m[b] + self.epsilon) / self.square(y, W) * np.linalg.solve(W, y)
+        assert np.isclose(y @ hardest, -self.epsilon)  # the rival is better by epsilon
+        width = np.sqrt([2 * math.log(t) * self.square(x) for x in X])
+        loss = -np.minimum((np.abs(X @ (theta - hardest)) / self.noise + width) ** 2 / 2, math.log(t))
+        rate = math.log(K) / self.gap[i] if self.gap[i] else math.inf
+        mix = loss[w > 0].min() if rate == math.inf else -math.log(np.sum(w * np.exp(-rate * loss))) / rate
+        self.gap[i] += max(w @ loss - mix, 0)
+        self.losses[i] += loss
+        self.tracked += w
+
+    def select(self):
+        return int(np.argmax(self.tracked - np.bincount(self.arms, minlength=len(self.X))))

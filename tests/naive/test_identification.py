@@ -7,6 +7,7 @@ import tightrope as tr
 from naive.best_arm_policies import NaiveTopTwoThompson, NaiveTopTwoUCB, NaiveTrackAndStop
 from naive.identification_policies import (
     Linear,
+    NaiveLinGame,
     NaiveLinGapE,
     NaiveRAGE,
     NaiveUGapE,
@@ -57,6 +58,7 @@ TWINS = {
         NaiveXYOracle(ARMS, THETA, FINE, 0.1, NOISE, pairs=False),
     ),
     "RAGE": (tr.RAGE(delta=0.1, noise=NOISE), NaiveRAGE(ARMS, 0.1, NOISE, survivors_design)),
+    "LinGame": (tr.LinGame(delta=0.1, noise=NOISE, theta_bound=1.5), NaiveLinGame(ARMS, 0.0, 0.1, noise=NOISE, theta_bound=1.5)),
     "UGapE": (tr.UGapE(epsilon=0.05, delta=0.1, noise=NOISE), NaiveUGapE(7, 0.05, 0.1, NOISE)),
     "TopTwoThompson": (
         tr.TopTwoThompson(epsilon=0.05, delta=0.1, rewards="gaussian", noise=NOISE),
@@ -162,7 +164,7 @@ def test_an_intercept_beside_an_income_does_not_certify_the_worst_arm(policy):
 
 
 PLAIN_ARMS = [tr.UGapE(), *(kind(rewards="gaussian") for kind in (tr.TopTwoThompson, tr.TopTwoUCB, tr.TrackAndStop))]
-EVERY = [tr.LinGapE(), tr.LinGapE(rule="ratio"), tr.Uniform(), tr.XYStatic(), tr.XYAdaptive(), tr.RAGE(), *PLAIN_ARMS]
+EVERY = [tr.LinGapE(), tr.LinGapE(rule="ratio"), tr.LinGame(), tr.Uniform(), tr.XYStatic(), tr.XYAdaptive(), tr.RAGE(), *PLAIN_ARMS]
 
 
 @pytest.mark.parametrize("policy", EVERY, ids=repr)

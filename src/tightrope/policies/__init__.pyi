@@ -312,6 +312,30 @@ class LinEpsilonGreedy(Policy):
         shared: bool = True,
     ) -> None: ...
 
+class LinGame(Policy):
+    """Learn the mixture of arms that excludes every rival fastest, as a game against the hardest parameter; stop as LinGapE.
+
+    epsilon, delta, lam, noise, theta_bound, union: as for LinGapE.
+    """
+
+    epsilon: float
+    delta: float
+    lam: float
+    noise: float
+    theta_bound: float
+    union: bool
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 0.0,
+        delta: float = 0.05,
+        lam: float = 1.0,
+        noise: float = 1.0,
+        theta_bound: float = 1.0,
+        union: bool = True,
+    ) -> None: ...
+
 class LinGapE(Policy):
     """Compare the apparent best arm with its most ambiguous rival, sample what tells them apart, stop when nothing is left open.
 

@@ -91,7 +91,7 @@ def chernoff_evidence(policy: Chernoff, state: State, shares: np.ndarray) -> dic
     }
 
 
-def chernoff_report(policy: Chernoff, state: State, index: np.ndarray, probability: np.ndarray) -> dict[str, np.ndarray]:
+def chernoff_report(policy: Chernoff, state: State, index: np.ndarray, probability: np.ndarray) -> dict[str, np.ndarray | float]:
     """The per-arm part of an explanation. All intervals hold together and at all times with probability 1 - delta where the threshold
     is proven: they are those of one arm's mean, by the same mixtures."""
     counts, answer = state.counts, state.answer[0]
@@ -108,7 +108,8 @@ def chernoff_report(policy: Chernoff, state: State, index: np.ndarray, probabili
         upper[k] = upper_root(policy.rewards, mean[k], level / n, policy.noise)
         mirrored = upper_root(policy.rewards, (1.0 if policy.rewards == 0 else 0.0) - mean[k], level / n, policy.noise)
         lower[k] = (1.0 if policy.rewards == 0 else 0.0) - mirrored
-    return intervals(mean, np.where(counts.pulls > 0, upper - mean, math.inf)) | {
+    return {
+        **intervals(mean, np.where(counts.pulls > 0, upper - mean, math.inf)),
         "lower": lower, "upper": upper, "index": index, "probability": probability,
         "leader": int(answer["leader"]), "challenger": int(answer["challenger"]),
         "information": float(answer["information"]), "required": float(answer["required"]),
