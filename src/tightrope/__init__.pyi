@@ -53,6 +53,7 @@ from .policies import CombTS as CombTS
 from .policies import Conservative as Conservative
 from .policies import EpsilonGreedy as EpsilonGreedy
 from .policies import Explore as Explore
+from .policies import FrankWolfeSampling as FrankWolfeSampling
 from .policies import HOO as HOO
 from .policies import KLUCB as KLUCB
 from .policies import LinEpsilonGreedy as LinEpsilonGreedy

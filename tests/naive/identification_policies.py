@@ -311,3 +311,44 @@ class NaiveLinGame(NaiveLinGapE):
 
     def select(self):
         return int(np.argmax(self.tracked - np.bincount(self.arms, minlength=len(self.X))))
+
+
+def game_value(payoffs):
+    """max over mixtures z of the rows of the least column of z'M, and such a mixture."""
+    K, J = payoffs.shape
+    solved = linprog(
+        np.append(np.zeros(K), -1.0), A_ub=np.hstack([-payoffs.T, np.ones((J, 1))]), b_ub=np.zeros(J),
+        A_eq=[np.append(np.ones(K), 0.0)], b_eq=[1.0], bounds=[(0, None)] * K + [(None, None)], method="highs",
+    )  # fmt: skip
+    return -solved.fun, solved.x[:K]
+
+
+class NaiveFrankWolfe(NaiveLinGapE):
+    """Algorithm 1 of Wang, Tzeng, Proutiere 2021."""
+
+    def __init__(self, X, epsilon, delta, **named):
+        super().__init__(X, epsilon, delta, **named)
+        self.x, self.several = np.full(len(self.X), 1 / len(self.X)), 0
+
+    def update(self, arm, reward):
+        super().update(arm, reward)
+        if self.unpulled() is not None:
+            return
+        X, K, m, t = self.X, len(self.X), self.means, self.n
+        i = int(np.argmax(m))
+        W = X.T @ (self.x[:, None] * X)
+        rates, gradients = {}, {}
+        for b in set(range(K)) - {i}:
+            y, lead = X[i] - X[b], m[i] - m[b] + self.epsilon
+            rates[b] = lead**2 / self.square(y, W) / (2 * self.noise**2)
+            gradients[b] = (lead / self.square(y, W) * X @ np.linalg.solve(W, y)) ** 2 / (2 * self.noise**2)
+        near = [b for b in rates if rates[b] <= min(rates.values()) + t**-0.9 / K]
+        if math.isqrt(t // K) ** 2 == t // K:
+            z = np.full(K, 1 / K)
+        else:
+            z = game_value(np.array([gradients[b] - self.x @ gradients[b] for b in near]).T)[1]
+            self.several += len(near) > 1
+        self.x = self.x + (z - self.x) / t
+
+    def select(self):
+        return self.unpulled() if self.unpulled() is not None else int(np.argmax(self.x / np.bincount(self.arms, minlength=len(self.X))))

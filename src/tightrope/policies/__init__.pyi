@@ -259,6 +259,30 @@ class Explore(Policy):
         floor: float = 0.01,
     ) -> None: ...
 
+class FrankWolfeSampling(Policy):
+    """Move the proportions of arms, a step a sample, to where the hardest rivals are excluded fastest; stop as LinGapE.
+
+    epsilon, delta, lam, noise, theta_bound, union: as for LinGapE.
+    """
+
+    epsilon: float
+    delta: float
+    lam: float
+    noise: float
+    theta_bound: float
+    union: bool
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 0.0,
+        delta: float = 0.05,
+        lam: float = 1.0,
+        noise: float = 1.0,
+        theta_bound: float = 1.0,
+        union: bool = True,
+    ) -> None: ...
+
 class HOO(Policy):
     """Hierarchical optimistic optimisation on points in [0, 1].
 

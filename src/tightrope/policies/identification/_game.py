@@ -34,8 +34,8 @@ def new_game(K: int, d: int) -> Game:
 
 
 @lean
-def answer_mixture(game, features, mean, leader, weights, epsilon):
-    """Fill game.moves with what the hardest parameter under these weights moves; returns the rival. O(K d^2 + d^3)."""
+def mix(game, features, weights):
+    """Factorise W and solve for all arms. O(K d^2 + d^3)."""
     K, d = features.shape
     for p in range(d):
         for q in range(p + 1):
@@ -48,26 +48,48 @@ def answer_mixture(game, features, mean, leader, weights, epsilon):
         for p in range(d):
             game.lines[a, p] = features[a, p]
         solve_lower(game.factor, game.lines[a])
-    rival, least, square_of_rival = leader, math.inf, 1.0
-    for b in range(K):
-        if b != leader:
-            square = 0.0
-            for p in range(d):
-                difference = game.lines[leader, p] - game.lines[b, p]
-                square += difference * difference
-            lead = mean[leader] - mean[b] + epsilon
-            rate = lead * lead / square if square > 0.0 else math.inf  # equal arms cannot be told apart
-            if rate < least:
-                rival, least, square_of_rival = b, rate, square
+
+
+@lean
+def exclusion_rate(game, mean, leader, rival, epsilon):
+    """(gap + epsilon)^2 / y'W^-1 y; infinite for arms with the same features. O(d)."""
+    square = 0.0
+    for p in range(game.line.shape[0]):
+        difference = game.lines[leader, p] - game.lines[rival, p]
+        square += difference * difference
+    lead = mean[leader] - mean[rival] + epsilon
+    return lead * lead / square if square > 0.0 else math.inf
+
+
+@lean
+def answer(game, mean, leader, rival, epsilon):
+    """Fill game.moves with what the nearest parameter under which this rival is better by epsilon moves. O(K d)."""
+    K, d = game.lines.shape
+    square = 0.0
     for p in range(d):
         game.line[p] = game.lines[leader, p] - game.lines[rival, p]
-    scale = (mean[leader] - mean[rival] + epsilon) / square_of_rival
+        square += game.line[p] * game.line[p]
+    scale = (mean[leader] - mean[rival] + epsilon) / square
     for a in range(K):
         inner = 0.0
         for p in range(d):
             inner += game.lines[a, p] * game.line[p]
         game.moves[a] = scale * inner
-    return rival
+
+
+@lean
+def hardest_answer(game, mean, leader, epsilon):
+    """`answer` of the rival that the mixture excludes slowest. O(K d)."""
+    rival, least = -1, math.inf
+    for b in range(mean.shape[0]):
+        if b != leader:
+            rate = exclusion_rate(game, mean, leader, b, epsilon)
+            if rate < least:
+                rival, least = b, rate
+    for a in range(mean.shape[0]):
+        game.moves[a] = 0.0
+    if rival >= 0:  # some arm has other features than the leader
+        answer(game, mean, leader, rival, epsilon)
 
 
 # AdaHedge ------------------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from ...parameters import flag, policy, real
 from ...registry import Policy
 from ...verbs import allowed, evidence, explain, init, select, update
 from ._coordinates import checked_features, coordinates
-from ._game import Game, answer_mixture, hedge, mixability_gap, new_game
+from ._game import Game, hardest_answer, hedge, mix, mixability_gap, new_game
 from ._gap_bound import decide, gap_evidence
 from ._gap_ridge import GapRidge, new_gap_ridge
 from ._ridge import learn
@@ -70,7 +70,8 @@ def play_round(policy, state):
     """The mixture of the leader's learner, the parameter that answers it, and what the learner loses."""
     model, i = state.model, state.answer[0]["leader"]
     hedge(state.losses[i], state.gaps[i], state.weights)
-    answer_mixture(state.game, model.features, model.mean, i, state.weights, policy.epsilon)
+    mix(state.game, model.features, state.weights)
+    hardest_answer(state.game, model.mean, i, policy.epsilon)
     log_t = math.log(model.progress[0]["rounds"])
     for a in range(state.weights.shape[0]):
         optimistic = abs(state.game.moves[a]) / policy.noise + math.sqrt(2.0 * log_t * max(model.square[a], 0.0))
