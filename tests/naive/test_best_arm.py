@@ -8,6 +8,7 @@ from scipy.special import gammaln, xlogy
 
 import tightrope as tr
 from naive.best_arm_policies import NaiveTopTwoThompson, NaiveTopTwoUCB, NaiveTrackAndStop
+from tightrope.policies.identification._chernoff import asked
 from tightrope.policies.identification._proportions import fill_shares
 from tightrope.rng import POLICY, stream
 
@@ -48,7 +49,7 @@ def test_actions_and_stop_equal_those_of_the_twin_on_rewards_between_0_and_1(nam
 
 def shares_of(policy, means, share=0.0):
     found = np.zeros(len(means))
-    fill_shares(policy, np.array(means, dtype=float), int(np.argmax(means)), share, found)
+    fill_shares(asked(policy), np.array(means, dtype=float), int(np.argmax(means)), share, found)
     return found
 
 

@@ -15,6 +15,7 @@ only if Z_ij with j the best arm is too large, so that K - 1 pairs share delta:
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,6 +39,21 @@ class Chernoff(Policy):
     rewards: int = choice(*DIVERGENCES)
     noise: float = real(1.0, above=0)
     threshold: int = choice("proven", "heuristic")
+
+
+class Asked(NamedTuple):
+    """The same without the policy's class, so that kernels which Python calls are compiled once for all of them."""
+
+    epsilon: float
+    delta: float
+    rewards: int
+    noise: float
+    threshold: int
+
+
+def asked(policy: Chernoff) -> Asked:
+    """What a policy is told."""
+    return Asked(policy.epsilon, policy.delta, policy.rewards, policy.noise, policy.threshold)
 
 
 def stops_by_chernoff(cls: type) -> None:

@@ -8,7 +8,7 @@ from ..._jit import lean
 from ...numerics.counts import Counts, intervals, means
 from ...numerics.kl import upper_root
 from ...types import State
-from ._chernoff import Chernoff, required, transportation_cost
+from ._chernoff import Chernoff, asked, required, transportation_cost
 from ._stopping import NO_ESTIMATES, error_estimate
 
 MOST_SAMPLES = 2.0**60
@@ -60,7 +60,7 @@ def samples_remaining(policy: Chernoff, counts: Counts, mean: np.ndarray, leader
 
     def within(total: float) -> bool:
         pulls = pulls_at(total)
-        return bool(enough(policy, mean, pulls, float(pulls.sum()), leader))
+        return bool(enough(asked(policy), mean, pulls, float(pulls.sum()), leader))
 
     low, high = float(counts.rounds[0]), 2.0 * float(counts.rounds[0])
     while not within(high):
@@ -85,7 +85,7 @@ def chernoff_evidence(policy: Chernoff, state: State, shares: np.ndarray) -> dic
     else:
         variance = policy.noise**2 / counts.pulls
     return {
-        "gap_bound": float(gap_bound(policy, counts, i)),
+        "gap_bound": float(gap_bound(asked(policy), counts, i)),
         "error": error_estimate(mean, variance + variance[i], i, policy.epsilon, 1.0),
         "samples_remaining": 0.0 if answer["certified"] else samples_remaining(policy, counts, mean, i, shares),
     }

@@ -7,9 +7,10 @@ import numpy as np
 from ...numerics import special
 from ...numerics.counts import Counts, means
 from ...numerics.posterior import NODES, WEIGHTS, best_of_betas
+from ...numerics.selection import one_hot
 from ...parameters import real
 from ...types import State
-from ._chernoff import Chernoff
+from ._chernoff import Chernoff, asked, hardest_rival
 from ._proportions import fill_shares
 from ._support import chernoff_evidence
 
@@ -48,24 +49,27 @@ def chance_to_lead(policy: Chernoff, counts: Counts, eligible: np.ndarray | None
     return best_of_normals(means(counts), policy.noise / np.sqrt(counts.pulls), eligible)
 
 
-def chances(
-    leaders: np.ndarray, leader_share: float, redraws: int, rival_of: Callable[[int], int], eligible: np.ndarray | None
-) -> np.ndarray:
+def chances(policy: TopTwo, counts: Counts, eligible: np.ndarray | None, leading: Callable[[], np.ndarray], redraws: int) -> np.ndarray:
     """(K,) probability of every arm to be played.
 
-    leaders: (K,) probability of each to lead. redraws: how often a challenger is drawn from `leaders` before rival_of(leader) is taken.
+    leading: the probability of each to lead, once all eligible arms were pulled. redraws: how often a challenger is drawn from it before
+    the hardest rival of the leader is taken.
     """
-    probability = leader_share * leaders
+    unpulled = np.flatnonzero(counts.pulls == 0.0 if eligible is None else (counts.pulls == 0.0) & eligible)
+    if unpulled.size:
+        return one_hot(int(unpulled[0]), counts.pulls.size)
+    leaders = leading()
+    probability = policy.leader_share * leaders
     for i in np.flatnonzero(leaders):
         others = leaders.copy()
         others[i] = 0.0
         left = others.sum()
-        stays = float(leaders[i]) ** redraws  # all draws name the leader again
+        stays = float(leaders[i]) ** redraws if left > 0.0 else 1.0  # all draws name the leader again
         drawn = others * ((1.0 - stays) / left) if left > 0.0 else others
-        rival = rival_of(int(i))
-        drawn[rival if rival >= 0 else i] += stays if left > 0.0 else 1.0
-        probability += (1.0 - leader_share) * leaders[i] * drawn
-    return np.where(True if eligible is None else eligible, probability, 0.0)
+        rival = int(hardest_rival(asked(policy), counts, int(i), eligible))
+        drawn[rival if rival >= 0 else i] += stays
+        probability += (1.0 - policy.leader_share) * leaders[i] * drawn
+    return probability
 
 
 def top_two_evidence(policy: TopTwo, state: State) -> dict[str, float]:
@@ -73,5 +77,5 @@ def top_two_evidence(policy: TopTwo, state: State) -> dict[str, float]:
     counts, leader = state.counts, int(state.answer[0]["leader"])
     shares = np.zeros(counts.pulls.size)
     if counts.pulls.all():
-        fill_shares(policy, means(counts), leader, policy.leader_share, shares)
+        fill_shares(asked(policy), means(counts), leader, policy.leader_share, shares)
     return chernoff_evidence(policy, state, shares)

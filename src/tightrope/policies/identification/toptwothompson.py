@@ -21,7 +21,7 @@ import numpy as np
 from ..._jit import jit, lean
 from ...numerics.counts import Counts, count, means, new_counts
 from ...numerics.sampling import beta_draw
-from ...numerics.selection import count_eligible, first_unpulled, one_hot
+from ...numerics.selection import count_eligible, first_unpulled
 from ...parameters import integer, policy
 from ...verbs import allowed, evidence, explain, init, propensity, select, update
 from ._chernoff import answer_without_data, decide, hardest_rival, stops_by_chernoff
@@ -98,11 +98,7 @@ stops_by_chernoff(TopTwoThompson)
 
 def chances_now(policy: TopTwoThompson, counts: Counts, eligible: np.ndarray | None) -> np.ndarray:
     """(K,) probability of every arm to be played now."""
-    arm = int(first_unpulled(counts.pulls, eligible))
-    if arm >= 0:
-        return one_hot(arm, counts.pulls.size)
-    leaders = chance_to_lead(policy, counts, eligible)
-    return chances(leaders, policy.leader_share, policy.redraws, lambda i: int(hardest_rival(policy, counts, i, eligible)), eligible)
+    return chances(policy, counts, eligible, lambda: chance_to_lead(policy, counts, eligible), policy.redraws)
 
 
 @propensity.register(TopTwoThompson)

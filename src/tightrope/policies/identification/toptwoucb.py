@@ -92,13 +92,19 @@ def update_toptwoucb(policy, state, context, action, reward):
 stops_by_chernoff(TopTwoUCB)
 
 
+def indices(policy: TopTwoUCB, counts: Counts) -> np.ndarray:
+    """(K,) upper bounds; infinite where never pulled."""
+    return np.array([upper_bound(policy, counts, k) if counts.pulls[k] else math.inf for k in range(counts.pulls.size)])
+
+
 def chances_now(policy: TopTwoUCB, counts: Counts, eligible: np.ndarray | None) -> np.ndarray:
     """(K,) probability of every arm to be played now."""
-    arm, K = int(first_unpulled(counts.pulls, eligible)), counts.pulls.size
-    if arm >= 0:
-        return one_hot(arm, K)
-    leaders = one_hot(int(optimistic(policy, counts, eligible)), K)
-    return chances(leaders, policy.leader_share, 0, lambda i: int(hardest_rival(policy, counts, i, eligible)), eligible)
+
+    def leading() -> np.ndarray:
+        open_arms = np.where(True if eligible is None else eligible, indices(policy, counts), -math.inf)
+        return one_hot(int(np.argmax(open_arms)), open_arms.size)
+
+    return chances(policy, counts, eligible, leading, 0)
 
 
 @propensity.register(TopTwoUCB)
@@ -113,9 +119,8 @@ def evidence_toptwoucb(policy, state):
 
 @explain.register(TopTwoUCB)
 def explain_toptwoucb(policy, state, context, rng):
-    counts = state.counts
-    index = np.array([upper_bound(policy, counts, k) if counts.pulls[k] else math.inf for k in range(counts.pulls.size)])
-    return chernoff_report(policy, state, index, chances_now(policy, counts, context.eligible)) | evidence(policy, state)
+    probability = chances_now(policy, state.counts, context.eligible)
+    return chernoff_report(policy, state, indices(policy, state.counts), probability) | evidence(policy, state)
 
 
 def example():

@@ -93,7 +93,7 @@ def evidence_trackandstop(policy, state):
 
 @explain.register(TrackAndStop)
 def explain_trackandstop(policy, state, context, rng):
-    index = np.array([behind(state, k) for k in range(state.shares.size)])
+    index = state.counts.rounds[0] * state.shares - state.counts.pulls
     probability = one_hot(select(policy, state, context, rng), index.size)
     return chernoff_report(policy, state, index, probability) | evidence(policy, state) | {"shares": state.shares.copy()}
 
