@@ -53,9 +53,11 @@ from .policies import CombTS as CombTS
 from .policies import Conservative as Conservative
 from .policies import EpsilonGreedy as EpsilonGreedy
 from .policies import Explore as Explore
+from .policies import FrankWolfeSampling as FrankWolfeSampling
 from .policies import HOO as HOO
 from .policies import KLUCB as KLUCB
 from .policies import LinEpsilonGreedy as LinEpsilonGreedy
+from .policies import LinGame as LinGame
 from .policies import LinGapE as LinGapE
 from .policies import LinMED as LinMED
 from .policies import LinTS as LinTS
@@ -67,6 +69,9 @@ from .policies import Safe as Safe
 from .policies import SafeSets as SafeSets
 from .policies import SoftUCB as SoftUCB
 from .policies import SquareCB as SquareCB
+from .policies import TopTwoThompson as TopTwoThompson
+from .policies import TopTwoUCB as TopTwoUCB
+from .policies import TrackAndStop as TrackAndStop
 from .policies import TrackCKLUCB as TrackCKLUCB
 from .policies import UCB as UCB
 from .policies import UGapE as UGapE

@@ -270,3 +270,85 @@ class NaiveRAGE(Linear):
 
     def stopped(self):
         return self.done
+
+
+class NaiveLinGame(NaiveLinGapE):
+    """Algorithm 1 of Degenne, Menard, Shang, Valko 2020 with AdaHedge as its authors write it."""
+
+    def __init__(self, X, epsilon, delta, **named):
+        super().__init__(X, epsilon, delta, **named)
+        K = len(self.X)
+        self.losses, self.gap, self.tracked = np.zeros((K, K)), np.zeros(K), np.ones(K)
+
+    def mixture(self, i):
+        if self.gap[i] == 0:
+            w = (self.losses[i] == self.losses[i].min()).astype(float)
+        else:
+            w = np.exp(-(math.log(len(self.X)) / self.gap[i]) * (self.losses[i] - self.losses[i].min()))
+        return w / w.sum()
+
+    def update(self, arm, reward):
+        super().update(arm, reward)
+        if self.unpulled() is not None:
+            return
+        X, K, m, t = self.X, len(self.X), self.means, self.n
+        i = int(np.argmax(m))
+        w = self.mixture(i)
+        W = X.T @ (np.maximum(w, 1e-9)[:, None] * X)
+        theta = np.linalg.solve(self.A, X[self.arms].T @ np.array(self.rewards))
+        others = [b for b in range(K) if b != i]
+        b = min(others, key=lambda b: (m[i] - m[b] + self.epsilon) ** 2 / self.square(X[i] - X[b], W))
+        y = X[i] - X[b]
+        hardest = theta - (m[i] - m[b] + self.epsilon) / self.square(y, W) * np.linalg.solve(W, y)
+        assert np.isclose(y @ hardest, -self.epsilon)  # the rival is better by epsilon
+        width = np.sqrt([2 * math.log(t) * self.square(x) for x in X])
+        loss = -np.minimum((np.abs(X @ (theta - hardest)) / self.noise + width) ** 2 / 2, math.log(t))
+        rate = math.log(K) / self.gap[i] if self.gap[i] else math.inf
+        mix = loss[w > 0].min() if rate == math.inf else -math.log(np.sum(w * np.exp(-rate * loss))) / rate
+        self.gap[i] += max(w @ loss - mix, 0)
+        self.losses[i] += loss
+        self.tracked += w
+
+    def select(self):
+        return int(np.argmax(self.tracked - np.bincount(self.arms, minlength=len(self.X))))
+
+
+def game_value(payoffs):
+    """max over mixtures z of the rows of the least column of z'M, and such a mixture."""
+    K, J = payoffs.shape
+    solved = linprog(
+        np.append(np.zeros(K), -1.0), A_ub=np.hstack([-payoffs.T, np.ones((J, 1))]), b_ub=np.zeros(J),
+        A_eq=[np.append(np.ones(K), 0.0)], b_eq=[1.0], bounds=[(0, None)] * K + [(None, None)], method="highs",
+    )  # fmt: skip
+    return -solved.fun, solved.x[:K]
+
+
+class NaiveFrankWolfe(NaiveLinGapE):
+    """Algorithm 1 of Wang, Tzeng, Proutiere 2021."""
+
+    def __init__(self, X, epsilon, delta, **named):
+        super().__init__(X, epsilon, delta, **named)
+        self.x, self.several = np.full(len(self.X), 1 / len(self.X)), 0
+
+    def update(self, arm, reward):
+        super().update(arm, reward)
+        if self.unpulled() is not None:
+            return
+        X, K, m, t = self.X, len(self.X), self.means, self.n
+        i = int(np.argmax(m))
+        W = X.T @ (self.x[:, None] * X)
+        rates, gradients = {}, {}
+        for b in set(range(K)) - {i}:
+            y, lead = X[i] - X[b], m[i] - m[b] + self.epsilon
+            rates[b] = lead**2 / self.square(y, W) / (2 * self.noise**2)
+            gradients[b] = (lead / self.square(y, W) * X @ np.linalg.solve(W, y)) ** 2 / (2 * self.noise**2)
+        near = [b for b in rates if rates[b] <= min(rates.values()) + t**-0.9 / K]
+        if math.isqrt(t // K) ** 2 == t // K:
+            z = np.full(K, 1 / K)
+        else:
+            z = game_value(np.array([gradients[b] - self.x @ gradients[b] for b in near]).T)[1]
+            self.several += len(near) > 1
+        self.x = self.x + (z - self.x) / t
+
+    def select(self):
+        return self.unpulled() if self.unpulled() is not None else int(np.argmax(self.x / np.bincount(self.arms, minlength=len(self.X))))

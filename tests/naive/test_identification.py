@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 
 import tightrope as tr
+from naive.best_arm_policies import NaiveTopTwoThompson, NaiveTopTwoUCB, NaiveTrackAndStop
 from naive.identification_policies import (
+    Linear,
+    NaiveFrankWolfe,
+    NaiveLinGame,
     NaiveLinGapE,
     NaiveRAGE,
     NaiveUGapE,
@@ -14,9 +18,12 @@ from naive.identification_policies import (
     NaiveXYStatic,
     PreciseLinGapE,
     PreciseUniform,
+    game_value,
 )
 from standard import unit_rows
+from tightrope.policies.identification._matrix_game import new_matrix_game, solve_game
 from tightrope.policies.identification.rage import ACCURACY
+from tightrope.rng import POLICY, stream
 from tightrope.solvers.design import optimal_design
 
 rng = np.random.default_rng(11)
@@ -54,14 +61,31 @@ TWINS = {
         NaiveXYOracle(ARMS, THETA, FINE, 0.1, NOISE, pairs=False),
     ),
     "RAGE": (tr.RAGE(delta=0.1, noise=NOISE), NaiveRAGE(ARMS, 0.1, NOISE, survivors_design)),
+    "LinGame": (tr.LinGame(delta=0.1, noise=NOISE, theta_bound=1.5), NaiveLinGame(ARMS, 0.0, 0.1, noise=NOISE, theta_bound=1.5)),
+    "FrankWolfeSampling": (
+        tr.FrankWolfeSampling(delta=0.1, noise=NOISE, theta_bound=1.5),
+        NaiveFrankWolfe(ARMS, 0.0, 0.1, noise=NOISE, theta_bound=1.5),
+    ),
     "UGapE": (tr.UGapE(epsilon=0.05, delta=0.1, noise=NOISE), NaiveUGapE(7, 0.05, 0.1, NOISE)),
+    "TopTwoThompson": (
+        tr.TopTwoThompson(epsilon=0.05, delta=0.1, rewards="gaussian", noise=NOISE),
+        NaiveTopTwoThompson(7, 0.05, 0.1, rewards="gaussian", noise=NOISE, rng=stream(1, 0, POLICY)),
+    ),
+    "TopTwoUCB": (
+        tr.TopTwoUCB(epsilon=0.05, delta=0.1, rewards="gaussian", noise=NOISE, leader_share=0.4),
+        NaiveTopTwoUCB(7, 0.05, 0.1, rewards="gaussian", noise=NOISE, leader_share=0.4, rng=stream(1, 0, POLICY)),
+    ),
+    "TrackAndStop": (
+        tr.TrackAndStop(delta=0.1, rewards="gaussian", noise=NOISE, plan_growth=0.1),
+        NaiveTrackAndStop(7, 0.0, 0.1, rewards="gaussian", noise=NOISE, plan_growth=0.1),
+    ),
 }
 
 
 @pytest.mark.parametrize("name", TWINS)
 def test_actions_and_stop_equal_those_of_the_twin(name):
     policy, twin = TWINS[name]
-    session = tr.Session(policy, arms=7 if name == "UGapE" else ARMS, seed=1)
+    session = tr.Session(policy, arms=ARMS if isinstance(twin, Linear) else 7, seed=1)
     noise = np.random.default_rng(5)
     for n in range(2500):
         assert session.stopped == twin.stopped(), n
@@ -74,6 +98,7 @@ def test_actions_and_stop_equal_those_of_the_twin(name):
         twin.update(arm, reward)
     assert session.stopped
     assert session.recommend()["arm"] == int(np.argmax(ARMS @ THETA))
+    assert getattr(twin, "several", 1) > 0  # FrankWolfeSampling met several rivals at once, so its matrix game was compared as well
 
 
 def test_every_policy_of_the_family_has_a_twin():
@@ -146,12 +171,23 @@ def test_an_intercept_beside_an_income_does_not_certify_the_worst_arm(policy):
     assert wrong <= 0.05 + 4 * np.sqrt(0.05 * 0.95 / 100)
 
 
-EVERY = [tr.LinGapE(), tr.LinGapE(rule="ratio"), tr.Uniform(), tr.XYStatic(), tr.XYAdaptive(), tr.RAGE(), tr.UGapE()]
+PLAIN_ARMS = [tr.UGapE(), *(kind(rewards="gaussian") for kind in (tr.TopTwoThompson, tr.TopTwoUCB, tr.TrackAndStop))]
+EVERY = [
+    tr.LinGapE(),
+    tr.LinGapE(rule="ratio"),
+    tr.LinGame(),
+    tr.FrankWolfeSampling(),
+    tr.Uniform(),
+    tr.XYStatic(),
+    tr.XYAdaptive(),
+    tr.RAGE(),
+    *PLAIN_ARMS,
+]
 
 
 @pytest.mark.parametrize("policy", EVERY, ids=repr)
 def test_estimates_that_are_not_finite_end_the_run_with_a_sentence_and_certify_nothing(policy):
-    session = tr.Session(policy, arms=3 if isinstance(policy, tr.UGapE) else np.eye(3))
+    session = tr.Session(policy, arms=3 if policy in PLAIN_ARMS else np.eye(3))
     with pytest.raises(ValueError, match=r"not a finite number of six digits.*tightrope.scale"):
         for _ in range(20_000):
             session.update(session.select(), 1.7e308)
@@ -194,3 +230,17 @@ def test_batch_growth_decides_rarely_and_costs_few_samples():
     assert found.correct["batch"].all()
     ratio = found.rounds["batch"].mean() / found.rounds["each"].mean()
     assert 0.9 < ratio < 1.4
+
+
+@pytest.mark.parametrize("J", [2, 3, 5])
+def test_mixtures_of_a_matrix_game_reach_the_value_of_its_program(J):
+    rng = np.random.default_rng(J)
+    for _ in range(20):
+        payoffs, game, z = 1.0 + rng.random((6, J)), new_matrix_game(6, 6), np.zeros(6)
+        if rng.random() < 0.3:
+            payoffs[1] = payoffs[0]  # a tie
+        game.table[:6, :J] = payoffs
+        solve_game(game, J, z)
+        assert z.min() >= 0.0
+        assert z.sum() == pytest.approx(1.0)
+        assert (z @ payoffs).min() == pytest.approx(game_value(payoffs)[0], rel=1e-9)

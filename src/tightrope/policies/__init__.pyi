@@ -259,6 +259,30 @@ class Explore(Policy):
         floor: float = 0.01,
     ) -> None: ...
 
+class FrankWolfeSampling(Policy):
+    """Move the proportions of arms, a step a sample, to where the hardest rivals are excluded fastest; stop as LinGapE.
+
+    epsilon, delta, lam, noise, theta_bound, union: as for LinGapE.
+    """
+
+    epsilon: float
+    delta: float
+    lam: float
+    noise: float
+    theta_bound: float
+    union: bool
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 0.0,
+        delta: float = 0.05,
+        lam: float = 1.0,
+        noise: float = 1.0,
+        theta_bound: float = 1.0,
+        union: bool = True,
+    ) -> None: ...
+
 class HOO(Policy):
     """Hierarchical optimistic optimisation on points in [0, 1].
 
@@ -310,6 +334,30 @@ class LinEpsilonGreedy(Policy):
         epsilon: float = 0.05,
         lam: float = 1.0,
         shared: bool = True,
+    ) -> None: ...
+
+class LinGame(Policy):
+    """Learn the mixture of arms that excludes every rival fastest, as a game against the hardest parameter; stop as LinGapE.
+
+    epsilon, delta, lam, noise, theta_bound, union: as for LinGapE.
+    """
+
+    epsilon: float
+    delta: float
+    lam: float
+    noise: float
+    theta_bound: float
+    union: bool
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 0.0,
+        delta: float = 0.05,
+        lam: float = 1.0,
+        noise: float = 1.0,
+        theta_bound: float = 1.0,
+        union: bool = True,
     ) -> None: ...
 
 class LinGapE(Policy):
@@ -664,6 +712,86 @@ class SquareCB(Policy):
         shared: bool = True,
         lam: float = 1.0,
         model: Any = None,
+    ) -> None: ...
+
+class TopTwoThompson(Policy):
+    """Draw the best arm from the posterior, or half of the time another that may be it; stop when the data exclude all rivals.
+
+    epsilon: how much worse than the best the named arm may be. delta: probability of a worse one. rewards: their family. noise: standard
+    deviation of Gaussian rewards. threshold: of the stop, proven, or the smaller heuristic of the literature. leader_share: how often the
+    first of the two is played. redraws: how often a challenger is drawn before it is computed (0: always computed).
+    """
+
+    epsilon: float
+    delta: float
+    rewards: int
+    noise: float
+    threshold: int
+    leader_share: float
+    redraws: int
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 0.0,
+        delta: float = 0.05,
+        rewards: Literal["bernoulli", "gaussian"] = "bernoulli",
+        noise: float = 1.0,
+        threshold: Literal["proven", "heuristic"] = "proven",
+        leader_share: float = 0.5,
+        redraws: int = 10,
+    ) -> None: ...
+
+class TopTwoUCB(Policy):
+    """Play the arm of the highest upper bound, and half of the time its hardest rival instead; stop when the data exclude all rivals.
+
+    epsilon: how much worse than the best the named arm may be. delta: probability of a worse one. rewards: their family. noise: standard
+    deviation of Gaussian rewards. threshold: of the stop, proven, or the smaller heuristic of the literature. leader_share: how often the
+    first of the two is played.
+    """
+
+    epsilon: float
+    delta: float
+    rewards: int
+    noise: float
+    threshold: int
+    leader_share: float
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 0.0,
+        delta: float = 0.05,
+        rewards: Literal["bernoulli", "gaussian"] = "bernoulli",
+        noise: float = 1.0,
+        threshold: Literal["proven", "heuristic"] = "proven",
+        leader_share: float = 0.5,
+    ) -> None: ...
+
+class TrackAndStop(Policy):
+    """Track the proportions of samples that would be optimal if the estimates were the truth; stop when the data exclude all rivals.
+
+    epsilon: how much worse than the best the named arm may be. delta: probability of a worse one. rewards: their family. noise: standard
+    deviation of Gaussian rewards. threshold: of the stop, proven, or the smaller heuristic of the literature. plan_growth: compute the
+    proportions anew after so much growth of the number of samples; 0 = always.
+    """
+
+    epsilon: float
+    delta: float
+    rewards: int
+    noise: float
+    threshold: int
+    plan_growth: float
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 0.0,
+        delta: float = 0.05,
+        rewards: Literal["bernoulli", "gaussian"] = "bernoulli",
+        noise: float = 1.0,
+        threshold: Literal["proven", "heuristic"] = "proven",
+        plan_growth: float = 0.02,
     ) -> None: ...
 
 class TrackCKLUCB(Policy):

@@ -1,0 +1,128 @@
+"""LinGame: an online learner mixes arms against the parameter that is hardest to exclude.
+
+When to use it: as LinGapE, where few samples in the limit of small delta matter more than the cost of a round.
+Guarantee: as LinGapE's, whose confidence bound (Xu, Honda, Sugiyama 2018, Eqs 3 and 8) holds for any sampling rule and is a likelihood
+ratio, as the stop of the source. As delta falls, samples / ln(1 / delta) approaches the least possible (Theorem 2 of the source), for
+epsilon = 0, a single best arm and Gaussian noise.
+Source: Degenne, Menard, Shang, Valko 2020, "Gamification of pure exploration for linear bandits", arXiv 2007.00953, Algorithm 1
+(LinGame): AdaHedge (de Rooij, van Erven, Grunwald, Koolen 2014) for every possible answer, C-tracking, optimistic gains
+min((|move| / noise + sqrt(2 ln t) ||x||_{A^-1})^2 / 2, ln t).
+Deviations: LinGapE's ridge parameter and stop, so that both differ in what they sample only; every arm counts as a share of at least 1e-9
+where a mixture is inverted; with epsilon a rival has to be better by it, where optimality is not claimed.
+O(K d^2 + d^3) a round.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._jit import jit, lean
+from ...numerics.selection import one_hot
+from ...parameters import flag, policy, real
+from ...registry import Policy
+from ...verbs import allowed, evidence, explain, init, select, update
+from ._coordinates import checked_features, coordinates
+from ._game import Game, hardest_answer, hedge, mix, mixability_gap, new_game
+from ._gap_bound import decide, gap_evidence
+from ._gap_ridge import GapRidge, new_gap_ridge
+from ._ridge import learn
+from ._stopping import new_answer, report, stops_by_answer
+
+
+@policy("features", paper="Degenne, Menard, Shang, Valko 2020", stops=True)
+class LinGame(Policy):
+    """Learn the mixture of arms that excludes every rival fastest, as a game against the hardest parameter; stop as LinGapE.
+
+    epsilon, delta, lam, noise, theta_bound, union: as for LinGapE.
+    """
+
+    epsilon: float = real(0.0, least=0)
+    delta: float = real(0.05, above=0, below=1)
+    lam: float = real(1.0, above=0)
+    noise: float = real(1.0, above=0)
+    theta_bound: float = real(1.0, least=0)
+    union: bool = flag(True)
+
+
+class State(NamedTuple):
+    model: GapRidge
+    game: Game  # scratch
+    losses: np.ndarray  # (K, K) of each answer's learner: minus the gains of the arms
+    gaps: np.ndarray  # (K,) mixability gap of each answer's learner
+    weights: np.ndarray  # (K,) this round's mixture
+    loss: np.ndarray  # (K,) scratch: minus what each arm gains this round
+    tracked: np.ndarray  # (K,) sum of all mixtures, and the first pull of every arm
+    answer: np.ndarray  # (1,) ANSWER
+
+
+@init.register(LinGame)
+def init_lingame(policy, arms):
+    start = coordinates(checked_features(arms, policy.epsilon, "LinGame"), policy.lam)
+    K, d = start.features.shape
+    return State(
+        new_gap_ridge(start), new_game(K, d), np.zeros((K, K)), np.zeros(K), np.zeros(K), np.zeros(K), np.ones(K), new_answer()
+    )  # fmt: skip
+
+
+@lean
+def play_round(policy, state):
+    """The mixture of the leader's learner, the parameter that answers it, and what the learner loses."""
+    model, i = state.model, state.answer[0]["leader"]
+    hedge(state.losses[i], state.gaps[i], state.weights)
+    mix(state.game, model.features, state.weights)
+    hardest_answer(state.game, model.mean, i, policy.epsilon)
+    log_t = math.log(model.progress[0]["rounds"])
+    for a in range(state.weights.shape[0]):
+        optimistic = abs(state.game.moves[a]) / policy.noise + math.sqrt(2.0 * log_t * max(model.square[a], 0.0))
+        state.loss[a] = -min(0.5 * optimistic * optimistic, log_t)
+        state.tracked[a] += state.weights[a]
+    state.gaps[i] += mixability_gap(state.weights, state.loss, state.gaps[i])
+    for a in range(state.weights.shape[0]):
+        state.losses[i, a] += state.loss[a]
+
+
+@select.register(LinGame)
+@jit
+def select_lingame(policy, state, context, rng):
+    best = -1
+    for k in range(state.tracked.shape[0]):
+        if allowed(context.eligible, k) and (
+            best < 0 or state.tracked[k] - state.model.pulls[k] > state.tracked[best] - state.model.pulls[best]
+        ):
+            best = k
+    return best
+
+
+@update.register(LinGame)
+@jit
+def update_lingame(policy, state, context, action, reward):
+    learn(state.model, action, reward)
+    if state.model.progress[0]["unpulled"] == 0.0:
+        decide(policy, state)
+        if not state.answer[0]["broken"]:
+            play_round(policy, state)
+    return state
+
+
+stops_by_answer(LinGame)
+
+
+@evidence.register(LinGame)
+def evidence_lingame(policy, state):
+    return gap_evidence(policy, state)
+
+
+@explain.register(LinGame)
+def explain_lingame(policy, state, context, rng):
+    model, answer = state.model, state.answer[0]
+    probability = one_hot(select(policy, state, context, rng), model.mean.size)
+    known = model.progress[0]["unpulled"] == 0
+    return report(model.mean, answer["radius"], model.square, state.tracked - model.pulls, probability, known) | evidence(policy, state) | {
+        "leader": int(answer["leader"]), "challenger": int(answer["challenger"]), "radius": float(answer["radius"]),
+        "mixture": state.weights.copy(),
+    }  # fmt: skip
+
+
+def example():
+    return [LinGame(epsilon=0.1, delta=0.1, noise=0.3)]

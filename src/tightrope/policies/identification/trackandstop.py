@@ -1,0 +1,102 @@
+"""TrackAndStop: sample arms in the proportions that are optimal for the means estimated so far.
+
+When to use it: variants that share no features, where the fewest samples are worth a costlier round; it tunes the leader's share, which
+top-two rules fix.
+Guarantee: mean of the named arm >= best mean - epsilon with probability >= 1 - delta, for threshold="proven" and rewards in [0, 1]
+("bernoulli") or noise that is sub-Gaussian with scale `noise` ("gaussian"). For epsilon = 0 and a single best arm samples / ln(1 / delta)
+approaches the least possible, T*, as delta falls (Theorem 14).
+Source: Garivier, Kaufmann 2016, "Optimal best arm identification with fixed confidence": D-tracking (Eq 6), Chernoff's stop (Eq 7),
+proportions (Theorem 5).
+Deviations: proportions are computed anew when the number of samples has grown by plan_growth; where estimates tie for the best, those
+arms share all samples; Z and the proportions with epsilon, where optimality is not claimed.
+Usually O(K) a round; new proportions take about 40 bisections, each with K roots for Bernoulli rewards.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._jit import jit, lean
+from ...numerics.counts import Counts, count, new_counts
+from ...numerics.selection import first_unpulled, one_hot
+from ...parameters import policy, real
+from ...verbs import allowed, evidence, explain, init, select, update
+from ._chernoff import Chernoff, answer_without_data, decide, stops_by_chernoff
+from ._proportions import fill_shares
+from ._sampling import fewest_pulls
+from ._support import chernoff_evidence, chernoff_report
+
+
+@policy("arms", paper="Garivier, Kaufmann 2016", stops=True)
+class TrackAndStop(Chernoff):
+    """Track the proportions of samples that would be optimal if the estimates were the truth; stop when the data exclude all rivals.
+
+    epsilon: how much worse than the best the named arm may be. delta: probability of a worse one. rewards: their family. noise: standard
+    deviation of Gaussian rewards. threshold: of the stop, proven, or the smaller heuristic of the literature. plan_growth: compute the
+    proportions anew after so much growth of the number of samples; 0 = always.
+    """
+
+    plan_growth: float = real(0.02, least=0)
+
+
+class State(NamedTuple):
+    counts: Counts
+    shares: np.ndarray  # (K,) proportions that are tracked
+    answer: np.ndarray  # (1,) ANSWER, information, required, and `next_plan`, the round when new proportions are due
+
+
+@init.register(TrackAndStop)
+def init_trackandstop(policy, arms):
+    return State(new_counts(arms.number), np.zeros(arms.number), answer_without_data(next_plan=0.0))
+
+
+@lean
+def behind(state, k):
+    """How many samples arm k lacks of its share."""
+    return state.counts.rounds[0] * state.shares[k] - state.counts.pulls[k]
+
+
+@select.register(TrackAndStop)
+@jit
+def select_trackandstop(policy, state, context, rng):
+    pulls, K = state.counts.pulls, state.counts.pulls.shape[0]
+    arm = fewest_pulls(pulls, context.eligible)
+    if pulls[arm] > 0.0 and pulls[arm] >= math.sqrt(state.counts.rounds[0]) - 0.5 * K:  # nothing has to be explored
+        arm = -1
+        for k in range(K):
+            if allowed(context.eligible, k) and (arm < 0 or behind(state, k) > behind(state, arm)):
+                arm = k
+    return arm
+
+
+@update.register(TrackAndStop)
+@jit
+def update_trackandstop(policy, state, context, action, reward):
+    counts, answer = state.counts, state.answer[0]
+    count(counts, action, reward)
+    if first_unpulled(counts.pulls, None) < 0:
+        decide(policy, state)
+        if counts.rounds[0] >= answer["next_plan"] and not answer["broken"]:
+            fill_shares(policy, counts.scores, answer["leader"], 0.0, state.shares)  # `decide` left the means there
+            answer["next_plan"] = counts.rounds[0] * (1.0 + policy.plan_growth)
+    return state
+
+
+stops_by_chernoff(TrackAndStop)
+
+
+@evidence.register(TrackAndStop)
+def evidence_trackandstop(policy, state):
+    return chernoff_evidence(policy, state, state.shares)
+
+
+@explain.register(TrackAndStop)
+def explain_trackandstop(policy, state, context, rng):
+    index = state.counts.rounds[0] * state.shares - state.counts.pulls
+    probability = one_hot(select(policy, state, context, rng), index.size)
+    return chernoff_report(policy, state, index, probability) | evidence(policy, state) | {"shares": state.shares.copy()}
+
+
+def example():
+    return [TrackAndStop(epsilon=0.1, delta=0.1), TrackAndStop(delta=0.1, rewards="gaussian", noise=0.5, threshold="heuristic")]
