@@ -1,12 +1,13 @@
 """Cascades: what is looked at, what it pays, and that every policy over sets learns of nothing else."""
 
 import itertools
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 import tightrope as tr
-from tightrope.extend import Arms, Problem, arms, play, problem, vector
+from tightrope.extend import Arms, Policy, Problem, arms, init, integer, jit, play, policy, problem, select, update, vector
 from tightrope.policies import examples
 from tightrope.rng import NOISE, stream
 from tightrope.serving.codec import flatten
@@ -124,6 +125,69 @@ def test_a_problem_from_outside_may_show_a_part_and_no_more_than_the_set():
     tr.simulate(Peeks([0.5, 0.2, 0.1], [1]), tr.CombUCB1(), horizon=5)
     with pytest.raises(ValueError, match="Peeks's play returned 3 rewards for a set of 2 arms"):
         tr.simulate(Peeks([0.5, 0.2, 0.1], [3]), tr.CombUCB1(), horizon=5)
+
+
+class Seen(NamedTuple):
+    times: np.ndarray
+    sums: np.ndarray
+
+
+@policy("sets", paper="none")
+class Pair(Policy):
+    """Plays two arms, in compiled code."""
+
+    first: int = integer(2)
+
+
+@init.register(Pair)
+def init_pair(policy, arms):
+    return Seen(np.zeros(arms.number), np.zeros(arms.number))
+
+
+@select.register(Pair)
+@jit
+def select_pair(policy, state, context, rng):
+    return np.array([policy.first, 0])
+
+
+@update.register(Pair)
+@jit
+def update_pair(policy, state, context, action, reward):
+    for i in range(action.shape[0]):
+        state.times[action[i]] += 1.0
+        state.sums[action[i]] += reward[i]
+    return state
+
+
+@problem()
+class Glance(Problem):
+    """Every other list is looked at to its end, others at the first arm only; in compiled code."""
+
+    means: np.ndarray = vector()
+
+
+@arms.register(Glance)
+def arms_glance(problem):
+    return Arms(problem.means.size, oracle=tr.oracles.TopK(2))
+
+
+@play.register(Glance)
+@jit
+def play_glance(problem, context, action, rng):
+    return problem.means[action][: 1 + int(rng.random() < 0.5)]
+
+
+@regret.register(Glance)
+@jit
+def regret_glance(problem, context, action):
+    return 0.0
+
+
+def test_compiled_loops_learn_of_a_part_too():
+    _, state = play_loop(Pair(), Glance([0.25, 0.5, 0.75]), 1, 40)
+    assert state["state.times"][2] == 40
+    assert 5 < state["state.times"][0] < 35
+    np.testing.assert_array_equal(state["state.sums"], state["state.times"] * [0.25, 0.5, 0.75])
 
 
 def test_refusals():
