@@ -22,6 +22,14 @@ ENVIRONMENT = "_ZN08NumbaEnv"  # how Numba's names of the objects that a functio
 class _Part(JITCodeLibrary):
     """Code that is there to be linked."""
 
+    def _optimize_functions(self, ll_module: Any) -> None:
+        """Only what makes it small: each caller optimises it once more, with its own code around."""
+        ll_module.data_layout = self._codegen._data_layout
+        for function in ll_module.functions:
+            if not function.is_declaration:
+                passes, builder = self._codegen._function_pass_manager(opt=1)
+                passes.run(function, builder)
+
     def _optimize_final_module(self) -> None:
         pass
 

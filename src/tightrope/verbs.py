@@ -64,16 +64,22 @@ class Verb:
     signature: tuple[str, ...]
     default: Callable[..., Any] | None  # None: a class must answer
     compiled: bool  # loops call it; otherwise only Python does
+    optional: tuple[str, ...] = ()  # arguments after those of the signature, which a kernel may leave out
     table: dict[type, Any] = field(default_factory=dict)
+    whole: set[type] = field(default_factory=set)  # classes whose kernel takes the optional arguments
 
     def register(self, cls: type) -> Callable[[Any], Any]:
         """Decorator: the kernel that answers this verb for `cls`."""
 
         def bind(kernel: Any) -> Any:
             got = tuple(inspect.signature(python_of(kernel)).parameters)
-            if got != self.signature:
+            if got not in (self.signature, self.signature + self.optional):
                 raise TypeError(f"{self.name} takes {list(self.signature)}, but {cls.__name__}'s kernel takes {list(got)}.")
             self.table[cls] = kernel
+            if self.optional and got != self.signature:
+                self.whole.add(cls)
+            else:
+                self.whole.discard(cls)
             answers(cls, python_of(kernel))
             return kernel
 
@@ -94,21 +100,24 @@ def verb(*, default: Callable[..., Any] | None = None, compiled: bool = True, le
     """
 
     def make(signature: Callable[..., Any]) -> Any:
-        name, names = signature.__name__, tuple(inspect.signature(signature).parameters)
-        made = Verb(name, names, default, compiled)
+        parameters = inspect.signature(signature).parameters.values()
+        name, names = signature.__name__, tuple(each.name for each in parameters if each.default is each.empty)
+        optional = tuple(each.name for each in parameters if each.default is None)
+        made = Verb(name, names, default, compiled, optional)
         arguments, first = ", ".join(names), names[0]
         # Written out by exec, because Numba needs the argument names themselves, not *args.
         source = f"""
-def {name}({arguments}):
+def {name}({", ".join([arguments, *(f"{each}=None" for each in optional)])}):
     kernel = table.get(type({first}), default)
     if kernel is None:
         raise TypeError(f"{{type({first}).__name__}} does not answer the verb '{name}'.")
+    {f"if type({first}) in whole: return kernel({', '.join([arguments, *optional])})" if optional else ""}
     return kernel({arguments})
 def chosen({arguments}):
     kernel = table.get(getattr({first}, "instance_class", None), default)
     return None if kernel is None else python_of(kernel)
 """
-        scope: dict[str, Any] = {"table": made.table, "python_of": python_of, "default": default}
+        scope: dict[str, Any] = {"table": made.table, "whole": made.whole, "python_of": python_of, "default": default}
         exec(source, scope)
         generic = scope[name]
         generic.__doc__ = signature.__doc__
@@ -224,8 +233,12 @@ def inform(policy, state, context, action, reward):
 
 
 @verb(compiled=False, default=_no_explanation)
-def explain(policy, state, context, rng):
-    """Dict of per-arm arrays (mean, width, lower, upper, index, probability) and what the family adds; changes nothing."""
+def explain(policy, state, context, rng, draws=None):
+    """Dict of per-arm arrays (mean, width, lower, upper, index, probability) and what the family adds; changes nothing.
+
+    draws: how many random draws stand behind probabilities that are sampled; None: the policy's own number. A kernel without any may
+    leave it out.
+    """
 
 
 @verb(compiled=False, default=_by_drawing)

@@ -1,6 +1,8 @@
 """All papers in one command: the front page, resuming, what is refused. The papers themselves are played by test_smoke."""
 
 import json
+import re
+import urllib.parse
 
 import pytest
 from typer.testing import CliRunner
@@ -57,6 +59,15 @@ def test_an_interrupted_run_of_all_keeps_the_pages_of_finished_papers_and_goes_o
     assert CliRunner().invoke(app, ["report", str(tmp_path)]).exit_code == 0
     again = (tmp_path / "index.html").read_text()
     assert again.count("partly") == page.count("partly")
+
+    elsewhere = tmp_path / "of a talk" / "claims.html"
+    words = ["report", str(tmp_path), "--title", "Claims for a talk", "--out", str(elsewhere)]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    page = elsewhere.read_text()
+    assert "<title>Claims for a talk</title>" in page
+    links = {urllib.parse.unquote(link) for link in re.findall(r'href="([^"#]*report\.html)"', page)}
+    assert {(elsewhere.parent / link).resolve() for link in links} == {tmp_path.resolve() / paper / "report.html" for paper in names()}
+    assert (tmp_path / "index.html").read_text() == again
 
 
 def test_the_longest_call_is_the_time_of_a_figure(tmp_path):

@@ -147,6 +147,20 @@ def test_a_point_lies_where_its_value_is_drawn():
     assert drawn.entries == [pictures.Entry("A", style.colour(0), "-")]
 
 
+def test_a_legend_shows_the_line_of_a_curve_with_error_bars():
+    fig, (ax,) = style.figure()
+    x, y = [0.0, 1.0, 2.0], [1.0, 2.0, 4.0]
+    ax.errorbar(x, y, [0.1] * 3, color=style.colour(0), linestyle="-.", capsize=3, label="dashes and dots")
+    ax.errorbar(x, y, [0.1] * 3, color=style.colour(1), linestyle="-", label="whole")
+    ax.errorbar(x, y, [0.1] * 3, color=style.colour(2), fmt="D", capsize=3, label="points")
+    ax.bar(x, y, color=style.colour(3), label="bars")
+    style.legend(ax)
+    lines = {entry.name: (entry.line, entry.colour) for entry in pictures.picture(fig).entries}
+    assert lines == {
+        "dashes and dots": ("-.", style.colour(0)), "whole": ("-", style.colour(1)), "points": ("", style.colour(2)), "bars": ("", style.colour(3)),
+    }  # fmt: skip
+
+
 def test_a_legend_never_squeezes_its_plot():
     """Axes with many curves are as large as with few; the figure grows instead."""
     sizes = []

@@ -72,6 +72,44 @@ def test_explanations_are_plain_and_of_chosen_arms():
         session.explain(arms=["d"])
 
 
+FEATURES = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
+SAMPLED = {  # sessions whose probabilities are sampled, and how many draws stand behind them by default
+    "LinTS": (tr.LinTS(scale=0.3), None, 100_000),
+    "Explore": (tr.Explore(tr.LinTS(scale=0.3), floor=0.1), None, 100_000),
+    "Safe": (tr.Safe(tr.LinTS(scale=0.3), baseline=0, baseline_mean=0.1, alpha=0.9), None, 100_000),
+    "CombTS": (tr.CombTS(v=0.3), lambda scores: np.argsort(-scores, kind="stable")[:2], 1000),
+    "SafeSets": (tr.Safe(tr.CombTS(v=0.3), baseline=[0, 1], baseline_mean=0.1, alpha=0.9), tr.oracles.TopK(2), 100),
+}
+
+
+@pytest.mark.parametrize("kind", SAMPLED)
+def test_draws_are_those_behind_a_sampled_probability(kind):
+    policy, oracle, usual = SAMPLED[kind]
+    session = tr.Session(policy, FEATURES, oracle=oracle, seed=3)
+    means = FEATURES @ (np.array([1.0, 0.5]) if oracle is None else np.array([1.0, 1.0]))  # two arms are as good
+    for _ in range(20):
+        played = session.select()
+        session.update(played, means[played])
+    few, many, default = session.explain(draws=50), session.explain(draws=5000), session.explain()
+    share = 0.7 if kind == "Explore" else 1.0  # of decisions that are not uniform
+    for told, draws in ((few, 50), (many, 5000), (default, usual)):
+        hits = (told["probability"] - (1.0 - share) / 3) / share * draws
+        np.testing.assert_allclose(hits, np.rint(hits), atol=1e-6)
+    assert 0 < many["probability_se"].max() < few["probability_se"].max()
+    apart = np.abs(few["probability"] - many["probability"])
+    assert (apart <= 4 * np.hypot(np.maximum(few["probability_se"], 1 / 50), many["probability_se"])).all()
+    again = session.explain(draws=usual)
+    assert np.array_equal(again["probability"], default["probability"])
+
+
+def test_exact_probabilities_need_no_draws_and_some_numbers_are_refused():
+    session = tr.Session(tr.UCB(), 3)
+    assert session.explain(draws=10)["probability"].tolist() == session.explain()["probability"].tolist()
+    for wrong in (9, 0.5, True):
+        with pytest.raises(ValueError, match=f"draws = {wrong} is not a whole number from 10 to "):
+            session.explain(draws=wrong)
+
+
 def test_points_are_found_by_value():
     session = tr.Session(tr.CKLUCB(lipschitz=1.0), points=[0.1, 0.1 + 0.2, 0.7])
     assert [session.arm_at(session.point(k)) for k in range(3)] == [0, 1, 2]

@@ -41,11 +41,7 @@ def one_page(folder: pathlib.Path, title: str | None, path: pathlib.Path, elsewh
     from ..papers.experiment import ROWS, report_again
 
     if (folder / RECORD).exists():
-        if title is not None or elsewhere:
-            raise ValueError(
-                f"DIR = {str(folder)!r} holds all papers, whose page links to theirs: --title and --out are for other folders."
-            )
-        return Again(reports_again(folder))
+        return Again(reports_again(folder, title, path if elsewhere else None))
     if (folder / DEMO).exists():
         made = demo_again(json.loads((folder / DEMO).read_text()), folder, title=title, path=path, say=say)
         return Again(made.page, lines=[f"{section.title}\n  {section.summary}" for section in made.sections])

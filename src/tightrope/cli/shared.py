@@ -3,7 +3,6 @@
 import json
 import pathlib
 import sys
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from rich.table import Table
 
 from .. import files
+from ..engine.progress import PLAIN_SECONDS, Pace
 from ..registry import load_module
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 console = Console(highlight=False, width=None if sys.stdout.isatty() else 140)  # tables in logs and pipes keep their columns
 errors = Console(stderr=True, highlight=False)
 INTERRUPTED = 130  # exit code of a command that Ctrl-C ended
-PLAIN_SECONDS = 10.0  # between lines of progress where there is no terminal
 
 Out = Annotated[pathlib.Path, typer.Option(help="Folder for results and the report.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of all random streams.")]
@@ -71,19 +70,14 @@ class Meter:
         """A callback for one simulation."""
         if self.quiet:
             return None
-        started = time.monotonic()
+        pace = Pace(PLAIN_SECONDS)
         task = self.bars.add_task(label, total=None, speed="") if self.terminal else None
-        spoken = started
 
         def advance(done: int, total: int) -> None:
-            nonlocal spoken
-            now = time.monotonic()
-            speed = done / max(now - started, 1e-3)
             if task is not None:
-                self.bars.update(task, completed=done, total=total, speed=f"{speed:,.0f} rounds/s")
-            elif now - spoken > PLAIN_SECONDS or done == total:
-                spoken = now
-                errors.print(f"{label}: {done / total:.0%}, {speed:,.0f} rounds/s, {(total - done) / max(speed, 1e-9):.0f} s left")
+                self.bars.update(task, completed=done, total=total, speed=pace.speed(done))
+            elif pace.due() or done == total:
+                errors.print(f"{label}: {pace.words(done, total)}")
 
         return advance
 

@@ -16,6 +16,7 @@ from . import provenance
 from .arguments import PerProblem, as_policies, as_problems, as_rounds
 from .orchestrator import Outcome, carry_out
 from .plan import Rows
+from .progress import showing
 from .results import ANSWERS, Identification
 from .runner import Interrupted, Progress, Slices, prepare, to_stop
 
@@ -83,7 +84,7 @@ def identify(
     engine: str = "threads",
     address: str | None = None,
     out: str | pathlib.Path | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Identification:
     """Let every policy sample until it has its answer.
 
@@ -109,7 +110,8 @@ def identify(
         "seed": seed, "max_rounds": max_rounds, "budget": budget, "versions": provenance.versions(),
     }  # fmt: skip
     experiment = UntilStop(problems, chosen, limit, budget is None, seed)
-    outcome = carry_out(experiment, replications, engine=engine, address=address, workers=workers, out=out, progress=progress)
+    with showing(progress, "identify", known=budget is not None) as advance:
+        outcome = carry_out(experiment, replications, engine=engine, address=address, workers=workers, out=out, progress=advance)
     settings |= {"replications": len(outcome.common), "command": provenance.command()}
     result = _assembled(outcome, settings) if outcome.common else None
     if result is None or not outcome.complete:

@@ -19,6 +19,7 @@ from .executors import held
 from .mail import check_room, new_mail
 from .orchestrator import Outcome, carry_out
 from .plan import Rows
+from .progress import showing
 from .results import Result
 from .runner import Interrupted, Progress, Slices, prepare, to_horizon
 
@@ -99,7 +100,7 @@ def simulate(
     engine: str = "threads",
     address: str | None = None,
     out: str | pathlib.Path | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     until: stopping.Ranking | None = None,
 ) -> Result:
     """Play every policy against the same contexts and noise and return regret at checkpoints.
@@ -117,7 +118,8 @@ def simulate(
     are used; None: `workers` processes are started here and shut down again. Results depend on none of the three.
     out: a folder that finished chunks and the result are written to, shared by all machines where there are several; the same call
     finds them again after an interruption, whatever the order and names of the policies, and so does one with more policies or
-    replications. progress: called with (rounds done, rounds in all), on a cluster whenever a chunk is done.
+    replications. progress: True shows a bar in a notebook and on a terminal, and lines in a log; a function is called with (rounds
+    done, rounds in all), on a cluster whenever a chunk is done.
     until: `stopping.Ranking(..)` in place of replications: they are added in groups until the order of the policies is certain, and
     settings["until"] says what was decided after how many. They are those of a run with that number of replications.
 
@@ -150,13 +152,14 @@ def simulate(
         "monitor": {name: provenance.record(item.function, item.items, repr) for name, item in experiment.monitors.items()},
         "versions": provenance.versions(),
     }
-    if until is None:
-        outcome = carry_out(experiment, count, engine=engine, address=address, workers=workers, out=out, progress=progress)
-    else:
-        with held(engine, workers, address) as shared:  # its groups are runs one after the other
-            left = workers if shared == address else None  # a cluster that was started has its size
-            play = functools.partial(carry_out, experiment, engine=engine, address=shared, workers=left, out=out)
-            outcome, settings["until"] = _until_ranked(until, experiment, play, progress)
+    with showing(progress, "simulate", known=until is None) as advance:
+        if until is None:
+            outcome = carry_out(experiment, count, engine=engine, address=address, workers=workers, out=out, progress=advance)
+        else:
+            with held(engine, workers, address) as shared:  # its groups are runs one after the other
+                left = workers if shared == address else None  # a cluster that was started has its size
+                play = functools.partial(carry_out, experiment, engine=engine, address=shared, workers=left, out=out)
+                outcome, settings["until"] = _until_ranked(until, experiment, play, advance)
     settings |= {"command": provenance.command(), "lower_bound": _mean_bound(problems), "replications": len(outcome.common)}
     result = _assembled(rounds, outcome, settings) if outcome.common else None
     if result is None or not outcome.complete:

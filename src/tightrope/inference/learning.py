@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from .. import checks
 from ..engine.orchestrator import carry_out
 from ..engine.plan import Rows
+from ..engine.progress import showing
 from ..engine.runner import Interrupted, Progress, Slices, Stopped
 from ..numerics.states import copied
 from ..registry import Policy, label
@@ -60,14 +61,14 @@ def learn_from(
     address: str | None = None,
     workers: int | None = None,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Session:
     """A session that has learned a whole log, which need not fit in memory.
 
     dataset: a Parquet file, a folder of them, or a `pyarrow.dataset` (any format). policy: one whose state is a sum, such as UCB or
     LinUCB. arms, dimension, points, distances, oracle, horizon, names, seed: as for `Session`. action, reward, features, baseline:
     columns of the log, as in `Session.learn`; features may also be one column of lists. engine, address, workers: as for `simulate`;
-    the result depends on none of them. progress: called with (rows done, rows in all).
+    the result depends on none of them. progress: as for `simulate`, in rows.
 
     Equals one session that learned the rows in order up to rounding: 1e-9 relative. Raises ValueError for policies that do not learn by
     sums and for logs with bad rows (with the file and the rows), `Interrupted` on Ctrl-C.
@@ -86,9 +87,10 @@ def learn_from(
     if not parts:
         raise ValueError(f"dataset = {checks.show(dataset)} has no rows.")
     rows = sum(part.rows for part in parts)
-    counted = None if progress is None else lambda done, total: progress(min(done, rows), rows)
     experiment = Learning(source, parts, policy, given, columns)
-    outcome = carry_out(experiment, len(parts), engine=engine, address=address, workers=workers, progress=counted)
+    with showing(progress, "learn_from", unit="rows") as advance:
+        counted = None if advance is None else lambda done, total: advance(min(done, rows), rows)
+        outcome = carry_out(experiment, len(parts), engine=engine, address=address, workers=workers, progress=counted)
     if not outcome.complete:
         raise Interrupted(None)
     for number in range(len(parts)):

@@ -2,7 +2,9 @@
 
 import json
 import math
+import os
 import pathlib
+import urllib.parse
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -34,6 +36,7 @@ from .scoring import NOT_JUDGED, Row
 
 SHOWN = (*reversed(WORST_FIRST), NOT_JUDGED, NOT_SHOWN)
 RECORD = "all.json"
+TITLE = "Structured bandits: the papers' claims, run again"
 Say = Callable[[str], None]
 
 
@@ -121,14 +124,15 @@ def verdicts(run: Run) -> dict[str, Any]:
     return {"scale": run.scale, "claims": {paper: dict(part_of(paper, run).counts) for paper in names()}}
 
 
-def front_page(run: Run) -> pathlib.Path:
-    """Write run.out/index.html from what the folder holds."""
+def front_page(run: Run, title: str | None = None, path: pathlib.Path | None = None) -> pathlib.Path:
+    """Write run.out/index.html (or path) from what the folder holds."""
+    path = path or run.out / "index.html"
     parts = {paper: part_of(paper, run) for paper in names()}
     total = {key: sum(part.counts[key] for part in parts.values()) for key in next(iter(parts.values())).counts}
     open_ = [f"{paper} {name}" for paper, part in parts.items() for name, told in part.figures.items() if told == "not yet"]
-    rows = [[_link(run, paper, part.title), *_row(part.counts), _time(part.seconds)] for paper, part in parts.items()]
+    rows = [[_link(run, path, paper, part.title), *_row(part.counts), _time(part.seconds)] for paper, part in parts.items()]
     rows.append(["all papers", *_row(total), _time(sum(part.seconds for part in parts.values()))])
-    detail = [[_link(run, paper, paper), name, told] for paper, part in parts.items() for name, told in part.figures.items()]
+    detail = [[_link(run, path, paper, paper), name, told] for paper, part in parts.items() for name, told in part.figures.items()]
     lead = f"{sentence(total)} Scale “{run.scale}”. Every verdict comes from a stated test, none from a reader's eye."
     if run.scale == "smoke":
         lead += " This scale only checks that the experiments run, so nothing is judged."
@@ -140,17 +144,19 @@ def front_page(run: Run) -> pathlib.Path:
         Section("Figures and tables", "", [], [Table(["paper", "figure", "what there is"], detail, aligned=False)]),
     ]
     made: dict[str, Any] = {"command": provenance.command(), "seed": run.seed}
-    return write_page(run.out / "index.html", "Structured bandits: the papers' claims, run again", lead, sections,
-                      made | provenance.versions() | provenance.machine())  # fmt: skip
+    return write_page(path, title or TITLE, lead, sections, made | provenance.versions() | provenance.machine())
 
 
-def reports_again(folder: pathlib.Path) -> pathlib.Path:
-    """Write the pages of a folder of `reproduce_all` again, each paper's and the front page, whose path is returned."""
+def reports_again(folder: pathlib.Path, title: str | None = None, path: pathlib.Path | None = None) -> pathlib.Path:
+    """Write the pages of a folder of `reproduce_all` again, each paper's and the front page, whose path is returned.
+
+    title: of the front page. path: where it is written, with links to the papers' pages, which stay in the folder.
+    """
     record = json.loads((folder / RECORD).read_text())
     for paper in names():
         if saved_in(folder / paper):
             report_again(folder / paper)
-    return front_page(Run(record["scale"], folder, seed=record["seed"]))
+    return front_page(Run(record["scale"], folder, seed=record["seed"]), title, path)
 
 
 def _row(found: Mapping[str, int]) -> list[str]:
@@ -161,8 +167,10 @@ def _time(seconds: float) -> str:
     return in_words(seconds).replace(" ", "\N{NO-BREAK SPACE}") if seconds else "–"
 
 
-def _link(run: Run, paper: str, words: str) -> str:
-    """A link to the paper's page where there is one."""
-    if not (run.out / paper / "report.html").exists():
+def _link(run: Run, path: pathlib.Path, paper: str, words: str) -> str:
+    """A link from the page at this path to the paper's page where there is one."""
+    page = run.out / paper / "report.html"
+    if not page.exists():
         return words
-    return markupsafe.Markup('<a href="{}/report.html">{}</a>').format(paper, words)
+    place = pathlib.Path(os.path.relpath(page.resolve(), path.parent.resolve())).as_posix()
+    return markupsafe.Markup('<a href="{}">{}</a>').format(urllib.parse.quote(place), words)

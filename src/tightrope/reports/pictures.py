@@ -121,11 +121,12 @@ def unique_ids(svg: str, number: int) -> str:
 def _take_legends(fig: Figure) -> tuple[list[Entry], str]:
     """Remove all legends; return what they say, each name once."""
     found = [*fig.legends, *(legend for ax in fig.axes if (legend := ax.get_legend()) is not None)]
+    curves = {name: handle for ax in reversed(fig.axes) for handle, name in zip(*ax.get_legend_handles_labels(), strict=True)}
     entries: dict[str, Entry] = {}
     for legend in found:
         for handle, text in zip(legend.legend_handles, legend.get_texts(), strict=True):
             name = text.get_text()
-            entries.setdefault(name, _entry(name, handle))
+            entries.setdefault(name, _entry(name, handle, curves.get(name)))
     note = next((title for legend in found if (title := legend.get_title().get_text())), "")
     for legend in found:
         _remove(fig, legend)
@@ -139,8 +140,14 @@ def _remove(fig: Figure, legend: Legend) -> None:
         legend.remove()
 
 
-def _entry(name: str, handle: Any) -> Entry:
-    lines = [part for part in (handle, *getattr(handle, "get_children", list)()) if isinstance(part, Line2D)]
+def _lines(handle: Any) -> list[Line2D]:
+    """The handle if it is a line, or the lines that it is made of."""
+    return [part for part in (handle, *getattr(handle, "get_children", list)()) if isinstance(part, Line2D)]
+
+
+def _entry(name: str, handle: Any, curve: Any) -> Entry:
+    """An entry from what stands in the legend; that of a curve with error bars is a bar there, and its line is the curve's own."""
+    lines = _lines(handle) or _lines(curve)
     if lines:
         drawn = str(lines[0].get_linestyle())
         return Entry(name, to_hex(lines[0].get_color()), drawn if drawn in DASHES else "" if drawn.lower() == "none" else "-")
@@ -219,8 +226,8 @@ def _hovers(fig: Figure, axes: Sequence[Axes]) -> Iterator[tuple[float, float, s
 
 def _named_lines(ax: Axes) -> Iterator[tuple[Line2D, str]]:
     for handle, name in zip(*ax.get_legend_handles_labels(), strict=True):
-        for part in (handle, *getattr(handle, "get_children", list)()):
-            if isinstance(part, Line2D) and np.size(part.get_xdata()) > 0:
+        for part in _lines(handle):
+            if np.size(part.get_xdata()) > 0:
                 yield part, name
                 break
 

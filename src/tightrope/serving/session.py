@@ -50,6 +50,7 @@ PER_ARM = {  # what explanations say arm by arm
     "mean", "width", "lower", "upper", "index", "probability", "probability_se", "pulls", "safe", "design", "direction_scores", "rates",
 }  # fmt: skip
 SHOWN_ARMS = 20  # of a session in a notebook
+LEAST_DRAWS, MOST_DRAWS = 10, 10**8  # behind a probability
 SIZES = 16  # numbers of candidates whose scratch a catalogue keeps
 
 
@@ -720,18 +721,22 @@ class Session:
         eligible: Mask | None = None,
         *,
         arms: Sequence[SupportsIndex | str] | None = None,
+        draws: int | None = None,
         plain: bool = False,
     ) -> Explanation:
         """Why: per-arm mean, width, lower, upper, index and probability, and what the family adds. Changes nothing.
 
-        arms: numbers or names of the only arms to tell of, in this order; their numbers are then under "arm". plain: lists, numbers
+        arms: numbers or names of the only arms to tell of, in this order; their numbers are then under "arm". draws: from 10, how many
+        random draws stand behind probabilities that are sampled, as those of LinTS and of sets: more make "probability_se" smaller, fewer
+        are quicker; None: the policy's own number. Probabilities without "probability_se" are exact and need none. plain: lists, numbers
         and text that `json.dumps` takes, None in place of what is not finite.
         """
         seen, _ = self._round(context, eligible, None)
         state, count = self._state_for(seen), self._count(seen)
         chosen = None if arms is None else [self._names.number("arms", arm, count) for arm in arms]
+        drawn = None if draws is None else checks.integer("draws", draws, least=LEAST_DRAWS, most=MOST_DRAWS)
         admit(self.policy, state, seen)
-        found = dict(explain(self.policy, copied(state), seen, rng.stream(self.seed, self.rounds, rng.AUDIT)))
+        found = dict(explain(self.policy, copied(state), seen, rng.stream(self.seed, self.rounds, rng.AUDIT), drawn))
         winner = self._winner(seen)
         if winner is not None:
             found["probability"] = np.eye(1, count, winner)[0]

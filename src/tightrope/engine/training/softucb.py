@@ -4,6 +4,7 @@ import pathlib
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from ..arguments import as_rounds
 from ..monitors import NoMonitor
 from ..orchestrator import carry_out
 from ..plan import Rows
+from ..progress import showing
 from ..runner import Interrupted, Progress, Slices, prepare, to_horizon
 
 MAKE: Any = SoftUCB  # a field's default makes it optional
@@ -53,7 +55,7 @@ def train_softucb(
     *,
     policy: SoftUCB | None = None,
     out: str | pathlib.Path | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> TrainedBeta:
     """Learn SoftUCB's beta offline: play whole trajectories, move beta by the gradient after each (Yang & Toni 2020, Eq 13).
 
@@ -63,7 +65,7 @@ def train_softucb(
     default 4 / (1 + n / 20). eta: weight of the widths, >= 0; at T rounds it acts T times, so an online eta is about T times
     as large. seed: >= 0. policy: a SoftUCB whose other parameters (lam, mass, timing, full_gradient, beta_min, and noise, delta,
     theta_bound for Eq 5) are used; the default takes the noise of the problem. out: a folder that trajectories are written to and
-    found in again. progress: called with (rounds done, rounds in all) of every trajectory.
+    found in again. progress: as for `simulate`, of all trajectories together.
 
     Stops early, with a RuntimeWarning, where beta passes twice the beta of Eq 5. Returns a `TrainedBeta`; Ctrl-C raises
     `Interrupted` with that of the trajectories played so far (status "interrupted"). O(N T (K d + d^2)).
@@ -89,22 +91,29 @@ def train_softucb(
     path: list[float] = [beta]
     regret: list[float] = []
     gradients: list[float] = []
-    while len(regret) < trajectories and beta <= 2.0 * theory:
-        n = len(regret)
-        played = carry_out(Trajectory(problem, policy._replace(beta=beta), seed, n), 1, workers=1, out=out, progress=progress)
-        if not played.complete:
-            status = f"interrupted: after {n} of {trajectories} trajectories."
-            raise Interrupted(TrainedBeta(beta, np.array(path), np.array(regret), np.array(gradients), theory, status))
-        row = next(iter(played.rows.values()))[0]
-        gradient = float(row["scores"]) + policy.eta * float(row["widths"])
-        beta = max(policy.beta_min, beta + _step(step, n) * gradient / horizon)
-        regret.append(float(row["regret"]))
-        gradients.append(gradient / horizon)
-        path.append(beta)
+    with showing(progress, "train_softucb") as advance:
+        while len(regret) < trajectories and beta <= 2.0 * theory:
+            n = len(regret)
+            counted = None if advance is None else partial(_all_told, advance, n, trajectories)
+            played = carry_out(Trajectory(problem, policy._replace(beta=beta), seed, n), 1, workers=1, out=out, progress=counted)
+            if not played.complete:
+                status = f"interrupted: after {n} of {trajectories} trajectories."
+                raise Interrupted(TrainedBeta(beta, np.array(path), np.array(regret), np.array(gradients), theory, status))
+            row = next(iter(played.rows.values()))[0]
+            gradient = float(row["scores"]) + policy.eta * float(row["widths"])
+            beta = max(policy.beta_min, beta + _step(step, n) * gradient / horizon)
+            regret.append(float(row["regret"]))
+            gradients.append(gradient / horizon)
+            path.append(beta)
     message = _status(np.array(path), np.array(gradients), theory, policy)
     if message.startswith("diverged"):
         warnings.warn(message, RuntimeWarning, stacklevel=2)
     return TrainedBeta(beta, np.array(path), np.array(regret), np.array(gradients), theory, message)
+
+
+def _all_told(advance: Progress, before: int, trajectories: int, done: int, total: int) -> None:
+    """Rounds of one trajectory as a part of those of all."""
+    advance(before * total + done, trajectories * total)
 
 
 @dataclass(frozen=True)

@@ -146,17 +146,22 @@ def propensity_safe(policy, state, context, action, rng):
 
 
 @explain.register(Safe)
-def explain_safe(policy, state, context, rng):
+def explain_safe(policy, state, context, rng, draws):
     baseline, _ = bound_round(policy, state.guarded, context)
-    inner = explain(policy.inner, state.inner, context, rng)
+    inner = explain(policy.inner, state.inner, context, rng, draws)
     probability = np.zeros_like(inner["probability"])
+    error = np.zeros_like(probability)  # at worst errors add up
     for k, share in enumerate(inner["probability"]):
         if share > 0:
-            probability[admitted(policy, state, context, baseline, k)[0]] += share
+            leads_to = admitted(policy, state, context, baseline, k)[0]
+            probability[leads_to] += share
+            error[leads_to] += inner["probability_se"][k] if "probability_se" in inner else 0.0
     wanted = int(np.argmax(inner["probability"]))  # the likeliest wish stands for all in `event` and `reason`
     arm, why = admitted(policy, state, context, baseline, wanted)
     report = explanation(policy, state.guarded, context, wanted, int(arm), int(why))
     own = {"index": inner.get("index", report["upper"]), "probability": probability}
+    if "probability_se" in inner:
+        own["probability_se"] = error
     return report | own | {"inner": {key: inner[key] for key in ("mean", "width", "lower", "upper", "probability") if key in inner}}
 
 

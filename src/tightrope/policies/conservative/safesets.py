@@ -26,7 +26,7 @@ from ._guarantee import TOLERANCE, Limits, check_norms
 from ._ledger import BASELINE, EVENTS, OWN, UNSAFE, add, value_of
 from ._set_guarantee import LEDGER, SetState, Setting, bound_round, choose_set, enter, features_of, joint_lower, total
 
-DRAWS = 100  # selections behind a chance that nobody computes exactly
+DRAWS = 100  # selections behind a chance that nobody computes exactly, where no number is asked for
 
 
 @policy("sets", paper="Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020", compiled=False)
@@ -136,11 +136,11 @@ def reward_range_safesets(policy):
     return reward_range(policy.inner)
 
 
-def chances(policy: Any, state: SetState, context: Context, rng: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The chance of every arm to be in the set that is played: exact where nothing is drawn, else by DRAWS selections."""
+def chances(policy: Any, state: SetState, context: Context, rng: Any, most: int = DRAWS) -> tuple[np.ndarray, np.ndarray]:
+    """The chance of every arm to be in the set that is played: exact where nothing is drawn, else by `most` selections."""
     rows = features_of(state, context).shape[0] * state.model.response.shape[0]
     hits, draws, drawn = np.zeros(rows), 0, True
-    while draws < DRAWS and drawn:
+    while draws < most and drawn:
         before = rng.bit_generator.state
         chosen, _ = choose_set(policy, state, context, select(policy.inner, state.inner, context, rng))
         hits[chosen] += 1.0
@@ -157,13 +157,13 @@ def propensity_safesets(policy, state, context, action, rng):
 
 
 @explain.register(SafeSets)
-def explain_safesets(policy, state, context, rng):
-    inner: Explanation = explain(policy.inner, state.inner, context, rng)
+def explain_safesets(policy, state, context, rng, draws):
+    inner: Explanation = explain(policy.inner, state.inner, context, rng, draws)
     known = bound_round(policy, state, context)
     mean, width = predict_solved(known.theta, known.factor, known.features)
     wanted = select(policy.inner, state.inner, context, rng)
     chosen, why = choose_set(policy, state, context, wanted)
-    probability, error = chances(policy, state, context, rng)
+    probability, error = chances(policy, state, context, rng, DRAWS if draws is None else draws)
     budget = known.base + (value_of(state.ledger[0].earned) - (1.0 - policy.alpha) * value_of(state.ledger[0].promised))
     if known.point is not None:
         budget = known.base + joint_lower(known, state.owed)

@@ -115,8 +115,8 @@ def merge_explore(policy, first, second):
 
 
 @explain.register(Explore)
-def explain_explore(policy, state, context, rng):
-    inner = explain(policy.inner, state.inner, context, rng)
+def explain_explore(policy, state, context, rng, draws):
+    inner = explain(policy.inner, state.inner, context, rng, draws)
     uniform, number = share_of_uniform(policy, state.number, context.eligible), count_eligible(state.number, context.eligible)
     floor = uniform / number if context.eligible is None else uniform / number * context.eligible
     own = {"probability": floor + (1.0 - uniform) * inner["probability"], "uniform": float(uniform)}

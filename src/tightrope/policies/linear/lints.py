@@ -26,7 +26,7 @@ from ...parameters import flag, optional_real, policy, real
 from ...registry import Policy
 from ...verbs import admit, explain, grow, init, merge, propensity, select, update
 
-DRAWS = 100_000  # of explain's Monte Carlo: standard errors of at most 0.0016
+DRAWS = 100_000  # of explain's Monte Carlo where no number is asked for: standard errors of at most 0.0016
 CHUNK = 2_000_000  # entries of one batch of draws
 AUDIT_DRAWS = 800  # of one propensity: standard errors below 0.01
 
@@ -107,26 +107,27 @@ def merge_lints(policy, first, second):
 
 
 @explain.register(LinTS)
-def explain_lints(policy, state, context, rng):
+def explain_lints(policy, state, context, rng, draws):
+    draws = DRAWS if draws is None else draws
     predict(state.model, context)
     scale, mean = current_scale(policy, state), state.model.mean.copy()
     report = intervals(mean, scale * np.sqrt(state.model.square))
-    probability = best_of_draws(mean, scale * deviations(state.model), context.eligible, rng)
-    error = np.sqrt(probability * (1.0 - probability) / DRAWS)
+    probability = best_of_draws(mean, scale * deviations(state.model), context.eligible, rng, draws)
+    error = np.sqrt(probability * (1.0 - probability) / draws)
     return report | {"index": mean, "probability": probability, "probability_se": error, "scale": scale}
 
 
-def best_of_draws(mean: np.ndarray, root: np.ndarray, eligible: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
-    """How often each arm is the best eligible one in DRAWS draws of N(mean, root root')."""
+def best_of_draws(mean: np.ndarray, root: np.ndarray, eligible: np.ndarray | None, rng: np.random.Generator, draws: int) -> np.ndarray:
+    """How often each arm is the best eligible one in so many draws of N(mean, root root')."""
     K, rank = root.shape
     closed = np.zeros(K) if eligible is None else np.where(eligible, 0.0, -np.inf)
-    wins, left = np.zeros(K), DRAWS
+    wins, left = np.zeros(K), draws
     while left:
         n = min(left, max(1, CHUNK // K))
         winners = (mean + closed + rng.standard_normal((n, rank)) @ root.T).argmax(axis=1)
         wins += np.bincount(winners, minlength=K)
         left -= n
-    return wins / DRAWS
+    return wins / draws
 
 
 def example():

@@ -73,9 +73,9 @@ def explain_by_index(cls: type, scoring: Callable[..., Scoring], lower: Callable
         return inclusion(policy, state, context, action, scoring(policy, state), rng)
 
     @explain.register(cls)
-    def explain_index(policy, state, context, rng):
+    def explain_index(policy, state, context, rng, draws):
         known = scoring(policy, state)
         ranges = intervals(known.mean, known.width)
         if lower is not None:
             ranges["lower"] = lower(policy, state)
-        return report(policy, state, context, known, rng) | ranges | {"index": ranges["upper"], "pulls": state.counts.pulls.copy()}
+        return report(policy, state, context, known, rng, draws) | ranges | {"index": ranges["upper"], "pulls": state.counts.pulls.copy()}

@@ -163,7 +163,7 @@ class Scoring(NamedTuple):
 
 
 def chances(
-    policy: BreaksTies, state: KnowsSetting, context: Context, scoring: Scoring, rng: np.random.Generator
+    policy: BreaksTies, state: KnowsSetting, context: Context, scoring: Scoring, rng: np.random.Generator, draws: int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """The chance of every arm to be in the set, exact where it is certain or cheap to integrate, else by Monte Carlo; standard errors."""
     N = scoring.score.size
@@ -174,7 +174,8 @@ def chances(
         probability = np.zeros(N)
         probability[best_set(state, context, scoring.score, policy.ties, rng)] = 1.0
         return probability, np.zeros(N)
-    draws = int(min(DRAWS, max(50, DRAWN_SCORES // N)))
+    if draws is None:
+        draws = int(min(DRAWS, max(50, DRAWN_SCORES // N)))
     hits = np.zeros(N)
     for _ in range(draws):
         hits[best_set(state, context, scoring.score if scoring.draw is None else scoring.draw(), policy.ties, rng)] += 1.0
@@ -190,8 +191,10 @@ def inclusion(
     return probability[action], error[action]
 
 
-def report(policy: BreaksTies, state: KnowsSetting, context: Context, scoring: Scoring, rng: np.random.Generator) -> Explanation:
-    """The explanation."""
+def report(
+    policy: BreaksTies, state: KnowsSetting, context: Context, scoring: Scoring, rng: np.random.Generator, draws: int | None = None
+) -> Explanation:  # fmt: skip
+    """The explanation. draws: as many stand behind chances that are not exact."""
     mean, width, score = scoring.mean, scoring.width, scoring.score
     chosen = best_set(state, context, score, policy.ties, rng)
     found = {
@@ -201,7 +204,7 @@ def report(policy: BreaksTies, state: KnowsSetting, context: Context, scoring: S
     categories = getattr(state.setting.oracle, "categories", None)
     if categories is not None:
         found["cluster"] = categories
-    probability, error = chances(policy, state, context, scoring, rng)
+    probability, error = chances(policy, state, context, scoring, rng, draws)
     return found | {"probability": probability, "probability_se": error}
 
 
@@ -236,7 +239,7 @@ def answer_by_scores(cls: type, scoring: Callable[..., Scoring]) -> None:
         return State(merged_batch_ridge(first.model, second.model), first.setting)
 
     @explain.register(cls)
-    def explain_sets(policy, state, context, rng):
-        return report(policy, state, context, scoring(policy, state, context, rng), rng)
+    def explain_sets(policy, state, context, rng, draws):
+        return report(policy, state, context, scoring(policy, state, context, rng), rng, draws)
 
     admit.register(cls)(admit_features)
