@@ -60,7 +60,7 @@ def upper_of(policy, counts, sums):
 def scoring(policy, state):
     """This round's scores."""
     mean, upper = means(state.counts), upper_of(policy, state.counts, state.counts.sums)
-    return Scoring(mean, upper - mean, unseen_first(state, upper))
+    return Scoring(mean, np.where(np.isnan(mean), np.inf, upper - mean), unseen_first(state, upper))
 
 
 def lower(policy, state):
