@@ -34,6 +34,7 @@ PLAYS = {
     "points": "arms with a metric",
     "line": "points on [0, 1]",
     "sets": "sets of arms",
+    "sets of lasting arms": "sets of arms that are the same every round, with features or without",
 }
 COST = re.compile(r"(?:Per round: .+|(?:Usually )?O\([^.]*\ba round\b.*|A round recomputes.+)", flags=re.DOTALL)
 HEADS = ("When to use it", "Bound", "Guarantee", "Source", "Deviations", "Deviation", "Differences to OSLB")

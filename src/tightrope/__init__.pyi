@@ -47,10 +47,13 @@ from .policies import CUCB as CUCB
 from .policies import CUCB2 as CUCB2
 from .policies import CUCB2T as CUCB2T
 from .policies import CombGreedy as CombGreedy
+from .policies import CombKLUCB as CombKLUCB
 from .policies import CombLinTS as CombLinTS
 from .policies import CombLinUCB as CombLinUCB
 from .policies import CombTS as CombTS
+from .policies import CombUCB1 as CombUCB1
 from .policies import Conservative as Conservative
+from .policies import ESCB as ESCB
 from .policies import EpsilonGreedy as EpsilonGreedy
 from .policies import Explore as Explore
 from .policies import FrankWolfeSampling as FrankWolfeSampling

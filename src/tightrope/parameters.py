@@ -209,7 +209,7 @@ class Traits:
     compiled: bool
 
 
-KINDS = ("arms", "features", "contexts", "points", "line", "sets")
+KINDS = ("arms", "features", "contexts", "points", "line", "sets", "sets of lasting arms")
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(
@@ -218,9 +218,10 @@ def policy(*accepts: str, paper: str, stops: bool = False, compiled: bool = True
     """Class decorator that makes and registers a policy.
 
     accepts: what it can be given: "arms" (K arms without features), "features" (fixed (K, d)), "contexts" (new features every
-    round), "points" (a metric), "line" (points on the line), "sets" (super arms from an oracle). paper: its source. stops: it
-    answers `stopped` and `recommend`. compiled: False when a round is dominated by BLAS or a solver, so that the loop runs interpreted.
-    public: whether it is found by its name, in specs and files.
+    round), "points" (a metric), "line" (points on the line), "sets" (super arms from an oracle), "sets of lasting arms" (super arms of arms
+    that are the same every round, with features or without). paper: its source. stops: it answers `stopped` and `recommend`.
+    compiled: False when a round is dominated by BLAS or a solver, so that the loop runs interpreted. public: whether it is found by its
+    name, in specs and files.
     A function `complete` in the class may check and change the stored values together (a dict, by name).
 
     Raises ValueError where another policy has this name.

@@ -25,11 +25,11 @@ from . import problems as worlds
 from . import rng as streams
 from ._cache import findable
 from ._jit import INTERPRETED, python_of
-from .engine.loops import Log, fixed_horizon, new_log, note
+from .engine.loops import Log, answered, fixed_horizon, new_log, note
 from .engine.mail import AtOnce
 from .engine.monitors import NoMonitor
 from .engine.runner import loop_for, prepare
-from .matching import accepts, check_fit, offers
+from .matching import accepts, check_fit
 from .registry import Policy, Problem, built, described, find, is_policy, label
 from .serving.codec import flatten
 from .serving.session import Session
@@ -61,6 +61,7 @@ def standard_problems() -> dict[str, Problem]:
         "sets": worlds.SemiBandit(unit_rows(rng, 12, 3), theta, TopK(3), noise=0.3),
         "sets, contexts": worlds.SemiBandit(unit_rows(rng, 12, 3), theta, TopK(3), rewards="sign", shown=8),
         "promotions": worlds.Promotions(unit_rows(rng, 9, 3), rng.integers(0, 5, (9, 2)), k=2, shown=7),
+        "cascade": worlds.Cascade(np.linspace(0.1, 0.6, 8), TopK(3), unit_rows(rng, 8, 3)),
     }
 
 
@@ -71,8 +72,12 @@ def unit_rows(rng: np.random.Generator, K: int, d: int) -> np.ndarray:
 
 
 def fits(policy: Policy, problem: Problem) -> bool:
-    """Whether a policy takes the arms of a problem."""
-    return bool(set(offers(arms(problem))) & set(accepts(policy)))
+    """Whether a policy takes the arms and the rewards of a problem."""
+    try:
+        check_fit(policy, arms(problem))
+    except ValueError:
+        return False
+    return True
 
 
 def check_policy(policy: Policy, problems: Iterable[Problem] | None = None) -> None:
@@ -102,7 +107,7 @@ def check_problem(problem: Problem, policies: Iterable[Policy] | None = None) ->
     """
     if not isinstance(problem, Problem):
         raise ValueError(f"problem = {problem!r} is not an instance of a class made by @problem.")
-    usual = (find("UCB")(), find("LinUCB")(), find("CKLUCB")(lipschitz=1.0), find("C2UCB")())
+    usual = (find("UCB")(), find("LinUCB")(), find("CKLUCB")(lipschitz=1.0), find("C2UCB")(), find("CombUCB1")())
     chosen = [policy for policy in usual if fits(policy, problem)][-1:] if policies is None else list(policies)
     for policy in chosen:
         check_fit(policy, arms(problem))
@@ -197,7 +202,7 @@ def _check_masks(policy: Policy, problem: Problem, seed: int) -> None:
             continue
         refused = np.flatnonzero(~mask[np.atleast_1d(action)])
         _require(not refused.size, policy, problem, NOT_ELIGIBLE)
-        session.update(action, play(world, seen, action, noise), context=seen)
+        answer(session, action, play(world, seen, action, noise), seen)
 
 
 def _least_set(problem: Problem) -> int:
@@ -285,7 +290,7 @@ def play_checked(policy: Policy, problem: Problem, seed: int, horizon: int = HOR
             _require(bool(eligible), policy, problem, f"select returned arm {arm}, which is not eligible in round {t}")
         run.state = commit(policy, run.state, context, action)
         reward = play(run.problem, context, action, noise)
-        run.state = update(policy, run.state, context, action, reward)
+        run.state = update(policy, run.state, context, answered(action, reward), reward)
         note(log.pulls, action)
         log.total[0] += regret(run.problem, context, action)
         log.regret[t] = log.total[0]
@@ -304,6 +309,13 @@ def session_on(policy: Policy, problem: Problem, seed: int, horizon: int | None)
     return Session(policy, **given, oracle=told.oracle, horizon=horizon, seed=seed, after_stop="explore")
 
 
+def answer(session: Session, action: Any, reward: Any, seen: Context | None) -> None:
+    """Tell a session what came of its choice; arms of a set that were not looked at never get a reward."""
+    session.update(answered(action, reward), reward, context=seen)
+    for id in session.open:
+        session.close(id)
+
+
 def play_session(
     policy: Policy, problem: Problem, seed: int, horizon: int = HORIZON, reload: pathlib.Path | None = None
 ) -> tuple[np.ndarray, dict[str, np.ndarray], Session]:
@@ -318,7 +330,7 @@ def play_session(
         context = observe(world, t, draw)
         seen = None if all(item is None for item in context) else context
         action = session.select(context=seen)
-        session.update(action, play(world, context, action, noise), context=seen)
+        answer(session, action, play(world, context, action, noise), seen)
         actions.append(np.atleast_1d(action))
     return np.concatenate(actions), flatten(session.state), session
 

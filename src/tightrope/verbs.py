@@ -316,7 +316,10 @@ def observe(problem, t, rng):
 
 @verb()
 def play(problem, context, action, rng):
-    """Reward of an action: a float, or an array with one entry per arm of a set; draws from the noise stream."""
+    """Reward of an action: a float, or an array with one entry per arm of a set; draws from the noise stream.
+
+    Where a set is looked at in its order and not to its end, the array has the rewards of its first arms only; no other is learned from.
+    """
 
 
 @verb()

@@ -39,6 +39,7 @@ CONSTRUCTORS: dict[str, tuple[Any, dict[str, Any]]] = {
         {"contexts": [0.0, 1.0], "points": POINTS, "means": [MEANS, MEANS], "lipschitz": 1.0, "frequencies": None, "noise": 1.0},
     ),
     "SemiBandit": (tr.problems.SemiBandit, {"arms": X, "theta": THETA, "oracle": tr.oracles.TopK(2), "noise": 0.1, "shown": None}),
+    "Cascade": (tr.problems.Cascade, {"means": MEANS, "oracle": tr.oracles.TopK(2), "arms": None}),
     "Promotions": (tr.problems.Promotions, {"features": X, "rewards": [[1, 2], [2, 1], [0, 3]], "k": 1, "shown": None}),
     "ContextualSpread": (tr.problems.ContextualSpread, {"theta": [0.6, 0.8], "arms": 4, "noise": 0.1, "baseline_rank": 2}),
     "spread_arms": (tr.problems.spread_arms, {"number": 4, "theta": [0.6, 0.8], "rng": np.random.default_rng(0)}),
@@ -106,6 +107,7 @@ SESSIONS: dict[str, Any] = {
     "CKLUCB": lambda: tr.Session(tr.CKLUCB(lipschitz=1.0), points=POINTS),
     "LinGapE": lambda: tr.Session(tr.LinGapE(), arms=X),
     "C2UCB": lambda: tr.Session(tr.C2UCB(), arms=X, oracle=tr.oracles.TopK(2)),
+    "CombUCB1": lambda: tr.Session(tr.CombUCB1(), arms=3, oracle=tr.oracles.TopK(2)),
     "C2UCB, promotions": lambda: tr.Session(tr.C2UCB(), arms=X, oracle=tr.oracles.Promotions(promotions=2, k=1)),
 }
 STARTS = {"policy": tr.UCB(), "arms": 3, "points": None, "distances": None, "dimension": None, "oracle": None, "horizon": None, "seed": 0}

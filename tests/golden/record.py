@@ -24,6 +24,7 @@ from tightrope.matching import accepts
 from tightrope.policies import examples
 from tightrope.registry import label
 from tightrope.rng import NOISE, PROBLEM, stream
+from tightrope.testing import answer
 from tightrope.verbs import observe, play, private
 
 STORED = pathlib.Path(__file__).parent / "golden.json"
@@ -71,7 +72,7 @@ def explanation(policy: Any, problem: Any) -> dict[str, Any]:
         context = observe(problem, t, problem_rng)
         seen = None if all(item is None for item in context) else context
         action = session.select(context=seen)
-        session.update(action, play(problem, context, action, noise_rng), context=seen)
+        answer(session, action, play(problem, context, action, noise_rng), seen)
     report = _numbers(session.explain())
     if type(policy).TRAITS.stops:
         report |= _numbers(session.recommend())

@@ -36,6 +36,7 @@ def kinds():
             {"arms": X, "oracle": tr.oracles.TopK(2)},
             "grow",
         ),
+        "ESCB": (tr.ESCB(), {"arms": 4, "oracle": tr.oracles.TopK(2)}, "grow"),
         "C2UCB in order": (tr.C2UCB(), {"arms": X, "oracle": tr.oracles.TopK(2), "apply": "in order"}, ""),
     }
 

@@ -173,6 +173,12 @@ def test_no_more_memory_is_taken_than_a_file_has_bytes(tmp_path):
                 new.writestr(name, content if name == "state.pulls.npy" else part)
         with pytest.raises(ValueError, match="is not a session file"):
             tr.Session.load(path)
+    plain = tr.Session(tr.CombUCB1(), arms=3, oracle=tr.oracles.TopK(2)).save(path)
+    header, arrays = files.read_arrays(plain)
+    header["arms"]["number"] = 10**9
+    files.write_arrays(path, header, arrays)
+    with pytest.raises(ValueError, match="the header asks for 1000000000 arms"):
+        tr.Session.load(path)
     X = np.random.default_rng(0).normal(size=(40_000, 1))
     for policy in ("RAGE", "XYAdaptive", "XYStatic"):
         small = tr.Session(getattr(tr, policy)(epsilon=0.1), arms=X[:20]).save(path)

@@ -199,9 +199,9 @@ def _check_baseline(baseline, number):
 
 def check_reward(reward, action):
     if np.ndim(action):
-        if np.shape(reward) != action.shape:
+        if np.ndim(reward) != 1 or np.size(reward) > action.size:  # fewer: the others were not looked at
             raise Refused("rewards", np.size(reward), action.size)
-        for i in range(action.size):
+        for i in range(np.size(reward)):
             if not math.isfinite(reward[i]):
                 raise Refused("reward", int(action[i]), 0)
     elif not math.isfinite(reward):
@@ -213,9 +213,9 @@ def _check_reward(reward, action):
     if isinstance(action, types.Array):
 
         def many(reward, action):
-            if reward.shape[0] != action.shape[0]:
+            if reward.shape[0] > action.shape[0]:
                 raise Refused("rewards", reward.shape[0], action.shape[0])
-            for i in range(action.shape[0]):
+            for i in range(reward.shape[0]):
                 if not math.isfinite(reward[i]):
                     raise Refused("reward", action[i], 0)
 

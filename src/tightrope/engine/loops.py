@@ -50,6 +50,18 @@ def _note(pulls, action):
     return one
 
 
+def answered(action, reward):
+    """The arms whose rewards are known: all that were played, or the first of a set whose others were not looked at."""
+    return action[: len(reward)] if np.ndim(action) else action
+
+
+@shared_overload(answered, PART, inline="always")
+def _answered(action, reward):
+    if hasattr(action, "dtype"):
+        return lambda action, reward: action[: len(reward)]
+    return lambda action, reward: action
+
+
 @jit
 def fixed_horizon(policy, state, problem, mail, monitor, tally, log, first, last, problem_rng, noise_rng, policy_rng, delay_rng):
     """Play rounds first .. last - 1 and return the state. Splitting a run into several calls changes nothing."""
@@ -68,7 +80,7 @@ def fixed_horizon(policy, state, problem, mail, monitor, tally, log, first, last
             checkpoint = row
             row += 1
         watch(monitor, tally, policy, state, problem, context, action, t, checkpoint)
-        state = send(mail, policy, state, context, action, reward, t, delay_rng)
+        state = send(mail, policy, state, context, answered(action, reward), reward, t, delay_rng)
     log.total[0], log.row[0] = total, row
     return state
 
@@ -83,6 +95,6 @@ def until_stop(policy, state, problem, log, first, last, may_stop, problem_rng, 
         state = commit(policy, state, context, action)
         reward = play(problem, context, action, noise_rng)
         note(log.pulls, action)
-        state = update(policy, state, context, action, reward)
+        state = update(policy, state, context, answered(action, reward), reward)
         t += 1
     return state, t

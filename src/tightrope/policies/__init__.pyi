@@ -95,6 +95,22 @@ class CombGreedy(Policy):
         ties: Literal["index", "random"] = "index",
     ) -> None: ...
 
+class CombKLUCB(Policy):
+    """Optimism for sets of arms without features: sup{q : pulls I(mean, q) <= ln t + c ln ln t}, for rewards in [0, 1].
+
+    c: weight of ln ln t, >= 0; the proof needs 3. ties: equal scores go to the lowest index, or to one at random.
+    """
+
+    c: float
+    ties: int
+
+    def __init__(
+        self,
+        *,
+        c: float = 3.0,
+        ties: Literal["index", "random"] = "index",
+    ) -> None: ...
+
 class CombLinTS(Policy):
     """Thompson sampling for sets with prior N(0, prior_scale^2 I) and noise variance noise^2.
 
@@ -158,6 +174,25 @@ class CombTS(Policy):
         delta: float = 0.1,
         noise: float = 1.0,
         theta_bound: float = 1.0,
+        ties: Literal["index", "random"] = "index",
+    ) -> None: ...
+
+class CombUCB1(Policy):
+    """Optimism for sets of arms without features: mean + sigma sqrt(alpha ln t / pulls).
+
+    alpha: width of the interval, > 0. sigma: scale of the rewards, 1 for rewards in [0, 1]. ties: equal scores go to the lowest index, or
+    to one at random.
+    """
+
+    alpha: float
+    sigma: float
+    ties: int
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 1.5,
+        sigma: float = 1.0,
         ties: Literal["index", "random"] = "index",
     ) -> None: ...
 
@@ -226,6 +261,23 @@ class Conservative(Policy):
         model: Literal["linear", "independent"] = "linear",
         open: Literal["nothing", "lower"] = "nothing",
         baseline_index: Literal["mean", "ucb"] = "mean",
+    ) -> None: ...
+
+class ESCB(Policy):
+    """Optimism for whole sets of arms without features: sum of means + sigma sqrt(f(t) / 2 sum of 1 / pulls), f(t) = ln t + c k ln ln t.
+
+    c: weight of k ln ln t, >= 0; the proof needs 4. sigma: scale of the rewards, 1 for rewards in [0, 1], which are independent of each
+    other within a set.
+    """
+
+    c: float
+    sigma: float
+
+    def __init__(
+        self,
+        *,
+        c: float = 4.0,
+        sigma: float = 1.0,
     ) -> None: ...
 
 class EpsilonGreedy(Policy):

@@ -2,6 +2,7 @@
 
 from . import data as data
 from .bernoulli import Bernoulli as Bernoulli
+from .cascade import Cascade as Cascade
 from .classification import Classification as Classification
 from .linear import ContextualLinear as ContextualLinear
 from .lipschitz import ContextualLipschitz as ContextualLipschitz

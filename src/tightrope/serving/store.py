@@ -210,7 +210,8 @@ def check_sizes(policy: Policy, told: "Header", arrays: dict[str, np.ndarray], s
     if "arms.points" in arrays and ("arms.distances" not in arrays or len(arrays["arms.points"]) != K):
         raise ValueError(f"arms.points is not {K} points with their distances.")
     most = size // 8
-    if (told.oracle is None and most < K) or ({"features", "contexts", "sets"} & set(kinds) and d * d * a.blocks > most):
+    counted = told.oracle is None or "sets of lasting arms" in kinds
+    if (counted and most < K) or ({"features", "contexts", "sets"} & set(kinds) and d * d * a.blocks > most):
         raise ValueError(f"the header asks for {K} arms of dimension {d}, which a file of {size} bytes does not hold.")
     few = d + 7
     if type(policy).TRAITS.stops and features is not None and few < K:

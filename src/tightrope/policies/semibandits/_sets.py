@@ -59,16 +59,29 @@ class State(NamedTuple):
     setting: Setting
 
 
-def new_state(arms: Arms, lam: float) -> State:
-    """State without data. Refuses an oracle that can never be satisfied."""
+class KnowsSetting(Protocol):
+    """A state of any policy over sets, as far as choosing goes."""
+
+    @property
+    def setting(self) -> Setting:
+        """The arms and the oracle."""
+
+
+def new_setting(arms: Arms) -> Setting:
+    """What choosing needs to know. Refuses an oracle that can never be satisfied."""
     size = set_size(arms.oracle, arms.number)
     if size > arms.number:
         raise ValueError(f"oracle = {arms.oracle!r} chooses {size} arms, but there are only {arms.number}; lower k or add arms.")
+    return Setting(arms.features, arms.blocks, arms.oracle, size, arms.number, arms.horizon)
+
+
+def new_state(arms: Arms, lam: float) -> State:
+    """State without data. Refuses arms without features, and an oracle that can never be satisfied."""
+    setting = new_setting(arms)
     if arms.dimension < 1:
         raise ValueError("arms = a number without features; pass (N, d) features, or dimension=d with new features every round.")
     if arms.features is not None:
         check_features("arms", arms.features, lam)
-    setting = Setting(arms.features, arms.blocks, arms.oracle, size, arms.number, arms.horizon)
     return State(new_batch_ridge(arms.blocks, arms.dimension, lam), setting)
 
 
@@ -102,7 +115,7 @@ def predictions(state: State, context: Context) -> tuple[np.ndarray, np.ndarray]
     return predict_batch(state.model, features_of(state, context))
 
 
-def best_set(state: State, context: Context, scores: np.ndarray, ties: int, rng: np.random.Generator) -> np.ndarray:
+def best_set(state: KnowsSetting, context: Context, scores: np.ndarray, ties: int, rng: np.random.Generator) -> np.ndarray:
     """The oracle's set for these scores; ties by index (0), or at random (1)."""
     top = np.abs(scores if context.eligible is None else scores[context.eligible]).max()
     grid = TIE * top if top > 0 else 1.0
@@ -150,7 +163,7 @@ class Scoring(NamedTuple):
 
 
 def chances(
-    policy: BreaksTies, state: State, context: Context, scoring: Scoring, rng: np.random.Generator, draws: int | None = None
+    policy: BreaksTies, state: KnowsSetting, context: Context, scoring: Scoring, rng: np.random.Generator, draws: int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """The chance of every arm to be in the set, exact where it is certain or cheap to integrate, else by Monte Carlo; standard errors."""
     N = scoring.score.size
@@ -171,7 +184,7 @@ def chances(
 
 
 def inclusion(
-    policy: BreaksTies, state: State, context: Context, action: np.ndarray, scoring: Scoring, rng: np.random.Generator
+    policy: BreaksTies, state: KnowsSetting, context: Context, action: np.ndarray, scoring: Scoring, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """(k,) chance that each arm of a set is chosen now, and its standard error."""
     probability, error = chances(policy, state, context, scoring, rng)
@@ -179,7 +192,7 @@ def inclusion(
 
 
 def report(
-    policy: BreaksTies, state: State, context: Context, scoring: Scoring, rng: np.random.Generator, draws: int | None = None
+    policy: BreaksTies, state: KnowsSetting, context: Context, scoring: Scoring, rng: np.random.Generator, draws: int | None = None
 ) -> Explanation:  # fmt: skip
     """The explanation. draws: as many stand behind chances that are not exact."""
     mean, width, score = scoring.mean, scoring.width, scoring.score
@@ -195,7 +208,7 @@ def report(
     return found | {"probability": probability, "probability_se": error}
 
 
-def _exact(state: State, context: Context, law: tuple[str, np.ndarray, np.ndarray]) -> np.ndarray | None:
+def _exact(state: KnowsSetting, context: Context, law: tuple[str, np.ndarray, np.ndarray]) -> np.ndarray | None:
     """Chances under top-k with independent scores, where the integral is cheap."""
     name, centre, spread = law
     open_ = np.ones(centre.size, dtype=np.bool_) if context.eligible is None else context.eligible

@@ -1,0 +1,86 @@
+"""CombKLUCB: optimism for sets of plain arms by the divergence of Bernoulli rewards.
+
+When to use it: as CombUCB1, with rewards in [0, 1] that are mostly near 0 or 1, such as clicks. On a cascade it is CascadeKL-UCB.
+Bound: on a cascade of the k most attractive of N arms, O(ln T), to which each other arm adds about its gap over its divergence from the
+k-th best, and O~(sqrt(N T)) whatever the gaps, where CombUCB1's can grow as sqrt(k N T). With other oracles no bound is known to us.
+Source: Kveton, Szepesvari, Wen, Ashkan 2015, Algorithm 1 with the index sup{q : pulls I(mean, q) <= ln t + c ln ln t}, c = 3; the bound
+whatever the gaps is by Vial, Sanghavi, Shakkottai, Srikant 2022.
+Deviations: any oracle, not the k largest only. Arms without a reward come first in the same call of the oracle.
+Per round: O(N) and the oracle.
+"""
+
+import math
+
+import numpy as np
+
+from ..._jit import lean
+from ...numerics.counts import means
+from ...numerics.kl import bernoulli_upper, exploration
+from ...parameters import choice, policy, real
+from ...registry import Policy
+from ...verbs import init, reward_range, select
+from ._counts import answer_by_counts, explain_by_index, new_count_state, unseen_first
+from ._sets import Scoring, best_set
+
+
+@policy(
+    "sets of lasting arms",
+    paper="Kveton, Szepesvari, Wen, Ashkan 2015, Algorithm 1; Vial, Sanghavi, Shakkottai, Srikant 2022",
+    compiled=False,
+)
+class CombKLUCB(Policy):
+    """Optimism for sets of arms without features: sup{q : pulls I(mean, q) <= ln t + c ln ln t}, for rewards in [0, 1].
+
+    c: weight of ln ln t, >= 0; the proof needs 3. ties: equal scores go to the lowest index, or to one at random.
+    """
+
+    c: float = real(3.0, least=0)
+    ties: int = choice("index", "random")
+
+
+@lean
+def upper_bounds(pulls, sums, level, upper):
+    """upper[k] <- the largest q that pulls I(mean, q) <= level admits; infinite without a reward."""
+    for k in range(pulls.shape[0]):
+        upper[k] = bernoulli_upper(sums[k] / pulls[k], level / pulls[k]) if pulls[k] > 0.0 else math.inf
+
+
+@init.register(CombKLUCB)
+def init_combklucb(policy, arms):
+    return new_count_state(arms)
+
+
+def upper_of(policy, counts, sums):
+    """(N,) upper bounds of the means sums / pulls."""
+    upper = np.zeros(sums.size)
+    upper_bounds(counts.pulls, sums, exploration(counts.rounds[0] + 1.0, policy.c), upper)
+    return upper
+
+
+def scoring(policy, state):
+    """This round's scores."""
+    mean, upper = means(state.counts), upper_of(policy, state.counts, state.counts.sums)
+    return Scoring(mean, np.where(np.isnan(mean), np.inf, upper - mean), unseen_first(state, upper))
+
+
+def lower(policy, state):
+    """(N,) lower bounds of the means: what the same interval says of 1 - reward."""
+    return 1.0 - upper_of(policy, state.counts, state.counts.pulls - state.counts.sums)
+
+
+@select.register(CombKLUCB)
+def select_combklucb(policy, state, context, rng):
+    return best_set(state, context, scoring(policy, state).score, policy.ties, rng)
+
+
+@reward_range.register(CombKLUCB)
+def reward_range_combklucb(policy):
+    return 0.0, 1.0
+
+
+answer_by_counts(CombKLUCB)
+explain_by_index(CombKLUCB, scoring, lower)
+
+
+def example():
+    return [CombKLUCB()]

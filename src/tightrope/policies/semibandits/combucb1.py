@@ -1,0 +1,66 @@
+"""CombUCB1: optimism for sets of arms that have nothing in common but the set.
+
+When to use it: the same arms every round, no features that say how they are alike, any oracle, rewards of a set that may depend on each
+other. ESCB learns faster where they are independent, CombKLUCB where they are mostly 0, such as clicks. On a cascade it is CascadeUCB1.
+Bound: O(k N ln T / gap) and O(sqrt(k N T ln T)) for sets of at most k of N arms with rewards in [0, 1]; both are tight up to constants
+and logarithms.
+Source: Gai, Krishnamachari, Jain 2012 (LLR: alpha = k + 1); Kveton, Wen, Ashkan, Szepesvari 2015, Algorithm 1, alpha = 3/2; on cascades
+Kveton, Szepesvari, Wen, Ashkan 2015, Algorithm 1.
+Deviations: arms without a reward come first in the same call of the oracle, not in rounds of their own, so that a mask cannot hold them up.
+ln t counts this round too.
+Per round: O(N) and the oracle.
+"""
+
+import math
+
+import numpy as np
+
+from ...numerics.counts import means, per_pull
+from ...parameters import choice, policy, real
+from ...registry import Policy
+from ...verbs import init, select
+from ._counts import answer_by_counts, explain_by_index, new_count_state, unseen_first
+from ._sets import Scoring, best_set
+
+
+@policy(
+    "sets of lasting arms",
+    paper="Kveton, Wen, Ashkan, Szepesvari 2015; Gai, Krishnamachari, Jain 2012; Kveton, Szepesvari, Wen, Ashkan 2015",
+    compiled=False,
+)
+class CombUCB1(Policy):
+    """Optimism for sets of arms without features: mean + sigma sqrt(alpha ln t / pulls).
+
+    alpha: width of the interval, > 0. sigma: scale of the rewards, 1 for rewards in [0, 1]. ties: equal scores go to the lowest index, or
+    to one at random.
+    """
+
+    alpha: float = real(1.5, above=0)
+    sigma: float = real(1.0, above=0)
+    ties: int = choice("index", "random")
+
+
+@init.register(CombUCB1)
+def init_combucb1(policy, arms):
+    return new_count_state(arms)
+
+
+def scoring(policy, state):
+    """This round's scores."""
+    counts = state.counts
+    width = np.sqrt(per_pull(policy.alpha * policy.sigma**2 * math.log(counts.rounds[0] + 1.0), counts))
+    mean = means(counts)
+    return Scoring(mean, width, unseen_first(state, mean + width))
+
+
+@select.register(CombUCB1)
+def select_combucb1(policy, state, context, rng):
+    return best_set(state, context, scoring(policy, state).score, policy.ties, rng)
+
+
+answer_by_counts(CombUCB1)
+explain_by_index(CombUCB1, scoring)
+
+
+def example():
+    return [CombUCB1(), CombUCB1(alpha=0.5, ties="random")]

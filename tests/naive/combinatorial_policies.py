@@ -1,0 +1,103 @@
+"""Policies over sets that know counts, as the papers write them: all sets listed, one arm at a time, no oracle."""
+
+import itertools
+import math
+
+
+def divergence(p, q):
+    total = 0.0
+    for a, b in ((p, q), (1 - p, 1 - q)):
+        if a > 0:
+            total += a * math.log(a / b) if b > 0 else math.inf
+    return total
+
+
+class Counting:
+    """sets: all admissible sets. The set with the most arms never seen, and among those of the largest `value`, the first one listed."""
+
+    def __init__(self, number, sets):
+        self.pulls, self.sums, self.sets, self.t = [0] * number, [0.0] * number, sets, 1
+
+    def mean(self, i):
+        return self.sums[i] / self.pulls[i]
+
+    def select(self):
+        seen = [i for i, n in enumerate(self.pulls) if n]
+        return max(self.sets, key=lambda S: (len(set(S) - set(seen)), round(sum(self.index(i) for i in S if i in seen), 9)))
+
+    def update(self, arms, rewards):
+        for i, reward in zip(arms, rewards, strict=True):
+            self.pulls[i] += 1
+            self.sums[i] += reward
+        self.t += 1
+
+
+class CombUCB1(Counting):
+    def __init__(self, number, sets, alpha, sigma):
+        super().__init__(number, sets)
+        self.alpha, self.sigma = alpha, sigma
+
+    def index(self, i):
+        return self.mean(i) + self.sigma * math.sqrt(self.alpha * math.log(self.t) / self.pulls[i])
+
+
+class CombKLUCB(Counting):
+    def __init__(self, number, sets, c):
+        super().__init__(number, sets)
+        self.c = c
+
+    def index(self, i):
+        level = (math.log(self.t) + self.c * math.log(max(1.0, math.log(self.t)))) / self.pulls[i]
+        low, high = self.mean(i), 1.0
+        for _ in range(60):  # bisection
+            middle = (low + high) / 2
+            low, high = (middle, high) if divergence(self.mean(i), middle) <= level else (low, middle)
+        return low
+
+
+class ESCB(Counting):
+    """`index_of` is the paper's index of a set; `select` takes CombUCB1's set and those that are best for one line through the root."""
+
+    def __init__(self, number, sets, c, sigma):
+        super().__init__(number, sets)
+        self.c, self.sigma, self.k = c, sigma, max(map(len, sets))
+
+    def spread(self, i):
+        f = math.log(self.t) + self.c * self.k * math.log(max(1.0, math.log(self.t)))
+        return self.sigma**2 * f / 2 / self.pulls[i]
+
+    def index(self, i):
+        return self.mean(i) + math.sqrt(self.spread(i))
+
+    def totals(self, S):
+        return sum(self.mean(i) for i in S), sum(self.spread(i) for i in S)
+
+    def index_of(self, S):
+        u, v = self.totals(S)
+        return u + math.sqrt(v)
+
+    def best_on_line(self, slope):
+        return max(self.sets, key=lambda S: round(self.totals(S)[0] + slope * self.totals(S)[1], 9))
+
+    def select(self):
+        first = super().select()
+        if not all(self.pulls[i] for i in first):
+            return first
+        met, bound = [first], sum(self.index(i) for i in first)
+        for _ in range(8):
+
+            def above(slope, met=met):
+                return max(u + slope * v for u, v in map(self.totals, met)) + 1 / (4 * slope)
+
+            slopes = [1 / (2 * math.sqrt(self.totals(S)[1])) for S in met]
+            for (u, v), (x, y) in itertools.permutations(map(self.totals, met), 2):
+                if v != y and (u - x) / (y - v) > 0:
+                    slopes.append((u - x) / (y - v))
+            slope = min(slopes, key=above)
+            found = self.best_on_line(slope)
+            u, v = self.totals(found)
+            bound = min(bound, u + slope * v + 1 / (4 * slope))
+            if u + slope * v <= above(slope) - 1 / (4 * slope) + 1e-12:
+                break
+            met.append(found)
+        return min(met, key=lambda S: (bound - self.totals(S)[0]) / math.sqrt(self.totals(S)[1]))

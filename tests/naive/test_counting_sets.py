@@ -1,0 +1,78 @@
+"""Policies over sets that know counts against their slow twins, and the certificate of ESCB against all sets."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import tightrope as tr
+from naive import combinatorial_policies as naive
+
+N, K, ROUNDS = 7, 3, 40
+SETS = list(itertools.combinations(range(N), K))
+LABELS = [0, 0, 0, 1, 1, 1, 1]  # one of the first three, two of the others at most
+PARTED = [S for S in SETS if sum(i < 3 for i in S) == 1]
+COSTS = [1.0, 2.0, 2.0, 1.5, 1.0, 3.0, 2.5]
+CHEAP = [S for n in range(1, N + 1) for S in itertools.combinations(range(N), n) if sum(COSTS[i] for i in S) <= 5.0]
+ORACLES = {
+    "top": (tr.oracles.TopK(K), SETS),
+    "partition": (tr.oracles.Partition(categories=LABELS, limit={0: 1, 1: 2}, k=K), PARTED),
+    "knapsack": (tr.oracles.Knapsack(costs=COSTS, budget=5.0), CHEAP),
+}
+TWINS = [
+    (tr.CombUCB1(alpha=0.8, sigma=0.7), lambda sets: naive.CombUCB1(N, sets, 0.8, 0.7)),
+    (tr.CombKLUCB(c=1.0), lambda sets: naive.CombKLUCB(N, sets, 1.0)),
+    (tr.ESCB(c=0.5, sigma=0.9), lambda sets: naive.ESCB(N, sets, 0.5, 0.9)),
+]
+
+
+@pytest.mark.parametrize("prefix", [False, True], ids=["all seen", "cascade"])
+@pytest.mark.parametrize("kind", ORACLES)
+@pytest.mark.parametrize("case", range(len(TWINS)), ids=[repr(policy) for policy, _ in TWINS])
+def test_same_sets_as_the_twin(case, kind, prefix):
+    """Rewards are generic numbers, so that no two sets tie but by never having been seen."""
+    policy, make = TWINS[case]
+    oracle, sets = ORACLES[kind]
+    twin, session = make(sets), tr.Session(policy, arms=N, oracle=oracle, seed=1)
+    rng = np.random.default_rng(case)
+    means = rng.uniform(0.2, 0.7, size=N)
+    for t in range(ROUNDS):
+        chosen = session.select()
+        wanted = twin.select()
+        if all(twin.pulls[i] for i in wanted) and all(twin.pulls[i] for i in chosen):
+            assert sorted(chosen.tolist()) == list(wanted), t
+        else:  # among sets of equally many new arms there are ties, which the twin's list and the oracle break their own ways
+            assert sum(not twin.pulls[i] for i in chosen) == sum(not twin.pulls[i] for i in wanted), t
+        seen = chosen[: 1 + int(rng.integers(chosen.size))] if prefix else chosen
+        rewards = np.clip(means[seen] + rng.uniform(-0.2, 0.2, size=seen.size), 0, 1)
+        session.update(seen, rewards)
+        twin.update(seen.tolist(), rewards.tolist())
+
+
+@pytest.mark.parametrize("kind", ORACLES)
+def test_the_certificate_of_escb_holds_for_every_set(kind):
+    oracle, sets = ORACLES[kind]
+    policy = tr.ESCB(c=0.5)
+    twin, session = naive.ESCB(N, sets, 0.5, 1.0), tr.Session(policy, arms=N, oracle=oracle, seed=1)
+    rng = np.random.default_rng(5)
+    means = rng.uniform(0.1, 0.9, size=N)
+    factors, certified = [], 0
+    for _ in range(150):
+        chosen, why = session.select(), session.explain()
+        if np.isfinite(why["bound"]):
+            u, v = twin.totals(chosen)
+            best = max(map(twin.index_of, sets))
+            assert why["set_index"] == pytest.approx(u + math.sqrt(v), rel=1e-12)
+            assert best <= why["bound"] + 1e-9
+            assert best <= u + why["factor"] * math.sqrt(v) + 1e-9
+            assert 1 - 1e-9 <= why["factor"] <= math.sqrt(chosen.size) + 1e-9
+            if why["factor"] < 1 + 1e-9:
+                assert why["set_index"] == pytest.approx(best, rel=1e-9)
+                certified += 1
+            factors.append(why["factor"])
+        rewards = (rng.random(chosen.size) < means[chosen]) * 1.0
+        session.update(chosen, rewards)
+        twin.update(chosen.tolist(), rewards.tolist())
+    assert certified > 5  # where the bound is met, so that `set_index` was compared with the largest index
+    assert max(factors) < 1.4
