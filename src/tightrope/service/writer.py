@@ -247,7 +247,6 @@ class Writer(threading.Thread):
                 self.broken[name] = str(error)
                 logger().error("replay failed", experiment=name, reason=str(error))
                 return self._hold(connection, name)
-            keep_what_is_there(self.settings)
         self._fresh.add(name)
         self.held[name] = held
         return held
@@ -268,13 +267,16 @@ class Writer(threading.Thread):
             with self.database.write() as connection:
                 for name in self.leases.renew(connection, self.held):
                     del self.held[name]
-                for name in self.leases.free(connection, self.held):
+                free = self.leases.free(connection, self.held)
+                for name in free:
                     with contextlib.suppress(Refused):
                         self._hold(connection, name)
         except Exception as error:
             self._failed(error, set(self.held))
             return
         self._fresh.clear()
+        if free:
+            keep_what_is_there(self.settings)
         now = self.settings.clock()
         for name, held in list(self.held.items()):
             if held.live.due(now) is not None:

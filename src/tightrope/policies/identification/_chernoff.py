@@ -15,7 +15,7 @@ only if Z_ij with j the best arm is too large, so that K - 1 pairs share delta:
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -65,8 +65,8 @@ def stops_by_chernoff(cls: type) -> None:
         return (0.0, 1.0) if policy.rewards == 0 else (-math.inf, math.inf)
 
 
-def answer_without_data(**more: float) -> np.ndarray:
-    """(1,) ANSWER with the evidence against the challenger (`information`) and what is `required` of it."""
+def answer_without_data(**more: Any) -> np.ndarray:
+    """(1,) ANSWER with the evidence against the challenger (`information`) and what is `required` of it. more: numbers of one's own."""
     return new_answer(information=0.0, required=math.inf, **more)
 
 

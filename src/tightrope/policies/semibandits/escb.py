@@ -45,7 +45,7 @@ class Chosen(NamedTuple):
     """The set of a round, and what is certain of it."""
 
     arms: np.ndarray  # (k,)
-    index: float  # mean + width of the set; infinite while it holds an arm without a reward
+    set_index: float  # mean + width of the set; infinite while it holds an arm without a reward
     bound: float  # no set has a larger index
     factor: float  # the least C with mean + C width >= bound
     mean: np.ndarray  # (N,)
@@ -117,7 +117,7 @@ def explain_escb(policy, state, context, rng):
     probability[chosen.arms] = 1.0
     return report | {
         "index": report["upper"], "probability": probability, "probability_se": np.zeros(probability.size),
-        "pulls": state.counts.pulls.copy(), "set_index": chosen.index, "bound": chosen.bound, "factor": chosen.factor,
+        "pulls": state.counts.pulls.copy(), "set_index": chosen.set_index, "bound": chosen.bound, "factor": chosen.factor,
     }  # fmt: skip
 
 
