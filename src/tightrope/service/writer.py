@@ -267,15 +267,15 @@ class Writer(threading.Thread):
             with self.database.write() as connection:
                 for name in self.leases.renew(connection, self.held):
                     del self.held[name]
-                free = self.leases.free(connection, self.held)
-                for name in free:
+                before = len(self.held)
+                for name in self.leases.free(connection, self.held):
                     with contextlib.suppress(Refused):
                         self._hold(connection, name)
         except Exception as error:
             self._failed(error, set(self.held))
             return
         self._fresh.clear()
-        if free:
+        if len(self.held) > before:
             keep_what_is_there(self.settings)
         now = self.settings.clock()
         for name, held in list(self.held.items()):
