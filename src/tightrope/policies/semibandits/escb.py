@@ -20,7 +20,6 @@ from ...numerics.counts import intervals, means, per_pull
 from ...numerics.kl import exploration
 from ...parameters import policy, real
 from ...registry import Policy
-from ...types import Explanation
 from ...verbs import Context, explain, init, propensity, select
 from ._counts import CountState, answer_by_counts, new_count_state, unseen_first
 from ._sets import best_set
@@ -45,7 +44,7 @@ class Chosen(NamedTuple):
     """The set of a round, and what is certain of it."""
 
     arms: np.ndarray  # (k,)
-    set_index: float  # mean + width of the set; infinite while it holds an arm without a reward
+    total: float  # mean + width of the set; infinite while it holds an arm without a reward
     bound: float  # no set has a larger index
     factor: float  # the least C with mean + C width >= bound
     mean: np.ndarray  # (N,)
@@ -112,12 +111,12 @@ def propensity_escb(policy, state, context, action, rng):
 @explain.register(ESCB)
 def explain_escb(policy, state, context, rng):
     chosen = choose_escb(policy, state, context, rng)
-    report: Explanation = intervals(chosen.mean, np.sqrt(chosen.spread))
+    report = intervals(chosen.mean, np.sqrt(chosen.spread))
     probability = np.zeros(chosen.mean.size)
     probability[chosen.arms] = 1.0
     return report | {
         "index": report["upper"], "probability": probability, "probability_se": np.zeros(probability.size),
-        "pulls": state.counts.pulls.copy(), "set_index": chosen.set_index, "bound": chosen.bound, "factor": chosen.factor,
+        "pulls": state.counts.pulls.copy(), "set_index": chosen.total, "bound": chosen.bound, "factor": chosen.factor,
     }  # fmt: skip
 
 
