@@ -1,7 +1,8 @@
 """CombUCB1: optimism for sets of arms that have nothing in common but the set.
 
 When to use it: the same arms every round, no features that say how they are alike, any oracle, rewards of a set that may depend on each
-other. ESCB learns faster where they are independent, CombKLUCB where they are mostly 0, such as clicks. On a cascade it is CascadeUCB1.
+other. ESCB has the better bound where they are independent; CombKLUCB learns faster where they are mostly 0, as clicks are. On a cascade
+it is CascadeUCB1.
 Bound: O(k N ln T / gap) and O(sqrt(k N T ln T)) for sets of at most k of N arms with rewards in [0, 1]; both are tight up to constants
 and logarithms.
 Source: Gai, Krishnamachari, Jain 2012 (LLR: alpha = k + 1); Kveton, Wen, Ashkan, Szepesvari 2015, Algorithm 1, alpha = 3/2; on cascades
