@@ -4,9 +4,11 @@ import contextlib
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Iterator, Mapping, Sequence
 
 INTERRUPT = signal.SIGINT
+SAMPLE_SECONDS = 0.2  # of processor time, by which `crowding` judges
 
 
 def _as_under_a_terminal() -> None:
@@ -32,3 +34,12 @@ def started(command: Sequence[str], environment: Mapping[str, str] | None = None
 def interrupt(process: "subprocess.Popen[str]") -> None:
     """Ctrl-C, as a terminal sends it: to the process and its children."""
     os.killpg(process.pid, INTERRUPT)
+
+
+def crowding() -> float:
+    """How many times its processor time something takes here and now, from 1: other processes, or other machines on the same host, wait
+    for nobody's deadline."""
+    began, worked = time.monotonic(), time.process_time()
+    while time.process_time() - worked < SAMPLE_SECONDS:
+        pass
+    return max(1.0, (time.monotonic() - began) / SAMPLE_SECONDS)

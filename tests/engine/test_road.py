@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import tightrope as tr
-from interrupting import interrupt, started
+from interrupting import crowding, interrupt, started
 from tightrope.engine.digest import Undigestible, digest
 from tightrope.engine.monitors import SetValue
 
@@ -359,9 +359,10 @@ def test_ctrl_c_stops_other_processes_and_keeps_what_is_done(tmp_path):
         interrupt(process)
         sent = time.monotonic()
         out, err = process.communicate(timeout=60)
+        took = time.monotonic() - sent
     assert 1 <= int(out) < 60
     assert "Traceback" not in err
-    assert time.monotonic() - sent < 5.0
+    assert took < 5.0 * crowding()
 
 
 @pytest.mark.parametrize(

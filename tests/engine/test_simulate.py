@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tightrope as tr
-from interrupting import interrupt, started
+from interrupting import crowding, interrupt, started
 from tightrope.rng import NOISE, PROBLEM, stream
 
 PROBLEM_10 = tr.problems.Bernoulli(np.linspace(0.25, 0.75, 10))
@@ -109,7 +109,9 @@ def test_ctrl_c_stops_within_a_second_and_keeps_what_is_done(horizon, finished):
         interrupt(process)
         sent = time.monotonic()
         out, _ = process.communicate(timeout=30)
-    assert time.monotonic() - sent < 1.0 + (1.0 if os.environ.get("CI") or os.environ.get("PYTEST_XDIST_WORKER") else 0.0)
+        took = time.monotonic() - sent
+    alone = not (os.environ.get("CI") or os.environ.get("PYTEST_XDIST_WORKER"))
+    assert took < (1.0 if alone else 2.0) * crowding()
     if finished == "none":
         assert out.strip() == "none"
     else:

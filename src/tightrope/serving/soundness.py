@@ -63,7 +63,7 @@ PLACES: dict[str, Range] = {
     "Pool.near": _arm, "Pool.level": _clock, "State.first": _arm, "State.last": _row, "State.depth": _clock,
     "Work.arms": _arm, "Work.rows": _row, "Work.columns": _row,
     "GapRidge.progress.leader": _arm, "PairRidge.progress.leader": _arm, "State.answer.leader": _arm, "State.answer.challenger": _arm,
-    "Ratio.pairs": _pair_or_none, "Tableau.basis": _row_or_none,
+    "Ratio.pairs": _pair_or_none, "Tableau.basis": _row_or_none, "MatrixGame.rows": _row, "MatrixGame.columns": _row,
 }  # fmt: skip
 for _state in ("Independent", "Linear"):
     PLACES |= {
