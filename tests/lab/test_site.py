@@ -17,7 +17,7 @@ def site(tmp_path_factory):
     out = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-j", "2", "-d", str(out / "trees"), "docs", str(out / "html")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.returncode == 0 and (out / "html" / "index.html").exists(), done.stderr[-3000:]
     return {page: page.read_text() for page in (out / "html").rglob("*.html") if "_static" not in page.parts}
 
 

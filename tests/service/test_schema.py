@@ -19,7 +19,7 @@ def fuzz(folder, cases: int, seed: int = 0) -> subprocess.CompletedProcess[str]:
         checks = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
         return subprocess.run(
             [sys.executable, "-m", "schemathesis.cli", "run", f"{service.url}/openapi.json", "-H", f"Authorization: Bearer {service.key}", "--checks", checks,
-             "--max-examples", str(cases), "--seed", str(seed), "--generation-deterministic", "--no-color"],
+             "--request-timeout", "60", "--max-examples", str(cases), "--seed", str(seed), "--generation-deterministic", "--no-color"],
             capture_output=True, text=True, cwd=folder,
         )  # fmt: skip
 
