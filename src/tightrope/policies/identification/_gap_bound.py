@@ -4,10 +4,11 @@ import numpy as np
 
 from ..._jit import lean
 from ...numerics.selection import argmax
-from ...types import State
+from ...types import Explanation, State
+from ...verbs import evidence
 from ._forecast import forecast, least_squares_means
 from ._gap_ridge import measure_from
-from ._stopping import NO_ESTIMATES, Question, compare_with_leader, gap_radius, settle, support
+from ._stopping import NO_ESTIMATES, Question, compare_with_leader, gap_radius, report, settle, support
 
 
 @lean
@@ -34,3 +35,12 @@ def gap_evidence(policy: Question, state: State, shares: np.ndarray | None = Non
         )
 
     return support(policy, state, model.mean, model.gap_square, left)
+
+
+def gap_report(policy: Question, state: State, index: np.ndarray, probability: np.ndarray) -> Explanation:
+    """`explain` under this stop. index: (K,) what the sampling rule compares; probability: (K,) of every arm to be sampled now."""
+    model, answer = state.model, state.answer[0]
+    known = model.progress[0]["unpulled"] == 0
+    return report(model.mean, answer["radius"], model.square, index, probability, known) | evidence(policy, state) | {
+        "leader": int(answer["leader"]), "challenger": int(answer["challenger"]), "radius": float(answer["radius"]),
+    }  # fmt: skip

@@ -24,12 +24,12 @@ from ...registry import Policy
 from ...verbs import evidence, explain, init, select, update
 from ._coordinates import checked_features, coordinates
 from ._game import Game, answer, exclusion_rate, mix, new_game
-from ._gap_bound import decide, gap_evidence
+from ._gap_bound import decide, gap_evidence, gap_report
 from ._gap_ridge import GapRidge, new_gap_ridge
 from ._matrix_game import MatrixGame, new_matrix_game, solve_game
 from ._ridge import learn
 from ._sampling import furthest_behind
-from ._stopping import new_answer, report, stops_by_answer
+from ._stopping import new_answer, stops_by_answer
 
 NEAR = 0.9  # exponent of what counts as near the least rate
 
@@ -150,13 +150,9 @@ def evidence_frankwolfesampling(policy, state):
 
 @explain.register(FrankWolfeSampling)
 def explain_frankwolfesampling(policy, state, context, rng):
-    model, answer = state.model, state.answer[0]
-    probability = one_hot(select(policy, state, context, rng), model.mean.size)
-    known, index = model.progress[0]["unpulled"] == 0, state.shares * model.progress[0]["rounds"] - model.pulls
-    return report(model.mean, answer["radius"], model.square, index, probability, known) | evidence(policy, state) | {
-        "leader": int(answer["leader"]), "challenger": int(answer["challenger"]), "radius": float(answer["radius"]),
-        "shares": state.shares.copy(),
-    }  # fmt: skip
+    probability = one_hot(select(policy, state, context, rng), state.shares.size)
+    index = state.shares * state.model.progress[0]["rounds"] - state.model.pulls
+    return gap_report(policy, state, index, probability) | {"shares": state.shares.copy()}
 
 
 def example():

@@ -24,10 +24,10 @@ from ...registry import Policy
 from ...verbs import allowed, evidence, explain, init, select, update
 from ._coordinates import checked_features, coordinates
 from ._game import Game, hardest_answer, hedge, mix, mixability_gap, new_game
-from ._gap_bound import decide, gap_evidence
+from ._gap_bound import decide, gap_evidence, gap_report
 from ._gap_ridge import GapRidge, new_gap_ridge
 from ._ridge import learn
-from ._stopping import new_answer, report, stops_by_answer
+from ._stopping import new_answer, stops_by_answer
 
 
 @policy("features", paper="Degenne, Menard, Shang, Valko 2020", stops=True)
@@ -115,13 +115,8 @@ def evidence_lingame(policy, state):
 
 @explain.register(LinGame)
 def explain_lingame(policy, state, context, rng):
-    model, answer = state.model, state.answer[0]
-    probability = one_hot(select(policy, state, context, rng), model.mean.size)
-    known = model.progress[0]["unpulled"] == 0
-    return report(model.mean, answer["radius"], model.square, state.tracked - model.pulls, probability, known) | evidence(policy, state) | {
-        "leader": int(answer["leader"]), "challenger": int(answer["challenger"]), "radius": float(answer["radius"]),
-        "mixture": state.weights.copy(),
-    }  # fmt: skip
+    probability = one_hot(select(policy, state, context, rng), state.weights.size)
+    return gap_report(policy, state, state.tracked - state.model.pulls, probability) | {"mixture": state.weights.copy()}
 
 
 def example():

@@ -20,10 +20,10 @@ from ...registry import Policy
 from ...verbs import evidence, explain, init, select, update
 from ._comparing import Greedy, Ratio, compare, new_rule, next_arm
 from ._coordinates import checked_features, coordinates
-from ._gap_bound import decide, gap_evidence
+from ._gap_bound import decide, gap_evidence, gap_report
 from ._gap_ridge import GapRidge, new_gap_ridge
 from ._ridge import learn
-from ._stopping import new_answer, report, stops_by_answer
+from ._stopping import new_answer, stops_by_answer
 
 
 @policy("features", paper="Xu, Honda, Sugiyama 2018, Algorithm 1", stops=True)
@@ -94,13 +94,10 @@ def evidence_lingape(policy, state):
 
 @explain.register(LinGapE)
 def explain_lingape(policy, state, context, rng):
-    model, answer = state.model, state.answer[0]
-    probability = one_hot(select(policy, state, context, rng), model.mean.size)
-    known = model.progress[0]["unpulled"] == 0
-    return report(model.mean, answer["radius"], model.square, state.rule.scores, probability, known) | evidence(policy, state) | {
-        "leader": int(answer["leader"]), "challenger": int(answer["challenger"]), "radius": float(answer["radius"]),
-        "design" if policy.rule else "direction_scores": state.rule.scores.copy(),
-    }  # fmt: skip
+    scores = state.rule.scores
+    probability = one_hot(select(policy, state, context, rng), scores.size)
+    name = "design" if policy.rule else "direction_scores"
+    return gap_report(policy, state, scores, probability) | {name: scores.copy()}
 
 
 def example():

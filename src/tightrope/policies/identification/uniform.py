@@ -15,11 +15,11 @@ from ...parameters import flag, policy, real
 from ...registry import Policy
 from ...verbs import evidence, explain, init, select, update
 from ._coordinates import checked_features, coordinates
-from ._gap_bound import decide, gap_evidence
+from ._gap_bound import decide, gap_evidence, gap_report
 from ._gap_ridge import GapRidge, new_gap_ridge
 from ._ridge import learn
 from ._sampling import fewest_pulls
-from ._stopping import new_answer, report, stops_by_answer
+from ._stopping import new_answer, stops_by_answer
 
 
 @policy("features", paper="Xu, Honda, Sugiyama 2018, Eqs 3 and 8", stops=True)
@@ -73,12 +73,8 @@ def evidence_uniform(policy, state):
 
 @explain.register(Uniform)
 def explain_uniform(policy, state, context, rng):
-    model, answer = state.model, state.answer[0]
-    probability = one_hot(select(policy, state, context, rng), model.mean.size)
-    known = model.progress[0]["unpulled"] == 0
-    return report(model.mean, answer["radius"], model.square, -model.pulls, probability, known) | evidence(policy, state) | {
-        "leader": int(answer["leader"]), "challenger": int(answer["challenger"]), "radius": float(answer["radius"]),
-    }  # fmt: skip
+    pulls = state.model.pulls
+    return gap_report(policy, state, -pulls, one_hot(select(policy, state, context, rng), pulls.size))
 
 
 def example():
