@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from .. import checks
-from ..registry import registered
+from ..registry import Policy, Problem, registered
 from .shared import Import, Json, console, errors, print_json
 
 
@@ -21,7 +21,7 @@ def bench(
 ) -> None:
     """Rounds per second and core of every policy as a multiple of a hand-fused loop, beside the baseline's."""
     from .. import files
-    from ..engine.benchmark import AGAIN, LEAST, SAVED, better, cases, checked_cases, measure
+    from ..engine.benchmark import AGAIN, LEAST, SAVED, Measurement, better, cases, checked_cases, measure
     from ..engine.provenance import versions
 
     stored: dict[str, Any] = json.loads(baseline.read_text()) if baseline.exists() else {}
@@ -34,29 +34,36 @@ def bench(
     say = (lambda *words, **options: None) if as_json else console.print
     say("The yardstick is a hand-fused UCB loop with K = 10, measured beside each.")
     say(f"{'rounds/s':>12} {'µs/round':>9} {'x yardstick':>11} {'x baseline':>10}  policy and problem")
-    kept: dict[str, float] = dict(before)
-    slow, measured = [], []
-    for key, policy, problem, rounds in chosen:
+    measured: dict[str, Measurement] = {}
+
+    def look(key: str, policy: Policy, problem: Problem, rounds: int | None) -> None:
         got = measure(policy, problem, rounds)
-        for _ in range(SAVED - 1 if check and save else AGAIN if check else 0):
-            if save or got.relative < LEAST * before.get(key, 0.0):
-                got = better(got, measure(policy, problem, rounds))
-        ratio = got.relative / before[key] if key in before else None
-        beside = "new" if ratio is None else f"{ratio:.2f}"
-        kept[key] = got.relative
+        measured[key] = got = better(measured[key], got) if key in measured else got
+        beside = "new" if key not in before else f"{got.relative / before[key]:.2f}"
         line = f"{got.rounds_per_second:12,.0f} {got.microseconds:9.3g} {got.relative:11.3g} {beside:>10}"
         say(f"{line}  {key}", soft_wrap=True, highlight=False)
-        measured.append({"case": key, "baseline": before.get(key)} | got._asdict())
-        if check and not save and (ratio is None or ratio < LEAST):
-            slow.append(f"{key} ({beside})")
         if save:
-            files.write_json(
-                baseline, stored | {"checked" if check else "relative": kept, "yardstick": got.yardstick, "versions": versions()}
-            )
+            kept = before | {case: one.relative for case, one in measured.items()}
+            named = "checked" if check else "relative"
+            files.write_json(baseline, stored | {named: kept, "yardstick": got.yardstick, "versions": versions()})
+
+    def is_slow(key: str) -> bool:
+        return key in before and measured[key].relative < LEAST * before[key]
+
+    for case in chosen:
+        look(*case)
+    for _ in range((SAVED - 1 if save else AGAIN) if check else 0):
+        again = [case for case in chosen if save or is_slow(case[0])]
+        if again:
+            say("Once more, now that what disturbed them may have ended:" if not save else "Once more:")
+        for case in again:
+            look(*case)
     if save:
         say(f"baseline: {baseline}")
     if as_json:
-        print_json(measured)
-    if slow:
+        print_json([{"case": key, "baseline": before.get(key)} | got._asdict() for key, got in measured.items()])
+    slow = [f"{key} ({got.relative / before[key]:.2f})" for key, got in measured.items() if is_slow(key)]
+    slow += [f"{key} (new)" for key in measured if key not in before]
+    if slow and check and not save:
         errors.print(f"Below {LEAST:g} of the baseline: {'; '.join(slow)}.", style="red", soft_wrap=True)
         raise typer.Exit(1)
