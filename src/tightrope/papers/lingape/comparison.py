@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ...policies.identification.lingape import LinGapE
+from ...policies import LinGapE
 from ...policies.identification.rage import RAGE
 from ...policies.identification.xyadaptive import XYAdaptive
 from ...policies.identification.xyoracle import XYOracle

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ..._jit import jit
-from ...policies.identification.lingape import LinGapE
+from ...policies import LinGapE
 from ...reports import style
 from ...rng import NOISE, POLICY, stream
 from ...verbs import Context, arms, init, play, recommend, select, stopped, update

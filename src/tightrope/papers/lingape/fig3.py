@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ...policies.identification.lingape import LinGapE
+from ...policies import LinGapE
 from ...policies.identification.xyadaptive import XYAdaptive
 from ...problems.data import DataNotFound, yahoo
 from ...problems.linear import Linear

@@ -1,14 +1,27 @@
-"""The stop of Algorithm 2 of Xu, Honda, Sugiyama 2018, which holds for any sampling rule: `LinGapE` and `Uniform` share it."""
+"""The stop of Algorithm 2 of Xu, Honda, Sugiyama 2018, which fits every sampling rule: LinGapE, Uniform and the linear games share it."""
 
 import numpy as np
 
 from ..._jit import lean
 from ...numerics.selection import argmax
+from ...parameters import flag, real
+from ...registry import Policy
 from ...types import Explanation, State
 from ...verbs import evidence
 from ._forecast import forecast, least_squares_means
 from ._gap_ridge import measure_from
 from ._stopping import NO_ESTIMATES, Question, compare_with_leader, gap_radius, report, settle, support
+
+
+class GapStop(Policy):
+    """What policies with this stop are told."""
+
+    epsilon: float = real(0.0, least=0)
+    delta: float = real(0.05, above=0, below=1)
+    lam: float = real(1.0, above=0)
+    noise: float = real(1.0, above=0)
+    theta_bound: float = real(1.0, least=0)
+    union: bool = flag(True)
 
 
 @lean

@@ -19,12 +19,11 @@ import numpy as np
 
 from ..._jit import jit, lean
 from ...numerics.selection import one_hot
-from ...parameters import flag, policy, real
-from ...registry import Policy
+from ...parameters import policy
 from ...verbs import evidence, explain, init, select, update
 from ._coordinates import checked_features, coordinates
 from ._game import Game, answer, exclusion_rate, mix, new_game
-from ._gap_bound import decide, gap_evidence, gap_report
+from ._gap_bound import GapStop, decide, gap_evidence, gap_report
 from ._gap_ridge import GapRidge, new_gap_ridge
 from ._matrix_game import MatrixGame, new_matrix_game, solve_game
 from ._ridge import learn
@@ -35,18 +34,11 @@ NEAR = 0.9  # exponent of what counts as near the least rate
 
 
 @policy("features", paper="Wang, Tzeng, Proutiere 2021", stops=True)
-class FrankWolfeSampling(Policy):
+class FrankWolfeSampling(GapStop):
     """Move the proportions of arms, a step a sample, to where the hardest rivals are excluded fastest; stop as LinGapE.
 
     epsilon, delta, lam, noise, theta_bound, union: as for LinGapE.
     """
-
-    epsilon: float = real(0.0, least=0)
-    delta: float = real(0.05, above=0, below=1)
-    lam: float = real(1.0, above=0)
-    noise: float = real(1.0, above=0)
-    theta_bound: float = real(1.0, least=0)
-    union: bool = flag(True)
 
 
 class State(NamedTuple):

@@ -19,30 +19,22 @@ import numpy as np
 
 from ..._jit import jit, lean
 from ...numerics.selection import one_hot
-from ...parameters import flag, policy, real
-from ...registry import Policy
+from ...parameters import policy
 from ...verbs import allowed, evidence, explain, init, select, update
 from ._coordinates import checked_features, coordinates
 from ._game import Game, hardest_answer, hedge, mix, mixability_gap, new_game
-from ._gap_bound import decide, gap_evidence, gap_report
+from ._gap_bound import GapStop, decide, gap_evidence, gap_report
 from ._gap_ridge import GapRidge, new_gap_ridge
 from ._ridge import learn
 from ._stopping import new_answer, stops_by_answer
 
 
 @policy("features", paper="Degenne, Menard, Shang, Valko 2020", stops=True)
-class LinGame(Policy):
+class LinGame(GapStop):
     """Learn the mixture of arms that excludes every rival fastest, as a game against the hardest parameter; stop as LinGapE.
 
     epsilon, delta, lam, noise, theta_bound, union: as for LinGapE.
     """
-
-    epsilon: float = real(0.0, least=0)
-    delta: float = real(0.05, above=0, below=1)
-    lam: float = real(1.0, above=0)
-    noise: float = real(1.0, above=0)
-    theta_bound: float = real(1.0, least=0)
-    union: bool = flag(True)
 
 
 class State(NamedTuple):

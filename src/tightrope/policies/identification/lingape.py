@@ -15,19 +15,18 @@ import numpy as np
 
 from ..._jit import jit, lean
 from ...numerics.selection import one_hot
-from ...parameters import choice, flag, policy, real
-from ...registry import Policy
+from ...parameters import choice, policy, real
 from ...verbs import evidence, explain, init, select, update
 from ._comparing import Greedy, Ratio, compare, new_rule, next_arm
 from ._coordinates import checked_features, coordinates
-from ._gap_bound import decide, gap_evidence, gap_report
+from ._gap_bound import GapStop, decide, gap_evidence, gap_report
 from ._gap_ridge import GapRidge, new_gap_ridge
 from ._ridge import learn
 from ._stopping import new_answer, stops_by_answer
 
 
 @policy("features", paper="Xu, Honda, Sugiyama 2018, Algorithm 1", stops=True)
-class LinGapE(Policy):
+class LinGapE(GapStop):
     """Compare the apparent best arm with its most ambiguous rival, sample what tells them apart, stop when nothing is left open.
 
     epsilon: how much worse than the best the named arm may be. delta: probability of a worse one. lam: ridge parameter. noise:
@@ -35,12 +34,6 @@ class LinGapE(Policy):
     samples, same guarantee). rule: which arm to sample, Eq 9 or Eq 12. batch_growth: decide again after so much growth; 0 = always.
     """
 
-    epsilon: float = real(0.0, least=0)
-    delta: float = real(0.05, above=0, below=1)
-    lam: float = real(1.0, above=0)
-    noise: float = real(1.0, above=0)
-    theta_bound: float = real(1.0, least=0)
-    union: bool = flag(True)
     rule: int = choice("greedy", "ratio")
     batch_growth: float = real(0.0, least=0)
 

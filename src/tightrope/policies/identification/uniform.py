@@ -11,11 +11,10 @@ import numpy as np
 
 from ..._jit import jit
 from ...numerics.selection import one_hot
-from ...parameters import flag, policy, real
-from ...registry import Policy
+from ...parameters import policy
 from ...verbs import evidence, explain, init, select, update
 from ._coordinates import checked_features, coordinates
-from ._gap_bound import decide, gap_evidence, gap_report
+from ._gap_bound import GapStop, decide, gap_evidence, gap_report
 from ._gap_ridge import GapRidge, new_gap_ridge
 from ._ridge import learn
 from ._sampling import fewest_pulls
@@ -23,18 +22,11 @@ from ._stopping import new_answer, stops_by_answer
 
 
 @policy("features", paper="Xu, Honda, Sugiyama 2018, Eqs 3 and 8", stops=True)
-class Uniform(Policy):
+class Uniform(GapStop):
     """Round robin until LinGapE's bound closes.
 
     epsilon, delta, lam, noise, theta_bound, union: as for LinGapE.
     """
-
-    epsilon: float = real(0.0, least=0)
-    delta: float = real(0.05, above=0, below=1)
-    lam: float = real(1.0, above=0)
-    noise: float = real(1.0, above=0)
-    theta_bound: float = real(1.0, least=0)
-    union: bool = flag(True)
 
 
 class State(NamedTuple):
