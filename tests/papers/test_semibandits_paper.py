@@ -48,7 +48,7 @@ def test_runs_are_found_again_whatever_the_number_of_workers(tmp_path):
 
     made = written()
     seen = []
-    run = Run("smoke", tmp_path, workers=1, progress=lambda label: lambda done, total: seen.append((label, done, total)))
+    run = Run("smoke", tmp_path, workers=1, progress=lambda label, known=True: lambda done, total: seen.append((label, done, total)))
     again = fig2.data(run).cells
     assert made
     assert written() == made

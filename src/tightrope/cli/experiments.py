@@ -44,7 +44,9 @@ def run(
     result: Result | Identification
     with Meter(quiet) as meter:
         play = {"seed": described.seed, "workers": workers, "engine": engine, "address": address, "out": folder}
-        options = described.options() | play | {"progress": meter(described.title)}
+        options = (
+            described.options() | play | {"progress": meter(described.title, described.mode != "identify" or described.budget is not None)}
+        )
         result = identify(problem, policies, **options) if described.mode == "identify" else simulate(problem, policies, **options)
     path = write_report({described.title: result}, folder / "report.html", title=described.title)
     if as_json:

@@ -66,16 +66,16 @@ class Meter:
         if kind is not None and issubclass(kind, KeyboardInterrupt):
             errors.print("Finished chunks are kept: the same command goes on from there.")
 
-    def __call__(self, label: str) -> Callable[[int, int], None] | None:
-        """A callback for one simulation."""
+    def __call__(self, label: str, known: bool = True) -> Callable[[int, int], None] | None:
+        """A callback for one simulation. known: whether all of the rounds will be played, or at most so many."""
         if self.quiet:
             return None
-        pace = Pace(PLAIN_SECONDS)
+        pace = Pace(PLAIN_SECONDS, known=known)
         task = self.bars.add_task(label, total=None, speed="") if self.terminal else None
 
         def advance(done: int, total: int) -> None:
             if task is not None:
-                self.bars.update(task, completed=done, total=total, speed=pace.speed(done))
+                self.bars.update(task, completed=done, total=total if known else None, speed=pace.speed(done))
             elif pace.due() or done == total:
                 errors.print(f"{label}: {pace.words(done, total)}")
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from .. import files
 from ..engine import provenance
-from ..engine.runner import Progress
+from ..engine.progress import Meters, silent
 from ..reports.page import Section, write_page
 from . import log, price, safe, sets, stop, width
 from .setting import Setting
@@ -30,7 +30,7 @@ class Demo(NamedTuple):
 def run_demo(
     out: pathlib.Path, *, seed: int = 0, data: str | None = None, workers: int | None = None, size: float = 1.0,
     title: str | None = None, path: pathlib.Path | None = None,
-    say: Callable[[str], None] = print, progress: Callable[[str], Progress | None] = lambda label: None,
+    say: Callable[[str], None] = print, progress: Meters = silent,
 ) -> Demo:  # fmt: skip
     """Run all sections, keeping what is finished in folders under out, and write the page, path or out/report.html.
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..engine.runner import Progress
+from ..engine.progress import Meters, silent
 from ..reports.style import Palette
 
 TWIN = "Synthetic twin, because the data are not here:"
@@ -21,16 +21,16 @@ class Setting:
     workers: int | None = None
     size: float = 1.0
     say: Callable[[str], None] = print
-    progress: Callable[[str], Progress | None] = lambda label: None
+    progress: Meters = silent
     palette: Palette = field(default_factory=Palette)
 
     def of(self, number: int, least: int) -> int:
         """A number of rounds or replications at this size."""
         return max(least, round(number * self.size))
 
-    def play(self, label: str) -> dict[str, Any]:
-        """Arguments of a simulation whose finished parts are kept and found again."""
-        return {"seed": self.seed, "workers": self.workers, "out": self.out / label, "progress": self.progress(label)}
+    def play(self, label: str, known: bool = True) -> dict[str, Any]:
+        """Arguments of a simulation whose finished parts are kept and found again. known: its number of rounds."""
+        return {"seed": self.seed, "workers": self.workers, "out": self.out / label, "progress": self.progress(label, known)}
 
     def missing(self, error: Exception) -> str:
         """Say that data are missing; returns what the page says of it."""

@@ -29,7 +29,7 @@ def section(setting: Setting) -> Section:
     problem = problems.Linear(FEATURES, EFFECTS, rewards="bernoulli")
     chosen = {NAME: policies.LinGapE(epsilon=EPSILON, delta=DELTA, noise=0.5, theta_bound=0.5)}
     tests = setting.of(TESTS, least=4)
-    found = identify(problem, chosen, replications=tests, **setting.play("stop"))
+    found = identify(problem, chosen, replications=tests, **setting.play("stop", known=False))
     looks = np.unique(np.geomspace(500, max(float(found.rounds[NAME].max()), 1000.0), setting.of(LOOKS, least=4)).round().astype(np.int64))
     gaps = np.stack([
         identify(problem, chosen, replications=tests, budget=int(n), **(setting.play(f"stop, {n} visitors") | SILENT)).gap_bound[NAME]

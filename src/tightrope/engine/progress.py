@@ -59,6 +59,17 @@ class Pace:
         return max(time.monotonic() - self.started, 1e-3)
 
 
+class Meters(Protocol):
+    """Makes what a run calls with its progress, under a label. known: as for `Pace`."""
+
+    def __call__(self, label: str, known: bool = True) -> Progress | None:
+        """What to call with (done, total); None: nothing."""
+
+
+def silent(label: str, known: bool = True) -> None:
+    """Show no progress."""
+
+
 @contextmanager
 def showing(progress: Progress | bool | None, label: str, *, unit: str = "rounds", known: bool = True) -> Iterator[Progress | None]:
     """`progress` as a run calls it; True is a bar under the label, which tells at the end what was done. unit, known: as for `Pace`."""

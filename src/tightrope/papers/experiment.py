@@ -29,8 +29,8 @@ from ..engine import provenance
 from ..engine.arguments import as_problems
 from ..engine.executors import held
 from ..engine.identify import identify
+from ..engine.progress import Meters, silent
 from ..engine.results import Identification, Result
-from ..engine.runner import Progress
 from ..engine.simulate import simulate
 from ..problems.data import DataNotFound
 from ..registry import Policy, Problem
@@ -72,32 +72,32 @@ class Run:
     workers: int | None = None
     engine: str | None = None
     address: str | None = None
-    progress: Callable[[str], Progress | None] = lambda label: None
+    progress: Meters = silent
 
     def at(self, *, smoke: T, laptop: T, paper: T) -> T:
         """The value for this run's scale."""
         return {"smoke": smoke, "laptop": laptop, "paper": paper}[self.scale]
 
-    def _shared(self, label: str, problem: Problem | Sequence[Problem], rounds: int) -> dict[str, Any]:
+    def _shared(self, problem: Problem | Sequence[Problem], rounds: int) -> dict[str, Any]:
         engine = self.engine
         if engine is None:
             python = not getattr(type(as_problems(problem)[0]), "COMPILED", True)
             engine = "processes" if python and rounds >= MANY_ROUNDS else "threads"
-        return {"seed": self.seed, "workers": self.workers, "engine": engine, "address": self.address, "progress": self.progress(label)}
+        return {"seed": self.seed, "workers": self.workers, "engine": engine, "address": self.address}
 
     def simulate(
         self, label: str, problem: Problem | Sequence[Problem], policies: Mapping[str, Policy | Callable[..., Policy]], **options: Any
     ) -> Result:
         """`tightrope.simulate`; what is finished is kept under out/runs/label and found again by the same call."""
         rounds = len(policies) * options.get("replications", 1) * options["horizon"]
-        options = self._shared(label, problem, rounds) | options
+        options = self._shared(problem, rounds) | {"progress": self.progress(label)} | options
         return simulate(problem, policies, out=self.out / "runs" / label, **options)
 
     def identify(
         self, label: str, problem: Problem | Sequence[Problem], policies: Mapping[str, Policy | Callable[..., Policy]], **options: Any
     ) -> Identification:
         """`tightrope.identify`; what is finished is kept under out/runs/label and found again by the same call."""
-        options = self._shared(label, problem, 0) | options
+        options = self._shared(problem, 0) | {"progress": self.progress(label, options.get("budget") is not None)} | options
         return identify(problem, policies, out=self.out / "runs" / label, **options)
 
 
