@@ -7,7 +7,7 @@ from typing import NamedTuple
 from markupsafe import Markup, escape
 
 WIDTH, HEIGHT = 360, 210
-LEFT, RIGHT, TOP, BOTTOM = 46, 10, 10, 34
+LEFT, RIGHT, TOP, BOTTOM = 46, 20, 10, 34  # room for half a number of the x axis at the right end
 COLOURS = 8  # classes c0 .. c7
 
 Pairs = Sequence[tuple[float, float]]
