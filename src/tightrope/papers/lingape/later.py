@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -21,6 +22,7 @@ from .shortcuts import adaptive_by_phase, rage_by_phase
 
 GAME, CLIMB = "LinGame", "FrankWolfeSampling"
 PANELS = {"near-parallel": "dimension d", "canonical": "gap", "user-article": "number of arms"}
+LABELS = {"near-parallel": "near-parallel\nd =", "canonical": "canonical\ngap =", "user-article": "user-article\nK ="}
 
 
 class Case(NamedTuple):
@@ -36,7 +38,7 @@ def data(run: Run) -> list[Case]:
     """All methods on some problems of each figure."""
     dimensions, gaps, sizes = run.at(
         smoke=((5,), (0.5,), (10,)),
-        laptop=((2, 5, 10), (0.1, 0.3, 0.5), (10, 20, 40)),
+        laptop=((2, 5), (0.1, 0.3, 0.5), (10, 20)),
         paper=(tuple(range(2, 11)), (0.1, 0.2, 0.3, 0.4, 0.5), (10, 20, 30, 40)),
     )
     near = [play(run, "near-parallel", d, near_parallel(d), THETA_BOUND) for d in dimensions]
@@ -47,7 +49,7 @@ def data(run: Run) -> list[Case]:
 
 def play(run: Run, panel: str, x: float, problem: Linear, bound: float) -> Case:
     """The methods on one problem. bound: on theta."""
-    count = run.at(smoke=2, laptop=10, paper=100)
+    count = run.at(smoke=2, laptop=8, paper=100)
     theta_bound = max(bound, float((problem.theta @ problem.theta) ** 0.5))
     common: dict[str, Any] = {"delta": DELTA, "noise": problem.noise if problem.rewards == 0 else 1.0}
     told: dict[str, Any] = {"lam": LAM, "theta_bound": theta_bound} | common
@@ -80,16 +82,17 @@ def tables(found: list[Case]) -> dict[str, pd.DataFrame]:
 
 
 def plot(found: list[Case]) -> dict[str, Figure]:
-    """Samples on the problems of each figure."""
+    """Samples of every method, problem beside problem."""
     table, looks = tables(found)["samples"], palette("lingape")
-    figure, panels = style.figure(len(PANELS))
-    for axes, (panel, label) in zip(panels, PANELS.items(), strict=True):
-        for name, part in table[table["problem"] == panel].groupby("method", sort=False):
-            axes.errorbar(
-                part["x"], part["samples"], yerr=part["s.e."], label=name, color=looks.colour(str(name)), marker="o", ms=3, lw=1.2
-            )
-        axes.set(yscale="log", xlabel=label, ylabel="samples until the stop", title=panel)
-    style.legend(panels[0])
+    figure, (axes,) = style.figure()
+    methods = list(table.groupby("method", sort=False))
+    for number, (name, part) in enumerate(methods):
+        places = np.arange(len(part)) + 0.6 * ((number + 0.5) / len(methods) - 0.5)  # beside each other, so that bars of errors are seen
+        axes.errorbar(places, part["samples"], yerr=part["s.e."], label=name, color=looks.colour(str(name)), marker="o", ms=4, ls="none")
+    axes.set_xticks(range(len(found)), [f"{LABELS[case.panel]} {case.x:g}" for case in found])
+    axes.grid(False, axis="x")
+    axes.set(yscale="log", ylabel="samples until the stop")
+    style.legend(axes)
     return {"samples": figure}
 
 
