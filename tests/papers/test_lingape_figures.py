@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tightrope.papers.lingape import coverage, fig1, fig2, fig3, table1, theory
+from tightrope.papers.lingape import coverage, fig1, fig2, fig3, later, table1, theory
 from tightrope.papers.lingape.comparison import (
     ADAPTIVE,
     ADAPTIVE_ONE,
@@ -129,6 +129,14 @@ def test_table_1_is_the_print_and_nothing_else():
     assert set(verdicts(rows, "table-focus")) == {NO}
     assert verdicts(rows, "table-static")[-1] == NO
     assert verdicts(rows, "table-oracle")[-1] == NO
+
+
+def test_a_later_rule_that_needs_fewer_samples_is_seen():
+    found = runs() | {later.GAME: runs(ZERO=1.5e6)[ZERO], later.CLIMB: runs(ZERO=0.6e6)[ZERO]}
+    rows = later.score([later.Case("canonical", 0.5, 0, found)])
+    assert [row.verdict for row in rows] == [YES, NO, YES]
+    found[later.GAME]["arm"] = np.ones(40, dtype=int)
+    assert later.score([later.Case("canonical", 0.5, 0, found)])[-1].verdict == NO
 
 
 def audits(rounds):

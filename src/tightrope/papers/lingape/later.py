@@ -1,0 +1,105 @@
+"""Figures 1 to 3 once more: LinGapE beside rules that came later, on the problems of the paper. No claim of the paper is judged."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ...policies.identification.frankwolfesampling import FrankWolfeSampling
+from ...policies.identification.lingame import LinGame
+from ...policies.identification.lingape import LinGapE
+from ...policies.identification.rage import RAGE
+from ...policies.identification.xyadaptive import XYAdaptive
+from ...problems.linear import Linear
+from ...reports import style
+from ..colours import palette
+from ..experiment import Run
+from ..scoring import OURS, Row
+from .comparison import ADAPTIVE, ELIMINATION, ZERO, Runs, at_least_times, at_most_rounds, factor, others_err, samples
+from .settings import DELTA, LAM, THETA_BOUND, canonical, near_parallel, user_article
+from .shortcuts import adaptive_by_phase, rage_by_phase
+
+GAME, CLIMB = "LinGame", "FrankWolfeSampling"
+PANELS = {"near-parallel": "dimension d", "canonical": "gap", "user-article": "number of arms"}
+LABELS = {"near-parallel": "near-parallel\nd =", "canonical": "canonical\ngap =", "user-article": "user-article\nK ="}
+
+
+class Case(NamedTuple):
+    """A problem and the runs of all methods on it."""
+
+    panel: str
+    x: float  # its place on the horizontal axis
+    best: int
+    runs: Runs
+
+
+def data(run: Run) -> list[Case]:
+    """All methods on some problems of each figure."""
+    dimensions, gaps, sizes = run.at(
+        smoke=((5,), (0.5,), (10,)),
+        laptop=((2, 5), (0.1, 0.3, 0.5), (10, 20)),
+        paper=(tuple(range(2, 11)), (0.1, 0.2, 0.3, 0.4, 0.5), (10, 20, 30, 40)),
+    )
+    near = [play(run, "near-parallel", d, near_parallel(d), THETA_BOUND) for d in dimensions]
+    plain = [play(run, "canonical", gap, canonical(gap), THETA_BOUND) for gap in gaps]
+    users = [user_article(K, run.seed) for K in sizes]
+    return [*near, *plain, *(play(run, "user-article", K, problem, 1.0) for K, problem in zip(sizes, users, strict=True))]
+
+
+def play(run: Run, panel: str, x: float, problem: Linear, bound: float) -> Case:
+    """The methods on one problem. bound: on theta."""
+    count = run.at(smoke=2, laptop=8, paper=100)
+    theta_bound = max(bound, float((problem.theta @ problem.theta) ** 0.5))
+    common: dict[str, Any] = {"delta": DELTA, "noise": problem.noise if problem.rewards == 0 else 1.0}
+    told: dict[str, Any] = {"lam": LAM, "theta_bound": theta_bound} | common
+    chosen = {ZERO: LinGapE(**told), GAME: LinGame(**told), CLIMB: FrankWolfeSampling(**told)}
+    found = run.identify(f"later-{panel}-{x:g}", problem, chosen, replications=count, max_rounds=at_most_rounds(run))
+    runs: Runs = {name: {key: getattr(found, key)[name] for key in ("rounds", "arm")} for name in chosen}
+    exact = run.at(smoke=500, laptop=5_000, paper=20_000)
+    runs[ADAPTIVE] = adaptive_by_phase(problem, XYAdaptive(**common), count, run.seed, exact)
+    runs[ELIMINATION] = rage_by_phase(problem, RAGE(**common), count, run.seed)
+    return Case(panel, x, int(problem.means.argmax()), runs)
+
+
+def score(found: list[Case]) -> list[Row]:
+    """LinGapE against both later rules on every problem, and wrong answers."""
+    rows = [
+        at_least_times(OURS, f"{case.panel}, {PANELS[case.panel]} {case.x:g}: {name} / {ZERO}", "–", factor(case.runs, name, ZERO), 1.0)
+        for case in found
+        for name in (GAME, CLIMB)
+    ]
+    return [*rows, others_err([(case.runs, case.best) for case in found])]
+
+
+def tables(found: list[Case]) -> dict[str, pd.DataFrame]:
+    """Samples of every method on every problem."""
+    return {"samples": pd.DataFrame([
+        {"problem": case.panel, "x": case.x, "method": name, "samples": samples(item["rounds"]).value,
+         "s.e.": samples(item["rounds"]).se, "wrong": int((item["arm"] != case.best).sum()), "runs": item["rounds"].size}
+        for case in found for name, item in case.runs.items()
+    ])}  # fmt: skip
+
+
+def plot(found: list[Case]) -> dict[str, Figure]:
+    """Samples of every method, problem beside problem."""
+    table, looks = tables(found)["samples"], palette("lingape")
+    figure, (axes,) = style.figure()
+    methods = list(table.groupby("method", sort=False))
+    for number, (name, part) in enumerate(methods):
+        places = np.arange(len(part)) + 0.6 * ((number + 0.5) / len(methods) - 0.5)  # beside each other, so that bars of errors are seen
+        axes.errorbar(places, part["samples"], yerr=part["s.e."], label=name, color=looks.colour(str(name)), marker="o", ms=4, ls="none")
+    axes.set_xticks(range(len(found)), [f"{LABELS[case.panel]} {case.x:g}" for case in found])
+    axes.grid(False, axis="x")
+    axes.set(yscale="log", ylabel="samples until the stop")
+    style.legend(axes)
+    return {"samples": figure}
+
+
+def notes(found: list[Case]) -> str:
+    """Settings."""
+    return (
+        f"δ = {DELTA:g}, ε = 0, λ = {LAM:g} and LinGapE's stop for LinGapE, LinGame and FrankWolfeSampling, so that they differ in what "
+        "they sample only; bound on θ 2 with near-parallel and canonical arms, max(1, ‖θ‖) with the stand-in for user-article features. "
+        "XY-adaptive and RAGE know no such bound and are played phase by phase."
+    )
