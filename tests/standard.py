@@ -1,24 +1,68 @@
-"""Every policy on each kind of small problem that it accepts."""
+"""Every policy on each kind of small problem that it accepts, and which of these pairs `make test` compiles."""
 
 from typing import Any
 
+import pytest
+
+from tiers import thorough
+from tightrope.engine.runner import prepare
 from tightrope.matching import accepts
 from tightrope.policies import examples
 from tightrope.registry import label
-from tightrope.testing import fits, unit_rows
+from tightrope.testing import HORIZON, fits, unit_rows
 from tightrope.testing import session_on as session_for
 from tightrope.testing import standard_problems as problems
 
-__all__ = ["fits", "pairs", "problems", "session_for", "unit_rows"]
+__all__ = ["KINDS", "fits", "is_quick", "pairs", "problems", "quick_pairs", "session_for", "unit_rows"]
+
+KINDS = {  # of problems by name; within a kind the first that a policy accepts is the one of its quick pairs
+    "bernoulli": "fixed", "linear": "fixed", "linear, K < d": "fixed", "lipschitz": "fixed",
+    "contextual": "contexts", "lipschitz, contexts": "contexts",
+    "sets": "sets", "cascade": "sets", "sets, contexts": "sets", "promotions": "sets",
+}  # fmt: skip
 
 
-def pairs() -> list[Any]:
-    """(policy, problem) for every example and every kind of arms it accepts; independent arms where it offers no more."""
-    import pytest
-
-    found = []
+def all_pairs() -> dict[str, tuple[Any, Any, str]]:
+    """(policy, problem, name of the problem) for every example and every kind of arms it accepts; independent arms where it offers no more."""
+    found = {}
     for name, problem in problems().items():
         for policy in examples(problem).values():
             if fits(policy, problem) and (name == "bernoulli" or accepts(policy) != ("arms",)):
-                found.append(pytest.param(policy, problem, id=f"{label(policy)} on {name}"))
+                found[f"{label(policy)} on {name}"] = policy, problem, name
     return found
+
+
+def types_of(value: Any) -> Any:
+    """The types in a state, which decide with its class what is compiled."""
+    if isinstance(value, tuple):
+        return type(value).__name__, *map(types_of, value)
+    return (value.dtype.str, value.ndim) if hasattr(value, "dtype") else type(value).__name__
+
+
+def quick_pairs(given: dict[str, tuple[Any, Any, str]]) -> set[str]:
+    """Of every class of policies and every kind of problems that it accepts, on one problem: a pair for each type of its state."""
+    order = list(KINDS)
+    chosen: dict[tuple[str, str], str] = {}
+    known: set[Any] = set()
+    quick = set()
+    for id, (policy, problem, name) in sorted(given.items(), key=lambda item: order.index(item[1][2])):
+        kind = type(policy).__name__, KINDS[name]
+        if chosen.setdefault(kind, name) != name:
+            continue
+        compiled = *kind, types_of(prepare(policy, problem, 0, 0, HORIZON).state)
+        if compiled not in known:
+            known.add(compiled)
+            quick.add(id)
+    return quick
+
+
+def pairs() -> list[Any]:
+    """All (policy, problem) as cases of a test; thorough but for `quick_pairs`."""
+    given = all_pairs()
+    quick = quick_pairs(given)
+    return [pytest.param(policy, problem, id=id, marks=() if id in quick else thorough) for id, (policy, problem, _) in given.items()]
+
+
+def is_quick(case: Any) -> bool:
+    """Whether `make test` runs a case of `pytest.param`."""
+    return thorough.mark not in [getattr(mark, "mark", mark) for mark in case.marks]

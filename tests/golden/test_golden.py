@@ -8,6 +8,8 @@ import sys
 import pytest
 
 from golden import record
+from standard import all_pairs, quick_pairs
+from tiers import thorough
 
 FMA_OFF = "glibc.cpu.hwcaps=-AVX2,-FMA,-AVX2_Usable,-FMA_Usable"
 
@@ -17,10 +19,19 @@ def stored():
     return json.loads(record.STORED.read_text())
 
 
+def test_results_of_the_quick_pairs_are_the_recorded_ones(stored):
+    """Of one pair for each class, kind of problems and type of state: those whose kernels the contract compiles as well."""
+    quick = stored.keys() & (quick_pairs(all_pairs()) | {"XYOracle on linear"})
+    assert len(quick) > 55
+    assert record.differences({pair: stored[pair] for pair in quick}, record.record(frozenset(stored.keys() - quick))) == []
+
+
+@thorough
 def test_results_are_the_recorded_ones(stored):
     assert record.differences(stored, record.record()) == []
 
 
+@thorough
 def test_without_fused_multiply_add_decisions_are_the_same(stored):
     """libm picks its exp and log by CPU; their last bits differ, the decisions of these runs do not."""
     environment = os.environ | {"GLIBC_TUNABLES": FMA_OFF, "PYTHONPATH": os.pathsep.join(sys.path)}

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import tightrope as tr
+from tiers import tiered
 from tightrope.numerics import ridge
 from tightrope.numerics.batch_ridge import learn_batch, new_batch_ridge, predict_batch
 from tightrope.numerics.cholesky import cholesky
@@ -100,10 +101,11 @@ def test_fixed_features_keep_six_digits_where_two_columns_are_large(form, how, l
     agrees(form, X, lam, *played(rng, 9, how))
 
 
-@pytest.mark.parametrize("policy", [tr.LinUCB(), tr.LinTS(), tr.LinEpsilonGreedy(), tr.SoftUCB()], ids=lambda p: type(p).__name__)
-@pytest.mark.parametrize("kind", ["income", "time"])
-def test_policies_keep_their_means_with_raw_features(policy, kind):
+@pytest.mark.parametrize("name", tiered(["LinUCB", "LinTS", "LinEpsilonGreedy", "SoftUCB"], ["LinTS", "LinEpsilonGreedy", "SoftUCB"]))
+@pytest.mark.parametrize("kind", tiered(["income", "time"], ["time"]))
+def test_policies_keep_their_means_with_raw_features(name, kind):
     """After a factorisation the estimates still say what the rewards said."""
+    policy = getattr(tr, name)()
     rng = np.random.default_rng(6)
     X = features(kind, rng, 8)
     theta = np.array([0.0, 1.0 / X[:, 1].max()])

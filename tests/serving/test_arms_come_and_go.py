@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tightrope as tr
+from tiers import thorough
 from tightrope.matching import accepts
 from tightrope.policies import examples
 from tightrope.verbs import grow
@@ -153,8 +154,13 @@ def test_a_catalogue_takes_any_number_of_candidates(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "policy", [tr.LinTS(scale=0.3), tr.LinEpsilonGreedy(), tr.Explore(tr.LinUCB(), floor=0.01), tr.CLUCB2(), tr.Safe(tr.LinUCB())], ids=repr
-)
+    "policy",
+    [
+        tr.LinTS(scale=0.3), tr.LinEpsilonGreedy(), tr.Explore(tr.LinUCB(), floor=0.01), tr.CLUCB2(),
+        pytest.param(tr.Safe(tr.LinUCB()), marks=thorough),
+    ],
+    ids=repr,
+)  # fmt: skip
 def test_every_policy_for_new_features_serves_a_catalogue(policy):
     rng = np.random.default_rng(4)
     session, fixed = tr.Session(policy, dimension=3, seed=0), tr.Session(policy, arms=7, dimension=3, seed=0)

@@ -6,6 +6,7 @@ from scipy.stats import chi2
 
 import tightrope as tr
 from standard import problems
+from tiers import thorough
 from tightrope._jit import jit
 from tightrope.engine.loops import fixed_horizon, new_log
 from tightrope.engine.mail import AtOnce
@@ -29,7 +30,9 @@ STOCHASTIC = [
     (tr.Explore(tr.UCB(), floor=0.05), "bernoulli"),
     (tr.Explore(tr.LinTS(scale=0.3), floor=0.03), "linear"),
     (tr.Safe(tr.BetaThompson(), baseline=1, baseline_mean=0.3, alpha=0.6, sigma=0.2), "bernoulli"),
-    (tr.Safe(tr.Explore(tr.LinUCB(), floor=0.05), baseline=1, baseline_mean=0.3, alpha=0.6, sigma=0.2), "linear"),
+    pytest.param(
+        tr.Safe(tr.Explore(tr.LinUCB(), floor=0.05), baseline=1, baseline_mean=0.3, alpha=0.6, sigma=0.2), "linear", marks=thorough
+    ),
 ]
 
 
