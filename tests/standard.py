@@ -5,21 +5,21 @@ from typing import Any
 import pytest
 
 from tiers import thorough
-from tightrope.engine.runner import prepare
 from tightrope.matching import accepts
 from tightrope.policies import examples
 from tightrope.registry import label
-from tightrope.testing import HORIZON, fits, unit_rows
+from tightrope.testing import fits, unit_rows
 from tightrope.testing import session_on as session_for
 from tightrope.testing import standard_problems as problems
 
-__all__ = ["KINDS", "fits", "is_quick", "pairs", "problems", "quick_pairs", "session_for", "unit_rows"]
+__all__ = ["KINDS", "all_pairs", "fits", "is_quick", "pairs", "problems", "quick_pairs", "session_for", "unit_rows"]
 
 KINDS = {  # of problems by name; within a kind the first that a policy accepts is the one of its quick pairs
     "bernoulli": "fixed", "linear": "fixed", "linear, K < d": "fixed", "lipschitz": "fixed",
     "contextual": "contexts", "lipschitz, contexts": "contexts",
     "sets": "sets", "cascade": "sets", "sets, contexts": "sets", "promotions": "sets",
 }  # fmt: skip
+TYPED = ("forget", "model", "rule", "shared")  # parameters that decide the type of a state, hence what is compiled
 
 
 def all_pairs() -> dict[str, tuple[Any, Any, str]]:
@@ -32,24 +32,17 @@ def all_pairs() -> dict[str, tuple[Any, Any, str]]:
     return found
 
 
-def types_of(value: Any) -> Any:
-    """The types in a state, which decide with its class what is compiled."""
-    if isinstance(value, tuple):
-        return type(value).__name__, *map(types_of, value)
-    return (value.dtype.str, value.ndim) if hasattr(value, "dtype") else type(value).__name__
-
-
 def quick_pairs(given: dict[str, tuple[Any, Any, str]]) -> set[str]:
-    """Of every class of policies and every kind of problems that it accepts, on one problem: a pair for each type of its state."""
+    """Of every class of policies and every kind of problems that it accepts, on one problem: a pair for each type that its state can have."""
     order = list(KINDS)
     chosen: dict[tuple[str, str], str] = {}
     known: set[Any] = set()
     quick = set()
-    for id, (policy, problem, name) in sorted(given.items(), key=lambda item: order.index(item[1][2])):
+    for id, (policy, _, name) in sorted(given.items(), key=lambda item: order.index(item[1][2])):
         kind = type(policy).__name__, KINDS[name]
         if chosen.setdefault(kind, name) != name:
             continue
-        compiled = *kind, types_of(prepare(policy, problem, 0, 0, HORIZON).state)
+        compiled = *kind, *(getattr(policy, parameter, None) for parameter in TYPED)
         if compiled not in known:
             known.add(compiled)
             quick.add(id)
