@@ -19,7 +19,7 @@ KINDS = {  # of problems by name; within a kind the first that a policy accepts 
     "contextual": "contexts", "lipschitz, contexts": "contexts",
     "sets": "sets", "cascade": "sets", "sets, contexts": "sets", "promotions": "sets",
 }  # fmt: skip
-TYPED = ("forget", "model", "rule", "shared")  # parameters that decide the type of a state, hence what is compiled
+FAMILIES = ("model",)  # parameters that choose between sets of kernels within a class
 
 
 def all_pairs() -> dict[str, tuple[Any, Any, str]]:
@@ -33,7 +33,7 @@ def all_pairs() -> dict[str, tuple[Any, Any, str]]:
 
 
 def quick_pairs(given: dict[str, tuple[Any, Any, str]]) -> set[str]:
-    """Of every class of policies and every kind of problems that it accepts, on one problem: a pair for each type that its state can have."""
+    """Of every class of policies and every kind of problems that it accepts, on one problem: a pair, one for each model."""
     order = list(KINDS)
     chosen: dict[tuple[str, str], str] = {}
     known: set[Any] = set()
@@ -42,7 +42,7 @@ def quick_pairs(given: dict[str, tuple[Any, Any, str]]) -> set[str]:
         kind = type(policy).__name__, KINDS[name]
         if chosen.setdefault(kind, name) != name:
             continue
-        compiled = *kind, *(getattr(policy, parameter, None) for parameter in TYPED)
+        compiled = *kind, *(getattr(policy, parameter, None) for parameter in FAMILIES)
         if compiled not in known:
             known.add(compiled)
             quick.add(id)

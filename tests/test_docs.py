@@ -23,7 +23,15 @@ PAGES = [
 NAMES = {str(page.relative_to(ROOT)): page for page in PAGES}
 LATER = [  # thorough: pages that take longest, and whose subjects have tests of their own
     f"docs/how-to/{name}.md"
-    for name in ("choose-a-price", "compare-policies", "many-machines", "replace-an-ab-test", "roll-out-safely", "write-a-problem")
+    for name in (
+        "choose-a-price",
+        "compare-policies",
+        "many-machines",
+        "replace-an-ab-test",
+        "roll-out-safely",
+        "write-a-policy",
+        "write-a-problem",
+    )
 ]
 sys.path.insert(0, str(DOCS))
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import tightrope as tr
+from tiers import thorough
 from tightrope import extend, registry
 from tightrope.extend import Context, arms, choice, init, jit, observe, play, policy, problem, real, scratch, select, update, vector
 from tightrope.testing import Broken, check_policy, check_problem, standard_problems
@@ -60,6 +61,7 @@ def test_a_spec_runs_with_policies_and_problems_of_ones_own(folder):
     assert command(folder, "policies", "MOSS", "--import", "moss").stdout.startswith("MOSS: mean + sqrt")
 
 
+@thorough
 def test_the_benchmark_measures_it(folder):
     done = command(folder, "bench", "--only", "moss", "--import", "moss.py", "--baseline", "b.json", "--save")
     assert done.returncode == 0, done.stderr

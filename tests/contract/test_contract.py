@@ -5,10 +5,9 @@ import pytest
 import tightrope as tr
 from standard import KINDS, fits, is_quick, pairs, session_for
 from tiers import thorough
-from tightrope.engine.runner import prepare
 from tightrope.policies import examples
 from tightrope.registry import registered
-from tightrope.testing import HORIZON, check_pair, digest, digests_elsewhere
+from tightrope.testing import check_pair, digest, digests_elsewhere
 from tightrope.verbs import explain
 
 PAIRS = pairs()
@@ -36,24 +35,6 @@ def differing(pairs, compared, mode):
 def test_interpreted_kernels_check_every_choice_and_agree_with_compiled_ones(compared):
     """Interpreted kernels run on all pairs in both tiers, where every index, arm and mask is checked; digests agree to the bit."""
     assert differing(PAIRS, compared, "NUMBA_DISABLE_JIT") == []
-
-
-def types_of(value):
-    """The types in a state."""
-    if isinstance(value, tuple):
-        return type(value).__name__, *map(types_of, value)
-    return (value.dtype.str, value.ndim) if hasattr(value, "dtype") else type(value).__name__
-
-
-@thorough
-def test_quick_pairs_have_every_type_of_state_that_the_others_on_their_problem_have():
-    def key(pair):
-        policy, problem = pair.values
-        return type(policy).__name__, pair.id.rpartition(" on ")[2], types_of(prepare(policy, problem, 0, 0, HORIZON).state)
-
-    quick = {key(pair) for pair in QUICK}
-    places = {item[:2] for item in quick}
-    assert {item for item in map(key, PAIRS) if item[:2] in places} == quick
 
 
 @thorough

@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import tightrope as tr
+from tiers import thorough
 from tightrope.cli import app
 from tightrope.inference import reading
 from tightrope.reports.digits import measured
@@ -117,6 +118,7 @@ def test_policies_in_files(tmp_path, text, target):
     assert tr.evaluate(log, found["mine"]).estimates == tr.evaluate(log, target).estimates
 
 
+@thorough
 def test_several_policies_are_compared(files, tmp_path):
     (tmp_path / "even.yaml").write_text("probabilities: uniform")
     done = run(files / "log.parquet", "--arm", 2, "--policy", tmp_path / "even.yaml", "--logger", "h", "--baseline", 0, "--out", tmp_path)

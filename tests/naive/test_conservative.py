@@ -76,7 +76,7 @@ def test_same_arms_and_safe_sets_as_the_twin(kind):
     assert seen == {"ucb", "safe-other", "baseline"}
 
 
-@pytest.mark.parametrize("kind", ["independent", "features"])
+@pytest.mark.parametrize("kind", tiered(["independent", "features"], ["features"]))
 def test_safe_plays_the_twins_arms(kind):
     """Safe's inner policy learns from every round, the guarantee from those in S."""
     data, events = np.random.default_rng(4), set()

@@ -166,6 +166,7 @@ def test_linear_variants_are_safe_and_the_improved_one_is_better(variants):
     assert difference.mean() < -4 * standard_error(difference)
 
 
+@thorough
 def test_contextual_guarantee_and_regret():
     problem = tr.problems.ContextualSpread(unit_rows(np.random.default_rng(1), 1, 4)[0], arms=8, noise=0.1)
     given = {"sigma": 0.1, "lam": 0.5, "alpha": 0.3}
@@ -407,7 +408,7 @@ def good_set(problem):
     return chosen, float(problem.means[chosen].sum())
 
 
-@pytest.mark.parametrize("late", tiered(["None", *LATE], LATE))
+@pytest.mark.parametrize("late", tiered(["None", *LATE], ["None", *LATE.keys() - {"Fixed(10)"}]))
 def test_sets_have_no_violation_with_and_without_open_decisions(late):
     """Known and learned baselines, optimistic and sampled sets; Gaussian noise of 0.1 around means of 0.3 and more is hardly negative."""
     delay = LATE.get(late)
@@ -434,6 +435,7 @@ def test_sets_have_no_violation_with_and_without_open_decisions(late):
             assert (watched["events"][:, -1, :2].sum(axis=1) > 0).any(), name  # it does play its own
 
 
+@thorough
 def test_the_lower_bound_of_open_decisions_costs_less_and_breaks_where_the_delay_depends_on_the_reward():
     """Purchases reported at once and the others much later: what is in looks better than it is."""
     policies = {rule: lambda p, rule=rule: tr.CUCB2(open=rule, **fourth_best(p)) for rule in ("nothing", "lower")}
