@@ -24,15 +24,10 @@ NAMES = {str(page.relative_to(ROOT)): page for page in PAGES}
 LATER = [  # thorough: pages that take longest, and whose subjects have tests of their own
     f"docs/how-to/{name}.md"
     for name in (
-        "choose-a-price",
-        "compare-policies",
-        "many-machines",
-        "replace-an-ab-test",
-        "roll-out-safely",
-        "write-a-policy",
-        "write-a-problem",
+        "choose-a-price", "compare-policies", "contexts-and-models", "evaluate-before-you-launch", "large-logs", "many-machines", "replace-an-ab-test",
+        "roll-out-safely", "send-promotions", "write-a-policy", "write-a-problem",
     )
-]
+]  # fmt: skip
 sys.path.insert(0, str(DOCS))
 
 EACH = """

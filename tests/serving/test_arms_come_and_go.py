@@ -15,6 +15,7 @@ def unit(n, d=3, seed=0):
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
+@thorough
 def test_added_arms_leave_everything_learned_in_place():
     X = unit(6)
     for policy in (tr.LinUCB(), tr.LinTS(scale=0.2), tr.LinEpsilonGreedy(), tr.SoftUCB(), tr.Explore(tr.LinUCB(), floor=0.05)):

@@ -58,7 +58,7 @@ def distance(hits, draws, chance, error):
     return float(((share - chance)[open_] ** 2 / np.maximum(variance[open_], 1e-12)).sum()), int(open_.sum())
 
 
-@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("masked", [False, pytest.param(True, marks=thorough)])
 @pytest.mark.parametrize(("policy", "kind"), STOCHASTIC, ids=lambda item: item if isinstance(item, str) else label(item))
 def test_choices_are_as_frequent_as_stated(policy, kind, masked):
     state, K = learned(policy, PROBLEMS[kind])
