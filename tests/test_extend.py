@@ -68,6 +68,7 @@ def test_the_benchmark_measures_it(folder):
     assert "MOSS on Bernoulli K=10" in json.loads((folder / "b.json").read_text())["relative"]
 
 
+@thorough
 def test_check_policy_and_check_problem_pass_and_a_second_process_compiles_nothing(folder):
     code = (
         "import moss, poisson\n"

@@ -211,6 +211,7 @@ def test_a_choice_of_another_kind_is_refused_with_a_sentence(tmp_path):
     assert "must return an arm (int)" in mine(tmp_path, "1.0", tmp_path / "out")
 
 
+@thorough
 def test_own_policies_run_in_other_processes(tmp_path):
     assert mine(tmp_path, "1", tmp_path / "out", "processes") == [0, 5, 0]
     assert "select returned arm 7" in mine(tmp_path, "7", tmp_path / "other", "processes")

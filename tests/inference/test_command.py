@@ -168,6 +168,7 @@ def test_a_saved_session_is_a_log_and_so_is_a_folder(tmp_path):
     assert tr.evaluate(log, target).value == pytest.approx(wanted.value)
 
 
+@thorough
 def test_a_saved_session_and_a_policy_that_learns(tmp_path):
     rng = np.random.default_rng(0)
     arm = rng.integers(0, 3, 300)

@@ -147,7 +147,8 @@ LINEAR = {
 }
 
 
-@pytest.mark.parametrize("variants", tiered(["Conservative", "Safe"], ["Safe"]))
+@thorough
+@pytest.mark.parametrize("variants", ["Conservative", "Safe"])
 def test_linear_variants_are_safe_and_the_improved_one_is_better(variants):
     """Those of Conservative are one type, compiled once; every policy inside Safe is another."""
     problems = spread_models(20)
