@@ -1,4 +1,5 @@
-# make demo: install and show what the library is for.  make test: install with test extras and run everything.  make reference: docs/reference.
+# make demo: install and show what the library is for.  make test: install with test extras, linters, types and tests, under ten minutes.
+# make test-thorough: the tests marked thorough, which `make test` leaves out (variants of what it runs; minutes).  make reference: docs/reference.
 # make test-lab: real clusters of Dask and Ray, killed workers, interrupted reproductions, other libraries, the service (minutes).
 # make docs: the site, warnings are errors, in docs/_build/html.  make review: workflows and habits.  make dist: wheel and sdist, tested.
 # make test-floor: the tests with the oldest dependencies that pyproject.toml allows.  make hooks: checks before every commit.
@@ -10,14 +11,20 @@ BIN := $(VENV)/bin
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-lab test-floor lint review docs dist hooks bench bench-check bench-save reference stubs clean
+.PHONY: demo test test-thorough test-lab test-floor lint review docs dist hooks bench bench-check bench-save reference stubs clean
 
 demo: $(VENV)/.installed
 	$(BIN)/tightrope demo --out runs/demo
 
 test: $(VENV)/.installed-test
-	@command -v chromium chromium-browser google-chrome >/dev/null || sh tests/install_browser.sh
-	@$(MAKE) --no-print-directory lint & lint=$$!; $(BIN)/python -m pytest -n auto --dist worksteal --durations=25 && wait $$lint
+	@$(BROWSER)
+	@$(MAKE) --no-print-directory lint & lint=$$!; $(PYTEST) -m 'not thorough' && wait $$lint
+
+test-thorough: $(VENV)/.installed-test
+	@$(BROWSER)
+	$(PYTEST) -m thorough
+PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal --durations=25
+BROWSER := command -v chromium chromium-browser google-chrome >/dev/null || sh tests/install_browser.sh
 
 # Where other libraries run, or old ones, only our own use of what is deprecated is an error.
 LENIENT := -o 'filterwarnings=error::DeprecationWarning:tightrope'

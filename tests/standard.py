@@ -1,7 +1,10 @@
-"""Every policy on each kind of small problem that it accepts."""
+"""Every policy on each kind of small problem that it accepts, and which of these pairs `make test` compiles."""
 
 from typing import Any
 
+import pytest
+
+from tiers import thorough
 from tightrope.matching import accepts
 from tightrope.policies import examples
 from tightrope.registry import label
@@ -9,16 +12,43 @@ from tightrope.testing import fits, unit_rows
 from tightrope.testing import session_on as session_for
 from tightrope.testing import standard_problems as problems
 
-__all__ = ["fits", "pairs", "problems", "session_for", "unit_rows"]
+__all__ = ["KINDS", "all_pairs", "fits", "is_quick", "pairs", "problems", "quick_pairs", "session_for", "unit_rows"]
+
+KINDS = {  # of problems by name; within a kind the first that a policy accepts is the one of its quick pairs
+    "bernoulli": "fixed", "linear": "fixed", "linear, K < d": "fixed", "lipschitz": "fixed",
+    "contextual": "contexts", "lipschitz, contexts": "contexts",
+    "sets": "sets", "cascade": "sets", "sets, contexts": "sets", "promotions": "sets",
+}  # fmt: skip
+WITHOUT_CONTEXTS = "model='independent'"  # plays contexts as if there were none, by the kernels of fixed arms
 
 
-def pairs() -> list[Any]:
-    """(policy, problem) for every example and every kind of arms it accepts; independent arms where it offers no more."""
-    import pytest
-
-    found = []
+def all_pairs() -> dict[str, tuple[Any, Any, str]]:
+    """(policy, problem, name of the problem) for every example and every kind of arms it accepts; independent arms where it offers no more."""
+    found = {}
     for name, problem in problems().items():
         for policy in examples(problem).values():
             if fits(policy, problem) and (name == "bernoulli" or accepts(policy) != ("arms",)):
-                found.append(pytest.param(policy, problem, id=f"{label(policy)} on {name}"))
+                found[f"{label(policy)} on {name}"] = policy, problem, name
     return found
+
+
+def quick_pairs(given: dict[str, tuple[Any, Any, str]]) -> set[str]:
+    """Of every class of policies and every kind of problems that it accepts: its first example on the first of these problems."""
+    order = list(KINDS)
+    quick: dict[tuple[str, str], str] = {}
+    for id, (policy, _, name) in sorted(given.items(), key=lambda item: order.index(item[1][2])):
+        if KINDS[name] == "fixed" or WITHOUT_CONTEXTS not in id:
+            quick.setdefault((type(policy).__name__, KINDS[name]), id)
+    return set(quick.values())
+
+
+def pairs() -> list[Any]:
+    """All (policy, problem) as cases of a test; thorough but for `quick_pairs`."""
+    given = all_pairs()
+    quick = quick_pairs(given)
+    return [pytest.param(policy, problem, id=id, marks=() if id in quick else thorough) for id, (policy, problem, _) in given.items()]
+
+
+def is_quick(case: Any) -> bool:
+    """Whether `make test` runs a case of `pytest.param`."""
+    return thorough.mark not in [getattr(mark, "mark", mark) for mark in case.marks]

@@ -15,6 +15,7 @@ import pytest
 from numba.core.registry import CPUDispatcher
 
 import tightrope as tr
+from tiers import thorough
 from tightrope import _cache, _jit
 
 OWN = """
@@ -87,6 +88,7 @@ def append(path):
 
 
 @pytest.mark.skipif(_jit.INTERPRETED, reason="nothing is compiled")
+@thorough
 def test_a_second_process_compiles_nothing_and_an_edit_compiles_only_what_it_touches(place):  # loops check policies from outside
     first, second = run(place), run(place)
     assert first[0] == ["CheckedPolicy", "UCB"]

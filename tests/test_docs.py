@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from tiers import thorough, tiered
+
 ROOT = pathlib.Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 SMALL = ("mathematics", "gallery")  # many short pages, which run in one process each
@@ -18,6 +20,14 @@ PAGES = [
     if "```python" in page.read_text() and "<!-- needs" not in page.read_text()
     if page.relative_to(ROOT).parts[1:2] not in {(folder,) for folder in (*SMALL, *MADE)}
 ]
+NAMES = {str(page.relative_to(ROOT)): page for page in PAGES}
+LATER = [  # thorough: pages that take longest, and whose subjects have tests of their own
+    f"docs/how-to/{name}.md"
+    for name in (
+        "choose-a-price", "compare-policies", "contexts-and-models", "evaluate-before-you-launch", "large-logs", "many-machines", "replace-an-ab-test",
+        "roll-out-safely", "send-promotions", "write-a-policy", "write-a-problem",
+    )
+]  # fmt: skip
 sys.path.insert(0, str(DOCS))
 
 EACH = """
@@ -41,9 +51,9 @@ def run(tmp_path, *command, **more):
     assert done.returncode == 0, done.stderr[-3000:]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_examples_run(page, tmp_path):
-    blocks = re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL)
+@pytest.mark.parametrize("name", tiered(NAMES, LATER))
+def test_examples_run(name, tmp_path):
+    blocks = re.findall(r"```python\n(.*?)```", NAMES[name].read_text(), flags=re.DOTALL)
     (tmp_path / "example.py").write_text("\n".join(blocks))
     run(tmp_path, "example.py")
 
@@ -53,6 +63,7 @@ def test_the_example_of_every_policy_runs(tmp_path):
     run(tmp_path, "-c", EACH, *map(str, sorted((DOCS / "mathematics").glob("*.md"))), NUMBA_DISABLE_JIT="1")
 
 
+@thorough
 def test_the_gallery_runs_and_makes_its_pictures(tmp_path):
     pages = [page for page in sorted((DOCS / "gallery").glob("*.md")) if page.stem != "index"]
     run(tmp_path, "-c", EACH, *map(str, pages))

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import tightrope as tr
+from tiers import thorough
 from tightrope import extend, registry
 from tightrope.extend import Context, arms, choice, init, jit, observe, play, policy, problem, real, scratch, select, update, vector
 from tightrope.testing import Broken, check_policy, check_problem, standard_problems
@@ -60,12 +61,14 @@ def test_a_spec_runs_with_policies_and_problems_of_ones_own(folder):
     assert command(folder, "policies", "MOSS", "--import", "moss").stdout.startswith("MOSS: mean + sqrt")
 
 
+@thorough
 def test_the_benchmark_measures_it(folder):
     done = command(folder, "bench", "--only", "moss", "--import", "moss.py", "--baseline", "b.json", "--save")
     assert done.returncode == 0, done.stderr
     assert "MOSS on Bernoulli K=10" in json.loads((folder / "b.json").read_text())["relative"]
 
 
+@thorough
 def test_check_policy_and_check_problem_pass_and_a_second_process_compiles_nothing(folder):
     code = (
         "import moss, poisson\n"

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from interrupting import interrupt, started
+from tiers import tiered
 
 SPEC = """
 title: two arms
@@ -25,7 +26,7 @@ def has_begun(command: str, folder: pathlib.Path) -> bool:
     return next((folder / "out").rglob("*.json"), None) is not None
 
 
-@pytest.mark.parametrize("command", ["run", "reproduce", "bench", "demo"])
+@pytest.mark.parametrize("command", tiered(["run", "reproduce", "bench", "demo"], ["reproduce", "demo"]))
 def test_ctrl_c_ends_a_command_with_130_and_its_sentence(command, tmp_path):
     (tmp_path / "spec.yaml").write_text(SPEC)
     words = {

@@ -3,33 +3,69 @@
 import pytest
 
 import tightrope as tr
-from standard import fits, pairs, session_for
+from standard import KINDS, fits, is_quick, pairs, session_for
+from tiers import thorough
 from tightrope.policies import examples
-from tightrope.testing import check_pair, digest, digests_elsewhere
+from tightrope.registry import registered
+from tightrope.testing import _check_masks, check_pair, digest, digests_elsewhere
 from tightrope.verbs import explain
 
 PAIRS = pairs()
-LAST_OF_CLASS = {type(pair.values[0]): pair.id for pair in PAIRS}
+QUICK = [pair for pair in PAIRS if is_quick(pair)]
+FIRST_OF_CLASS = {type(pair.values[0]): pair.id for pair in reversed(QUICK)}
+LAST_OF_CLASS = {type(pair.values[0]): pair for pair in PAIRS}
 COMPILED = [pair for pair in PAIRS if not isinstance(pair.values[1], tr.problems.SemiBandit | tr.problems.Promotions)]  # sets are Python
 LAST_OF_FAMILY = {type(pair.values[0]).__module__.rpartition(".")[0]: pair.id for pair in COMPILED}
 
 
 @pytest.mark.parametrize(("policy", "problem"), PAIRS)
 def test_loops_sessions_masks_and_explanations(policy, problem, request):
-    """Masks as well, compiled for one pair of each class of policies; interpreted kernels meet them on all pairs (below)."""
+    """Masks as well, compiled for the first pair of each class of policies; interpreted kernels meet them on all pairs (below)."""
     assert explain.answers(policy)
-    check_pair(policy, problem, masks=LAST_OF_CLASS[type(policy)] == request.node.callspec.id)
+    check_pair(policy, problem, masks=FIRST_OF_CLASS[type(policy)] == request.node.callspec.id)
 
 
-@pytest.mark.parametrize("mode", ["NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK"])
-def test_loops_without_compilation_and_with_index_checks(mode):
-    """Digests of all runs agree between compiled, interpreted and bounds-checked kernels.
+@thorough
+@pytest.mark.parametrize(("policy", "problem"), [pytest.param(*pair.values, id=pair.id) for pair in LAST_OF_CLASS.values()])
+def test_masks_of_the_last_pair_of_every_class(policy, problem):
+    """Of contexts, where a class accepts them: kernels are compiled once more for rounds with a mask."""
+    _check_masks(policy, problem, 3)
 
-    Interpreted kernels check every index as well, on all pairs; compiled ones, whose indices are the same, on one pair of each family.
-    """
-    pairs = [pair for pair in PAIRS if mode == "NUMBA_DISABLE_JIT" or pair.id in LAST_OF_FAMILY.values()]
+
+def differing(pairs, compared, mode):
+    """Names of `compared` pairs whose digests differ from those of another process, which runs all `pairs` with `mode`."""
     there = digests_elsewhere([pair.values for pair in pairs], mode, {"NUMBA_OPT": "1"})
-    assert [pair.id for pair, wanted in zip(pairs, there, strict=True) if digest(*pair.values) != wanted] == []
+    names = {pair.id for pair in compared}
+    return [pair.id for pair, wanted in zip(pairs, there, strict=True) if pair.id in names and digest(*pair.values) != wanted]
+
+
+@pytest.mark.parametrize("compared", [QUICK, pytest.param(PAIRS, marks=thorough)], ids=["quick", "all"])
+def test_interpreted_kernels_check_every_choice_and_agree_with_compiled_ones(compared):
+    """Interpreted kernels run on all pairs in both tiers, where every index, arm and mask is checked; digests agree to the bit."""
+    assert differing(PAIRS, compared, "NUMBA_DISABLE_JIT") == []
+
+
+@thorough
+def test_compiled_kernels_with_index_checks_do_the_same():
+    """On one pair of each family: the indices of compiled kernels are those of interpreted ones."""
+    pairs = [pair for pair in COMPILED if pair.id in LAST_OF_FAMILY.values()]
+    assert differing(pairs, pairs, "NUMBA_BOUNDSCHECK") == []
+
+
+def not_in_make_test(classes, pairs):
+    """Classes of policies that no quick pair has, and (class, kind of problems) that only thorough pairs have."""
+    found = [(type(pair.values[0]).__name__, KINDS[pair.id.rpartition(" on ")[2]]) for pair in pairs]
+    quick = {kind for kind, pair in zip(found, pairs, strict=True) if is_quick(pair)}
+    return sorted(classes - {name for name, _ in quick}), sorted(set(found) - quick)
+
+
+def test_every_class_of_policies_meets_the_contract_in_make_test_on_every_kind_of_problems():
+    ours = {getattr(item, "base", item).__name__ for _, item in registered() if item.__module__.startswith("tightrope.")}
+    assert not_in_make_test(ours, PAIRS) == ([], [])
+    without_ucb = [pair for pair in PAIRS if type(pair.values[0]) is not tr.UCB]
+    assert not_in_make_test(ours, without_ucb) == (["UCB"], [])
+    later = [pytest.param(*p.values, id=p.id, marks=thorough) if p.id == "LinMED on contextual" else p for p in PAIRS]
+    assert not_in_make_test(ours, later) == ([], [("LinMED", "contexts")])
 
 
 def test_one_arm_and_one_round_are_no_special_case():

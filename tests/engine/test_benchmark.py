@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from tiers import thorough
 from tightrope.engine.benchmark import CHECKED, LEAST, Measurement, better, checked_cases
 
 BASELINE = pathlib.Path(__file__).parent.parent.parent / "benchmarks" / "baseline.json"
@@ -27,7 +28,7 @@ def test_two_measurements_are_the_best_of_both():
     assert (both.rounds_per_second, both.yardstick, both.relative) == (12.0, 24.0, 0.5)
 
 
-@pytest.mark.parametrize(("share", "code"), [(1.2 / LEAST, 1), (0.5 / LEAST, 0)], ids=["slower", "faster"])
+@pytest.mark.parametrize(("share", "code"), [(1.2 / LEAST, 1), pytest.param(0.5 / LEAST, 0, marks=thorough)], ids=["slower", "faster"])
 def test_a_kernel_that_became_slow_fails_the_check(tmp_path, share, code):
     file = tmp_path / "baseline.json"
     stored = json.loads(BASELINE.read_text())["checked"][ONE]
@@ -39,6 +40,7 @@ def test_a_kernel_that_became_slow_fails_the_check(tmp_path, share, code):
     assert json.loads(file.read_text()) == {"checked": {ONE: stored * share}}
 
 
+@thorough
 def test_a_kernel_without_a_stored_speed_fails_the_check(tmp_path):
     command = [
         sys.executable,

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tightrope as tr
+from tiers import thorough
 from tightrope.engine.delays import most_open
 from tightrope.rng import DELAY, NOISE, PROBLEM, stream
 from tightrope.verbs import arms, observe, play, private, regret
@@ -60,8 +61,9 @@ def worlds():
 
 
 @pytest.mark.parametrize("in_order", [False, True])
-def test_rewards_come_when_and_in_the_order_they_should(in_order):
-    for problem, policy in worlds():
+@pytest.mark.parametrize("number", [0, *(pytest.param(number, marks=thorough) for number in (1, 2)), 3])  # one compiled, one of Python
+def test_rewards_come_when_and_in_the_order_they_should(number, in_order):
+    for problem, policy in worlds()[number : number + 1]:
         for delay in ALL:
             result = tr.simulate(
                 problem, policy, horizon=ROUNDS, checkpoints=range(1, ROUNDS + 1), delay=delay, apply="in order" if in_order else "on arrival"
@@ -81,6 +83,7 @@ def test_without_a_delay_nothing_changes():
         assert np.array_equal(usual.pulls[name], late.pulls[name])
 
 
+@thorough
 def test_a_delay_changes_no_other_draw():
     """A policy that learns nothing pays the same regret and meets the same contexts with any delay."""
     problem = tr.problems.ContextualLinear([0.8, 0.6], arms=4, noise=0.2)

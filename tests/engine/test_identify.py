@@ -5,6 +5,7 @@ import pytest
 
 import tightrope as tr
 from standard import unit_rows
+from tiers import thorough
 from tightrope.engine.runner import Interrupted
 
 ARMS = unit_rows(np.random.default_rng(2), 5, 3)
@@ -45,6 +46,7 @@ def test_a_run_cut_short_is_not_certified():
     assert 0 < told["error"] < 1
 
 
+@thorough
 def test_a_fixed_budget_is_used_up_and_its_error_estimate_is_honest():
     """Wrong guesses happen about as often as estimated (4 s.e.), and the estimate falls with the budget."""
     means = np.array([0.3, 0.0, 0.1, -0.2])

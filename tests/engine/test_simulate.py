@@ -7,6 +7,7 @@ import pytest
 
 import tightrope as tr
 from interrupting import crowding, interrupt, started
+from tiers import thorough
 from tightrope.rng import NOISE, PROBLEM, stream
 
 PROBLEM_10 = tr.problems.Bernoulli(np.linspace(0.25, 0.75, 10))
@@ -101,7 +102,7 @@ except tr.Interrupted as stopped:
 """
 
 
-@pytest.mark.parametrize(("horizon", "finished"), [(2_000_000_000, "none"), (3_000_000, "some")])
+@pytest.mark.parametrize(("horizon", "finished"), [pytest.param(2_000_000_000, "none", marks=thorough), (3_000_000, "some")])
 def test_ctrl_c_stops_within_a_second_and_keeps_what_is_done(horizon, finished):
     with started([sys.executable, "-c", INTERRUPTED, str(horizon)]) as process:
         assert process.stdout.readline().strip() == "ready"

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from golden import record
+from tiers import thorough
 
 FMA_OFF = "glibc.cpu.hwcaps=-AVX2,-FMA,-AVX2_Usable,-FMA_Usable"
 
@@ -17,16 +18,30 @@ def stored():
     return json.loads(record.STORED.read_text())
 
 
+def recorded_elsewhere(*options, **environment):
+    """What another process records."""
+    given = os.environ | environment | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, record.__file__, *options], env=given, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout)
+
+
+def test_results_of_the_quick_pairs_are_the_recorded_ones(stored):
+    """Uncompiled: the contract compares the compiled kernels of the same pairs with uncompiled ones, to the bit."""
+    pairs = record.quick()
+    assert len(pairs) > 45
+    assert record.differences({pair: stored[pair] for pair in pairs}, recorded_elsewhere("--quick", NUMBA_DISABLE_JIT="1")) == []
+
+
+@thorough
 def test_results_are_the_recorded_ones(stored):
     assert record.differences(stored, record.record()) == []
 
 
+@thorough
 def test_without_fused_multiply_add_decisions_are_the_same(stored):
     """libm picks its exp and log by CPU; their last bits differ, the decisions of these runs do not."""
-    environment = os.environ | {"GLIBC_TUNABLES": FMA_OFF, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run([sys.executable, record.__file__], env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert record.differences(stored, json.loads(done.stdout)) == []
+    assert record.differences(stored, recorded_elsewhere(GLIBC_TUNABLES=FMA_OFF)) == []
 
 
 def test_a_planted_difference_is_found(stored):

@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import tightrope as tr
+from tiers import thorough
 from tightrope.cli import app
 from tightrope.inference import reading
 from tightrope.reports.digits import measured
@@ -117,6 +118,7 @@ def test_policies_in_files(tmp_path, text, target):
     assert tr.evaluate(log, found["mine"]).estimates == tr.evaluate(log, target).estimates
 
 
+@thorough
 def test_several_policies_are_compared(files, tmp_path):
     (tmp_path / "even.yaml").write_text("probabilities: uniform")
     done = run(files / "log.parquet", "--arm", 2, "--policy", tmp_path / "even.yaml", "--logger", "h", "--baseline", 0, "--out", tmp_path)
@@ -166,6 +168,7 @@ def test_a_saved_session_is_a_log_and_so_is_a_folder(tmp_path):
     assert tr.evaluate(log, target).value == pytest.approx(wanted.value)
 
 
+@thorough
 def test_a_saved_session_and_a_policy_that_learns(tmp_path):
     rng = np.random.default_rng(0)
     arm = rng.integers(0, 3, 300)

@@ -8,6 +8,7 @@ from scipy.special import gammaln, xlogy
 
 import tightrope as tr
 from naive.best_arm_policies import NaiveTopTwoThompson, NaiveTopTwoUCB, NaiveTrackAndStop
+from tiers import tiered
 from tightrope.policies.identification._chernoff import asked
 from tightrope.policies.identification._proportions import fill_shares
 from tightrope.rng import POLICY, stream
@@ -29,7 +30,7 @@ TWINS = {
 }
 
 
-@pytest.mark.parametrize("name", TWINS)
+@pytest.mark.parametrize("name", tiered(TWINS, ["TrackAndStop, epsilon 0"]))
 def test_actions_and_stop_equal_those_of_the_twin_on_rewards_between_0_and_1(name):
     """Rewards are continuous, so that ties do not hide differences."""
     policy, twin = TWINS[name]
@@ -112,18 +113,19 @@ def data(policy, seed=4, rounds=40):
     return session
 
 
-@pytest.mark.parametrize(
-    "policy",
-    [
-        tr.TopTwoThompson(redraws=2), tr.TopTwoThompson(rewards="gaussian", noise=0.5, leader_share=0.3),
-        tr.TopTwoUCB(), tr.TopTwoUCB(rewards="gaussian", noise=0.5, leader_share=0.3),
-    ],
-    ids=repr,
-)  # fmt: skip
-@pytest.mark.parametrize("mask", [None, [True, True, True, False], [False, True, False, False]], ids=["all", "three", "one"])
-def test_choices_follow_their_propensities(policy, mask):
-    session, n = data(policy, rounds=12), 4000
-    eligible = None if mask is None else np.array(mask)
+CHOOSING = {
+    "TopTwoThompson": tr.TopTwoThompson(redraws=2), "TopTwoUCB": tr.TopTwoUCB(),
+    "TopTwoThompson, gaussian": tr.TopTwoThompson(rewards="gaussian", noise=0.5, leader_share=0.3),
+    "TopTwoUCB, gaussian": tr.TopTwoUCB(rewards="gaussian", noise=0.5, leader_share=0.3),
+}  # fmt: skip
+OFFERED = {"all": None, "three": [True, True, True, False], "one": [False, True, False, False]}
+
+
+@pytest.mark.parametrize("name", tiered(CHOOSING, ["TopTwoThompson, gaussian", "TopTwoUCB, gaussian"]))
+@pytest.mark.parametrize("offered", tiered(OFFERED, ["all", "one"]))
+def test_choices_follow_their_propensities(name, offered):
+    session, n = data(CHOOSING[name], rounds=12), 4000
+    eligible = None if OFFERED[offered] is None else np.array(OFFERED[offered])
     probability = session.explain(eligible=eligible)["probability"]
     drawn = np.bincount([session.select(eligible=eligible) for _ in range(n)], minlength=4)
     assert probability.sum() == pytest.approx(1.0)

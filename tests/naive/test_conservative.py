@@ -9,6 +9,7 @@ import tightrope as tr
 from naive.classic_policies import NaiveUCB
 from naive.conservative_policies import Naive
 from standard import unit_rows
+from tiers import tiered
 from tightrope.verbs import Arms, Context, commit, explain, inform, init, select, update, withdraw
 
 ROUNDS = 160
@@ -53,7 +54,7 @@ def follow(policy, means, X, noise, seed, rounds=ROUNDS):
     return events
 
 
-@pytest.mark.parametrize("kind", ["independent", "K < d", "d <= K"])
+@pytest.mark.parametrize("kind", tiered(["independent", "K < d", "d <= K"], ["K < d"]))
 def test_same_arms_and_safe_sets_as_the_twin(kind):
     data = np.random.default_rng(2)
     seen = set()
@@ -75,7 +76,7 @@ def test_same_arms_and_safe_sets_as_the_twin(kind):
     assert seen == {"ucb", "safe-other", "baseline"}
 
 
-@pytest.mark.parametrize("kind", ["independent", "features"])
+@pytest.mark.parametrize("kind", tiered(["independent", "features"], ["features"]))
 def test_safe_plays_the_twins_arms(kind):
     """Safe's inner policy learns from every round, the guarantee from those in S."""
     data, events = np.random.default_rng(4), set()
@@ -205,7 +206,7 @@ class Interleaved:
         return (self.X if context.features is None else context.features)[arm].copy()
 
 
-@pytest.mark.parametrize("kind", ["independent", "K < d", "d <= K", "contexts"])
+@pytest.mark.parametrize("kind", tiered(["independent", "K < d", "d <= K", "contexts"], ["K < d", "d <= K"]))
 def test_any_order_of_decisions_rewards_cancellations_and_outside_data(kind):
     """The ledger is the one recomputed from the history, whatever is open."""
     data, seen, most = np.random.default_rng(3), set(), 0

@@ -6,6 +6,7 @@ import pytest
 import tightrope as tr
 from naive import drifting_policies as naive
 from standard import unit_rows
+from tiers import thorough
 from tightrope.numerics.counts import FadingCounts, new_counts
 from tightrope.numerics.ridge import new_fading_ridge, new_ridge
 from tightrope.rng import POLICY, stream
@@ -94,6 +95,7 @@ def test_without_forgetting_the_numbers_are_those_of_the_other_forms():
     assert type(new_ridge(told, 1.0)) is type(tr.Session(tr.LinUCB(forget=1), arms=X).state.model)
 
 
+@thorough
 def test_forgetting_pays_where_means_jump():
     """Of 80 paired runs on the same jumps; the difference is beyond 4 standard errors."""
     path = np.array([[0.1, 0.9, 0.4], [0.9, 0.1, 0.4], [0.1, 0.2, 0.9], [0.8, 0.1, 0.1]])
@@ -104,6 +106,7 @@ def test_forgetting_pays_where_means_jump():
         assert difference.mean() > 4 * difference.std(ddof=1) / np.sqrt(80)
 
 
+@thorough
 def test_linear_forgetting_pays_where_theta_turns():
     angles = np.linspace(0, 2 * np.pi, 9)
     thetas, X = np.stack([np.cos(angles), np.sin(angles)], axis=1), unit_rows(np.random.default_rng(0), 12, 2)

@@ -5,6 +5,7 @@ import pytest
 
 import tightrope as tr
 from naive import lipschitz_policies as naive
+from tiers import thorough
 
 LINE = np.array([0.0, 0.07, 0.21, 0.3, 0.48, 0.6, 0.85, 1.0])
 PLANE = np.random.default_rng(2).random((7, 2))
@@ -76,7 +77,7 @@ def test_cklucb_plays_the_twins_arms(options, noise, arms):
     assert (played > 1).sum() > 2
 
 
-@pytest.mark.parametrize("gaussian", [False, True])
+@pytest.mark.parametrize("gaussian", [False, pytest.param(True, marks=thorough)])
 def test_oslb_plays_the_twins_arms_and_solves_only_when_it_explores(gaussian):
     options = {"divergence": "gaussian", "sigma": 0.3} if gaussian else {}
     twin_options = {"divergence": naive.gaussian(0.3), "top": 1e3} if gaussian else {}

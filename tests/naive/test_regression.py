@@ -7,6 +7,7 @@ import tightrope as tr
 from naive import regression_policies as naive
 from naive.linear_policies import Disjoint, Ridge
 from standard import unit_rows
+from tiers import thorough
 from tightrope.rng import POLICY, stream
 
 K, d, ROUNDS = 5, 3, 200
@@ -143,7 +144,7 @@ def test_predictions_that_are_no_numbers_are_refused(answer):
     assert session.decided == 0
 
 
-@pytest.mark.parametrize("wrap", [lambda policy: tr.Explore(policy), lambda policy: tr.Safe(policy, baseline=0)])
+@pytest.mark.parametrize("wrap", [tr.Explore, pytest.param(lambda policy: tr.Safe(policy, baseline=0), marks=thorough)])
 def test_compiled_policies_take_the_ridge_inside_and_refuse_what_is_python(wrap):
     session = tr.Session(wrap(tr.SquareCB()), arms=3, dimension=d)
     assert session.decide(np.eye(3)).propensity <= 1.0

@@ -6,6 +6,7 @@ import pytest
 import tightrope as tr
 from naive import softucb_policy as naive
 from naive.linear_policies import Disjoint, Ridge
+from tiers import thorough
 from tightrope.rng import NOISE, POLICY, stream
 
 ROUNDS = 400
@@ -17,7 +18,7 @@ def generic(K, d, seed=5):
     return rng.normal(size=(K, d)) / np.sqrt(d), theta / np.linalg.norm(theta)
 
 
-@pytest.mark.parametrize(("K", "d"), [(12, 4), (4, 7)])
+@pytest.mark.parametrize(("K", "d"), [(12, 4), pytest.param(4, 7, marks=thorough)])
 @pytest.mark.parametrize("timing", ["lagged", "fresh"])
 @pytest.mark.parametrize("online", [False, True])
 def test_same_arms_probabilities_and_beta_as_the_twin(K, d, timing, online):
@@ -44,7 +45,7 @@ def test_same_arms_probabilities_and_beta_as_the_twin(K, d, timing, online):
     assert (twin.beta != 0.8) == online
 
 
-@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("shared", [True, pytest.param(False, marks=thorough)])
 @pytest.mark.parametrize("timing", ["lagged", "fresh"])
 def test_features_that_change_use_the_slack_of_the_round(timing, shared):
     """Probabilities are a softmax of this round's slack with its own gamma, and Lemma 2 holds in every round, whatever `timing` says."""

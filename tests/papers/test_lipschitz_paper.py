@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import tightrope as tr
+from tiers import thorough
 from tightrope.engine.results import Result
 from tightrope.papers.lipschitz import discrete, slope, theory
 from tightrope.papers.lipschitz.contextual import APART, L
@@ -39,6 +40,7 @@ def test_continuous_shapes_stay_in_the_unit_interval_and_peak_off_the_grid():
         assert peak > shape(np.linspace(0, 1, 29)).max()
 
 
+@thorough
 def test_every_regret_plot_carries_the_bound(tmp_path, monkeypatch):
     points = np.linspace(0, 1, 5)
     problem = tr.problems.Lipschitz(points, 0.8 - 0.5 * np.abs(points - 0.4), lipschitz=0.5, best=0.8)

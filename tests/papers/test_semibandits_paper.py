@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tiers import thorough
 from tightrope.papers.experiment import Run
 from tightrope.papers.semibandits import fig1, fig2, fig4, table1, theory
 from tightrope.papers.semibandits.clusters import clustered
@@ -39,6 +40,7 @@ def test_the_best_setting_and_a_share():
     assert share_of(values[0], values[1]) == 0.5
 
 
+@thorough
 def test_runs_are_found_again_whatever_the_number_of_workers(tmp_path):
     first = fig2.data(Run("smoke", tmp_path)).cells
 

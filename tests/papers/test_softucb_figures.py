@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tiers import thorough
 from tightrope.engine.results import Result
 from tightrope.papers.experiment import Run, claims_of
 from tightrope.papers.scoring import MARGIN, OURS, paired
@@ -19,6 +20,7 @@ def noisy(mean, spread=0.01, n=40):
     return mean + spread * rng.standard_normal(n)
 
 
+@thorough
 def test_softucb_beats_the_papers_baselines(tmp_path):
     """d = 10, sigma = 0.5, T = 2048, 20 instances: each paired difference below 0 by 4 standard errors."""
     problems = [synthetic(0, i, 10, 0.5) for i in range(20)]

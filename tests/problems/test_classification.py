@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tightrope as tr
+from tiers import thorough
 from tightrope.rng import stream
 from tightrope.verbs import mean, observe, play, private, regret
 
@@ -44,6 +45,7 @@ def test_bad_data_is_one_sentence(make, words):
         make()
 
 
+@thorough
 def test_every_arm_is_shown_the_row_itself_for_models_of_their_own():
     """Which play as one model on columns of the arms' own does, to rounding: the same arms."""
     rng = np.random.default_rng(0)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tightrope as tr
+from tiers import thorough
 from tightrope.rng import stream
 from tightrope.testing import check_problem
 from tightrope.verbs import mean, observe, private, regret
@@ -31,5 +32,6 @@ def test_replications_have_a_path_of_their_own():
     np.testing.assert_array_equal(problem.means, PATH[0])
 
 
+@thorough
 def test_it_keeps_what_problems_promise():
     check_problem(tr.problems.Drifting(np.eye(2), 2, arms=[[0.5, 0.5], [1.0, 0.0], [0.0, 1.0]]))

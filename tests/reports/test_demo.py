@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from planted import measured_in_a_browser
+from tiers import thorough
 from tightrope.cli import app
 from tightrope.demo import log, page, price, safe, sets, stop
 from tightrope.demo.setting import Setting
@@ -30,6 +31,7 @@ def demo(tmp_path_factory):
         yield made, said
 
 
+@thorough
 def test_every_section_has_its_sentence_and_says_where_its_data_are_from(demo):
     made, said = demo
     assert [section.title.split(":")[0] for section in made.sections] == [
@@ -46,6 +48,7 @@ def test_every_section_has_its_sentence_and_says_where_its_data_are_from(demo):
     assert html.count("Synthetic twin, because the data are not here") == 4
 
 
+@thorough
 def test_a_policy_has_one_colour_on_the_whole_page(demo):
     made, _ = demo
     seen: dict[str, set[str]] = {}
@@ -61,6 +64,7 @@ def test_a_policy_has_one_colour_on_the_whole_page(demo):
     assert any(title.startswith("LinUCB: ") and "of users behind" in title for title in titles)
 
 
+@thorough
 def test_report_makes_the_page_of_a_demo_again_without_playing(demo, monkeypatch):
     made, _ = demo
     folder = made.page.parent
@@ -84,6 +88,7 @@ def test_report_makes_the_page_of_a_demo_again_without_playing(demo, monkeypatch
         CliRunner().invoke(app, ["report", str(folder)], catch_exceptions=False)
 
 
+@thorough
 @pytest.mark.parametrize("width", [1280, 390])
 def test_the_page_fits(demo, width, tmp_path):
     made, _ = demo

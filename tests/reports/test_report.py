@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 import tightrope as tr
 from planted import simulation
+from tiers import thorough
 from tightrope.cli import app
 
 
@@ -136,6 +137,7 @@ def test_report_of_several_folders_compares_them(tmp_path):
         CliRunner().invoke(app, ["report", str(one), str(one)], catch_exceptions=False)
 
 
+@thorough
 def test_report_makes_the_page_of_an_evaluation_again(tmp_path):
     """What `evaluate` wrote gives the same page, to the letter, of one policy and of several."""
     rng = np.random.default_rng(0)
@@ -255,6 +257,7 @@ def test_every_policy_is_measured_and_every_measurement_can_begin():
     assert measured == {type(policy) for policy in examples().values()}
 
 
+@thorough
 def test_bench_prints_and_keeps_a_baseline(tmp_path):
     file = tmp_path / "baseline.json"
     first = run_cli("bench", "--only", "hoo", "--baseline", file, "--save")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tightrope as tr
+from tiers import thorough
 from tightrope.matching import accepts
 from tightrope.policies import examples
 from tightrope.verbs import grow
@@ -14,6 +15,7 @@ def unit(n, d=3, seed=0):
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
+@thorough
 def test_added_arms_leave_everything_learned_in_place():
     X = unit(6)
     for policy in (tr.LinUCB(), tr.LinTS(scale=0.2), tr.LinEpsilonGreedy(), tr.SoftUCB(), tr.Explore(tr.LinUCB(), floor=0.05)):
@@ -153,8 +155,13 @@ def test_a_catalogue_takes_any_number_of_candidates(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "policy", [tr.LinTS(scale=0.3), tr.LinEpsilonGreedy(), tr.Explore(tr.LinUCB(), floor=0.01), tr.CLUCB2(), tr.Safe(tr.LinUCB())], ids=repr
-)
+    "policy",
+    [
+        tr.LinTS(scale=0.3), tr.LinEpsilonGreedy(), tr.Explore(tr.LinUCB(), floor=0.01), pytest.param(tr.CLUCB2(), marks=thorough),
+        pytest.param(tr.Safe(tr.LinUCB()), marks=thorough),
+    ],
+    ids=repr,
+)  # fmt: skip
 def test_every_policy_for_new_features_serves_a_catalogue(policy):
     rng = np.random.default_rng(4)
     session, fixed = tr.Session(policy, dimension=3, seed=0), tr.Session(policy, arms=7, dimension=3, seed=0)

@@ -11,6 +11,7 @@ import pytest
 import tightrope as tr
 from serving import histories, strangers
 from standard import fits, problems, session_for
+from tiers import thorough
 from tightrope import files, rng
 from tightrope.policies import examples
 from tightrope.serving import soundness
@@ -216,7 +217,7 @@ def test_every_place_in_a_state_has_its_range():
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # a damaged file may hold numbers of any size
-@pytest.mark.parametrize("damage", [strangers.edited, strangers.flipped])
+@pytest.mark.parametrize("damage", [strangers.edited, pytest.param(strangers.flipped, marks=thorough)])
 def test_damaged_files_are_refused_or_load_as_they_are(damage, tmp_path, monkeypatch):
     def called(*given, **named):
         raise SystemError("a file chose what is called")

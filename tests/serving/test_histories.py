@@ -7,11 +7,13 @@ import pytest
 
 import tightrope as tr
 from serving import histories
+from tiers import tiered
 
 HISTORIES = int(os.environ.get("TIGHTROPE_HISTORIES", "480"))  # 10000 before a release
+LATER = ("CLUCB2", "CLUCB2T, lower", "CUCB, lower", "Safe", "SoftUCB")  # thorough: most time to compile
 
 
-@pytest.mark.parametrize("kind", sorted(histories.kinds()))
+@pytest.mark.parametrize("kind", tiered(sorted(histories.kinds()), LATER))
 def test_a_session_equals_one_recomputed_from_its_history(kind, tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda handle: None)  # thousands of files need not survive a power cut
     wrong = {}
@@ -30,7 +32,7 @@ def test_a_planted_difference_is_found(tmp_path):
     assert "mean" in histories.differences("LinUCB", session, twin)
 
 
-@pytest.mark.parametrize("kind", sorted(histories.kinds()))
+@pytest.mark.parametrize("kind", tiered(sorted(histories.kinds()), LATER))
 def test_a_cancelled_decision_leaves_no_trace(kind):
     policy, given, may = histories.kinds()[kind]
     features = np.random.default_rng(0).normal(size=(5, 3)) / 3 if "features" in may else None

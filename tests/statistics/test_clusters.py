@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tightrope as tr
+from tiers import thorough
 from tightrope.engine.monitors import SetValue
 
 TRIALS = 40
@@ -32,11 +33,13 @@ def ahead(first, second):
     return difference.mean() / (difference.std(ddof=1) / np.sqrt(difference.size))
 
 
+@thorough
 @pytest.mark.parametrize("ties", ["index", "random", "tiers"])
 def test_arm_wise_thompson_beats_round_wise_under_every_tie_rule(gains, ties):
     assert ahead(gains[ties]["arm"], gains[ties]["round"]) > 4
 
 
+@thorough
 def test_perturbed_optimism_wins_by_its_tie_breaking(gains):
     assert ahead(gains["index"]["PC2UCB"], gains["index"]["C2UCB"]) > 4
     assert abs(ahead(gains["random"]["PC2UCB"], gains["random"]["C2UCB"])) < 4

@@ -3,10 +3,12 @@
 import numpy as np
 
 import tightrope as tr
+from tiers import thorough
 from tightrope.numerics.statistics import standard_error
 from tightrope.papers.lipschitz.settings import difference, instance
 
 
+@thorough
 def test_cklucb_is_below_klucb_and_ucb1_and_the_extension_below_oslb():
     problem = instance("steep", 17)
     L = problem.lipschitz

@@ -6,6 +6,7 @@ from scipy.stats import chi2
 
 import tightrope as tr
 from standard import problems
+from tiers import thorough
 from tightrope._jit import jit
 from tightrope.engine.loops import fixed_horizon, new_log
 from tightrope.engine.mail import AtOnce
@@ -29,7 +30,9 @@ STOCHASTIC = [
     (tr.Explore(tr.UCB(), floor=0.05), "bernoulli"),
     (tr.Explore(tr.LinTS(scale=0.3), floor=0.03), "linear"),
     (tr.Safe(tr.BetaThompson(), baseline=1, baseline_mean=0.3, alpha=0.6, sigma=0.2), "bernoulli"),
-    (tr.Safe(tr.Explore(tr.LinUCB(), floor=0.05), baseline=1, baseline_mean=0.3, alpha=0.6, sigma=0.2), "linear"),
+    pytest.param(
+        tr.Safe(tr.Explore(tr.LinUCB(), floor=0.05), baseline=1, baseline_mean=0.3, alpha=0.6, sigma=0.2), "linear", marks=thorough
+    ),
 ]
 
 
@@ -55,7 +58,7 @@ def distance(hits, draws, chance, error):
     return float(((share - chance)[open_] ** 2 / np.maximum(variance[open_], 1e-12)).sum()), int(open_.sum())
 
 
-@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("masked", [False, pytest.param(True, marks=thorough)])
 @pytest.mark.parametrize(("policy", "kind"), STOCHASTIC, ids=lambda item: item if isinstance(item, str) else label(item))
 def test_choices_are_as_frequent_as_stated(policy, kind, masked):
     state, K = learned(policy, PROBLEMS[kind])

@@ -3,6 +3,7 @@
 import numpy as np
 
 import tightrope as tr
+from tiers import thorough
 from tightrope.numerics.statistics import standard_error
 
 
@@ -12,6 +13,7 @@ def behind(result, first, second):
     return difference.mean(), standard_error(difference)
 
 
+@thorough
 def test_divergences_pay_on_a_cascade_of_rare_clicks():
     means = np.r_[np.full(2, 0.2), np.full(6, 0.05)]
     problem = tr.problems.Cascade(means, tr.oracles.TopK(2))
