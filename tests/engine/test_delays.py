@@ -74,6 +74,7 @@ def test_rewards_come_when_and_in_the_order_they_should(number, in_order):
             )
 
 
+@thorough
 def test_without_a_delay_nothing_changes():
     for problem, policy in worlds():
         name = type(policy).__name__
