@@ -210,3 +210,14 @@ def test_a_lean_kernel_that_returns_an_array_is_refused_wherever_it_is_written(m
     exec("def calls(x):\n    return itself(x)[0]\n", caller)
     with pytest.raises(TypeError, match="itself is lean but returns"):
         _jit.jit(caller["calls"])(np.zeros(2))
+
+
+def test_files_of_signatures_cannot_be_mistaken(tmp_path):
+    """Numba numbers them: two processes that saved at the same time could leave one's code under the other's signature, which crashes."""
+    first, second = (_cache.SignatureFiles(str(tmp_path), "f") for _ in range(2))
+    first.save(("float64",), "code for floats")
+    second.save(("int64",), "code for ints")
+    assert (second.load(("float64",)), first.load(("int64",)), first.load(("bool",))) == ("code for floats", "code for ints", None)
+    shutil.copy(first._path(("int64",)), first._path(("float64",)))
+    assert first.load(("float64",)) is None
+    assert len(list(tmp_path.iterdir())) == 2

@@ -18,11 +18,13 @@ import importlib.metadata
 import importlib.util
 import os
 import pathlib
+import pickle
 import re
 import sys
 import sysconfig
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
@@ -30,6 +32,7 @@ import numba
 import numba.core.caching as caching
 import numba.core.config as _config
 from numba import types
+from numba.core import serialize
 
 config: Any = _config
 ROOT = pathlib.Path(__file__).resolve().parent
@@ -114,11 +117,11 @@ class KernelCache(caching.NullCache):
         if key is None:
             return None
         if key not in self.folders:
-            self.folders[key] = _numba_cache(self.function, cache_directory() / key, key)
+            self.folders[key] = _numba_cache(self.function, cache_directory() / key)
         return self.folders[key]
 
 
-def _numba_cache(function: Callable[..., Any], folder: pathlib.Path, stamp: str) -> Any:
+def _numba_cache(function: Callable[..., Any], folder: pathlib.Path) -> Any:
     with _lock:
         saved, config.CACHE_DIR = config.CACHE_DIR, str(folder)  # read when the cache object is made
         try:
@@ -127,8 +130,41 @@ def _numba_cache(function: Callable[..., Any], folder: pathlib.Path, stamp: str)
             return None  # no writable cache folder
         finally:
             config.CACHE_DIR = saved
-    made._cache_file._source_stamp = stamp  # the contents count, not the file's date
+    made._cache_file = SignatureFiles(made._cache_path, made._impl.filename_base)
     return made
+
+
+class SignatureFiles:
+    """Machine code on disk, a file for each signature, in place of Numba's numbered files and their index.
+
+    Where two processes save two signatures of one function at the same time, Numba's index may lead to the other one's code, and a
+    call of that reads arguments of types that they are not. A file that is named by its signature, and says it, cannot be mistaken.
+    """
+
+    def __init__(self, folder: str, function: str) -> None:
+        self.folder, self.function = pathlib.Path(folder), function
+
+    def _path(self, key: Any) -> pathlib.Path:
+        return self.folder / f"{self.function}.{hashlib.sha256(repr(key).encode()).hexdigest()[:24]}.nbc"
+
+    def save(self, key: Any, data: Any) -> None:
+        """Write the code of a signature (the first part of key), so that it appears at once or not at all."""
+        path = self._path(key)
+        unfinished = path.with_suffix(f".{uuid.uuid4().hex[:16]}")
+        try:
+            unfinished.write_bytes(serialize.dumps((numba.__version__, key, data)))
+            unfinished.replace(path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+
+    def load(self, key: Any) -> Any:
+        """The code that was saved for a signature; None where there is none, or another version of Numba wrote it."""
+        try:
+            content = self._path(key).read_bytes()
+        except FileNotFoundError:
+            return None
+        version, found, data = pickle.loads(content)
+        return data if (version, found) == (numba.__version__, key) else None
 
 
 def modules_of(numba_type: Any) -> set[str | None]:
