@@ -17,6 +17,7 @@ from numba.core.registry import CPUDispatcher
 import tightrope as tr
 from tiers import thorough
 from tightrope import _cache, _jit
+from tightrope._jit import python_of
 
 OWN = """
 import math
@@ -210,6 +211,33 @@ def test_a_lean_kernel_that_returns_an_array_is_refused_wherever_it_is_written(m
     exec("def calls(x):\n    return itself(x)[0]\n", caller)
     with pytest.raises(TypeError, match="itself is lean but returns"):
         _jit.jit(caller["calls"])(np.zeros(2))
+
+
+@pytest.mark.skipif(_jit.INTERPRETED, reason="nothing is compiled")
+def test_kernels_that_return_arrays_are_compiled_for_each_way_to_count_references():
+    """Code that a lean kernel compiled first does not count what it returns: a caller that does would free arrays that are in use."""
+
+    def halves(x):
+        return x[:1], x[1:]
+
+    def lean_caller(x):
+        return halves(x)[0][0]
+
+    def counting_caller(x):
+        first, second = halves(x)
+        return np.concatenate((second, first))
+
+    halves = _jit.jit(halves)
+    x = np.arange(3.0)
+    with pytest.raises(TypeError, match=r"a lean kernel but calls halves, which returns arrays; make halves borrowed"):
+        _jit.lean(lean_caller)(x)
+    halves = _jit.borrowed(python_of(halves))
+    before = sys.getrefcount(x)
+    assert _jit.lean(lean_caller)(x) == 0.0
+    again = _jit.jit(counting_caller)
+    for _ in range(5):
+        np.testing.assert_array_equal(again(x), [1.0, 2.0, 0.0])
+    assert sys.getrefcount(x) == before
 
 
 def test_files_of_signatures_cannot_be_mistaken(tmp_path):

@@ -1,26 +1,20 @@
 """The decorators that kernels wear."""
 
+import functools
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import numba
-from numba import types
 from numba.core.compiler_machinery import AnalysisPass, register_pass
 from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NopythonTypeInference
 
 from ._boxing import type_at_once  # the module replaces Numba's boxers
 from ._cache import KernelCache, config
-from ._parts import PartCompiler, WholeCompiler
+from ._parts import PartCompiler, WholeCompiler, only_numbers, shared_overload
 
 OPTIONS: Any = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}  # nobody calls kernels from C
 INTERPRETED = bool(config.DISABLE_JIT)
-
-
-def _only_numbers(numba_type: Any) -> bool:
-    if isinstance(numba_type, types.BaseTuple):
-        return all(_only_numbers(inner) for inner in iter(cast(Any, numba_type)))
-    return isinstance(numba_type, types.Number | types.Boolean | types.NoneType)
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)
@@ -33,7 +27,7 @@ class _RefuseArrays(AnalysisPass):
         AnalysisPass.__init__(self)
 
     def run_pass(self, state: Any) -> bool:
-        if not _only_numbers(state.return_type):
+        if not only_numbers(state.return_type):
             name = state.func_id.func_name
             raise TypeError(f"{name} is lean but returns {state.return_type}, which nobody would count; use jit.")
         return False
@@ -81,6 +75,21 @@ def lean(function: Callable[..., Any]) -> Any:
     kernel = _LeanKernel(function, targetoptions=options, pipeline_class=_LeanPart)
     kernel.outside = jit(function, _nrt=False, pipeline_class=_LeanWhole)
     return kernel
+
+
+def borrowed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """For kernels that return arrays of their arguments and are called by other kernels only, whether these count references or not.
+
+    Each kind of caller gets code of its own. Python calls run uncompiled.
+    """
+    if not INTERPRETED:
+
+        @functools.wraps(function)
+        def choose(*arguments: Any) -> Callable[..., Any]:
+            return function
+
+        shared_overload(function, PART)(choose)
+    return function
 
 
 def jit(function: Callable[..., Any], **more: Any) -> Any:

@@ -5,15 +5,15 @@ thirds of the time to compile a policy. A caller holds all its parts before it i
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from numba import _dynfunc, types  # type: ignore[attr-defined]
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
-from numba.core.compiler_machinery import register_pass
+from numba.core.compiler_machinery import AnalysisPass, register_pass
 from numba.core.environment import lookup_environment
 from numba.core.targetconfig import ConfigStack
-from numba.core.typed_passes import NativeLowering
+from numba.core.typed_passes import NativeLowering, NopythonTypeInference
 from numba.core.typing.templates import infer, infer_global, make_overload_template
 
 ENVIRONMENT = "_ZN08NumbaEnv"  # how Numba's names of the objects that a function's code refers to begin
@@ -73,8 +73,36 @@ class _LowerWhole(NativeLowering):
         return True
 
 
+def only_numbers(numba_type: Any) -> bool:
+    """Whether values of a type hold no array."""
+    if isinstance(numba_type, types.BaseTuple):
+        return all(only_numbers(inner) for inner in iter(cast(Any, numba_type)))
+    return isinstance(numba_type, types.Number | types.Boolean | types.NoneType)
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class _RefuseUncounted(AnalysisPass):
+    """A kernel that Python may call, too, is compiled once, with its first caller's way to count references. If it returns arrays and its
+    callers count in different ways, memory is freed that is in use; such kernels are `borrowed` and compiled for each way."""
+
+    _name = "refuse_uncounted"
+
+    def __init__(self) -> None:
+        AnalysisPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        if not state.flags.nrt:
+            for call, signature in state.calltypes.items():
+                called = state.typemap[call.func.name] if getattr(call, "op", None) == "call" else None
+                if isinstance(called, types.Dispatcher) and not only_numbers(signature.return_type):
+                    name, inner = state.func_id.func_name, called.dispatcher.py_func.__name__
+                    raise TypeError(f"{name} is (part of) a lean kernel but calls {inner}, which returns arrays; make {inner} borrowed.")
+        return False
+
+
 def _with(lowering: Any, pipelines: Any) -> Any:
     for pipeline in pipelines:
+        pipeline.add_pass_after(_RefuseUncounted, NopythonTypeInference)
         for place, (step, _) in enumerate(pipeline.passes):
             if step is NativeLowering:
                 pipeline.passes[place] = (lowering, lowering.__doc__ or lowering._name)

@@ -4,7 +4,7 @@ A policy is a class made by `@policy` with kernels for init, select and update; 
 docs/how-to/write-a-policy.md and write-a-problem.md show both; `tightrope.testing` checks them.
 """
 
-from ._jit import jit, lean
+from ._jit import borrowed, jit, lean
 from .parameters import (
     Matrix,
     Vector,
@@ -74,6 +74,7 @@ __all__ = [
     "allowed",
     "arms",
     "begin",
+    "borrowed",
     "checkpoints",
     "choice",
     "commit",

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._jit import jit
+from ..._jit import borrowed, jit
 from ...verbs import Arms, Context, either
 from .contexts import ContextRidge, shown_features
 from .factors import predict_arm
@@ -49,7 +49,7 @@ def new_disjoint_ridge(arms: Arms, lam: float, forget: float = 1.0) -> DisjointR
     )  # fmt: skip
 
 
-@jit
+@borrowed
 def regression_of(model, arm):
     """The regression of one arm, in the arrays of all."""
     return ContextRidge(
