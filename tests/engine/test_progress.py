@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tightrope as tr
+from tiers import thorough
 from tightrope.engine import progress
 
 PROBLEM = tr.problems.Bernoulli(np.linspace(0.25, 0.75, 10))
@@ -72,6 +73,7 @@ def test_a_bar_ends_where_its_run_was_stopped(monkeypatch):
     assert book.cells[0][-1]["text/plain"].startswith("simulate: 30 rounds in ")
 
 
+@thorough
 def test_a_training_counts_all_of_its_trajectories():
     problem, calls = tr.problems.Linear(np.eye(3), [0.2, 0.5, 0.1], noise=0.3), []
     tr.train_softucb(problem, 64, trajectories=6, progress=lambda *now: calls.append(now))

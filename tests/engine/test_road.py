@@ -192,6 +192,7 @@ def mine(folder, choice, out, engine="threads"):
     return json.loads(done.stdout)
 
 
+@thorough
 def test_an_edited_policy_of_the_users_own_is_another_run(tmp_path):
     """Failed before: the old run came back. The edit is in a function that the kernel calls."""
     assert mine(tmp_path, "1", tmp_path / "out") == [0, 5, 0]

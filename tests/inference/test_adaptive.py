@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tightrope as tr
+from tiers import thorough
 from tightrope.engine.monitors import NoMonitor
 from tightrope.engine.runner import prepare, to_horizon
 from tightrope.inference.world import LoggedWorld
@@ -96,6 +97,7 @@ def log_of_linucb(world, seed):
     return tr.logs.from_frame(columns, features=world.features, floor=0.02)
 
 
+@thorough
 def test_simulation_predicts_what_thompson_sampling_earns():
     # 100 worlds of 1,000 rounds with 100 bootstrap fits: 100 of 100 covered. Here fewer, smaller ones.
     policy, covered, worlds = tr.LinTS(scale=0.3), 0, 10

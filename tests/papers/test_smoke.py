@@ -17,8 +17,8 @@ from tightrope.problems.data.ratings import ratings_file
 FIGURES = [(paper, figure) for paper in names() for figure in figures(paper)]
 QUICK = {
     "conservative-fig3-mab",
-    "lingape-fig3",
-    "lipschitz-slope",
+    "lingape-table1",
+    "lipschitz-theory",
     "semibandits-fig1",
     "softucb-table1",
     "openbandit-values",

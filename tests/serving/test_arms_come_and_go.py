@@ -157,7 +157,7 @@ def test_a_catalogue_takes_any_number_of_candidates(tmp_path):
 @pytest.mark.parametrize(
     "policy",
     [
-        tr.LinTS(scale=0.3), tr.LinEpsilonGreedy(), tr.Explore(tr.LinUCB(), floor=0.01), pytest.param(tr.CLUCB2(), marks=thorough),
+        tr.LinTS(scale=0.3), tr.LinEpsilonGreedy(), pytest.param(tr.Explore(tr.LinUCB(), floor=0.01), marks=thorough), pytest.param(tr.CLUCB2(), marks=thorough),
         pytest.param(tr.Safe(tr.LinUCB()), marks=thorough),
     ],
     ids=repr,

@@ -217,7 +217,8 @@ def test_every_place_in_a_state_has_its_range():
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # a damaged file may hold numbers of any size
-@pytest.mark.parametrize("damage", [strangers.edited, pytest.param(strangers.flipped, marks=thorough)])
+@thorough
+@pytest.mark.parametrize("damage", [strangers.edited, strangers.flipped])
 def test_damaged_files_are_refused_or_load_as_they_are(damage, tmp_path, monkeypatch):
     def called(*given, **named):
         raise SystemError("a file chose what is called")

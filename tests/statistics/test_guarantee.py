@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import tightrope as tr
 from standard import unit_rows
-from tiers import thorough, tiered
+from tiers import thorough
 from tightrope.numerics.statistics import standard_error
 from tightrope.verbs import Context, commit, explain, select, update
 
@@ -67,6 +67,7 @@ def test_all_exploration_rounds_of_constant_rewards(alpha, delta, reward, mu):
     assert exploration_rounds(policy, 4, None, reward, rounds) == expected
 
 
+@thorough
 @settings(max_examples=10, deadline=None)
 @given(alpha=st.floats(0.2, 0.6), sigma=st.floats(0.01, 0.1), lam=st.floats(0.2, 2.0), B=st.floats(0.9, 1.5))
 def test_first_exploration_of_the_literal_linear_bound(alpha, sigma, lam, B):
@@ -351,7 +352,8 @@ def kept(result, runs, horizon):
         assert (result.pulls[name].max(axis=1) < horizon).sum() > runs / 2, name
 
 
-@pytest.mark.parametrize("late", tiered(LATE, LATE.keys() - {"ByReward(10, 200)"}))
+@thorough
+@pytest.mark.parametrize("late", LATE)
 def test_no_violation_with_open_decisions(late):
     """Whatever the delay, also one that depends on the reward: an open decision has earned nothing yet."""
     delay = LATE[late]
@@ -409,7 +411,8 @@ def good_set(problem):
     return chosen, float(problem.means[chosen].sum())
 
 
-@pytest.mark.parametrize("late", tiered(["None", *LATE], ["None", *LATE.keys() - {"Fixed(10)"}]))
+@thorough
+@pytest.mark.parametrize("late", ["None", *LATE])
 def test_sets_have_no_violation_with_and_without_open_decisions(late):
     """Known and learned baselines, optimistic and sampled sets; Gaussian noise of 0.1 around means of 0.3 and more is hardly negative."""
     delay = LATE.get(late)

@@ -5,6 +5,7 @@ import pytest
 
 import tightrope as tr
 from standard import unit_rows
+from tiers import thorough
 from tightrope.papers.lingape.coverage import audit
 from tightrope.papers.lingape.settings import GAP, SETTINGS, THETA_BOUND, canonical, near_parallel
 from tightrope.papers.lingape.shortcuts import (
@@ -48,6 +49,7 @@ def agree(first, second):
     return abs(difference) < 4 * np.hypot(first.std(ddof=1) / np.sqrt(first.size), second.std(ddof=1) / np.sqrt(second.size)) + 1
 
 
+@thorough
 def test_shortcuts_agree_with_runs_round_by_round():
     X = unit_rows(np.random.default_rng(4), 6, 3)
     problem = tr.problems.Linear(X, 1.5 * X[1], noise=0.5)

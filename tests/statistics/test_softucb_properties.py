@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import tightrope as tr
 from standard import unit_rows
+from tiers import thorough
 from tightrope.engine.training.softucb import _status
 from tightrope.numerics.radii import horizon_radius
 
@@ -32,6 +33,7 @@ CASES = {
 }
 
 
+@thorough
 @settings(max_examples=60, deadline=None)
 @given(**CASES, mass=st.floats(0.5, 0.999))
 def test_slack_softmax_and_mass_bound(seed, K, d, rounds, beta, mass):
@@ -130,6 +132,7 @@ def test_probabilities_are_how_often_arms_are_played():
     assert {session.select(eligible=mask) for _ in range(200)} <= {0, 2, 4, 6}
 
 
+@thorough
 def test_importance_weighting_with_the_propensities_is_unbiased():
     """The value of always playing the median arm, from logs of SoftUCB: within 4 standard errors; the plain mean of the logs is not."""
     X = unit_rows(np.random.default_rng(3), 5, 2)
