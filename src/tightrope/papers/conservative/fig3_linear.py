@@ -28,7 +28,7 @@ class Data(NamedTuple):
 
 def play(run: Run, draw: str) -> Data:
     """All algorithms of the figure, and the literal, sub-Gaussian and clipped forms."""
-    models, runs = run.at(smoke=(2, 2), laptop=(70, 4), paper=(70, 40))
+    models, runs = run.at(smoke=(2, 2), laptop=(35, 4), paper=(70, 40))
     horizon = run.at(smoke=600, laptop=20_000, paper=20_000)
     chosen = line_up("CLUCB", "CLUCB2", RANK, "LinUCB", **LINEAR)
     for label, more in {

@@ -31,7 +31,7 @@ class Data(NamedTuple):
 
 def data(run: Run) -> Data:
     """All algorithms on the same models."""
-    models, runs = run.at(smoke=(2, 2), laptop=(10, 4), paper=(70, 40))
+    models, runs = run.at(smoke=(2, 2), laptop=(10, 2), paper=(70, 40))
     horizon = run.at(smoke=3000, laptop=10**6, paper=10**6)
     chosen = line_up("CUCB", "CUCB2", RANK, "UCB", sigma=SIGMA)
     for name, more in {"CUCB-Or": {"bound": "oracle"}, "CUCB": {}, "CUCB-L": {"selection": "largest-lower"},

@@ -35,7 +35,7 @@ class Data(NamedTuple):
 def data(run: Run) -> Data:
     """CUCB2T for many T, and UCB."""
     horizon = run.at(smoke=2000, laptop=20_000, paper=20_000)
-    models, runs = run.at(smoke=(2, 2), laptop=(40, 10), paper=(70, 40))
+    models, runs = run.at(smoke=(2, 2), laptop=(20, 10), paper=(70, 40))
     lengths = np.unique(np.round(np.geomspace(1, horizon, run.at(smoke=4, laptop=15, paper=15))).astype(int)).tolist()
     chosen = {
         f"T = {T}": named(partial(variant, "CUCB2T", RANK, sigma=SIGMA, checkpoint=T), f"CUCB2T of rank {RANK}, T = {T}") for T in lengths
