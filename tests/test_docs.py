@@ -51,11 +51,16 @@ def run(tmp_path, *command, **more):
     assert done.returncode == 0, done.stderr[-3000:]
 
 
-@pytest.mark.parametrize("name", tiered(NAMES, LATER))
-def test_examples_run(name, tmp_path):
-    blocks = re.findall(r"```python\n(.*?)```", NAMES[name].read_text(), flags=re.DOTALL)
+def run_examples(page, tmp_path):
+    """The Python blocks of a page, one after the other."""
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL)
     (tmp_path / "example.py").write_text("\n".join(blocks))
     run(tmp_path, "example.py")
+
+
+@pytest.mark.parametrize("name", tiered(NAMES, LATER))
+def test_examples_run(name, tmp_path):
+    run_examples(NAMES[name], tmp_path)
 
 
 def test_the_example_of_every_policy_runs(tmp_path):

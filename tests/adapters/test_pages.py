@@ -14,4 +14,4 @@ PAGES = [page for page in (test_docs.ROOT / "docs").rglob("*.md") if "<!-- needs
 def test_examples_run(page: pathlib.Path, tmp_path):
     for module in re.search("<!-- needs (.*?) -->", page.read_text())[1].split():
         pytest.importorskip(module)
-    test_docs.test_examples_run(page, tmp_path)
+    test_docs.run_examples(page, tmp_path)
