@@ -66,6 +66,7 @@ from .policies import LinMED as LinMED
 from .policies import LinTS as LinTS
 from .policies import LinUCB as LinUCB
 from .policies import OSLB as OSLB
+from .policies import P1RAGE as P1RAGE
 from .policies import PC2UCB as PC2UCB
 from .policies import RAGE as RAGE
 from .policies import Safe as Safe

@@ -352,3 +352,30 @@ class NaiveFrankWolfe(NaiveLinGapE):
 
     def select(self):
         return self.unpulled() if self.unpulled() is not None else int(np.argmax(self.x / np.bincount(self.arms, minlength=len(self.X))))
+
+
+class NaiveP1RAGE:
+    """P1-RAGE in epochs of equal length, for given designs of every set of arms (shares, value)."""
+
+    def __init__(self, X, budget, design, robust, rng, scale=1.0):
+        self.X, self.budget, self.design, self.robust, self.rng, self.scale = X, budget, design, robust, rng, scale
+        self.epoch = budget // math.ceil(math.log2(design(range(len(X)))[1]))
+        self.shares, self.weighted, self.plans = robust, [], 0
+
+    def select(self):
+        return int(np.searchsorted(np.cumsum(self.shares), self.rng.random(), side="right"))
+
+    def update(self, arm, reward):
+        A = sum(share * np.outer(x, x) for share, x in zip(self.shares, self.X, strict=True))
+        self.weighted.append(np.linalg.solve(A, self.X[arm]) * reward)
+        if len(self.weighted) % self.epoch == 0 and len(self.weighted) < self.budget:
+            gaps = (self.X @ np.mean(self.weighted, axis=0)).max() - self.X @ np.mean(self.weighted, axis=0)
+            found, among = [], range(len(self.X))
+            while len(among) > 1 and len(found) < 15:
+                found.append(self.design(among)[0])
+                among = [k for k in range(len(self.X)) if gaps[k] <= self.scale * 2.0 ** -len(found)]
+            self.shares, self.plans = np.mean(found, axis=0) / 2 + self.robust / 2, self.plans + 1
+
+    @property
+    def means(self):
+        return self.X @ np.mean(self.weighted, axis=0)

@@ -549,6 +549,25 @@ class OSLB(Policy):
         epsilon: float = 0.05,
     ) -> None: ...
 
+class P1RAGE(Policy):
+    """Draw arms at random, half of the time by the design for gaps as estimated and half by the G-optimal one, until a budget is used up.
+
+    epsilon: how much worse than the best the named arm may be. delta: error of gap_bound. scale: size of the means; phases look at gaps of
+    a half, a quarter, .. of it.
+    """
+
+    epsilon: float
+    delta: float
+    scale: float
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 0.0,
+        delta: float = 0.05,
+        scale: float = 1.0,
+    ) -> None: ...
+
 class PC2UCB(Policy):
     """C2UCB with arm-wise perturbed widths.
 

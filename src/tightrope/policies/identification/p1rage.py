@@ -1,0 +1,147 @@
+"""P1RAGE: the best arm after a fixed number of samples, also where the means change while they are taken.
+
+When to use it: features, a given end, and days that are not alike. The best arm is that of the largest mean over all rounds. Arms are drawn
+at random from a known design, so that weighted rewards estimate the average theta without bias, whatever order its changes come in.
+Guarantee: half of every design is the G-optimal one, so x'A^-1 x <= 2 d for every arm, at most twice the least worst case. It certifies
+nothing: `stopped` stays False, and gap_bound and error are normal approximations for a number of samples that is fixed in advance.
+Source: Xiong, Camilleri, Fazel, Jain, Jamieson 2023, "A/B testing and best-arm identification for linear bandits with robustness to
+non-stationarity", arXiv 2307.15154, as its authors' published program plays it: a new design for each of ceil(log2 rho) epochs, rho the
+value of the best design for all differences.
+Deviations: the first epoch draws from the G-optimal design alone (the program replans after its first sample); without a budget epochs
+double. A reward is weighted by the design of the moment it arrives; one that comes an epoch late is weighted wrongly.
+O(K d + d^2) a round; at the end of an epoch up to 15 designs, O(K^2 d^2) an iteration.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._jit import jit
+from ...numerics import special
+from ...numerics.sampling import categorical
+from ...numerics.selection import argmax
+from ...parameters import policy, real
+from ...registry import Policy
+from ...verbs import admit, evidence, explain, init, propensity, recommend, select, stopped, tolerance, update
+from ._coordinates import checked_features, coordinates
+from ._stopping import NO_ESTIMATES, answered, epsilon_of, error_estimate, named, new_answer, refuse_broken, report, settle
+from ._virtual_phases import Designs, best_value, new_designs, replan
+
+
+@policy("features", paper="Xiong, Camilleri, Fazel, Jain, Jamieson 2023", stops=True)
+class P1RAGE(Policy):
+    """Draw arms at random, half of the time by the design for gaps as estimated and half by the G-optimal one, until a budget is used up.
+
+    epsilon: how much worse than the best the named arm may be. delta: error of gap_bound. scale: size of the means; phases look at gaps of
+    a half, a quarter, .. of it.
+    """
+
+    epsilon: float = real(0.0, least=0)
+    delta: float = real(0.05, above=0, below=1)
+    scale: float = real(1.0, above=0)
+
+
+class State(NamedTuple):
+    designs: Designs
+    mean: np.ndarray  # (K,) estimates
+    total: np.ndarray  # (d,) sum of the weighted rewards A^-1 x r
+    second: np.ndarray  # (d, d) sum of their outer products
+    pulls: np.ndarray  # (K,)
+    answer: np.ndarray  # (1,) ANSWER, `rounds`, `replan` (the round of the next design), `epoch` (0: they double) and `budget`
+
+
+@init.register(P1RAGE)
+def init_p1rage(policy, arms):
+    X = coordinates(checked_features(arms, policy.epsilon, "P1RAGE"), 0.0).features
+    (K, d), designs = X.shape, new_designs(X)
+    answer = new_answer(rounds=0.0, replan=2.0 * K, epoch=0.0, budget=math.inf if arms.horizon is None else arms.horizon)
+    if arms.horizon is not None:
+        epochs = max(math.ceil(math.log2(best_value(designs, np.zeros(K)))), 1)
+        answer["epoch"] = answer["replan"] = max(arms.horizon // epochs, 1)
+    return State(designs, np.zeros(K), np.zeros(d), np.zeros((d, d)), np.zeros(K), answer)
+
+
+@select.register(P1RAGE)
+@jit
+def select_p1rage(policy, state, context, rng):
+    return categorical(state.designs.shares, 1.0, rng)
+
+
+@update.register(P1RAGE)
+@jit
+def update_p1rage(policy, state, context, action, reward):
+    answer, weight, checksum = state.answer[0], state.designs.weights[action], 0.0
+    answer["rounds"] += 1.0
+    state.pulls[action] += 1.0
+    for p in range(weight.shape[0]):
+        state.total[p] += reward * weight[p]
+        for q in range(weight.shape[0]):
+            state.second[p, q] += reward * weight[p] * reward * weight[q]
+            checksum += state.second[p, q]
+    for k in range(state.mean.shape[0]):
+        inner = 0.0
+        for p in range(weight.shape[0]):
+            inner += state.designs.features[k, p] * state.total[p]
+        state.mean[k] = inner / answer["rounds"]
+        checksum += state.mean[k]
+    answer["leader"] = argmax(state.mean, None)
+    settle(answer, checksum, False)
+    if answer["rounds"] == answer["replan"] and answer["rounds"] < answer["budget"] and not answer["broken"]:
+        answer["replan"] += answer["epoch"] if answer["epoch"] > 0.0 else answer["replan"]
+        replan(state.designs, state.mean, policy.scale)
+    return state
+
+
+tolerance.register(P1RAGE)(epsilon_of)
+stopped.register(P1RAGE)(answered)
+recommend.register(P1RAGE)(named)
+
+
+@admit.register(P1RAGE)
+def admit_p1rage(policy, state, context):
+    refuse_broken(policy, state, context)
+    if context.eligible is not None and not context.eligible.all():
+        raise ValueError("eligible leaves out arms, but P1RAGE weighs rewards by the chances of its design, which a mask would change.")
+
+
+@propensity.register(P1RAGE)
+def propensity_p1rage(policy, state, context, action, rng):
+    return float(state.designs.shares[action]), 0.0
+
+
+def variances(state: State, directions: np.ndarray) -> np.ndarray:
+    """Estimated variances of the estimates along (M, d) directions."""
+    rounds = float(state.answer[0]["rounds"])
+    theta = state.total / rounds
+    covariance = (state.second / rounds - np.outer(theta, theta)) / rounds
+    return np.asarray(np.maximum(np.einsum("kp,pq,kq->k", directions, covariance, directions), 0.0))
+
+
+def quantile(policy: P1RAGE, state: State) -> float:
+    """Of the normal distribution, for all other arms at once."""
+    return float(special.ndtri(1.0 - policy.delta / max(state.mean.size - 1, 1)))
+
+
+@evidence.register(P1RAGE)
+def evidence_p1rage(policy, state):
+    answer, X = state.answer[0], state.designs.features
+    leader, left = int(answer["leader"]), max(float(answer["budget"] - answer["rounds"]), 0.0)
+    if answer["rounds"] < 2.0:
+        return NO_ESTIMATES | {"samples_remaining": left}
+    squares = variances(state, X[leader] - X)
+    behind = np.delete(state.mean - state.mean[leader] + quantile(policy, state) * np.sqrt(squares), leader)
+    error = error_estimate(state.mean, squares, leader, policy.epsilon, 1.0)
+    return {"gap_bound": float(behind.max(initial=-math.inf)), "error": error, "samples_remaining": left}
+
+
+@explain.register(P1RAGE)
+def explain_p1rage(policy, state, context, rng):
+    shares, known = state.designs.shares, bool(state.answer[0]["rounds"] >= 2.0)
+    square = variances(state, state.designs.features) if known else np.zeros(shares.size)
+    own = report(state.mean, quantile(policy, state), square, shares, shares.copy(), known)
+    return own | evidence(policy, state) | {"leader": int(state.answer[0]["leader"])}
+
+
+def example():
+    return [P1RAGE(epsilon=0.1, delta=0.1)]
