@@ -5,53 +5,18 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
-from numba.core.compiler_machinery import AnalysisPass, register_pass
 from numba.core.registry import CPUDispatcher
-from numba.core.typed_passes import NopythonTypeInference
 
 from ._boxing import type_at_once  # the module replaces Numba's boxers
 from ._cache import KernelCache, config
-from ._parts import PartCompiler, WholeCompiler, only_numbers, shared_overload
+from ._parts import LeanPartCompiler, LeanWholeCompiler, PartCompiler, WholeCompiler, shared_overload
 
 OPTIONS: Any = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}  # nobody calls kernels from C
 INTERPRETED = bool(config.DISABLE_JIT)
 
 
-@register_pass(mutates_CFG=False, analysis_only=True)
-class _RefuseArrays(AnalysisPass):
-    """Nobody counts the references that a lean kernel returns."""
-
-    _name = "refuse_arrays"
-
-    def __init__(self) -> None:
-        AnalysisPass.__init__(self)
-
-    def run_pass(self, state: Any) -> bool:
-        if not only_numbers(state.return_type):
-            name = state.func_id.func_name
-            raise TypeError(f"{name} is lean but returns {state.return_type}, which nobody would count; use jit.")
-        return False
-
-
-def _refuse_arrays(pipelines: Any) -> Any:
-    for pipeline in pipelines:
-        pipeline.add_pass_after(_RefuseArrays, NopythonTypeInference)
-        pipeline.finalize()
-    return pipelines
-
-
-class _LeanPart(PartCompiler):
-    def define_pipelines(self) -> Any:
-        return _refuse_arrays(super().define_pipelines())
-
-
-class _LeanWhole(WholeCompiler):
-    def define_pipelines(self) -> Any:
-        return _refuse_arrays(super().define_pipelines())
-
-
 PART: Any = OPTIONS | {"forceinline": True, "pipeline_class": PartCompiler}  # of what is compiled for its callers only
-LEAN: Any = {"_nrt": False, "pipeline_class": _LeanPart}
+LEAN: Any = {"_nrt": False, "pipeline_class": LeanPartCompiler}
 
 
 class _LeanKernel(CPUDispatcher):
@@ -72,8 +37,8 @@ def lean(function: Callable[..., Any]) -> Any:
     if INTERPRETED:
         return function
     options = OPTIONS | {"nopython": True, "_nrt": False, "no_cpython_wrapper": True, "forceinline": True}
-    kernel = _LeanKernel(function, targetoptions=options, pipeline_class=_LeanPart)
-    kernel.outside = jit(function, _nrt=False, pipeline_class=_LeanWhole)
+    kernel = _LeanKernel(function, targetoptions=options, pipeline_class=LeanPartCompiler)
+    kernel.outside = jit(function, _nrt=False, pipeline_class=LeanWholeCompiler)
     return kernel
 
 

@@ -81,6 +81,22 @@ def only_numbers(numba_type: Any) -> bool:
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)
+class _RefuseArrays(AnalysisPass):
+    """Nobody counts the references that a lean kernel returns."""
+
+    _name = "refuse_arrays"
+
+    def __init__(self) -> None:
+        AnalysisPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        if not only_numbers(state.return_type):
+            name = state.func_id.func_name
+            raise TypeError(f"{name} is lean but returns {state.return_type}, which nobody would count; use jit.")
+        return False
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
 class _RefuseUncounted(AnalysisPass):
     """A kernel that Python may call, too, is compiled once, with its first caller's way to count references. If it returns arrays and its
     callers count in different ways, memory is freed that is in use; such kernels are `borrowed` and compiled for each way."""
@@ -100,9 +116,10 @@ class _RefuseUncounted(AnalysisPass):
         return False
 
 
-def _with(lowering: Any, pipelines: Any) -> Any:
+def _with(lowering: Any, checks: tuple[Any, ...], pipelines: Any) -> Any:
     for pipeline in pipelines:
-        pipeline.add_pass_after(_RefuseUncounted, NopythonTypeInference)
+        for check in checks:
+            pipeline.add_pass_after(check, NopythonTypeInference)
         for place, (step, _) in enumerate(pipeline.passes):
             if step is NativeLowering:
                 pipeline.passes[place] = (lowering, lowering.__doc__ or lowering._name)
@@ -114,14 +131,28 @@ class PartCompiler(Compiler):
     """For kernels that are parts of others."""
 
     def define_pipelines(self) -> Any:
-        return _with(_LowerPart, super().define_pipelines())
+        return _with(_LowerPart, (_RefuseUncounted,), super().define_pipelines())
 
 
 class WholeCompiler(Compiler):
     """For kernels that Python calls: they link their parts."""
 
     def define_pipelines(self) -> Any:
-        return _with(_LowerWhole, super().define_pipelines())
+        return _with(_LowerWhole, (_RefuseUncounted,), super().define_pipelines())
+
+
+class LeanPartCompiler(Compiler):
+    """For lean kernels, as parts of others."""
+
+    def define_pipelines(self) -> Any:
+        return _with(_LowerPart, (_RefuseUncounted, _RefuseArrays), super().define_pipelines())
+
+
+class LeanWholeCompiler(Compiler):
+    """For lean kernels that Python calls."""
+
+    def define_pipelines(self) -> Any:
+        return _with(_LowerWhole, (_RefuseUncounted, _RefuseArrays), super().define_pipelines())
 
 
 def shared_overload(function: Any, options: Mapping[str, Any], inline: str = "never") -> Callable[[Any], Any]:

@@ -141,7 +141,7 @@ def check_pair(policy: Policy, problem: Problem, seed: int = 3, masks: bool = Tr
     _require(np.array_equal(actions, again) and not moved, policy, problem, f"goes on differently after save and load {moved}".rstrip())
     _check_explanation(policy, problem, session, log.pulls)
     if masks:
-        _check_masks(policy, problem, seed)
+        check_masks(policy, problem, seed)
     if type(policy).TRAITS.stops:
         arm, support = recommend(policy, session.state), evidence(policy, session.state)
         _require(0 <= arm < log.pulls.size, policy, problem, f"recommends arm {arm}, but arms are 0 to {log.pulls.size - 1}")
@@ -184,7 +184,7 @@ def _check_explanation(policy: Policy, problem: Problem, session: Session, pulls
     _require(agrees, policy, problem, f"select plays {chosen}, to which explain gives the probability {chance[chosen]}")
 
 
-def _check_masks(policy: Policy, problem: Problem, seed: int) -> None:
+def check_masks(policy: Policy, problem: Problem, seed: int) -> None:
     """Random masks, one arm among them; a policy may refuse a mask with a ValueError."""
     session, world = session_on(policy, problem, seed, HORIZON), private(problem)
     draw, noise, masks = streams.stream(seed, 0, streams.PROBLEM), streams.stream(seed, 0, streams.NOISE), np.random.default_rng(seed)
@@ -294,7 +294,7 @@ def play_checked(policy: Policy, problem: Problem, seed: int, horizon: int = HOR
         note(log.pulls, action)
         log.total[0] += regret(run.problem, context, action)
         log.regret[t] = log.total[0]
-    _check_masks(policy, problem, seed)
+    check_masks(policy, problem, seed)
     return log, flatten(run.state)
 
 

@@ -7,12 +7,12 @@ from standard import COSTLY, KINDS, fits, is_quick, pairs, session_for
 from tiers import thorough
 from tightrope.policies import examples
 from tightrope.registry import registered
-from tightrope.testing import _check_masks, check_pair, digest, digests_elsewhere
+from tightrope.testing import check_masks, check_pair, digest, digests_elsewhere
 from tightrope.verbs import explain
 
 PAIRS = pairs()
 QUICK = [pair for pair in PAIRS if is_quick(pair)]
-FIRST_OF_CLASS = {type(pair.values[0]): pair.id for pair in reversed(QUICK)}
+FIRST_OF_FAMILY = {type(pair.values[0]).__module__.rpartition(".")[0]: pair.id for pair in reversed(QUICK)}
 LAST_OF_CLASS = {type(pair.values[0]): pair for pair in PAIRS}
 COMPILED = [pair for pair in PAIRS if not isinstance(pair.values[1], tr.problems.SemiBandit | tr.problems.Promotions)]  # sets are Python
 LAST_OF_FAMILY = {type(pair.values[0]).__module__.rpartition(".")[0]: pair.id for pair in COMPILED}
@@ -20,16 +20,16 @@ LAST_OF_FAMILY = {type(pair.values[0]).__module__.rpartition(".")[0]: pair.id fo
 
 @pytest.mark.parametrize(("policy", "problem"), PAIRS)
 def test_loops_sessions_masks_and_explanations(policy, problem, request):
-    """Masks as well, compiled for the first pair of each class of policies; interpreted kernels meet them on all pairs (below)."""
+    """Masks as well, compiled for the first pair of each family of policies; interpreted kernels meet them on all pairs (below)."""
     assert explain.answers(policy)
-    check_pair(policy, problem, masks=FIRST_OF_CLASS[type(policy)] == request.node.callspec.id)
+    check_pair(policy, problem, masks=request.node.callspec.id in FIRST_OF_FAMILY.values())
 
 
 @thorough
 @pytest.mark.parametrize(("policy", "problem"), [pytest.param(*pair.values, id=pair.id) for pair in LAST_OF_CLASS.values()])
 def test_masks_of_the_last_pair_of_every_class(policy, problem):
     """Of contexts, where a class accepts them: kernels are compiled once more for rounds with a mask."""
-    _check_masks(policy, problem, 3)
+    check_masks(policy, problem, 3)
 
 
 def differing(pairs, compared, mode):

@@ -206,7 +206,7 @@ class Interleaved:
         return (self.X if context.features is None else context.features)[arm].copy()
 
 
-@pytest.mark.parametrize("kind", tiered(["independent", "K < d", "d <= K", "contexts"], ["K < d", "d <= K"]))
+@pytest.mark.parametrize("kind", tiered(["independent", "K < d", "d <= K", "contexts"], ["K < d", "d <= K", "contexts"]))
 def test_any_order_of_decisions_rewards_cancellations_and_outside_data(kind):
     """The ledger is the one recomputed from the history, whatever is open."""
     data, seen, most = np.random.default_rng(3), set(), 0

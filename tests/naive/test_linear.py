@@ -156,7 +156,10 @@ def test_arms_added_to_a_model_for_each_arm_and_sessions_merged():
     assert after["width"][2] == pytest.approx(np.linalg.norm(x))
 
 
-@pytest.mark.parametrize(("K", "d", "changing"), [pytest.param(4, 7, False, marks=thorough), (8, 4, False), (25, 3, False), (25, 3, True)])
+@pytest.mark.parametrize(
+    ("K", "d", "changing"),
+    [pytest.param(4, 7, False, marks=thorough), (8, 4, False), (25, 3, False), pytest.param(25, 3, True, marks=thorough)],
+)
 def test_linmed_plays_as_the_twin(K, d, changing):
     data, options = np.random.default_rng(2), {"best": 0.5, "design": 0.3, "delta": 0.02} if changing else {}
     X, theta = data.normal(size=(K, d)), unit_rows(data, 1, d)[0]

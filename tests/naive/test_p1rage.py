@@ -71,3 +71,20 @@ def test_a_mask_is_refused():
     session = tr.Session(tr.P1RAGE(), arms=ARMS, horizon=100)
     with pytest.raises(ValueError, match="a mask would change"):
         session.select(eligible=[True] * 6 + [False])
+
+
+def test_the_design_waits_until_no_decision_is_open():
+    """Ten open decisions for two epochs: all arms come from the first design; when the last is in, and none is open, the next one is made."""
+    session, noise = tr.Session(tr.P1RAGE(), arms=ARMS, seed=3, horizon=400), np.random.default_rng(3)
+    first, tickets = session.explain()["probability"], []
+    for _ in range(300):
+        tickets.append(session.decide())
+        if len(tickets) > 10:
+            done = tickets.pop(0)
+            session.reward(done.id, float(ARMS[done.arm] @ THETA + 0.3 * noise.standard_normal()))
+        np.testing.assert_array_equal(session.explain()["probability"], first)
+    session.cancel(tickets.pop().id)
+    for done in tickets:
+        np.testing.assert_array_equal(session.explain()["probability"], first)
+        session.reward(done.id, float(ARMS[done.arm] @ THETA))
+    assert np.abs(session.explain()["probability"] - first).max() > 0.01

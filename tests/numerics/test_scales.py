@@ -170,7 +170,7 @@ RAW = np.array([[1.0, 1.7e9, 3e7], [1.0, 1.8e9, 8e7], [1.0, 1.75e9, 2e7]])
 @pytest.mark.parametrize(
     "policy",
     [
-        tr.LinUCB(), tr.LinTS(), pytest.param(tr.SoftUCB(), marks=thorough), tr.LinEpsilonGreedy(),
+        tr.LinUCB(), *(pytest.param(each, marks=thorough) for each in (tr.LinTS(), tr.SoftUCB(), tr.LinEpsilonGreedy())),
         pytest.param(tr.CLUCB2(baseline=0, baseline_mean=0.5, alpha=0.1, arm_bound=1e10), marks=thorough),
     ],
     ids=lambda p: type(p).__name__,
@@ -183,7 +183,8 @@ def test_fixed_features_without_six_digits_are_refused_with_the_remedy(policy):
         tr.simulate(tr.problems.Linear(RAW, [0.0, 0.0, 1e-8]), {"x": policy}, horizon=10**6, replications=1)
 
 
-@pytest.mark.parametrize("policy", [tr.LinUCB(), tr.LinTS(), tr.LinEpsilonGreedy()], ids=lambda p: type(p).__name__)
+@pytest.mark.parametrize("policy", [tr.LinUCB(), *(pytest.param(each, marks=thorough) for each in (tr.LinTS(), tr.LinEpsilonGreedy()))],
+                         ids=lambda p: type(p).__name__)  # fmt: skip
 def test_features_of_a_round_without_six_digits_are_refused_and_change_nothing(policy):
     session, other = (tr.Session(policy, arms=3, dimension=3, seed=2) for _ in range(2))
     good = tr.scale(RAW).features

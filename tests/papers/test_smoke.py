@@ -17,7 +17,7 @@ from tightrope.problems.data.ratings import ratings_file
 FIGURES = [(paper, figure) for paper in names() for figure in figures(paper)]
 QUICK = {
     "conservative-fig3-mab",
-    "lingape-table1",
+    "lingape-fig3",
     "lipschitz-theory",
     "semibandits-fig1",
     "softucb-table1",

@@ -24,7 +24,7 @@ STOCHASTIC = [
     (tr.BetaThompson(), "bernoulli"),
     (tr.LinEpsilonGreedy(epsilon=0.2), "linear"),
     (tr.LinTS(scale=0.5), "linear"),
-    (tr.LinTS(scale=0.5), "linear, K < d"),
+    pytest.param(tr.LinTS(scale=0.5), "linear, K < d", marks=thorough),
     (tr.SoftUCB(beta=0.4), "linear"),
     (tr.SoftUCB(online=True), "linear"),
     (tr.Explore(tr.UCB(), floor=0.05), "bernoulli"),

@@ -25,7 +25,8 @@ def bench(
     from ..engine.provenance import versions
 
     stored: dict[str, Any] = json.loads(baseline.read_text()) if baseline.exists() else {}
-    before = stored.setdefault("checked" if check else "relative", {})
+    named = "checked" if check else "relative"
+    before = stored.setdefault(named, {})
     every = ((f"{name} on {place}", policy, problem, None) for name, policy, place, problem in cases(only))
     chosen = list(checked_cases(only) if check else every)
     if not chosen:
@@ -44,7 +45,6 @@ def bench(
         say(f"{line}  {key}", soft_wrap=True, highlight=False)
         if save:
             kept = before | {case: one.relative for case, one in measured.items()}
-            named = "checked" if check else "relative"
             files.write_json(baseline, stored | {named: kept, "yardstick": got.yardstick, "versions": versions()})
 
     def is_slow(key: str) -> bool:

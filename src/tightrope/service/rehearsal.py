@@ -1,10 +1,10 @@
 """A rehearsal before an experiment begins: what its first decision would have to wait for is compiled by then."""
 
 import contextlib
-import gc
 import threading
 from collections.abc import Iterator
 
+from .collector import keep_what_is_there
 from .errors import Refused
 from .experiment import Experiment
 from .requests import DecisionRequest
@@ -46,14 +46,3 @@ def questions(spec: ExperimentSpec) -> Iterator[DecisionRequest]:
     context = {id: [1.0 / (k + 1)] * spec.dimension for k, id in enumerate(ids)}
     yield DecisionRequest(context=context)
     yield DecisionRequest(context=context, baseline=ids[0], baseline_mean=0.5)
-
-
-def keep_what_is_there(settings: Settings) -> None:
-    """Tell the garbage collector that what exists now stays.
-
-    Imports and compilation leave a million objects. To look through all of them again would halt every answer for a good part of a
-    second, some time in a busy hour.
-    """
-    if settings.own_process:
-        gc.collect()
-        gc.freeze()

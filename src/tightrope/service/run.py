@@ -8,8 +8,8 @@ import uvicorn
 
 from . import keys
 from .app import create_app
+from .collector import keep_what_is_there
 from .office import Office
-from .rehearsal import keep_what_is_there
 from .settings import Settings
 from .telemetry import logger, start_logs
 

@@ -15,12 +15,12 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from .collector import Keeper, keep_what_is_there
 from .errors import Refused, invalid, unknown_experiment
 from .experiment import Experiment
 from .leases import Leases
 from .log import Event
 from .recovery import rebuild, write_snapshot
-from .rehearsal import keep_what_is_there
 from .settings import Settings
 from .spec import ExperimentSpec
 from .store import events as log
@@ -103,6 +103,7 @@ class Writer(threading.Thread):
         self.queue: queue.SimpleQueue[Command | None] = queue.SimpleQueue()
         self.held: dict[str, Held] = {}
         self.failing: str | None = None  # why the last transaction failed
+        self.keeper = Keeper(settings)
         self.broken: dict[str, str] = {}  # experiments whose log could not be replayed, and why
         self._fresh: set[str] = set()  # taken, or appended to, in the transaction that is under way
         self._ending = False
@@ -127,6 +128,7 @@ class Writer(threading.Thread):
                 self._serve(group)
             if time.monotonic() - self._ticked >= self.settings.tick:
                 self._tick()
+                self.keeper.tick()
                 self._ticked = time.monotonic()
         self._leave()
 
@@ -188,6 +190,7 @@ class Writer(threading.Thread):
         if held.new:
             log.append(connection, held.row, held.fence, held.new)
             metrics().events.inc(len(held.new))
+            self.keeper.new += len(held.new)
             held.new = []
             self._fresh.add(held.live.name)
 

@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ...policies import LinGapE
+from ...policies import LinGapE, XYAdaptive
 from ...policies.identification.rage import RAGE
-from ...policies.identification.xyadaptive import XYAdaptive
 from ...policies.identification.xyoracle import XYOracle
 from ...problems.linear import Linear
 from ...reports import style

@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ...policies import LinGapE
-from ...policies.identification.xyadaptive import XYAdaptive
+from ...policies import LinGapE, XYAdaptive
 from ...problems.data import DataNotFound, yahoo
 from ...problems.linear import Linear
 from ...reports import style

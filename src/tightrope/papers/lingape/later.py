@@ -6,11 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ...policies.identification.frankwolfesampling import FrankWolfeSampling
-from ...policies.identification.lingame import LinGame
-from ...policies.identification.lingape import LinGapE
-from ...policies.identification.rage import RAGE
-from ...policies.identification.xyadaptive import XYAdaptive
+from ...policies import RAGE, FrankWolfeSampling, LinGame, LinGapE, XYAdaptive
 from ...problems.linear import Linear
 from ...reports import style
 from ..colours import palette

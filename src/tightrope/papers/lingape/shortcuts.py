@@ -13,14 +13,15 @@ import numpy as np
 
 from ..._jit import jit
 from ...numerics.radii import determinant_radius, static_factor
+from ...policies import XYAdaptive
 from ...policies.identification._coordinates import coordinates
 from ...policies.identification._pair_ridge import PairRidge, new_pair_ridge
 from ...policies.identification._ridge import learn, refactorise
 from ...policies.identification._sampling import shrinking_arm
 from ...policies.identification._stopping import SQRT8
 from ...policies.identification.rage import end_phase as end_rage
-from ...policies.identification.xyadaptive import XYAdaptive, widest
 from ...policies.identification.xyadaptive import end_phase as end_adaptive
+from ...policies.identification.xyadaptive import widest
 from ...problems.linear import Linear
 from ...registry import Policy
 from ...rng import NOISE, POLICY, stream

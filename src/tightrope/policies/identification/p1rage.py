@@ -8,7 +8,8 @@ Source: Xiong, Camilleri, Fazel, Jain, Jamieson 2023, "A/B testing and best-arm 
 non-stationarity", arXiv 2307.15154, as its authors' published program plays it: a new design for each of ceil(log2 rho) epochs, rho the
 value of the best design for all differences.
 Deviations: the first epoch draws from the G-optimal design alone (the program replans after its first sample); without a budget epochs
-double. A reward is weighted by the design of the moment it arrives; one that comes an epoch late is weighted wrongly.
+double. A design changes with a reward after which no decision is open, so that every reward is weighted by the design that chose its
+arm; where some decision always is, all arms come from the G-optimal one.
 O(K d + d^2) a round; at the end of an epoch up to 15 designs, O(K^2 d^2) an iteration.
 """
 
@@ -17,13 +18,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._jit import jit
+from ..._jit import jit, lean
 from ...numerics import special
 from ...numerics.sampling import categorical
 from ...numerics.selection import argmax
 from ...parameters import policy, real
 from ...registry import Policy
-from ...verbs import admit, evidence, explain, init, propensity, recommend, select, stopped, tolerance, update
+from ...verbs import admit, commit, evidence, explain, inform, init, propensity, recommend, select, stopped, tolerance, update, withdraw
 from ._coordinates import checked_features, coordinates
 from ._stopping import NO_ESTIMATES, answered, epsilon_of, error_estimate, named, new_answer, refuse_broken, report, settle
 from ._virtual_phases import Designs, best_value, new_designs, replan
@@ -48,14 +49,16 @@ class State(NamedTuple):
     total: np.ndarray  # (d,) sum of the weighted rewards A^-1 x r
     second: np.ndarray  # (d, d) sum of their outer products
     pulls: np.ndarray  # (K,)
-    answer: np.ndarray  # (1,) ANSWER, `rounds`, `replan` (the round of the next design), `epoch` (0: they double) and `budget`
+    answer: (
+        np.ndarray
+    )  # (1,) ANSWER, `rounds` (rewards), `open` decisions, `replan` (round of the next design), `epoch` (0: doubling), `budget`
 
 
 @init.register(P1RAGE)
 def init_p1rage(policy, arms):
     X = coordinates(checked_features(arms, policy.epsilon, "P1RAGE"), 0.0).features
     (K, d), designs = X.shape, new_designs(X)
-    answer = new_answer(rounds=0.0, replan=2.0 * K, epoch=0.0, budget=math.inf if arms.horizon is None else arms.horizon)
+    answer = new_answer(rounds=0.0, open=0.0, replan=2.0 * K, epoch=0.0, budget=math.inf if arms.horizon is None else arms.horizon)
     if arms.horizon is not None:
         epochs = max(math.ceil(math.log2(best_value(designs, np.zeros(K)))), 1)
         answer["epoch"] = answer["replan"] = max(arms.horizon // epochs, 1)
@@ -68,9 +71,39 @@ def select_p1rage(policy, state, context, rng):
     return categorical(state.designs.shares, 1.0, rng)
 
 
+@commit.register(P1RAGE)
+@jit
+def commit_p1rage(policy, state, context, action):
+    state.answer[0]["open"] += 1.0
+    return state
+
+
+@withdraw.register(P1RAGE)
+@jit
+def withdraw_p1rage(policy, state, context, action):
+    state.answer[0]["open"] -= 1.0
+    return state
+
+
 @update.register(P1RAGE)
 @jit
 def update_p1rage(policy, state, context, action, reward):
+    state.answer[0]["open"] -= 1.0
+    learn(state, action, reward)
+    change_design(policy, state)
+    return state
+
+
+@inform.register(P1RAGE)
+@jit
+def inform_p1rage(policy, state, context, action, reward):
+    learn(state, action, reward)
+    return state
+
+
+@lean
+def learn(state, action, reward):
+    """Add a reward, weighted by the design in use."""
     answer, weight, checksum = state.answer[0], state.designs.weights[action], 0.0
     answer["rounds"] += 1.0
     state.pulls[action] += 1.0
@@ -87,10 +120,17 @@ def update_p1rage(policy, state, context, action, reward):
         checksum += state.mean[k]
     answer["leader"] = argmax(state.mean, None)
     settle(answer, checksum, False)
-    if answer["rounds"] == answer["replan"] and answer["rounds"] < answer["budget"] and not answer["broken"]:
+
+
+@lean
+def change_design(policy, state):
+    """The next epoch, once its time has come and no reward is still to be weighted by this one's design."""
+    answer = state.answer[0]
+    if answer["rounds"] < answer["replan"] or answer["rounds"] >= answer["budget"] or answer["open"] > 0.0 or answer["broken"]:
+        return
+    while answer["replan"] <= answer["rounds"]:
         answer["replan"] += answer["epoch"] if answer["epoch"] > 0.0 else answer["replan"]
-        replan(state.designs, state.mean, policy.scale)
-    return state
+    replan(state.designs, state.mean, policy.scale)
 
 
 tolerance.register(P1RAGE)(epsilon_of)

@@ -1,0 +1,53 @@
+"""The garbage collector of a process that only serves: what lives long is not looked through again and again.
+
+Open decisions are objects, a handful each. Left to itself the collector looks through all of them whenever their number has grown by a
+quarter: a third of the time of a busy service, and answers that wait for as long as a pass takes.
+"""
+
+import gc
+import threading
+
+from .settings import Settings
+
+FEW = 500  # events that are not worth a pass
+MANY = 1_000_000  # events after which what was told to stay is looked through once more
+
+_one_at_a_time = threading.Lock()
+
+
+def keep_what_is_there(settings: Settings) -> None:
+    """Tell the collector that what exists now stays.
+
+    Imports and compilation leave a million objects. To look through all of them again would halt every answer for a good part of a
+    second, some time in a busy hour.
+    """
+    if settings.own_process:
+        with _one_at_a_time:
+            gc.collect()
+            gc.freeze()
+
+
+class Keeper:
+    """Told of every event, it lets the decisions of the last half second stay as well, before the collector looks through them twice.
+
+    An object that stays is freed like any other when nothing refers to it; only a ring of objects is not, until the next look at all.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.new, self.since = 0, 0  # events since the last time that something was kept, and since the last look at all
+
+    def tick(self) -> None:
+        """Keep what is new; now and then look through everything."""
+        if not self.settings.own_process or self.new < FEW:
+            return
+        self.since += self.new
+        self.new = 0
+        with _one_at_a_time:
+            if self.since >= MANY:
+                self.since = 0
+                gc.unfreeze()
+                gc.collect()
+            else:
+                gc.collect(1)  # rings that have just been left
+            gc.freeze()
