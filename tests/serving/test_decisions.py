@@ -223,7 +223,7 @@ def test_the_callers_arrays_stay_the_callers():
 def test_the_policy_is_checked_where_it_answers(monkeypatch):
     session = tr.Session(tr.UCB(), arms=2)
     for answer in (-1, 2):
-        monkeypatch.setattr(tr.serving.session, "select", lambda *given, answer=answer: answer)
+        monkeypatch.setattr(session._direct, "select", lambda *given, answer=answer: answer)
         with pytest.raises(ValueError, match=f"UCB's select returned arm {answer}, but arms are 0 to 1 and must be eligible"):
             session.decide()
     assert session.decided == 0

@@ -30,7 +30,6 @@ from ..verbs import (
     propensity,
     recommend,
     reward_range,
-    select,
     stopped,
     update,
     withdraw,
@@ -39,6 +38,7 @@ from . import store
 from .arms import Names, checked_names, describe_arms
 from .codec import restore
 from .decisions import Book, Chance, Decision, Id, Open, checked_id, locked, reason, shown
+from .direct import Direct
 from .forecast import forecast_range
 from .learn import Table, feed, read_log
 
@@ -119,6 +119,7 @@ class Session:
         self._agreed = True  # whether the last decision that was followed was also this session's own choice
         self._tells, self._measures = event.answers(policy), propensity.answers(policy)
         self.state = init(policy, self._told())
+        self._direct = Direct(policy)
 
     def __repr__(self) -> str:
         number, open_ = self.arms.number, len(self.open)
@@ -236,7 +237,7 @@ class Session:
         before = bits.state
         winner = self._winner(seen)
         try:
-            action: Any = winner if winner is not None else self._checked_action(select(self.policy, state, seen, self._rng), seen)
+            action: Any = winner if winner is not None else self._checked_action(self._direct.select(state, seen, self._rng), seen)
             own = action
             if taken is not None:
                 action = self._checked_action(taken, seen)
@@ -260,7 +261,7 @@ class Session:
                 self._last.features is None or self._last.features is seen.features or np.array_equal(self._last.features, seen.features)
             )
             self._changing = True
-        self._became(commit(self.policy, state, seen, action), seen)
+        self._became(self._direct.commit(state, seen, action), seen)
         self._last, self._unrecorded = seen, False
         self.decided += 1
         single = isinstance(action, int)
@@ -452,7 +453,7 @@ class Session:
     def _learn_from(self, entry: Open, action: Action | None, value: float | np.ndarray | None) -> None:
         if action is not None:
             seen = entry.context
-            self._became(update(self.policy, self._state_for(seen), seen, action, value), seen)
+            self._became(self._direct.update(self._state_for(seen), seen, action, value), seen)
             self.rounds += 1
 
     def cancel(self, id: Id) -> None:
@@ -752,7 +753,7 @@ class Session:
     def view(self) -> Self:
         """A copy of what `explain`, `stopped` and `recommend` read, so that another thread may ask them while this session goes on."""
         view = copy.copy(self)
-        view.state, view._scratch = copied(self.state), {}
+        view.state, view._scratch, view._direct = copied(self.state), {}, Direct(self.policy)
         return view
 
     @property

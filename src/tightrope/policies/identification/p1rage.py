@@ -49,9 +49,7 @@ class State(NamedTuple):
     total: np.ndarray  # (d,) sum of the weighted rewards A^-1 x r
     second: np.ndarray  # (d, d) sum of their outer products
     pulls: np.ndarray  # (K,)
-    answer: (
-        np.ndarray
-    )  # (1,) ANSWER, `rounds` (rewards), `open` decisions, `replan` (round of the next design), `epoch` (0: doubling), `budget`
+    answer: np.ndarray  # (1,) ANSWER, `rounds` (rewards), `open` decisions, `replan` (at which round), `epoch` (0: doubling), `budget`
 
 
 @init.register(P1RAGE)
