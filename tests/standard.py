@@ -19,9 +19,10 @@ KINDS = {  # of problems by name; within a kind the first that a policy accepts 
     "contextual": "contexts", "lipschitz, contexts": "contexts",
     "sets": "sets", "cascade": "sets", "sets, contexts": "sets", "promotions": "sets",
 }  # fmt: skip
-COSTLY = {  # on contexts: 5 to 31 s to compile
-    "Safe", "Conservative", "LinEpsilonGreedy", "LinMED", "SoftUCB", "SquareCB", "Explore", "OSLB", "TrackCKLUCB",
-}  # fmt: skip
+COSTLY = {  # by kind of problems: 5 to 31 s to compile
+    "contexts": {"Safe", "Conservative", "LinEpsilonGreedy", "LinMED", "SoftUCB", "SquareCB", "Explore", "OSLB", "TrackCKLUCB"},
+    "fixed": {"FrankWolfeSampling", "LinGame", "P1RAGE"},
+}
 WITHOUT_CONTEXTS = "model='independent'"  # plays contexts as if there were none, by the kernels of fixed arms
 
 
@@ -38,14 +39,15 @@ def all_pairs() -> dict[str, tuple[Any, Any, str]]:
 def quick_pairs(given: dict[str, tuple[Any, Any, str]]) -> set[str]:
     """Of every class of policies and every kind of problems that it accepts: its first example on the first of these problems.
 
-    Not so the COSTLY on contexts: of their code what is peculiar to contexts is the prediction, which LinUCB and LinTS have as well, and CKLUCB.
+    Not so the COSTLY: of their code what is peculiar to contexts is the prediction, which LinUCB and LinTS have as well, and CKLUCB; those on
+    fixed arms are compiled for sessions by the tests of their twins.
     """
     order = list(KINDS)
     quick: dict[tuple[str, str], str] = {}
     for id, (policy, _, name) in sorted(given.items(), key=lambda item: order.index(item[1][2])):
-        kind = type(policy).__name__
-        if KINDS[name] == "fixed" or not (WITHOUT_CONTEXTS in id or (KINDS[name] == "contexts" and kind in COSTLY)):
-            quick.setdefault((kind, KINDS[name]), id)
+        cls, kind = type(policy).__name__, KINDS[name]
+        if cls not in COSTLY.get(kind, ()) and (kind == "fixed" or WITHOUT_CONTEXTS not in id):
+            quick.setdefault((cls, kind), id)
     return set(quick.values())
 
 

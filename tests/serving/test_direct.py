@@ -10,7 +10,7 @@ from tightrope.serving.codec import flatten
 from tightrope.serving.direct import Direct
 
 X = unit_rows(np.random.default_rng(0), 6, 3)
-POLICIES = [tr.LinUCB(), tr.LinTS(scale=0.3), tr.BetaThompson(), tr.Safe(tr.UCB(), baseline=0, baseline_mean=0.4, alpha=0.2)]
+POLICIES = [tr.LinUCB(), tr.LinTS(scale=0.3), tr.BetaThompson(), tr.CUCB2(baseline=0, baseline_mean=0.4, alpha=0.3, sigma=0.2)]
 
 
 class Asking(Direct):
@@ -21,7 +21,7 @@ class Asking(Direct):
 
 
 def arms(policy):
-    return X if "features" in type(policy).TRAITS.accepts else 6
+    return X if isinstance(policy, tr.LinUCB | tr.LinTS) else 6
 
 
 def play(session, seed, rounds=120):

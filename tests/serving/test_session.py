@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 import tightrope as tr
+from tiers import thorough
 from tightrope.serving.codec import flatten
 
 X = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
@@ -162,11 +163,14 @@ def test_a_refused_context_and_an_explanation_change_nothing():
         session.select(context=X)
 
 
-def test_the_round_of_the_last_choice_is_remembered(tmp_path):
+@thorough
+def test_the_baseline_of_the_last_choice_is_remembered():
     session = tr.Session(tr.CLUCB2(), arms=3, dimension=3)
     session.select(context=tr.Context(features=np.eye(3), baseline=1, baseline_mean=0.5))
     assert "baseline" in session.explain()["reason"]
 
+
+def test_the_mask_of_the_last_choice_is_remembered(tmp_path):
     X = np.random.default_rng(0).normal(size=(6, 2))
     mask = np.array([True, True, False, False, False, False])
 
