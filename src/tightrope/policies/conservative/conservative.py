@@ -28,6 +28,7 @@ from ._guarantee import (
     check_round,
     close_round,
     fall_back,
+    first_of,
     is_safe,
     new_state,
     open_round,
@@ -78,19 +79,18 @@ def choose(policy, state, context):
     ledger, index, upper = state.ledger[0], state.bounds.index, state.bounds.upper
     for k in range(index.shape[0]):
         index[k] = upper[k]
-    if policy.selection == CONSTRAINED:
+    constrained = policy.selection == CONSTRAINED
+    if constrained:
         index[baseline] = ledger.reference  # Eq 8 compares the other arms with it
+    elif not math.isnan(mean) and (policy.baseline_index == MEAN_INDEX or anything_open(ledger)):
+        index[baseline] = mean
+    top = largest(index, context.eligible)
+    arm, why = first_of(index, top, context.eligible), OWN
+    if arm < 0 or not is_safe(state, arm) or (arm == baseline and (constrained or not may_explore(policy, ledger, mean))):
         arm = fall_back(policy, state, context, baseline)
         why = why_instead(state, arm, baseline)
-        if why == SAFE_OTHER and index[arm] >= largest(index, context.eligible):
+        if constrained and why == SAFE_OTHER and index[arm] >= top:
             why = OWN
-    else:
-        if not math.isnan(mean) and (policy.baseline_index == MEAN_INDEX or anything_open(ledger)):
-            index[baseline] = mean
-        arm, why = argmax(index, context.eligible), OWN
-        if not is_safe(state, arm) or (arm == baseline and not may_explore(policy, ledger, mean)):
-            arm = fall_back(policy, state, context, baseline)
-            why = why_instead(state, arm, baseline)
     ledger.event, ledger.choice = why, arm
     return arm
 
