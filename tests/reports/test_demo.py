@@ -113,6 +113,15 @@ def harmed(violations, regret):
     return Result(rounds, curves, {name: np.ones((len(v), 2)) for name, v in regret.items()}, watched)
 
 
+@thorough
+def test_data_that_come_later_are_played_beside_the_twin(demo, monkeypatch):
+    made, _ = demo
+    folder = made.page.parent
+    monkeypatch.setattr("tightrope.problems.data.jester", lambda count, **given: safe.twin(count, 5))
+    assert "ynthetic" not in safe.section(Setting(folder, size=SIZE)).text
+    assert {path.name for path in folder.glob("safe, rewards at once*")} == {"safe, rewards at once", "safe, rewards at once, twin"}
+
+
 def test_the_sentence_on_safety_counts_users_and_says_what_safety_costs():
     noise = np.random.default_rng(0).normal(size=20)
     violations = {"LinUCB": [3] * 15 + [0] * 5, "CLUCB2": [0] * 20, "Safe(LinTS)": [1] + [0] * 19}

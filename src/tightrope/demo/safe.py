@@ -34,7 +34,7 @@ Linear = problems.Linear
 def section(setting: Setting) -> Section:
     """Play, judge, draw."""
     users, source = new_users(setting)
-    found = {name: play(setting, users, name, late) for name, late in BEFORE.items()}
+    found = {name: play(setting, users, setting.folder(f"safe, {name}", source), late) for name, late in BEFORE.items()}
     harmed = {name: broken(result) for name, result in found.items()}
     save_figure(draw(found, setting.palette), setting.out / PICTURE)
     caption = (
@@ -103,13 +103,13 @@ def watch(problem: Linear) -> Budget:
     return Budget(baseline=known(problem), alpha=ALPHA)
 
 
-def play(setting: Setting, users: list[Linear], name: str, late: int) -> Result:
+def play(setting: Setting, users: list[Linear], label: str, late: int) -> Result:
     """All policies on all users. Also rewards at once go through the loop with delays, so that it is compiled once."""
     horizon = setting.of(ROUNDS, least=300)
     checkpoints = np.unique(np.geomspace(1, horizon, 100).round())
     return simulate(
         users, line_up(users), horizon=horizon, replications=len(users), checkpoints=checkpoints, monitor=watch, delay=Fixed(late),
-        **setting.play(f"safe, {name}"),
+        **setting.play(label),
     )  # fmt: skip
 
 

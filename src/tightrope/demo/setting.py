@@ -32,6 +32,11 @@ class Setting:
         """Arguments of a simulation whose finished parts are kept and found again. known: its number of rounds."""
         return {"seed": self.seed, "workers": self.workers, "out": self.out / label, "progress": self.progress(label, known)}
 
+    @staticmethod
+    def folder(label: str, source: str) -> str:
+        """Where runs are kept: those of a synthetic twin lie beside those of the data, which may come later."""
+        return f"{label}, twin" if source.startswith(TWIN) else label
+
     def missing(self, error: Exception) -> str:
         """Say that data are missing; returns what the page says of it."""
         self.say(str(error))

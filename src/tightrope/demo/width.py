@@ -31,11 +31,11 @@ def section(setting: Setting) -> Section:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a width that runs away is told by its status, which the page quotes
         trained = train_softucb(
-            past, horizon, trajectories, eta=ETA, seed=setting.seed + 1, out=setting.out / "width, training"
+            past, horizon, trajectories, eta=ETA, seed=setting.seed + 1, out=setting.out / setting.folder("width, training", source)
         )  # fmt: skip
     bound = max(float(np.linalg.norm(problem.theta)) for problem in users)
     chosen = {NAME: policies.SoftUCB(beta=trained.beta), RIVAL: policies.LinUCB(noise=NOISE, delta=DELTA, theta_bound=bound)}
-    result = simulate(users, chosen, horizon=horizon, replications=len(users), **setting.play("width"))
+    result = simulate(users, chosen, horizon=horizon, replications=len(users), **setting.play(setting.folder("width", source)))
     caption = (
         f"Left: the width β after each of {len(trained.regret)} trajectories of the past user; dashed: the width that theory asks for. "
         f"Right: mean regret on {len(users)} new users, bands of 2 standard errors."
