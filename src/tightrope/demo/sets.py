@@ -41,7 +41,7 @@ def section(setting: Setting) -> Section:
     chosen = {"greedy": policies.CombGreedy(), "C2UCB": policies.C2UCB(alpha=0.3), "CombTS": policies.CombTS(randomization="arm", v=0.3)}
     result = simulate(
         world.trials, chosen, horizon=rounds, replications=len(world.trials), checkpoints=np.arange(1, rounds + 1), monitor=SetValue(),
-        **setting.play("sets"),
+        **setting.play(setting.folder("sets", world.source)),
     )  # fmt: skip
     caption = "What the sets of a round brought on average so far, as a share of the best possible; bands of 2 standard errors."
     text = f"{world.source} Policies see the answers of the users they wrote to, and nothing of the others."
