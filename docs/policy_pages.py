@@ -68,14 +68,6 @@ LATE = {  # by family; {moves}: how choices behave while nothing new is known
     "exploration": "The floor holds for every decision, whatever is open; the rest is as for the inner policy.",
     "lipschitz": f"The pooled evidence counts rewards that are in. {WAITS} {ORDER}",
 }
-ENDS = {"P1RAGE": "no: it uses all samples it is given, and certifies nothing"}
-OWN_LATE = {  # policies that differ from their family
-    "P1RAGE": (
-        "A reward is weighted by the chances its arm was drawn with, so the design changes only with a reward after which no decision is "
-        "open. Where some decision always is, all arms come from the G-optimal design: the estimates stay without bias and adapt to "
-        "nothing. Rows of an old log that are given without their decisions count as if the design of the moment had drawn them."
-    )
-}
 DRAWING = {"BetaThompson", "EpsilonGreedy", "LinTS", "LinEpsilonGreedy", "CombTS", "CombLinTS", "PC2UCB", "LinMED"}
 
 
@@ -139,7 +131,7 @@ def purpose(item: Any) -> str:
 
 
 def fragments(name: str) -> dict[str, str]:
-    """Sections of docs/mathematics/NAME.md by title."""
+    """Sections of docs/mathematics/NAME.md by title, "Ends by itself" and "Late rewards" where a policy differs from its family."""
     parts = re.split(r"^## (.+)\n", (MATHEMATICS / f"{name}.md").read_text(), flags=re.MULTILINE)
     return {title: body.strip() for title, body in zip(parts[1::2], parts[2::2], strict=True)}
 
@@ -181,7 +173,7 @@ def cell(text: str) -> str:
 
 def late(name: str, item: Any) -> str:
     """What holds while decisions are open."""
-    return OWN_LATE.get(name, LATE[family(item)]).replace("{moves}", DRAWS if name in DRAWING else WAITS)
+    return LATE[family(item)].replace("{moves}", DRAWS if name in DRAWING else WAITS)
 
 
 def page(name: str, item: Any) -> str:
@@ -194,14 +186,14 @@ def page(name: str, item: Any) -> str:
     lines += ["| at a glance | |", "| --- | --- |", f"| family | [{FAMILIES[family(item)]}](index.md#{slug(FAMILIES[family(item)])}) |"]
     lines += [f"| plays | {plays} |", f"| cost of a round | {cost(file['Cost'])} |"]
     lines += [
-        f"| ends by itself | {ENDS.get(name, 'yes, with a certificate' if item.TRAITS.stops else 'no')} |",
+        f"| ends by itself | {own.get('Ends by itself', 'yes, with a certificate' if item.TRAITS.stops else 'no')} |",
         f"| paper | {escaped(item.TRAITS.paper)} |",
         "",
     ]
     lines += ["## What it computes", "", own["What it computes"], "", "## What is known", "", own["What is known"], ""]
     lines += ["## Parameters", ""]
     lines += [*parameters(item), ""]
-    lines += ["## Late rewards", "", late(name, item), "", "## Example", "", own["Example"], ""]
+    lines += ["## Late rewards", "", own.get("Late rewards", late(name, item)), "", "## Example", "", own["Example"], ""]
     lines += ["## Source and deviations", ""]
     lines += [f"{escaped(file[part])}\n" for part in ("Source", "Deviations", "Deviation", "Differences to OSLB") if part in file]
     lines += ["## Cite", "", f"`tightrope cite {name}` prints this and the library's own entry.", ""]

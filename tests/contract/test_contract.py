@@ -12,10 +12,16 @@ from tightrope.verbs import explain
 
 PAIRS = pairs()
 QUICK = [pair for pair in PAIRS if is_quick(pair)]
-FIRST_OF_FAMILY = {type(pair.values[0]).__module__.rpartition(".")[0]: pair.id for pair in reversed(QUICK)}
+
+
+def family(pair):
+    return type(pair.values[0]).__module__.rpartition(".")[0]
+
+
+FIRST_OF_FAMILY = {family(pair): pair.id for pair in reversed(QUICK)}
 LAST_OF_CLASS = {type(pair.values[0]): pair for pair in PAIRS}
 COMPILED = [pair for pair in PAIRS if not isinstance(pair.values[1], tr.problems.SemiBandit | tr.problems.Promotions)]  # sets are Python
-LAST_OF_FAMILY = {type(pair.values[0]).__module__.rpartition(".")[0]: pair.id for pair in COMPILED}
+LAST_OF_FAMILY = {family(pair): pair.id for pair in COMPILED}
 
 
 @pytest.mark.parametrize(("policy", "problem"), PAIRS)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 
 import tightrope as tr
 from naive.identification_policies import NaiveP1RAGE
@@ -51,8 +52,6 @@ def test_estimates_have_no_bias_where_the_world_changes_and_their_errors_are_the
         mean[r], square[r] = told["mean"], told["width"] ** 2
     truth, seen = 0.25 * ARMS @ THETA, mean.std(axis=0, ddof=1)
     assert (np.abs(mean.mean(axis=0) - truth) <= 4 * seen / np.sqrt(runs)).all()
-    from scipy.special import ndtri
-
     reported = np.sqrt(square.mean(axis=0)) / ndtri(1 - 0.05 / 6)
     assert (seen <= reported * (1 + 4 / np.sqrt(2 * runs))).all()  # changes of theta count as variance too
 

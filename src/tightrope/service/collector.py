@@ -15,15 +15,15 @@ MANY = 1_000_000  # events after which what was told to stay is looked through o
 _one_at_a_time = threading.Lock()
 
 
-def keep_what_is_there(settings: Settings) -> None:
-    """Tell the collector that what exists now stays.
+def keep_what_is_there(settings: Settings, look: int = 2) -> None:
+    """Tell the collector that what exists now stays, after it has looked for rings that were left.
 
     Imports and compilation leave a million objects. To look through all of them again would halt every answer for a good part of a
-    second, some time in a busy hour.
+    second, some time in a busy hour. look: the oldest generation of the collector that is looked through.
     """
     if settings.own_process:
         with _one_at_a_time:
-            gc.collect()
+            gc.collect(look)
             gc.freeze()
 
 
@@ -43,11 +43,9 @@ class Keeper:
             return
         self.since += self.new
         self.new = 0
-        with _one_at_a_time:
-            if self.since >= MANY:
-                self.since = 0
-                gc.unfreeze()
-                gc.collect()
-            else:
-                gc.collect(1)  # rings that have just been left
-            gc.freeze()
+        if self.since < MANY:
+            keep_what_is_there(self.settings, look=1)
+        else:
+            self.since = 0
+            gc.unfreeze()
+            keep_what_is_there(self.settings)

@@ -102,8 +102,8 @@ class Writer(threading.Thread):
         self.database, self.settings, self.leases, self.done = database, settings, leases, done
         self.queue: queue.SimpleQueue[Command | None] = queue.SimpleQueue()
         self.held: dict[str, Held] = {}
-        self.failing: str | None = None  # why the last transaction failed
         self.keeper = Keeper(settings)
+        self.failing: str | None = None  # why the last transaction failed
         self.broken: dict[str, str] = {}  # experiments whose log could not be replayed, and why
         self._fresh: set[str] = set()  # taken, or appended to, in the transaction that is under way
         self._ending = False

@@ -1,5 +1,6 @@
 """Decisions that wait for their rewards: what was decided in which round, and what became of it."""
 
+from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -68,8 +69,8 @@ class Book:
     """The open decisions in order of their rounds, and the last closed ones."""
 
     def __init__(self) -> None:
-        self.open: dict[Id, Open] = {}
-        self.closed: dict[Id, Closed] = {}
+        self.open: OrderedDict[Id, Open] = OrderedDict()  # as the first of a dict is looked for among the places of all that were taken out
+        self.closed: OrderedDict[Id, Closed] = OrderedDict()
         self._weight = 0  # arms in closed
         self._by_arm: dict[int, dict[Id, Open]] = {}  # open decisions of single arms
 
@@ -109,8 +110,7 @@ class Book:
         self.closed[ended.decision.id] = ended
         self._weight += size_of(ended.decision)
         while self._weight > REMEMBERED and len(self.closed) > 1:
-            first = next(iter(self.closed))
-            self._weight -= size_of(self.closed.pop(first).decision)
+            self._weight -= size_of(self.closed.popitem(last=False)[1].decision)
 
     def first(self) -> Open | None:
         """The oldest open decision."""

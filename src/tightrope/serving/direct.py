@@ -27,6 +27,7 @@ class Direct:
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
+        self._commits = commit.answers(policy)
         self._state: State | None = None  # the state whose types are known
         self._type: Any = None  # what Numba calls them
         self._compiled: dict[Any, Callable[..., Any]] = {}  # for these types, by verb
@@ -44,6 +45,8 @@ class Direct:
 
     def commit(self, state: State, seen: Context, action: Any) -> State:
         """As the verb."""
+        if not self._commits:
+            return state
         if type(action) is int and shows_nothing(seen):
             return self._next(commit, state, seen, action)
         made: State = commit(self.policy, state, seen, action)

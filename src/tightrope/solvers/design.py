@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import checks
-from .._jit import jit
+from .._jit import jit, lean
 from ..numerics.cholesky import cholesky, solve_lower
 
 GAP = 1e-3  # relative distance of value and bound at which the iteration ends
@@ -49,6 +49,23 @@ def new_workspace(K: int, M: int, d: int) -> Workspace:
     )
 
 
+@lean
+def whiten(features, weights, least, matrix, factor, lines):
+    """A = sum_a max(w_a, least) x_a x_a' = L L' and all L^-1 x_a, into matrix (its lower half), factor and lines. O(K d^2 + d^3)."""
+    K, d = features.shape
+    for p in range(d):
+        for q in range(p + 1):
+            total = 0.0
+            for a in range(K):
+                total += max(weights[a], least) * features[a, p] * features[a, q]
+            matrix[p, q] = total
+    cholesky(matrix, factor)
+    for a in range(K):
+        for p in range(d):
+            lines[a, p] = features[a, p]
+        solve_lower(factor, lines[a])
+
+
 @jit
 def design_kernel(features, directions, wanted, work, gap, most):
     """Leave the best design found in work.shares; return its value and the bound. O((K + M) d^2) an iteration.
@@ -67,17 +84,7 @@ def design_kernel(features, directions, wanted, work, gap, most):
         work.current[a] = 1.0 / K
     value, bound = np.inf, 0.0
     for _ in range(most):
-        for p in range(d):
-            for q in range(p + 1):
-                total = 0.0
-                for a in range(K):
-                    total += work.current[a] * features[a, p] * features[a, q]
-                work.matrix[p, q] = total
-        cholesky(work.matrix, work.factor)
-        for a in range(K):
-            for p in range(d):
-                work.arms[a, p] = features[a, p]
-            solve_lower(work.factor, work.arms[a])
+        whiten(features, work.current, 0.0, work.matrix, work.factor, work.arms)
         top, f = 0.0, 0.0
         for m in range(M):
             if wanted[m]:

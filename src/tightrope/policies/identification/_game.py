@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._jit import lean
-from ...numerics.cholesky import cholesky, solve_lower
+from ...solvers.design import whiten
 
 LEAST_WEIGHT = 1e-9  # of an arm in W, which keeps it regular where a mixture gives up on arms
 
@@ -36,18 +36,7 @@ def new_game(K: int, d: int) -> Game:
 @lean
 def mix(game, features, weights):
     """Factorise W and solve for all arms. O(K d^2 + d^3)."""
-    K, d = features.shape
-    for p in range(d):
-        for q in range(p + 1):
-            total = 0.0
-            for a in range(K):
-                total += max(weights[a], LEAST_WEIGHT) * features[a, p] * features[a, q]
-            game.matrix[p, q] = total
-    cholesky(game.matrix, game.factor)
-    for a in range(K):
-        for p in range(d):
-            game.lines[a, p] = features[a, p]
-        solve_lower(game.factor, game.lines[a])
+    whiten(features, weights, LEAST_WEIGHT, game.matrix, game.factor, game.lines)
 
 
 @lean

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._jit import lean
-from ...numerics.cholesky import cholesky, solve_lower, solve_lower_transposed
+from ...numerics.cholesky import solve_lower_transposed
 from ...numerics.selection import argmax
-from ...solvers.design import MOST_ITERATIONS, Workspace, design_kernel, g_design, new_workspace, pair_directions
+from ...solvers.design import MOST_ITERATIONS, Workspace, design_kernel, g_design, new_workspace, pair_directions, whiten
 
 ACCURACY = 0.01  # of the designs
 MOST_PHASES = 15
@@ -42,19 +42,9 @@ def new_designs(X: np.ndarray) -> Designs:
 @lean
 def weigh(designs):
     """A^-1 x of all arms for the current shares. O(K d^2 + d^3)."""
-    X, work = designs.features, designs.work
-    K, d = X.shape
-    for p in range(d):
-        for q in range(p + 1):
-            total = 0.0
-            for a in range(K):
-                total += designs.shares[a] * X[a, p] * X[a, q]
-            work.matrix[p, q] = total
-    cholesky(work.matrix, work.factor)
-    for a in range(K):
-        for p in range(d):
-            designs.weights[a, p] = X[a, p]
-        solve_lower(work.factor, designs.weights[a])
+    work = designs.work
+    whiten(designs.features, designs.shares, 0.0, work.matrix, work.factor, designs.weights)
+    for a in range(designs.shares.shape[0]):
         solve_lower_transposed(work.factor, designs.weights[a])
 
 

@@ -24,9 +24,9 @@ from ...numerics.sampling import categorical
 from ...numerics.selection import argmax
 from ...parameters import policy, real
 from ...registry import Policy
-from ...verbs import admit, commit, evidence, explain, inform, init, propensity, recommend, select, stopped, tolerance, update, withdraw
+from ...verbs import admit, commit, evidence, explain, inform, init, propensity, select, update, withdraw
 from ._coordinates import checked_features, coordinates
-from ._stopping import NO_ESTIMATES, answered, epsilon_of, error_estimate, named, new_answer, refuse_broken, report, settle
+from ._stopping import NO_ESTIMATES, error_estimate, new_answer, refuse_broken, report, settle, stops_by_answer
 from ._virtual_phases import Designs, best_value, new_designs, replan
 
 
@@ -131,9 +131,7 @@ def change_design(policy, state):
     replan(state.designs, state.mean, policy.scale)
 
 
-tolerance.register(P1RAGE)(epsilon_of)
-stopped.register(P1RAGE)(answered)
-recommend.register(P1RAGE)(named)
+stops_by_answer(P1RAGE)
 
 
 @admit.register(P1RAGE)
