@@ -32,6 +32,7 @@ from .engine.runner import loop_for, prepare
 from .matching import accepts, check_fit
 from .registry import Policy, Problem, built, described, find, is_policy, label
 from .serving.codec import flatten
+from .serving.direct import may_draw
 from .serving.session import Session
 from .solvers.oracles import TopK, set_size
 from .verbs import VERBS, Context, arms, begin, commit, evidence, explain, mean, observe, play, private, recommend, regret, select, update
@@ -139,6 +140,9 @@ def check_pair(policy: Policy, problem: Problem, seed: int = 3, masks: bool = Tr
         again, reloaded, _ = play_session(policy, problem, seed, reload=pathlib.Path(folder) / "session.npz")
     moved = differing(stepped, reloaded)
     _require(np.array_equal(actions, again) and not moved, policy, problem, f"goes on differently after save and load {moved}".rstrip())
+    if not may_draw(policy):
+        still = streams.same(session._rng.bit_generator.state, streams.stream(seed, 0, streams.POLICY).bit_generator.state)
+        _require(still, policy, problem, "draws from rng although its select does not seem to; name the argument where it is used")
     _check_explanation(policy, problem, session, log.pulls)
     if masks:
         check_masks(policy, problem, seed)

@@ -33,7 +33,8 @@ class Browser:
             if pages:
                 break
             time.sleep(0.05)
-        self.socket = connect(pages[0]["webSocketDebuggerUrl"], max_size=None)
+        self.leaving = contextlib.ExitStack()
+        self.socket = self.leaving.enter_context(connect(pages[0]["webSocketDebuggerUrl"], max_size=None))
         self.ids = itertools.count(1)
         self.errors, self.asked, self.loaded = [], [], False
         for domain in ("Page", "Runtime", "Network", "Log"):
@@ -106,6 +107,8 @@ class Browser:
     def close(self):
         with contextlib.suppress(Exception):
             self.do("Browser.close")
+        with contextlib.suppress(Exception):
+            self.leaving.close()
         self.process.wait(10)
         self.process.stderr.close()
         shutil.rmtree(self.folder, ignore_errors=True)

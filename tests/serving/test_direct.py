@@ -5,9 +5,10 @@ import pytest
 
 import tightrope as tr
 from standard import unit_rows
+from tightrope import checks
 from tightrope._jit import INTERPRETED
 from tightrope.serving.codec import flatten
-from tightrope.serving.direct import Direct
+from tightrope.serving.direct import Direct, may_draw
 
 X = unit_rows(np.random.default_rng(0), 6, 3)
 POLICIES = [tr.LinUCB(), tr.LinTS(scale=0.3), tr.BetaThompson(), tr.CUCB2(baseline=0, baseline_mean=0.4, alpha=0.3, sigma=0.2)]
@@ -88,3 +89,22 @@ def test_a_state_of_other_types_is_not_given_to_what_was_compiled_for_the_first(
     other = type(first.state)(*(np.asfortranarray(np.stack([x, x]).T)[:, 0] if x.ndim == 1 else x for x in first.state))
     assert direct.select(other, seen, rng) == 0  # strided arrays, by Numba's way
     assert direct._state is first.state
+
+
+def test_which_policies_may_draw():
+    """That the others do not is in the contract of every policy."""
+    chance = [tr.LinTS(), tr.BetaThompson(), tr.EpsilonGreedy(), tr.Safe(tr.LinTS(), baseline=0, baseline_mean=0.3, alpha=0.1)]
+    certain = [tr.UCB(), tr.KLUCB(), tr.LinUCB(), tr.LinGapE(), tr.CUCB2(baseline=0, baseline_mean=0.4, alpha=0.3, sigma=0.2)]
+    assert all(map(may_draw, chance))
+    assert not any(map(may_draw, certain))
+
+
+@pytest.mark.parametrize("policy", [tr.UCB, tr.BetaThompson])
+def test_a_stream_is_where_it_was_when_a_choice_is_refused(policy, monkeypatch):
+    session = tr.Session(policy(), arms=3, seed=0)
+    before = session._rng.bit_generator.state
+    monkeypatch.setattr(session, "_checked_action", lambda action, seen: checks.integer("action", -1, least=0))
+    with pytest.raises(ValueError, match="action = -1"):
+        session.decide()
+    assert session._rng.bit_generator.state == before
+    assert session.decided == 0

@@ -38,7 +38,7 @@ from . import store
 from .arms import Names, checked_names, describe_arms
 from .codec import restore
 from .decisions import Book, Chance, Decision, Id, Open, checked_id, locked, reason, shown
-from .direct import Direct
+from .direct import Direct, may_draw
 from .forecast import forecast_range
 from .learn import Table, feed, read_log
 
@@ -117,7 +117,7 @@ class Session:
         self._scratch: dict[int, State] = {}
         self._wanted, self._own = 0, math.nan  # by `decide_beside`: the policy's choice, and its chance of what was played
         self._agreed = True  # whether the last decision that was followed was also this session's own choice
-        self._tells, self._measures = event.answers(policy), propensity.answers(policy)
+        self._tells, self._measures, self._draws = event.answers(policy), propensity.answers(policy), may_draw(policy)
         self.state = init(policy, self._told())
         self._direct = Direct(policy)
 
@@ -234,7 +234,7 @@ class Session:
         state = self._state_for(seen)
         admit(self.policy, state, seen)
         bits = self._rng.bit_generator
-        before = bits.state
+        before = bits.state if self._draws else None
         winner = self._winner(seen)
         try:
             action: Any = winner if winner is not None else self._checked_action(self._direct.select(state, seen, self._rng), seen)
@@ -244,12 +244,13 @@ class Session:
                 expected = action if wanted is None else wanted
                 self._agreed = own == expected if isinstance(own, int) else bool(np.array_equal(own, expected))
         except BaseException:  # an oracle may refuse after noise was drawn
-            bits.state = before
+            if before is not None:
+                bits.state = before
             raise
         why = event(self.policy, state, action) if self._tells else 0
         p, error = known
         if measured:
-            if winner is not None or (not self._measures and rng.same(before, bits.state)):
+            if winner is not None or (not self._measures and (before is None or rng.same(before, bits.state))):
                 p, error = float(own is action or np.array_equal(own, action)), 0.0  # nothing was drawn, so the choice was certain
             else:
                 p, error = self._measured(state, seen, action)
