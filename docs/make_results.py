@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from tightrope.papers import names
-from tightrope.papers.experiment import ROWS, SCALES, Outcome, figures, find_paper, rows_table, sentence, standing
+from tightrope.papers.experiment import ROWS, SCALES, Outcome, figures, find_paper, paper_of, rows_table, saved_in, sentence, standing
 from tightrope.papers.register import counts
 from tightrope.papers.scoring import Row
 
@@ -31,15 +31,15 @@ def table(columns: Any, rows: Any) -> list[str]:
 
 def taken_in(folders: list[pathlib.Path]) -> None:
     """Keep the rows of the folders' figures."""
-    for path in (path for folder in folders for path in sorted(folder.rglob(ROWS))):
-        saved, name = json.loads(path.read_text()), path.parent.name
-        beside = {other.parent.name for other in path.parent.parent.glob(f"*/{ROWS}")}
-        paper = next(paper for paper in names() if beside <= figures(paper).keys())
-        kept = KEPT / paper / f"{name}.json"
-        if kept.exists() and SCALES.index(json.loads(kept.read_text())["scale"]) > SCALES.index(saved["scale"]):
-            continue
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_text(path.read_text())
+    for folder in sorted({path.parent.parent for given in folders for path in given.rglob(ROWS)}):
+        found = saved_in(folder)
+        paper = paper_of(folder, found)
+        for name, saved in found.items():
+            kept = KEPT / paper / f"{name}.json"
+            if kept.exists() and SCALES.index(json.loads(kept.read_text())["scale"]) > SCALES.index(saved["scale"]):
+                continue
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            kept.write_text((folder / name / ROWS).read_text())
 
 
 def known(paper: str) -> dict[str, Any]:

@@ -298,6 +298,43 @@ def test_processes_give_the_numbers_of_threads(tmp_path):
     assert named[0].equals(named[1])
 
 
+def test_a_run_whose_chunks_were_stopped_by_another_one_says_so(tmp_path, monkeypatch):
+    """Failed before: a result with fewer replications came back."""
+    from tightrope.engine import orchestrator
+
+    class Robbed(orchestrator.executor.__globals__["Executor"]):
+        def __init__(self, engine, recipe, *rest):
+            self.recipe, self.asked = recipe, []
+
+        def submit(self, number):
+            self.asked.append(number)
+
+        def as_completed(self):
+            for number in self.asked[:-1]:
+                yield number, self.recipe.compute(number, self.recipe.slices(lambda: False, lambda rounds: None)["UCB"])
+
+        def cancel(self):
+            pass
+
+    with monkeypatch.context() as patch:
+        patch.setattr(orchestrator, "executor", Robbed)
+        with pytest.raises(RuntimeError, match="1 of 4 chunks were stopped from outside"):
+            run({"UCB": UCB}, tmp_path)
+    assert len(files(tmp_path)) == 3
+    assert run({"UCB": UCB}, tmp_path).replications == 4
+
+
+def test_processes_that_are_gone_are_told_of_while_chunks_are_sent(monkeypatch):
+    from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
+
+    def gone(*given):
+        raise BrokenProcessPool
+
+    monkeypatch.setattr(ProcessPoolExecutor, "submit", gone)
+    with pytest.raises(ChildProcessError, match="a worker process ended"):
+        tr.simulate(TEN, {"UCB": UCB}, horizon=10, replications=2, engine="processes", workers=1)
+
+
 def test_what_cannot_be_sent_to_processes_is_refused():
     with pytest.raises(ValueError, match=r"engine = 'processes' sends .* use engine = 'threads'"):
         tr.simulate(sets(closure(1)), tr.C2UCB(), horizon=5, engine="processes")

@@ -6,7 +6,7 @@ import pytest
 import tightrope as tr
 from tightrope.cli import main
 from tightrope.engine.runner import Interrupted
-from tightrope.engine.stopping import judged, sentence
+from tightrope.engine.stopping import _evidence, judged, sentence
 
 PROBLEM = tr.problems.Bernoulli([0.2, 0.8])
 THREE = {"UCB": tr.UCB(), "Thompson": tr.BetaThompson(), "dice": tr.EpsilonGreedy(epsilon=1.0)}
@@ -39,6 +39,37 @@ def test_decisions_come_in_time_and_with_the_right_sign():
     assert after["b", "far"] < after["a", "far"] < after["b", "a"] < 2 * 2 * np.log(6 / 0.05) / 0.1
     short = judged({name: x[: after["b", "a"] - 1] for name, x in cost.items()}, 1.0, 0.05, 1)
     assert ("b", "a") not in {(lower, higher) for lower, higher, _ in short.decided}
+
+
+def test_both_orders_of_all_pairs_share_the_error():
+    """Holm's steps over 2 m one-sided p-values, look by look. Over m pairs, which is too early: the order of a pair is wrong or right."""
+    rng, alpha, earlier = np.random.default_rng(2), 0.05, 0
+    for _ in range(20):
+        cost = {name: rng.uniform(0.0, 0.2, size=150) + mean for name, mean in zip("abcd", rng.uniform(0.0, 0.3, size=4), strict=True)}
+        names = list(cost)
+        pairs = [(i, j) for i in names for j in names if i != j]
+        evidence = {(i, j): np.maximum.accumulate(_evidence((cost[j] - cost[i])[None])[0]) for i, j in pairs}
+        decided, of_pairs = {}, {}
+        for t in range(150):
+            ordered = sorted(pairs, key=lambda pair: -evidence[pair][t])
+            for step, pair in enumerate(ordered):
+                if np.exp(-evidence[pair][t]) * (len(pairs) - step) > alpha:
+                    break
+                decided.setdefault(pair, t + 1)
+            best = [pair for pair in ordered if evidence[pair][t] >= evidence[pair[::-1]][t]]
+            for step, pair in enumerate(best):
+                if 2.0 * np.exp(-evidence[pair][t]) * (len(best) - step) > alpha:
+                    break
+                of_pairs.setdefault(pair, t + 1)
+        assert {(lower, higher): after for lower, higher, after in judged(cost, 1.0, alpha, 1).decided} == decided
+        earlier += of_pairs != decided
+    assert earlier > 10
+
+
+def test_regret_is_measured_by_the_rounds_up_to_the_last_checkpoint():
+    rule = tr.stopping.Ranking(least=2, most=2)
+    found = tr.simulate(PROBLEM, THREE, horizon=300, checkpoints=[50, 100], seed=3, until=rule, workers=1)
+    assert found.settings["until"]["largest_regret_of_a_replication"] == pytest.approx(100 * 0.6)
 
 
 def test_replications_are_those_of_a_fixed_run_and_are_found_again(tmp_path):

@@ -48,13 +48,14 @@ def carry_out(
     plan = planned(experiment, replications, digested=out is not None, begin=begin)
     store = opened(pathlib.Path(out), plan) if out is not None else None
     meter = _Meter(progress, len(experiment.names()) * (replications - begin) * experiment.rounds)
-    outcome = Outcome({name: {} for name in experiment.names()})
+    outcome, left = Outcome({name: {} for name in experiment.names()}), set(range(len(plan.chunks)))
 
     def collect(number: int, rows: Rows | None) -> None:
         chunk = plan.chunks[number]
         rows = _left_in(store, chunk) if rows is None else rows
         for i in range(chunk.last - chunk.first):
             outcome.rows[chunk.name][chunk.first + i] = {key: array[i] for key, array in rows.items()}
+        left.discard(number)
 
     crew = executor(engine, Recipe(experiment, plan.chunks, store), workers, address, meter.advance)
     try:
@@ -75,6 +76,11 @@ def carry_out(
             collect(number, rows)
     finally:
         crew.cancel()
+    if left and outcome.complete:
+        raise RuntimeError(
+            f"{len(left)} of {len(plan.chunks)} chunks were stopped from outside, by a run that shares the workers; run again"
+            f"{'' if store is None else ', finished chunks are kept in out'}."
+        )
     outcome.settle()
     return outcome
 

@@ -182,7 +182,7 @@ def _until_ranked(
     until: stopping.Ranking, experiment: FixedHorizon, play: Callable[..., Outcome], progress: Progress | None
 ) -> tuple[Outcome, dict[str, Any] | None]:
     """Replications in groups until their order is certain, and what the settings say of it; None after an interruption."""
-    scale, outcome = until.scale(experiment.problems, experiment.horizon), Outcome({})
+    scale, outcome = until.scale(experiment.problems, int(experiment.checkpoints[-1])), Outcome({})
     each = len(experiment.policies) * experiment.horizon
     begin = 0
     for end in until.looks(experiment.period):

@@ -1,9 +1,10 @@
 """How many replications? `Ranking` adds them until the order of the policies is certain.
 
-For every two policies and either order, X_r is the paired difference of regret in replication r, over the horizon and the largest regret
+For every two policies and either order, X_r is the paired difference of regret in replication r, over the rounds and the largest regret
 of a round, so within [-1, 1]. If its mean is not above 0, exp of the mixture of S = sum X and V = sum (X - xihat)^2 is a supermartingale
 (`numerics.mixture`; xihat: the mean so far, at most 0). One over its largest value is a p-value that holds at all looks at once, and Holm's
-steps over all pairs keep the error of all decisions together at alpha, whenever the run ends.
+steps over both orders of all pairs keep the error of all decisions together at alpha, whenever the run ends. (Steps over pairs alone would
+not: of a pair whose means are all but equal one order is wrong although the means are not the same.)
 Where replications go round a list of problems, looks are after whole rounds of the list, and the order is that of means over the list.
 """
 
@@ -29,7 +30,7 @@ ROUNDING = 1e-9  # by how much rounding may carry a difference out of its range
 
 @dataclass(frozen=True)
 class Ranking:
-    """Replications until the order of the policies by mean regret is certain.
+    """Replications until the order of the policies by mean regret, at the last checkpoint, is certain.
 
     alpha: the chance that any decision is wrong, in (0, 1). least, most: replications, at least 1. largest_regret: the largest
     pseudo-regret that a round can have, > 0; default: from the problem (its means, or the range of its rewards). A difference of
@@ -60,9 +61,9 @@ class Ranking:
             now = min(last, math.ceil(GROWTH * now / problems) * problems)
             yield now
 
-    def scale(self, problems: Sequence[Problem], horizon: int) -> float:
-        """The largest regret of a replication."""
-        return horizon * (_largest_regret(problems) if self.largest_regret is None else self.largest_regret)
+    def scale(self, problems: Sequence[Problem], rounds: int) -> float:
+        """The largest regret that so many rounds can have."""
+        return rounds * (_largest_regret(problems) if self.largest_regret is None else self.largest_regret)
 
 
 @dataclass(frozen=True)
@@ -86,17 +87,15 @@ def judged(cost: Mapping[str, np.ndarray], scale: float, alpha: float, problems:
             "assumed; pass Ranking(largest_regret=...), the largest regret that a round can have."
         )
     evidence = np.stack([_evidence(-apart), _evidence(apart)])[:, :, problems - 1 :: problems]  # the first's regret is lower, or higher
-    p = np.minimum(2.0 * np.exp(-np.maximum.accumulate(evidence.max(axis=0), axis=1)), 1.0)
-    corrected = np.array([holm(column) for column in p.T]).T
-    sure = corrected <= alpha
+    p = np.minimum(np.exp(-np.maximum.accumulate(evidence, axis=2)), 1.0)
+    sure = np.stack([holm(look.ravel()).reshape(look.shape) <= alpha for look in np.moveaxis(p, 2, 0)], axis=2)
     decided, undecided = [], []
     for k, (first, second) in enumerate(pairs):
-        if not sure[k].any():
+        if not sure[:, k].any():
             undecided.append((first, second))
             continue
-        look = int(np.argmax(sure[k]))
-        lower = np.maximum.accumulate(evidence[:, k], axis=1)[:, look]
-        order = (first, second) if lower[0] > lower[1] else (second, first)
+        look = int(np.argmax(sure[:, k].any(axis=0)))
+        order = (first, second) if sure[0, k, look] else (second, first)
         decided.append((*order, (look + 1) * problems))
     return Judged(sorted(decided, key=lambda item: item[2]), undecided)
 

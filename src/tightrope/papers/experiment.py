@@ -271,16 +271,22 @@ def report_again(
 ) -> tuple[str, dict[str, Outcome]]:  # fmt: skip
     """Write folder/report.html (or path) again from what `reproduce` saved there; return the paper and the outcomes as they are shown."""
     found = saved_in(folder)
-    keys = {row["key"] for saved in found.values() for row in saved["rows"]} - {OURS}  # papers share names of figures, but not claims
-    paper = next((name for name in names() if found.keys() <= figures(name).keys() and keys <= claims_of(name).keys()), None)
-    if paper is None:
-        raise ValueError(f"folder = {str(folder)!r} holds rows of {', '.join(sorted(found))}, which no paper has; run it again.")
+    paper = paper_of(folder, found)
     names_ = [name for name in figures(paper) if name in found]
     outcomes, pictures = {name: _again(folder / name, found[name]) for name in names_}, {name: _pictures(folder / name) for name in names_}
     last = found[next(reversed(outcomes))]
     made = {"command": last["command"], "seed": last["seed"]} | last["versions"]
     _write_page(paper, outcomes, pictures, last["scale"], made, folder, title, path)
     return paper, shown(outcomes, last["scale"])
+
+
+def paper_of(folder: pathlib.Path, found: Mapping[str, Any]) -> str:
+    """The paper whose figures were saved in a folder. Raises ValueError where no paper has them."""
+    keys = {row["key"] for saved in found.values() for row in saved["rows"]} - {OURS}  # papers share names of figures, but not claims
+    paper = next((name for name in names() if found.keys() <= figures(name).keys() and keys <= claims_of(name).keys()), None)
+    if paper is None:
+        raise ValueError(f"folder = {str(folder)!r} holds rows of {', '.join(sorted(found))}, which no paper has; run it again.")
+    return paper
 
 
 def saved_in(folder: pathlib.Path) -> dict[str, dict[str, Any]]:

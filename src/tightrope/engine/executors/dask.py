@@ -95,7 +95,9 @@ class Cluster:
         """Chunks that are done; the others are cancelled."""
         found = []
         while not self.done.is_empty() and self.done.has_ready():
-            found += [(self.futures.pop(future.key), future.result()) for future in self.done.next_batch(block=False)]
+            for future in self.done.next_batch(block=False):
+                with contextlib.suppress(Exception):  # one that failed leaves the others as they are
+                    found.append((self.futures.pop(future.key), future.result()))
         self.client.cancel([future for future in self.done.futures if not future.done()])
         return found
 

@@ -78,6 +78,7 @@ def _adopt(packed: Packed) -> _Adopted:
 
 def _prepare(packed: Packed) -> None:
     """One thread a worker in linear algebra, and a folder of compiled kernels that no other node writes to."""
+    import scipy.linalg  # noqa: F401 - it brings a library of its own, which must be there to be told
     import threadpoolctl
 
     threadpoolctl.threadpool_limits(1)

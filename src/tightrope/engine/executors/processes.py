@@ -74,7 +74,7 @@ class Processes(Pool):
 
     def submit(self, number: int) -> None:
         """Ask for a chunk."""
-        with interrupts_ignored():  # a call may start a worker, which inherits this: Ctrl-C is the driver's alone
+        with interrupts_ignored(), _told():  # a call may start a worker, which inherits this: Ctrl-C is the driver's alone
             self.futures[self.crew.pool.submit(_compute, str(self.path), number)] = number
 
     def look_up(self) -> None:
@@ -85,23 +85,31 @@ class Processes(Pool):
 
     def as_completed(self) -> Iterator[tuple[int, Rows | None]]:
         """Chunks as they finish."""
-        try:
+        with _told():
             yield from super().as_completed()
-        except BrokenProcessPool:
-            raise ChildProcessError(
-                "engine = 'processes': a worker process ended before its chunk was done (memory, or a script without "
-                "`if __name__ == '__main__':`). Finished chunks are kept in out, if it was given; engine = 'threads' needs no workers."
-            ) from None
 
     def cancel(self) -> None:
         """Stop and wait until nothing runs."""
-        self.crew.stop.set()
+        if self.futures:  # others that share the processes are not held up by a run that has come to its end
+            self.crew.stop.set()
         for future in self.futures:
             future.cancel()
         wait(self.futures)
         self.forget_cancelled()
         self.crew.stop.clear()
         self.leaving.close()
+
+
+@contextlib.contextmanager
+def _told() -> Iterator[None]:
+    """Say in words that a worker is gone."""
+    try:
+        yield
+    except BrokenProcessPool:
+        raise ChildProcessError(
+            "engine = 'processes': a worker process ended before its chunk was done (memory, or a script without "
+            "`if __name__ == '__main__':`). Finished chunks are kept in out, if it was given; engine = 'threads' needs no workers."
+        ) from None
 
 
 _worker: dict[str, Any] = {}  # of a worker process: what the driver sent, and what was made of it

@@ -28,7 +28,7 @@ def started(workers: int) -> Iterator[str]:
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)  # its processes inherit them
     try:
-        ray.init(num_cpus=workers, include_dashboard=False, **QUIET)
+        ray.init(address="local", num_cpus=workers, include_dashboard=False, **QUIET)
     finally:
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.update({name: value})
@@ -105,7 +105,10 @@ class Cluster:
         if not self.futures:
             return []
         done, rest = ray.wait(list(self.futures), num_returns=len(self.futures), timeout=0)
-        found = [(self.futures.pop(future), ray.get(future)) for future in done]
         for future in rest:
             ray.cancel(future)
+        found = []
+        for future in done:
+            with contextlib.suppress(Exception):  # one that failed leaves the others as they are
+                found.append((self.futures.pop(future), ray.get(future)))
         return found
