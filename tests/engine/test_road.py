@@ -298,6 +298,15 @@ def test_processes_give_the_numbers_of_threads(tmp_path):
     assert named[0].equals(named[1])
 
 
+def test_the_next_policy_is_begun_before_the_other_chunks_of_this_one():
+    from tightrope.engine.orchestrator import in_turn
+    from tightrope.engine.plan import Chunk
+
+    chunks = [Chunk(name, r, r + 1, None) for name in "ABC" for r in range(3)]
+    order = [chunks[number] for number in in_turn(chunks)]
+    assert [f"{chunk.name}{chunk.first}" for chunk in order] == ["A0", "B0", "A1", "A2", "C0", "B1", "B2", "C1", "C2"]
+
+
 def test_a_run_whose_chunks_were_stopped_by_another_one_says_so(tmp_path, monkeypatch):
     """Failed before: a result with fewer replications came back."""
     from tightrope.engine import orchestrator

@@ -3,6 +3,7 @@
 import pathlib
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from .executors import Recipe, executor
@@ -59,7 +60,7 @@ def carry_out(
 
     crew = executor(engine, Recipe(experiment, plan.chunks, store), workers, address, meter.advance)
     try:
-        for number in range(len(plan.chunks)):
+        for number in in_turn(plan.chunks):
             found = store.read(plan.chunks[number]) if store is not None else None
             if found is None:
                 crew.submit(number)
@@ -83,6 +84,18 @@ def carry_out(
         )
     outcome.settle()
     return outcome
+
+
+def in_turn(chunks: Sequence[Chunk]) -> list[int]:
+    """Numbers of chunks in the order they are asked for: the first of each name before the others of the name before it, so that what a
+    policy needs is compiled while the policy before it plays."""
+    places: dict[str, int] = {}
+    keys = []
+    for chunk in chunks:
+        first = chunk.name not in places
+        place = places.setdefault(chunk.name, len(places))
+        keys.append((place, 0) if first else (place + 1, 1))
+    return sorted(range(len(chunks)), key=keys.__getitem__)
 
 
 def _left_in(store: Store | None, chunk: Chunk) -> Rows:
