@@ -67,8 +67,8 @@ def line_up(L: float, K: int) -> dict[str, Policy]:
 def data(run: Run) -> Data:
     """Four instances for both K, and a wrong L at K = 17."""
     horizon, runs = run.at(smoke=(1500, 3), laptop=(100_000, 20), paper=(100_000, 100))
-    pairs = run.at(smoke={17: 4}, laptop={17: 160, 46: 80}, paper={17: 1000, 46: 1000})  # K -> runs with and without forced exploration
-    many = run.at(smoke={17: 4}, laptop={17: 80, 46: 24}, paper={17: 400, 46: 400})  # K -> runs of the main comparison
+    pairs = run.at(smoke={17: 4}, laptop={17: 96, 46: 40}, paper={17: 1000, 46: 1000})  # K -> runs with and without forced exploration
+    many = run.at(smoke={17: 4}, laptop={17: 60, 46: 20}, paper={17: 400, 46: 400})  # K -> runs of the main comparison
     every = ("triangle", "steep", "quadratic", "two peaks")
     cases = []
     for K, more in many.items():

@@ -29,7 +29,7 @@ class Data(NamedTuple):
 
 def data(run: Run) -> Data:
     """The three structured policies and KL-UCB."""
-    horizon, runs, more = run.at(smoke=(3000, 3, 4), laptop=(1_000_000, 40, 160), paper=(1_000_000, 400, 1000))
+    horizon, runs, more = run.at(smoke=(3000, 3, 4), laptop=(1_000_000, 30, 100), paper=(1_000_000, 400, 1000))
     problem = instance(NAME, ARMS)
     L = problem.lipschitz
     chosen = {
