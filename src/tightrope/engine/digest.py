@@ -33,7 +33,7 @@ SKIPPED = {
     "__module__", "__qualname__", "__doc__", "__dict__", "__weakref__", "__slots__", "__annotations__", "__signature__", "__new__",
     "__repr__", "__reduce__", "__match_args__", "__getnewargs__", "__orig_bases__", "__parameters__", "__dataclass_fields__",
     "__dataclass_params__", "__firstlineno__", "__static_attributes__", "FIELDS", "TRAITS", "_fields", "_field_defaults", "_make",
-    "_replace", "_asdict",
+    "_replace", "_asdict", "_abc_impl",
 }  # fmt: skip
 
 
@@ -114,6 +114,8 @@ class _Digest:
             self.each(type(value).__name__, value.__func__)
         elif isinstance(value, property):
             self.each("property", value.fget, value.fset)
+        elif isinstance(value, types.UnionType):
+            self.each("union", *value.__args__)
         elif isinstance(value, types.BuiltinFunctionType | np.ufunc):
             self.each("builtin", value.__name__, getattr(value, "__self__", None))
         elif isinstance(value, pathlib.PurePath):
