@@ -72,16 +72,21 @@ def file_of(module: str) -> str | None:
     return os.path.realpath(path) if path is not None and path.endswith(".py") else None
 
 
+def _hashed() -> frozenset[str]:
+    base = {path for path in ROOT.glob("*.py") if path.name not in ("__init__.py", "__main__.py", "extend.py", "notebook.py", "testing.py")}
+    return frozenset(str(path) for path in base.union(*((ROOT / folder).rglob("*.py") for folder in FOLDERS)))
+
+
 def _source_hash() -> str:
     digest = hashlib.sha256(numba.__version__.encode())
-    base = [path for path in ROOT.glob("*.py") if path.name not in ("__init__.py", "__main__.py", "extend.py", "notebook.py", "testing.py")]
-    for path in sorted([*base, *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))]):
+    for path in sorted(pathlib.Path(name) for name in HASHED):
         digest.update(path.relative_to(ROOT).as_posix().encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 
-SOURCE_HASH = _source_hash()  # of the sources that a result can depend on, as this process found them: what results are stamped with
+HASHED = _hashed()  # the sources that most results can depend on; what else of this package a result uses is digested with it
+SOURCE_HASH = _source_hash()  # of these, as this process found them: what results are stamped with
 
 
 def cache_directory() -> pathlib.Path:
@@ -196,20 +201,23 @@ def sources_key(modules: frozenset[str]) -> str | None:
             return None
         digest.update(f"{name} {content}\n".encode())
     for name in sorted(libraries):
-        digest.update(f"{name} {_version(name)}\n".encode())
+        digest.update(f"{name} {version_of(name)}\n".encode())
     return digest.hexdigest()[:16]
 
 
-def closure(modules: frozenset[str]) -> tuple[set[str], set[str]]:
-    """These modules with all that they import of their own package, of this one and of files that are no library; and the libraries."""
+def closure(modules: frozenset[str], known: frozenset[str] = frozenset()) -> tuple[set[str], set[str]]:
+    """These modules with all that they import of their own package, of this one and of files that are no library; and the libraries.
+
+    known: files that are left out, with what only they import.
+    """
     own = {PACKAGE, *(name.partition(".")[0] for name in modules)}
     sources, libraries, waiting = set[str](), set[str](), list(modules)
     while waiting:
         name = waiting.pop()
         top, path = name.partition(".")[0], file_of(name)
-        if top not in own and (path is None or _in_library(path)):
+        if top not in own and (path is None or is_library(name, path)):
             libraries.add(top)
-        elif name not in sources:
+        elif name not in sources and path not in known:
             sources.add(name)
             if path is not None and name != PACKAGE:  # the whole of this package, if anyone imports that
                 waiting += _imported(name, path)
@@ -222,13 +230,22 @@ def _libraries() -> tuple[str, ...]:
     return tuple({os.path.realpath(paths[key]) + os.sep for key in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
-def _in_library(path: str) -> bool:
-    return path.startswith(_libraries()) or f"{os.sep}site-packages{os.sep}" in path or f"{os.sep}dist-packages{os.sep}" in path
+def is_library(module: str, path: str) -> bool:
+    """Whether its name and version say what a module does: it is a part of Python, or of an installed package that has a version.
+
+    Not all that is below sys.prefix is installed: that may be the folder of a project.
+    """
+    top = module.partition(".")[0]
+    installed = path.startswith(_libraries()) or f"{os.sep}site-packages{os.sep}" in path or f"{os.sep}dist-packages{os.sep}" in path
+    return installed and (top in sys.stdlib_module_names or version_of(top) != "")
 
 
 @functools.cache
-def _version(library: str) -> str:
-    """What is installed of a library, whether or not it is loaded yet: kernels must not be compiled anew because of a later import."""
+def version_of(library: str) -> str:
+    """What is installed of a library, whether or not it is loaded yet: kernels must not be compiled anew because of a later import.
+
+    Empty for Python's own, and for packages that have no version.
+    """
     if library in sys.stdlib_module_names:
         return ""
     try:

@@ -1,5 +1,6 @@
 """Plan, executors and store: chunks keyed by content, damaged files, other processes, sizes, interruptions."""
 
+import abc
 import functools
 import json
 import os
@@ -524,6 +525,10 @@ def adder(k, by=1):
     return lambda x, y=by: x + k + y
 
 
+def abstract(method):
+    return type(abc.ABC)("Abstract", (abc.ABC,), {"method": method, "__module__": __name__})
+
+
 DIFFERENT = [
     ([1, 2], [1, 3]), ([1], [[1]]), (["ab", "c"], ["a", "bc"]), (1, 1.0), (True, 1), (None, "None"), (0.0, -0.0), (b"a", "a"),
     (np.arange(3), np.arange(3.0)), (np.zeros((2, 3)), np.zeros((3, 2))), (np.array(["a", "b"]), np.array(["a", "c"])),
@@ -533,6 +538,7 @@ DIFFERENT = [
     (lambda x: x + 1, lambda x: x + 2), (np.log, np.exp), (max, min),
     (Instance(1).__call__, Instance(2).__call__), (pathlib.Path("a"), pathlib.Path("b")),
     (tr.UCB(), tr.UCB(alpha=1)), (tr.UCB(), tr.KLUCB()), (tr.oracles.TopK(2), tr.oracles.TopK(3)), (SetValue(), None),
+    (int | str, int | float), (abstract(lambda self: 1), abstract(lambda self: 2)),
 ]  # fmt: skip
 
 

@@ -1,8 +1,9 @@
 """Digests of experiments: equal digests mean equal numbers, so a finished chunk can be found again.
 
 Everything that a number depends on is taken by content: arrays by their bytes, functions by their bytecode, constants, defaults,
-closures and the globals they read, classes from outside by their methods, and policies, problems and monitors from outside by
-their kernels too. This package stands for itself by the hash of its sources (`CODE`), installed packages by name and version.
+closures and the globals they read, classes from outside by their methods, policies, problems and monitors from outside by their
+kernels too, and modules from outside by their sources and those of what they import. The sources that every run may depend on stand
+for themselves by their hash (`CODE`), installed packages by name and version; all else is outside, be it of this package.
 What has no content to digest is refused: its results could not be told apart from those of another object.
 """
 
@@ -10,30 +11,29 @@ import dataclasses
 import dis
 import functools
 import hashlib
+import os
 import pathlib
 import struct
 import sys
-import sysconfig
 import types
+from collections.abc import Iterator
 from importlib.metadata import version
 
 import numpy as np
 
 from .. import checks
-from .._cache import SOURCE_HASH
+from .._cache import HASHED, PACKAGE, ROOT, SOURCE_HASH, closure, is_library, version_of
 from .._jit import python_of
 from ..verbs import VERBS
 
 CODE = [SOURCE_HASH] + [f"{package} {version(package)}" for package in ("numpy", "numba", "scipy")]
-HERE = __name__.partition(".")[0]
-INSTALLED = tuple(str(pathlib.Path(path).resolve()) for path in {*sysconfig.get_paths().values()})
 LENGTH = 32  # hexadecimal digits kept of a SHA-256
 # Written by Python or by `@policy`, and settled by the time an instance exists.
 SKIPPED = {
     "__module__", "__qualname__", "__doc__", "__dict__", "__weakref__", "__slots__", "__annotations__", "__signature__", "__new__",
     "__repr__", "__reduce__", "__match_args__", "__getnewargs__", "__orig_bases__", "__parameters__", "__dataclass_fields__",
     "__dataclass_params__", "__firstlineno__", "__static_attributes__", "FIELDS", "TRAITS", "_fields", "_field_defaults", "_make",
-    "_replace", "_asdict",
+    "_replace", "_asdict", "_abc_impl",
 }  # fmt: skip
 
 
@@ -48,16 +48,16 @@ def digest(value: object) -> str:
     return found.sha.hexdigest()[:LENGTH]
 
 
-def is_outside(cls: type | types.FunctionType | types.ModuleType) -> bool:
-    """Whether a class or function is defined neither in this package nor in an installed one nor in Python itself."""
-    module = cls.__name__ if isinstance(cls, types.ModuleType) else cls.__module__
-    if not module or module.partition(".")[0] == HERE:
+def is_outside(item: type | types.FunctionType | types.ModuleType) -> bool:
+    """Whether a class, function or module is taken by content, because neither `CODE` nor the version of a package tells its own."""
+    module = item.__name__ if isinstance(item, types.ModuleType) else item.__module__
+    if not module:
         return False
     file = getattr(sys.modules.get(module), "__file__", None)
     if file is None:
         return module == "__main__" or module not in sys.modules
-    path = str(pathlib.Path(file).resolve())
-    return not path.startswith(INSTALLED)
+    path = os.path.realpath(file)
+    return path not in HASHED and (module.partition(".")[0] == PACKAGE or not is_library(module, path))
 
 
 class _Digest:
@@ -114,6 +114,8 @@ class _Digest:
             self.each(type(value).__name__, value.__func__)
         elif isinstance(value, property):
             self.each("property", value.fget, value.fset)
+        elif isinstance(value, types.UnionType):
+            self.each("union", *value.__args__)
         elif isinstance(value, types.BuiltinFunctionType | np.ufunc):
             self.each("builtin", value.__name__, getattr(value, "__self__", None))
         elif isinstance(value, pathlib.PurePath):
@@ -128,14 +130,15 @@ class _Digest:
             self.instance(value)
 
     def module(self, value: types.ModuleType) -> None:
-        if is_outside(value) and getattr(value, "__file__", None):
-            self.note("module", pathlib.Path(str(value.__file__)).read_bytes())
-        else:
-            self.each("module", value.__name__, _version(value.__name__))
+        if not is_outside(value):
+            return self.each("module", *_named(value.__name__))
+        sources, libraries = closure(frozenset({value.__name__}), HASHED)
+        files = [(name, _source(sys.modules.get(name, value))) for name in sorted(sources)]
+        return self.each("module", files, [_named(name) for name in sorted(libraries)])
 
     def function(self, value: types.FunctionType) -> None:
         if not is_outside(value) and _found_by_name(value):
-            return self.each("function", value.__module__, value.__qualname__, _version(value.__module__))
+            return self.each("function", *_named(value.__module__), value.__qualname__)
         cells = []
         for cell in value.__closure__ or ():
             try:
@@ -143,13 +146,14 @@ class _Digest:
             except ValueError:  # filled in later, if ever
                 cells.append("empty")
         names = sorted(_globals_read(value.__code__) & value.__globals__.keys())
+        found = [value.__globals__[name] for name in names]
         self.each("function", value.__code__, value.__defaults__, value.__kwdefaults__, cells, names)
-        self.each("globals", *(value.__globals__[name] for name in names))
+        self.each("globals", *found, *_submodules_read(value.__code__, [*found, *cells]))
         return None
 
     def cls(self, value: type) -> None:
         if not is_outside(value):
-            return self.each("class", value.__module__, value.__qualname__, _version(value.__module__))
+            return self.each("class", *_named(value.__module__), value.__qualname__)
         members = {
             name: member
             for name, member in sorted(vars(value).items())
@@ -177,11 +181,28 @@ class _Digest:
 
 def _globals_read(code: types.CodeType) -> set[str]:
     """Names of globals that a function and the functions inside it read."""
-    found = {str(step.argval) for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    return {
+        str(step.argval) for inner in _codes(code) for step in dis.get_instructions(inner) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")
+    }
+
+
+def _submodules_read(code: types.CodeType, found: list[object]) -> list[types.ModuleType]:
+    """Modules that a function may reach as attributes of packages from outside, whose own source need not import them."""
+    names = sorted({name for inner in _codes(code) for name in inner.co_names})
+    packages, reached = [item for item in found if isinstance(item, types.ModuleType)], list[types.ModuleType]()
+    for package in packages:
+        inner = [sys.modules.get(f"{package.__name__}.{name}") for name in names]
+        reached += (new := [item for item in inner if item is not None and is_outside(item)])
+        packages += new
+    return reached
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    """The code of a function and of the functions inside it."""
+    yield code
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            found |= _globals_read(constant)
-    return found
+            yield from _codes(constant)
 
 
 def _found_by_name(value: types.FunctionType) -> bool:
@@ -192,7 +213,14 @@ def _found_by_name(value: types.FunctionType) -> bool:
     return python_of(found) is value
 
 
-def _version(module: str) -> str:
+def _named(module: str) -> tuple[str, str]:
+    """A module of an installed package or of the hashed sources: its name and version; `CODE` speaks for the latter."""
     top = module.partition(".")[0]
-    found = getattr(sys.modules.get(top), "__version__", "")
-    return found if isinstance(found, str) and top != HERE else ""
+    return module, "" if top == PACKAGE else version_of(top)
+
+
+def _source(module: types.ModuleType) -> list[bytes]:
+    """What the files of a module hold; of this package as a whole all its sources, since it leads to every part."""
+    file = getattr(module, "__file__", None)
+    files = sorted(ROOT.rglob("*.py")) if module.__name__ == PACKAGE else [] if file is None else [pathlib.Path(file)]
+    return [path.read_bytes() for path in files]
