@@ -88,6 +88,15 @@ def test_paper_scale_says_the_hours_of_every_figure_before_it_starts(tmp_path):
     assert [cost.seconds for cost in one] == pytest.approx([4 * cost.seconds for cost in four], nan_ok=True)
 
 
+def test_one_paper_at_paper_scale_says_the_hours_of_the_figures_that_were_asked_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(experiment, "reproduce", lambda *given: {})
+    call = ["reproduce", "lipschitz", "--figure", "slope", "--figure", "theory", "--scale", "paper", "--out", str(tmp_path)]
+    said = CliRunner().invoke(app, call).output
+    assert [line.split(":")[0].strip() for line in said.splitlines() if " h" in line and line.startswith("  ")] == [
+        "lipschitz slope", "lipschitz theory",
+    ]  # fmt: skip
+
+
 def test_all_with_a_figure_is_refused(tmp_path):
     done = CliRunner().invoke(app, ["reproduce", "all", "--figure", "fig1", "--out", str(tmp_path / "out")])
     assert "figure = 'fig1' is of one paper, but paper = 'all'" in str(done.exception)

@@ -2,6 +2,7 @@
 
 import pathlib
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -34,17 +35,24 @@ def reproduce(
     folder = out or pathlib.Path("runs") / f"{paper}-{scale}"
     if paper == "all" and figure:
         raise ValueError(f"figure = {figure[0]!r} is of one paper, but paper = 'all'; name the paper, or leave the figure out.")
+    say = partial((errors if as_json else console).print, soft_wrap=True)
     with Meter(quiet) as meter:
         run = Run(scale, folder, seed=seed, data=data, workers=workers, engine=engine, address=address, progress=meter)
         if paper == "all":
             from ..papers.every import reproduce_all, verdicts
 
-            page = reproduce_all(run, lambda line: (errors if as_json else console).print(line, soft_wrap=True))
+            page = reproduce_all(run, say)
             if as_json:
                 print_json({"report": str(page)} | verdicts(run))
             else:
                 console.print(f"report: {page}")
             return
+        if scale == "paper" and paper in papers.names():
+            from ..papers.every import hours
+
+            say("What takes how long on this machine (what the folder holds already is not played again):")
+            for line in hours(paper, run, figure or None):
+                say(line)
         outcomes = shown(reproduce(paper, figure or None, run), scale)
     if as_json:
         rows = [vars(row) for outcome in outcomes.values() for row in outcome.rows]

@@ -5,7 +5,7 @@ import math
 import os
 import pathlib
 import urllib.parse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -89,10 +89,18 @@ def plan(run: Run) -> list[str]:
     lines = [f"Scale {run.scale!r} takes about {total} on this machine; what the folder holds already is not played again."]
     for paper, (seconds, number) in found.items():
         lines.append(f"  {paper}: {_expected(seconds, number)}")
-        for cost in expected(paper, run) if run.scale == "paper" else ():
-            hours = "not known" if math.isnan(cost.seconds) else f"{cost.seconds / 3600:.2f} h"
+        lines += hours(paper, run) if run.scale == "paper" else ()
+    return lines
+
+
+def hours(paper: str, run: Run, chosen: Collection[str] | None = None) -> list[str]:
+    """The expected time of a paper's figures (default: all) in words, a line each."""
+    lines = []
+    for cost in expected(paper, run):
+        if chosen is None or cost.figure in chosen:
+            told = "not known" if math.isnan(cost.seconds) else f"{cost.seconds / 3600:.2f} h"
             guessed = not cost.measured and not math.isnan(cost.seconds)
-            lines.append(f"  {paper} {cost.figure}: {hours}{', estimated' if guessed else ''}")
+            lines.append(f"  {paper} {cost.figure}: {told}{', estimated' if guessed else ''}")
     return lines
 
 
