@@ -89,6 +89,7 @@ $(VENV)/.installed-test: pyproject.toml constraints.txt | $(BIN)/python
 
 $(VENV)/.installed-lab: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,lab,dask,ray,service,openfeature,service-test,docs]' build
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps obp==0.4.1 seaborn tqdm  # obp asks for torch
 	@touch $@ $(VENV)/.installed-test $(VENV)/.installed
 
 $(VENV)/.installed-docs: pyproject.toml constraints.txt | $(BIN)/python

@@ -1,6 +1,6 @@
 """Logs as the Open Bandit Pipeline's dicts, judged by its own estimators.
 
-obp asks for torch, which only its neural policies need, so it has no extra: `pip install --no-deps obp==0.4.1 seaborn tqdm` runs this.
+obp asks for torch, which only its neural policies need, so it has no extra: `make test-lab` installs it without what it asks for.
 Where torch is not installed, a stand-in takes its place for the import; no number here passes through it.
 """
 
