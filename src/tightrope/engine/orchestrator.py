@@ -5,6 +5,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 
+from . import saved
 from .executors import Recipe, executor
 from .plan import Chunk, Experiment, Rows, planned
 from .runner import Progress
@@ -61,6 +62,8 @@ def carry_out(
         for number in range(len(plan.chunks)):
             found = store.read(plan.chunks[number]) if store is not None else None
             if found is None:
+                if store is not None:
+                    saved.remove_header(store.out)  # of an earlier result, which this run extends; its chunks stay
                 crew.submit(number)
             else:
                 chunk = plan.chunks[number]
