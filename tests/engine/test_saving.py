@@ -60,6 +60,16 @@ def test_a_save_that_was_killed_is_never_read_as_the_earlier_result(make, names,
         assert tr.load(out).replications == 10
 
 
+def test_a_killed_save_of_another_result_says_so_and_one_of_the_same_does_no_harm(tmp_path, monkeypatch):
+    result = simulated(10)
+    result.save(tmp_path)
+    killed_before("result.json", monkeypatch, lambda: result.save(tmp_path))
+    assert tr.load(tmp_path).frame().equals(result.frame())
+    killed_before("regret.parquet", monkeypatch, lambda: simulated(20).save(tmp_path))
+    with pytest.raises(FileNotFoundError, match=r"holds no result\.json; .* or save it again where that was cut short\.$"):
+        tr.load(tmp_path)
+
+
 @pytest.mark.parametrize(("make", "names"), [(simulated, ["regret", "pulls"]), (identified, ["answers", "pulls"])])
 @pytest.mark.parametrize("earlier", [False, True], ids=["now", "earlier version"])
 def test_a_table_of_another_result_is_named(make, names, earlier, tmp_path):
