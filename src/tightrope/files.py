@@ -8,6 +8,7 @@ import os
 import pathlib
 import struct
 import tempfile
+import time
 import zipfile
 from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO
@@ -15,11 +16,12 @@ from typing import Any, BinaryIO
 import numpy as np
 
 JSON_KEY = "header"
+DAY = 24 * 3600.0
 
 
 @contextlib.contextmanager
-def atomically(path: pathlib.Path) -> Iterator[BinaryIO]:
-    """A file that appears under its name only when all of it is on disk."""
+def atomically(path: pathlib.Path, *, once: bool = False) -> Iterator[BinaryIO]:
+    """A file that appears under its name only when all of it is on disk. once: a file that has this name by then stays as it is."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
@@ -28,12 +30,32 @@ def atomically(path: pathlib.Path) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
+        (_name_once if once else os.replace)(temporary, path)
         _keep_name(path.parent)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
         raise
+
+
+def _name_once(temporary: str, path: pathlib.Path) -> None:
+    """Give a file its name if no other has it, also where several machines try at once on a shared folder."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        pass
+    except OSError:  # no hard links here: the last of those who write at the same moment stays
+        os.replace(temporary, path)
+        return
+    os.unlink(temporary)
+
+
+def remove_leftovers(folder: pathlib.Path) -> None:
+    """Remove what writers that were killed left behind; a file younger than a day may be one that is being written."""
+    for path in folder.glob(".*.????????"):
+        with contextlib.suppress(FileNotFoundError):  # another driver removes them too
+            if time.time() - path.stat().st_mtime > DAY:
+                path.unlink()
 
 
 def _keep_name(folder: pathlib.Path) -> None:
@@ -46,15 +68,20 @@ def _keep_name(folder: pathlib.Path) -> None:
             os.close(handle)
 
 
+def write_bytes(path: pathlib.Path, data: bytes, *, once: bool = False) -> None:
+    """Write a file whole or not at all; once: if there is none."""
+    with atomically(path, once=once) as file:
+        file.write(data)
+
+
 def write_text(path: pathlib.Path, text: str) -> None:
     """Write a text file whole or not at all."""
-    with atomically(path) as file:
-        file.write(text.encode())
+    write_bytes(path, text.encode())
 
 
-def write_json(path: pathlib.Path, data: object) -> None:
-    """Write a JSON file whole or not at all."""
-    write_text(path, json.dumps(data, indent=1, default=_plain) + "\n")
+def write_json(path: pathlib.Path, data: object, *, once: bool = False) -> None:
+    """Write a JSON file whole or not at all; once: if there is none."""
+    write_bytes(path, (json.dumps(data, indent=1, default=_plain) + "\n").encode(), once=once)
 
 
 def write_arrays(path: pathlib.Path, header: Mapping[str, object], arrays: dict[str, np.ndarray]) -> None:

@@ -1,4 +1,4 @@
-"""Two drivers on one folder at the same time."""
+"""Several drivers on one folder at the same time."""
 
 import subprocess
 import sys
@@ -6,6 +6,7 @@ import sys
 from lab_experiments import Logged, times
 
 from tightrope.engine.orchestrator import carry_out
+from tightrope.engine.store import planned_chunks
 
 DRIVER = """
 import sys
@@ -35,3 +36,37 @@ def test_two_drivers_on_one_folder_do_no_harm_and_share_the_work(tmp_path):
     assert files[0] == files[1]
     begun = [times(tmp_path / f"log{number}") for number in (0, 1)]
     assert set(begun[0]) | set(begun[1]) == set(times(tmp_path / "alone"))
+
+
+OWN = """
+import sys
+import tightrope as tr
+problem, name = tr.problems.Bernoulli([0.2, 0.8]), sys.argv[2]
+print("ready", flush=True)
+sys.stdin.readline()
+for i in range(10):
+    policies = {f"{name} {i}": tr.UCB(alpha=1.0 + i), "all": tr.BetaThompson()}
+    tr.simulate(problem, policies, horizon=5, replications=2, workers=1, out=sys.argv[1])
+"""
+
+
+def test_drivers_with_policies_of_their_own_keep_each_others_records(tmp_path):
+    (tmp_path / "driver.py").write_text(OWN)
+    drivers = [
+        subprocess.Popen(
+            [sys.executable, str(tmp_path / "driver.py"), str(tmp_path / "out"), name],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for name in "abc"
+    ]  # fmt: skip
+    for driver in drivers:
+        assert driver.stdout.readline().strip() == "ready"
+    for driver in drivers:
+        driver.stdin.write("go\n")
+        driver.stdin.flush()
+    for driver in drivers:
+        _, said = driver.communicate(timeout=120)
+        assert driver.returncode == 0, said[-2000:]
+    found = planned_chunks(tmp_path / "out")
+    assert {chunk.name for chunk in found} == {"all"} | {f"{name} {i}" for name in "abc" for i in range(10)}
+    assert not [path for path in tmp_path.rglob(".*") if path.is_file()]

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from . import saved
 from .executors import Recipe, executor
 from .plan import Chunk, Experiment, Rows, planned
 from .runner import Progress
@@ -63,6 +64,8 @@ def carry_out(
         for number in in_turn(plan.chunks):
             found = store.read(plan.chunks[number]) if store is not None else None
             if found is None:
+                if store is not None:
+                    saved.remove_header(store.out)  # of an earlier result, which this run extends; its chunks stay
                 crew.submit(number)
             else:
                 chunk = plan.chunks[number]

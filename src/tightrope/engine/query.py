@@ -10,9 +10,10 @@
 | verdicts | judged row of a reproduction | run, figure, claim, text, paper, ours, se, verdict |
 
 run is the folder of the result below the folder that is asked, "." for that folder itself. Runs that have not finished are read from
-their chunks. Tables are scanned where they lie, not loaded.
+their chunks, which are loaded; tables of finished ones are scanned where they lie.
 """
 
+import functools
 import json
 import pathlib
 import warnings
@@ -27,7 +28,7 @@ from . import saved
 from .plan import Chunk
 from .results import ANSWERS
 from .saved import Columns
-from .store import Store, read_plan
+from .store import Store, planned_chunks, read_plan
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,24 +89,22 @@ def _define(connection: Any, base: pathlib.Path) -> None:
     parts: dict[str, list[str]] = {view: [] for view in VIEWS}
     number = 0
 
-    def add(view: str, run: str, table: Any) -> None:
+    def add(run: str, view: str, table: Any) -> None:
         nonlocal number
         connection.register(f"part_{number}", table)
         chosen = ", ".join(f'"{column}"::{kind} AS "{column}"' for column, kind in VIEWS[view].items() if column != "run")
         parts[view].append(f"SELECT {_text(run)} AS run, {chosen} FROM part_{number}")
         number += 1
 
-    found = sorted(path for name in ("result.json", "plan.json", VERDICTS) for path in base.rglob(name))
-    if not found:
+    runs = {path.parent for name in (saved.HEADER, "plan.json") for path in base.rglob(name)}
+    judged = sorted(base.rglob(VERDICTS))
+    if not runs and not judged:
         raise ValueError(f"folder = {str(base)!r} holds no results; pass a folder that simulate, identify or reproduce wrote.")
-    for path in found:
-        run = path.parent.relative_to(base).as_posix()
-        if path.name == VERDICTS:
-            add("verdicts", run, _verdicts(path))
-        elif path.name == "result.json":
-            _add_result(lambda view, table, run=run: add(view, run, table), path.parent)  # type: ignore[misc]
-        elif not (path.parent / "result.json").exists():
-            _add_unfinished(lambda view, table, run=run: add(view, run, table), path.parent)  # type: ignore[misc]
+    for path in judged:
+        add(path.parent.relative_to(base).as_posix(), "verdicts", _verdicts(path))
+    for run in sorted(runs):
+        read = _add_result if (run / saved.HEADER).exists() else _add_unfinished
+        read(functools.partial(add, run.relative_to(base).as_posix()), run)
     for view, columns in VIEWS.items():
         nothing = "SELECT " + ", ".join(f'NULL::{kind} AS "{column}"' for column, kind in columns.items()) + " WHERE false"
         connection.execute(f'CREATE VIEW "{view}" AS ' + " UNION ALL ".join(parts[view] or [nothing]))
@@ -118,6 +117,7 @@ def _add_result(add: Add, folder: pathlib.Path) -> None:
     from pyarrow import dataset
 
     header = saved.read_header(folder)
+    saved.check(folder, header)
     _add_facts(add, header["kind"], True, header["settings"])
     for view, name in FILES.items():
         if (folder / name).exists():
@@ -131,13 +131,12 @@ def _add_facts(add: Add, kind: str, finished: bool, settings: dict[str, Any]) ->
 
 def _add_unfinished(add: Add, folder: pathlib.Path) -> None:
     """What the chunks of a run hold so far."""
-    plan = read_plan(folder / "plan.json")
-    experiment = plan["experiment"]
+    experiment = read_plan(folder / "plan.json")["experiment"]
     if experiment["kind"] not in ("simulation", "identification"):
         return
     _add_facts(add, experiment["kind"], False, experiment)
     rows: dict[str, dict[int, dict[str, np.ndarray]]] = {}
-    for chunk, table in _chunks(folder, plan["chunks"]):
+    for chunk, table in _chunks(folder):
         for i, replication in enumerate(range(chunk.first, chunk.last)):
             rows.setdefault(chunk.name, {})[replication] = {key: array[i] for key, array in table.items()}
     if not rows:
@@ -167,11 +166,10 @@ def _numbers(codes: np.ndarray, places: np.ndarray, given: Sequence[np.ndarray])
     return found
 
 
-def _chunks(folder: pathlib.Path, chunks: dict[str, tuple[str, int, int]]) -> Iterator[tuple[Chunk, dict[str, np.ndarray]]]:
+def _chunks(folder: pathlib.Path) -> Iterator[tuple[Chunk, dict[str, np.ndarray]]]:
     """Chunks that are there and whole; damaged ones will be made again by their run."""
     store = Store(folder)
-    for digest, (name, first, last) in chunks.items():
-        chunk = Chunk(name, first, last, digest)
+    for chunk in planned_chunks(folder):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
             table = store.read(chunk)

@@ -105,16 +105,16 @@ class Result:
     def save(self, path: str | pathlib.Path) -> pathlib.Path:
         """Write result.json and Parquet files to a folder; `load` reads them back bit for bit."""
         folder = pathlib.Path(path)
-        saved.write_table(folder / "regret.parquet", {"regret": self.regret}, ("round", self.rounds))
-        saved.write_table(folder / "pulls.parquet", {"pulls": self.pulls}, ("arm", None))
+        tables = {
+            "regret.parquet": saved.packed({"regret": self.regret}, ("round", self.rounds)),
+            "pulls.parquet": saved.packed({"pulls": self.pulls}, ("arm", None)),
+        }
         watched = {f"{i}.{key}": array for i, name in enumerate(self.policies) for key, array in self.watched.get(name, {}).items()}
         if watched:
-            files.write_arrays(folder / "watched.npz", {}, watched)
-        else:
-            (folder / "watched.npz").unlink(missing_ok=True)  # of a result saved here before
-        saved.write_header(folder, self.kind, {
+            tables["watched.npz"] = files.arrays_to_bytes({}, watched)
+        saved.write(folder, self.kind, {
             "policies": self.policies, "replications": self.replications, "rounds": self.rounds.tolist(), "settings": self.settings,
-        })  # fmt: skip
+        }, tables)  # fmt: skip
         return folder
 
     @staticmethod
@@ -226,10 +226,11 @@ class Identification:
     def save(self, path: str | pathlib.Path) -> pathlib.Path:
         """Write result.json and Parquet files to a folder; `load` reads them back bit for bit."""
         folder = pathlib.Path(path)
-        saved.write_table(folder / "answers.parquet", {key: getattr(self, key) for key in ANSWERS})
-        saved.write_table(folder / "pulls.parquet", {"pulls": self.pulls}, ("arm", None))
-        saved.write_header(folder, self.kind, {
+        saved.write(folder, self.kind, {
             "policies": self.policies, "replications": self.replications, "settings": self.settings,
+        }, {
+            "answers.parquet": saved.packed({key: getattr(self, key) for key in ANSWERS}),
+            "pulls.parquet": saved.packed({"pulls": self.pulls}, ("arm", None)),
         })  # fmt: skip
         return folder
 
@@ -258,4 +259,5 @@ def _header(path: str | pathlib.Path, kind: str) -> tuple[pathlib.Path, dict[str
     header = saved.read_header(folder)
     if header["kind"] != kind:
         raise ValueError(f"path = {str(folder)!r} holds a result of {header['kind']}, not of {kind}; tr.load reads both.")
+    saved.check(folder, header)
     return folder, header

@@ -1,7 +1,11 @@
-"""A run folder: plan.json says what was run and on what, chunks/DIGEST.parquet holds what came out, one file a chunk.
+"""A run folder: plan.json says what is run and on what, plan/ which policies and chunks, chunks/DIGEST.parquet what came out.
+
+plan.json: the experiment. plan/policy-DIGEST.json: what a name stands for, by digest of the name. plan/chunks-DIGEST.json: the chunks
+of a call, by digest of them all. Earlier versions kept policies and chunks in plan.json, where they are still read.
 
 A file appears under its name only when all of it is on disk, and its name says what is in it. So a run that was killed goes on
-where it was, two runs may share a folder, and policies in another order or under other names find their chunks again.
+where it was, several drivers may share a folder, and policies in another order or under other names find their chunks again.
+Files of the plan are never changed: of two drivers that write the same one at once, the second finds the first one's.
 
 Chunk files have a row per replication: policy (in words), replication, and a column per array, as a list where it has several entries.
 """
@@ -16,7 +20,7 @@ import numpy as np
 
 from .. import files
 from . import provenance
-from .digest import CODE
+from .digest import CODE, digest
 from .plan import Chunk, Plan, Rows
 
 FORMAT = 1
@@ -107,35 +111,70 @@ def opened(out: pathlib.Path, plan: Plan) -> Store:
             "Its result, if it was finished, can still be loaded."
         )
     experiment = json.loads(json.dumps({"kind": plan.experiment.kind} | plan.experiment.common() | {"code": CODE}, default=_plain))
+    if not record.exists():
+        made = provenance.versions() | provenance.machine() | {"command": provenance.command()}
+        files.write_json(record, {"format": FORMAT, "experiment": experiment, "made": made}, once=True)
+    found = read_plan(record)
+    changed = [key for key in experiment if found["experiment"].get(key) != experiment[key]]
+    known = _known(out, plan, found)
+    _refuse(out, changed + _differences(plan, known))
+    for name in [name for name in plan.contents if name not in known]:
+        files.write_json(_policy(out, name), {"format": FORMAT, "name": name, "contents": plan.contents[name]}, once=True)
+        known[name] = _read(_policy(out, name), "contents")["contents"]
+    _refuse(out, _differences(plan, known))  # of another driver's that began at the same time
     chunks = {str(chunk.digest): [chunk.name, chunk.first, chunk.last] for chunk in plan.chunks}
-    wanted = {"format": FORMAT, "experiment": experiment, "contents": plan.contents, "chunks": chunks}
-    if record.exists():
-        found = read_plan(record)
-        changed = [key for key in experiment if found["experiment"].get(key) != experiment[key]]
-        for name, parts in plan.contents.items():
-            before = found["contents"].get(name, parts)
-            changed += [_PLURAL.get(part, part) for part in parts if before.get(part) != parts[part]]
-        if changed:
-            raise ValueError(
-                f"out = {str(out)!r} holds a run with other {', '.join(dict.fromkeys(changed))}; choose another folder or remove it."
-            )
-        wanted = found | {"contents": found["contents"] | plan.contents, "chunks": found["chunks"] | chunks}
-        if wanted == found:
-            return Store(out)
-    else:
-        wanted["made"] = provenance.versions() | provenance.machine() | {"command": provenance.command()}
-    files.write_json(record, wanted)
-    return Store(out)
+    asked = out / "plan" / f"chunks-{digest(chunks)}.json"
+    if not asked.exists():
+        files.write_json(asked, {"format": FORMAT, "chunks": chunks}, once=True)
+    store = Store(out)
+    for folder in (store.folder, asked.parent):
+        files.remove_leftovers(folder)
+    return store
+
+
+def _policy(out: pathlib.Path, name: str) -> pathlib.Path:
+    return out / "plan" / f"policy-{digest(name)}.json"
+
+
+def _known(out: pathlib.Path, plan: Plan, found: dict[str, Any]) -> dict[str, dict[str, str]]:
+    """What names of the plan stand for in the folder so far. found: its plan.json."""
+    paths = {name: _policy(out, name) for name in plan.contents}
+    return found.get("contents", {}) | {name: _read(path, "contents")["contents"] for name, path in paths.items() if path.exists()}
+
+
+def _differences(plan: Plan, known: dict[str, dict[str, str]]) -> list[str]:
+    """Parts of the plan's policies that are not what their names stand for."""
+    both = [(parts, known[name]) for name, parts in plan.contents.items() if name in known]
+    return [_PLURAL.get(part, part) for parts, before in both for part in parts if before.get(part) != parts[part]]
 
 
 _PLURAL = {"policy": "policies"}
 
 
+def _refuse(out: pathlib.Path, changed: list[str]) -> None:
+    if changed:
+        raise ValueError(
+            f"out = {str(out)!r} holds a run with other {', '.join(dict.fromkeys(changed))}; choose another folder or remove it."
+        )
+
+
 def read_plan(path: pathlib.Path) -> dict[str, Any]:
     """plan.json of a run folder. Raises ValueError where it is damaged."""
+    return _read(path, "experiment")
+
+
+def planned_chunks(out: pathlib.Path) -> list[Chunk]:
+    """All chunks that calls have asked a run folder for."""
+    asked = [read_plan(out / "plan.json").get("chunks", {})]
+    asked += [_read(path, "chunks")["chunks"] for path in sorted((out / "plan").glob("chunks-*.json"))]
+    return list(dict.fromkeys(Chunk(*place, name) for chunks in asked for name, place in chunks.items()))
+
+
+def _read(path: pathlib.Path, key: str) -> dict[str, Any]:
+    """A file of the plan with what it has under a key. Raises ValueError where it is damaged."""
     try:
         found = json.loads(path.read_text())
-        if found["format"] == FORMAT and isinstance(found["experiment"], dict) and isinstance(found["contents"], dict):
+        if found["format"] == FORMAT and isinstance(found[key], dict):
             return dict(found)
     except (ValueError, KeyError, TypeError):
         pass
