@@ -167,7 +167,8 @@ def planned_chunks(out: pathlib.Path) -> list[Chunk]:
     """All chunks that calls have asked a run folder for."""
     asked = [read_plan(out / "plan.json").get("chunks", {})]
     asked += [_read(path, "chunks")["chunks"] for path in sorted((out / "plan").glob("chunks-*.json"))]
-    return list(dict.fromkeys(Chunk(*place, name) for chunks in asked for name, place in chunks.items()))
+    found = (Chunk(name, first, last, key) for chunks in asked for key, (name, first, last) in chunks.items())
+    return list(dict.fromkeys(found))
 
 
 def _read(path: pathlib.Path, key: str) -> dict[str, Any]:
