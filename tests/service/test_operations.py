@@ -6,6 +6,7 @@ import pytest
 from running import HOUR, PRICES, ask, crash, create, decide, office_at, reward, state
 
 from tightrope.service import operations
+from tightrope.service.erase import erase
 from tightrope.service.errors import Refused
 from tightrope.service.requests import ArmChange, ArmsRequest
 from tightrope.service.store import events as log
@@ -118,6 +119,28 @@ def test_a_cancelled_decision_leaves_no_trace(office):
     decide(office, "b")
     reward(office, "b", 0.5)
     assert "rewarded" in refused(409, ask, office, operations.cancel, "b")
+
+
+def test_a_decision_whose_subject_was_erased_takes_no_reward(office):
+    create(office)
+    decide(office, "a", subject="user-77")
+    decide(office, "b")
+    assert ask(office, erase, "user-77")["erased"] == 1
+    before = state(office)
+    assert "its subject was erased" in refused(410, reward, office, "a", 1.0)
+    assert "was closed" in refused(410, ask, office, operations.activate, "a")
+    assert "was closed" in refused(409, ask, office, operations.cancel, "a")
+    assert state(office) == before
+    assert reward(office, "b", 1.0)["learned"]
+
+
+def test_how_a_decision_ended_is_told_also_behind_a_late_reward(office, clock):
+    create(office)
+    decide(office, "a")
+    clock.now += 2 * HOUR
+    refused(410, reward, office, "a", 1.0)
+    assert "was expired" in refused(409, ask, office, operations.cancel, "a")
+    assert "was expired" in refused(410, ask, office, operations.activate, "a")
 
 
 def test_reward_ids(office):

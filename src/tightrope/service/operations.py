@@ -158,6 +158,14 @@ def waiting(desk: Desk, id: str) -> Waiting | None:
     return found
 
 
+ENDS = ("rewarded", "expired", "cancelled", "closed")
+
+
+def ending(history: list[Event]) -> Event:
+    """The event that ended a decision; a late reward may stand behind it."""
+    return next(event for event in reversed(history) if event.kind in ENDS)
+
+
 def known(desk: Desk, id: str) -> list[Event]:
     """All events about a decision; 404 where there is none."""
     history = desk.history(id)
@@ -171,7 +179,7 @@ def activate(desk: Desk, id: str) -> Json:
     desk.live.check_alive()
     found = waiting(desk, id)
     if found is None:
-        how = known(desk, id)[-1].kind
+        how = ending(known(desk, id)).kind
         if how == "rewarded":
             return {"id": id, "expires_at": None}
         raise Refused(410, f"id = {id!r} was {how}; it cannot be activated any more.", "id")
@@ -184,7 +192,7 @@ def cancel(desk: Desk, id: str) -> Json:
     """It was never shown: the policy is as it was without it, but for its random stream."""
     desk.live.check_alive()
     if waiting(desk, id) is None:
-        how = known(desk, id)[-1].kind
+        how = ending(known(desk, id)).kind
         if how != "cancelled":
             raise Refused(409, f"id = {id!r} was {how}; only an open decision can be cancelled.", "id")
     else:
@@ -236,9 +244,11 @@ def repeated(history: list[Event], body: Json) -> Event | None:
 
 def too_late(desk: Desk, id: str, history: list[Event], body: Json) -> Refused:
     """Why a closed decision takes no reward; what comes after the window is logged, once."""
-    ended = next(event for event in reversed(history) if event.kind in ("expired", "cancelled", "rewarded"))
+    ended = ending(history)
     if ended.kind == "cancelled":
         return Refused(409, f"decision_id = {id!r} was cancelled; it takes no reward.", "decision_id")
+    if ended.kind == "closed":  # nothing more of this subject goes into the log
+        return Refused(410, f"decision_id = {id!r} was closed: {ended.body['why']}; it takes no reward, and none was logged.", "decision_id")
     if not any(event.kind == "late" and event.body == body for event in history):
         desk.record("late", body, id)
     return Refused(
