@@ -17,7 +17,7 @@ from .errors import Refused, invalid
 from .experiment import MICROSECONDS, STATUSES, WATCH, Waiting
 from .log import Event
 from .requests import MOST, ArmChange, ArmsRequest, DecisionRequest, ModeChange, RewardRequest
-from .spec import ExperimentSpec
+from .spec import ArmSpec, ExperimentSpec
 from .writer import Desk
 
 Json = dict[str, Any]
@@ -77,6 +77,8 @@ def add_arms(desk: Desk, request: ArmsRequest) -> Json:
     """Add arms; those that are there already with the same features are left alone, so that a retry is safe."""
     desk.live.check_alive()
     known = {arm["id"] for arm in desk.live.arms()}
+    for arm in request.arms:
+        (check_same if arm.id in known else check_point)(desk.live, arm)
     fresh = [arm for arm in request.arms if arm.id not in known]
     if fresh and len(fresh) < len(request.arms):
         again = next(arm.id for arm in request.arms if arm.id in known)
@@ -84,6 +86,26 @@ def add_arms(desk: Desk, request: ArmsRequest) -> Json:
     if fresh:
         apply(lambda: desk.record("arms added", {"arms": [arm.model_dump(exclude_none=True) for arm in fresh]}))
     return {"arms": list(desk.live.arms())}
+
+
+def check_same(live: Experiment, arm: ArmSpec) -> None:
+    """Refuse an arm that is there already, but not as it is described now."""
+    k, arms = live.number("arms", arm.id), live.session.arms
+    for what, given, own in (("features", arm.features, arms.features), ("point", arm.point, arms.points)):
+        if not np.array_equal(np.ravel([] if given is None else given), np.ravel([] if own is None else own[k])):
+            raise Refused(
+                409,
+                f"arms has {arm.id!r} with other {what} than it was made with; say the same again, or give the new arm a new id.",
+                "arms",
+            )
+
+
+def check_point(live: Experiment, arm: ArmSpec) -> None:
+    """Refuse a position where arms have none; where they have some, the session refuses any new arm."""
+    if arm.point is not None and live.session.arms.points is None:
+        raise Refused(
+            422, f"arms has a point for {arm.id!r}, but the arms of experiment {live.name!r} have no positions; leave it out.", "arms"
+        )
 
 
 def change_arm(desk: Desk, arm: str, change: ArmChange) -> Json:
@@ -95,6 +117,14 @@ def change_arm(desk: Desk, arm: str, change: ArmChange) -> Json:
     baseline = desk.live.spec.baseline
     if change.status != "active" and arm in ([baseline] if isinstance(baseline, str) else baseline or ()):
         raise Refused(409, f"arm = {arm!r} is the baseline, which the experiment falls back to; it must stay.", "arm")
+    production = desk.live.rollout.spec.production or {}
+    if change.status != "active" and arm in production:
+        active = {one["id"] for one in desk.live.arms() if one["status"] == "active"}
+        if not active & (production.keys() - {arm}):
+            raise Refused(
+                409, f"arm = {arm!r} is the last arm of rollout.production that is played, which the experiment falls back to; restore "
+                "another one first.", "arm",
+            )  # fmt: skip
     if found["status"] != change.status:
         apply(lambda: desk.record("arm changed", {"arm": arm, "status": change.status}), 409)
     return {"id": arm, "status": change.status}
