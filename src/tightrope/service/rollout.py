@@ -80,13 +80,16 @@ class Rollout:
 
     def production(self, live: "Experiment", context: Any, eligible: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         """What production plays in a round: numbers of arms, and their probabilities. Refused where none of it is eligible."""
-        given = None if context is None else context.baseline
+        given: int | None = None if context is None else context.baseline
         if given is None and self.spec.production is not None:
             shares = {live.number("production", arm): p for arm, p in self.spec.production.items()}
         else:
             if given is None and isinstance(live.spec.baseline, str):
                 given = live.number("baseline", live.spec.baseline)
             if given is None:
+            elif given is None and live.spec.baseline is None:  # made before a spec that hides it in the policy was refused
+                own = getattr(live.session.policy, "baseline", -1)
+                given = own if isinstance(own, int) and own >= 0 else None
                 raise Refused(422, f"baseline is missing; mode {self.mode} serves it, so say which arm it is.", "baseline")
             shares = {given: 1.0}
         retired = {live.number("arm", str(arm)) for arm in live.session.retired}
