@@ -2,6 +2,7 @@
 
 import time
 
+import numpy as np
 import pytest
 from running import HOUR, PRICES, ask, crash, create, decide, office_at, reward, state
 
@@ -170,7 +171,6 @@ def test_arms_come_and_go(office):
     assert decide(office, eligible=["huge", "mid"])["arm"] == "huge"
 
 
-def test_pausing_and_archiving(office):
 def test_an_arm_that_is_there_is_left_alone_only_if_it_is_the_same(office):
     arms = [{"id": "a", "features": [1.0, 0.0]}, {"id": "b", "features": [0.0, 1.0]}]
     create(office, {"name": "rows", "policy": "LinUCB", "arms": arms})
@@ -231,6 +231,7 @@ def broken():
     raise ValueError("estimates broke down.")
 
 
+def test_pausing_and_archiving(office):
     create(office)
     decide(office, "a")
     ask(office, operations.change_status, "pause")

@@ -34,11 +34,12 @@ class World:
 
     def play(self, rounds, means=None):
         for _ in range(rounds):
+            watched = self.live.watched
             event = self.live.decide(f"d{self.live.session.decided}", DecisionRequest(), NOW)
             self.events.append(event)
             mean = (self.means if means is None else means)[event.body["arm"]]
             self.live.record("rewarded", NOW, {"value": float(self.noise.random() < mean)}, event.key)
-            asked = self.live.rollout.due() if self.live.session.decided % 20 == 0 else None
+            asked = self.live.rollout.due() if watched else None
             if asked is not None:
                 body = {"mode": asked[0], "share": self.live.rollout.share, "held": asked[2], "why": asked[1]}
                 self.events.append(self.live.record("mode changed", NOW, body))
@@ -150,7 +151,6 @@ def test_a_policy_that_turns_bad_is_sent_back_before_its_budget_is_gone():
     assert world.live.rollout.mode == "shadow"  # rules wait for a command
 
 
-def test_modes_replay_to_the_bit_and_go_on_after_a_restart(tmp_path, clock):
 def test_the_return_follows_the_decision_that_measured_the_budget(office):
     """Every round without the baseline costs what it would have earned, so the bound has fallen below -1 when it is measured first."""
     guard = {"policy": "UCB", "baseline_mean": 0.5, "alpha": 0.05, "guarantee": {"sigma": 0.5}, "window": None}
@@ -212,6 +212,7 @@ def test_a_baseline_inside_the_policy_is_refused_and_old_logs_with_one_are_serve
     assert decide(office)["arm"] == "low"
 
 
+def test_modes_replay_to_the_bit_and_go_on_after_a_restart(tmp_path, clock):
     spec = SPEC | {"rollout": {"mode": "shadow", "share": 0.5}}
     with office_at(tmp_path / "a.db", clock, snapshot_every=40) as office:
         create(office, spec)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..serving.session import Session
 from .errors import Refused, invalid
-from .experiment import MICROSECONDS, STATUSES, WATCH, Waiting
+from .experiment import MICROSECONDS, STATUSES, Experiment, Waiting
 from .log import Event
 from .requests import MOST, ArmChange, ArmsRequest, DecisionRequest, ModeChange, RewardRequest
 from .spec import ArmSpec, ExperimentSpec
@@ -152,9 +152,10 @@ def decide(desk: Desk, id: str, request: DecisionRequest) -> Json:
             if body.get("asked", {}) != request.asked():
                 raise Refused(409, f"id = {id!r} was decided for another request; an id belongs to one decision.", "id")
             return answer(made, body)
+    watched = desk.live.watched
     event = desk.live.decide(id, request, desk.now)
     told = answer(desk.keep(event), desk.live.told)
-    if desk.live.session.decided % WATCH == 0:
+    if watched:
         follow_rules(desk)
     return told
 
@@ -278,7 +279,9 @@ def too_late(desk: Desk, id: str, history: list[Event], body: Json) -> Refused:
     if ended.kind == "cancelled":
         return Refused(409, f"decision_id = {id!r} was cancelled; it takes no reward.", "decision_id")
     if ended.kind == "closed":  # nothing more of this subject goes into the log
-        return Refused(410, f"decision_id = {id!r} was closed: {ended.body['why']}; it takes no reward, and none was logged.", "decision_id")
+        return Refused(
+            410, f"decision_id = {id!r} was closed: {ended.body['why']}; it takes no reward, and none was logged.", "decision_id"
+        )
     if not any(event.kind == "late" and event.body == body for event in history):
         desk.record("late", body, id)
     return Refused(
@@ -313,12 +316,27 @@ def change_mode(desk: Desk, change: ModeChange) -> Json:
     return describe_rollout(desk)
 
 
+def reads(act: Callable[[Desk], Any]) -> Callable[[Desk], Any]:
+    """An act that changes nothing, so that what the library refuses is its own answer; the other commands of its group go on."""
+
+    @functools.wraps(act)
+    def guarded(desk: Desk) -> Any:
+        try:
+            return act(desk)
+        except ValueError as error:
+            raise invalid(error) from None
+
+    return guarded
+
+
+@reads
 def describe_rollout(desk: Desk) -> Json:
     """Mode, rules and evidence."""
     held = desk.live.holdings()
     return desk.live.rollout.report() | {"budget_bound": None if held is None else held["budget_bound"]}
 
 
+@reads
 def standing(desk: Desk) -> Json:
     """All that the certificate and the board need of the live experiment, at one event."""
     live = desk.live
@@ -326,10 +344,13 @@ def standing(desk: Desk) -> Json:
 
 
 def identification(session: Session) -> Json | None:
-    """How far an identification policy is: its bounds by arm and what it says; None for other policies, and before it knows anything."""
+    """How far an identification policy is: its bounds by arm and what it says; None for other policies, and where it says nothing."""
     if not type(session.policy).TRAITS.stops or session.names is None:
         return None
-    found, told = session.recommend(), session.explain()
+    try:
+        found, told = session.recommend(), session.explain()
+    except ValueError:  # its estimates broke down, or it does not play on without some arm
+        return None
     named = {side: dict(zip(session.names, np.asarray(told[side]).tolist(), strict=True)) for side in ("lower", "upper")}
     numbers = {name: float(found.get(name, math.nan)) for name in ("gap_bound", "samples_remaining")}
     known = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
@@ -339,6 +360,7 @@ def identification(session: Session) -> Json | None:
 # Reading -------------------------------------------------------------------------------------------------------------------
 
 
+@reads
 def glimpse(desk: Desk) -> Session:
     """A view of the session that another thread may ask for explanations."""
     return desk.live.session.view()

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
+from .. import checks
 from ..registry import Policy, built, find
 from ..serving.codec import build_oracle
 from ..serving.session import Session
@@ -200,7 +201,6 @@ def _made_policy(spec: ExperimentSpec) -> Policy:
     return find("Safe")(policy, **(known | {"alpha": spec.alpha} | spec.guarantee))
 
 
-def made_oracle(spec: ExperimentSpec) -> Oracle | None:
 def check_new(spec: ExperimentSpec) -> None:
     """Raise ValueError where a new spec hides its baseline from the rollout, the arms and the certificate. Old logs may have such specs."""
     for where, given in (("policy", {} if isinstance(spec.policy, str) else spec.policy), ("guarantee", spec.guarantee)):
@@ -213,6 +213,7 @@ def check_new(spec: ExperimentSpec) -> None:
             )
 
 
+def made_oracle(spec: ExperimentSpec) -> Oracle | None:
     """The oracle of a spec, by name."""
     if spec.oracle is None:
         return None
