@@ -9,7 +9,7 @@ from ...numerics.batch_ridge import solve
 from ...verbs import Context
 from ._explanation import open_decisions
 from ._guarantee import bound_round
-from ._ledger import CONFIDENCE, LOWER, MARTINGALE, NOTHING, Independent, Linear, baseline_of, budget_bound, value_of
+from ._ledger import CONFIDENCE, FREEDMAN, LOWER, MARTINGALE, NOTHING, Independent, Linear, baseline_of, budget_bound, value_of
 from ._linear import martingale_and_open
 from ._set_guarantee import SetState, norm, set_beta, set_radius
 
@@ -37,6 +37,7 @@ def holdings(policy: Any, state: Any) -> dict[str, Any] | None:
         "min_gap": policy.min_gap,
         "sets": sets,
         "norms": None if isinstance(kept, Independent) else [policy.theta_bound, policy.arm_bound],
+        "freedman": policy.martingale == FREEDMAN and (sets or policy.bound == MARTINGALE),
         "lower": not sets and policy.open == LOWER,
         "baseline_mean": None if math.isnan(policy.baseline_mean) else policy.baseline_mean,
         "learned": math.isnan(policy.baseline_mean) and (sets or not means_are_told(policy, kept)),
