@@ -108,6 +108,14 @@ def test_it_says_what_it_promises_and_what_that_rests_on(tmp_path, more, asked, 
     assert "open" in found["open"]["charged"] or found["budget"] is None
 
 
+def test_a_certificate_is_issued_whatever_a_reward_was(tmp_path):
+    with office_at(tmp_path / "a.db") as office:
+        create(office, GUARD | {"baseline_mean": None, "alpha": None})
+        for value in (-1e300, 1e300, 0.5):
+            reward(office, decide(office, name="shop")["id"], value, "shop")
+        assert asyncio.run(issue(office, "shop"))["decisions"] == 3
+
+
 def test_a_change_is_found(certified):
     found, _, key, folder, _ = certified
     better = found | {"budget": found["budget"] | {"bound": 1e6}}
