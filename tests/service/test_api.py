@@ -217,3 +217,22 @@ def test_a_client_says_what_is_missing():
         Client("http://127.0.0.1:9", "k").decide()
     with pytest.raises(ValueError, match="at least one address"):
         Client([], "k")
+
+
+def test_what_an_identification_policy_recommends(served):
+    def passed_on(request):
+        found = served(request.method, request.url.raw_path.decode(), key="read")
+        return httpx.Response(found.status_code, content=found.content)
+
+    served("POST", "/v1/experiments", PRICES)
+    assert "minimises regret" in error(served("GET", "/v1/experiments/price/recommendation"), 422)["message"]
+    served("POST", "/v1/experiments", PRICES | {"name": "best", "policy": {"policy": "UGapE", "epsilon": 0.1}})
+    client = Client("http://t", "k", "best")
+    client._http = httpx.Client(transport=httpx.MockTransport(passed_on))
+    assert client.recommend()["status"] == "not certified yet" and client.recommend()["samples_remaining"] is None
+    for n in range(30):
+        made = served("POST", "/v1/experiments/best/decisions", {"id": f"d{n}"}).json()
+        served("POST", "/v1/experiments/best/rewards", {"decision_id": made["id"], "value": float(made["arm"] == "mid")})
+    told = client.recommend()
+    TypeAdapter(answers.RecommendationAnswer).validate_python(told, extra="forbid")
+    assert told["arm"] == "mid" and told["gap_bound"] > 0.0 and told["samples_range"][0] <= told["samples_remaining"]

@@ -62,6 +62,60 @@ def test_what_it_states(certified):
     assert any("0.195" in sentence for sentence in found["assumptions"])
 
 
+GUARD = {
+    "name": "shop", "policy": "UCB", "arms": [{"id": "a"}, {"id": "b"}, {"id": "c"}], "baseline": "a", "baseline_mean": 0.5, "alpha": 0.1,
+}  # fmt: skip
+ROWS = [{"id": name, "features": row} for name, row in (("a", [1.0, 0.0]), ("b", [0.0, 1.0]), ("c", [0.7, 0.7]))]
+LINEAR, DELAY = "theta_bound", "When a reward arrives, and whether it does, does not depend on what it is."
+EVERY_ROUND = {"policy": "LinUCB", "dimension": 2}
+SET = {"policy": "C2UCB", "arms": ROWS, "oracle": {"oracle": "TopK", "k": 2}, "baseline": ["a", "b"], "baseline_mean": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("more", "asked", "promised", "said", "unsaid"),
+    [
+        ({}, {}, "0.99, in every round the expected reward", ["between 0 and 1", "does not change", "by at most 1"], [LINEAR, DELAY]),
+        ({"guarantee": {"checkpoint": 7000}}, {}, "at checkpoints, after every 7000 decisions, the expected", [], []),
+        ({"guarantee": {"checkpoint": [5, 11]}}, {}, "after 5, 11 decisions and always after the last of them, the", [], []),
+        ({"guarantee": {"checkpoint": 70, "min_gap": 50}}, {}, "two are at least 50 rounds apart, the expected", [], []),
+        ({"guarantee": {"open": "lower"}}, {}, "in every round", [DELAY], [LINEAR]),
+        ({"guarantee": {"martingale": "subgaussian"}}, {}, "in every round", [], ["by at most 1"]),
+        ({"baseline_mean": None}, {}, "in every round", ["mean is learned", "Rewards are at most 1."], []),
+        ({"policy": "LinUCB", "arms": ROWS}, {}, "in every round", [LINEAR, DELAY, "between 0 and 1"], []),
+        ({"policy": "LinUCB", "arms": ROWS, "apply": "in order", "default_reward": 0.0}, {}, "in every round", [LINEAR], [DELAY, "Whether"]),
+        ({"policy": "LinUCB", "arms": ROWS, "apply": "in order"}, {}, "in every round", [LINEAR, "Whether a reward arrives does"], [DELAY]),
+        (EVERY_ROUND, {"context": [[0.6, 0.0], [0.0, 0.6], [0.5, 0.5]]}, "in every round", [LINEAR, DELAY], []),
+        (SET, {}, "in every round", [LINEAR, DELAY], ["between 0 and 1."]),
+        ({"rollout": {"mode": "full", "production": {"a": 0.5, "b": 0.5}}}, {}, "b; rollout.production) is counted but not guarded", [], []),
+        ({"rollout": {"mode": "full", "production": {"a": 1.0}}}, {}, "in every round", [], []),
+        ({"baseline_mean": None, "alpha": None}, {}, "None: the policy keeps no budget", [], [LINEAR, "sub-Gaussian"]),
+    ],
+)  # fmt: skip
+def test_it_says_what_it_promises_and_what_that_rests_on(tmp_path, more, asked, promised, said, unsaid):
+    spec = GUARD | more
+    spec["guarantee"] = {} if spec["alpha"] is None else {"sigma": 0.5} | spec.get("guarantee", {})
+    with office_at(tmp_path / "a.db") as office:
+        create(office, spec)
+        for n in range(3):
+            decide(office, f"d{n}", "shop", **asked)
+        found = asyncio.run(issue(office, "shop"))
+    assert promised in found["promise"], found["promise"]
+    words = " ".join(found["assumptions"])
+    assert all(one in words for one in said) and not any(one in words for one in unsaid), found["assumptions"]
+    assert (found["budget"] is None) == (spec["alpha"] is None)
+    if found["budget"] is not None:
+        assert found["budget"]["bound"] >= 0.0 or spec["baseline_mean"] is None
+    assert "open" in found["open"]["charged"] or found["budget"] is None
+
+
+def test_a_certificate_is_issued_whatever_a_reward_was(tmp_path):
+    with office_at(tmp_path / "a.db") as office:
+        create(office, GUARD | {"baseline_mean": None, "alpha": None})
+        for value in (-1e300, 1e300, 0.5):
+            reward(office, decide(office, name="shop")["id"], value, "shop")
+        assert asyncio.run(issue(office, "shop"))["decisions"] == 3
+
+
 def test_a_change_is_found(certified):
     found, _, key, folder, _ = certified
     better = found | {"budget": found["budget"] | {"bound": 1e6}}

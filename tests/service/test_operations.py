@@ -2,10 +2,12 @@
 
 import time
 
+import numpy as np
 import pytest
 from running import HOUR, PRICES, ask, crash, create, decide, office_at, reward, state
 
 from tightrope.service import operations
+from tightrope.service.erase import erase
 from tightrope.service.errors import Refused
 from tightrope.service.requests import ArmChange, ArmsRequest
 from tightrope.service.store import events as log
@@ -120,6 +122,28 @@ def test_a_cancelled_decision_leaves_no_trace(office):
     assert "rewarded" in refused(409, ask, office, operations.cancel, "b")
 
 
+def test_a_decision_whose_subject_was_erased_takes_no_reward(office):
+    create(office)
+    decide(office, "a", subject="user-77")
+    decide(office, "b")
+    assert ask(office, erase, "user-77")["erased"] == 1
+    before = state(office)
+    assert "its subject was erased" in refused(410, reward, office, "a", 1.0)
+    assert "was closed" in refused(410, ask, office, operations.activate, "a")
+    assert "was closed" in refused(409, ask, office, operations.cancel, "a")
+    assert state(office) == before
+    assert reward(office, "b", 1.0)["learned"]
+
+
+def test_how_a_decision_ended_is_told_also_behind_a_late_reward(office, clock):
+    create(office)
+    decide(office, "a")
+    clock.now += 2 * HOUR
+    refused(410, reward, office, "a", 1.0)
+    assert "was expired" in refused(409, ask, office, operations.cancel, "a")
+    assert "was expired" in refused(410, ask, office, operations.activate, "a")
+
+
 def test_reward_ids(office):
     create(office)
     decide(office, "a")
@@ -145,6 +169,66 @@ def test_arms_come_and_go(office):
     ask(office, operations.change_arm, "huge", ArmChange(status="active"))
     assert [arm["status"] for arm in state(office)["arms"]] == ["active", "masked", "active", "active"]
     assert decide(office, eligible=["huge", "mid"])["arm"] == "huge"
+
+
+def test_an_arm_that_is_there_is_left_alone_only_if_it_is_the_same(office):
+    arms = [{"id": "a", "features": [1.0, 0.0]}, {"id": "b", "features": [0.0, 1.0]}]
+    create(office, {"name": "rows", "policy": "LinUCB", "arms": arms})
+    before = state(office, "rows")
+
+    def add(name, *given):
+        return ask(office, operations.add_arms, ArmsRequest(arms=list(given)), name=name)
+
+    assert len(add("rows", *arms)["arms"]) == 2
+    assert "'b' with other features" in refused(409, add, "rows", {"id": "b", "features": [0.5, 0.5]})
+    assert "other features" in refused(409, add, "rows", {"id": "b"})
+    assert "no positions" in refused(422, add, "rows", {"id": "c", "features": [0.5, 0.5], "point": 0.5})
+    assert state(office, "rows") == before
+    create(office)
+    assert "other features" in refused(409, add, "price", {"id": "low", "features": [1.0]})
+    assert "no positions" in refused(422, add, "price", {"id": "huge", "point": 2.0})
+    points = [{"id": str(k), "point": k / 3} for k in range(4)]
+    create(office, {"name": "line", "policy": {"policy": "CKLUCB", "lipschitz": 1.0}, "arms": points})
+    assert len(add("line", *points)["arms"]) == 4
+    assert "'1' with other point" in refused(409, add, "line", {"id": "1", "point": 0.5})
+    assert "cannot be added to" in refused(422, add, "line", {"id": "5", "point": 0.5})
+
+
+def test_one_arm_of_production_stays(office):
+    create(office, PRICES | {"rollout": {"production": {"low": 0.5, "mid": 0.5}}})
+    ask(office, operations.change_arm, "low", ArmChange(status="masked"))
+    for status in ("masked", "retired"):
+        assert "last arm of rollout.production" in refused(409, ask, office, operations.change_arm, "mid", ArmChange(status=status))
+    ask(office, operations.change_arm, "high", ArmChange(status="retired"))
+    assert decide(office)["arm"] == "mid"
+    ask(office, operations.change_arm, "low", ArmChange(status="active"))
+    ask(office, operations.change_arm, "mid", ArmChange(status="retired"))
+
+
+def test_reading_fails_alone(office):
+    """A baseline that every round brings, an identification policy that plays no mask, estimates that broke down: read, beside a decision."""
+    create(office, PRICES | {"name": "rounds", "policy": {"policy": "CUCB2", "alpha": 0.1}, "baseline": None})
+    assert ask(office, operations.describe_rollout, name="rounds")["budget_bound"] == 0.0
+    decide(office, "a", "rounds", baseline="mid", baseline_mean=0.5)
+    assert ask(office, operations.standing, name="rounds")["holdings"]["alpha"] == 0.1
+    arms = [{"id": str(k), "features": row} for k, row in enumerate(np.eye(3).tolist())]
+    create(office, {"name": "best", "policy": {"policy": "P1RAGE"}, "arms": arms, "horizon": 1000})
+    assert ask(office, operations.standing, name="best")["identified"]["status"] == "not certified yet"
+    ask(office, operations.change_arm, "1", ArmChange(status="masked"), name="best")
+    assert ask(office, operations.standing, name="best")["identified"] is None
+
+
+@pytest.mark.parametrize("read", [operations.standing, operations.describe_rollout, operations.glimpse])
+def test_what_the_library_refuses_to_read_does_not_fail_a_group(office, monkeypatch, read):
+    create(office)
+    monkeypatch.setattr(office.writer.held["price"].live, "holdings", broken)
+    monkeypatch.setattr(office.writer.held["price"].live.session, "view", broken, raising=False)
+    assert "broke down" in refused(422, ask, office, read)
+    assert office.writer.failing is None
+
+
+def broken():
+    raise ValueError("estimates broke down.")
 
 
 def test_pausing_and_archiving(office):

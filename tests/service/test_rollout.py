@@ -11,6 +11,7 @@ from tightrope.service import operations
 from tightrope.service.errors import Refused
 from tightrope.service.experiment import Experiment
 from tightrope.service.gate import Gate
+from tightrope.service.rehearsal import rehearse
 from tightrope.service.requests import DecisionRequest, ModeChange
 from tightrope.service.spec import ExperimentSpec, made_session
 from tightrope.service.store import events as log
@@ -33,11 +34,12 @@ class World:
 
     def play(self, rounds, means=None):
         for _ in range(rounds):
+            watched = self.live.watched
             event = self.live.decide(f"d{self.live.session.decided}", DecisionRequest(), NOW)
             self.events.append(event)
             mean = (self.means if means is None else means)[event.body["arm"]]
             self.live.record("rewarded", NOW, {"value": float(self.noise.random() < mean)}, event.key)
-            asked = self.live.rollout.due() if self.live.session.decided % 20 == 0 else None
+            asked = self.live.rollout.due() if watched else None
             if asked is not None:
                 body = {"mode": asked[0], "share": self.live.rollout.share, "held": asked[2], "why": asked[1]}
                 self.events.append(self.live.record("mode changed", NOW, body))
@@ -147,6 +149,67 @@ def test_a_policy_that_turns_bad_is_sent_back_before_its_budget_is_gone():
     world.play(200)
     assert world.events[-1].body["name"] == "mid"
     assert world.live.rollout.mode == "shadow"  # rules wait for a command
+
+
+def test_the_return_follows_the_decision_that_measured_the_budget(office):
+    """Every round without the baseline costs what it would have earned, so the bound has fallen below -1 when it is measured first."""
+    guard = {"policy": "UCB", "baseline_mean": 0.5, "alpha": 0.05, "guarantee": {"sigma": 0.5}, "window": None}
+    create(office, SPEC | guard)
+    for n in range(21):
+        assert ask(office, operations.describe_rollout)["mode"] == "full"
+        decide(office, f"d{n}", excluded=["mid"])
+    assert ask(office, operations.describe_rollout)["held"]
+    assert decide(office)["arm"] == "mid"
+    assert [e.kind for e in written(office)][-3:] == ["decided", "mode changed", "decided"]
+
+
+def test_a_policy_that_has_done_nothing_yet_is_not_sent_back(office):
+    """CUCB2 charges for its confidence before it has explored; that is no loss."""
+    create(office, SPEC | {"policy": "CUCB2", "baseline_mean": 0.5, "alpha": 0.05, "window": None})
+    for n in range(60):
+        reward(office, decide(office)["id"], n % 2)
+    told = ask(office, operations.describe_rollout)
+    assert told["mode"] == "full" and told["budget_bound"] == pytest.approx(60 * 0.025)
+
+
+def written(office, row=1):
+    with office.database.read() as connection:
+        return list(log.read(connection, row))
+
+
+def test_policies_with_features_of_each_round_go_back_too(office):
+    guard = {"policy": "LinUCB", "dimension": 2, "baseline_mean": 0.5, "alpha": 0.05, "guarantee": {"sigma": 0.5, "arm_bound": 2.0}}
+    create(office, SPEC | guard)
+    for n in range(21):
+        decide(office, f"d{n}", context={"low": [1.0, 0.0], "mid": [0.5, 0.5], "high": [0.0, 1.0]}, excluded=["mid"])
+    told = ask(office, operations.describe_rollout)
+    assert told["held"] and told["mode"] == "shadow" and told["budget_bound"] == pytest.approx(21 * -0.475)
+
+
+def test_sets_have_a_budget_and_stay_full(office):
+    arms = [{"id": f"f{k}", "features": row} for k, row in enumerate([[1.0, 0.0], [0.0, 1.0], [0.7, 0.7], [0.5, -0.5]])]
+    spec = {"name": "price", "policy": "C2UCB", "arms": arms, "oracle": {"oracle": "TopK", "k": 2}, "window": None, "alpha": 0.05}
+    create(office, spec | {"baseline": ["f0", "f1"], "baseline_mean": 1.0})
+    for n in range(41):
+        decide(office, f"d{n}", excluded=["f0"])
+    told = ask(office, operations.describe_rollout)
+    assert told["mode"] == "full" and not told["held"] and told["budget_bound"] == pytest.approx(41 * -0.95)
+
+
+def test_a_baseline_inside_the_policy_is_refused_and_old_logs_with_one_are_served(office):
+    inside = {"policy": {"policy": "CUCB2", "baseline": 0, "baseline_mean": 0.5, "alpha": 0.05}, "baseline": None, "window": None}
+    for wrong in (
+        inside,
+        {"policy": "UCB", "alpha": 0.05, "guarantee": {"baseline": 0}},
+        {"policy": "UCB", "guarantee": {"baseline_mean": 0.5}},
+    ):
+        with pytest.raises(ValueError, match="beside policy"):
+            rehearse(ExperimentSpec.model_validate(SPEC | wrong), office.settings)
+    create(office, SPEC | inside)  # as a log from before has it
+    for n in range(21):
+        decide(office, f"d{n}", excluded=["low"])
+    assert ask(office, operations.describe_rollout)["held"]
+    assert decide(office)["arm"] == "low"
 
 
 def test_modes_replay_to_the_bit_and_go_on_after_a_restart(tmp_path, clock):

@@ -124,6 +124,22 @@ class ExplanationAnswer(BaseModel):
     explanation: dict[str, Any]
 
 
+class RecommendationAnswer(BaseModel):
+    """gap_bound: with probability 1 - delta the arm is at most that much worse than the best. error: estimated chance that it is worse by
+    more than epsilon. samples_remaining: a forecast; samples_range: its lowest and highest. null: nothing is known yet."""
+
+    model_config = example(
+        arm="11.90", status="not certified yet", gap_bound=0.08, error=0.21, samples_remaining=1840.0, samples_range=[910.0, 3400.0]
+    )
+
+    arm: str
+    status: Literal["certified", "not certified yet"]
+    gap_bound: float | None
+    error: float | None
+    samples_remaining: float | None
+    samples_range: list[float | None]
+
+
 class LogLine(BaseModel):
     """An event."""
 

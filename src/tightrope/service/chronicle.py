@@ -183,9 +183,10 @@ class Chronicle:
         low, high = (0.0, 1.0) if self.spec is None or self.spec.rollout is None else self.spec.rollout.rewards
         self.total += value
         scaled = (value - low) / (high - low)
-        advance(self.all, scaled)
         if not 0.0 <= scaled <= 1.0:
             self.outside += 1
+            scaled = min(max(scaled, 0.0), 1.0)  # no bound is told any more, and squares of such numbers may have no float
+        advance(self.all, scaled)
         if name in self.arms:
             place = self.arms[name]
             self.rewards[place] += 1

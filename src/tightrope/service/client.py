@@ -241,6 +241,10 @@ class Client:
         found = self._send("GET", self._path("/explain"), params={} if decision is None else {"decision": decision})
         return {"arms": found["arms"]} | {name: arrays(value) for name, value in found["explanation"].items()}
 
+    def recommend(self) -> dict[str, Any]:
+        """The arm that an identification policy names, and what supports it, as `Session.recommend` tells; `arm` is its id."""
+        return self._send("GET", self._path("/recommendation"))
+
     def state(self, seq: int | None = None) -> dict[str, Any]:
         """Counts and the fingerprint of the state, now or after an event of the past."""
         return self._send("GET", self._path("/state"), params={} if seq is None else {"seq": seq})

@@ -68,8 +68,7 @@ class Experiment:
         plain = asked.asked()
         try:
             context, eligible, names = self.round(plain)
-            watched = self.session.decided % WATCH == 0
-            held = self.holdings(context) if watched else None
+            held = self.holdings() if self.watched else None
             if self.rollout.mode == "full":
                 made, beside, why = self.session.decide(context, eligible, id, names), None, ""
             else:
@@ -96,13 +95,14 @@ class Experiment:
         self.told = body
         return self.record("decided", now, body, id, asked.subject)
 
-    def holdings(self, context: Context | None = None) -> dict[str, Any] | None:
-        """The lower bound of the budget and what it is made of; None where the policy keeps none."""
-        session = self.session
-        seen = Context() if context is None else context
-        if session.catalogue or session._changing or ledger_of(session.state) is None:
-            return None
-        return holdings(session.policy, copied(session.state), seen._replace(features=None, eligible=None))
+    @property
+    def watched(self) -> bool:
+        """Whether the next decision notes the bound of the budget; the rules look right behind it."""
+        return self.session.decided % WATCH == 0
+
+    def holdings(self) -> dict[str, Any] | None:
+        """The lower bound of the budget and what it rests on; None where the policy keeps none."""
+        return None if ledger_of(self.session.state) is None else holdings(self.session.policy, copied(self.session.state))
 
     def check_alive(self) -> None:
         """Refuse to change what is archived."""

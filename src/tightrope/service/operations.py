@@ -14,10 +14,10 @@ import numpy as np
 
 from ..serving.session import Session
 from .errors import Refused, invalid
-from .experiment import MICROSECONDS, STATUSES, WATCH, Waiting
+from .experiment import MICROSECONDS, STATUSES, Experiment, Waiting
 from .log import Event
 from .requests import MOST, ArmChange, ArmsRequest, DecisionRequest, ModeChange, RewardRequest
-from .spec import ExperimentSpec
+from .spec import ArmSpec, ExperimentSpec
 from .writer import Desk
 
 Json = dict[str, Any]
@@ -77,6 +77,8 @@ def add_arms(desk: Desk, request: ArmsRequest) -> Json:
     """Add arms; those that are there already with the same features are left alone, so that a retry is safe."""
     desk.live.check_alive()
     known = {arm["id"] for arm in desk.live.arms()}
+    for arm in request.arms:
+        (check_same if arm.id in known else check_point)(desk.live, arm)
     fresh = [arm for arm in request.arms if arm.id not in known]
     if fresh and len(fresh) < len(request.arms):
         again = next(arm.id for arm in request.arms if arm.id in known)
@@ -84,6 +86,26 @@ def add_arms(desk: Desk, request: ArmsRequest) -> Json:
     if fresh:
         apply(lambda: desk.record("arms added", {"arms": [arm.model_dump(exclude_none=True) for arm in fresh]}))
     return {"arms": list(desk.live.arms())}
+
+
+def check_same(live: Experiment, arm: ArmSpec) -> None:
+    """Refuse an arm that is there already, but not as it is described now."""
+    k, arms = live.number("arms", arm.id), live.session.arms
+    for what, given, own in (("features", arm.features, arms.features), ("point", arm.point, arms.points)):
+        if not np.array_equal(np.ravel([] if given is None else given), np.ravel([] if own is None else own[k])):
+            raise Refused(
+                409,
+                f"arms has {arm.id!r} with other {what} than it was made with; say the same again, or give the new arm a new id.",
+                "arms",
+            )
+
+
+def check_point(live: Experiment, arm: ArmSpec) -> None:
+    """Refuse a position where arms have none; where they have some, the session refuses any new arm."""
+    if arm.point is not None and live.session.arms.points is None:
+        raise Refused(
+            422, f"arms has a point for {arm.id!r}, but the arms of experiment {live.name!r} have no positions; leave it out.", "arms"
+        )
 
 
 def change_arm(desk: Desk, arm: str, change: ArmChange) -> Json:
@@ -95,6 +117,14 @@ def change_arm(desk: Desk, arm: str, change: ArmChange) -> Json:
     baseline = desk.live.spec.baseline
     if change.status != "active" and arm in ([baseline] if isinstance(baseline, str) else baseline or ()):
         raise Refused(409, f"arm = {arm!r} is the baseline, which the experiment falls back to; it must stay.", "arm")
+    production = desk.live.rollout.spec.production or {}
+    if change.status != "active" and arm in production:
+        active = {one["id"] for one in desk.live.arms() if one["status"] == "active"}
+        if not active & (production.keys() - {arm}):
+            raise Refused(
+                409, f"arm = {arm!r} is the last arm of rollout.production that is played, which the experiment falls back to; restore "
+                "another one first.", "arm",
+            )  # fmt: skip
     if found["status"] != change.status:
         apply(lambda: desk.record("arm changed", {"arm": arm, "status": change.status}), 409)
     return {"id": arm, "status": change.status}
@@ -122,9 +152,10 @@ def decide(desk: Desk, id: str, request: DecisionRequest) -> Json:
             if body.get("asked", {}) != request.asked():
                 raise Refused(409, f"id = {id!r} was decided for another request; an id belongs to one decision.", "id")
             return answer(made, body)
+    watched = desk.live.watched
     event = desk.live.decide(id, request, desk.now)
     told = answer(desk.keep(event), desk.live.told)
-    if desk.live.session.decided % WATCH == 0:
+    if watched:
         follow_rules(desk)
     return told
 
@@ -158,6 +189,14 @@ def waiting(desk: Desk, id: str) -> Waiting | None:
     return found
 
 
+ENDS = ("rewarded", "expired", "cancelled", "closed")
+
+
+def ending(history: list[Event]) -> Event:
+    """The event that ended a decision; a late reward may stand behind it."""
+    return next(event for event in reversed(history) if event.kind in ENDS)
+
+
 def known(desk: Desk, id: str) -> list[Event]:
     """All events about a decision; 404 where there is none."""
     history = desk.history(id)
@@ -171,7 +210,7 @@ def activate(desk: Desk, id: str) -> Json:
     desk.live.check_alive()
     found = waiting(desk, id)
     if found is None:
-        how = known(desk, id)[-1].kind
+        how = ending(known(desk, id)).kind
         if how == "rewarded":
             return {"id": id, "expires_at": None}
         raise Refused(410, f"id = {id!r} was {how}; it cannot be activated any more.", "id")
@@ -184,7 +223,7 @@ def cancel(desk: Desk, id: str) -> Json:
     """It was never shown: the policy is as it was without it, but for its random stream."""
     desk.live.check_alive()
     if waiting(desk, id) is None:
-        how = known(desk, id)[-1].kind
+        how = ending(known(desk, id)).kind
         if how != "cancelled":
             raise Refused(409, f"id = {id!r} was {how}; only an open decision can be cancelled.", "id")
     else:
@@ -236,9 +275,13 @@ def repeated(history: list[Event], body: Json) -> Event | None:
 
 def too_late(desk: Desk, id: str, history: list[Event], body: Json) -> Refused:
     """Why a closed decision takes no reward; what comes after the window is logged, once."""
-    ended = next(event for event in reversed(history) if event.kind in ("expired", "cancelled", "rewarded"))
+    ended = ending(history)
     if ended.kind == "cancelled":
         return Refused(409, f"decision_id = {id!r} was cancelled; it takes no reward.", "decision_id")
+    if ended.kind == "closed":  # nothing more of this subject goes into the log
+        return Refused(
+            410, f"decision_id = {id!r} was closed: {ended.body['why']}; it takes no reward, and none was logged.", "decision_id"
+        )
     if not any(event.kind == "late" and event.body == body for event in history):
         desk.record("late", body, id)
     return Refused(
@@ -273,12 +316,27 @@ def change_mode(desk: Desk, change: ModeChange) -> Json:
     return describe_rollout(desk)
 
 
+def reads(act: Callable[[Desk], Any]) -> Callable[[Desk], Any]:
+    """An act that changes nothing, so that what the library refuses is its own answer; the other commands of its group go on."""
+
+    @functools.wraps(act)
+    def guarded(desk: Desk) -> Any:
+        try:
+            return act(desk)
+        except ValueError as error:
+            raise invalid(error) from None
+
+    return guarded
+
+
+@reads
 def describe_rollout(desk: Desk) -> Json:
     """Mode, rules and evidence."""
     held = desk.live.holdings()
     return desk.live.rollout.report() | {"budget_bound": None if held is None else held["budget_bound"]}
 
 
+@reads
 def standing(desk: Desk) -> Json:
     """All that the certificate and the board need of the live experiment, at one event."""
     live = desk.live
@@ -286,10 +344,13 @@ def standing(desk: Desk) -> Json:
 
 
 def identification(session: Session) -> Json | None:
-    """How far an identification policy is: its bounds by arm and what it says; None for other policies, and before it knows anything."""
+    """How far an identification policy is: its bounds by arm and what it says; None for other policies, and where it says nothing."""
     if not type(session.policy).TRAITS.stops or session.names is None:
         return None
-    found, told = session.recommend(), session.explain()
+    try:
+        found, told = session.recommend(), session.explain()
+    except ValueError:  # its estimates broke down, or it does not play on without some arm
+        return None
     named = {side: dict(zip(session.names, np.asarray(told[side]).tolist(), strict=True)) for side in ("lower", "upper")}
     numbers = {name: float(found.get(name, math.nan)) for name in ("gap_bound", "samples_remaining")}
     known = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
@@ -299,6 +360,7 @@ def identification(session: Session) -> Json | None:
 # Reading -------------------------------------------------------------------------------------------------------------------
 
 
+@reads
 def glimpse(desk: Desk) -> Session:
     """A view of the session that another thread may ask for explanations."""
     return desk.live.session.view()

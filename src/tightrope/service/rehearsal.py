@@ -9,7 +9,7 @@ from .errors import Refused
 from .experiment import Experiment
 from .requests import DecisionRequest
 from .settings import Settings
-from .spec import ExperimentSpec
+from .spec import ExperimentSpec, check_new
 
 CANDIDATES = 2  # of a decision that brings its own
 ID = "rehearsal"
@@ -23,6 +23,7 @@ def rehearse(spec: ExperimentSpec, settings: Settings) -> None:
     Takes some seconds the first time that a kind of policy runs on a machine, else milliseconds. What cannot be rehearsed is left to
     the first decision. Raises ValueError where the spec describes no session.
     """
+    check_new(spec)
     with _one_at_a_time:
         for asked in questions(spec):
             live = Experiment(spec.name)

@@ -31,6 +31,7 @@ class Rollout:
         self.spec = WHOLE if spec.rollout is None else spec.rollout
         self.mode: Mode = self.spec.mode
         self.share = self.spec.share
+        self.returns = spec.oracle is None  # sets are not served beside a baseline
         self.held = False  # sent back: rules wait for a command
         self.stage = 0  # judged stages so far
         self.seen = 0  # rewards of this mode
@@ -80,12 +81,15 @@ class Rollout:
 
     def production(self, live: "Experiment", context: Any, eligible: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         """What production plays in a round: numbers of arms, and their probabilities. Refused where none of it is eligible."""
-        given = None if context is None else context.baseline
+        given: int | None = None if context is None else context.baseline
         if given is None and self.spec.production is not None:
             shares = {live.number("production", arm): p for arm, p in self.spec.production.items()}
         else:
             if given is None and isinstance(live.spec.baseline, str):
                 given = live.number("baseline", live.spec.baseline)
+            elif given is None and live.spec.baseline is None:  # made before a spec that hides it in the policy was refused
+                own = getattr(live.session.policy, "baseline", -1)
+                given = own if isinstance(own, int) and own >= 0 else None
             if given is None:
                 raise Refused(422, f"baseline is missing; mode {self.mode} serves it, so say which arm it is.", "baseline")
             shares = {given: 1.0}
@@ -158,7 +162,7 @@ class Rollout:
     def due(self) -> tuple[Mode, str, bool] | None:
         """The change that a rule asks for: mode, why, and whether it is a return."""
         budget = self.budget
-        if budget is not None and self.armed and self.mode in PLAYED and budget < self.spec.least_budget - 1e-9:
+        if budget is not None and self.armed and self.returns and self.mode in PLAYED and budget < self.spec.least_budget - 1e-9:
             return "shadow", f"the lower bound of the budget, {budget:.4g}, fell below {self.spec.least_budget:g}", True
         if self.mode in JUDGED and self.mode != "shadow" and self.gate.verdict(self.mode) == "worse":
             return "shadow", f"the policy is worse than the baseline: difference at most {self._unit(1):.4g}", True

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
+from .. import checks
 from ..registry import Policy, built, find
 from ..serving.codec import build_oracle
 from ..serving.session import Session
@@ -198,6 +199,18 @@ def _made_policy(spec: ExperimentSpec) -> Policy:
             )
         return policy
     return find("Safe")(policy, **(known | {"alpha": spec.alpha} | spec.guarantee))
+
+
+def check_new(spec: ExperimentSpec) -> None:
+    """Raise ValueError where a new spec hides its baseline from the rollout, the arms and the certificate. Old logs may have such specs."""
+    for where, given in (("policy", {} if isinstance(spec.policy, str) else spec.policy), ("guarantee", spec.guarantee)):
+        field = next((name for name in ("baseline", "baseline_mean") if given.get(name) is not None), None)
+        if field is not None:
+            remedy = "an arm's id, or those of a set" if field == "baseline" else "a number"
+            raise ValueError(
+                f"{where}.{field} = {checks.show(given[field])} is inside {where}, where a rollout does not find it; "
+                f"give it as {field} ({remedy}) of the experiment itself, beside policy."
+            )
 
 
 def made_oracle(spec: ExperimentSpec) -> Oracle | None:

@@ -91,12 +91,17 @@ def set_radius(policy: Any, state: SetState, m: float) -> float:
     return float(radius + 2.0 / 3.0 * k * math.log(3.0 * n * n / policy.delta))
 
 
+def set_beta(policy: Any, state: SetState) -> float:
+    """Radius of the ellipsoid."""
+    dimension, m = float(state.model.response.size), float(state.model.seen[0])
+    return float(ellipsoid_radius(policy.sigma, policy.delta, dimension, m, policy.lam, policy.arm_bound, policy.theta_bound))
+
+
 def bound_round(policy: Any, state: SetState, context: Context) -> Round:
     """Everything that `total` needs."""
     ledger, features = state.ledger[0], features_of(state, context)
     theta, factor = solve(state.model)
-    dimension, m = float(state.model.response.size), float(state.model.seen[0])
-    beta = float(ellipsoid_radius(policy.sigma, policy.delta, dimension, m, policy.lam, policy.arm_bound, policy.theta_bound))
+    beta = set_beta(policy, state)
     psi = set_radius(policy, state, float(ledger.explored))
     base = max(float(value_of(ledger.rewards)) - psi, 0.0)
     ahead = remaining(policy.checkpoint, policy.min_gap, int(ledger.place), int(ledger.rounds) + 1)

@@ -11,7 +11,7 @@ from sqlalchemy.engine import Connection
 
 from ...files import plain
 from .. import operations
-from ..answers import ErasureAnswer, EvaluationAnswer, ExplanationAnswer, LogAnswer, StateAnswer
+from ..answers import ErasureAnswer, EvaluationAnswer, ExplanationAnswer, LogAnswer, RecommendationAnswer, StateAnswer
 from ..errors import Refused, invalid, unknown_experiment
 from ..experiment import Experiment
 from ..office import Office
@@ -88,6 +88,17 @@ async def explain(
         return {"arms": list(names or live.session.names or ()), "decision": decision, "event": made.seq, "explanation": plain(found)}
 
     return answer(await in_thread(office, name, read))
+
+
+@router.get("/recommendation", dependencies=[needs("read")], responses=replies(RecommendationAnswer, 404))
+async def recommend(name: Name, office: Served) -> Response:
+    """The arm that an identification policy names as the best, how sure that is, and how many samples it still needs."""
+    view = await office.ask(name, operations.glimpse)
+    try:
+        found = await asyncio.to_thread(view.recommend)
+    except ValueError as error:
+        raise invalid(error) from None
+    return answer(plain(found) | {"arm": (view.names or ())[found["arm"]]})
 
 
 @router.get("/log", dependencies=[needs("read")], responses=replies(LogAnswer, 404))

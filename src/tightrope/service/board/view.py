@@ -5,6 +5,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from ..certificate import charge
 from ..chronicle import Chronicle, Point
 from ..operations import stamp
 from . import charts
@@ -153,7 +154,8 @@ def page_of(told: dict[str, Any], story: Chronicle) -> dict[str, Any]:
                 f"{label} {count}" for label, count in zip(DELAYS, story.delays, strict=True) if count), "from decision to reward"),
             "difference": difference_chart(rollout["estimate"]),
         },
-        "holdings": held, "open": told["open"], "expired": story.expired, "late": story.late, "cancelled": story.cancelled,
+        "holdings": held, "charged": charge(held), "open": told["open"],
+        "expired": story.expired, "late": story.late, "cancelled": story.cancelled,
         "last": [(line, story.answers.get(line.id, ""), clock(line.time)) for line in reversed(story.last)],
         "modes": [one | {"time": stamp(one["time"])} for one in story.modes], "seq": told["seq"], "digest": told["digest"],
         "time": stamp(story.time), "comparable": story.comparable, "outside": story.outside,
