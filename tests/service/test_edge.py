@@ -52,3 +52,54 @@ def test_a_number_larger_than_any_float_is_refused():
     request = RankRequest(actions=[{"id": "a", "features": [{"price": 10**400}]}])
     with pytest.raises(ValueError, match="not finite"):
         personalizer.asked(request, 8, None)
+
+
+# A database that is away ------------------------------------------------------------------------------------------------------------------
+
+
+def away(*given):
+    raise sa.exc.OperationalError("SELECT 1", {}, OSError("connection refused"))
+
+
+@pytest.mark.parametrize("path", ["/v1/experiments", f"{EXPERIMENT}/log", f"{EXPERIMENT}/state?seq=1", f"{EXPERIMENT}/explain?decision=a"])
+def test_an_outage_of_the_database_is_told_as_one(served, path, monkeypatch):
+    served("POST", "/v1/experiments", PRICES)
+    monkeypatch.setattr(served.office.database, "read", away)
+    answer = served("GET", path)
+    assert error(answer, 503)["code"] == "unavailable" and int(answer.headers["Retry-After"]) >= 1
+
+
+def test_keys_are_remembered_for_a_moment_while_the_database_is_away(served, monkeypatch):
+    served("POST", "/v1/experiments", PRICES)
+    now = keys.time.monotonic()
+    clock = {"now": now}
+    monkeypatch.setattr(keys.time, "monotonic", lambda: clock["now"])
+    with monkeypatch.context() as outage:
+        outage.setattr(served.office.database, "read", away)
+        clock["now"] = now + keys.FRESH + 1  # less than keys.KEPT
+        assert served("POST", f"{EXPERIMENT}/decisions", {}, "decide").status_code == 200
+        assert served("GET", EXPERIMENT).status_code == 200
+        clock["now"] = now + keys.KEPT + 1  # a key may have been revoked meanwhile
+        for answer in (served("POST", f"{EXPERIMENT}/decisions", {}, "decide"), served("GET", EXPERIMENT)):
+            assert error(answer, 503) and int(answer.headers["Retry-After"]) >= 1
+    clock["now"] += keys.FRESH + 1
+    assert served("POST", f"{EXPERIMENT}/decisions", {}, "decide").status_code == 200
+
+
+def test_an_error_of_the_service_itself_is_json(served, monkeypatch):
+    monkeypatch.setattr(served.office.database, "read", lambda: 1 / 0)
+    assert error(served("GET", "/v1/experiments"), 500)["code"] == "internal"
+
+
+def answering(*given, **more):
+    """A client whose service always answers this."""
+    client = Client("http://shop", "tr_x", "price", attempts=2)
+    client._http = httpx.Client(transport=httpx.MockTransport(lambda request: httpx.Response(*given, **more)))
+    return client
+
+
+@pytest.mark.parametrize(("status", "text"), [(500, "Internal Server Error"), (404, "<html>"), (200, "<html>"), (200, "[1]"), (400, '"no"')])
+def test_a_client_says_that_an_answer_is_not_the_services(status, text):
+    with pytest.raises(Rejected, match=f"status {status}") as refused:
+        answering(status, text=text).decide()
+    assert refused.value.status == status and "http://shop" in str(refused.value)

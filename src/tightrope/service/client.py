@@ -296,11 +296,26 @@ class Client:
                 if waits.isdigit() and (attempt + 1) % len(self.urls) == 0:
                     pause = min(max(pause, float(waits)), LONGEST_PAUSE)
                 continue
-            told: dict[str, Any] = answer.json()
+            told = read(answer)
             if answer.is_success:
                 return told
             raise rejected(answer.status_code, told)
         raise Unavailable(f"{self.urls[0]} did not answer {method} {path} after {self.attempts} attempts ({why}).")
+
+
+def read(answer: httpx.Response) -> dict[str, Any]:
+    """The JSON of an answer. Raises Rejected where it is not the service's."""
+    try:
+        told = answer.json()
+    except ValueError:
+        told = None
+    if isinstance(told, dict):
+        return told
+    raise Rejected(
+        answer.status_code, "not_json",
+        f"url = {str(answer.request.url)!r} answered with status {answer.status_code} and no JSON of this service; give the address of "
+        "`tightrope serve`, and look at what stands between.", None,
+    )  # fmt: skip
 
 
 def quoted(part: str) -> str:
