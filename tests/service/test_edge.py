@@ -103,3 +103,46 @@ def test_a_client_says_that_an_answer_is_not_the_services(status, text):
     with pytest.raises(Rejected, match=f"status {status}") as refused:
         answering(status, text=text).decide()
     assert refused.value.status == status and "http://shop" in str(refused.value)
+
+
+# Texts that no database takes -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/decisions", {"subject": "a\0b"}),
+        ("POST", "/rewards", {"decision_id": "a", "value": 1.0, "reward_id": "a\0b"}),
+        ("POST", "/erase", {"subject": "a\0b"}),
+        ("GET", "/explain?decision=a%00b", None),
+    ],
+)
+def test_nul_is_refused_in_texts(served, method, path, body):
+    served("POST", "/v1/experiments", PRICES)
+    error(served(method, EXPERIMENT + path, body), 422)
+
+
+@pytest.mark.parametrize("path", ["/rank", "/events/a/activate"])
+def test_nul_is_refused_in_the_name_of_personalizers_experiment(served, path):
+    error(served("POST", f"{path}?experiment=a%00b", wide(1, 1, 1) if path == "/rank" else None), 422)
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/v1/experiments/a%00b/decisions"),
+        ("POST", f"{EXPERIMENT}/decisions/a%00b/activate"),
+        ("DELETE", f"{EXPERIMENT}/decisions/a%00b"),
+        ("GET", "/v1/experiments/a%00b"),
+        ("GET", "/v1/experiments/a%00b/log"),
+        ("PATCH", f"{EXPERIMENT}/arms/a%00b"),
+        ("POST", "/events/a%00b/reward"),
+        ("GET", "/board/experiments/a%00b"),
+    ],
+)
+def test_nul_in_a_path_is_no_address(served, method, path, monkeypatch):
+    def ask(command):
+        raise AssertionError(command.experiment)
+
+    monkeypatch.setattr(served.office.writer, "ask", ask)
+    error(served(method, path, {"status": "active"} if method == "PATCH" else {}), 404)

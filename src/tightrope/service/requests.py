@@ -8,9 +8,9 @@ from .spec import ArmId, Arms, Mode, Number, Row, Share, Strict
 
 MOST = 10_000  # items of a batch
 
-DecisionId = Annotated[
-    str, Field(min_length=1, max_length=200, pattern=r"^[^\x00]+$", description="Your own, so that a retry is safe; else made.")
-]
+TEXT = r"^[^\x00]*$"  # no database takes NUL: a whole group of commands would fail
+Text = Annotated[str, Field(min_length=1, max_length=200, pattern=TEXT)]
+DecisionId = Annotated[Text, Field(description="Your own, so that a retry is safe; else made.")]
 Features = (
     Annotated[list[Row], Field(min_length=1, max_length=100_000)] | Annotated[dict[ArmId, Row], Field(min_length=1, max_length=100_000)]
 )
@@ -31,9 +31,7 @@ class DecisionRequest(Strict):
     baseline: ArmId | None = Field(default=None, description="This round's baseline, where every round has its own.")
     baseline_mean: Number | None = Field(default=None, description="Its known mean reward.")
     deferred: bool = Field(default=False, description="Counts only once it is activated; forgotten if it never is.")
-    subject: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
-        default=None, description="Whose data this is; `erase` blanks by it. A pseudonym will do."
-    )
+    subject: Text | None = Field(default=None, description="Whose data this is; `erase` blanks by it. A pseudonym will do.")
 
     def asked(self) -> dict[str, Any]:
         """What a repeated request must say again: all but the id, without defaults."""
@@ -49,9 +47,7 @@ class RewardRequest(Strict):
 
     decision_id: DecisionId
     value: Number | Annotated[dict[ArmId, Number], Field(min_length=1, max_length=100_000)]
-    reward_id: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
-        default=None, description="Your id of this reward, if you have one."
-    )
+    reward_id: Text | None = Field(default=None, description="Your id of this reward, if you have one.")
 
 
 class DecisionBatch(Strict):
@@ -93,7 +89,7 @@ class EraseRequest(Strict):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"subject": "user-77"}]})
 
-    subject: Annotated[str, Field(min_length=1, max_length=200)]
+    subject: Text
 
 
 class ModeChange(Strict):

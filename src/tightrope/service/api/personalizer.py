@@ -8,13 +8,13 @@ from fastapi import APIRouter, Query, Response
 from .. import operations
 from ..errors import Refused, invalid
 from ..personalizer import RankAnswer, RankRequest, RewardValue, asked
-from ..requests import RewardRequest
+from ..requests import TEXT, RewardRequest
 from ..spec import ExperimentSpec
 from .common import DecisionKey, Served, answer, needs, replies
 
 router = APIRouter(tags=["personalizer"], dependencies=[needs("decide")])
 
-Which = Annotated[str, Query(max_length=100, description="The experiment: one with a dimension and without arms.")]
+Which = Annotated[str, Query(max_length=100, pattern=TEXT, description="The experiment: one with a dimension and without arms.")]
 DEFAULT = "personalizer"
 
 
