@@ -146,3 +146,17 @@ def test_nul_in_a_path_is_no_address(served, method, path, monkeypatch):
 
     monkeypatch.setattr(served.office.writer, "ask", ask)
     error(served(method, path, {"status": "active"} if method == "PATCH" else {}), 404)
+
+
+# Ids with slashes -------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("id", ["user/77", "a/activate", "/", "a//b"])
+def test_ids_may_have_slashes(served, id):
+    served("POST", "/v1/experiments", PRICES)
+    quoted = id.replace("/", "%2F")
+    for asked in ({"id": id, "deferred": True}, {"id": id + "2"}):
+        assert served("POST", f"{EXPERIMENT}/decisions", asked, "decide").status_code == 200
+    assert served("POST", f"{EXPERIMENT}/decisions/{quoted}/activate", None, "decide").json()["id"] == id
+    assert served("DELETE", f"{EXPERIMENT}/decisions/{quoted}2", None, "decide").json() == {"id": id + "2", "cancelled": True}
+    assert "/v1/experiments/{name}/decisions/{id}" in served.app.openapi()["paths"]

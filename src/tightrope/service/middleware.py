@@ -43,6 +43,6 @@ class Limits:
             await refusal(Refused(404, f"{scope['path'][:200]!r} is not an address of this service: it has a NUL."))(scope, receive, noted)
         else:
             await self.app(scope, limited, noted)
-        route = getattr(scope.get("route"), "path", "other")
+        route = getattr(scope.get("route"), "path_format", "other")
         metrics().requests.labels(route, status).inc()
         metrics().seconds.labels(route).observe(time.perf_counter() - began)

@@ -32,13 +32,13 @@ async def decide_batch(name: Name, batch: DecisionBatch, office: Served) -> Resp
     return answer(await office.ask(name, lambda desk: each(desk, asked, lambda one: operations.decide(desk, *one)), named))
 
 
-@router.post("/decisions/{id}/activate", responses=replies(ActivationAnswer, 404, 409, 410))
+@router.post("/decisions/{id:path}/activate", responses=replies(ActivationAnswer, 404, 409, 410))
 async def activate(name: Name, id: DecisionKey, office: Served) -> Response:
     """A deferred decision was shown: it counts, and its window begins."""
     return answer(await office.ask(name, lambda desk: operations.activate(desk, id), (id,)))
 
 
-@router.delete("/decisions/{id}", responses=replies(CancellationAnswer, 404, 409))
+@router.delete("/decisions/{id:path}", responses=replies(CancellationAnswer, 404, 409))
 async def cancel(name: Name, id: DecisionKey, office: Served) -> Response:
     """It was never shown: the policy is as if it had not been decided."""
     return answer(await office.ask(name, lambda desk: operations.cancel(desk, id), (id,)))
