@@ -38,6 +38,7 @@ async def readyz(office: Served) -> Response:
 @router.get("/metrics", responses=replies(None))
 async def show_metrics(office: Served) -> Response:
     """Metrics for Prometheus."""
+    metrics().open.clear()  # experiments that another process has taken over
     for name, held in list(office.writer.held.items()):
         metrics().open.labels(name).set(len(held.live.open))
     return Response(generate_latest(metrics().registry), media_type=CONTENT_TYPE_LATEST)
