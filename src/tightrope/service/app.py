@@ -61,6 +61,8 @@ async def _not_valid(request: Request, error: Exception) -> Response:
 
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    if isinstance(error.__cause__, Refused):  # by `Limits`, while the body was read: FastAPI calls that a bad request
+        return refusal(error.__cause__)
     words = {404: f"{request.url.path[:200]!r} is not an address of this service; see /openapi.json.",
              405: f"{request.method} is not a method of {request.url.path[:200]!r}."}  # fmt: skip
     answer = refusal(Refused(error.status_code, words.get(error.status_code, str(error.detail))))

@@ -37,12 +37,15 @@ class Limits:
             await send(message)
 
         said = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
-        if said.isdigit() and int(said) > self.most_bytes:
-            await refusal(too_large)(scope, receive, noted)
-        elif "\0" in scope["path"]:
-            await refusal(Refused(404, f"{scope['path'][:200]!r} is not an address of this service: it has a NUL."))(scope, receive, noted)
-        else:
-            await self.app(scope, limited, noted)
-        route = getattr(scope.get("route"), "path_format", "other")
-        metrics().requests.labels(route, status).inc()
-        metrics().seconds.labels(route).observe(time.perf_counter() - began)
+        try:
+            if said.isdigit() and int(said) > self.most_bytes:
+                await refusal(too_large)(scope, receive, noted)
+            elif "\0" in scope["path"]:
+                no_address = Refused(404, f"{scope['path'][:200]!r} is not an address of this service: it has a NUL.")
+                await refusal(no_address)(scope, receive, noted)
+            else:
+                await self.app(scope, limited, noted)
+        finally:  # also where it ended with an error of the service, which is answered further out
+            route = getattr(scope.get("route"), "path_format", "other")
+            metrics().requests.labels(route, status).inc()
+            metrics().seconds.labels(route).observe(time.perf_counter() - began)

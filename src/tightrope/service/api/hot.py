@@ -10,6 +10,7 @@ from typing import Any, get_type_hints
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
+from starlette.requests import ClientDisconnect
 from starlette.routing import BaseRoute
 
 from ..errors import Refused, not_valid
@@ -38,6 +39,8 @@ class HotRoute(APIRoute):
                 answer: Response = await self.endpoint(**given, office=request.app.state.office)
             except Refused as error:
                 return refusal(error)
+            except ClientDisconnect:
+                return refusal(Refused(400, "The connection was closed before the request had ended."))
             except ValidationError as error:
                 return refusal(not_valid(error.errors(include_url=False, include_input=False, include_context=False)))
             return answer
