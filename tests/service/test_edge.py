@@ -239,3 +239,39 @@ def test_open_decisions_are_told_by_who_holds_the_experiment(served):
     assert line in served("GET", "/metrics", key=None).text
     served.office.writer.held.clear()  # another worker took it over
     assert line not in served("GET", "/metrics", key=None).text
+
+
+# OpenFeature ------------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("trouble", [Rejected(410, "gone", "It is too late.", None), Unavailable("Nobody answers."), RuntimeError("closed")])
+def test_tracking_never_raises(trouble, monkeypatch, caplog):
+    from openfeature.evaluation_context import EvaluationContext
+    from openfeature.track import TrackingEventDetails
+
+    from tightrope.service.openfeature import TightropeProvider
+
+    provider, sent = TightropeProvider("http://127.0.0.1:9", "tr_x"), []
+
+    def send(client, *given, **more):
+        sent.append((client.attempts, client.timeout))
+        raise trouble
+
+    monkeypatch.setattr(Client, "_send", send)
+    provider._last["price", "user-1"] = "a"
+    with caplog.at_level(logging.WARNING):
+        provider.track("price", EvaluationContext("user-1"), TrackingEventDetails(value=0.5))
+    assert str(trouble) in caplog.text and "price" in caplog.text and "user-1" not in caplog.text
+    ((attempts, seconds),) = sent
+    assert attempts * seconds <= 2.0 and provider.client.attempts * provider.client.timeout > 2.0
+    caplog.clear()
+    with caplog.at_level(logging.WARNING):
+        provider.track("price", None)
+    assert "targeting key" in caplog.text
+
+
+def test_the_client_names_what_a_session_has_and_it_has_not():
+    import tightrope as tr
+
+    missing = {name for name in dir(tr.Session) if not name.startswith("_") and not hasattr(Client, name)}
+    assert not [name for name in missing if f"`{name}`" not in Client.__doc__]

@@ -76,8 +76,8 @@ class Client:
         self.urls = [url.rstrip("/")] if isinstance(url, str) else [one.rstrip("/") for one in url]
         if not self.urls or attempts < 1:
             raise ValueError("url and attempts are empty; give at least one address and one attempt.")
-        self.experiment, self.attempts = experiment, attempts
-        self._http = httpx.Client(headers={"Authorization": f"Bearer {key}"}, timeout=timeout)
+        self.experiment, self.attempts, self.timeout = experiment, attempts, timeout
+        self._http = httpx.Client(headers={"Authorization": f"Bearer {key}"})
         self._random = random.Random(secrets.randbits(128))
         self._at = 0  # the address that answered last
         self._arms: list[str] | None = None
@@ -272,7 +272,7 @@ class Client:
         self, method: str, path: str, body: Any = None, params: Mapping[str, Any] | None = None, timeout: float | None = None
     ) -> dict[str, Any]:
         """One request, sent again while the service is away or busy."""
-        limit = self._http.timeout if timeout is None else timeout
+        limit = self.timeout if timeout is None else timeout
         pause, why = FIRST_PAUSE, ""
         for attempt in range(self.attempts):
             if attempt:
