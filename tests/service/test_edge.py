@@ -241,6 +241,29 @@ def test_open_decisions_are_told_by_who_holds_the_experiment(served):
     assert line not in served("GET", "/metrics", key=None).text
 
 
+# Batches ----------------------------------------------------------------------------------------------------------------------------------
+
+
+def test_an_item_of_a_batch_that_is_not_valid_is_refused_alone(served):
+    served("POST", "/v1/experiments", PRICES)
+    asked = [{"id": "a"}, {"id": 7}, "b", {"id": "c", "colour": "red"}, {"id": "d"}, {"id": "e", "baseline_mean": 10**400}]
+    answer = served("POST", f"{EXPERIMENT}/decisions:batch", {"decisions": asked}, "decide")
+    results = answer.json()["results"]
+    assert answer.status_code == 200 and [one["status"] for one in results] == [200, 422, 422, 422, 200, 422]
+    assert results[1] == {"status": 422} | served("POST", f"{EXPERIMENT}/decisions", {"id": 7}, "decide").json()
+    assert results[3]["error"]["field"] == "colour"
+    TypeAdapter(answers.BatchAnswer).validate_python(answer.json())
+    told = [{"decision_id": "a", "value": 1}, {"decision_id": "d", "value": "much"}, {"decision_id": "zzz", "value": 1}, None]
+    results = served("POST", f"{EXPERIMENT}/rewards:batch", {"rewards": told}, "decide").json()["results"]
+    assert [one["status"] for one in results] == [200, 422, 404, 422]
+
+
+@pytest.mark.parametrize("body", [{"decisions": []}, {"decisions": {}}, {"decisions": [{"id": 7}], "more": 1}, {}, [], b"{", {"decisions": [7] * 10_001}])
+def test_a_batch_that_is_not_one_is_refused_as_a_whole(served, body):
+    served("POST", "/v1/experiments", PRICES)
+    error(served("POST", f"{EXPERIMENT}/decisions:batch", body, "decide"), 422)
+
+
 # OpenFeature ------------------------------------------------------------------------------------------------------------------------------
 
 
