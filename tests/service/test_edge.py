@@ -98,7 +98,9 @@ def answering(*given, **more):
     return client
 
 
-@pytest.mark.parametrize(("status", "text"), [(500, "Internal Server Error"), (404, "<html>"), (200, "<html>"), (200, "[1]"), (400, '"no"')])
+@pytest.mark.parametrize(
+    ("status", "text"), [(500, "Internal Server Error"), (404, "<html>"), (200, "<html>"), (200, "[1]"), (400, '"no"')]
+)
 def test_a_client_says_that_an_answer_is_not_the_services(status, text):
     with pytest.raises(Rejected, match=f"status {status}") as refused:
         answering(status, text=text).decide()
@@ -258,16 +260,37 @@ def test_an_item_of_a_batch_that_is_not_valid_is_refused_alone(served):
     assert [one["status"] for one in results] == [200, 422, 404, 422]
 
 
-@pytest.mark.parametrize("body", [{"decisions": []}, {"decisions": {}}, {"decisions": [{"id": 7}], "more": 1}, {}, [], b"{", {"decisions": [7] * 10_001}])
+@pytest.mark.parametrize(
+    "body", [{"decisions": []}, {"decisions": {}}, {"decisions": [{"id": 7}], "more": 1}, {}, [], b"{", {"decisions": [7] * 10_001}]
+)
 def test_a_batch_that_is_not_one_is_refused_as_a_whole(served, body):
     served("POST", "/v1/experiments", PRICES)
     error(served("POST", f"{EXPERIMENT}/decisions:batch", body, "decide"), 422)
 
 
+# Documentation ----------------------------------------------------------------------------------------------------------------------------
+
+
+def test_every_answer_has_an_example_that_is_valid(served):
+    found = served.app.openapi()
+    for path, operations in found["paths"].items():
+        for operation in operations.values():
+            for status, reply in operation["responses"].items():
+                schema = reply.get("content", {}).get("application/json", {}).get("schema", {})
+                if not status.startswith("2") or "$ref" not in schema:  # text
+                    continue
+                name = schema["$ref"].rpartition("/")[2]
+                (example,) = found["components"]["schemas"][name].get("examples", ()) or pytest.fail(f"{path}: {name} has no example.")
+                if hasattr(answers, name):  # the others are in the modules of their routes
+                    TypeAdapter(getattr(answers, name)).validate_json(json.dumps(example), strict=True, extra="forbid")
+
+
 # OpenFeature ------------------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("trouble", [Rejected(410, "gone", "It is too late.", None), Unavailable("Nobody answers."), RuntimeError("closed")])
+@pytest.mark.parametrize(
+    "trouble", [Rejected(410, "gone", "It is too late.", None), Unavailable("Nobody answers."), RuntimeError("closed")]
+)
 def test_tracking_never_raises(trouble, monkeypatch, caplog):
     from openfeature.evaluation_context import EvaluationContext
     from openfeature.track import TrackingEventDetails

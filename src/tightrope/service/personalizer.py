@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from .answers import example
 from .requests import DecisionRequest
 from .spec import Strict
 
@@ -62,6 +63,10 @@ class RankedAction(BaseModel):
 
 class RankAnswer(BaseModel):
     """rewardActionId: the action to show."""
+
+    model_config = example(
+        ranking=[{"id": "pasta", "probability": 0.7}, {"id": "salad", "probability": None}], eventId="visit-8124", rewardActionId="pasta"
+    )
 
     ranking: list[RankedAction]
     eventId: str

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from pydantic import BaseModel
 
+from ..answers import example
 from ..errors import Refused
 from ..telemetry import metrics
 from .common import Served, answer, replies
@@ -15,6 +16,8 @@ router = APIRouter(tags=["health"])
 
 class Health(BaseModel):
     """It is well."""
+
+    model_config = example(status="ok")
 
     status: Literal["ok"]
 
