@@ -9,7 +9,7 @@ import httpx
 import pytest
 import sqlalchemy as sa
 from pydantic import TypeAdapter
-from running import PRICES, error, office_at
+from running import PRICES, error
 
 from tightrope.service import answers, keys, personalizer
 from tightrope.service.client import Client, Rejected, Unavailable

@@ -257,7 +257,7 @@ class CertificateAnswer(BaseModel):
     model_config = ConfigDict(extra="allow") | example(
         kind="tightrope certificate 1", experiment="checkout-price", issued="2026-07-01T12:00:00.000000Z",
         log={"events": 7, "digest": D2, "time": "2026-07-01T11:59:00.000000Z"},
-        budget={"bound": 0.018, "lowest_bound": 0.0, "over_time": [[1, 0.0], [2, 0.0], [3, 0.018]], "alpha": 0.05, "delta": 0.01, "sigma": 0.5},
+        budget={"bound": 0.018, "lowest_bound": 0.0, "over_time": [[1, 0.0], [3, 0.018]], "alpha": 0.05, "delta": 0.01, "sigma": 0.5},
         promise="With probability at least 0.99, in every round the expected reward of all decisions so far is at least 0.95 times what "
         "the baseline alone would have earned.",
         assumptions=["What an arm earns on average does not change during the experiment, but for what features explain."],

@@ -90,8 +90,8 @@ def asked(request: RankRequest, dimension: int, id: str | None) -> DecisionReque
         count += (1 + len(own[action.id])) * (1 + len(context))
         if count > MOST_CROSSED:
             raise ValueError(
-                f"actions has more than {MOST_CROSSED} features when each is crossed with the {len(context)} of contextFeatures, but at most "
-                f"{MOST_CROSSED} are taken; send fewer actions or fewer features."
+                f"actions has more than {MOST_CROSSED} features when each is crossed with the {len(context)} of contextFeatures, but at "
+                f"most {MOST_CROSSED} are taken; send fewer actions or fewer features."
             )
     rows = {id: row(context, mine, id, dimension) for id, mine in own.items()}
     return DecisionRequest(id=id, context=rows, excluded=request.excludedActions or None, deferred=request.deferActivation)
