@@ -1,11 +1,18 @@
+import asyncio
+import json
 import pathlib
 import sys
 
+import httpx
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from running import Clock, office_at
+
+from tightrope.service import keys
+from tightrope.service.app import create_app
+from tightrope.service.settings import Settings
 
 
 @pytest.fixture
@@ -18,3 +25,26 @@ def office(tmp_path, clock):
     """A service without HTTP on a new SQLite file, with a clock that the test moves."""
     with office_at(tmp_path / "a.db", clock) as running:
         yield running
+
+
+@pytest.fixture
+def served(tmp_path):
+    """A function that sends requests to an application in this process, and its office."""
+    with office_at(tmp_path / "a.db") as office:
+        with office.database.write() as connection:
+            made = {role: keys.create(connection, role) for role in keys.ROLES} | {"slow": keys.create(connection, "decide", per_second=2)}
+        office.gate.refresh()
+        app = create_app(Settings(most_bytes=200_000), office)
+
+        async def sent(method, path, body, key, headers):
+            transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+            content = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
+            async with httpx.AsyncClient(transport=transport, base_url="http://t") as client:
+                given = {"Authorization": f"Bearer {made.get(key, key)}"} if key else {}
+                return await client.request(method, path, content=content, headers=given | {"Content-Type": "application/json"} | headers)
+
+        def send(method, path, body=None, key="admin", **headers):
+            return asyncio.run(sent(method, path, body, key, headers))
+
+        send.app, send.office, send.keys = app, office, made
+        yield send

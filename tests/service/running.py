@@ -75,6 +75,14 @@ def state(office, name="price"):
     return office.ask_now(name, lambda desk: told(desk.live))
 
 
+def error(answer, status):
+    """The error of an answer, which has this status and says what it must."""
+    assert answer.status_code == status, answer.text
+    told = answer.json()["error"]
+    assert set(told) == {"code", "message", "field"} and told["message"].endswith((".", "?")), told
+    return told
+
+
 class Process:
     """`tightrope serve` in a process of its own."""
 

@@ -1,51 +1,15 @@
 """HTTP: shapes, keys, limits, and that nothing undocumented is ever answered."""
 
-import json
 import time
 
-import httpx
 import pytest
 import structlog
 from pydantic import TypeAdapter
-from running import PRICES, office_at
+from running import PRICES, error
 
 from tightrope.service import answers, keys
-from tightrope.service.app import create_app
 from tightrope.service.client import Client
-from tightrope.service.settings import Settings
 from tightrope.service.telemetry import start_logs
-
-
-@pytest.fixture
-def served(tmp_path):
-    """A function that sends requests to an application in this process, and its office."""
-    with office_at(tmp_path / "a.db") as office:
-        with office.database.write() as connection:
-            made = {role: keys.create(connection, role) for role in keys.ROLES} | {"slow": keys.create(connection, "decide", per_second=2)}
-        office.gate.refresh()
-        app = create_app(Settings(most_bytes=200_000), office)
-
-        async def sent(method, path, body, key, headers):
-            transport = httpx.ASGITransport(app, raise_app_exceptions=False)
-            content = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
-            async with httpx.AsyncClient(transport=transport, base_url="http://t") as client:
-                given = {"Authorization": f"Bearer {made.get(key, key)}"} if key else {}
-                return await client.request(method, path, content=content, headers=given | {"Content-Type": "application/json"} | headers)
-
-        def send(method, path, body=None, key="admin", **headers):
-            import asyncio
-
-            return asyncio.run(sent(method, path, body, key, headers))
-
-        send.app, send.office, send.keys = app, office, made
-        yield send
-
-
-def error(answer, status):
-    assert answer.status_code == status, answer.text
-    told = answer.json()["error"]
-    assert set(told) == {"code", "message", "field"} and told["message"].endswith((".", "?")), told
-    return told
 
 
 def test_every_answer_has_its_documented_shape(served):

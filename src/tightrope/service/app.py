@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import AsyncIterator
 from importlib.metadata import version
 
+import sqlalchemy as sa
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -16,6 +17,7 @@ from .errors import Refused, not_valid
 from .middleware import Limits
 from .office import Office
 from .settings import Settings
+from .telemetry import logger
 
 ROUTERS = (experiments.router, decisions.router, reading.router, rollout.router, personalizer.router, health.router, board)
 
@@ -40,6 +42,8 @@ def create_app(settings: Settings, office: Office | None = None) -> FastAPI:
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(RequestValidationError, _not_valid)
     app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(sa.exc.SQLAlchemyError, _outage)
+    app.add_exception_handler(Exception, _internal)
     app.add_middleware(Direct, routes=decisions.router.routes)
     app.add_middleware(Limits, most_bytes=settings.most_bytes)
     return app
@@ -57,9 +61,21 @@ async def _not_valid(request: Request, error: Exception) -> Response:
 
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    if isinstance(error.__cause__, Refused):  # by `Limits`, while the body was read: FastAPI calls that a bad request
+        return refusal(error.__cause__)
     words = {404: f"{request.url.path[:200]!r} is not an address of this service; see /openapi.json.",
              405: f"{request.method} is not a method of {request.url.path[:200]!r}."}  # fmt: skip
     answer = refusal(Refused(error.status_code, words.get(error.status_code, str(error.detail))))
     for name, value in (error.headers or {}).items():
         answer.headers[name] = value
     return answer
+
+
+async def _outage(request: Request, error: Exception) -> Response:
+    logger().error("database failed", error=type(error).__name__, reason=str(getattr(error, "orig", None) or type(error)))
+    return refusal(Refused(503, "The database could not be read; send the same request again.", retry_after=1))
+
+
+async def _internal(request: Request, error: Exception) -> Response:
+    logger().error("request failed", error=type(error).__name__, exc_info=error)
+    return refusal(Refused(500, "The service met an error of its own; its log says more."))

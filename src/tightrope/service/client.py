@@ -68,6 +68,13 @@ class Client:
     attempt. attempts: how often a request is sent before `Unavailable` is raised.
 
     A refused request raises `Rejected`, a ValueError with the service's sentence. Safe to share between threads.
+
+    Some methods of a session have no counterpart. `close` closes the connections: the service closes decisions by the experiment's
+    window, so neither is there `expire`; `is_open` and `answered` are in `open` and `log`. `select` and `update` have no id, by which a
+    request can be sent again. `propensities`, `stopped` and `recommend` are for the board and the certificate; `explain` has
+    `probability`. `learn`, `merge`, `adopt`, `follow`, `decide_beside` and `forget_round` would change a state that the log does not
+    explain. `save`, `load`, `to_bytes`, `from_bytes`, `view`, `point` and `arm_at` need the session itself: `tightrope log replay --save`
+    writes it.
     """
 
     def __init__(
@@ -76,8 +83,8 @@ class Client:
         self.urls = [url.rstrip("/")] if isinstance(url, str) else [one.rstrip("/") for one in url]
         if not self.urls or attempts < 1:
             raise ValueError("url and attempts are empty; give at least one address and one attempt.")
-        self.experiment, self.attempts = experiment, attempts
-        self._http = httpx.Client(headers={"Authorization": f"Bearer {key}"}, timeout=timeout)
+        self.experiment, self.attempts, self.timeout = experiment, attempts, timeout
+        self._http = httpx.Client(headers={"Authorization": f"Bearer {key}"})
         self._random = random.Random(secrets.randbits(128))
         self._at = 0  # the address that answered last
         self._arms: list[str] | None = None
@@ -276,7 +283,7 @@ class Client:
         self, method: str, path: str, body: Any = None, params: Mapping[str, Any] | None = None, timeout: float | None = None
     ) -> dict[str, Any]:
         """One request, sent again while the service is away or busy."""
-        limit = self._http.timeout if timeout is None else timeout
+        limit = self.timeout if timeout is None else timeout
         pause, why = FIRST_PAUSE, ""
         for attempt in range(self.attempts):
             if attempt:
@@ -300,11 +307,26 @@ class Client:
                 if waits.isdigit() and (attempt + 1) % len(self.urls) == 0:
                     pause = min(max(pause, float(waits)), LONGEST_PAUSE)
                 continue
-            told: dict[str, Any] = answer.json()
+            told = read(answer)
             if answer.is_success:
                 return told
             raise rejected(answer.status_code, told)
         raise Unavailable(f"{self.urls[0]} did not answer {method} {path} after {self.attempts} attempts ({why}).")
+
+
+def read(answer: httpx.Response) -> dict[str, Any]:
+    """The JSON of an answer. Raises Rejected where it is not the service's."""
+    try:
+        told = answer.json()
+    except ValueError:
+        told = None
+    if isinstance(told, dict):
+        return told
+    raise Rejected(
+        answer.status_code, "not_json",
+        f"url = {str(answer.request.url)!r} answered with status {answer.status_code} and no JSON of this service; give the address of "
+        "`tightrope serve`, and look at what stands between.", None,
+    )  # fmt: skip
 
 
 def quoted(part: str) -> str:

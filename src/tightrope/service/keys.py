@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import math
 import secrets
 import threading
 import time
@@ -14,12 +15,14 @@ from .errors import Refused
 from .settings import wall_clock
 from .store.database import Database
 from .store.tables import keys
+from .telemetry import logger
 
 Role = Literal["read", "decide", "admin"]
 ROLES: tuple[str, ...] = get_args(Role)  # each may do what those before it may
 PREFIX = "tr_"
 PER_SECOND = 10_000.0
 FRESH = 2.0  # seconds after which the table is read again, so that a revoked key ends everywhere
+KEPT = 30.0  # seconds that keys are still known while the table cannot be read
 K = keys.c
 
 
@@ -89,28 +92,34 @@ class Gate:
         self.database = database
         self._known: dict[bytes, Key] = {}
         self._buckets: dict[int, Bucket] = {}
-        self._read = -FRESH
+        self._read = self._tried = -math.inf
+        self._lost = False  # the table could not be read for too long
         self._reading = threading.Lock()
 
     def stale(self) -> bool:
         """Whether it is time to read the table again."""
-        return time.monotonic() - self._read >= FRESH
+        return time.monotonic() - self._tried >= FRESH
 
     def refresh(self) -> None:
-        """Read the table; blocks. One reader at a time is enough."""
+        """Read the table; blocks. One reader at a time is enough. Where it cannot be read, the known keys hold for a moment."""
         if not self._reading.acquire(blocking=False):
             return
         try:
             with self.database.read() as connection:
                 known = {key.digest: key for key in listed(connection) if key.revoked is None}
-            self._known, self._read = known, time.monotonic()
+            self._known, self._read, self._lost = known, time.monotonic(), False
+        except (sa.exc.SQLAlchemyError, OSError) as error:
+            self._lost = time.monotonic() - self._read >= KEPT
+            logger().warning("keys not read", error=type(error).__name__)
         finally:
+            self._tried = time.monotonic()
             self._reading.release()
 
     def check(self, given: str | None, role: str) -> Key:
-        """The key of a request, allowed to do what the role says. Refused with 401, 403 or 429."""
+        """The key of a request, allowed to do what the role says. Refused with 401, 403, 429 or 503."""
         if not given:
             raise Refused(401, "The request has no key; send it as the header Authorization: Bearer tr_...")
+        self._check_known()
         digest = digest_of(given)
         key = self._known.get(digest)
         if key is None or not hmac.compare_digest(key.digest, digest):
@@ -119,10 +128,15 @@ class Gate:
 
     def check_id(self, id: int, role: str) -> Key:
         """The same for a key that was shown before, such as by who signed in to the board."""
+        self._check_known()
         key = next((one for one in self._known.values() if one.id == id), None)
         if key is None:
             raise Refused(401, "The key was revoked; sign in with another one.")
         return self._allow(key, role)
+
+    def _check_known(self) -> None:
+        if self._lost:
+            raise Refused(503, f"Keys could not be read for {KEPT:g} seconds; send the same request again.", retry_after=FRESH)
 
     def _allow(self, key: Key, role: str) -> Key:
         if ROLES.index(key.role) < ROLES.index(role):

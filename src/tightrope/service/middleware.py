@@ -1,4 +1,4 @@
-"""What is checked before a request is read: its size. And how long its answer took."""
+"""What is checked before a request is read: its address and its size. And how long its answer took."""
 
 import time
 from typing import Any
@@ -9,7 +9,7 @@ from .telemetry import metrics
 
 
 class Limits:
-    """ASGI middleware: refuses bodies that are too large, also those that do not say so, and measures."""
+    """ASGI middleware: refuses bodies that are too large, also those that do not say so, and paths that no database takes; measures."""
 
     def __init__(self, app: Any, most_bytes: int) -> None:
         self.app, self.most_bytes = app, most_bytes
@@ -37,10 +37,15 @@ class Limits:
             await send(message)
 
         said = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
-        if said.isdigit() and int(said) > self.most_bytes:
-            await refusal(too_large)(scope, receive, noted)
-        else:
-            await self.app(scope, limited, noted)
-        route = getattr(scope.get("route"), "path", "other")
-        metrics().requests.labels(route, status).inc()
-        metrics().seconds.labels(route).observe(time.perf_counter() - began)
+        try:
+            if said.isdigit() and int(said) > self.most_bytes:
+                await refusal(too_large)(scope, receive, noted)
+            elif "\0" in scope["path"]:
+                no_address = Refused(404, f"{scope['path'][:200]!r} is not an address of this service: it has a NUL.")
+                await refusal(no_address)(scope, receive, noted)
+            else:
+                await self.app(scope, limited, noted)
+        finally:  # also where it ended with an error of the service, which is answered further out
+            route = getattr(scope.get("route"), "path_format", "other")
+            metrics().requests.labels(route, status).inc()
+            metrics().seconds.labels(route).observe(time.perf_counter() - began)

@@ -1,6 +1,7 @@
 """An OpenFeature provider: evaluating a flag is a decision, tracking an event is its reward. Needs the extra `openfeature`."""
 
 import copy
+import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +12,7 @@ from .needs import check
 check(("openfeature", "httpx"), "openfeature")
 
 from openfeature.evaluation_context import EvaluationContext  # noqa: E402  after the sentence for those who do not have it
-from openfeature.exception import ErrorCode, GeneralError, OpenFeatureError, TargetingKeyMissingError, TypeMismatchError  # noqa: E402
+from openfeature.exception import ErrorCode, GeneralError, OpenFeatureError, TypeMismatchError  # noqa: E402
 from openfeature.flag_evaluation import FlagResolutionDetails, Reason  # noqa: E402
 from openfeature.provider import AbstractProvider, Metadata  # noqa: E402
 from openfeature.track import TrackingEventDetails  # noqa: E402
@@ -21,7 +22,10 @@ from .client import Client, Rejected, RemoteDecision, Unavailable  # noqa: E402
 T = TypeVar("T")
 TRUTH = {"true": True, "on": True, "1": True, "false": False, "off": False, "0": False}
 REMEMBERED = 100_000  # decisions that an event may still reward
+TRACK_ATTEMPTS, TRACK_SECONDS = 2, 1.0  # the application waits while it tracks; seconds of one attempt
 CODES = {404: ErrorCode.FLAG_NOT_FOUND, 422: ErrorCode.INVALID_CONTEXT}
+
+logger = logging.getLogger(__name__)
 
 
 class TightropeProvider(AbstractProvider):
@@ -117,16 +121,28 @@ class TightropeProvider(AbstractProvider):
         evaluation_context: EvaluationContext | None = None,
         tracking_event_details: TrackingEventDetails | None = None,
     ) -> None:
-        """The reward of the last decision for the targeting key: the event's value, 1 where it has none."""
+        """The reward of the last decision for the targeting key: the event's value, 1 where it has none.
+
+        Raises nothing: what the service refuses, such as a sale after the window, or does not answer within two short attempts, is a
+        warning in the log of this module.
+        """
+        try:
+            self._reward(tracking_event_name, evaluation_context, tracking_event_details)
+        except Exception as error:
+            logger.warning("event %r was not taken in: %s", tracking_event_name, error)
+
+    def _reward(self, event: str, evaluation_context: EvaluationContext | None, told: TrackingEventDetails | None) -> None:
         if evaluation_context is None or not evaluation_context.targeting_key:
-            raise TargetingKeyMissingError("track needs the targeting key of the evaluation, to find its decision.")
-        experiment = self.events.get(tracking_event_name, tracking_event_name)
+            raise ValueError("evaluation_context has no targeting key; give the one of the evaluation, to find its decision.")
+        experiment = self.events.get(event, event)
         with self._lock:
             id = self._last.get((experiment, evaluation_context.targeting_key))
         if id is None:
             return  # nobody decided anything for this subject here; there is nothing to reward
-        value = None if tracking_event_details is None else tracking_event_details.value
-        self.client_for(experiment).reward(id, 1.0 if value is None else float(value))
+        value = None if told is None else told.value
+        client = self.client_for(experiment)
+        client.attempts, client.timeout = min(client.attempts, TRACK_ATTEMPTS), min(client.timeout, TRACK_SECONDS)
+        client.reward(id, 1.0 if value is None else float(value))
 
 
 def details(value: T, made: RemoteDecision) -> FlagResolutionDetails[T]:

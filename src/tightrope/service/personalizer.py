@@ -12,12 +12,15 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from .answers import example
 from .requests import DecisionRequest
 from .spec import Strict
 
 Id = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00/]+$")]
 DEEPEST = 8  # objects inside objects
 MOST_FEATURES = 1000  # of a context or an action
+MOST_CROSSED = 200_000  # of a request: features of actions, each by itself and with each of the context's
+MOST_NUMBERS = 1_000_000  # of a request: d for each action
 
 
 class Action(Strict):
@@ -61,17 +64,36 @@ class RankedAction(BaseModel):
 class RankAnswer(BaseModel):
     """rewardActionId: the action to show."""
 
+    model_config = example(
+        ranking=[{"id": "pasta", "probability": 0.7}, {"id": "salad", "probability": None}], eventId="visit-8124", rewardActionId="pasta"
+    )
+
     ranking: list[RankedAction]
     eventId: str
     rewardActionId: str
 
 
 def asked(request: RankRequest, dimension: int, id: str | None) -> DecisionRequest:
-    """A rank request as a decision's. Raises ValueError where features are nested too deeply or are too many."""
+    """A rank request as a decision's. Raises ValueError where features are nested too deeply or are too many. Takes up to a second."""
+    if len(request.actions) * dimension > MOST_NUMBERS:
+        raise ValueError(
+            f"actions has {len(request.actions)} actions of {dimension} numbers, but at most {MOST_NUMBERS} numbers are taken; send fewer "
+            "actions, or create the experiment with a smaller dimension."
+        )
     context = list(flat("contextFeatures", request.contextFeatures))
-    rows = {action.id: row(context, list(flat("features", action.features)), action.id, dimension) for action in request.actions}
-    if len(rows) < len(request.actions):
-        raise ValueError("actions has an id twice; every action needs an id of its own.")
+    own: dict[str, list[tuple[str, float]]] = {}
+    count = 0
+    for action in request.actions:  # all are counted before the first is hashed
+        if action.id in own:
+            raise ValueError("actions has an id twice; every action needs an id of its own.")
+        own[action.id] = list(flat("features", action.features))
+        count += (1 + len(own[action.id])) * (1 + len(context))
+        if count > MOST_CROSSED:
+            raise ValueError(
+                f"actions has more than {MOST_CROSSED} features when each is crossed with the {len(context)} of contextFeatures, but at "
+                f"most {MOST_CROSSED} are taken; send fewer actions or fewer features."
+            )
+    rows = {id: row(context, mine, id, dimension) for id, mine in own.items()}
     return DecisionRequest(id=id, context=rows, excluded=request.excludedActions or None, deferred=request.deferActivation)
 
 
@@ -94,7 +116,7 @@ def flat(field: str, features: list[dict[str, Any]]) -> Iterator[tuple[str, floa
             raise ValueError(f"{field} has more than {MOST_FEATURES} values.")
         if isinstance(value, bool) or not isinstance(value, int | float):
             yield f"{path}={value}", 1.0
-        elif not math.isfinite(value) or abs(value) > 1e300:
+        elif abs(value) > 1e300 or not math.isfinite(value):  # whole numbers may be larger than any float
             raise ValueError(f"{field} holds a number that is not finite.")
         else:
             yield path, float(value)

@@ -9,9 +9,10 @@ from .errors import Refused
 from .experiment import Experiment
 from .requests import DecisionRequest
 from .settings import Settings
-from .spec import ExperimentSpec, check_new
+from .spec import ExperimentSpec, check_new, made_oracle
 
 CANDIDATES = 2  # of a decision that brings its own
+MOST = 1000  # candidates of a rehearsal; a policy that plays more in a set is left to its first decision
 ID = "rehearsal"
 
 _one_at_a_time = threading.Lock()  # a client that asks again while the first request compiles must not compile beside it
@@ -42,8 +43,9 @@ def questions(spec: ExperimentSpec) -> Iterator[DecisionRequest]:
         yield DecisionRequest()
         return
     ids = [str(k) for k in range(CANDIDATES)] if spec.arms is None else [arm.id for arm in spec.arms]
-    size = int(spec.oracle.get("k", 1)) if spec.oracle is not None and spec.arms is None else 0
-    ids += [f"more {k}" for k in range(size)]
+    oracle = made_oracle(spec) if spec.arms is None else None
+    size = 0 if oracle is None else int(getattr(oracle, "size", 0))
+    ids += [f"more {k}" for k in range(min(size, MOST))]
     context = {id: [1.0 / (k + 1)] * spec.dimension for k, id in enumerate(ids)}
     yield DecisionRequest(context=context)
     yield DecisionRequest(context=context, baseline=ids[0], baseline_mean=0.5)

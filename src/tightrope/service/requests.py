@@ -1,16 +1,17 @@
 """What clients send about decisions, rewards and arms."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
+from .errors import Refused, not_valid
 from .spec import ArmId, Arms, Mode, Number, Row, Share, Strict
 
 MOST = 10_000  # items of a batch
 
-DecisionId = Annotated[
-    str, Field(min_length=1, max_length=200, pattern=r"^[^\x00]+$", description="Your own, so that a retry is safe; else made.")
-]
+TEXT = r"^[^\x00]*$"  # no database takes NUL: a whole group of commands would fail
+Text = Annotated[str, Field(min_length=1, max_length=200, pattern=TEXT)]
+DecisionId = Annotated[Text, Field(description="Your own, so that a retry is safe; else made.")]
 Features = (
     Annotated[list[Row], Field(min_length=1, max_length=100_000)] | Annotated[dict[ArmId, Row], Field(min_length=1, max_length=100_000)]
 )
@@ -31,9 +32,7 @@ class DecisionRequest(Strict):
     baseline: ArmId | None = Field(default=None, description="This round's baseline, where every round has its own.")
     baseline_mean: Number | None = Field(default=None, description="Its known mean reward.")
     deferred: bool = Field(default=False, description="Counts only once it is activated; forgotten if it never is.")
-    subject: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
-        default=None, description="Whose data this is; `erase` blanks by it. A pseudonym will do."
-    )
+    subject: Text | None = Field(default=None, description="Whose data this is; `erase` blanks by it. A pseudonym will do.")
 
     def asked(self) -> dict[str, Any]:
         """What a repeated request must say again: all but the id, without defaults."""
@@ -49,23 +48,66 @@ class RewardRequest(Strict):
 
     decision_id: DecisionId
     value: Number | Annotated[dict[ArmId, Number], Field(min_length=1, max_length=100_000)]
-    reward_id: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
-        default=None, description="Your id of this reward, if you have one."
-    )
+    reward_id: Text | None = Field(default=None, description="Your id of this reward, if you have one.")
 
 
-class DecisionBatch(Strict):
+class Batch(Strict):
+    """Items that are answered one by one."""
+
+    ITEMS: ClassVar[tuple[str, type[Strict]]]  # the field that lists them, and what each is
+
+    @classmethod
+    def read(cls, text: bytes) -> Self:
+        """The batch of a request. An item that is not valid becomes the `Refused` that it would be alone; a batch that is none raises
+        ValidationError."""
+        try:
+            return cls.model_validate_json(text)
+        except ValidationError:
+            field, model = cls.ITEMS
+            items = _listed(text, field)
+            if not items:
+                raise
+            read: dict[str, Any] = {field: [_alone(model, item) for item in items]}
+            return cls.model_construct(**read)
+
+
+_JSON: TypeAdapter[Any] = TypeAdapter(Any)
+
+
+def _listed(text: bytes, field: str) -> list[Any]:
+    """The items of a batch that is well formed as a whole; else none."""
+    try:
+        given = _JSON.validate_json(text)
+    except ValidationError:
+        return []
+    items = given[field] if isinstance(given, dict) and given.keys() == {field} else None
+    return items if isinstance(items, list) and len(items) <= MOST else []
+
+
+def _alone(model: type[Strict], item: Any) -> Strict | Refused:
+    """An item, or what it would be refused with if it came alone."""
+    try:
+        return model.model_validate(item)
+    except ValidationError as error:
+        return not_valid(error.errors(include_url=False, include_input=False, include_context=False))
+
+
+class DecisionBatch(Batch):
     """Up to 10,000 questions, answered in one commit."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"decisions": [{"id": "a"}, {"id": "b"}]}]})
 
+    ITEMS = ("decisions", DecisionRequest)
+
     decisions: Annotated[list[DecisionRequest], Field(min_length=1, max_length=MOST)]
 
 
-class RewardBatch(Strict):
+class RewardBatch(Batch):
     """Up to 10,000 rewards, taken in by one commit."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"rewards": [{"decision_id": "a", "value": 1.0}]}]})
+
+    ITEMS = ("rewards", RewardRequest)
 
     rewards: Annotated[list[RewardRequest], Field(min_length=1, max_length=MOST)]
 
@@ -93,7 +135,7 @@ class EraseRequest(Strict):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"subject": "user-77"}]})
 
-    subject: Annotated[str, Field(min_length=1, max_length=200)]
+    subject: Text
 
 
 class ModeChange(Strict):

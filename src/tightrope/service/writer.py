@@ -159,6 +159,7 @@ class Writer(threading.Thread):
                     answers += self._serve_one(connection, name, commands)
                 self._append(connection)
             self.failing = None
+            metrics().group.observe(len(group))
         except Exception as error:
             refused = self._failed(error, {command.experiment for command in group})
             answers = [(command.ticket, refused) for command in group]

@@ -11,10 +11,11 @@ from pydantic_core import to_json
 from ..errors import Refused
 from ..keys import Gate, Role
 from ..office import Office
+from ..requests import TEXT
 
-Name = Annotated[str, Path(description="Name of the experiment.", max_length=100)]
-DecisionKey = Annotated[str, Path(description="Id of the decision.", max_length=200)]
-ArmKey = Annotated[str, Path(description="Id of the arm.", max_length=200)]
+Name = Annotated[str, Path(description="Name of the experiment.", max_length=100, pattern=TEXT)]
+DecisionKey = Annotated[str, Path(description="Id of the decision.", max_length=200, pattern=TEXT)]
+ArmKey = Annotated[str, Path(description="Id of the arm.", max_length=200, pattern=TEXT)]
 
 bearer = HTTPBearer(auto_error=False, description="A key: Authorization: Bearer tr_...")
 

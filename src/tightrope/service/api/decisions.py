@@ -27,18 +27,18 @@ async def decide(name: Name, request: DecisionRequest, office: Served) -> Respon
 @router.post("/decisions:batch", responses=replies(BatchAnswer, 404))
 async def decide_batch(name: Name, batch: DecisionBatch, office: Served) -> Response:
     """Up to 10,000 decisions in one commit, each with its own answer or error."""
-    asked = [(one.id or operations.new_id(), one) for one in batch.decisions]
-    named = [one.id for one in batch.decisions if one.id is not None]
+    asked = [one if isinstance(one, Refused) else (one.id or operations.new_id(), one) for one in batch.decisions]
+    named = [one.id for one in batch.decisions if not isinstance(one, Refused) and one.id is not None]
     return answer(await office.ask(name, lambda desk: each(desk, asked, lambda one: operations.decide(desk, *one)), named))
 
 
-@router.post("/decisions/{id}/activate", responses=replies(ActivationAnswer, 404, 409, 410))
+@router.post("/decisions/{id:path}/activate", responses=replies(ActivationAnswer, 404, 409, 410))
 async def activate(name: Name, id: DecisionKey, office: Served) -> Response:
     """A deferred decision was shown: it counts, and its window begins."""
     return answer(await office.ask(name, lambda desk: operations.activate(desk, id), (id,)))
 
 
-@router.delete("/decisions/{id}", responses=replies(CancellationAnswer, 404, 409))
+@router.delete("/decisions/{id:path}", responses=replies(CancellationAnswer, 404, 409))
 async def cancel(name: Name, id: DecisionKey, office: Served) -> Response:
     """It was never shown: the policy is as if it had not been decided."""
     return answer(await office.ask(name, lambda desk: operations.cancel(desk, id), (id,)))
@@ -53,15 +53,17 @@ async def reward(name: Name, request: RewardRequest, office: Served) -> Response
 @router.post("/rewards:batch", responses=replies(BatchAnswer, 404))
 async def reward_batch(name: Name, batch: RewardBatch, office: Served) -> Response:
     """Up to 10,000 rewards in one commit, each with its own answer or error."""
-    named = [one.decision_id for one in batch.rewards]
+    named = [one.decision_id for one in batch.rewards if not isinstance(one, Refused)]
     return answer(await office.ask(name, lambda desk: each(desk, batch.rewards, lambda one: operations.reward(desk, one)), named))
 
 
 def each(desk: Desk, items: Sequence[Any], do: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-    """The items of a batch, each done or refused by itself."""
+    """The items of a batch, each done or refused by itself; some were refused when they were read."""
     results: list[dict[str, Any]] = []
     for item in items:
         try:
+            if isinstance(item, Refused):
+                raise item
             results.append({"status": 200, "answer": do(item)})
         except Refused as error:
             results.append({"status": error.status, **error.body()})

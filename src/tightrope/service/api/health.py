@@ -6,6 +6,7 @@ from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from pydantic import BaseModel
 
+from ..answers import example
 from ..errors import Refused
 from ..telemetry import metrics
 from .common import Served, answer, replies
@@ -15,6 +16,8 @@ router = APIRouter(tags=["health"])
 
 class Health(BaseModel):
     """It is well."""
+
+    model_config = example(status="ok")
 
     status: Literal["ok"]
 
@@ -38,6 +41,7 @@ async def readyz(office: Served) -> Response:
 @router.get("/metrics", responses=replies(None))
 async def show_metrics(office: Served) -> Response:
     """Metrics for Prometheus."""
+    metrics().open.clear()  # experiments that another process has taken over
     for name, held in list(office.writer.held.items()):
         metrics().open.labels(name).set(len(held.live.open))
     return Response(generate_latest(metrics().registry), media_type=CONTENT_TYPE_LATEST)

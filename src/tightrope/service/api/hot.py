@@ -10,9 +10,11 @@ from typing import Any, get_type_hints
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
+from starlette.requests import ClientDisconnect
 from starlette.routing import BaseRoute
 
 from ..errors import Refused, not_valid
+from ..requests import Batch
 from .common import check_key, refusal
 
 Answer = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -26,6 +28,7 @@ class HotRoute(APIRoute):
         hints = get_type_hints(self.endpoint)
         names = list(inspect.signature(self.endpoint).parameters)
         models = {name: hints[name] for name in names if isinstance(hints[name], type) and issubclass(hints[name], BaseModel)}
+        readers = {name: model.read if issubclass(model, Batch) else model.model_validate_json for name, model in models.items()}
         parts = [name for name in names if name not in models and name != "office"]
 
         async def handle(request: Request) -> Response:
@@ -33,11 +36,13 @@ class HotRoute(APIRoute):
                 scheme, _, key = request.headers.get("authorization", "").partition(" ")
                 await check_key(request, key if scheme.lower() == "bearer" else None, "decide")
                 given: dict[str, Any] = {name: request.path_params[name] for name in parts}
-                for name, model in models.items():
-                    given[name] = model.model_validate_json(await request.body())
+                for name, read in readers.items():
+                    given[name] = read(await request.body())
                 answer: Response = await self.endpoint(**given, office=request.app.state.office)
             except Refused as error:
                 return refusal(error)
+            except ClientDisconnect:
+                return refusal(Refused(400, "The connection was closed before the request had ended."))
             except ValidationError as error:
                 return refusal(not_valid(error.errors(include_url=False, include_input=False, include_context=False)))
             return answer

@@ -1,5 +1,6 @@
 """Azure Personalizer's three calls."""
 
+import asyncio
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
@@ -7,13 +8,13 @@ from fastapi import APIRouter, Query, Response
 from .. import operations
 from ..errors import Refused, invalid
 from ..personalizer import RankAnswer, RankRequest, RewardValue, asked
-from ..requests import RewardRequest
-from ..writer import Desk
+from ..requests import TEXT, RewardRequest
+from ..spec import ExperimentSpec
 from .common import DecisionKey, Served, answer, needs, replies
 
 router = APIRouter(tags=["personalizer"], dependencies=[needs("decide")])
 
-Which = Annotated[str, Query(max_length=100, description="The experiment: one with a dimension and without arms.")]
+Which = Annotated[str, Query(max_length=100, pattern=TEXT, description="The experiment: one with a dimension and without arms.")]
 DEFAULT = "personalizer"
 
 
@@ -21,23 +22,27 @@ DEFAULT = "personalizer"
 async def rank(request: RankRequest, office: Served, experiment: Which = DEFAULT) -> Response:
     """Which action to show. The same event and body again gets the same answer."""
     id = request.eventId or operations.new_id()
+    spec = await spec_of(office, experiment)
+    if spec.arms is not None or spec.dimension is None:
+        raise Refused(
+            409, f"experiment = {experiment!r} has arms of its own; /rank needs one with a dimension and without arms.", "experiment"
+        )
+    try:
+        question = await asyncio.to_thread(asked, request, spec.dimension, request.eventId)  # not in the writer's: all others wait for it
+    except ValueError as error:
+        raise invalid(error) from None
+    named = () if request.eventId is None else (id,)
+    made = await office.ask(experiment, lambda desk: operations.decide(desk, id, question), named)
+    first = {"id": made["arm"], "probability": made["propensity"]}
+    rest = [{"id": action.id, "probability": None} for action in request.actions if action.id != made["arm"]]
+    return answer({"ranking": [first, *rest], "eventId": id, "rewardActionId": made["arm"]}, 201)
 
-    def decide(desk: Desk) -> operations.Json:
-        spec = desk.live.spec
-        if spec.arms is not None or spec.dimension is None:
-            raise Refused(
-                409, f"experiment = {experiment!r} has arms of its own; /rank needs one with a dimension and without arms.", "experiment"
-            )
-        try:
-            question = asked(request, spec.dimension, request.eventId)
-        except ValueError as error:
-            raise invalid(error) from None
-        made = operations.decide(desk, id, question)
-        first = {"id": made["arm"], "probability": made["propensity"]}
-        rest = [{"id": action.id, "probability": None} for action in request.actions if action.id != made["arm"]]
-        return {"ranking": [first, *rest], "eventId": id, "rewardActionId": made["arm"]}
 
-    return answer(await office.ask(experiment, decide, () if request.eventId is None else (id,)), 201)
+async def spec_of(office: Served, experiment: str) -> ExperimentSpec:
+    """An experiment's spec, which never changes."""
+    held = office.writer.held.get(experiment)
+    spec: ExperimentSpec = await office.ask(experiment, lambda desk: desk.live.spec) if held is None else held.live.spec
+    return spec
 
 
 @router.post("/events/{id}/reward", status_code=204, responses=replies(None, 404, 409, 410, success=204))

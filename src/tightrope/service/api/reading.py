@@ -16,7 +16,7 @@ from ..errors import Refused, invalid, unknown_experiment
 from ..experiment import Experiment
 from ..office import Office
 from ..recovery import rebuild
-from ..requests import EraseRequest
+from ..requests import TEXT, EraseRequest
 from ..snapshots import fingerprint
 from ..store import events as log
 from ..store.tables import experiments
@@ -67,7 +67,9 @@ def told(live: Experiment) -> dict[str, Any]:
 @router.get("/explain", dependencies=[needs("read")], responses=replies(ExplanationAnswer, 404))
 async def explain(
     name: Name, office: Served,
-    decision: Annotated[str | None, Query(max_length=200, description="Explain this one: its own round, the state just before.")] = None,
+    decision: Annotated[
+        str | None, Query(max_length=200, pattern=TEXT, description="Explain this one: its own round, the state just before.")
+    ] = None,
 ) -> Response:  # fmt: skip
     """Why: per arm mean, width, lower, upper, index and probability, and what the policy's family adds."""
     if decision is None:

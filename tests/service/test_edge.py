@@ -1,0 +1,323 @@
+"""The edge: what a request, a database or a client far away may do wrong without harm to others."""
+
+import asyncio
+import json
+import logging
+import threading
+
+import httpx
+import pytest
+import sqlalchemy as sa
+from pydantic import TypeAdapter
+from running import PRICES, error
+
+from tightrope.service import answers, keys, personalizer
+from tightrope.service.client import Client, Rejected, Unavailable
+from tightrope.service.middleware import Limits
+from tightrope.service.personalizer import RankRequest
+from tightrope.service.telemetry import metrics
+
+HASHED = {"name": "personalizer", "policy": {"policy": "LinTS", "scale": 0.3}, "dimension": 32, "window": "1h"}
+EXPERIMENT = "/v1/experiments/price"
+
+
+def wide(actions, own, context):
+    """A rank request with so many actions, features of each, and features of the context."""
+    return {
+        "contextFeatures": [{f"c{k}": k for k in range(context)}],
+        "actions": [{"id": f"a{n}", "features": [{f"f{k}": k for k in range(own)}]} for n in range(actions)],
+    }
+
+
+# Personalizer's features ------------------------------------------------------------------------------------------------------------------
+
+
+def test_features_are_hashed_outside_the_writers_thread(served, monkeypatch):
+    served("POST", "/v1/experiments", HASHED)
+    hashed, threads = personalizer.hashed, set()
+    monkeypatch.setattr(personalizer, "hashed", lambda *given: threads.add(threading.current_thread()) or hashed(*given))
+    assert served("POST", "/rank", wide(2, 2, 2), "decide").status_code == 201
+    assert threads and served.office.writer not in threads
+
+
+@pytest.mark.parametrize(("actions", "own", "context"), [(2, 999, 999), (500, 25, 19), (32, 0, 0)])
+def test_products_of_features_are_bounded(served, actions, own, context, monkeypatch):
+    monkeypatch.setattr(personalizer, "MOST_NUMBERS", 1000 if actions == 32 else 10**6)
+    served("POST", "/v1/experiments", HASHED)
+    told = error(served("POST", "/rank", wide(actions, own, context), "decide"), 422)
+    assert told["field"] == "actions" and "at most" in told["message"] and "fewer" in told["message"], told
+
+
+def test_a_number_larger_than_any_float_is_refused():
+    request = RankRequest(actions=[{"id": "a", "features": [{"price": 10**400}]}])
+    with pytest.raises(ValueError, match="not finite"):
+        personalizer.asked(request, 8, None)
+
+
+# A database that is away ------------------------------------------------------------------------------------------------------------------
+
+
+def away(*given):
+    raise sa.exc.OperationalError("SELECT 1", {}, OSError("connection refused"))
+
+
+@pytest.mark.parametrize("path", ["/v1/experiments", f"{EXPERIMENT}/log", f"{EXPERIMENT}/state?seq=1", f"{EXPERIMENT}/explain?decision=a"])
+def test_an_outage_of_the_database_is_told_as_one(served, path, monkeypatch):
+    served("POST", "/v1/experiments", PRICES)
+    monkeypatch.setattr(served.office.database, "read", away)
+    answer = served("GET", path)
+    assert error(answer, 503)["code"] == "unavailable" and int(answer.headers["Retry-After"]) >= 1
+
+
+def test_keys_are_remembered_for_a_moment_while_the_database_is_away(served, monkeypatch):
+    served("POST", "/v1/experiments", PRICES)
+    now = keys.time.monotonic()
+    clock = {"now": now}
+    monkeypatch.setattr(keys.time, "monotonic", lambda: clock["now"])
+    with monkeypatch.context() as outage:
+        outage.setattr(served.office.database, "read", away)
+        clock["now"] = now + keys.FRESH + 1  # less than keys.KEPT
+        assert served("POST", f"{EXPERIMENT}/decisions", {}, "decide").status_code == 200
+        assert served("GET", EXPERIMENT).status_code == 200
+        clock["now"] = now + keys.KEPT + 1  # a key may have been revoked meanwhile
+        for answer in (served("POST", f"{EXPERIMENT}/decisions", {}, "decide"), served("GET", EXPERIMENT)):
+            assert error(answer, 503) and int(answer.headers["Retry-After"]) >= 1
+    clock["now"] += keys.FRESH + 1
+    assert served("POST", f"{EXPERIMENT}/decisions", {}, "decide").status_code == 200
+
+
+def test_an_error_of_the_service_itself_is_json(served, monkeypatch):
+    monkeypatch.setattr(served.office.database, "read", lambda: 1 / 0)
+    assert error(served("GET", "/v1/experiments"), 500)["code"] == "internal"
+
+
+def answering(*given, **more):
+    """A client whose service always answers this."""
+    client = Client("http://shop", "tr_x", "price", attempts=2)
+    client._http = httpx.Client(transport=httpx.MockTransport(lambda request: httpx.Response(*given, **more)))
+    return client
+
+
+@pytest.mark.parametrize(
+    ("status", "text"), [(500, "Internal Server Error"), (404, "<html>"), (200, "<html>"), (200, "[1]"), (400, '"no"')]
+)
+def test_a_client_says_that_an_answer_is_not_the_services(status, text):
+    with pytest.raises(Rejected, match=f"status {status}") as refused:
+        answering(status, text=text).decide()
+    assert refused.value.status == status and "http://shop" in str(refused.value)
+
+
+# Texts that no database takes -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/decisions", {"subject": "a\0b"}),
+        ("POST", "/rewards", {"decision_id": "a", "value": 1.0, "reward_id": "a\0b"}),
+        ("POST", "/erase", {"subject": "a\0b"}),
+        ("GET", "/explain?decision=a%00b", None),
+    ],
+)
+def test_nul_is_refused_in_texts(served, method, path, body):
+    served("POST", "/v1/experiments", PRICES)
+    error(served(method, EXPERIMENT + path, body), 422)
+
+
+@pytest.mark.parametrize("path", ["/rank", "/events/a/activate"])
+def test_nul_is_refused_in_the_name_of_personalizers_experiment(served, path):
+    error(served("POST", f"{path}?experiment=a%00b", wide(1, 1, 1) if path == "/rank" else None), 422)
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/v1/experiments/a%00b/decisions"),
+        ("POST", f"{EXPERIMENT}/decisions/a%00b/activate"),
+        ("DELETE", f"{EXPERIMENT}/decisions/a%00b"),
+        ("GET", "/v1/experiments/a%00b"),
+        ("GET", "/v1/experiments/a%00b/log"),
+        ("PATCH", f"{EXPERIMENT}/arms/a%00b"),
+        ("POST", "/events/a%00b/reward"),
+        ("GET", "/board/experiments/a%00b"),
+    ],
+)
+def test_nul_in_a_path_is_no_address(served, method, path, monkeypatch):
+    def ask(command):
+        raise AssertionError(command.experiment)
+
+    monkeypatch.setattr(served.office.writer, "ask", ask)
+    error(served(method, path, {"status": "active"} if method == "PATCH" else {}), 404)
+
+
+# Ids with slashes -------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("id", ["user/77", "a/activate", "/", "a//b"])
+def test_ids_may_have_slashes(served, id):
+    served("POST", "/v1/experiments", PRICES)
+    quoted = id.replace("/", "%2F")
+    for asked in ({"id": id, "deferred": True}, {"id": id + "2"}):
+        assert served("POST", f"{EXPERIMENT}/decisions", asked, "decide").status_code == 200
+    assert served("POST", f"{EXPERIMENT}/decisions/{quoted}/activate", None, "decide").json()["id"] == id
+    assert served("DELETE", f"{EXPERIMENT}/decisions/{quoted}2", None, "decide").json() == {"id": id + "2", "cancelled": True}
+    assert "/v1/experiments/{name}/decisions/{id}" in served.app.openapi()["paths"]
+
+
+# Sets without arms ------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [[1], None, "two", 0, {"a": 1}])
+def test_an_oracle_that_makes_no_sense_is_refused(served, k):
+    spec = {"name": "sets", "policy": "C2UCB", "dimension": 2, "oracle": {"oracle": "TopK", "k": k}}
+    assert "k" in error(served("POST", "/v1/experiments", spec), 422)["message"]
+
+
+def test_large_sets_are_not_rehearsed(served):
+    spec = {"name": "sets", "policy": "C2UCB", "dimension": 2, "oracle": {"oracle": "TopK", "k": 10**9}}
+    assert served("POST", "/v1/experiments", spec).status_code == 201
+
+
+# Counting and sizes -----------------------------------------------------------------------------------------------------------------------
+
+
+def counted(status, route="other"):
+    return metrics().registry.get_sample_value("tightrope_requests_total", {"route": route, "status": str(status)}) or 0.0
+
+
+def test_requests_that_end_with_an_exception_are_counted():
+    async def broken(scope, receive, send):
+        raise RuntimeError
+
+    before = counted(500)
+    with pytest.raises(RuntimeError):
+        asyncio.run(Limits(broken, 10)({"type": "http", "headers": [], "path": "/"}, None, None))
+    assert counted(500) == before + 1
+
+
+def test_a_client_that_goes_before_its_request_has_ended_is_no_error_of_the_service(served):
+    async def gone():
+        return {"type": "http.disconnect"}
+
+    async def send(message):
+        pass
+
+    route = "/v1/experiments/{name}/decisions"
+    before = counted(500, route)
+    headers = [(b"authorization", f"Bearer {served.keys['decide']}".encode())]
+    scope = {"type": "http", "method": "POST", "path": f"{EXPERIMENT}/decisions", "headers": headers, "query_string": b""}
+    asyncio.run(served.app(scope, gone, send))
+    assert counted(500, route) == before
+
+
+@pytest.mark.parametrize("path", ["/v1/experiments", f"{EXPERIMENT}/decisions", "/rank"])
+def test_bodies_that_do_not_say_their_size_are_limited_too(served, path):
+    async def sent():
+        async def parts():
+            for _ in range(30):
+                yield b" " * 10_000
+
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(served.app), base_url="http://t") as client:
+            given = {"Authorization": f"Bearer {served.keys['admin']}", "Content-Type": "application/json"}
+            return await client.post(path, content=parts(), headers=given)
+
+    assert "200000 bytes" in error(asyncio.run(sent()), 413)["message"]
+
+
+def test_commands_of_a_group_are_counted(served):
+    def count():
+        return metrics().registry.get_sample_value("tightrope_group_commands_count")
+
+    before = count()
+    served("POST", "/v1/experiments", PRICES)
+    served("POST", f"{EXPERIMENT}/decisions", {}, "decide")
+    assert count() >= before + 2
+
+
+def test_open_decisions_are_told_by_who_holds_the_experiment(served):
+    served("POST", "/v1/experiments", PRICES)
+    served("POST", f"{EXPERIMENT}/decisions", {}, "decide")
+    line = 'tightrope_open_decisions{experiment="price"} 1.0'
+    assert line in served("GET", "/metrics", key=None).text
+    served.office.writer.held.clear()  # another worker took it over
+    assert line not in served("GET", "/metrics", key=None).text
+
+
+# Batches ----------------------------------------------------------------------------------------------------------------------------------
+
+
+def test_an_item_of_a_batch_that_is_not_valid_is_refused_alone(served):
+    served("POST", "/v1/experiments", PRICES)
+    asked = [{"id": "a"}, {"id": 7}, "b", {"id": "c", "colour": "red"}, {"id": "d"}, {"id": "e", "baseline_mean": 10**400}]
+    answer = served("POST", f"{EXPERIMENT}/decisions:batch", {"decisions": asked}, "decide")
+    results = answer.json()["results"]
+    assert answer.status_code == 200 and [one["status"] for one in results] == [200, 422, 422, 422, 200, 422]
+    assert results[1] == {"status": 422} | served("POST", f"{EXPERIMENT}/decisions", {"id": 7}, "decide").json()
+    assert results[3]["error"]["field"] == "colour"
+    TypeAdapter(answers.BatchAnswer).validate_python(answer.json())
+    told = [{"decision_id": "a", "value": 1}, {"decision_id": "d", "value": "much"}, {"decision_id": "zzz", "value": 1}, None]
+    results = served("POST", f"{EXPERIMENT}/rewards:batch", {"rewards": told}, "decide").json()["results"]
+    assert [one["status"] for one in results] == [200, 422, 404, 422]
+
+
+@pytest.mark.parametrize(
+    "body", [{"decisions": []}, {"decisions": {}}, {"decisions": [{"id": 7}], "more": 1}, {}, [], b"{", {"decisions": [7] * 10_001}]
+)
+def test_a_batch_that_is_not_one_is_refused_as_a_whole(served, body):
+    served("POST", "/v1/experiments", PRICES)
+    error(served("POST", f"{EXPERIMENT}/decisions:batch", body, "decide"), 422)
+
+
+# Documentation ----------------------------------------------------------------------------------------------------------------------------
+
+
+def test_every_answer_has_an_example_that_is_valid(served):
+    found = served.app.openapi()
+    for path, operations in found["paths"].items():
+        for operation in operations.values():
+            for status, reply in operation["responses"].items():
+                schema = reply.get("content", {}).get("application/json", {}).get("schema", {})
+                if not status.startswith("2") or "$ref" not in schema:  # text
+                    continue
+                name = schema["$ref"].rpartition("/")[2]
+                (example,) = found["components"]["schemas"][name].get("examples", ()) or pytest.fail(f"{path}: {name} has no example.")
+                if hasattr(answers, name):  # the others are in the modules of their routes
+                    TypeAdapter(getattr(answers, name)).validate_json(json.dumps(example), strict=True, extra="forbid")
+
+
+# OpenFeature ------------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "trouble", [Rejected(410, "gone", "It is too late.", None), Unavailable("Nobody answers."), RuntimeError("closed")]
+)
+def test_tracking_never_raises(trouble, monkeypatch, caplog):
+    from openfeature.evaluation_context import EvaluationContext
+    from openfeature.track import TrackingEventDetails
+
+    from tightrope.service.openfeature import TightropeProvider
+
+    provider, sent = TightropeProvider("http://127.0.0.1:9", "tr_x"), []
+
+    def send(client, *given, **more):
+        sent.append((client.attempts, client.timeout))
+        raise trouble
+
+    monkeypatch.setattr(Client, "_send", send)
+    provider._last["price", "user-1"] = "a"
+    with caplog.at_level(logging.WARNING):
+        provider.track("price", EvaluationContext("user-1"), TrackingEventDetails(value=0.5))
+    assert str(trouble) in caplog.text and "price" in caplog.text and "user-1" not in caplog.text
+    ((attempts, seconds),) = sent
+    assert attempts * seconds <= 2.0 and provider.client.attempts * provider.client.timeout > 2.0
+    caplog.clear()
+    with caplog.at_level(logging.WARNING):
+        provider.track("price", None)
+    assert "targeting key" in caplog.text
+
+
+def test_the_client_names_what_a_session_has_and_it_has_not():
+    import tightrope as tr
+
+    missing = {name for name in dir(tr.Session) if not name.startswith("_") and not hasattr(Client, name)}
+    assert not [name for name in missing if f"`{name}`" not in Client.__doc__]
