@@ -2,6 +2,7 @@
 
 import time
 
+import httpx
 import pytest
 import structlog
 from pydantic import TypeAdapter
