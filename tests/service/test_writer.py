@@ -1,0 +1,54 @@
+"""The writer's thread: ready again by itself, snapshots that come in time, and nobody who waits for slow reads."""
+
+import errno
+import time
+
+import sqlalchemy as sa
+from running import PRICES, crash, create, decide, office_at, reward, state
+
+from tightrope.service import recovery
+from tightrope.service.errors import Refused
+from tightrope.service.store import events as log
+from tightrope.service.store.tables import snapshots
+
+SHADOW = PRICES | {"window": None, "baseline": "low", "rollout": {"mode": "shadow", "rewards": [0.0, 1.0]}}
+
+
+def wait_for(found, seconds=10.0):
+    end = time.monotonic() + seconds
+    while not found():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def saved(office):
+    with office.database.read() as connection:
+        return list(connection.execute(sa.select(snapshots.c.seq).order_by(snapshots.c.seq)).scalars())
+
+
+def test_events_that_a_start_has_replayed_count_towards_the_next_snapshot(tmp_path, clock):
+    for start in range(3):  # none of them writes ten events
+        with office_at(tmp_path / "a.db", clock, snapshot_every=10) as office:
+            if not start:
+                create(office)
+            for n in range(6):
+                decide(office, f"d{start}-{n}")
+            if start:
+                wait_for(lambda office=office: saved(office))
+            told = state(office)
+            crash(office)
+    with office_at(tmp_path / "a.db", clock) as office:
+        assert state(office) == told
+        assert saved(office)[0] < told["seq"]
+
+
+def test_a_start_that_has_replayed_much_writes_a_snapshot_though_nobody_asks_for_anything(tmp_path, clock):
+    with office_at(tmp_path / "a.db", clock) as office:
+        create(office)
+        for n in range(30):
+            decide(office, f"d{n}")
+            reward(office, f"d{n}", 0.5)
+        crash(office)
+    with office_at(tmp_path / "a.db", clock, snapshot_every=10) as office:
+        wait_for(lambda: saved(office) == [61])
+        crash(office)
