@@ -52,3 +52,16 @@ def test_a_start_that_has_replayed_much_writes_a_snapshot_though_nobody_asks_for
     with office_at(tmp_path / "a.db", clock, snapshot_every=10) as office:
         wait_for(lambda: saved(office) == [61])
         crash(office)
+
+
+def test_decisions_that_the_rollout_waits_behind_make_snapshots_rarer_as_open_ones_do(tmp_path, clock, monkeypatch):
+    written, real = [], recovery.pack
+    monkeypatch.setattr(recovery, "pack", lambda live: written.append(len(live.rollout.gate.waiting)) or real(live))
+    with office_at(tmp_path / "a.db", clock, snapshot_every=10) as office:
+        create(office, SHADOW)
+        decide(office, "never")  # its reward does not come, so the gate keeps all that come after it
+        for n in range(150):
+            decide(office, f"d{n}")
+            reward(office, f"d{n}", 0.5)
+        crash(office)
+    assert len(written) >= 4 and sum(written) <= 302  # of 302 events: not more than in the log, however long it gets
