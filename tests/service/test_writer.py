@@ -26,6 +26,25 @@ def saved(office):
         return list(connection.execute(sa.select(snapshots.c.seq).order_by(snapshots.c.seq)).scalars())
 
 
+def test_the_writer_is_well_again_without_a_request_once_it_can_write(office, monkeypatch):
+    create(office)
+    real = log.append
+
+    def full(*arguments):
+        real(*arguments)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(log, "append", full)
+    try:
+        decide(office, "a")
+    except Refused as error:
+        assert error.status == 503
+    assert office.writer.failing == "OSError"
+    monkeypatch.setattr(log, "append", real)
+    wait_for(lambda: office.writer.failing is None)
+    assert decide(office, "a")["event"] == 2
+
+
 def test_events_that_a_start_has_replayed_count_towards_the_next_snapshot(tmp_path, clock):
     for start in range(3):  # none of them writes ten events
         with office_at(tmp_path / "a.db", clock, snapshot_every=10) as office:

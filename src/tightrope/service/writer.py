@@ -296,6 +296,7 @@ class Writer(threading.Thread):
             for name in free:
                 with contextlib.suppress(Refused):
                     self._take(name)
+            self.failing = None  # else who sends nothing to a service that is not ready would wait for ever
         except Exception as error:
             self._failed(error, set(self.held))
             return
