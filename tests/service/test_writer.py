@@ -1,12 +1,18 @@
 """The writer's thread: ready again by itself, snapshots that come in time, and nobody who waits for slow reads."""
 
+import asyncio
 import errno
+import threading
 import time
 
+import httpx
+import pytest
 import sqlalchemy as sa
 from running import PRICES, crash, create, decide, office_at, reward, state
 
-from tightrope.service import recovery
+from tightrope.service import keys, recovery
+from tightrope.service.api import experiments, reading
+from tightrope.service.app import create_app
 from tightrope.service.errors import Refused
 from tightrope.service.store import events as log
 from tightrope.service.store.tables import snapshots
@@ -84,3 +90,57 @@ def test_decisions_that_the_rollout_waits_behind_make_snapshots_rarer_as_open_on
             reward(office, f"d{n}", 0.5)
         crash(office)
     assert len(written) >= 4 and sum(written) <= 302  # of 302 events: not more than in the log, however long it gets
+
+
+@pytest.mark.parametrize("slow", ["reads", "rehearsals"])
+def test_decisions_do_not_wait_for_slow_work_however_much_of_it_there_is(office, monkeypatch, slow):
+    create(office)
+    with office.database.write() as connection:
+        key = keys.create(connection, "admin")
+    office.gate.refresh()
+    released = threading.Event()
+    at_once = []
+
+    def held_up(*arguments):
+        at_once.append(1)
+        released.wait(30)
+        at_once.pop()
+        return recovery.rebuild(*arguments) if slow == "reads" else None
+
+    monkeypatch.setattr(*((reading, "rebuild") if slow == "reads" else (experiments, "rehearse")), held_up)
+    monkeypatch.setattr(keys, "FRESH", 0.0)  # every request finds that the keys must be read again
+
+    async def traffic():
+        headers = {"Authorization": f"Bearer {key}"}
+        async with httpx.AsyncClient(
+            transport=httpx.ASGITransport(create_app(office.settings, office)), base_url="http://t", headers=headers
+        ) as c:
+            if slow == "reads":
+                waiting = [asyncio.create_task(c.get("/v1/experiments/price/state?seq=1")) for _ in range(50)]
+            else:
+                waiting = [asyncio.create_task(c.post("/v1/experiments", json=PRICES | {"name": f"e{n}"})) for n in range(50)]
+            await asyncio.sleep(0.5)
+            assert 1 <= len(at_once) <= 2
+            try:
+                for n in range(5):
+                    made = await asyncio.wait_for(c.post("/v1/experiments/price/decisions", json={"id": f"d{n}"}), 5)
+                    assert made.status_code == 200
+            finally:
+                released.set()
+            assert {answer.status_code for answer in await asyncio.gather(*waiting)} == {200 if slow == "reads" else 201}
+
+    asyncio.run(traffic())
+
+
+def test_the_writer_has_a_connection_when_readers_hold_all_others(office):
+    create(office)
+    held = [office.database.engine.connect() for _ in range(15)]  # as many as the pool gives
+    try:
+        asked = threading.Thread(target=decide, args=(office, "a"), daemon=True)
+        asked.start()
+        asked.join(5)
+        assert not asked.is_alive()
+        office.gate.refresh()
+    finally:
+        for connection in held:
+            connection.close()
