@@ -1,4 +1,5 @@
-"""Random faults against a running service: kill -9, duplicates, reordering, delay, malformed requests, clock jumps, failing commits.
+"""Random faults against a running service: kill -9, duplicates, reordering, delay, malformed requests, clock jumps,
+failing commits, masked arms; some decisions are deferred, then activated or cancelled.
 
 python benchmarks/service_faults.py [--faults 10000] [--seed 0]
 

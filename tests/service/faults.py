@@ -31,7 +31,7 @@ SPEC = {
     "name": NAME, "policy": {"policy": "EpsilonGreedy", "epsilon": 0.4}, "window": "10m", "default_reward": 0.25, "seed": 11,
     "arms": [{"id": f"arm-{k}"} for k in range(5)],
 }  # fmt: skip
-KINDS = ("kill", "duplicate", "reorder", "delay", "malformed", "clock", "full")
+KINDS = ("kill", "duplicate", "reorder", "delay", "malformed", "clock", "full", "mask")
 SOCKETS = 6
 SECOND = 10**6
 WINDOW = 600 * SECOND
@@ -106,11 +106,12 @@ class Wire:
 class Request:
     """What was asked, for the check of its answer."""
 
-    kind: str  # "decide", "reward", "garbage"
+    kind: str  # "decide", "reward", "activated", "cancelled", "mask", "garbage"
     id: str
     path: str
     body: bytes
     value: float = 0.0
+    method: str = "POST"
 
 
 class Driver:
@@ -139,6 +140,9 @@ class Driver:
         self.acknowledged: dict[str, object] = {}  # since the last check: id -> arm
         self.rewards: dict[str, float] = {}  # since the last check
         self.late: set[str] = set()
+        self.deferred: list[str] = []  # decisions of late that were asked to be deferred
+        self.steps: set[tuple[str, str]] = set()  # since the last check: what was activated or cancelled
+        self.masked: set[str] = set()
         self.twin, self.digest = Experiment(NAME), START
         self.log: dict[str, dict] = {}  # what the log says of each decision
         self.count: collections.Counter[str] = collections.Counter()
@@ -192,6 +196,9 @@ class Driver:
         asked: dict[str, object] = {"id": id}
         if self.rng.random() < 0.3:
             asked["excluded"] = [f"arm-{self.rng.integers(5)}"]
+        if self.rng.random() < 0.2:
+            asked["deferred"] = True
+            self.deferred = [*self.deferred[-50:], id]
         return Request("decide", id, "decisions", json.dumps(asked).encode())
 
     def reward(self, id: str | None = None) -> Request:
@@ -200,8 +207,17 @@ class Driver:
         value = round(float(self.rng.random()), 3)
         return Request("reward", id, "rewards", json.dumps({"decision_id": id, "value": value}).encode(), value)
 
+    def step(self) -> Request:
+        id = self.deferred[int(self.rng.integers(len(self.deferred)))]
+        if self.rng.random() < 0.6:
+            return Request("activated", id, f"decisions/{id}/activate", b"")
+        return Request("cancelled", id, f"decisions/{id}", b"", method="DELETE")
+
     def batch(self) -> list[Request]:
-        return [self.reward() if self.open and self.rng.random() < 0.45 else self.decision() for _ in range(SOCKETS)]
+        return [self.step() if self.deferred and self.rng.random() < 0.15 else self.usual() for _ in range(SOCKETS)]
+
+    def usual(self) -> Request:
+        return self.reward() if self.open and self.rng.random() < 0.45 else self.decision()
 
     def garbage(self) -> Request:
         body = [b"{", b"[]", b"null", b'{"id": 5}', b'{"value": NaN, "decision_id": "d1"}', b'{"decision_id": "d1"}', b"\xff\xfe", b'{"id": ""}',
@@ -212,7 +228,7 @@ class Driver:
         """Send all at once, perhaps kill the service while they are under way, and check every answer that came."""
         self.before = {one.id for one in requests if one.id in self.ever}
         for wire, request in zip(self.wires, requests, strict=False):
-            wire.send(self.key, "POST", f"/v1/experiments/{NAME}/{request.path}", request.body)
+            wire.send(self.key, request.method, f"/v1/experiments/{NAME}/{request.path}", request.body)
         if kill:
             time.sleep(float(self.rng.random()) * 0.012)
             self.kill()
@@ -251,7 +267,15 @@ class Driver:
             self.open.pop(request.id, None)
         elif request.kind == "reward" and status == 409:
             self.open.pop(request.id, None)
-        elif not (request.kind == "reward" and status == 404 and request.id not in self.before):
+        elif request.kind in ("activated", "cancelled") and status == 200:
+            self.steps.add((request.id, request.kind))
+            if request.kind == "activated":
+                self.open[request.id] = self.now()
+        elif request.kind == "mask" and status == 200:
+            self.masked ^= {request.id}
+        elif request.kind in ("activated", "cancelled") and status in (409, 410):
+            pass  # it had ended
+        elif not (request.kind in ("reward", "activated", "cancelled") and status == 404 and request.id not in self.before):
             raise Broken(f"status {status} for {request}: {body[:300]!r}")
 
     # Faults -------------------------------------------------------------------------------------------------------------------
@@ -298,6 +322,11 @@ class Driver:
         (self.folder / "full").unlink()
         self.send(requests)
 
+    def do_mask(self) -> None:
+        arm = f"arm-{self.rng.integers(2, 5)}"
+        status = b'{"status": "active"}' if arm in self.masked else b'{"status": "masked"}'
+        self.send([*self.batch()[1:], Request("mask", arm, f"arms/{arm}", status, method="PATCH")])
+
     def move(self, by: int) -> None:
         self.offset += by
         temporary = self.folder / "clock.new"
@@ -323,7 +352,12 @@ class Driver:
         for id in self.late:
             if not self.log[id].get("late"):
                 raise Broken(f"the late reward of {id} is not in the log.")
-        for seen in (self.acknowledged, self.rewards, self.late):
+        for id, step in self.steps:
+            if not self.log[id].get(step):
+                raise Broken(f"{id} was acknowledged as {step}, but the log has {self.log[id]}.")
+        if self.masked != self.twin.masked:
+            raise Broken(f"arms {sorted(self.masked)} were masked, but the log has {sorted(self.twin.masked)}.")
+        for seen in (self.acknowledged, self.rewards, self.late, self.steps):
             seen.clear()
         self.answers = dict(list(self.answers.items())[-500:])
         self.open = dict(list(self.open.items())[-200:])
@@ -355,6 +389,10 @@ class Driver:
             if "reward" in self.log[id]:
                 raise Broken(f"decision {id} was rewarded and expired.")
             self.log[id]["reward"] = "default"
+        elif kind in ("activated", "cancelled"):
+            if "reward" in self.log[id]:
+                raise Broken(f"decision {id} had ended and was {kind}.")
+            self.log[id] |= {kind: True} | ({"reward": "cancelled"} if kind == "cancelled" else {})
         elif kind == "late":
             self.log[id]["late"] = True
 

@@ -11,7 +11,9 @@ from typer.testing import CliRunner
 
 import tightrope as tr
 from tightrope.cli import app
+from tightrope.service import recovery
 from tightrope.service.erase import erase
+from tightrope.service.errors import Refused
 from tightrope.service.log import START, sealed
 from tightrope.service.store import events as log
 from tightrope.service.store.database import Database
@@ -190,6 +192,91 @@ def test_export_and_import(written, tmp_path):
     with fresh.read() as connection:
         assert list(names(connection)) == []
     fresh.close()
+
+
+def changed(path, number, **values):
+    """Another file, in which a line has other values."""
+    lines = path.read_text().splitlines()
+    lines[number] = json.dumps(json.loads(lines[number]) | values)
+    other = path.with_name(f"changed-{number}-{'-'.join(values)}.jsonl")
+    other.write_text("\n".join(lines))
+    return other
+
+
+def test_a_file_whose_bodies_were_changed_is_refused_as_a_whole(written, tmp_path):
+    database, _ = written
+    path = tmp_path / "log.jsonl"
+    run("log", "export", path, "--experiment", "price", "--db", database.url.database)
+    line = next(n for n, text in enumerate(path.read_text().splitlines()) if json.loads(text)["kind"] == "rewarded")
+    code, said = run("log", "import", changed(path, line, body='{"value":1.0}'), "--db", tmp_path / "b.db")
+    assert code == 1 and f"event {line + 1} has another body than was sealed" in said
+    assert run("log", "verify", "--db", tmp_path / "b.db") == (0, "")  # it has no experiment
+
+
+def test_a_log_with_an_erasure_goes_to_another_database_with_the_snapshot_behind_it(tmp_path, clock):
+    spec = {"name": "p", "policy": "LinTS", "arms": [{"id": "a"}, {"id": "b"}], "dimension": 2, "window": "1h", "default_reward": 0.0}
+    with office_at(tmp_path / "a.db", clock, snapshot_every=4) as office:
+        create(office, spec)
+        for n in range(8):
+            decide(office, f"d{n}", "p", context=[[0.125 + n, 0.5], [0.25, 77.0625]], subject=f"user-{n % 4}")
+        ask(office, erase, "user-1", name="p")
+        for n in range(8, 16):
+            decide(office, f"d{n}", "p", context=[[0.125 + n, 0.5], [0.25, 77.0625]])
+        told = state(office, "p")
+    path = tmp_path / "log.jsonl"
+    assert run("log", "export", path, "--experiment", "p", "--db", tmp_path / "a.db")[0] == 0
+    code, said = run("log", "import", path, "--db", tmp_path / "b.db")
+    assert code == 0 and f"p: {told['seq']} events" in said and "the snapshot of event 12 came with it" in said
+    for command in ("verify", "replay"):
+        assert run("log", command, "--db", tmp_path / "b.db")[0] == 0
+    with office_at(tmp_path / "b.db", clock) as office:
+        assert state(office, "p") == told
+    last = len(path.read_text().splitlines()) - 1
+    for value in (
+        {"fingerprint": "00" * 32},
+        {"rest": "{}"},
+        {"session": "AAAA"},
+        {"snapshot": 3},
+        {"snapshot": None},
+        {"experiment": "q"},
+    ):
+        code, said = run("log", "import", changed(path, last, **value), "--db", tmp_path / "c.db")
+        assert code == 1 and ("snapshot" in said or "is not an event" in said), said
+    assert run("log", "verify", "--db", tmp_path / "c.db") == (0, "")
+    without = tmp_path / "without.jsonl"
+    without.write_text("\n".join(path.read_text().splitlines()[:-1]))
+    assert "event 7 was erased, and there is no snapshot behind it" in run("log", "import", without, "--db", tmp_path / "c.db")[1]
+
+
+@pytest.mark.parametrize("damage", [{"session": b"nothing"}, {"rest": "{}"}, {"rest": "nothing"}, {"fingerprint": bytes(32)}])
+def test_a_snapshot_that_cannot_be_used_only_makes_the_start_longer(written, damage, clock, capsys):
+    database, told = written
+    with database.write() as connection:
+        newest = connection.execute(sa.select(sa.func.max(snapshots.c.seq))).scalar_one()
+        connection.execute(sa.update(snapshots).where(snapshots.c.seq == newest).values(**damage))
+    code, said = run("log", "verify", "--db", database.url.database)
+    assert code == 1 and f"WRONG: the snapshot of event {newest} is damaged" in said
+    with database.read() as connection:
+        assert recovery.recover(connection, 1, "price")[1] < newest  # an older one
+    with database.write() as connection:
+        connection.execute(sa.update(snapshots).values(**damage))
+    with office_at(database.url.database, clock) as office:
+        assert state(office) == told
+    assert "snapshot not used" in capsys.readouterr().out
+
+
+def test_where_the_only_snapshot_behind_an_erasure_is_damaged_the_experiment_says_so(tmp_path, clock):
+    spec = {"name": "p", "policy": "LinTS", "arms": [{"id": "a"}, {"id": "b"}], "dimension": 2, "window": "1h", "default_reward": 0.0}
+    with office_at(tmp_path / "a.db", clock) as office:
+        create(office, spec)
+        decide(office, "d", "p", context=[[0.125, 0.5], [0.25, 1.0]], subject="someone")
+        ask(office, erase, "someone", name="p")
+    database = Database(str(tmp_path / "a.db"))
+    with database.write() as connection:
+        connection.execute(sa.update(snapshots).values(session=b"nothing"))
+    database.close()
+    with office_at(tmp_path / "a.db", clock) as office, pytest.raises(Refused, match="event 2 was erased"):
+        state(office, "p")
 
 
 def test_the_decisions_as_tables_for_other_tools(written, tmp_path):

@@ -1,5 +1,7 @@
 """PostgreSQL: two processes on one database, leases with fences, and kill -9 of one of them."""
 
+import subprocess
+import sys
 import threading
 import time
 
@@ -9,6 +11,7 @@ import sqlalchemy as sa
 from postgres import server
 from running import PRICES, Process, crash, create, decide, office_at, reward, state
 
+from tightrope.service import writer
 from tightrope.service.client import Client, Unavailable
 from tightrope.service.errors import Refused
 from tightrope.service.store.database import Database
@@ -83,6 +86,61 @@ def test_one_process_writes_and_a_fence_stops_the_other(fresh, clock):
         assert state(other) == before
         with other.database.read() as connection:
             assert connection.execute(sa.select(sa.func.count()).select_from(events)).scalar() == 3
+
+
+def test_an_experiment_whose_replay_takes_longer_than_a_lease_stays_where_it_is(fresh, clock, monkeypatch):
+    with office_at(fresh, clock) as office:
+        for name in ("price", "other"):
+            create(office, PRICES | {"name": name})
+        decide(office, "a")
+    real, slow = writer.recover, threading.Event()
+
+    def replay_of_seconds(connection, row, name):
+        if name == "price" and not slow.is_set():
+            slow.set()
+            time.sleep(3.0)
+        return real(connection, row, name)
+
+    monkeypatch.setattr(writer, "recover", replay_of_seconds)
+    with office_at(fresh, clock, lease=0.6) as one:
+        assert slow.wait(10)
+        with office_at(fresh, clock, lease=0.6) as two:  # it looks for experiments that nobody holds
+            end = time.monotonic() + 20
+            while "price" not in one.writer.held:
+                assert time.monotonic() < end and "price" not in two.writer.held
+                time.sleep(0.02)
+            time.sleep(1.5)
+            assert decide(one, "b")["event"] == 3
+            assert set(one.writer.held) | set(two.writer.held) == {"price", "other"} and "price" not in two.writer.held
+            with one.database.read() as connection:
+                assert connection.execute(sa.select(experiments.c.fence).where(experiments.c.name == "price")).scalar() == 2
+            with pytest.raises(Refused, match="another process"):
+                decide(two, "b")
+
+
+START = """
+import sys
+from tightrope.service.run import first_key
+from tightrope.service.store.database import Database
+database = Database(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.readline()
+database.migrate()
+print(first_key(database), flush=True)
+"""
+
+
+def test_processes_that_start_on_an_empty_database_at_once_set_it_up_once(fresh):
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    started = [subprocess.Popen([sys.executable, "-c", START, fresh], **pipes) for _ in range(4)]
+    for process in started:
+        assert process.stdout.readline() == "ready\n"
+    for process in started:
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    told = [process.communicate(timeout=60) for process in started]
+    assert [process.returncode for process in started] == [0] * 4, told
+    assert sorted(said.strip() == "None" for said, _ in told) == [False, True, True, True]  # one admin key
 
 
 def test_two_workers_and_kill_9_of_one(fresh, tmp_path):

@@ -142,7 +142,10 @@ def export_log(
 def import_log(
     source: Annotated[pathlib.Path, typer.Argument(help="A .jsonl file that `tightrope log export` wrote.")], db: Db = "tightrope.db"
 ) -> None:
-    """Bring an exported log into a database. The chain is checked; a file that was changed is refused as a whole."""
+    """Bring an exported log into a database. Chain, bodies and replay are checked; a file that was changed is refused as a whole.
+
+    The state behind an erasure cannot be computed again: it comes from the snapshot in the file.
+    """
     database = opened(db, must_exist=False)
     if not source.exists():
         raise ValueError(f"source = {str(source)!r} does not exist; give a file that `tightrope log export` wrote.")
@@ -150,10 +153,11 @@ def import_log(
 
     try:
         with database.write() as connection:
-            name, count = read_log(connection, source)
+            name, count, kept = read_log(connection, source)
     finally:
         database.close()
-    typer.echo(f"{name}: {count} events")
+    erased = "" if kept is None else f"; rounds were erased, so the snapshot of event {kept} came with it"
+    typer.echo(f"{name}: {count} events{erased}")
 
 
 @keys.command("create")

@@ -1,9 +1,10 @@
 """The decisions of a log as a table, for evaluation and for other tools; and whole logs moved between databases."""
 
+import base64
 import json
 import pathlib
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import sqlalchemy as sa
@@ -14,10 +15,13 @@ from ..inference import logs
 from .experiment import Experiment
 from .log import START, Event, chained
 from .recovery import rebuild
+from .snapshots import restored
 from .store import events as log
-from .store.tables import experiments
+from .store.tables import experiments, snapshots
+from .verify import erased_rounds, head_at, replay, verify
 
 TABLES = ("parquet", "obp", "dsjson")
+S = snapshots.c
 
 
 def table(connection: Connection, row: int, live: Experiment) -> dict[str, Any]:
@@ -112,8 +116,20 @@ def write_table(connection: Connection, row: int, name: str, path: pathlib.Path,
 # Whole logs ------------------------------------------------------------------------------------------------------------------
 
 
+class Kept(NamedTuple):
+    """A snapshot in an exported log: the state behind an erasure, which no replay can compute again."""
+
+    seq: int
+    fingerprint: bytes
+    rest: str
+    session: bytes
+
+
 def write_log(connection: Connection, row: int, name: str, path: pathlib.Path) -> int:
-    """Write every event with its digests as lines of JSON; `read_log` brings them into another database. Returns their number."""
+    """Write every event with its digests as lines of JSON; `read_log` brings them into another database. Returns their number.
+
+    Behind an erasure the last line is the first snapshot that goes on from there.
+    """
     count = 0
     with files.atomically(path) as file:
         for event in log.read(connection, row):
@@ -123,15 +139,29 @@ def write_log(connection: Connection, row: int, name: str, path: pathlib.Path) -
             }  # fmt: skip
             file.write(json.dumps(line).encode() + b"\n")
             count += 1
+        gone = erased_rounds(connection, row)
+        if gone:
+            found = connection.execute(
+                sa.select(S.seq, S.fingerprint, S.rest, S.session).where(S.experiment == row, S.seq > max(gone), S.seq <= count)
+                .order_by(S.seq).limit(1)).one_or_none()  # fmt: skip
+            if found is None:
+                raise ValueError(f"event {max(gone)} of {name!r} was erased, and there is no snapshot behind it; restore a backup.")
+            kept = {"experiment": name, "snapshot": found.seq, "fingerprint": found.fingerprint.hex(), "rest": found.rest,
+                    "session": base64.b64encode(found.session).decode()}  # fmt: skip
+            file.write(json.dumps(kept).encode() + b"\n")
     return count
 
 
-def read_events(path: pathlib.Path) -> Iterator[tuple[str, Event]]:
-    """Experiment and event of every line. Raises ValueError naming the first line that is not one."""
+def read_lines(path: pathlib.Path) -> Iterator[tuple[str, Event | Kept]]:
+    """Experiment, and event or snapshot, of every line. Raises ValueError naming the first line that is neither."""
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             try:
                 told = json.loads(line)
+                if "snapshot" in told:
+                    session = base64.b64decode(told["session"], validate=True)
+                    yield str(told["experiment"]), Kept(int(told["snapshot"]), bytes.fromhex(told["fingerprint"]), told["rest"], session)
+                    continue
                 digests = bytes.fromhex(told["body_digest"]), bytes.fromhex(told["digest"])
                 event = Event(told["seq"], told["kind"], told["time"], told["key"], told["subject"], told["body"].encode(), *digests)
                 yield str(told["experiment"]), event
@@ -139,25 +169,33 @@ def read_events(path: pathlib.Path) -> Iterator[tuple[str, Event]]:
                 raise ValueError(f"{path.name}, line {number}, is not an event of a log ({type(error).__name__}).") from None
 
 
-def read_log(connection: Connection, path: pathlib.Path) -> tuple[str, int]:
-    """Bring an exported log into a database that does not have its experiment. Raises ValueError where the chain does not hold; nothing of
-    such a file is taken in. Returns the experiment and the number of events."""
+def read_log(connection: Connection, path: pathlib.Path) -> tuple[str, int, int | None]:
+    """Bring an exported log into a database that does not have its experiment. Raises ValueError where the chain does not hold, a body is
+    not the one that was sealed, or the log cannot be replayed; the caller's transaction must then end without a commit. Returns the
+    experiment, the number of events, and of which of them a snapshot came along."""
     name, digest, count, row = "", START, 0, 0
     page: list[Event] = []
-    for experiment, event in read_events(path):
+    kept: Kept | None = None
+    for experiment, item in read_lines(path):
+        if isinstance(item, Kept) or kept is not None:
+            if kept is not None or experiment != name:
+                raise ValueError(f"{path.name}, line {count + 1}: a snapshot is the last line and of the same experiment.")
+            assert isinstance(item, Kept)
+            kept = item
+            continue
         if not count:
             name = experiment
-            if event.kind != "created":
-                raise ValueError(f"{path.name} begins with {event.kind!r}; a log begins with 'created'.")
+            if item.kind != "created":
+                raise ValueError(f"{path.name} begins with {item.kind!r}; a log begins with 'created'.")
             if connection.execute(sa.select(experiments.c.id).where(experiments.c.name == name)).first() is not None:
                 raise ValueError(f"experiment = {name!r} exists in this database; import into another one.")
-            made = connection.execute(sa.insert(experiments).values(name=name, spec=event.text.decode(), seq=0, digest=START, fence=0))
+            made = connection.execute(sa.insert(experiments).values(name=name, spec=item.text.decode(), seq=0, digest=START, fence=0))
             row = int(made.inserted_primary_key[0])  # type: ignore[index]
         count += 1
-        digest = chained(name, digest, event.seq, event.kind, event.time, event.key, event.body_digest)
-        if (experiment, event.seq, event.digest) != (name, count, digest):
+        digest = chained(name, digest, item.seq, item.kind, item.time, item.key, item.body_digest)
+        if (experiment, item.seq, item.digest) != (name, count, digest):
             raise ValueError(f"{path.name}, line {count}: the chain of digests breaks; the file is not what was exported.")
-        page.append(event)
+        page.append(item)
         if len(page) >= log.PAGE:
             log.append(connection, row, 0, page)
             page = []
@@ -165,5 +203,14 @@ def read_log(connection: Connection, path: pathlib.Path) -> tuple[str, int]:
         log.append(connection, row, 0, page)
     if not count:
         raise ValueError(f"{path.name} has no events.")
-    rebuild(connection, row, name)
-    return name, count
+    if kept is not None:
+        try:
+            if head_at(connection, name, kept.seq) != restored(name, kept.session, kept.rest, kept.fingerprint).digest.hex():
+                raise ValueError("it is not of this log")
+        except ValueError as error:
+            raise ValueError(f"{path.name} is not what was exported: of the snapshot of event {kept.seq}, {error}.") from None
+        connection.execute(sa.insert(snapshots).values(experiment=row, **kept._asdict()))
+    wrong = verify(connection, row, name).wrong or replay(connection, row, name).wrong
+    if wrong:
+        raise ValueError(f"{path.name} is not what was exported: {wrong[0]}")
+    return name, count, None if kept is None else kept.seq

@@ -1,6 +1,5 @@
 """Issuing certificates: the writer says how the experiment stands, the log tells the story up to that event."""
 
-import asyncio
 from typing import Any
 
 from . import operations
@@ -19,4 +18,5 @@ async def issue(office: Office, name: str) -> dict[str, Any]:
                 return certificate(told, story, office.secret, office.settings.clock())
         return certificate(told, office.stories.fresh(name, told["seq"]), office.secret, office.settings.clock())
 
-    return await asyncio.to_thread(work)
+    found: dict[str, Any] = await office.apart("reading", work)
+    return found

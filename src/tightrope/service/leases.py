@@ -1,7 +1,9 @@
 """Leases: each experiment is written by one process. A fencing number, checked where events are appended, outlives every pause."""
 
+import contextlib
+import threading
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
 import sqlalchemy as sa
@@ -39,7 +41,8 @@ class Leases:
         now = self.database.now(connection)
         if row.owner not in (None, self.owner) and row.lease_until > now and not self.database.sqlite:
             raise Elsewhere(name, row.address, max(row.lease_until - now, 0.1))
-        changed = connection.execute(sa.update(experiments).where(X.id == row.id, X.fence == row.fence).values(
+        unchanged = X.id == row.id, X.fence == row.fence, X.lease_until.is_not_distinct_from(row.lease_until)  # nor renewed meanwhile
+        changed = connection.execute(sa.update(experiments).where(*unchanged).values(
             fence=row.fence + 1, owner=self.owner, address=self.address, lease_until=now + self.seconds,
         ))  # fmt: skip
         if changed.rowcount != 1:
@@ -60,15 +63,41 @@ class Leases:
         if self.database.sqlite or not held:
             return []
         mine = {row.name: row.fence for row in connection.execute(sa.select(X.name, X.fence).where(X.owner == self.owner))}
-        until = self.database.now(connection) + self.seconds
-        connection.execute(sa.update(experiments).where(X.owner == self.owner).values(lease_until=until))
+        self.extend(connection)
         return [name for name, item in held.items() if mine.get(name) != item.fence]
 
+    def extend(self, connection: Connection) -> None:
+        """Put off the end of every lease of this process."""
+        until = self.database.now(connection) + self.seconds
+        connection.execute(sa.update(experiments).where(X.owner == self.owner).values(lease_until=until))
+
+    @contextlib.contextmanager
+    def kept(self) -> Iterator[None]:
+        """Put it off again and again, from another thread, as long as the block lasts."""
+        if self.database.sqlite:
+            yield
+            return
+        ended = threading.Event()
+
+        def beat() -> None:
+            while not ended.wait(self.seconds / 3):
+                with contextlib.suppress(sa.exc.SQLAlchemyError, OSError), self.database.write() as connection:
+                    self.extend(connection)
+
+        thread = threading.Thread(target=beat, name="leases", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+
     def free(self, connection: Connection, held: Iterable[str]) -> list[str]:
-        """Experiments that go on and that nobody holds; their windows must be closed by somebody."""
+        """Experiments that go on and that nobody holds, or this process only by its lease; their windows must be closed by somebody."""
         known = set(held)
         last = sa.select(events.c.kind).where(events.c.experiment == X.id, events.c.seq == X.seq).scalar_subquery()
-        idle = sa.true() if self.database.sqlite else sa.or_(X.owner.is_(None), X.lease_until < self.database.now(connection))
+        mine = sa.or_(X.owner.is_(None), X.owner == self.owner)  # its own: forgotten when a transaction failed
+        idle = sa.true() if self.database.sqlite else sa.or_(mine, X.lease_until < self.database.now(connection))
         rows = connection.execute(sa.select(X.name).where(idle, last != "archived"))
         return [row.name for row in rows if row.name not in known]
 

@@ -15,6 +15,8 @@ from .store.database import Database
 from .stories import Stories
 from .writer import Act, Command, Writer
 
+THREADS = {"keys": 1, "reading": 2, "rehearsal": 1}  # for work that takes long: it waits for its like, and nothing else for it
+
 
 class Office:
     """A running service without its HTTP: database, keys, writer."""
@@ -22,9 +24,12 @@ class Office:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.database = Database(settings.db)
-        self.leases = Leases(self.database, settings.lease, settings.address)
-        self.writer = Writer(self.database, settings, self.leases, self._deliver)
-        self.gate = Gate(self.database)
+        self.own = Database(settings.db)  # connections of the writer and the keys, which must not wait until somebody has read
+        self.leases = Leases(self.own, settings.lease, settings.address)
+        self.writer = Writer(self.own, settings, self.leases, self._deliver)
+        self.gate = Gate(self.own)
+        self.threads = {kind: concurrent.futures.ThreadPoolExecutor(number, kind) for kind, number in THREADS.items()}
+        self._refreshing = False
         self.stories = Stories(self.database)
         self.secret = b""  # what certificates and cookies are signed with
         self.closing = False
@@ -44,15 +49,34 @@ class Office:
         self.closing = True
         if self.writer.is_alive():
             self.writer.stop()
+        for pool in self.threads.values():
+            pool.shutdown(wait=False, cancel_futures=True)
+        self.own.close()
         self.database.close()
 
     async def ask(self, experiment: str, act: Act, ids: Iterable[str] = (), spec: ExperimentSpec | None = None) -> Any:
         """The answer to a command, once its events are on disk. Raises Refused."""
         if self.closing or not self.writer.is_alive():
-            raise Refused(503, "The service is shutting down; send the same request again.", retry_after=1)
+            raise ending()
         ticket = asyncio.get_running_loop().create_future()
         self.writer.ask(Command(experiment, act, ids, ticket, spec))
         return await ticket
+
+    async def apart(self, kind: str, work: Callable[..., Any], *arguments: Any) -> Any:
+        """What a function returns that takes long, in a thread for its kind (see THREADS). Raises what it raises."""
+        if self.closing:
+            raise ending()
+        return await asyncio.get_running_loop().run_in_executor(self.threads[kind], work, *arguments)
+
+    async def refresh_keys(self) -> None:
+        """Read the keys again. Who asks while they are being read goes on with those that are known."""
+        if self._refreshing:
+            return
+        self._refreshing = True
+        try:
+            await self.apart("keys", self.gate.refresh)
+        finally:
+            self._refreshing = False
 
     def ask_now(self, experiment: str, act: Act, ids: Iterable[str] = (), spec: ExperimentSpec | None = None) -> Any:
         """The same for a program without an event loop; waits."""
@@ -71,6 +95,11 @@ class Office:
         for loop, ready in loops.items():
             if not loop.is_closed():
                 loop.call_soon_threadsafe(_settle_all, ready)
+
+
+def ending() -> Refused:
+    """The answer of a service that ends."""
+    return Refused(503, "The service is shutting down; send the same request again.", retry_after=1)
 
 
 def _settle_all(ready: Sequence[tuple[Any, Any]]) -> None:

@@ -11,6 +11,7 @@ from .app import create_app
 from .collector import keep_what_is_there
 from .office import Office
 from .settings import Settings
+from .store.database import Database
 from .telemetry import logger, start_logs
 
 KEEP = 75  # seconds that an idle connection stays
@@ -24,8 +25,7 @@ def serve(settings: Settings) -> None:
     office = Office(settings)
     office.open()
     try:
-        with office.database.write() as connection:
-            first = None if keys.listed(connection) else keys.create(connection, "admin", "made at the first start")
+        first = first_key(office.database)
         office.gate.refresh()
         if first is not None:
             print(f"Admin key, shown only now: {first}", flush=True)
@@ -45,3 +45,10 @@ def serve(settings: Settings) -> None:
     finally:
         office.close()
         logger().info("stopped")
+
+
+def first_key(database: Database) -> str | None:
+    """An admin key for a database that has no keys yet."""
+    with database.write() as connection:
+        database.alone(connection)
+        return None if keys.listed(connection) else keys.create(connection, "admin", "made at the first start")

@@ -49,6 +49,18 @@ def unpack(name: str, session: bytes, rest: str) -> Experiment:
     return live
 
 
+def restored(name: str, session: bytes, rest: str, stored: bytes) -> Experiment:
+    """The experiment of a stored snapshot. Raises ValueError where it is damaged, or of a layout that this version does not read."""
+    try:
+        live = unpack(name, session, rest)
+        found = fingerprint(live)
+    except Exception as error:  # whatever damaged bytes lead to
+        raise ValueError(f"it cannot be read ({type(error).__name__})") from error
+    if found != bytes(stored):
+        raise ValueError("its state has another fingerprint")
+    return live
+
+
 def fingerprint(live: Experiment) -> bytes:
     """SHA-256 over every bit that decides what the experiment does next: state, streams, open and remembered decisions."""
     session = live.session

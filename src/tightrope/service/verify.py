@@ -11,7 +11,7 @@ from sqlalchemy.engine import Connection
 from .experiment import Experiment
 from .log import START, chained
 from .recovery import rebuild
-from .snapshots import fingerprint, unpack
+from .snapshots import fingerprint, restored
 from .store import events as log
 from .store.tables import experiments, snapshots
 
@@ -50,7 +50,7 @@ def verify(connection: Connection, row: int, name: str) -> Verdict:
         body_digest = hashlib.sha256(event.text).digest()
         if body_digest != event.body_digest:
             blanked[event.seq] = body_digest.hex()
-        if event.kind == "erased":
+        elif event.kind == "erased":
             for seq, left in event.body["events"]:
                 if blanked.get(seq) == left:
                     blanked[seq] = ""
@@ -95,9 +95,8 @@ def replay(connection: Connection, row: int, name: str, until: int | None = None
     if gone:
         start = min((seq for seq in stored if seq > max(gone)), default=None)
         if start is None:
-            raise ValueError(
-                f"until = {until} is behind event {max(gone)}, which was erased, and before the snapshot that goes on from there."
-            )
+            where = "and there is no snapshot behind it" if until is None else f"and until = {until} is before the snapshot behind it"
+            raise ValueError(f"event {max(gone)} was erased, {where}.")
         live = rebuild(connection, row, name, start)
     for event in log.read(connection, row, live.seq, until):
         live.apply(event)
@@ -116,7 +115,10 @@ def erased_rounds(connection: Connection, row: int) -> list[int]:
 
 def check_snapshots(connection: Connection, row: int, name: str) -> list[str]:
     """Which snapshots do not hold the state that they say."""
-    found = connection.execute(sa.select(S.seq, S.fingerprint, S.session, S.rest).where(S.experiment == row)).all()
-    return [
-        f"the snapshot of event {s.seq} is damaged." for s in found if fingerprint(unpack(name, s.session, s.rest)) != bytes(s.fingerprint)
-    ]
+    wrong = []
+    for seq, found, session, rest in connection.execute(sa.select(S.seq, S.fingerprint, S.session, S.rest).where(S.experiment == row)):
+        try:
+            restored(name, session, rest, found)
+        except ValueError as error:
+            wrong.append(f"the snapshot of event {seq} is damaged: {error}.")
+    return wrong

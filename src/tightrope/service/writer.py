@@ -20,14 +20,14 @@ from .errors import Refused, invalid, unknown_experiment
 from .experiment import Experiment
 from .leases import Leases
 from .log import Event
-from .recovery import rebuild, write_snapshot
+from .recovery import recover, write_snapshot
 from .settings import Settings
 from .spec import ExperimentSpec
 from .store import events as log
 from .store.database import Database
 from .telemetry import logger, metrics
 
-OPEN_WEIGHT = 4  # a snapshot writes every open decision, so with many of them it is worth its time less often
+OPEN_WEIGHT = 4  # events for each decision that a snapshot writes: with many of them it is worth its time less often
 
 Answer = Any
 Done = Callable[[Sequence[tuple[Any, Answer]]], None]  # (ticket, answer or exception) of every command of a group
@@ -47,10 +47,16 @@ class Command:
 class Held:
     """A live experiment that this process holds: its row in the database, its fence, and events that are not on disk yet."""
 
-    def __init__(self, row: int, fence: int, live: Experiment) -> None:
+    def __init__(self, row: int, fence: int, live: Experiment, saved: int) -> None:
         self.row, self.fence, self.live = row, fence, live
         self.new: list[Event] = []
-        self.saved = live.seq  # of the last snapshot, or where the last start found it
+        self.saved = saved  # of the last snapshot; what was replayed behind it counts towards the next one
+
+    def due(self, every: int) -> bool:
+        """Whether a snapshot is worth its time. It writes every open decision, and what the rollout keeps behind the oldest of them,
+        which may be as many as there ever were; but the log at most doubles between two."""
+        written = len(self.live.open) + len(self.live.rollout.gate.waiting)
+        return self.live.seq - self.saved >= max(every, min(OPEN_WEIGHT * written, self.saved))
 
 
 class Desk:
@@ -105,7 +111,7 @@ class Writer(threading.Thread):
         self.keeper = Keeper(settings)
         self.failing: str | None = None  # why the last transaction failed
         self.broken: dict[str, str] = {}  # experiments whose log could not be replayed, and why
-        self._fresh: set[str] = set()  # taken, or appended to, in the transaction that is under way
+        self._fresh: set[str] = set()  # created, or appended to, in the transaction that is under way
         self._ending = False
         self._ticked = 0.0
 
@@ -151,10 +157,15 @@ class Writer(threading.Thread):
         """Do a group's commands, bring their events to disk, answer."""
         answers: list[tuple[Any, Answer]] = []
         try:
+            by_name: dict[str, list[Command]] = {}
+            for command in group:
+                by_name.setdefault(command.experiment, []).append(command)
+            for name in [name for name in by_name if name not in self.held]:
+                try:
+                    self._take(name)
+                except Refused as error:
+                    answers += [(command.ticket, error) for command in by_name.pop(name)]
             with self.database.write() as connection:
-                by_name: dict[str, list[Command]] = {}
-                for command in group:
-                    by_name.setdefault(command.experiment, []).append(command)
                 for name, commands in by_name.items():
                     answers += self._serve_one(connection, name, commands)
                 self._append(connection)
@@ -167,11 +178,12 @@ class Writer(threading.Thread):
         self.done(answers)
 
     def _serve_one(self, connection: Connection, name: str, commands: list[Command]) -> list[tuple[Any, Answer]]:
-        spec = next((command.spec for command in commands if command.spec is not None), None)
-        try:
-            held = self._hold(connection, name, spec)
-        except Refused as error:
-            return [(command.ticket, error) for command in commands]
+        held = self.held.get(name)
+        if held is None:
+            try:
+                held = self._create(connection, name, next((command.spec for command in commands if command.spec is not None), None))
+            except Refused as error:
+                return [(command.ticket, error) for command in commands]
         desk = Desk(self, held, self.settings.clock(), lambda: connection)
         desk.look_up(id for command in commands for id in command.ids if id not in held.live.open)
         answers: list[tuple[Any, Answer]] = []
@@ -212,7 +224,7 @@ class Writer(threading.Thread):
         """What was appended is on disk: count it, and shorten the next start where it is time."""
         self._fresh.clear()
         for held in list(self.held.values()):
-            if held.live.seq - held.saved >= max(self.settings.snapshot_every, OPEN_WEIGHT * len(held.live.open)):
+            if held.due(self.settings.snapshot_every):
                 self._snapshot(held)
 
     def _snapshot(self, held: Held) -> None:
@@ -225,32 +237,41 @@ class Writer(threading.Thread):
 
     # Experiments ----------------------------------------------------------------------------------------------------------
 
-    def _hold(self, connection: Connection, name: str, spec: ExperimentSpec | None = None) -> Held:
-        """The live experiment, read from the database where this process does not hold it yet, or created by its spec."""
-        held = self.held.get(name)
-        if held is not None:
-            return held
+    def _take(self, name: str) -> None:
+        """Hold an experiment that the database has, if it has it: from its last snapshot and the events behind it.
+
+        The lease is on disk before the replay begins and is renewed while it lasts: a replay may take longer than a lease.
+        """
         if name in self.broken:
-            raise Refused(503, f"experiment = {name!r} could not be read from its log: {self.broken[name]}", "experiment", retry_after=60)
-        found = self.leases.take(connection, name)
+            raise self._unreadable(name)
+        with self.database.write() as connection:
+            found = self.leases.take(connection, name)
         if found is None:
-            if spec is None:
-                raise unknown_experiment(name)
-            live = Experiment(name)
-            try:
-                created = live.record("created", self.settings.clock(), {"spec": spec.plain()})
-            except ValueError as error:
-                raise invalid(error) from None
-            held = Held(*self.leases.create(connection, name, created.text.decode()), live)
-            held.new.append(created)
-        else:
-            row, fence = found
-            try:
-                held = Held(row, fence, rebuild(connection, row, name))
-            except ValueError as error:
-                self.broken[name] = str(error)
-                logger().error("replay failed", experiment=name, reason=str(error))
-                return self._hold(connection, name)
+            return
+        row, fence = found
+        try:
+            with self.leases.kept(), self.database.read() as connection:
+                live, saved = recover(connection, row, name)
+        except ValueError as error:
+            self.broken[name] = str(error)
+            logger().error("replay failed", experiment=name, reason=str(error))
+            raise self._unreadable(name) from None
+        self.held[name] = Held(row, fence, live, saved)
+
+    def _unreadable(self, name: str) -> Refused:
+        return Refused(503, f"experiment = {name!r} could not be read from its log: {self.broken[name]}", "experiment", retry_after=60)
+
+    def _create(self, connection: Connection, name: str, spec: ExperimentSpec | None) -> Held:
+        """An experiment that the database does not have, by its spec."""
+        if spec is None:
+            raise unknown_experiment(name)
+        live = Experiment(name)
+        try:
+            created = live.record("created", self.settings.clock(), {"spec": spec.plain()})
+        except ValueError as error:
+            raise invalid(error) from None
+        held = Held(*self.leases.create(connection, name, created.text.decode()), live, live.seq)
+        held.new.append(created)
         self._fresh.add(name)
         self.held[name] = held
         return held
@@ -271,14 +292,16 @@ class Writer(threading.Thread):
             with self.database.write() as connection:
                 for name in self.leases.renew(connection, self.held):
                     del self.held[name]
-                before = len(self.held)
-                for name in self.leases.free(connection, self.held):
-                    with contextlib.suppress(Refused):
-                        self._hold(connection, name)
+                free = self.leases.free(connection, self.held)
+            before = len(self.held)
+            for name in free:
+                with contextlib.suppress(Refused):
+                    self._take(name)
+            self.failing = None  # else who sends nothing to a service that is not ready would wait for ever
         except Exception as error:
             self._failed(error, set(self.held))
             return
-        self._fresh.clear()
+        self._after()
         if len(self.held) > before:
             keep_what_is_there(self.settings)
         now = self.settings.clock()

@@ -1,6 +1,5 @@
 """What all routers share: JSON answers, keys, documented errors."""
 
-import asyncio
 from typing import Annotated, Any
 
 from fastapi import Depends, Path, Request, Response
@@ -9,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 from pydantic_core import to_json
 
 from ..errors import Refused
-from ..keys import Gate, Role
+from ..keys import Role
 from ..office import Office
 from ..requests import TEXT
 
@@ -75,10 +74,10 @@ def needs(role: Role) -> Any:
 
 async def check_key(request: Request, key: str | None, role: Role) -> None:
     """Raise Refused unless the key may do what the role says."""
-    gate: Gate = request.app.state.office.gate
-    if gate.stale():
-        await asyncio.to_thread(gate.refresh)
-    gate.check(key, role)
+    served: Office = request.app.state.office
+    if served.gate.stale():
+        await served.refresh_keys()
+    served.gate.check(key, role)
 
 
 def answer(data: Any, status: int = 200) -> Response:

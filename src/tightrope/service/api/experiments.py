@@ -30,7 +30,7 @@ async def create_experiment(spec: ExperimentSpec, office: Served) -> Response:
     The first experiment of a kind may take half a minute, in which its policy is compiled; its decisions then need not wait.
     """
     try:
-        await asyncio.to_thread(rehearse, spec, office.settings)
+        await office.apart("rehearsal", rehearse, spec, office.settings)
     except ValueError as error:
         raise invalid(error) from None
     new, made = await office.ask(spec.name, lambda desk: operations.create(desk, spec), spec=spec)

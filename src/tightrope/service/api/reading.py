@@ -1,6 +1,5 @@
 """Reading: the state of now or of any event before, explanations, the log, and what another policy would have earned."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
@@ -40,7 +39,7 @@ async def in_thread(office: Office, name: str, read: Callable[[Connection, int],
             except ValueError as error:
                 raise invalid(error) from None
 
-    return await asyncio.to_thread(work)
+    return await office.apart("reading", work)
 
 
 def past(connection: Connection, row: int, name: str, seq: int) -> Experiment:
@@ -75,7 +74,7 @@ async def explain(
     if decision is None:
         view = await office.ask(name, operations.glimpse)
         try:
-            found = await asyncio.to_thread(view.explain)
+            found = await office.apart("reading", view.explain)
         except ValueError as error:
             raise invalid(error) from None
         return answer({"arms": list(view.names or ()), "decision": None, "event": None, "explanation": plain(found)})

@@ -107,7 +107,7 @@ async def login_page(request: Request) -> Response:
 async def login(request: Request) -> Response:
     """Exchange a key for a cookie."""
     office, given = office_of(request), await form(request)
-    await asyncio.to_thread(office.gate.refresh)
+    await office.apart("keys", office.gate.refresh)
     goal = onward(given.get("next", ""))
     try:
         key = office.gate.check(given.get("key", "").strip(), "read")
@@ -169,7 +169,8 @@ async def look(office: Office, name: str) -> dict[str, Any]:
         with lock:
             return page_of(told, story)
 
-    return await asyncio.to_thread(work)
+    found: dict[str, Any] = await office.apart("reading", work)
+    return found
 
 
 @router.get("/experiments/{name}/stream")

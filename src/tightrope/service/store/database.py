@@ -14,6 +14,7 @@ from alembic.config import Config
 from sqlalchemy.engine import Connection
 
 BUSY = 10_000  # milliseconds that a connection waits for another's write
+SETTING_UP = 8_367_455  # a number for PostgreSQL's advisory locks: whoever has it makes tables and the first key
 
 
 class Database:
@@ -35,6 +36,7 @@ class Database:
         config.set_main_option("script_location", str(importlib.resources.files("tightrope.service.store") / "migrations"))
         config.set_main_option("path_separator", "os")
         with self.write() as connection:
+            self.alone(connection)
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
 
@@ -49,6 +51,11 @@ class Database:
         """A transaction; it is on disk when the block has ended."""
         with self.engine.connect().execution_options(writes=True) as connection, connection.begin():
             yield connection
+
+    def alone(self, connection: Connection) -> None:
+        """Wait until no other process sets this database up, and keep them waiting until the transaction ends."""
+        if not self.sqlite:  # there every transaction that writes is alone
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({SETTING_UP})")
 
     def lock(self) -> None:
         """Hold an SQLite file for this process alone, until it ends in whatever way. Raises ValueError where another has it."""

@@ -1,0 +1,146 @@
+"""The writer's thread: ready again by itself, snapshots that come in time, and nobody who waits for slow reads."""
+
+import asyncio
+import errno
+import threading
+import time
+
+import httpx
+import pytest
+import sqlalchemy as sa
+from running import PRICES, crash, create, decide, office_at, reward, state
+
+from tightrope.service import keys, recovery
+from tightrope.service.api import experiments, reading
+from tightrope.service.app import create_app
+from tightrope.service.errors import Refused
+from tightrope.service.store import events as log
+from tightrope.service.store.tables import snapshots
+
+SHADOW = PRICES | {"window": None, "baseline": "low", "rollout": {"mode": "shadow", "rewards": [0.0, 1.0]}}
+
+
+def wait_for(found, seconds=10.0):
+    end = time.monotonic() + seconds
+    while not found():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def saved(office):
+    with office.database.read() as connection:
+        return list(connection.execute(sa.select(snapshots.c.seq).order_by(snapshots.c.seq)).scalars())
+
+
+def test_the_writer_is_well_again_without_a_request_once_it_can_write(office, monkeypatch):
+    create(office)
+    real = log.append
+
+    def full(*arguments):
+        real(*arguments)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(log, "append", full)
+    try:
+        decide(office, "a")
+    except Refused as error:
+        assert error.status == 503
+    assert office.writer.failing == "OSError"
+    monkeypatch.setattr(log, "append", real)
+    wait_for(lambda: office.writer.failing is None)
+    assert decide(office, "a")["event"] == 2
+
+
+def test_events_that_a_start_has_replayed_count_towards_the_next_snapshot(tmp_path, clock):
+    for start in range(3):  # none of them writes ten events
+        with office_at(tmp_path / "a.db", clock, snapshot_every=10) as office:
+            if not start:
+                create(office)
+            for n in range(6):
+                decide(office, f"d{start}-{n}")
+            if start:
+                wait_for(lambda office=office: saved(office))
+            told = state(office)
+            crash(office)
+    with office_at(tmp_path / "a.db", clock) as office:
+        assert state(office) == told
+        assert saved(office)[0] < told["seq"]
+
+
+def test_a_start_that_has_replayed_much_writes_a_snapshot_though_nobody_asks_for_anything(tmp_path, clock):
+    with office_at(tmp_path / "a.db", clock) as office:
+        create(office)
+        for n in range(30):
+            decide(office, f"d{n}")
+            reward(office, f"d{n}", 0.5)
+        crash(office)
+    with office_at(tmp_path / "a.db", clock, snapshot_every=10) as office:
+        wait_for(lambda: saved(office) == [61])
+        crash(office)
+
+
+def test_decisions_that_the_rollout_waits_behind_make_snapshots_rarer_as_open_ones_do(tmp_path, clock, monkeypatch):
+    written, real = [], recovery.pack
+    monkeypatch.setattr(recovery, "pack", lambda live: written.append(len(live.rollout.gate.waiting)) or real(live))
+    with office_at(tmp_path / "a.db", clock, snapshot_every=10) as office:
+        create(office, SHADOW)
+        decide(office, "never")  # its reward does not come, so the gate keeps all that come after it
+        for n in range(150):
+            decide(office, f"d{n}")
+            reward(office, f"d{n}", 0.5)
+        crash(office)
+    assert len(written) >= 4 and sum(written) <= 302  # of 302 events: not more than in the log, however long it gets
+
+
+@pytest.mark.parametrize("slow", ["reads", "rehearsals"])
+def test_decisions_do_not_wait_for_slow_work_however_much_of_it_there_is(office, monkeypatch, slow):
+    create(office)
+    with office.database.write() as connection:
+        key = keys.create(connection, "admin")
+    office.gate.refresh()
+    released = threading.Event()
+    at_once = []
+
+    def held_up(*arguments):
+        at_once.append(1)
+        released.wait(30)
+        at_once.pop()
+        return recovery.rebuild(*arguments) if slow == "reads" else None
+
+    monkeypatch.setattr(*((reading, "rebuild") if slow == "reads" else (experiments, "rehearse")), held_up)
+    monkeypatch.setattr(keys, "FRESH", 0.0)  # every request finds that the keys must be read again
+
+    async def traffic():
+        headers = {"Authorization": f"Bearer {key}"}
+        async with httpx.AsyncClient(
+            transport=httpx.ASGITransport(create_app(office.settings, office)), base_url="http://t", headers=headers
+        ) as c:
+            if slow == "reads":
+                waiting = [asyncio.create_task(c.get("/v1/experiments/price/state?seq=1")) for _ in range(50)]
+            else:
+                waiting = [asyncio.create_task(c.post("/v1/experiments", json=PRICES | {"name": f"e{n}"})) for n in range(50)]
+            await asyncio.sleep(0.5)
+            assert 1 <= len(at_once) <= 2
+            try:
+                for n in range(5):
+                    made = await asyncio.wait_for(c.post("/v1/experiments/price/decisions", json={"id": f"d{n}"}), 5)
+                    assert made.status_code == 200
+            finally:
+                released.set()
+            assert {answer.status_code for answer in await asyncio.gather(*waiting)} == {200 if slow == "reads" else 201}
+
+    asyncio.run(traffic())
+
+
+def test_the_writer_has_a_connection_when_readers_hold_all_others(office):
+    create(office)
+    held = [office.database.engine.connect() for _ in range(15)]  # as many as the pool gives
+    try:
+        asked = threading.Thread(target=decide, args=(office, "a"), daemon=True)
+        asked.start()
+        asked.join(5)
+        assert not asked.is_alive()
+        office.gate.refresh()
+    finally:
+        for connection in held:
+            connection.close()
