@@ -75,7 +75,8 @@ def test_keys_are_remembered_for_a_moment_while_the_database_is_away(served, mon
     clock = {"now": now}
     monkeypatch.setattr(keys.time, "monotonic", lambda: clock["now"])
     with monkeypatch.context() as outage:
-        outage.setattr(served.office.database, "read", away)
+        for database in (served.office.database, served.office.own):
+            outage.setattr(database, "read", away)
         clock["now"] = now + keys.FRESH + 1  # less than keys.KEPT
         assert served("POST", f"{EXPERIMENT}/decisions", {}, "decide").status_code == 200
         assert served("GET", EXPERIMENT).status_code == 200

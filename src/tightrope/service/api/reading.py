@@ -96,7 +96,7 @@ async def recommend(name: Name, office: Served) -> Response:
     """The arm that an identification policy names as the best, how sure that is, and how many samples it still needs."""
     view = await office.ask(name, operations.glimpse)
     try:
-        found = await asyncio.to_thread(view.recommend)
+        found = await office.apart("reading", view.recommend)
     except ValueError as error:
         raise invalid(error) from None
     return answer(plain(found) | {"arm": (view.names or ())[found["arm"]]})
