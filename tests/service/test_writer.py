@@ -56,8 +56,9 @@ def test_events_that_a_start_has_replayed_count_towards_the_next_snapshot(tmp_pa
         with office_at(tmp_path / "a.db", clock, snapshot_every=10) as office:
             if not start:
                 create(office)
-            for n in range(6):
+            for n in range(3):
                 decide(office, f"d{start}-{n}")
+                reward(office, f"d{start}-{n}", 0.5)
             if start:
                 wait_for(lambda office=office: saved(office))
             told = state(office)

@@ -53,10 +53,10 @@ class Held:
         self.saved = saved  # of the last snapshot; what was replayed behind it counts towards the next one
 
     def due(self, every: int) -> bool:
-        """Whether a snapshot is worth its time. It writes every open decision, and what the rollout keeps behind the oldest of them,
-        which may be as many as there ever were; but the log at most doubles between two."""
-        written = len(self.live.open) + len(self.live.rollout.gate.waiting)
-        return self.live.seq - self.saved >= max(every, min(OPEN_WEIGHT * written, self.saved))
+        """Whether a snapshot is worth its time. It writes every open decision, and what the rollout keeps behind the oldest of them: that
+        may be as many as there ever were, so for these alone the log at most doubles between two."""
+        kept = min(OPEN_WEIGHT * len(self.live.rollout.gate.waiting), self.saved)
+        return self.live.seq - self.saved >= max(every, OPEN_WEIGHT * len(self.live.open), kept)
 
 
 class Desk:
