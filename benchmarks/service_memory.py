@@ -18,6 +18,7 @@ import numpy as np
 import sqlalchemy as sa
 from service_load import ARMS, DIMENSION, Connection, served
 
+from tightrope.service.collector import seldom
 from tightrope.service.experiment import Experiment
 from tightrope.service.snapshots import fingerprint
 from tightrope.service.store import events as log
@@ -58,7 +59,7 @@ async def drive(port: int, key: str, pid: int, decisions: int, most_open: int) -
 def replayed(path: pathlib.Path) -> None:
     database = Database(str(path))
     live, began = Experiment("load"), time.perf_counter()
-    with database.read() as connection:
+    with seldom(), database.read() as connection:  # as in `tightrope serve` and `tightrope log replay`
         for event in log.read(connection, 1):
             live.apply(event)
             if event.seq == 10**6:

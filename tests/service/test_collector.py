@@ -6,7 +6,7 @@ import weakref
 
 import pytest
 
-from tightrope.service.collector import FEW, MANY, Keeper
+from tightrope.service.collector import FEW, MANY, SELDOM, Keeper, seldom
 from tightrope.service.settings import Settings
 
 
@@ -55,3 +55,11 @@ def test_few_events_and_processes_that_do_other_things_are_left_alone():
     beside.new = MANY
     beside.tick()
     assert gc.get_freeze_count() == 0
+
+
+def test_the_usual_thresholds_come_back():
+    usual = gc.get_threshold()
+    with pytest.raises(ZeroDivisionError), seldom():
+        assert gc.get_threshold() == SELDOM
+        raise ZeroDivisionError
+    assert gc.get_threshold() == usual

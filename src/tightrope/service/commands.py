@@ -53,9 +53,11 @@ def opened(db: str, must_exist: bool = True) -> "Database":
 @contextlib.contextmanager
 def reading(db: str) -> "Iterator[Connection]":
     """A connection that only reads."""
+    from .collector import seldom
+
     database = opened(db)
     try:
-        with database.read() as connection:
+        with seldom(), database.read() as connection:
             yield connection
     finally:
         database.close()

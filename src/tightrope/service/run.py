@@ -8,7 +8,7 @@ import uvicorn
 
 from . import keys
 from .app import create_app
-from .collector import keep_what_is_there
+from .collector import keep_what_is_there, seldom
 from .office import Office
 from .settings import Settings
 from .store.database import Database
@@ -18,6 +18,7 @@ KEEP = 75  # seconds that an idle connection stays
 GRACE = 10  # seconds that open requests have when the service stops
 
 
+@seldom()
 def serve(settings: Settings) -> None:
     """Serve until SIGTERM or Ctrl-C, then answer what is open, write snapshots and end."""
     start_logs()

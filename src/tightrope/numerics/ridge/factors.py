@@ -48,12 +48,21 @@ def invert_from_factor(factor, inverse, direction):
 def multiply(inverse, x, out):
     """out <- inverse x. O(d^2).
 
-    A sum is one addition after another; from WIDE dimensions on all of them run side by side in vector registers, over the rows of
-    the inverse, which is symmetric but for its last bits.
+    A sum is one addition after another, and each waits for the one before, so four run side by side; from WIDE dimensions on all of
+    them do in vector registers, over the rows of the inverse, which is symmetric but for its last bits.
     """
     d = x.shape[0]
     if d < WIDE:
-        for i in range(d):
+        fours = d - d % 4
+        for i in range(0, fours, 4):
+            first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
+            for j in range(d):
+                first += inverse[i, j] * x[j]
+                second += inverse[i + 1, j] * x[j]
+                third += inverse[i + 2, j] * x[j]
+                fourth += inverse[i + 3, j] * x[j]
+            out[i], out[i + 1], out[i + 2], out[i + 3] = first, second, third, fourth
+        for i in range(fours, d):
             total = 0.0
             for j in range(d):
                 total += inverse[i, j] * x[j]
