@@ -1,7 +1,8 @@
 """Writes src/tightrope/papers/costs.json, from which `reproduce` says how long it will take.
 
 `python benchmarks/costs.py FOLDER...` reads the times of all figures in folders of `tightrope reproduce` (of a paper or of all) and
-keeps those that were stored and are not in them. Run the figures on a machine that does nothing else, and this on the same one.
+keeps those that were stored and are not in them. Run the figures on a machine that does nothing else, one paper after the other, and
+this on the same one.
 """
 
 import json

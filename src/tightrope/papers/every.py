@@ -5,7 +5,7 @@ import math
 import os
 import pathlib
 import urllib.parse
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from .. import checks, files
 from ..engine import provenance
 from ..reports.page import Section, Table, write_page
 from . import names
+from .beside import reproduced
 from .costs import expected, in_words, whole
 from .experiment import (
     SCALES,
@@ -53,23 +54,36 @@ class Part:
 def reproduce_all(run: Run, say: Say = lambda line: None) -> pathlib.Path:
     """Run every figure of every paper under run.out, each paper in a folder of its name, and write run.out/index.html.
 
-    run: as for `reproduce`. say: is told the expected time before anything runs, and each paper. What the folder holds of an earlier
-    call is found again; the front page is written after each paper. Returns its path. Raises ValueError where the folder holds
-    another scale or seed.
+    Papers run beside each other where their runs are in threads (see `beside`); a script needs `if __name__ == "__main__":` around
+    the call then, unless workers = 1. run: as for `reproduce`. say: is told the expected time before anything runs, and each paper.
+    What the folder holds of an earlier call is found again; the front page is written after each paper. Returns its path. Raises
+    ValueError where the folder holds another scale or seed.
     """
     checks.choice("scale", run.scale, SCALES)
     _claim_folder(run)
     for line in plan(run):
         say(line)
-    page = front_page(run)
-    with holding(run) as shared:
-        for paper in names():
-            say(f"{paper}: {find_paper(paper).TITLE}")
-            try:
-                reproduce(paper, None, replace(shared, out=run.out / paper))
-            finally:
-                page = front_page(run)
+    alone = run.engine not in (None, "threads") or run.workers == 1
+    try:
+        for _ in (_in_turn if alone else reproduced)(_longest_first(run), run, say):
+            front_page(run)
+    finally:
+        page = front_page(run)
     return page
+
+
+def _in_turn(papers: Sequence[str], run: Run, say: Say) -> Iterator[str]:
+    """One paper after the other: engines with workers of their own, or a single worker."""
+    with holding(run) as shared:
+        for paper in papers:
+            say(f"{paper}: {find_paper(paper).TITLE}")
+            reproduce(paper, None, replace(shared, out=run.out / paper))
+            yield paper
+
+
+def _longest_first(run: Run) -> list[str]:
+    """The papers, those that are expected to take longest first, so that none is left alone in the end."""
+    return sorted(names(), key=lambda paper: whole(paper, run)[0], reverse=True)
 
 
 def _claim_folder(run: Run) -> None:

@@ -1,0 +1,86 @@
+"""Papers beside each other, each in a process of its own: while one compiles, which is the work of one core, another one plays."""
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from multiprocessing import connection
+from typing import Any
+
+from ..engine.progress import silent
+from .experiment import Run, figures, find_paper, reproduce
+
+Say = Callable[[str], None]
+
+
+def reproduced(papers: Sequence[str], run: Run, say: Say) -> Iterator[str]:
+    """Reproduce papers under run.out, as many at a time as there are workers; yields each when it is finished.
+
+    say: is told each paper that begins and each figure that is there. Raises what a paper raises, and ChildProcessError where its process
+    ends by itself. However this ends, so do the processes; what they have finished stays.
+    """
+    context = multiprocessing.get_context("spawn")  # a fork of a process with threads may hang
+    waiting, going = list(papers), dict[Any, tuple[str, Any]]()
+    try:
+        while waiting or going:
+            while waiting and len(going) < (run.workers or os.cpu_count() or 1):
+                paper = waiting.pop(0)
+                told, tell = context.Pipe(duplex=False)
+                process = context.Process(target=_work, args=(paper, replace(run, out=run.out / paper, progress=silent), tell))
+                process.start()
+                tell.close()
+                going[told] = paper, process
+                say(f"{paper}: {find_paper(paper).TITLE}")
+            for ready in connection.wait(list(going)):
+                paper, process = going[ready]
+                found = _received(ready, paper)
+                if isinstance(found, str):
+                    say(f"  {paper} {found}")
+                    continue
+                process.join()
+                del going[ready]
+                if found is not None:
+                    raise found
+                yield paper
+    finally:
+        for _, process in going.values():
+            process.terminate()
+        for _, process in going.values():
+            process.join()
+
+
+def _received(told: Any, paper: str) -> str | Exception | None:
+    """A figure that is finished, None at the end, or what went wrong."""
+    try:
+        found: str | Exception | None = told.recv()
+    except EOFError:
+        found = ChildProcessError(
+            f"the process of paper {paper!r} ended before it was done (memory?); the same command goes on from there."
+        )
+    return found
+
+
+def _work(paper: str, run: Run, tell: Any) -> None:
+    """A process: all figures of a paper, one after the other."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the driver, which ends this process
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    driver = multiprocessing.parent_process()
+    assert driver is not None
+    threading.Thread(target=_end_with, args=(driver.sentinel,), daemon=True).start()
+    with contextlib.suppress(KeyboardInterrupt):
+        try:
+            for figure in figures(paper):
+                reproduce(paper, [figure], run)
+                tell.send(figure)
+            tell.send(None)
+        except Exception as error:  # whatever it is, the driver raises it
+            tell.send(error)
+
+
+def _end_with(driver: int) -> None:
+    """A driver that was killed asks for nothing any more."""
+    connection.wait([driver])
+    os._exit(1)
