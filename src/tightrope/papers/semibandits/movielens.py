@@ -41,13 +41,13 @@ class Source(NamedTuple):
 
 def sources(run: Run) -> list[Source]:
     """The largest release at hand (10M or more), or else ML-1M and ML-100k; at smoke scale ML-100k alone."""
-    small = Source("ML-100k", find(SMALL, run.data) or pathlib.Path(), (9,), 60, 30)
+    small = Source("ML-100k", find(SMALL, run.data) or pathlib.Path(), (9,), 40, 20)
     large, middle = find(LARGE, run.data), find(MIDDLE, run.data)
     found = []
     if large is not None:
-        found = [Source(large.parent.name, large, SIZES, 12, 0)]
+        found = [Source(large.parent.name, large, SIZES, 10, 0)]
     elif middle is not None:
-        found = [Source("ML-1M", middle, SIZES, 12, 0)]
+        found = [Source("ML-1M", middle, SIZES, 10, 0)]
     if small.path.is_file():
         found = [small] if run.scale == "smoke" else [*found, small]
     if not found:
