@@ -71,6 +71,16 @@ EVERY_ROUND = {"policy": "LinUCB", "dimension": 2}
 SET = {"policy": "C2UCB", "arms": ROWS, "oracle": {"oracle": "TopK", "k": 2}, "baseline": ["a", "b"], "baseline_mean": 1.0}
 
 
+def test_the_baselines_share_counts_the_policys_own_choices_of_it(tmp_path):
+    shop = price_shop()
+    with office_at(tmp_path / "a.db") as office:
+        create(office, shop.spec("shop", rollout=True))
+        truth = drive(Local(office, "shop"), shop, 900, delay=50)
+        found = asyncio.run(issue(office, "shop"))
+    assert "capped" in [one["mode"] for one in found["modes"]]
+    assert found["baseline_share"] == pytest.approx(truth.baseline_share)
+
+
 @pytest.mark.parametrize(
     ("more", "asked", "promised", "said", "unsaid"),
     [

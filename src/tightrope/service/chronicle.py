@@ -20,7 +20,8 @@ DELAYS = (1, 10, 60, 600, 3600, 21_600, 86_400, 604_800)  # seconds, upper ends 
 
 
 class Point(NamedTuple):
-    """The state of things after so many decisions. total: of all rewards. usual: decisions that were production's. plays: by arm."""
+    """The state of things after so many decisions. total: of all rewards. usual: decisions that were production's or
+    played the baseline. plays: by arm."""
 
     decisions: int
     time: int
@@ -129,9 +130,8 @@ class Chronicle:
         self.decisions += 1
         beside = body.get("rollout")
         baseline = None if self.spec is None else self.spec.baseline
-        self.usual += not beside["policys"] if beside is not None and "policys" in beside else (
-            beside is not None or (isinstance(baseline, str) and names == (baseline,))
-        )  # fmt: skip
+        productions = beside is not None and not beside.get("policys", False)
+        self.usual += productions or (isinstance(baseline, str) and names == (baseline,))
         if "budget" in body:
             self.budget = body["budget"]
             self.lowest = self.budget if self.lowest is None or self.budget is None else min(self.lowest, self.budget)
