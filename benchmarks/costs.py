@@ -1,8 +1,7 @@
 """Writes src/tightrope/papers/costs.json, from which `reproduce` says how long it will take.
 
 `python benchmarks/costs.py FOLDER...` reads the times of all figures in folders of `tightrope reproduce` (of a paper or of all) and
-keeps those that were stored and are not in them. Run the figures on a machine that does nothing else, one paper after the other, and
-this on the same one.
+keeps those that were stored and are not in them. Run the figures on a machine that does nothing else, and this on the same one.
 """
 
 import json
@@ -45,7 +44,7 @@ def main() -> None:
             paper = paper_of(folder)
             for path in folder.glob(f"*/{TIME}") if paper is not None else ():
                 took = time_taken(path.parent)
-                stored["core seconds"][took["scale"]][f"{paper} {path.parent.name}"] = round(took["seconds"] * took["workers"], 1)
+                stored["core seconds"][took["scale"]][f"{paper} {path.parent.name}"] = took["core seconds"]
     stored["core seconds"] = {name: dict(sorted(known.items())) for name, known in stored["core seconds"].items()}
     PATH.write_text(
         json.dumps({"yardstick": round(speed), "estimated at paper scale": ESTIMATED, "core seconds": stored["core seconds"]}, indent=1)

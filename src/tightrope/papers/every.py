@@ -43,7 +43,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Part:
-    """What a folder holds of one paper. counts: of its claims by verdict. seconds: that its figures took. missing: what is not there."""
+    """What a folder holds of one paper. counts: of its claims by verdict. seconds: of all cores, for its figures."""
 
     title: str
     counts: Mapping[str, int]
@@ -137,7 +137,7 @@ def part_of(paper: str, run: Run) -> Part:
             told[name] = outcomes[name].notes
         else:
             told[name] = f"{len(outcomes[name].rows)} rows in {in_words(time_taken(folder / name).get('seconds', float('nan')))}"
-    seconds = sum(time_taken(folder / name).get("seconds", 0.0) for name in saved)
+    seconds = sum(time_taken(folder / name).get("core seconds", 0.0) for name in saved)
     return Part(find_paper(paper).TITLE, counts(standing(paper, shown(outcomes, run.scale))), seconds, told)
 
 
@@ -161,8 +161,9 @@ def front_page(run: Run, title: str | None = None, path: pathlib.Path | None = N
     if open_:
         lead += f" {len(open_)} of {len(detail)} figures are not there yet: the same command goes on from here."
     note = "A claim has the worst verdict of the rows that judge it; a paper's page has every row with its test."
+    note += " Core time is that of all cores together."
     sections = [
-        Section("Papers", note, [], [Table(["paper", "claims", *SHOWN, "time"], rows, aligned=False, stacked=True)]),
+        Section("Papers", note, [], [Table(["paper", "claims", *SHOWN, "core time"], rows, aligned=False, stacked=True)]),
         Section("Figures and tables", "", [], [Table(["paper", "figure", "what there is"], detail, aligned=False)]),
     ]
     made: dict[str, Any] = {"command": provenance.command(), "seed": run.seed}

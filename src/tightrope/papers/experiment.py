@@ -136,10 +136,10 @@ def reproduce(paper: str, chosen: Iterable[str] | None, run: Run) -> dict[str, O
     outcomes: dict[str, Outcome] = {}
     with holding(run) as run:
         for name in wanted:
-            started = time.monotonic()
+            started, worked = time.monotonic(), _worked()
             outcomes[name] = run_figure(name, known[name], run)
             _save(name, outcomes[name], run)
-            _keep_time(run.out / name, run, time.monotonic() - started)
+            _keep_time(run.out / name, run, time.monotonic() - started, _worked() - worked)
             _report(paper, outcomes, run)
     return outcomes
 
@@ -151,17 +151,29 @@ def holding(run: Run) -> Iterator[Run]:
         yield run if address == run.address else replace(run, address=address, workers=None)
 
 
-def _keep_time(folder: pathlib.Path, run: Run, seconds: float) -> None:
+def _worked() -> float:
+    """Seconds of all cores that this process and the processes that it has ended took so far."""
+    return sum(os.times()[:4])
+
+
+def _keep_time(folder: pathlib.Path, run: Run, seconds: float, worked: float) -> None:
     """The longest call counts: a later one finds most of the work done."""
     same = {"scale": run.scale, "seed": run.seed, "source": provenance.versions()["source"]}
+    workers = run.workers or os.cpu_count() or 1
+    if run.engine not in (None, "threads"):  # workers that live on, or on other machines
+        worked = seconds * workers
+    took = {"seconds": round(seconds, 1), "core seconds": round(worked, 1)}
     before = time_taken(folder)
     if before.items() >= same.items():
-        seconds = max(seconds, before["seconds"])
-    files.write_json(folder / TIME, same | {"seconds": round(seconds, 1), "workers": run.workers or os.cpu_count() or 1})
+        took = {name: max(value, before.get(name, 0.0)) for name, value in took.items()}
+    files.write_json(folder / TIME, same | took | {"workers": workers})
 
 
 def time_taken(folder: pathlib.Path) -> dict[str, Any]:
-    """What is known of how long a figure's folder took to make: seconds, workers, scale, seed; empty where nothing is."""
+    """What is known of how long a figure's folder took to make: seconds, core seconds, workers, scale, seed; empty where nothing is.
+
+    Figures may run beside each other, so that it is the core seconds of all that add up to those of the whole.
+    """
     try:
         found: dict[str, Any] = json.loads((folder / TIME).read_text())
     except (FileNotFoundError, ValueError):
