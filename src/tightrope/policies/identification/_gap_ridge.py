@@ -42,11 +42,17 @@ def new_gap_ridge(start: Coordinates) -> GapRidge:
 
 @lean
 def multiply(matrix, vector, out):
-    """out <- matrix' vector, rows outermost. O(size of matrix)."""
-    n = out.shape[0]
+    """out <- matrix' vector, rows outermost, in fours, so that `out` is read and written a quarter as often. O(size of matrix)."""
+    n, rows = out.shape[0], vector.shape[0]
+    fours = rows - rows % 4
     for k in range(n):
         out[k] = 0.0
-    for p in range(vector.shape[0]):
+    for p in range(0, fours, 4):
+        first, second, third, fourth = vector[p], vector[p + 1], vector[p + 2], vector[p + 3]
+        for k in range(n):
+            sum_of_two = out[k] + first * matrix[p, k] + second * matrix[p + 1, k]
+            out[k] = sum_of_two + third * matrix[p + 2, k] + fourth * matrix[p + 3, k]
+    for p in range(fours, rows):
         entry = vector[p]
         for k in range(n):
             out[k] += entry * matrix[p, k]
