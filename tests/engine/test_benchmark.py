@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from tiers import thorough
-from tightrope.engine.benchmark import CHECKED, LEAST, Measurement, better, checked_cases
+from tightrope.engine.benchmark import CHECKED, Measurement, better, checked_cases
 
 BASELINE = pathlib.Path(__file__).parent.parent.parent / "benchmarks" / "baseline.json"
 ONE = "EpsilonGreedy on Bernoulli K=10"
@@ -29,7 +29,7 @@ def test_two_measurements_are_the_best_of_both():
 
 
 @thorough
-@pytest.mark.parametrize(("share", "code"), [(1.2 / LEAST, 1), (0.5 / LEAST, 0)], ids=["slower", "faster"])
+@pytest.mark.parametrize(("share", "code"), [(4.0, 1), (0.25, 0)], ids=["slower", "faster"])  # kinds of processors differ by less
 def test_a_kernel_that_became_slow_fails_the_check(tmp_path, share, code):
     file = tmp_path / "baseline.json"
     stored = json.loads(BASELINE.read_text())["checked"][ONE]
