@@ -5,19 +5,19 @@ import multiprocessing
 import os
 import re
 import signal
-import subprocess
-import sys
-import threading
+import time
 import urllib.parse
 
 import pytest
 from typer.testing import CliRunner
 
+import tightrope
 from tightrope.cli import app
 from tightrope.papers import beside, every, experiment, names
 from tightrope.papers.beside import reproduced
 from tightrope.papers.experiment import Outcome, Row, Run, claims_of, figures, reproduce
 from tightrope.papers.register import counts
+from tightrope.problems import Bernoulli
 
 
 def saves(paper, chosen, run):
@@ -115,20 +115,18 @@ def test_the_longest_call_is_the_time_of_a_figure(tmp_path):
     assert [took["seconds"], took["core seconds"]] == [2.0, 6.0]
 
 
-def test_core_seconds_are_of_all_threads_and_of_the_processes_that_ended(tmp_path, monkeypatch):
-    busy = "import time\nwhile time.process_time() < 0.5: pass"
-
+def test_core_seconds_are_of_the_processes_of_the_figure_too(tmp_path, monkeypatch):
     def work(name, module, run):
-        threads = [threading.Thread(target=subprocess.run, args=([sys.executable, "-c", busy],)) for _ in range(2)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        before = time.process_time()
+        tightrope.simulate(Bernoulli([0.3, 0.5]), {"UCB": tightrope.UCB()}, horizon=1000, replications=2, engine="processes", workers=1)
+        own.append(time.process_time() - before)
         return Outcome()
 
+    own = []
     monkeypatch.setattr(experiment, "run_figure", work)
     reproduce("softucb", ["theory"], Run("smoke", tmp_path))
-    assert 1.0 <= experiment.time_taken(tmp_path / "theory")["core seconds"] < 10.0
+    # A new process imports the library, which takes longer than asking for a run in it.
+    assert experiment.time_taken(tmp_path / "theory")["core seconds"] > own[0] + 0.3
 
 
 def test_paper_scale_says_the_hours_of_every_figure_before_it_starts(tmp_path):

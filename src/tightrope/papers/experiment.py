@@ -137,7 +137,8 @@ def reproduce(paper: str, chosen: Iterable[str] | None, run: Run) -> dict[str, O
     with holding(run) as run:
         for name in wanted:
             started, worked = time.monotonic(), _worked()
-            outcomes[name] = run_figure(name, known[name], run)
+            with holding(run) if _in_threads(run) else contextlib.nullcontext(run) as own:  # processes end with their figure
+                outcomes[name] = run_figure(name, known[name], own)
             _save(name, outcomes[name], run)
             _keep_time(run.out / name, run, time.monotonic() - started, _worked() - worked)
             _report(paper, outcomes, run)
@@ -151,6 +152,10 @@ def holding(run: Run) -> Iterator[Run]:
         yield run if address == run.address else replace(run, address=address, workers=None)
 
 
+def _in_threads(run: Run) -> bool:
+    return run.engine in (None, "threads")
+
+
 def _worked() -> float:
     """Seconds of all cores that this process and the processes that it has ended took so far."""
     return sum(os.times()[:4])
@@ -160,7 +165,7 @@ def _keep_time(folder: pathlib.Path, run: Run, seconds: float, worked: float) ->
     """The longest call counts: a later one finds most of the work done."""
     same = {"scale": run.scale, "seed": run.seed, "source": provenance.versions()["source"]}
     workers = run.workers or os.cpu_count() or 1
-    if run.engine not in (None, "threads"):  # workers that live on, or on other machines
+    if not _in_threads(run):  # workers that live on, or on other machines
         worked = seconds * workers
     took = {"seconds": round(seconds, 1), "core seconds": round(worked, 1)}
     before = time_taken(folder)
