@@ -19,6 +19,7 @@ import tightrope as tr
 from interrupting import crowding, interrupt, started
 from tiers import thorough, tiered
 from tightrope.engine.digest import Undigestible, digest
+from tightrope.engine.executors import processes
 from tightrope.engine.monitors import SetValue
 from tightrope.engine.store import planned_chunks
 
@@ -283,16 +284,25 @@ def test_a_folder_of_an_earlier_version_is_left_alone(tmp_path):
         run({"UCB": UCB}, tmp_path)
 
 
+def test_processes_compute_linear_algebra_in_one_thread(monkeypatch):
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    with processes.held(1):
+        tr.simulate(TEN, UCB, horizon=10, engine="processes", workers=1)
+        pool = processes._held[-1].pool
+        assert pool.submit(os.getenv, "OPENBLAS_NUM_THREADS").result() == "1"
+    assert "OPENBLAS_NUM_THREADS" not in os.environ
+
+
 def test_processes_give_the_numbers_of_threads(tmp_path):
     policies = {"UCB": UCB, "Thompson": tr.BetaThompson()}
     threads = tr.simulate(TEN, policies, horizon=300, replications=5, monitor=tr.Budget(baseline=0))
     done = []
-    processes = run(policies, tmp_path, replications=5, monitor=tr.Budget(baseline=0), engine="processes", workers=2,
+    others = run(policies, tmp_path, replications=5, monitor=tr.Budget(baseline=0), engine="processes", workers=2,
                     progress=lambda played, total: done.append((played, total)))  # fmt: skip
     for name in policies:
-        assert np.array_equal(threads.regret[name], processes.regret[name])
-        assert np.array_equal(threads.pulls[name], processes.pulls[name])
-        assert np.array_equal(threads.watched[name]["budget"], processes.watched[name]["budget"])
+        assert np.array_equal(threads.regret[name], others.regret[name])
+        assert np.array_equal(threads.pulls[name], others.pulls[name])
+        assert np.array_equal(threads.watched[name]["budget"], others.watched[name]["budget"])
     assert done[-1] == (2 * 5 * 300, 2 * 5 * 300)
     problem = tr.problems.Linear(np.eye(3), [0.2, 0.5, 0.1], noise=0.3)
     policy = tr.LinGapE(epsilon=0.1, noise=0.3)

@@ -100,6 +100,21 @@ def test_a_paper_whose_process_ends_is_told(tmp_path, monkeypatch):
         list(reproduced(["softucb"], Run("smoke", tmp_path), lambda line: None))
 
 
+def test_papers_beside_each_other_have_one_thread_of_algebra_each(tmp_path, monkeypatch):
+    monkeypatch.setattr(beside, "_work", tell_threads)
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    monkeypatch.setenv("MKL_NUM_THREADS", "3")
+    said = []
+    assert list(reproduced(["softucb"], Run("smoke", tmp_path), said.append)) == ["softucb"]
+    assert said[-1] == "  softucb 1 and 3"
+    assert "OPENBLAS_NUM_THREADS" not in os.environ
+
+
+def tell_threads(paper, run, tell):
+    tell.send(f"{os.environ['OPENBLAS_NUM_THREADS']} and {os.environ['MKL_NUM_THREADS']}")
+    tell.send(None)
+
+
 def kill_myself(paper, run, tell):
     os.kill(os.getpid(), signal.SIGKILL)
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from multiprocessing import connection
 from typing import Any
 
+from ..engine.executors.sending import one_thread_of_algebra
 from ..engine.progress import silent
 from .experiment import Run, figures, find_paper, reproduce
 
@@ -30,7 +31,8 @@ def reproduced(papers: Sequence[str], run: Run, say: Say) -> Iterator[str]:
                 paper = waiting.pop(0)
                 told, tell = context.Pipe(duplex=False)
                 process = context.Process(target=_work, args=(paper, replace(run, out=run.out / paper, progress=silent), tell))
-                process.start()
+                with one_thread_of_algebra():
+                    process.start()
                 tell.close()
                 going[told] = paper, process
                 say(f"{paper}: {find_paper(paper).TITLE}")

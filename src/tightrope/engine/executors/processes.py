@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ..plan import Rows
 from .pool import Pool
 from .recipe import Advance, Recipe
-from .sending import interrupts_ignored, pickled
+from .sending import interrupts_ignored, one_thread_of_algebra, pickled
 
 if TYPE_CHECKING:
     from multiprocessing.sharedctypes import Synchronized
@@ -74,7 +74,8 @@ class Processes(Pool):
 
     def submit(self, number: int) -> None:
         """Ask for a chunk."""
-        with interrupts_ignored(), _told():  # a call may start a worker, which inherits this: Ctrl-C is the driver's alone
+        # A call may start a worker, which inherits this: Ctrl-C is the driver's alone.
+        with interrupts_ignored(), one_thread_of_algebra(), _told():
             self.futures[self.crew.pool.submit(_compute, str(self.path), number)] = number
 
     def look_up(self) -> None:

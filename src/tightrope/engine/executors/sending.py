@@ -1,12 +1,15 @@
 """What drivers with workers in other processes need."""
 
 import contextlib
+import os
 import pickle
 import signal
 import threading
 from collections.abc import Iterator
 
 from .recipe import Recipe
+
+THREADS_OF_ALGEBRA = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")  # libraries read them when they are loaded
 
 
 def pickled(engine: str, recipe: Recipe) -> bytes:
@@ -31,3 +34,18 @@ def interrupts_ignored() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@contextlib.contextmanager
+def one_thread_of_algebra() -> Iterator[None]:
+    """Processes that are started in here compute linear algebra in one thread each; what the user has set stays.
+
+    Where every core has a process, the threads of one product wait for each other: small products took ten times as long.
+    """
+    added = [name for name in THREADS_OF_ALGEBRA if name not in os.environ]
+    os.environ.update(dict.fromkeys(added, "1"))
+    try:
+        yield
+    finally:
+        for name in added:
+            os.environ.pop(name, None)
