@@ -9,11 +9,11 @@ KILLS = pathlib.Path(__file__).parents[2] / "benchmarks" / "kills.py"
 
 
 def test_killed_reproductions_end_with_the_same_bytes(tmp_path):
-    command = [sys.executable, str(KILLS), "--kills", "2", "--papers", "lipschitz", "--most", "20", "--folder", str(tmp_path)]
+    command = [sys.executable, str(KILLS), "--kills", "2", "--papers", "lipschitz", "--most", "10", "--folder", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert " files of tables, rows and claims, 0 of them differ" in done.stdout
-    assert done.stdout.splitlines()[3].startswith("   2")
+    assert any(line.startswith("   2 ") for line in done.stdout.splitlines())  # a fast machine may end the run before a kill
     spec = importlib.util.spec_from_file_location("kills", KILLS)
     kills = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(kills)
