@@ -64,6 +64,18 @@ def test_threads_change_no_bit(monkeypatch):
         assert np.array_equal(first, second)
 
 
+@pytest.mark.parametrize("d", range(1, 10))
+def test_every_dimension_counts_whatever_is_left_of_its_fours(d):
+    rng = np.random.default_rng(d)
+    X, model = rng.standard_normal((LANES + 5, d)), new_batch_ridge(2, d, 0.5)
+    learn_batch(model, X, rng.choice(2 * X.shape[0], 40, replace=False), rng.standard_normal(40))
+    means, widths = predict_batch(model, X)
+    for block in range(2):
+        inverse = np.linalg.inv(model.design[block])
+        assert means[block::2] == pytest.approx(X @ inverse @ model.response[block], abs=1e-12)
+        assert widths[block::2] == pytest.approx(np.sqrt(np.einsum("ni,ij,nj->n", X, inverse, X)), rel=1e-12)
+
+
 def test_no_rows_shorter_than_the_lanes_are_lost():
     X = np.arange(1.0, 4.0)[:, None]
     means, widths = predict_batch(new_batch_ridge(1, 1, 4.0), X)

@@ -1,6 +1,7 @@
 """Oracles against enumeration, assignment against SciPy and its own certificate."""
 
 import itertools
+import time
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from scipy.optimize import linear_sum_assignment
 
 import tightrope as tr
 from tightrope.solvers.oracles import choose
+from tightrope.solvers.oracles.top import kth_largest, largest
 
 scores_of = st.one_of(st.integers(-3, 3).map(float), st.floats(-5, 5, allow_nan=False))
 
@@ -120,6 +122,34 @@ def test_assignment_at_a_catalogue_s_size_agrees_with_scipy_and_its_bound():
     large = rng.normal(size=(20_000, 10)) @ rng.normal(size=(10, 10))
     proved = tr.oracles.Promotions(promotions=10, k=200).solve(large)
     assert proved.bound == pytest.approx(proved.value, rel=1e-12)
+
+
+@given(st.lists(scores_of, min_size=1, max_size=40), st.data())
+@settings(max_examples=300, deadline=None)
+def test_selection_is_what_a_stable_sort_gives(listed, data):
+    values = np.array(listed)
+    k = data.draw(st.integers(1, values.size))
+    assert kth_largest(values, k) == np.sort(values)[values.size - k]
+    assert largest(values, k).tolist() == np.argsort(-values, kind="stable")[:k].tolist()
+
+
+def test_selection_takes_no_longer_where_most_scores_are_equal():
+    rng = np.random.default_rng(0)
+    n, seconds = 200_000, {}
+    for name, values in (("normal", rng.standard_normal(n)), ("two values", (rng.random(n) < 0.1).astype(np.float64))):
+        assert kth_largest(values, n // 20) == np.sort(values)[n - n // 20]
+        times = []
+        for _ in range(5):
+            started = time.perf_counter()
+            kth_largest(values, n // 20)
+            times.append(time.perf_counter() - started)
+        seconds[name] = min(times)
+    assert seconds["two values"] < 3 * seconds["normal"]  # np.partition: 18 times
+
+
+def test_promotions_break_ties_to_the_lowest_users():
+    chosen = tr.oracles.Promotions(promotions=2, k=3)(np.zeros((500, 2)))
+    assert sorted(chosen[:, 0].tolist()) == list(range(6))
 
 
 def test_any_callable_is_an_oracle_and_its_answer_is_checked():

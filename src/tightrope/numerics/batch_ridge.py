@@ -80,10 +80,11 @@ def predict_solved(theta: np.ndarray, factor: np.ndarray, features: np.ndarray) 
     means = linear_scores(features, theta)
     squares = np.empty_like(means)
     N, d = features.shape
-    by_row = squares.reshape(N, -1)
+    by_row, rows = squares.reshape(N, -1), factor.reshape(-1, d)
 
     def part(first: int, last: int) -> None:
-        squared_norms(features[first:last], factor, np.zeros((d, LANES)), np.zeros((d, LANES)), by_row[first:last])
+        work = np.zeros((2 * d + 2, LANES))
+        squared_norms(features[first:last], rows, work[:d], work[d : 2 * d], work[2 * d :], by_row[first:last])
 
     wanted = int(squares.size * d * d / THREAD_WORK)
     threads = min(wanted, os.cpu_count() or 1) if wanted > 1 else 1  # asking for the count takes as long as a small model's widths
@@ -99,48 +100,68 @@ def predict_solved(theta: np.ndarray, factor: np.ndarray, features: np.ndarray) 
 def linear_scores(features: np.ndarray, theta: np.ndarray) -> np.ndarray:
     """theta_block'x of every arm, (N M,), for theta (M, d). O(N M d)."""
     out = np.empty((features.shape[0], theta.shape[0]))
-    inner_products(features, theta, np.zeros((features.shape[1], LANES)), out)
+    inner_products(features, theta, np.zeros((features.shape[1], LANES)), np.zeros((1, LANES)), out)
     return out.reshape(-1)
 
 
 @lean
-def inner_products(features, theta, x, out):
-    """out[n, m] <- features[n] @ theta[m], summed in the order of the dimensions."""
-    N, d = features.shape
-    for first in range(0, N, LANES):
-        width = min(LANES, N - first)
-        for n in range(width):
-            for i in range(d):
-                x[i, n] = features[first + n, i]
-        for m in range(theta.shape[0]):
-            for n in range(width):
-                out[first + n, m] = 0.0
-            for i in range(d):
-                weight = theta[m, i]
-                for n in range(width):
-                    out[first + n, m] += weight * x[i, n]
+def side_by_side(features, first, width, x):
+    """x[:, n] <- features[first + n] for n < width."""
+    for n in range(width):
+        for i in range(x.shape[0]):
+            x[i, n] = features[first + n, i]
 
 
 @lean
-def squared_norms(features, factor, x, z, out):
-    """out[n, m] <- ||L_m^-1 features[n]||^2, LANES rows at a time."""
+def take_products(sums, weights, row, count, z):
+    """sums[0] -= weights[row, 0] z[0], then weights[row, 1] z[1], .., `count` of them.
+
+    Four at a time, each taken by itself as if it were alone: reading and writing the sums is what takes time.
+    """
+    fours = count - count % 4
+    for j in range(0, fours, 4):
+        a, b, c, d = weights[row, j], weights[row, j + 1], weights[row, j + 2], weights[row, j + 3]
+        for n in range(LANES):
+            sums[0, n] = sums[0, n] - a * z[j, n] - b * z[j + 1, n] - c * z[j + 2, n] - d * z[j + 3, n]
+    for j in range(fours, count):
+        weight = weights[row, j]
+        for n in range(LANES):
+            sums[0, n] -= weight * z[j, n]
+
+
+@lean
+def inner_products(features, theta, x, sums, out):
+    """out[n, m] <- features[n] @ theta[m], summed in the order of the dimensions. x: (d, LANES), sums: (1, LANES), to work in."""
     N, d = features.shape
     for first in range(0, N, LANES):
         width = min(LANES, N - first)
-        for n in range(width):
-            for i in range(d):
-                x[i, n] = features[first + n, i]
-        for m in range(factor.shape[0]):
+        side_by_side(features, first, width, x)
+        for m in range(theta.shape[0]):
+            for n in range(LANES):
+                sums[0, n] = 0.0
+            take_products(sums, theta, m, d, x)
             for n in range(width):
-                out[first + n, m] = 0.0
+                out[first + n, m] = 0.0 - sums[0, n]
+
+
+@lean
+def squared_norms(features, factor, x, z, sums, out):
+    """out[n, m] <- ||L_m^-1 features[n]||^2. factor: (M d, d), the L_m below one another. x, z: (d, LANES), sums: (2, LANES), to work in."""
+    N, d = features.shape
+    for first in range(0, N, LANES):
+        width = min(LANES, N - first)
+        side_by_side(features, first, width, x)
+        for m in range(out.shape[1]):
+            for n in range(LANES):
+                sums[1, n] = 0.0
             for i in range(d):
                 for n in range(LANES):
-                    z[i, n] = x[i, n]
-                for j in range(i):
-                    weight = factor[m, i, j]
-                    for n in range(LANES):
-                        z[i, n] -= weight * z[j, n]
-                pivot = factor[m, i, i]
-                for n in range(width):
-                    z[i, n] /= pivot
-                    out[first + n, m] += z[i, n] * z[i, n]
+                    sums[0, n] = x[i, n]
+                take_products(sums, factor, m * d + i, i, z)
+                pivot = factor[m * d + i, i]
+                for n in range(LANES):
+                    entry = sums[0, n] / pivot
+                    z[i, n] = entry
+                    sums[1, n] += entry * entry
+            for n in range(width):
+                out[first + n, m] = sums[1, n]

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from ... import checks
 from ..._jit import jit
+from .top import largest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -161,19 +162,14 @@ class Promotions:
         best = []
         for j in range(M):
             users = np.arange(N) if mask is None else np.flatnonzero(mask[:, j])
-            if users.size > longest:
-                users = users[np.argpartition(columns[j, users], users.size - longest)[users.size - longest :]]
-            kept[users] = True
-            best.append(users)
+            best.append(users[largest(columns[j, users], longest)])
+            kept[best[j]] = True
         users = np.flatnonzero(kept)  # ascending, so that ties go to the lowest user
         place = np.cumsum(kept) - 1
-        compact = np.full((M, users.size), -np.inf)
+        compact = columns[:, users] if mask is None else np.where(mask[users].T, columns[:, users], -np.inf)
         order = np.full((M, longest), -1, dtype=np.int64)
         for j in range(M):
-            column = columns[j, users]
-            compact[j] = column if mask is None else np.where(mask[users, j], column, -np.inf)
-            chosen = np.sort(place[best[j]])
-            order[j, : chosen.size] = chosen[np.argsort(-column[chosen], kind="stable")]
+            order[j, : best[j].size] = place[best[j]]
         holder, prices = np.full(users.size, -1, dtype=np.int64), np.zeros(M)
         full = augment(compact, order, self.budgets, holder, prices)
         if full >= 0:

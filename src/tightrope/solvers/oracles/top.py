@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ... import checks
+from ..._jit import jit
 
 
 @dataclass(frozen=True)
@@ -53,10 +54,39 @@ def largest(values: np.ndarray, k: int) -> np.ndarray:
     """Places of the k largest values, descending, equal values by place: what a stable sort would give, in O(N + k log k)."""
     n = values.size
     if k < n:
-        threshold = np.partition(values, n - k)[n - k]
+        threshold = kth_largest(values, k)
         above = np.flatnonzero(values > threshold)
         level = np.flatnonzero(values == threshold)[: k - above.size]
         places = np.concatenate([above, level])
     else:
         places = np.arange(n)
     return places[np.lexsort((places, -values[places]))]
+
+
+@jit
+def kth_largest(values, k):
+    """The value of rank k, from 1, in O(N) expected. np.partition takes up to 40 times as long where most values are equal.
+
+    Each pass keeps the values above or those below a pivot, and drops those equal to it; nothing branches on a value.
+    """
+    rest, count = values.copy(), values.shape[0]
+    above, below = np.empty(count), np.empty(count)
+    place = count // 2
+    while True:
+        low, high, pivot = rest[0], rest[count - 1], rest[place % count]
+        pivot = max(min(low, high), min(max(low, high), pivot))
+        n_above, n_below = 0, 0
+        for i in range(count):
+            value = rest[i]
+            above[n_above] = value
+            below[n_below] = value
+            n_above += value > pivot
+            n_below += value < pivot
+        if k <= n_above:
+            rest, above, count = above, rest, n_above
+        elif k <= count - n_below:
+            return pivot
+        else:
+            k -= count - n_below
+            rest, below, count = below, rest, n_below
+        place = (place * 1_103_515_245 + 12_345) & 0x7FFFFFFF  # so that no order of the values is a bad one every time
