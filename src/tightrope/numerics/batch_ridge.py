@@ -146,7 +146,7 @@ def inner_products(features, theta, x, sums, out):
 
 @lean
 def squared_norms(features, factor, x, z, sums, out):
-    """out[n, m] <- ||L_m^-1 features[n]||^2. factor: (M d, d), the L_m below one another. x, z: (d, LANES), sums: (2, LANES), to work in."""
+    """out[n, m] <- ||L_m^-1 features[n]||^2. factor: (M d, d), the L_m stacked. x, z: (d, LANES), sums: (2, LANES), to work in."""
     N, d = features.shape
     for first in range(0, N, LANES):
         width = min(LANES, N - first)
