@@ -21,7 +21,7 @@ from .ridge import REFRESH
 from .scaling import check_digits
 
 LANES = 64  # rows solved together: d x LANES numbers stay in the first cache
-THREAD_WORK = 2e8  # arms x d^2 that keep one thread busy for some 20 ms
+THREAD_WORK = 2e8  # arms x d^2 that keep one thread busy for some 8 ms
 
 
 class BatchRidge(NamedTuple):
