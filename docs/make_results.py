@@ -1,6 +1,6 @@
-"""Takes the rows of `tightrope reproduce` into docs/results/rows and writes docs/results/claims*.md: `make_results.py [FOLDER...]`.
+"""Takes the rows of `tightrope reproduce` into docs/results/rows and writes docs/results/*.md: `make_results.py [FOLDER...]`.
 
-One page for each paper, with every claim and every row, and one with their counts. A figure's rows are replaced by those of the same
+One page for each paper, with every claim and every row, one with their counts, and one of what was run at paper scale. A figure's rows are replaced by those of the same
 or a larger scale, so that a run at laptop scale leaves what is known at paper scale. Numbers only; nothing of the data sets.
 """
 
@@ -9,7 +9,8 @@ import pathlib
 import sys
 from typing import Any
 
-from tightrope.papers import names
+from tightrope.papers import costs, names
+from tightrope.papers.costs import in_words
 from tightrope.papers.experiment import ROWS, SCALES, Outcome, figures, find_paper, paper_of, rows_table, saved_in, sentence, standing
 from tightrope.papers.register import counts
 from tightrope.papers.scoring import Row
@@ -75,6 +76,26 @@ def page(paper: str, saved: dict[str, Any]) -> dict[str, int]:
     return total
 
 
+def paper_scale() -> None:
+    """Write what was run at paper scale and how long every figure takes there, as src/tightrope/papers/costs.json has it."""
+    stored = json.loads(costs.PATH.read_text())
+    measured, estimated = stored["core seconds"]["paper"], stored["estimated at paper scale"]
+    rows, left = [], 0.0
+    for paper in names():
+        for name in figures(paper):
+            key, run = f"{paper} {name}", known(paper)[name]["scale"] == "paper"
+            seconds, how = (measured[key], "measured") if key in measured else (estimated.get(key), "estimated")
+            left += 0.0 if run else seconds or 0.0
+            rows.append((paper, name, "yes" if run else "no", "not known" if seconds is None else f"{in_words(seconds)}, {how}"))
+    lines = ["# Paper scale: what was run, and what the rest takes", ""]
+    lines += ["`tightrope reproduce PAPER --figure FIGURE --scale paper` makes a figure at the size of its paper, and says its time first."]
+    lines += ["[Claims](claims.md) take a figure's rows from paper scale where it was run. Times are of one core of an AMD EPYC that plays"]
+    lines += [f"{stored['yardstick'] / 1e6:.1f} million rounds of a hand-written UCB a second; figures that share runs share them at the"]
+    lines += [f"first one's cost. What was not run would take {in_words(left)} of one core, as far as it is known.", ""]
+    lines += table(("paper", "figure", "run", "core time"), rows)
+    (PAGES / "paper-scale.md").write_text("\n".join(lines).rstrip() + "\n")
+
+
 def main() -> None:
     """Write all pages."""
     taken_in([pathlib.Path(folder) for folder in sys.argv[1:]])
@@ -90,6 +111,7 @@ def main() -> None:
     lines += ["laptop scale or, where that was run, at [paper scale](paper-scale.md).", ""]
     lines += table(("paper", "claims", *COLUMNS), rows)
     (PAGES / "claims.md").write_text("\n".join(lines).rstrip() + "\n")
+    paper_scale()
 
 
 if __name__ == "__main__":
