@@ -1,7 +1,8 @@
 """Takes the rows of `tightrope reproduce` into docs/results/rows and writes docs/results/*.md: `make_results.py [FOLDER...]`.
 
-One page for each paper, with every claim and every row, one with their counts, and one of what was run at paper scale. A figure's rows are replaced by those of the same
-or a larger scale, so that a run at laptop scale leaves what is known at paper scale. Numbers only; nothing of the data sets.
+One page for each paper, with every claim and every row, one with their counts, and one of what was run at paper scale. A figure's rows
+are replaced by those of the same or a larger scale, so that a run at laptop scale leaves what is known at paper scale. Numbers only;
+nothing of the data sets.
 """
 
 import json
