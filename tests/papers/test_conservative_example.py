@@ -61,5 +61,5 @@ def test_all_runs_at_once_are_the_runs_one_by_one(label):
         budget = np.cumsum([MEANS[arm] - (1 - ALPHA) * MEANS[BASELINE] for arm, _ in arms])
         assert found.lowest[r] == pytest.approx(budget.min(), abs=1e-9)
         assert found.regret[r] == pytest.approx(sum(MEANS.max() - MEANS[arm] for arm, _ in arms), abs=1e-9)
-    assert 0 < found.events[:, 2].min()
+    assert found.events[:, 2].min() > 0
     assert found.events[:, 2].max() < horizon
