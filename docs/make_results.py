@@ -11,7 +11,6 @@ import sys
 from typing import Any
 
 from tightrope.papers import costs, names
-from tightrope.papers.costs import in_words
 from tightrope.papers.experiment import ROWS, SCALES, Outcome, figures, find_paper, paper_of, rows_table, saved_in, sentence, standing
 from tightrope.papers.register import counts
 from tightrope.papers.scoring import Row
@@ -55,6 +54,11 @@ def provenance(paper: str, name: str, saved: dict[str, Any]) -> str:
     return f"`tightrope reproduce {paper} --figure {name} --scale {saved['scale']} --seed {saved['seed']}`; {versions}."
 
 
+def write(name: str, lines: list[str]) -> None:
+    """A page of docs/results."""
+    (PAGES / name).write_text("\n".join(lines).rstrip() + "\n")
+
+
 def page(paper: str, saved: dict[str, Any]) -> dict[str, int]:
     """Write the page of a paper; the counts of its claims."""
     order = [name for name in figures(paper) if name in saved]
@@ -73,37 +77,38 @@ def page(paper: str, saved: dict[str, Any]) -> dict[str, int]:
         if outcomes[name].rows:
             judged = rows_table(outcomes[name].rows)
             lines += table(judged.headers, judged.rows)
-    (PAGES / f"claims-{paper}.md").write_text("\n".join(lines).rstrip() + "\n")
+    write(f"claims-{paper}.md", lines)
     return total
 
 
-def paper_scale() -> None:
+def paper_scale(saved: dict[str, dict[str, Any]]) -> None:
     """Write what was run at paper scale and how long every figure takes there, as src/tightrope/papers/costs.json has it."""
     stored = json.loads(costs.PATH.read_text())
     measured, estimated = stored["core seconds"]["paper"], stored["estimated at paper scale"]
     rows, left = [], 0.0
     for paper in names():
         for name in figures(paper):
-            key, run = f"{paper} {name}", known(paper)[name]["scale"] == "paper"
+            key, run = f"{paper} {name}", saved[paper][name]["scale"] == "paper"
             seconds, how = (measured[key], "measured") if key in measured else (estimated.get(key), "estimated")
             left += 0.0 if run else seconds or 0.0
-            rows.append((paper, name, "yes" if run else "no", "not known" if seconds is None else f"{in_words(seconds)}, {how}"))
+            rows.append((paper, name, "yes" if run else "no", "not known" if seconds is None else f"{costs.in_words(seconds)}, {how}"))
     lines = ["# Paper scale: what was run, and what the rest takes", ""]
     lines += ["`tightrope reproduce PAPER --figure FIGURE --scale paper` makes a figure at the size of its paper, and says its time first."]
     lines += ["[Claims](claims.md) take a figure's rows from paper scale where it was run. Times are of one core of an AMD EPYC that plays"]
     lines += [f"{stored['yardstick'] / 1e6:.1f} million rounds of a hand-written UCB a second; figures that share runs share them at the"]
-    lines += [f"first one's cost. What was not run would take {in_words(left)} of one core, as far as it is known.", ""]
+    lines += [f"first one's cost. What was not run would take {costs.in_words(left)} of one core, as far as it is known.", ""]
     lines += table(("paper", "figure", "run", "core time"), rows)
-    (PAGES / "paper-scale.md").write_text("\n".join(lines).rstrip() + "\n")
+    write("paper-scale.md", lines)
 
 
 def main() -> None:
     """Write all pages."""
     taken_in([pathlib.Path(folder) for folder in sys.argv[1:]])
-    missing = [f"{paper} {name}" for paper in names() for name in figures(paper) if name not in known(paper)]
+    saved = {paper: known(paper) for paper in names()}
+    missing = [f"{paper} {name}" for paper in names() for name in figures(paper) if name not in saved[paper]]
     if missing:
         sys.exit(f"no rows of {', '.join(missing)} yet; give a folder of `tightrope reproduce all` as well.")
-    totals = {paper: page(paper, known(paper)) for paper in names()}
+    totals = {paper: page(paper, rows) for paper, rows in saved.items()}
     whole = {name: sum(total[name] for total in totals.values()) for name in ("all", *COLUMNS)}
     rows = [(f"[{paper}](claims-{paper}.md)", total["all"], *(total[name] for name in COLUMNS)) for paper, total in totals.items()]
     rows.append(("all", whole["all"], *(whole[name] for name in COLUMNS)))
@@ -111,8 +116,8 @@ def main() -> None:
     lines += ["Each page lists every claim, the rows that judge it, the test of each row, and the command that makes it. Figures are at"]
     lines += ["laptop scale or, where that was run, at [paper scale](paper-scale.md).", ""]
     lines += table(("paper", "claims", *COLUMNS), rows)
-    (PAGES / "claims.md").write_text("\n".join(lines).rstrip() + "\n")
-    paper_scale()
+    write("claims.md", lines)
+    paper_scale(saved)
 
 
 if __name__ == "__main__":

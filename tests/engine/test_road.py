@@ -288,9 +288,18 @@ def test_processes_compute_linear_algebra_in_one_thread(monkeypatch):
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
     with processes.held(1):
         tr.simulate(TEN, UCB, horizon=10, engine="processes", workers=1)
-        pool = processes._held[-1].pool
+        pool = processes._held[0].pool
         assert pool.submit(os.getenv, "OPENBLAS_NUM_THREADS").result() == "1"
     assert "OPENBLAS_NUM_THREADS" not in os.environ
+
+
+def test_processes_that_are_held_are_held_by_the_outermost():
+    with processes.held(1):
+        with processes.held(1):
+            tr.simulate(TEN, UCB, horizon=10, engine="processes", workers=1)
+            first = processes._held[0].pool.submit(os.getpid).result()
+        assert processes._held[0].pool.submit(os.getpid).result() == first
+    assert not processes._held
 
 
 def test_processes_give_the_numbers_of_threads(tmp_path):

@@ -141,7 +141,7 @@ def inner_products(features, theta, x, sums, out):
                 sums[0, n] = 0.0
             take_products(sums, theta, m, d, x)
             for n in range(width):
-                out[first + n, m] = 0.0 - sums[0, n]
+                out[first + n, m] = 0.0 - sums[0, n]  # take_products takes away, as substitution needs it
 
 
 @lean

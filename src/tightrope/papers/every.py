@@ -23,7 +23,7 @@ from .experiment import (
     Run,
     figures,
     find_paper,
-    holding,
+    lasting,
     report_again,
     reproduce,
     saved_in,
@@ -74,7 +74,7 @@ def reproduce_all(run: Run, say: Say = lambda line: None) -> pathlib.Path:
 
 def _in_turn(papers: Sequence[str], run: Run, say: Say) -> Iterator[str]:
     """One paper after the other: engines with workers of their own, or a single worker."""
-    with holding(run) as shared:
+    with lasting(run) as shared:
         for paper in papers:
             say(f"{paper}: {find_paper(paper).TITLE}")
             reproduce(paper, None, replace(shared, out=run.out / paper))

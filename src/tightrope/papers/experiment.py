@@ -134,10 +134,10 @@ def reproduce(paper: str, chosen: Iterable[str] | None, run: Run) -> dict[str, O
     for name in wanted:
         checks.choice("figure", name, tuple(known))
     outcomes: dict[str, Outcome] = {}
-    with holding(run) as run:
+    with lasting(run) as run:
         for name in wanted:
             started, worked = time.monotonic(), _worked()
-            with holding(run) if _in_threads(run) else contextlib.nullcontext(run) as own:  # processes end with their figure
+            with holding(run) as own:
                 outcomes[name] = run_figure(name, known[name], own)
             _save(name, outcomes[name], run)
             _keep_time(run.out / name, run, time.monotonic() - started, _worked() - worked)
@@ -150,6 +150,11 @@ def holding(run: Run) -> Iterator[Run]:
     """The run with workers that all its simulations share."""
     with held(run.engine or "threads", run.workers, run.address) as address:
         yield run if address == run.address else replace(run, address=address, workers=None)
+
+
+def lasting(run: Run) -> contextlib.AbstractContextManager[Run]:
+    """`holding` for several figures. The few processes beside threads end with each figure instead, so that their time is the figure's."""
+    return contextlib.nullcontext(run) if _in_threads(run) else holding(run)
 
 
 def _in_threads(run: Run) -> bool:

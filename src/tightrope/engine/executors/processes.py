@@ -32,7 +32,7 @@ class Crew:
     folder: pathlib.Path
 
 
-_held: list[Crew] = []  # the innermost last
+_held: list[Crew] = []  # at most one
 
 
 @contextlib.contextmanager
@@ -49,7 +49,10 @@ def crew(workers: int) -> Iterator[Crew]:
 
 @contextlib.contextmanager
 def held(workers: int) -> Iterator[None]:
-    """All runs in this context share processes, which keep what they have imported and compiled."""
+    """All runs in this context share processes, which keep what they have imported and compiled; inside another one, its processes."""
+    if _held:
+        yield
+        return
     with crew(workers) as found:
         _held.append(found)
         try:
@@ -65,7 +68,7 @@ class Processes(Pool):
         super().__init__()
         packed = pickled("processes", recipe)
         self.leaving = contextlib.ExitStack()
-        self.crew = _held[-1] if _held else self.leaving.enter_context(crew(workers))
+        self.crew = _held[0] if _held else self.leaving.enter_context(crew(workers))
         self.seen, self.advance = self.crew.played.value, advance
         with tempfile.NamedTemporaryFile(dir=self.crew.folder, delete=False) as file:
             file.write(packed)
