@@ -4,12 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import tightrope as tr
 from tiers import thorough
+from tightrope import CombLinUCB
 from tightrope.papers.experiment import Run
 from tightrope.papers.semibandits import fig1, fig2, fig4, table1, theory
 from tightrope.papers.semibandits.clusters import clustered
 from tightrope.papers.semibandits.movielens import READ
-from tightrope.papers.semibandits.settings import GRID, NAMES, best, grid, share_of
+from tightrope.papers.semibandits.settings import GRID, NAMES, best, differing, grid, share_of
 
 YES, PARTLY, NO, OPEN = "reproduced", "partly", "not reproduced", "undecided"
 
@@ -18,9 +20,19 @@ def verdicts(rows):
     return [row.verdict for row in rows]
 
 
-def test_grids_have_the_papers_sizes():
+def test_grids_have_the_papers_sizes_without_equal_settings():
     sizes = {name: len(grid(name, GRID)) for name in NAMES}
-    assert sizes == {"greedy": 5, "CombLinUCB": 125, "CombLinTS": 25, "C2UCB": 25, "PC2UCB": 25, "round-wise TS": 25, "arm-wise TS": 25}
+    assert sizes == {"greedy": 5, "CombLinUCB": 89, "CombLinTS": 25, "C2UCB": 25, "PC2UCB": 25, "round-wise TS": 25, "arm-wise TS": 25}
+    exponents = range(-2, 3)  # of prior_scale^2, noise^2 and c
+    assert len({(noise - prior, c + noise / 2) for prior in exponents for noise in exponents for c in exponents}) == 89
+
+
+def test_settings_that_are_left_out_choose_as_one_that_is_kept():
+    kept, left_out = CombLinUCB(prior_scale=0.1, noise=0.1, c=1.0), CombLinUCB(prior_scale=1.0, noise=1.0, c=0.1)
+    assert differing([kept, left_out]) == [kept]
+    world = clustered(0.4, seed=1, arms=200, k=10, jitter=1e-3)
+    found = tr.simulate(world, {"kept": kept, "left out": left_out}, horizon=20, replications=2, engine="threads")
+    assert np.array_equal(found.pulls["kept"], found.pulls["left out"])
 
 
 def test_clusters_are_the_papers():

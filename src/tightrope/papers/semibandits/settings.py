@@ -1,6 +1,7 @@
 """The paper's algorithms with its grids, and how the best of a grid is chosen."""
 
 import itertools
+import math
 from collections.abc import Callable
 from typing import Literal
 
@@ -19,14 +20,14 @@ NAMES = ("greedy", "CombLinUCB", "CombLinTS", "C2UCB", "PC2UCB", "round-wise TS"
 def grid(
     name: str, values: tuple[float, ...], ties: Literal["index", "random"] = "index", c: tuple[float, ...] | None = None
 ) -> list[Policy]:
-    """All settings of one algorithm. c: CombLinUCB's third grid, default the same values."""
+    """All settings of one algorithm that differ. c: CombLinUCB's third grid, default the same values."""
     p = policies
     pairs = list(itertools.product(values, values))
     made: dict[str, Callable[[], list[Policy]]] = {
         "greedy": lambda: [p.CombGreedy(lam=a, ties=ties) for a in values],
-        "CombLinUCB": lambda: [
-            p.CombLinUCB(prior_scale=a**0.5, noise=b**0.5, c=width, ties=ties) for a, b in pairs for width in (values if c is None else c)
-        ],
+        "CombLinUCB": lambda: differing(
+            [p.CombLinUCB(prior_scale=a**0.5, noise=b**0.5, c=width, ties=ties) for a, b in pairs for width in (values if c is None else c)]
+        ),
         "CombLinTS": lambda: [p.CombLinTS(prior_scale=a**0.5, noise=b**0.5, ties=ties) for a, b in pairs],
         "C2UCB": lambda: [p.C2UCB(lam=a, alpha=b, ties=ties) for a, b in pairs],
         "PC2UCB": lambda: [p.PC2UCB(lam=a, alpha=b, ties=ties) for a, b in pairs],
@@ -34,6 +35,15 @@ def grid(
         "arm-wise TS": lambda: [p.CombTS(lam=a, v=b, randomization="arm", ties=ties) for a, b in pairs],
     }
     return made[name]()
+
+
+def differing(settings: list[policies.CombLinUCB]) -> list[Policy]:
+    """Those without the ones that choose as an earlier one does: they are C2UCB with lam = noise^2 / prior_scale^2 and alpha = c noise."""
+    found: dict[tuple[float, float], Policy] = {}
+    for setting in settings:
+        decades = math.log10(setting.noise / setting.prior_scale), math.log10(setting.c * setting.noise)
+        found.setdefault((round(decades[0], 6), round(decades[1], 6)), setting)
+    return list(found.values())
 
 
 def best(values: np.ndarray) -> int:
