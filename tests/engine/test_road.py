@@ -293,6 +293,23 @@ def test_processes_compute_linear_algebra_in_one_thread(monkeypatch):
     assert "OPENBLAS_NUM_THREADS" not in os.environ
 
 
+def test_processes_end_with_a_driver_that_is_killed(tmp_path):
+    script = tmp_path / "driver.py"
+    script.write_text(
+        "import os, time\n"
+        "from tightrope.engine.executors import processes\n"
+        "if __name__ == '__main__':\n"
+        "    with processes.held(1):\n"
+        "        processes._held[0].pool.submit(os.getpid).result()\n"
+        "        print('started', flush=True)\n"
+        "        time.sleep(600)\n"
+    )
+    with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True) as driver:
+        assert driver.stdout.readline() == "started\n"
+        driver.kill()
+        driver.communicate(timeout=30)  # the worker has the same stdout, whose end comes with the last process
+
+
 def test_processes_that_are_held_are_held_by_the_outermost():
     with processes.held(1):
         with processes.held(1):

@@ -4,13 +4,12 @@ import contextlib
 import multiprocessing
 import os
 import signal
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from multiprocessing import connection
 from typing import Any
 
-from ..engine.executors.sending import one_thread_of_algebra
+from ..engine.executors.sending import end_with_driver, one_thread_of_algebra
 from ..engine.progress import silent
 from .experiment import Run, figures, find_paper, reproduce
 
@@ -69,9 +68,7 @@ def _work(paper: str, run: Run, tell: Any) -> None:
     """A process: all figures of a paper, one after the other."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the driver, which ends this process
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    driver = multiprocessing.parent_process()
-    assert driver is not None
-    threading.Thread(target=_end_with, args=(driver.sentinel,), daemon=True).start()
+    end_with_driver()
     with contextlib.suppress(KeyboardInterrupt):
         try:
             for figure in figures(paper):
@@ -80,9 +77,3 @@ def _work(paper: str, run: Run, tell: Any) -> None:
             tell.send(None)
         except Exception as error:  # whatever it is, the driver raises it
             tell.send(error)
-
-
-def _end_with(driver: int) -> None:
-    """A driver that was killed asks for nothing any more."""
-    connection.wait([driver])
-    os._exit(1)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ..plan import Rows
 from .pool import Pool
 from .recipe import Advance, Recipe
-from .sending import interrupts_ignored, one_thread_of_algebra, pickled
+from .sending import end_with_driver, interrupts_ignored, one_thread_of_algebra, pickled
 
 if TYPE_CHECKING:
     from multiprocessing.sharedctypes import Synchronized
@@ -121,6 +121,7 @@ _worker: dict[str, Any] = {}  # of a worker process: what the driver sent, and w
 
 def _adopt(stop: "Event", played: "Synchronized[int]") -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with_driver()
     _worker.update(stop=stop, played=played, path=None)
 
 

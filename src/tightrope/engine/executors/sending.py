@@ -1,11 +1,13 @@
 """What drivers with workers in other processes need."""
 
 import contextlib
+import multiprocessing
 import os
 import pickle
 import signal
 import threading
 from collections.abc import Iterator
+from multiprocessing import connection
 
 from .recipe import Recipe
 
@@ -49,3 +51,15 @@ def one_thread_of_algebra() -> Iterator[None]:
     finally:
         for name in added:
             os.environ.pop(name, None)
+
+
+def end_with_driver() -> None:
+    """Called in a process: it ends as soon as the one that started it is gone, because a killed driver asks for nothing any more."""
+    driver = multiprocessing.parent_process()
+    assert driver is not None
+    threading.Thread(target=_end_with, args=(driver.sentinel,), daemon=True).start()
+
+
+def _end_with(driver: int) -> None:
+    connection.wait([driver])
+    os._exit(1)
