@@ -125,3 +125,12 @@ def test_formulas_that_cannot_be_typeset_are_refused():
     for page in (DOCS / "mathematics").glob("*.md"):
         for display in re.findall(r"\$\$(.+?)\$\$", page.read_text(), flags=re.DOTALL):
             mathml(display, "block")
+
+
+def test_the_readme_names_every_policy():
+    from tightrope import policies
+
+    text = (ROOT / "README.md").read_text()
+    not_chosen_by_name = {"Conservative", "SafeSets"}  # what CUCB2 and the others are, and what Safe makes around policies over sets
+    missing = [name for name in policies.__all__ if name[0].isupper() and f"`{name}`" not in text]
+    assert set(missing) == not_chosen_by_name
