@@ -140,9 +140,9 @@ def test_selection_takes_no_longer_where_most_scores_are_equal():
         assert kth_largest(values, n // 20) == np.sort(values)[n - n // 20]
         times = []
         for _ in range(5):
-            started = time.perf_counter()
+            started = time.thread_time()
             kth_largest(values, n // 20)
-            times.append(time.perf_counter() - started)
+            times.append(time.thread_time() - started)
         seconds[name] = min(times)
     assert seconds["two values"] < 3 * seconds["normal"]  # np.partition: 18 times
 

@@ -60,7 +60,7 @@ def largest(values: np.ndarray, k: int) -> np.ndarray:
         places = np.concatenate([above, level])
     else:
         places = np.arange(n)
-    return places[np.lexsort((places, -values[places]))]
+    return places[np.argsort(-values[places], kind="stable")]  # equal values stand by place already
 
 
 @jit
