@@ -82,5 +82,5 @@ def test_identification_in_a_folder_of_the_specs_name_and_as_json(tmp_path, monk
 
 def test_bench_says_that_no_policy_has_such_a_name():
     done = CliRunner().invoke(app, ["bench", "--only", "KLUBC"])
-    assert "is in no policy's name" in str(done.exception)
+    assert "is in the name of nothing that is measured" in str(done.exception)
     assert "Did you mean 'KLUCB'?" in str(done.exception)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from .. import checks
-from ..registry import Policy, Problem, registered
+from ..registry import Policy, Problem
 from .shared import Import, Json, console, errors, print_json
 
 
@@ -27,11 +27,16 @@ def bench(
     stored: dict[str, Any] = json.loads(baseline.read_text()) if baseline.exists() else {}
     named = "checked" if check else "relative"
     before = stored.setdefault(named, {})
-    every = ((f"{name} on {place}", policy, problem, None) for name, policy, place, problem in cases(only))
-    chosen = list(checked_cases(only) if check else every)
+
+    def found(only: str) -> list[tuple[str, Policy, Problem, int | None]]:
+        if check:
+            return list(checked_cases(only))
+        return [(f"{name} on {place}", policy, problem, None) for name, policy, place, problem in cases(only)]
+
+    chosen = found(only)
     if not chosen:
-        names = sorted({item.__name__ for _, item in registered()})
-        raise ValueError(f"only = {only!r} is in no policy's name, so nothing would be measured.{checks.hint(only, names)}")
+        names = sorted({type(policy).__name__ for _, policy, _, _ in found("")})
+        raise ValueError(f"only = {only!r} is in the name of nothing that is measured.{checks.hint(only, names)}")
     say = (lambda *words, **options: None) if as_json else console.print
     say("The yardstick is a hand-fused UCB loop with K = 10, measured beside each.")
     say(f"{'rounds/s':>12} {'µs/round':>9} {'x yardstick':>11} {'x baseline':>10}  policy and problem")
