@@ -11,36 +11,25 @@ import sys
 from tightrope.engine.benchmark import yardstick_speed
 from tightrope.papers import names
 from tightrope.papers.costs import PATH
-from tightrope.papers.experiment import TIME, figures, time_taken
-
-# Core-seconds at paper scale of figures that were not run there: the laptop run's time by the ratio of rounds.
-ESTIMATED = {"semibandits fig2": 4500, "semibandits table1": 15_000, "semibandits fig4": 100}
-
-
-def paper_of(folder: pathlib.Path) -> str | None:
-    """The paper whose figures a folder holds."""
-    found = {path.parent.name for path in folder.glob(f"*/{TIME}")}
-    return next((paper for paper in names() if found and found <= figures(paper).keys()), None)
+from tightrope.papers.experiment import figures, paper_of, saved_in, time_taken
 
 
 def main() -> None:
     """Read, merge, write."""
     stored = json.loads(PATH.read_text()) if PATH.exists() else {"core seconds": {"smoke": {}, "laptop": {}, "paper": {}}}
     speed = max(yardstick_speed() for _ in range(20))
-    scale = speed / stored.get("yardstick", speed)  # seconds that were measured elsewhere become those of this machine
+    faster = speed / stored.get("yardstick", speed)  # seconds that were measured elsewhere become those of this machine
     for known in stored["core seconds"].values():
-        known.update({key: round(seconds / scale, 1) for key, seconds in known.items()})
+        known.update({key: round(seconds / faster, 1) for key, seconds in known.items()})
     for given in map(pathlib.Path, sys.argv[1:]):
         for folder in (given, *sorted(path for path in given.iterdir() if path.is_dir())):
-            paper = paper_of(folder)
-            for path in folder.glob(f"*/{TIME}") if paper is not None else ():
-                took = time_taken(path.parent)
-                stored["core seconds"][took["scale"]][f"{paper} {path.parent.name}"] = took["core seconds"]
-    stored["core seconds"] = {name: dict(sorted(known.items())) for name, known in stored["core seconds"].items()}
-    PATH.write_text(
-        json.dumps({"yardstick": round(speed), "estimated at paper scale": ESTIMATED, "core seconds": stored["core seconds"]}, indent=1)
-        + "\n"
-    )
+            saved = saved_in(folder)
+            for figure in saved:
+                if took := time_taken(folder / figure):
+                    stored["core seconds"][took["scale"]][f"{paper_of(folder, saved)} {figure}"] = took["core seconds"]
+    there = sorted(f"{paper} {figure}" for paper in names() for figure in figures(paper))
+    stored["core seconds"] = {scale: {key: known[key] for key in there if key in known} for scale, known in stored["core seconds"].items()}
+    PATH.write_text(json.dumps({"yardstick": round(speed), "core seconds": stored["core seconds"]}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

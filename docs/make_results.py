@@ -6,6 +6,7 @@ nothing of the data sets.
 """
 
 import json
+import math
 import pathlib
 import sys
 from typing import Any
@@ -84,19 +85,16 @@ def page(paper: str, saved: dict[str, Any]) -> dict[str, int]:
 def paper_scale(saved: dict[str, dict[str, Any]]) -> None:
     """Write what was run at paper scale and how long every figure takes there, as src/tightrope/papers/costs.json has it."""
     stored = json.loads(costs.PATH.read_text())
-    measured, estimated = stored["core seconds"]["paper"], stored["estimated at paper scale"]
-    rows, left = [], 0.0
+    took, rows = stored["core seconds"]["paper"], []
     for paper in names():
         for name in figures(paper):
-            key, run = f"{paper} {name}", saved[paper][name]["scale"] == "paper"
-            seconds, how = (measured[key], "measured") if key in measured else (estimated.get(key), "estimated")
-            left += 0.0 if run else seconds or 0.0
-            rows.append((paper, name, "yes" if run else "no", "not known" if seconds is None else f"{costs.in_words(seconds)}, {how}"))
-    lines = ["# Paper scale: what was run, and what the rest takes", ""]
+            run = saved[paper][name]["scale"] == "paper"
+            rows.append((paper, name, "yes" if run else "no", costs.in_words(took.get(f"{paper} {name}", math.nan))))
+    lines = ["# Paper scale: what was run, and how long it took", ""]
     lines += ["`tightrope reproduce PAPER --figure FIGURE --scale paper` makes a figure at the size of its paper, and says its time first."]
     lines += ["[Claims](claims.md) take a figure's rows from paper scale where it was run. Times are of one core of an AMD EPYC that plays"]
-    lines += [f"{stored['yardstick'] / 1e6:.1f} million rounds of a hand-written UCB a second; figures that share runs share them at the"]
-    lines += [f"first one's cost. What was not run would take {costs.in_words(left)} of one core, as far as it is known.", ""]
+    lines += [f"{stored['yardstick'] / 1e6:.1f} million rounds of a hand-written UCB a second; runs that figures share count for the first"]
+    lines += [f"of them. All that is known adds up to {costs.in_words(sum(took.values()))} of one core.", ""]
     lines += table(("paper", "figure", "run", "core time"), rows)
     write("paper-scale.md", lines)
 

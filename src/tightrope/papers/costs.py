@@ -18,12 +18,11 @@ PATH = pathlib.Path(__file__).with_name("costs.json")
 
 
 class Cost(NamedTuple):
-    """Seconds that a figure is expected to take here, and whether that was measured at its scale (else estimated)."""
+    """Seconds that a figure is expected to take here; nan where nobody has measured it."""
 
     paper: str
     figure: str
     seconds: float
-    measured: bool
 
 
 @functools.cache
@@ -40,24 +39,14 @@ def slowness() -> float:
 
 
 def expected(paper: str, run: Run) -> list[Cost]:
-    """The cost of every figure of a paper; nan seconds where nobody has measured or estimated it."""
-    known = _stored()["core seconds"]
-    found = []
-    for figure in figures(paper):
-        cost = known.get(run.scale, {}).get(f"{paper} {figure}")
-        measured = cost is not None
-        if cost is None:
-            cost = _stored()["estimated at paper scale"].get(f"{paper} {figure}", math.nan) if run.scale == "paper" else math.nan
-        found.append(Cost(paper, figure, cost * slowness() / (run.workers or os.cpu_count() or 1), measured))
-    return found
+    """The cost of every figure of a paper."""
+    known, share = _stored()["core seconds"][run.scale], slowness() / (run.workers or os.cpu_count() or 1)
+    return [Cost(paper, figure, known.get(f"{paper} {figure}", math.nan) * share) for figure in figures(paper)]
 
 
 def whole(paper: str, run: Run) -> tuple[float, int]:
     """Seconds that a paper is expected to take, and for how many figures nothing is known and counted."""
     known = [cost.seconds for cost in expected(paper, run) if not math.isnan(cost.seconds)]
-    together = _stored()["core seconds"].get(run.scale, {}).get(paper)  # of papers whose figures nobody has timed alone
-    if not known and together is not None:
-        return together * slowness() / (run.workers or os.cpu_count() or 1), 0
     return sum(known), len(figures(paper)) - len(known)
 
 

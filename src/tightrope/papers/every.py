@@ -113,8 +113,7 @@ def hours(paper: str, run: Run, chosen: Collection[str] | None = None) -> list[s
     for cost in expected(paper, run):
         if chosen is None or cost.figure in chosen:
             told = "not known" if math.isnan(cost.seconds) else f"{cost.seconds / 3600:.2f} h"
-            guessed = not cost.measured and not math.isnan(cost.seconds)
-            lines.append(f"  {paper} {cost.figure}: {told}{', estimated' if guessed else ''}")
+            lines.append(f"  {paper} {cost.figure}: {told}")
     return lines
 
 
