@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from ...policies import RAGE, FrankWolfeSampling, LinGame, LinGapE, XYAdaptive
 from ...problems.linear import Linear
 from ...reports import style
+from ...reports.digits import measured
 from ..colours import palette
 from ..experiment import Run
 from ..scoring import OURS, Row
@@ -18,7 +19,6 @@ from .shortcuts import adaptive_by_phase, rage_by_phase
 
 GAME, CLIMB = "LinGame", "FrankWolfeSampling"
 PANELS = {"near-parallel": "dimension d", "canonical": "gap", "user-article": "number of arms"}
-LABELS = {"near-parallel": "near-parallel\nd =", "canonical": "canonical\ngap =", "user-article": "user-article\nK ="}
 
 
 class Case(NamedTuple):
@@ -78,17 +78,25 @@ def tables(found: list[Case]) -> dict[str, pd.DataFrame]:
 
 
 def plot(found: list[Case]) -> dict[str, Figure]:
-    """Samples of every method, problem beside problem."""
+    """Samples of every method, one panel for each family of problems."""
     table, looks = tables(found)["samples"], palette("lingape")
-    figure, (axes,) = style.figure()
-    methods = list(table.groupby("method", sort=False))
-    for number, (name, part) in enumerate(methods):
-        places = np.arange(len(part)) + 0.6 * ((number + 0.5) / len(methods) - 0.5)  # beside each other, so that bars of errors are seen
-        axes.errorbar(places, part["samples"], yerr=part["s.e."], label=name, color=looks.colour(str(name)), marker="o", ms=4, ls="none")
-    axes.set_xticks(range(len(found)), [f"{LABELS[case.panel]} {case.x:g}" for case in found])
-    axes.grid(False, axis="x")
-    axes.set(yscale="log", ylabel="samples until the stop")
-    style.legend(axes)
+    figure, axes = style.figure(len(PANELS), height=3.8)
+    for panel, (family, label) in zip(axes, PANELS.items(), strict=True):
+        here = table[table["problem"] == family]
+        values = sorted(here["x"].unique())
+        methods = list(here.groupby("method", sort=False))
+        for number, (name, part) in enumerate(methods):
+            places = np.arange(len(part)) + 0.6 * ((number + 0.5) / len(methods) - 0.5)  # side by side: bars of errors are seen
+            colour = looks.colour(str(name))
+            panel.errorbar(places, part["samples"], yerr=part["s.e."], label=name, color=colour, marker="o", ms=4, ls="none")
+            cells = part[["x", "samples", "s.e."]].itertuples(index=False)
+            style.hover(panel, places, part["samples"], [f"{name}: {measured(mean, se)} at {label} {x:g}" for x, mean, se in cells])
+        panel.set_xticks(range(len(values)), [f"{x:g}" for x in values])
+        panel.grid(False, axis="x")
+        panel.set(yscale="log", xlabel=label)
+        panel.set_title(f"{family} arms", fontsize=10, loc="left", color=style.INK)
+    axes[0].set_ylabel("samples until the stop")
+    style.legend(axes[0])
     return {"samples": figure}
 
 
