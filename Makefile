@@ -29,9 +29,8 @@ BROWSER := command -v chromium chromium-browser google-chrome >/dev/null || sh t
 # Where other libraries run, or old ones, only our own use of what is deprecated is an error.
 LENIENT := -o 'filterwarnings=error::DeprecationWarning:tightrope'
 test-lab: $(VENV)/.installed-lab
-	$(BIN)/python -m pytest $(LENIENT) tests/lab tests/adapters tests/service $(ASKING) --durations=10
-# Files with tests that `make test` skips, because they ask for a library that only the lab has; whole files, minutes at most.
-ASKING := $(shell grep -rl importorskip tests/engine tests/inference tests/test_docs.py)
+	$(BIN)/python -m pytest $(LENIENT) tests/lab tests/adapters tests/service --durations=10
+	$(BIN)/python -m pytest $(LENIENT) -m lab  # those of the other folders that `make test` skips
 
 FLOOR := .venv-floor
 test-floor:  # uv, because pip cannot choose the oldest; golden results belong to the versions of constraints.txt

@@ -20,6 +20,12 @@ settings.register_profile("reproducible", derandomize=True)
 settings.load_profile("reproducible")
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for mark in item.iter_markers("lab"):
+        for library in mark.args:
+            pytest.importorskip(library)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--fuzz-cases", type=int, default=int(os.environ.get("FUZZ_CASES", "2000")), help="Cases of each fuzz test.")
     parser.addoption("--fuzz-seed", type=int, default=0, help="Seed of the fuzz tests.")

@@ -112,9 +112,8 @@ def test_every_policy_has_what_its_page_needs():
     assert {page.stem for page in (DOCS / "mathematics").glob("*.md")} == set(ours())
 
 
+@pytest.mark.lab("sphinx", "latex2mathml")
 def test_formulas_that_cannot_be_typeset_are_refused():
-    pytest.importorskip("sphinx")
-    pytest.importorskip("latex2mathml")
     sys.path.insert(0, str(DOCS / "_extensions"))
     from mathml import mathml
     from sphinx.errors import SphinxError

@@ -9,7 +9,7 @@ import tightrope as tr
 from tightrope.cli import main
 from tightrope.engine.query import VIEWS
 
-pytest.importorskip("duckdb")
+pytestmark = pytest.mark.lab("duckdb")
 PROBLEM = tr.problems.Bernoulli([0.2, 0.8])
 TWO = {"it's UCB": tr.UCB(), "Thompson": tr.BetaThompson()}
 

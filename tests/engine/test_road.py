@@ -407,6 +407,7 @@ def test_a_missing_engine_is_named_with_its_extra(engine, package, monkeypatch):
         tr.simulate(TEN, UCB, horizon=5, engine=engine)
 
 
+@pytest.mark.lab("threadpoolctl")  # comes with the engines
 def test_a_worker_refuses_what_it_cannot_do_rightly(tmp_path):
     """Other code, a folder that is not there, a class that cannot be found: sentences instead of other numbers."""
     from dataclasses import replace
@@ -416,7 +417,6 @@ def test_a_worker_refuses_what_it_cannot_do_rightly(tmp_path):
     from tightrope.engine.executors.sending import pickled
     from tightrope.engine.store import Store
 
-    pytest.importorskip("threadpoolctl")  # comes with the engines
     packed = node.Packed.of("dask", pickled("dask", Recipe(None, [], Store(tmp_path))))
     assert "is not there on" in str(node.compute(packed, 0))
     assert "install the same versions" in str(node.compute(replace(packed, code=("abc", "numpy 1.0")), 0))

@@ -91,8 +91,8 @@ def test_a_table_of_another_result_is_named(make, names, earlier, tmp_path):
     tr.load(tmp_path / "10")
 
 
+@pytest.mark.lab("duckdb")
 def test_a_query_does_not_read_a_table_of_another_result(tmp_path):
-    pytest.importorskip("duckdb")
     for count in (10, 20):
         simulated(count).save(tmp_path / str(count))
     assert tr.query(tmp_path / "10", REGRET).n.tolist() == [10]
@@ -133,8 +133,8 @@ def test_a_finished_run_stays_finished_while_it_is_repeated(tmp_path, monkeypatc
         simulated(6, tmp_path)
 
 
+@pytest.mark.lab("duckdb")
 def test_a_run_that_is_extended_is_not_finished(tmp_path):
-    pytest.importorskip("duckdb")
     simulated(3, tmp_path)
     seen = []
 
@@ -180,8 +180,8 @@ def test_of_two_experiments_that_begin_at_once_one_is_refused(tmp_path, monkeypa
 
 
 @pytest.mark.parametrize("empty", [True, False])
+@pytest.mark.lab("duckdb")
 def test_no_driver_forgets_what_another_plays(empty, tmp_path, monkeypatch):
-    pytest.importorskip("duckdb")
     if not empty:
         simulated(2, tmp_path, {"first": tr.UCB(alpha=3.0)})
     place = (provenance, "machine") if empty else (store, "read_plan")
@@ -212,9 +212,9 @@ def test_a_refused_call_leaves_nothing_behind(tmp_path):
     assert contents(tmp_path) == before
 
 
+@pytest.mark.lab("duckdb")
 def test_a_folder_whose_plan_is_one_file_goes_on(tmp_path):
     """As versions wrote it that kept policies and chunks in plan.json."""
-    pytest.importorskip("duckdb")
     simulated(2, tmp_path)
     plan = json.loads((tmp_path / "plan.json").read_text())
     parts = [json.loads(path.read_text()) for path in (tmp_path / "plan").iterdir()]

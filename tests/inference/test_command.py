@@ -267,8 +267,10 @@ def test_damaged_policies_are_sentences(files, tmp_path, text, words):
     assert words in str(done.exception)
 
 
+@pytest.mark.lab("polars")
 def test_polars_frames_are_read():
-    polars = pytest.importorskip("polars")
+    import polars
+
     table = frame()
     one = tr.evaluate(tr.logs.from_frame(polars.from_pandas(table), features=["x1", "x2"]), 2)
     two = tr.evaluate(tr.logs.from_frame(table, features=["x1", "x2"]), 2)
