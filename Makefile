@@ -3,7 +3,7 @@
 # make test-lab: real clusters of Dask and Ray, killed workers, interrupted reproductions, other libraries, the service (minutes).
 # make docs: the site, warnings are errors, in docs/_build/html.  make review: workflows and habits.  make dist: wheel and sdist, tested.
 # make test-floor: the tests with the oldest dependencies that pyproject.toml allows.  make hooks: checks before every commit.
-# make stubs: *.pyi.  make bench-check: has a kernel become slow?  make bench-save: store today's speeds (see CONTRIBUTING.md).
+# make bench-check: has a kernel become slow?  make bench-save: store today's speeds (see CONTRIBUTING.md).
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-thorough test-lab test-floor lint review docs dist hooks bench bench-check bench-save reference stubs clean
+.PHONY: demo test test-thorough test-lab test-floor lint review docs dist hooks bench bench-check bench-save reference clean
 
 demo: $(VENV)/.installed
 	$(BIN)/tightrope demo --out runs/demo
@@ -38,7 +38,7 @@ test-floor:  # uv, because pip cannot choose the oldest; golden results belong t
 	$(FLOOR)/bin/python -m pip install --quiet --disable-pip-version-check uv
 	$(FLOOR)/bin/uv pip install --quiet --python $(FLOOR)/bin/python --resolution lowest-direct -e '.[test]'
 	$(FLOOR)/bin/python -m pytest $(LENIENT) -n auto --dist worksteal $(FLOOR_TESTS)
-FLOOR_TESTS ?= tests/contract tests/naive tests/engine tests/serving tests/inference tests/numerics tests/solvers tests/problems
+FLOOR_TESTS ?= tests/contract tests/naive tests/simulation tests/session tests/evaluation tests/numerics tests/solvers tests/problems
 
 LINTED := src tests benchmarks docs/*.py docs/_extensions
 lint: $(VENV)/.installed-test
@@ -104,9 +104,6 @@ $(VENV)/.installed-review: pyproject.toml constraints.txt | $(BIN)/python
 $(VENV)/.installed-dist: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]' build twine
 	@touch $@ $(VENV)/.installed
-
-stubs: $(VENV)/.installed
-	$(BIN)/python docs/make_stubs.py
 
 clean:
 	rm -rf $(VENV) $(FLOOR) runs dist docs/_build

@@ -1,4 +1,4 @@
-"""How often `evaluate(..., method="simulate")` covers what LinTS truly earns, from logs of LinUCB with a floor: in how many of 100 worlds.
+"""How often `evaluate_learner(..., method="simulate")` covers what LinTS truly earns, from logs of LinUCB with a floor: of 100 worlds.
 
 python benchmarks/adaptive_targets.py [worlds] [bootstraps] [rounds]
 """
@@ -8,9 +8,9 @@ import sys
 import numpy as np
 
 import tightrope as tr
-from tightrope.engine.monitors import NoMonitor
-from tightrope.engine.runner import prepare, to_horizon
-from tightrope.inference.world import LoggedWorld
+from tightrope.evaluation.world import LoggedWorld
+from tightrope.simulation.monitors import NoMonitor
+from tightrope.simulation.replication import prepare, to_horizon
 
 K, D, RUNS = 5, 5, 50
 POLICY = tr.LinTS(scale=0.3)
@@ -55,7 +55,7 @@ def main(worlds=100, bootstraps=100, rounds=1000):
     covered, errors, widths = 0, [], []
     for seed in range(worlds):
         world = world_of(seed, rounds)
-        e = tr.evaluate(log_of(world, seed), POLICY, method="simulate", bootstraps=bootstraps, seed=seed)
+        e = tr.evaluate_learner(log_of(world, seed), POLICY, method="simulate", bootstraps=bootstraps, seed=seed)
         true = truth(world, seed + 1000)
         covered += e.interval[0] <= true <= e.interval[1]
         errors.append(e.value - true)

@@ -8,10 +8,10 @@ import json
 import pathlib
 import sys
 
-from tightrope.engine.benchmark import yardstick_speed
 from tightrope.papers import names
 from tightrope.papers.costs import PATH
 from tightrope.papers.experiment import figures, paper_of, saved_in, time_taken
+from tightrope.simulation.benchmark import yardstick_speed
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterator
 
 from tightrope.service.client import Client
-from tightrope.service.traffic import Truth, drive, price_shop
+from tightrope.service.simulated_shop import Truth, drive, price_shop
 
 DECISIONS, DELAY = 1500, 150
 

@@ -18,15 +18,15 @@ import time
 
 import numpy as np
 
-from tightrope.service.api.decisions import decide_batch, reward_batch
-from tightrope.service.experiment import Experiment
-from tightrope.service.office import Office
-from tightrope.service.operations import create
-from tightrope.service.requests import DecisionBatch, RewardBatch
-from tightrope.service.settings import Settings
-from tightrope.service.snapshots import fingerprint
-from tightrope.service.spec import ExperimentSpec
-from tightrope.service.store import events as log
+from tightrope.service.domain.requests import DecisionBatch, RewardBatch
+from tightrope.service.domain.spec import ExperimentSpec
+from tightrope.service.http.decisions import decide_batch, reward_batch
+from tightrope.service.log import store
+from tightrope.service.log.journal import Journal
+from tightrope.service.log.snapshots import fingerprint
+from tightrope.service.runtime.commands import create
+from tightrope.service.runtime.service import Service
+from tightrope.service.runtime.settings import Settings
 
 ARMS, DIMENSION = 50, 20
 
@@ -38,13 +38,13 @@ def spec() -> ExperimentSpec:
 
 
 class Here:
-    """The office as the routes see it, for a program without an event loop."""
+    """The service as the routes see it, for a program without an event loop."""
 
-    def __init__(self, office: Office) -> None:
-        self.office = office
+    def __init__(self, service: Service) -> None:
+        self.service = service
 
     async def ask(self, *arguments):
-        return self.office.ask_now(*arguments)
+        return self.service.ask_now(*arguments)
 
 
 def run(endpoint, *arguments) -> bytes:
@@ -91,14 +91,14 @@ def main() -> None:
     parser.add_argument("--profile", choices=("replay", "batch"))
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        office = Office(Settings(db=str(pathlib.Path(folder) / "a.db")))
-        office.open()
+        service = Service(Settings(db=str(pathlib.Path(folder) / "a.db")))
+        service.open()
         made = spec()
-        office.ask_now(made.name, lambda desk: create(desk, made), spec=made)
-        served = Here(office)
+        service.ask_now(made.name, lambda transaction: create(transaction, made), spec=made)
+        served = Here(service)
 
         def in_writer(act) -> None:
-            office.ask_now(made.name, lambda desk: act())
+            service.ask_now(made.name, lambda transaction: act())
 
         question = json.dumps({"decisions": [{}] * arguments.batch}).encode()
         rng = np.random.default_rng(1)
@@ -126,20 +126,20 @@ def main() -> None:
                 run(reward_batch, made.name, RewardBatch.model_validate_json(body), served)
                 blocks.end()
             blocks.say("rewards in batches")
-        told = office.ask_now(made.name, lambda desk: (fingerprint(desk.live), desk.live.seq))
-        with office.database.read() as connection, profiled(arguments.profile == "replay"):
-            live, kinds = Experiment(made.name), {"decided": Blocks(size), "rewarded": Blocks(size)}
-            for event in log.read(connection, 1):
-                live.apply(event)
+        told = service.ask_now(made.name, lambda transaction: (fingerprint(transaction.owned.journal), transaction.experiment.seq))
+        with service.database.read() as connection, profiled(arguments.profile == "replay"):
+            journal, kinds = Journal(made.name), {"decided": Blocks(size), "rewarded": Blocks(size)}
+            for event in store.read(connection, 1):
+                journal.follow(event)
                 if event.seq % size == 0:  # batches have one kind of events
                     kinds[event.kind].end()
                     for other in kinds.values():
                         other.at = kinds[event.kind].at
             for kind, blocks in kinds.items():
                 blocks.say(f"events replayed, {kind}")
-        assert (fingerprint(live), live.seq) == told
+        assert (fingerprint(journal), journal.experiment.seq) == told
         print(f"fingerprint {told[0].hex()[:16]}")
-        office.close()
+        service.close()
 
 
 if __name__ == "__main__":

@@ -18,12 +18,12 @@ import numpy as np
 import sqlalchemy as sa
 from service_load import ARMS, DIMENSION, Connection, served
 
-from tightrope.service.collector import seldom
-from tightrope.service.experiment import Experiment
-from tightrope.service.snapshots import fingerprint
-from tightrope.service.store import events as log
-from tightrope.service.store.database import Database
-from tightrope.service.store.tables import snapshots
+from tightrope.service.log import store
+from tightrope.service.log.database import Database
+from tightrope.service.log.journal import Journal
+from tightrope.service.log.snapshots import fingerprint
+from tightrope.service.log.tables import snapshots
+from tightrope.service.runtime.garbage_collection import rare_collections
 
 BATCH, LINES = 1000, 10
 
@@ -58,15 +58,15 @@ async def drive(port: int, key: str, pid: int, decisions: int, most_open: int) -
 
 def replayed(path: pathlib.Path) -> None:
     database = Database(str(path))
-    live, began = Experiment("load"), time.perf_counter()
-    with seldom(), database.read() as connection:  # as in `tightrope serve` and `tightrope log replay`
-        for event in log.read(connection, 1):
-            live.apply(event)
+    journal, began = Journal("load"), time.perf_counter()
+    with rare_collections(), database.read() as connection:  # as in `tightrope serve` and `tightrope log replay`
+        for event in store.read(connection, 1):
+            journal.follow(event)
             if event.seq == 10**6:
                 print(f"the first million events replayed in {time.perf_counter() - began:.1f} s", flush=True)
-        print(f"{live.seq:,} events replayed in {time.perf_counter() - began:.1f} s")
+        print(f"{journal.experiment.seq:,} events replayed in {time.perf_counter() - began:.1f} s")
         stored = connection.execute(sa.select(snapshots.c.fingerprint).order_by(snapshots.c.seq.desc()).limit(1)).scalar_one()
-    assert bytes(stored) == fingerprint(live), "the replayed state is another one than the server's"
+    assert bytes(stored) == fingerprint(journal), "the replayed state is another one than the server's"
     print("the state is the server's to the last bit")
     database.close()
 

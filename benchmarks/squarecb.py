@@ -14,12 +14,12 @@ import numpy as np
 from sklearn import datasets
 
 import tightrope as tr
-from tightrope.engine.monitors import NoMonitor
-from tightrope.engine.runner import prepare, to_horizon
-from tightrope.inference.adaptive import Fit, View
-from tightrope.inference.logs import whole
-from tightrope.inference.world import LoggedWorld
+from tightrope.evaluation.learners import Fit, View
+from tightrope.evaluation.world import LoggedWorld
+from tightrope.logs.log import whole
 from tightrope.problems.data import DataNotFound, open_bandit
+from tightrope.simulation.monitors import NoMonitor
+from tightrope.simulation.replication import prepare, to_horizon
 
 DATA = {
     "digits": datasets.load_digits,
@@ -79,12 +79,12 @@ def replayed(found, X):
     for i in range(ORDERS):
         log = log_of(found, X, rng.permutation(len(X)), rng.permutation(found.arms))
         for policy, each in RARE.items():
-            clicks[policy][i] = 1000.0 * tr.evaluate(log, each, method="replay", seed=i).value
+            clicks[policy][i] = 1000.0 * tr.evaluate_learner(log, each, method="replay", seed=i).value
     return clicks
 
 
 def simulated(found, X):
-    """Expected clicks in a thousand rounds of each policy in the world that `evaluate(method="simulate")` fits to the log."""
+    """Expected clicks in a thousand rounds of each policy in the world that `evaluate_learner(method="simulate")` fits to the log."""
     n, rng, clicks = len(X), np.random.default_rng(0), {policy: np.zeros(RUNS) for policy in RARE}
     for r in range(RUNS):
         log = log_of(found, X, np.arange(n), rng.permutation(found.arms))

@@ -15,8 +15,8 @@ from policy_pages import paragraphs
 
 import tightrope as tr
 from tightrope.cli import app
-from tightrope.parameters import Matrix, Vector
-from tightrope.registry import RECIPES
+from tightrope.core.fields import Matrix, Vector
+from tightrope.core.names import RECIPES
 from tightrope.testing import check_policy, check_problem
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -28,7 +28,14 @@ INTERFACE = {
     "Simulation": [tr.simulate, tr.stopping.Ranking, tr.Result, tr.PairedComparison, tr.load, tr.query, tr.Interrupted, tr.Budget],
     "Identification": [tr.identify, tr.Identification, tr.plan, tr.Plan],
     "Service": [tr.Session, tr.Decision, tr.learn_from, tr.scale, tr.Scaled],
-    "Inference from logs": [tr.evaluate, tr.Evaluation, tr.compare, tr.Comparison, *(getattr(tr.logs, name) for name in tr.logs.__all__)],
+    "Inference from logs": [
+        tr.evaluate,
+        tr.Evaluation,
+        tr.evaluate_learner,
+        tr.compare,
+        tr.Comparison,
+        *(getattr(tr.logs, name) for name in tr.logs.__all__),
+    ],
     "Training": [tr.train_softucb, tr.TrainedBeta],
     "Lipschitz arms": [tr.lipschitz_lower_bound, tr.LowerBound, tr.least_lipschitz, tr.LeastLipschitz, tr.discretize],
     "Problems": [getattr(tr.problems, name) for name in sorted(tr.problems.__all__) if name != "data"],

@@ -11,8 +11,9 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from tightrope.references import entries
-from tightrope.registry import REGISTRY, Preset
+from tightrope.core.names import REGISTRY
+from tightrope.core.policy import Preset
+from tightrope.core.references import entries
 
 MATHEMATICS = pathlib.Path(__file__).resolve().parent / "mathematics"
 MADE = "<!-- Made from the source and docs/mathematics by `make reference`. -->\n"
@@ -86,8 +87,27 @@ def family(item: Any) -> str:
 
 
 def paragraphs(text: str | None) -> str:
-    """A docstring without its indentation."""
-    return inspect.cleandoc(text or "")
+    """A docstring as Markdown: without its indentation, numpydoc's sections as bold words over lists of definitions."""
+    lines, out, section = inspect.cleandoc(text or "").splitlines(), list[str](), ""
+    for number, line in enumerate(lines):
+        following = lines[number + 1] if number + 1 < len(lines) else ""
+        if line and following and set(following) == {"-"} and len(following) >= len(line):
+            section = line
+            out.append(f"**{line}**")
+        elif section and set(line) == {"-"}:
+            if section == "Examples":
+                out += ["", "```pycon"]
+        elif section == "Examples" or not section or not line:
+            if section == "Examples" and not line:
+                out, section = [*out, "```"], ""
+            out.append(line)
+        elif line.startswith("    "):
+            definition = not lines[number - 1].startswith("    ")
+            out.append(("  : " if definition else "    ") + line.strip())
+        else:
+            name, _, kind = line.partition(" : ")
+            out += ["", f"`{name}`" + (f" ({kind})" if kind else "")]
+    return "\n".join([*out, "```"] if section == "Examples" else out)
 
 
 def escaped(text: str) -> str:

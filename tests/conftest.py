@@ -12,7 +12,7 @@ import pinned  # noqa: F401
 import pytest
 from hypothesis import settings
 
-from tightrope._cache import cache_directory
+from tightrope.compiled.cache import cache_directory
 
 gc.set_threshold(100_000, 50, 30)  # compilation makes millions of objects that stay; looking through them takes a tenth of its time
 os.environ["TIGHTROPE_CACHE"] = str(cache_directory())  # also where a test has moved the user's cache to hide data sets

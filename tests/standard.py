@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from tiers import thorough
-from tightrope.matching import accepts
+from tightrope.core.policy import accepts, label
 from tightrope.policies import examples
-from tightrope.registry import label
 from tightrope.testing import fits, unit_rows
 from tightrope.testing import session_on as session_for
 from tightrope.testing import standard_problems as problems

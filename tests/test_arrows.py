@@ -1,62 +1,117 @@
-"""A module imports only from its left: design's arrows, checked on the sources."""
+"""One road: a module imports only from rooms above its own, without circles, and no private module of another room.
+
+The list of rooms is the rule; CONTRIBUTING.md says it in words. Imports for type checkers only count as well.
+"""
 
 import ast
 import pathlib
+import subprocess
+import sys
 
 ROOT = pathlib.Path(__file__).parent.parent / "src" / "tightrope"
-BASE = {
-    "types",
-    "_boxing",
-    "_cache",
-    "_jit",
-    "_parts",
-    "rng",
-    "checks",
-    "verbs",
-    "files",
-    "extras",
-    "registry",
-    "matching",
-    "notebook",
-    "parameters",
-    "references",
-}
-MAY_IMPORT = dict.fromkeys(BASE, BASE) | {
-    "numerics": BASE | {"numerics"},
-    "solvers": BASE | {"numerics", "solvers"},
-    "problems": BASE | {"numerics", "solvers", "problems"},
-    "policies": BASE | {"numerics", "solvers", "policies"},
-    "engine": BASE | {"numerics", "solvers", "problems", "policies", "engine", "reports"},
-    "reports": BASE | {"numerics", "solvers", "problems", "policies", "engine", "inference", "reports"},
-    "inference": BASE | {"numerics", "solvers", "problems", "policies", "engine", "serving", "reports", "inference"},
-    "papers": BASE | {"numerics", "solvers", "problems", "policies", "engine", "inference", "reports", "papers"},
-    "demo": BASE | {"numerics", "solvers", "problems", "policies", "engine", "inference", "reports", "demo"},
-    "adapters": BASE | {"problems", "engine", "inference", "serving", "adapters"},
-    "extend": BASE | {"problems"},
-    "testing": BASE | {"solvers", "problems", "policies", "engine", "serving"},
-    "service": BASE | {"numerics", "solvers", "policies", "serving", "inference", "reports", "service"},
-    "serving": BASE | {"numerics", "solvers", "policies", "serving"},  # a session file names the oracle it was saved with
+ROOMS = (
+    "compiled", "core", "numerics", "solvers", "problems", "policies", "plots", "results", "simulation", "logs", "session", "evaluation",
+    "pages", "papers", "service", "adapters", "extend", "testing", "demo", "cli",
+)  # fmt: skip
+APART = {("service", "papers")}  # neither knows of the other
+OUTSIDE = {"__init__", "__main__"}  # the door itself
+# Breaches that are left from before the rule; a mended one is taken out here, and none may come in.
+LEFT = {  # how a result shows itself in a notebook, and the picture of an identification, are drawn by the pages below
+    "circle: pages.identification, pages.results, pages.simulation, results.results",
+    "results.results imports pages.identification",
+    "results.results imports pages.results",
 }
 
 
-def imports(path):
-    """Parts of the package a file imports, and whether at the top of the module."""
-    package = path.relative_to(ROOT.parent).with_suffix("").parts
+def modules():
+    """Every module of the package by its dotted name below it."""
+    found = {}
+    for path in ROOT.rglob("*.py"):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts) or "__init__"] = path
+    return found
+
+
+MODULES = modules()
+
+
+def imports(name, path):
+    """Modules of the package that a module imports."""
+    package = ["tightrope", *path.relative_to(ROOT).with_suffix("").parts][:-1]
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.level:
-            parts = [*package[: len(package) - node.level], *(node.module.split(".") if node.module else [])]
-            yield from ([parts[1:]] if len(parts) > 1 else [[alias.name] for alias in node.names])
+            base = [*package[: len(package) - node.level + 1], *(node.module.split(".") if node.module else [])][1:]
+            for alias in node.names:
+                whole = ".".join([*base, alias.name])
+                yield whole if whole in MODULES else ".".join(base)
 
 
-def test_modules_import_only_from_their_left():
-    wrong = []
-    for path in ROOT.rglob("*.py"):
-        here = path.relative_to(ROOT).with_suffix("").parts
-        if here[0] in ("__init__", "__main__", "cli"):
+def graph():
+    return {name: {target for target in imports(name, path) if target and target != name} for name, path in MODULES.items()}
+
+
+def circles(edges):
+    """Groups of modules that reach each other (Tarjan's strongly connected components)."""
+    index, low, stack, found = {}, {}, [], []
+
+    def visit(node):
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for target in edges.get(node, ()):
+            if target not in index:
+                visit(target)
+                low[node] = min(low[node], low[target])
+            elif target in stack:
+                low[node] = min(low[node], index[target])
+        if low[node] == index[node]:
+            group = set()
+            while True:
+                last = stack.pop()
+                group.add(last)
+                if last == node:
+                    break
+            if len(group) > 1:
+                found.append(group)
+
+    for node in edges:
+        if node not in index:
+            visit(node)
+    return found
+
+
+def breaches():
+    wrong, edges = set(), graph()
+    for name, targets in edges.items():
+        room = name.split(".")[0]
+        if room in OUTSIDE:
             continue
-        for target in imports(path):
-            if target[0] not in MAY_IMPORT[here[0]]:
-                wrong.append(f"{'.'.join(here)} imports {'.'.join(target)}")
-            if here[0] == target[0] == "policies" and len(here) > 2 and len(target) > 1 and target[1] != here[1]:
-                wrong.append(f"family {here[1]} imports family {target[1]}")
-    assert wrong == []
+        for target in targets:
+            other = target.split(".")[0]
+            if other not in ROOMS or room not in ROOMS:
+                wrong.add(f"{name} imports {target}: no room")
+            elif ROOMS.index(other) > ROOMS.index(room) or (room, other) in APART:
+                wrong.add(f"{name} imports {target}")
+            elif other != room and any(part.startswith("_") for part in target.split(".")):
+                wrong.add(f"{name} imports the private {target}")
+            if room == other == "policies" and name.count(".") > 1 and target.count(".") > 0 and name.split(".")[1] != target.split(".")[1]:
+                wrong.add(f"{name} imports {target} of another family")
+    inner = {name: {target for target in targets if target not in OUTSIDE} for name, targets in edges.items() if name not in OUTSIDE}
+    return wrong | {"circle: " + ", ".join(sorted(group)) for group in circles(inner)}
+
+
+def test_a_module_imports_only_from_above():
+    assert sorted(breaches()) == sorted(LEFT)
+
+
+def test_a_circle_is_found():
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == [{"b", "c"}]
+
+
+def test_the_package_loads_no_heavy_library():
+    code = "import sys, tightrope; print([name for name in ('matplotlib', 'pandas', 'fastapi', 'sqlalchemy') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+if __name__ == "__main__":
+    print("\n".join(sorted(breaches())))

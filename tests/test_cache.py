@@ -16,43 +16,40 @@ from numba.core.registry import CPUDispatcher
 
 import tightrope as tr
 from tiers import thorough
-from tightrope import _cache, _jit
-from tightrope._jit import python_of
+from tightrope.compiled import cache, kernels
+from tightrope.compiled.kernels import INTERPRETED, python_of
 
 OWN = """
 import math
 from typing import NamedTuple
 import numpy as np
-from tightrope.extend import init, jit, policy, real, select, update
+from tightrope.extend import jit, policy, real
 import helper
+
+class State(NamedTuple):
+    pulls: np.ndarray
 
 @policy("arms", paper="none")
 class Stubborn:
     arm: float = real(default=0.0)
 
-class State(NamedTuple):
-    pulls: np.ndarray
+    def init(self, arms):
+        return State(np.zeros(arms.number))
 
-@init.register(Stubborn)
-def init_stubborn(policy, arms):
-    return State(np.zeros(arms.number))
+    @jit
+    def select(self, state, context, rng):
+        return CHOICE + helper.SHIFT
 
-@select.register(Stubborn)
-@jit
-def select_stubborn(policy, state, context, rng):
-    return CHOICE + helper.SHIFT
-
-@update.register(Stubborn)
-@jit
-def update_stubborn(policy, state, context, action, reward):
-    state.pulls[action] += 1.0
-    return state
+    @jit
+    def update(self, state, context, action, reward):
+        state.pulls[action] += 1.0
+        return state
 """
 
 RUN = """
 import json
 import tightrope as tr, mine
-from tightrope.engine.loops import fixed_horizon
+from tightrope.simulation.loops import fixed_horizon
 problem = tr.problems.Bernoulli([.1, .2, .3, .4])
 found = tr.simulate(problem, {"own": mine.Stubborn(), "UCB": tr.UCB()}, horizon=50)
 missed = sorted({str(key[0]).split("(")[0] for key in fixed_horizon.stats.cache_misses})
@@ -88,7 +85,7 @@ def append(path):
     path.write_text(path.read_text() + "# edited\n")
 
 
-@pytest.mark.skipif(_jit.INTERPRETED, reason="nothing is compiled")
+@pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
 @thorough
 def test_a_second_process_compiles_nothing_and_an_edit_compiles_only_what_it_touches(place):  # loops check policies from outside
     first, second = run(place), run(place)
@@ -96,7 +93,7 @@ def test_a_second_process_compiles_nothing_and_an_edit_compiles_only_what_it_tou
     assert second == [[], first[1]]
     assert first[1]["own"][1] == 50
 
-    for file in ("cli/__init__.py", "reports/style.py", "policies/linear/linucb.py", "engine/simulate.py"):
+    for file in ("cli/__init__.py", "plots/style.py", "policies/linear/linucb.py", "simulation/simulate.py"):
         append(place / "tightrope" / file)
     assert run(place) == [[], first[1]]
 
@@ -112,11 +109,11 @@ def test_a_second_process_compiles_nothing_and_an_edit_compiles_only_what_it_tou
     assert fourth[1]["own"][1] == 50
     assert fourth[1]["UCB"] != first[1]["UCB"]
 
-    append(place / "tightrope/verbs.py")
+    append(place / "tightrope/core/verbs.py")
     assert run(place) == [["CheckedPolicy", "UCB"], fourth[1]]
 
 
-def kernels():
+def all_kernels():
     for name, module in sorted(sys.modules.items()):
         if name.split(".")[0] == "tightrope":
             for value in vars(module).values():
@@ -129,7 +126,7 @@ def used(function, seen):
     code = function.__code__
     for name in [*code.co_names, *(inner for item in code.co_consts if isinstance(item, types.CodeType) for inner in item.co_names)]:
         value = function.__globals__.get(name)
-        plain = _jit.python_of(value)
+        plain = python_of(value)
         module = getattr(plain, "__module__", None) or getattr(value, "__name__", None)
         if isinstance(module, str) and module.startswith("tightrope.") and (id(plain) not in seen):
             seen[id(plain)] = module
@@ -138,48 +135,54 @@ def used(function, seen):
     return set(seen.values())
 
 
-@pytest.mark.skipif(_jit.INTERPRETED, reason="nothing is compiled")
+@pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
 def test_whatever_a_kernel_uses_is_in_its_key():
     for file in pathlib.Path(tr.__file__).parent.rglob("*.py"):  # papers are imported when they are reproduced
-        if "_jit import" in file.read_text():
+        if "kernels import" in file.read_text():
             importlib.import_module(".".join(file.relative_to(pathlib.Path(tr.__file__).parent.parent).with_suffix("").parts))
     count = 0
-    for name, kernel in kernels():
-        sources, _ = _cache.closure(frozenset({name}))
+    for name, kernel in all_kernels():
+        sources, _ = cache.closure(frozenset({name}))
         missing = used(kernel.py_func, {}) - sources
         assert not missing, f"{name}.{kernel.py_func.__name__} uses {missing}"
-        if not name.startswith(("tightrope.papers", "tightrope.serving")):  # theirs stand beside what uses them
-            assert not {item for item in sources if item.startswith(("tightrope.reports", "tightrope.cli", "tightrope.serving"))}
-        assert isinstance(getattr(kernel, "outside", kernel)._cache, _cache.KernelCache)
+        if not name.startswith(("tightrope.papers", "tightrope.session")):  # theirs stand beside what uses them
+            assert not {item for item in sources if item.startswith(("tightrope.pages", "tightrope.cli", "tightrope.session"))}
+        assert isinstance(getattr(kernel, "outside", kernel)._cache, cache.KernelCache)
         count += 1
     assert count > 100
 
 
 def test_classes_answer_with_the_files_of_all_their_kernels():
-    from tightrope.verbs import VERBS
+    from tightrope.core.names import PROBLEMS, REGISTRY
+    from tightrope.core.verbs import VERBS
 
-    for verb in VERBS.values():
-        for cls, kernel in verb.table.items():
-            if not cls.__module__.startswith("tightrope."):
-                continue  # another test's
-            assert _jit.python_of(kernel).__module__ in _cache.answering[cls] | {None}
+    classes = [
+        item for item in [*REGISTRY.values(), *PROBLEMS.values()] if isinstance(item, type) and item.__module__.startswith("tightrope.")
+    ]
+    assert len(classes) > 40
+    for cls in classes:
+        for name, verb in VERBS.items():
+            kernel = verb.of(cls) if hasattr(cls, name) else None
+            if kernel is not None:
+                assert python_of(kernel).__module__ in cache.answering(cls)
+    assert "tightrope.policies.identification.stopping" in cache.answering(tr.LinGapE)  # `stopped` of its base class
 
 
 def test_what_no_other_process_could_find_is_kept_in_memory():
     class Local(tuple):
         __slots__ = ()
 
-    assert not _cache.findable(Local)
-    assert _cache.findable(tr.UCB)
-    scope = {"__name__": "tightrope.rng"}
+    assert not cache.findable(Local)
+    assert cache.findable(tr.UCB)
+    scope = {"__name__": "tightrope.core.streams"}
     exec(compile("def made(x):\n    return x\n", "<cell>", "exec"), scope)
-    assert _cache.module_of(scope["made"]) is None
-    assert _cache.sources_key(frozenset({"tightrope.rng"})) is not None
+    assert cache.module_of(scope["made"]) is None
+    assert cache.sources_key(frozenset({"tightrope.core.streams"})) is not None
 
 
 def test_a_file_changed_after_the_process_started_is_not_trusted(monkeypatch):
-    monkeypatch.setattr(_cache, "STARTED", 0.0)
-    assert _cache.sources_key(frozenset({"tightrope.rng"})) is None
+    monkeypatch.setattr(cache, "STARTED", 0.0)
+    assert cache.sources_key(frozenset({"tightrope.core.streams"})) is None
 
 
 @pytest.mark.parametrize(
@@ -193,27 +196,27 @@ def test_a_file_changed_after_the_process_started_is_not_trusted(monkeypatch):
     ],
 )
 def test_import_statements_are_found_without_parsing_the_file(source, found):
-    nodes = list(_cache._import_statements(source))
+    nodes = list(cache._import_statements(source))
     assert {node.names[0].name if isinstance(node, ast.Import) else node.module for node in nodes} == set(found)
 
 
-@pytest.mark.skipif(_jit.INTERPRETED, reason="nothing is compiled")
+@pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
 @pytest.mark.parametrize("folder", ["", "/proc/nowhere"])
 def test_a_lean_kernel_that_returns_an_array_is_refused_wherever_it_is_written(monkeypatch, folder):
     if folder:
         monkeypatch.setenv("TIGHTROPE_CACHE", folder)
     scope = {}
     exec("def first(x):\n    return x[0], x.shape[0]\n\n\ndef itself(x):\n    return 1.0, x\n", scope)
-    assert _jit.lean(scope["first"])(np.array([2.0, 3.0])) == (2.0, 2)
+    assert kernels.lean(scope["first"])(np.array([2.0, 3.0])) == (2.0, 2)
     with pytest.raises(TypeError, match="itself is lean but returns"):
-        _jit.lean(scope["itself"])(np.zeros(2))
-    caller = {"itself": _jit.lean(scope["itself"])}
+        kernels.lean(scope["itself"])(np.zeros(2))
+    caller = {"itself": kernels.lean(scope["itself"])}
     exec("def calls(x):\n    return itself(x)[0]\n", caller)
     with pytest.raises(TypeError, match="itself is lean but returns"):
-        _jit.jit(caller["calls"])(np.zeros(2))
+        kernels.jit(caller["calls"])(np.zeros(2))
 
 
-@pytest.mark.skipif(_jit.INTERPRETED, reason="nothing is compiled")
+@pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
 def test_kernels_that_return_arrays_are_compiled_for_each_way_to_count_references():
     """Code that a lean kernel compiled first does not count what it returns: a caller that does would free arrays that are in use."""
 
@@ -227,14 +230,14 @@ def test_kernels_that_return_arrays_are_compiled_for_each_way_to_count_reference
         first, second = halves(x)
         return np.concatenate((second, first))
 
-    halves = _jit.jit(halves)
+    halves = kernels.jit(halves)
     x = np.arange(3.0)
     with pytest.raises(TypeError, match=r"a lean kernel but calls halves, which returns arrays; make halves borrowed"):
-        _jit.lean(lean_caller)(x)
-    halves = _jit.borrowed(python_of(halves))
+        kernels.lean(lean_caller)(x)
+    halves = kernels.borrowed(python_of(halves))
     before = sys.getrefcount(x)
-    assert _jit.lean(lean_caller)(x) == 0.0
-    again = _jit.jit(counting_caller)
+    assert kernels.lean(lean_caller)(x) == 0.0
+    again = kernels.jit(counting_caller)
     for _ in range(5):
         np.testing.assert_array_equal(again(x), [1.0, 2.0, 0.0])
     assert sys.getrefcount(x) == before
@@ -242,7 +245,7 @@ def test_kernels_that_return_arrays_are_compiled_for_each_way_to_count_reference
 
 def test_files_of_signatures_cannot_be_mistaken(tmp_path):
     """Numba numbers them: two processes that saved at the same time could leave one's code under the other's signature, which crashes."""
-    first, second = (_cache.SignatureFiles(str(tmp_path), "f") for _ in range(2))
+    first, second = (cache.SignatureFiles(str(tmp_path), "f") for _ in range(2))
     first.save(("float64",), "code for floats")
     second.save(("int64",), "code for ints")
     assert (second.load(("float64",)), first.load(("int64",)), first.load(("bool",))) == ("code for floats", "code for ints", None)

@@ -13,8 +13,9 @@ import pytest
 
 import tightrope as tr
 from tiers import thorough
-from tightrope import extend, registry
-from tightrope.extend import Context, arms, choice, init, jit, observe, play, policy, problem, real, scratch, select, update, vector
+from tightrope import extend
+from tightrope.core import names, registry
+from tightrope.extend import Context, choice, describe, jit, policy, problem, real, scratch, vector
 from tightrope.testing import Broken, check_policy, check_problem, standard_problems
 
 DOCS = pathlib.Path(__file__).parent.parent / "docs" / "how-to"
@@ -72,7 +73,7 @@ def test_the_benchmark_measures_it(folder):
 def test_check_policy_and_check_problem_pass_and_a_second_process_compiles_nothing(folder):
     code = (
         "import moss, poisson\n"
-        "from tightrope.engine.loops import fixed_horizon\n"
+        "from tightrope.simulation.loops import fixed_horizon\n"
         "from tightrope.testing import check_policy, check_problem\n"
         "check_policy(moss.MOSS())\n"
         "check_problem(poisson.Poisson([2.0, 3.5, 3.0]))\n"
@@ -127,26 +128,31 @@ def test_installed_packages_are_found_by_their_entry_points(folder, tmp_path):
 def test_every_verb_and_field_is_exported():
     assert set(extend.VERBS) <= set(extend.__all__)
     assert all(hasattr(extend, name) for name in extend.__all__)
-    fields = {name for name in dir(extend) if getattr(getattr(extend, name), "__module__", "") == "tightrope.parameters"}
+    fields = {name for name in dir(extend) if getattr(getattr(extend, name), "__module__", "") == "tightrope.core.fields"}
     assert fields - {"Matrix", "Vector"} <= set(extend.__all__)
 
 
 @pytest.fixture(autouse=True)
 def _same_names_afterwards():
     """What a test registers is gone for the next one."""
-    kept = [(names, dict(names)) for names in (registry.REGISTRY, registry.PROBLEMS, registry.RECIPES)]
+    kept = [(known, dict(known)) for known in (names.REGISTRY, names.PROBLEMS, names.RECIPES)]
     yield
-    for names, before in kept:
-        names.clear()
-        names.update(before)
+    for known, before in kept:
+        known.clear()
+        known.update(before)
 
 
 # Names -------------------------------------------------------------------------------------------------------------------
 
 
-def make(name, **fields):
+def make(name, **members):
     """A policy class of this name."""
-    return policy("arms", paper="none")(type(name, (), {"__annotations__": dict.fromkeys(fields, float), "__module__": __name__} | fields))
+    verbs = {
+        "init": lambda self, arms: None, "select": lambda self, state, context, rng: 0,
+        "update": lambda self, state, context, action, reward: state,
+    }  # fmt: skip
+    fields = {key: float for key in members if key not in verbs}
+    return policy("arms", paper="none")(type(name, (), verbs | {"__annotations__": fields, "__module__": __name__} | members))
 
 
 def test_a_second_policy_or_problem_of_a_name_is_refused_and_the_same_again_replaces():
@@ -157,14 +163,14 @@ def test_a_second_policy_or_problem_of_a_name_is_refused_and_the_same_again_repl
     assert first is not second
     assert registry.find("Again") is second
     with pytest.raises(ValueError, match="the name 'bernoulli' is taken by Bernoulli"):
-        problem("bernoulli")(type("Other", (), {"__module__": __name__}))
+        world("Other", kind="bernoulli")
 
 
 def test_fields_take_their_default_by_name():
     item = make("Fields", mode=choice("a", "b", default="b"), width=real(default=2.0, above=0), needed=real(above=0))
     with pytest.raises(TypeError, match="Fields needs needed"):
         item()
-    assert item(needed=1.0) == (1, 2.0, 1.0)
+    assert tuple(item(needed=1.0)) == (1, 2.0, 1.0)
     assert repr(item(needed=1.0)) == "Fields(mode='b', width=2.0, needed=1.0)"
     with pytest.raises(ValueError, match="mode = 'c' is not one of 'a', 'b'"):
         item(needed=1.0, mode="c")
@@ -189,14 +195,11 @@ class Scratch(NamedTuple):
 def broken(name, choose, learn=None, state=lambda arms: Pulls(np.zeros(arms.number))):
     """An instance of a policy with these kernels."""
 
-    def plain(policy, state, context, action, reward):
+    def plain(self, state, context, action, reward):
         state.pulls[action] += 1.0
         return state
 
-    cls = make(name)
-    init.register(cls)(lambda policy, arms: state(arms))
-    select.register(cls)(jit(choose))
-    update.register(cls)(jit(learn or plain))
+    cls = make(name, init=lambda self, arms: state(arms), select=jit(choose), update=jit(learn or plain))
     return cls()
 
 
@@ -251,14 +254,12 @@ def test_a_broken_policy_is_refused_with_the_reason(item, words):
     assert "\n" not in str(caught.value)
 
 
-def world(name, **kernels):
+def world(name, kind=None, **kernels):
     """An instance of a problem with two arms, of which these kernels are its own."""
-    cls = problem()(type(name, (), {
+    cls = problem(kind)(type(name, (), {
         "__annotations__": {"means": np.ndarray}, "__module__": __name__, "means": vector(least=0.0, most=1.0),
-    }))  # fmt: skip
-    play.register(cls)(kernels.pop("play", lambda problem, context, action, rng: problem.means[action]))
-    for verb, kernel in kernels.items():
-        getattr(extend, verb).register(cls)(kernel)
+        "play": lambda self, context, action, rng: self.means[action],
+    } | kernels))  # fmt: skip
     return cls([0.2, 0.6])
 
 
@@ -280,7 +281,7 @@ def world(name, **kernels):
             r"a mask of shape \(2,\); it must be \(2,\) with an eligible arm",
         ),
         (
-            lambda: world("Range", arms=lambda problem: extend.Arms(2, rewards=(0.0, 0.5))),
+            lambda: world("Range", describe=lambda self: extend.Arms(2, rewards=(0.0, 0.5))),
             r"returned rewards from 0.6 to 0.6, but arms says \(0.0, 0.5\)",
         ),
     ],
@@ -295,12 +296,13 @@ def test_a_problem_that_writes_into_shared_arrays_is_found():
     class Shared:
         means: np.ndarray = vector()
 
-    def moves(problem, t, rng):
-        problem.means[0] += 0.1
-        return Context(None, None, None, None)
+        def observe(self, t, rng):
+            self.means[0] += 0.1
+            return Context(None, None, None, None)
 
-    observe.register(Shared)(moves)
-    play.register(Shared)(lambda problem, context, action, rng: problem.means[action])
+        def play(self, context, action, rng):
+            return self.means[action]
+
     with pytest.raises(Broken, match=r"observe writes into state.means, which all replications share; declare it as scratch\(\)"):
         check_problem(Shared([0.2, 5.0]))
 
@@ -318,14 +320,62 @@ def test_problems_declare_defaults_scratch_and_specs():
         def complete(given):
             return given | {"means": given["levels"].copy(), "best": np.array([given["levels"].max()])}
 
+        def play(self, context, action, rng):
+            return self.means[action]
+
     made = Declared([0.1, 0.4])
     copy = extend.private(made)
     copy.means[0] = 9.0
     assert made.means[0] == 0.1
     assert extend.regret(made, None, 0) == pytest.approx(0.3)
-    assert arms(made).number == 2
-    assert set(registry.RECIPES["declared"].parameters) == {"levels"}
+    assert describe(made).number == 2
+    assert set(names.RECIPES["declared"].parameters) == {"levels"}
     with pytest.raises(TypeError, match="Declared takes levels without a name"):
         Declared([0.1], 2)
     with pytest.raises(TypeError, match="Declared has no parameter 'level'; it takes levels"):
         Declared(level=[0.1])
+
+
+def test_methods_are_verbs_and_nothing_else():
+    with pytest.raises(TypeError, match=r"Odd\.selct is no verb of .*Did you mean 'select'\?|Odd\.selct is no verb"):
+        make("Odd", selct=lambda self, state, context, rng: 0)
+    with pytest.raises(
+        TypeError, match=r"Odd\.select takes \['state', 'context'\] after self, but must take \['state', 'context', 'rng'\]"
+    ):
+        make("Odd", select=lambda self, state, context: 0)
+    with pytest.raises(TypeError, match="Odd needs the method update"):
+        make("Odd", update=None)
+    assert "Odd" not in names.REGISTRY
+
+
+def test_verbs_are_methods_in_plain_python():
+    policy, rng = tr.UCB(), np.random.default_rng(0)
+    state = policy.init(extend.Arms(3))
+    arms = []
+    for _ in range(3):
+        arms.append(policy.select(state, Context(), rng))
+        state = policy.commit(state, Context(), arms[-1])
+        state = policy.update(state, Context(), arms[-1], 1.0)
+    assert arms == [0, 1, 2]
+    assert policy.reward_range() == (-np.inf, np.inf)
+    assert policy.propensity(state, Context(), policy.select(state, Context(), rng), rng) == (1.0, 0.0)
+
+
+def test_policies_of_two_classes_are_never_equal():
+    one, other = tr.UCB(alpha=2.0, sigma=1.0, forget=1.0), tr.BetaThompson(a=2.0, b=1.0, forget=1.0)
+    assert tuple(one) == tuple(other)
+    assert one != other
+    assert len({one: 1, other: 2}) == 2
+    assert tr.LinUCB() == tr.LinUCB()
+    assert hash(tr.LinUCB()) == hash(tr.LinUCB())
+    assert tr.LinUCB() != tr.LinUCB(lam=2.0)
+    assert tr.Safe(tr.UCB(), baseline=0, checkpoint=[2, 5]) == tr.Safe(tr.UCB(), baseline=0, checkpoint=[2, 5])
+    assert tr.problems.Bernoulli([0.1, 0.2]) != tr.problems.Bernoulli([0.1, 0.3])
+
+
+def test_names_of_the_package_are_those_of_the_registry():
+    assert {name for name, item in names.REGISTRY.items() if item.__module__.startswith("tightrope.")} <= set(tr.__all__)
+    assert set(tr.policies.__all__) - {"examples"} <= set(tr.__all__)
+    assert {name for name, item in names.PROBLEMS.items() if item.__module__.startswith("tightrope.problems")} <= set(tr.problems.__all__)
+    parameters = set(tr.policies.conservative.conservative.Options.__annotations__)
+    assert parameters == set(tr.policies.Conservative.FIELDS)

@@ -122,7 +122,7 @@ def test_values_that_cross_into_compiled_code_come_back_as_they_were():
     import numpy as np
 
     import tightrope as tr
-    from tightrope._jit import jit
+    from tightrope.compiled.kernels import jit
 
     class Inner(NamedTuple):
         x: np.ndarray

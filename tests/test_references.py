@@ -8,8 +8,9 @@ from typer.testing import CliRunner
 
 import tightrope as tr
 from tightrope.cli import app
-from tightrope.references import entries
-from tightrope.registry import REGISTRY, Preset
+from tightrope.core.names import REGISTRY
+from tightrope.core.policy import Preset
+from tightrope.core.references import entries
 
 OURS = {name: item for name, item in REGISTRY.items() if item.__module__.startswith("tightrope.policies.")}
 

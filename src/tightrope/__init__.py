@@ -1,52 +1,151 @@
 """Structured bandits: compiled in simulation, one decision at a time in production, with the guarantee visible."""
 
-from . import adapters, extend, policies, problems
-from .engine import delays, stopping
-from .engine.identify import identify
-from .engine.monitors import Budget
-from .engine.paired import PairedComparison
-from .engine.planning import Plan, plan
-from .engine.query import query
-from .engine.results import Identification, Result, load
-from .engine.runner import Interrupted
-from .engine.simulate import simulate
-from .engine.training import TrainedBeta, train_softucb
-from .inference import logs
-from .inference.comparison import Comparison, compare
-from .inference.evaluation import Evaluation, evaluate
-from .inference.learning import learn_from
+from typing import TYPE_CHECKING
+
+from . import adapters, extend, logs, policies, problems
+from .core.verbs import Context
+from .evaluation.compare import compare
+from .evaluation.evaluate import evaluate
+from .evaluation.learners import evaluate_learner
+from .evaluation.results import Comparison, Evaluation
 from .numerics.scaling import Scaled, scale
-from .policies.lipschitz._intervals import discretize
-from .registry import REGISTRY
-from .serving.decisions import Decision
-from .serving.session import Session
+from .policies import (
+    C2UCB,
+    CKLUCB,
+    CLUCB,
+    CLUCB2,
+    CLUCB2T,
+    CUCB,
+    CUCB2,
+    CUCB2T,
+    ESCB,
+    HOO,
+    KLUCB,
+    OSLB,
+    P1RAGE,
+    PC2UCB,
+    RAGE,
+    UCB,
+    BetaThompson,
+    CombGreedy,
+    CombKLUCB,
+    CombLinTS,
+    CombLinUCB,
+    CombTS,
+    CombUCB1,
+    Conservative,
+    EpsilonGreedy,
+    Explore,
+    FrankWolfeSampling,
+    LinEpsilonGreedy,
+    LinGame,
+    LinGapE,
+    LinMED,
+    LinTS,
+    LinUCB,
+    Safe,
+    SafeSets,
+    SoftUCB,
+    SquareCB,
+    TopTwoThompson,
+    TopTwoUCB,
+    TrackAndStop,
+    TrackCKLUCB,
+    UGapE,
+    Uniform,
+    XYAdaptive,
+    XYOracle,
+    XYStatic,
+    Zooming,
+)
+from .policies.lipschitz.intervals import discretize
+from .results.paired import PairedComparison
+from .results.results import Identification, Result, load
+from .session.decisions import Decision
+from .session.learning import learn_from
+from .session.session import Session
+from .simulation import delays, stopping
+from .simulation.identify import identify
+from .simulation.monitors import Budget
+from .simulation.planning import Plan, plan
+from .simulation.replication import Interrupted
+from .simulation.runs.query import query
+from .simulation.simulate import simulate
+from .simulation.training import TrainedBeta, train_softucb
 from .solvers import oracles
 from .solvers.covering import LowerBound, lipschitz_lower_bound
 from .solvers.slopes import LeastLipschitz, least_lipschitz
-from .verbs import Context
 
 __version__ = "0.1.0"
 __all__ = [
+    "C2UCB",
+    "CKLUCB",
+    "CLUCB",
+    "CLUCB2",
+    "CLUCB2T",
+    "CUCB",
+    "CUCB2",
+    "CUCB2T",
+    "ESCB",
+    "HOO",
+    "KLUCB",
+    "OSLB",
+    "P1RAGE",
+    "PC2UCB",
+    "RAGE",
+    "UCB",
+    "BetaThompson",
     "Budget",
+    "CombGreedy",
+    "CombKLUCB",
+    "CombLinTS",
+    "CombLinUCB",
+    "CombTS",
+    "CombUCB1",
     "Comparison",
+    "Conservative",
     "Context",
     "Decision",
+    "EpsilonGreedy",
     "Evaluation",
+    "Explore",
+    "FrankWolfeSampling",
     "Identification",
     "Interrupted",
     "LeastLipschitz",
+    "LinEpsilonGreedy",
+    "LinGame",
+    "LinGapE",
+    "LinMED",
+    "LinTS",
+    "LinUCB",
     "LowerBound",
     "PairedComparison",
     "Plan",
     "Result",
+    "Safe",
+    "SafeSets",
     "Scaled",
     "Session",
+    "SoftUCB",
+    "SquareCB",
+    "TopTwoThompson",
+    "TopTwoUCB",
+    "TrackAndStop",
+    "TrackCKLUCB",
     "TrainedBeta",
+    "UGapE",
+    "Uniform",
+    "XYAdaptive",
+    "XYOracle",
+    "XYStatic",
+    "Zooming",
     "adapters",
     "compare",
     "delays",
     "discretize",
     "evaluate",
+    "evaluate_learner",
     "extend",
     "identify",
     "learn_from",
@@ -63,17 +162,17 @@ __all__ = [
     "simulate",
     "stopping",
     "train_softucb",
-    *REGISTRY,
 ]
 
 
-def __getattr__(name: str) -> object:
-    """`Client` talks to a service, so it needs httpx; it is loaded when it is asked for."""
-    if name == "Client":
-        from .service.client import Client
+if TYPE_CHECKING:
+    from .service.client import Client as Client
+else:
 
-        return Client
-    raise AttributeError(f"module 'tightrope' has no attribute {name!r}.")
+    def __getattr__(name: str) -> object:
+        """`Client` talks to a service, so it needs httpx; it is loaded when it is asked for."""
+        if name == "Client":
+            from .service.client import Client
 
-
-globals().update(REGISTRY)  # type checkers read __init__.pyi, which lists them
+            return Client
+        raise AttributeError(f"module 'tightrope' has no attribute {name!r}.")

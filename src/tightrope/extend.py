@@ -4,38 +4,37 @@ A policy is a class made by `@policy` with kernels for init, select and update; 
 docs/how-to/write-a-policy.md and write-a-problem.md show both; `tightrope.testing` checks them.
 """
 
-from ._jit import borrowed, jit, lean
-from .parameters import (
+from .compiled.kernels import borrowed, jit, lean
+from .core.fields import (
     Matrix,
     Vector,
     checkpoints,
     choice,
     derived,
     flag,
-    inner_policy,
     integer,
     matrix,
     optional_integer,
     optional_real,
-    policy,
     real,
     real_or,
     scratch,
     unchecked,
     vector,
 )
-from .problems.problem import problem
-from .problems.rewards import draw_reward, reward_kind
-from .registry import Policy, Problem, recipe
-from .verbs import (
+from .core.monitor import Monitor, monitor
+from .core.policy import Policy, inner_policy, policy, preset
+from .core.problem import Problem
+from .core.registry import recipe
+from .core.verbs import (
     VERBS,
     Arms,
     Context,
     admit,
     allowed,
-    arms,
     begin,
     commit,
+    describe,
     either,
     event,
     evidence,
@@ -56,29 +55,31 @@ from .verbs import (
     select,
     stopped,
     tolerance,
-    translate,
     update,
     watch,
     withdraw,
 )
+from .problems.problem import problem
+from .problems.rewards import draw_reward, reward_kind
 
 __all__ = [
     "VERBS",
     "Arms",
     "Context",
     "Matrix",
+    "Monitor",
     "Policy",
     "Problem",
     "Vector",
     "admit",
     "allowed",
-    "arms",
     "begin",
     "borrowed",
     "checkpoints",
     "choice",
     "commit",
     "derived",
+    "describe",
     "draw_reward",
     "either",
     "event",
@@ -96,11 +97,13 @@ __all__ = [
     "matrix",
     "mean",
     "merge",
+    "monitor",
     "observe",
     "optional_integer",
     "optional_real",
     "play",
     "policy",
+    "preset",
     "private",
     "problem",
     "propensity",
@@ -115,7 +118,6 @@ __all__ = [
     "select",
     "stopped",
     "tolerance",
-    "translate",
     "unchecked",
     "update",
     "vector",

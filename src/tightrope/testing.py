@@ -22,20 +22,38 @@ from typing import Any
 import numpy as np
 
 from . import problems as worlds
-from . import rng as streams
-from ._cache import findable
-from ._jit import INTERPRETED, python_of
-from .engine.loops import Log, answered, fixed_horizon, new_log, note
-from .engine.mail import AtOnce
-from .engine.monitors import NoMonitor
-from .engine.runner import loop_for, prepare
-from .matching import accepts, check_fit
-from .registry import Policy, Problem, built, described, find, is_policy, label
-from .serving.codec import flatten
-from .serving.direct import may_draw
-from .serving.session import Session
+from .compiled.cache import findable
+from .compiled.kernels import INTERPRETED, is_kernel, python_of
+from .core import streams as streams
+from .core.matching import check_fit
+from .core.policy import Policy, accepts, is_policy, label
+from .core.problem import Problem
+from .core.registry import built, described, find
+from .core.verbs import (
+    VERBS,
+    Context,
+    begin,
+    commit,
+    describe,
+    evidence,
+    explain,
+    mean,
+    observe,
+    play,
+    private,
+    recommend,
+    regret,
+    select,
+    update,
+)
+from .session.codec import flatten
+from .session.direct import may_draw
+from .session.session import Session
+from .simulation.loops import Log, answered, fixed_horizon, new_log, note
+from .simulation.monitors import NoMonitor
+from .simulation.pending_rewards import AtOnce
+from .simulation.replication import loop_for, prepare
 from .solvers.oracles import TopK, set_size
-from .verbs import VERBS, Context, arms, begin, commit, evidence, explain, mean, observe, play, private, recommend, regret, select, update
 
 HORIZON = 60
 SEED = 5  # of the runs whose digests are compared
@@ -75,7 +93,7 @@ def unit_rows(rng: np.random.Generator, K: int, d: int) -> np.ndarray:
 def fits(policy: Policy, problem: Problem) -> bool:
     """Whether a policy takes the arms and the rewards of a problem."""
     try:
-        check_fit(policy, arms(problem))
+        check_fit(policy, describe(problem))
     except ValueError:
         return False
     return True
@@ -92,7 +110,7 @@ def check_policy(policy: Policy, problems: Iterable[Problem] | None = None) -> N
         raise ValueError(f"policy = {policy!r} is not an instance of a class made by @policy.")
     chosen = [problem for problem in standard_problems().values() if fits(policy, problem)] if problems is None else list(problems)
     for problem in chosen:
-        check_fit(policy, arms(problem))
+        check_fit(policy, describe(problem))
     _check_name(policy)
     _check_all([(policy, problem) for problem in chosen])
     if "arms" in accepts(policy) and not type(policy).TRAITS.stops and (problems is None):
@@ -111,7 +129,7 @@ def check_problem(problem: Problem, policies: Iterable[Policy] | None = None) ->
     usual = (find("UCB")(), find("LinUCB")(), find("CKLUCB")(lipschitz=1.0), find("C2UCB")(), find("CombUCB1")())
     chosen = [policy for policy in usual if fits(policy, problem)][-1:] if policies is None else list(policies)
     for policy in chosen:
-        check_fit(policy, arms(problem))
+        check_fit(policy, describe(problem))
     _check_rounds(problem)
     _check_all([(policy, problem) for policy in chosen])
 
@@ -211,7 +229,7 @@ def check_masks(policy: Policy, problem: Problem, seed: int) -> None:
 
 def _least_set(problem: Problem) -> int:
     """Arms that a mask must leave: one, or as many as the largest set; all, where the oracle has rules of its own for what is enough."""
-    told = arms(problem)
+    told = describe(problem)
     if told.oracle is None:
         return 1
     return told.number if told.blocks > 1 else set_size(told.oracle, told.number)
@@ -219,7 +237,7 @@ def _least_set(problem: Problem) -> int:
 
 def _check_rounds(problem: Problem) -> None:
     """Contexts, rewards and regret of a few rounds."""
-    told, name = arms(problem), type(problem).__name__
+    told, name = describe(problem), type(problem).__name__
     K, world = told.number, private(problem)
     before = {key: value.copy() for key, value in flatten(problem).items()}
     draw, noise = streams.stream(1, 0, streams.PROBLEM), streams.stream(1, 0, streams.NOISE)
@@ -239,7 +257,7 @@ def _check_rounds(problem: Problem) -> None:
 
 
 def _check_rewards(problem: Problem, world: Problem, context: Context, noise: np.random.Generator, K: int) -> None:
-    name, told = type(problem).__name__, arms(problem)
+    name, told = type(problem).__name__, describe(problem)
     offered = range(K) if context.eligible is None else np.flatnonzero(context.eligible)
     total = [float(mean(world, context, k)) + float(regret(world, context, k)) for k in offered]
     for k in offered:
@@ -304,7 +322,7 @@ def play_checked(policy: Policy, problem: Problem, seed: int, horizon: int = HOR
 
 def session_on(policy: Policy, problem: Problem, seed: int, horizon: int | None) -> Session:
     """A session on the arms of a problem, which plays what the policy itself would, also after it has stopped, as loops do."""
-    told = arms(problem)
+    told = describe(problem)
     given: dict[str, Any] = {"arms": told.rows if told.features is None else told.features}
     if told.points is not None or told.distances is not None:
         given = {"points": told.points} if told.points is not None else {"distances": told.distances}
@@ -417,14 +435,18 @@ def _named_errors(
 @contextlib.contextmanager
 def _uncompiled(classes: set[type]) -> Iterator[None]:
     """Verbs call the plain functions behind these classes' kernels."""
-    compiled = [(verb.table, cls, verb.table[cls]) for verb in VERBS.values() for cls in classes if cls in verb.table]
+    compiled = [(cls, name, method) for cls in classes for name in VERBS if is_kernel(method := getattr(cls, name, None))]
+    own = {(cls, name) for cls, name, _ in compiled if name in vars(cls)}
     try:
-        for table, cls, kernel in compiled:
-            table[cls] = python_of(kernel)
+        for cls, name, kernel in compiled:
+            setattr(cls, name, python_of(kernel))
         yield
     finally:
-        for table, cls, kernel in compiled:
-            table[cls] = kernel
+        for cls, name, kernel in compiled:
+            if (cls, name) in own:
+                setattr(cls, name, kernel)
+            else:
+                delattr(cls, name)
 
 
 def _require(kept: object, policy: Policy, problem: Problem, words: str) -> None:

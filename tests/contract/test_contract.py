@@ -5,10 +5,10 @@ import pytest
 import tightrope as tr
 from standard import COSTLY, KINDS, fits, is_quick, pairs, session_for
 from tiers import thorough
+from tightrope.core.registry import registered
+from tightrope.core.verbs import explain
 from tightrope.policies import examples
-from tightrope.registry import registered
 from tightrope.testing import check_masks, check_pair, digest, digests_elsewhere
-from tightrope.verbs import explain
 
 PAIRS = pairs()
 QUICK = [pair for pair in PAIRS if is_quick(pair)]

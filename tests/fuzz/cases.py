@@ -16,9 +16,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
 import tightrope as tr
 from fuzz.values import draw, is_a_sentence, told
-from tightrope import checks
-from tightrope.registry import built, described, is_policy, registered
-from tightrope.serving.codec import flatten
+from tightrope.core import checks
+from tightrope.core.policy import is_policy
+from tightrope.core.registry import built, described, registered
+from tightrope.session.codec import flatten
 
 X = np.array([[1.0, 0.0, 0.2], [0.6, 0.8, 0.0], [0.0, 0.5, 0.5]])
 THETA = [0.2, 0.3, 0.1]

@@ -20,12 +20,11 @@ import numpy as np
 
 import tightrope as tr
 from standard import all_pairs, fits, problems, quick_pairs, session_for
-from tightrope.matching import accepts
+from tightrope.core.policy import accepts, label
+from tightrope.core.streams import NOISE, PROBLEM, stream
+from tightrope.core.verbs import observe, play, private
 from tightrope.policies import examples
-from tightrope.registry import label
-from tightrope.rng import NOISE, PROBLEM, stream
 from tightrope.testing import answer
-from tightrope.verbs import observe, play, private
 
 STORED = pathlib.Path(__file__).parent / "golden.json"
 HORIZON, STEPS, ROUNDS = 400, 40, 3000

@@ -5,13 +5,13 @@ import sys
 
 from lab_experiments import Logged, times
 
-from tightrope.engine.orchestrator import carry_out
-from tightrope.engine.store import planned_chunks
+from tightrope.simulation.runs.orchestrator import carry_out
+from tightrope.simulation.runs.store import planned_chunks
 
 DRIVER = """
 import sys
 from lab_experiments import Logged
-from tightrope.engine.orchestrator import carry_out
+from tightrope.simulation.runs.orchestrator import carry_out
 if __name__ == "__main__":
     found = carry_out(Logged(sys.argv[1], seconds=0.02), 60, engine=sys.argv[3], workers=2, out=sys.argv[2])
     assert found.complete and all(len(rows) == 60 for rows in found.rows.values())

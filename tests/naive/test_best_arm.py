@@ -9,9 +9,9 @@ from scipy.special import gammaln, xlogy
 import tightrope as tr
 from naive.best_arm_policies import NaiveTopTwoThompson, NaiveTopTwoUCB, NaiveTrackAndStop
 from tiers import tiered
-from tightrope.policies.identification._chernoff import asked
-from tightrope.policies.identification._proportions import fill_shares
-from tightrope.rng import POLICY, stream
+from tightrope.core.streams import POLICY, stream
+from tightrope.policies.identification.chernoff import asked
+from tightrope.policies.identification.proportions import fill_shares
 
 MEANS = np.array([0.31, 0.52, 0.12, 0.78])
 OWN = {"epsilon": 0.04, "delta": 0.1}

@@ -3,7 +3,7 @@ import pytest
 
 import tightrope as tr
 from naive.classic_policies import NaiveBetaThompson, NaiveEpsilonGreedy, NaiveExplore, NaiveKLUCB, NaiveUCB
-from tightrope.rng import POLICY, stream
+from tightrope.core.streams import POLICY, stream
 
 MEANS = np.array([0.31, 0.52, 0.48, 0.66])
 

@@ -10,7 +10,7 @@ from naive.classic_policies import NaiveUCB
 from naive.conservative_policies import Naive
 from standard import unit_rows
 from tiers import tiered
-from tightrope.verbs import Arms, Context, commit, explain, inform, init, select, update, withdraw
+from tightrope.core.verbs import Arms, Context, commit, explain, inform, init, select, update, withdraw
 
 ROUNDS = 160
 BOUNDS = ("confidence", "martingale")

@@ -7,10 +7,10 @@ import tightrope as tr
 from naive import drifting_policies as naive
 from standard import unit_rows
 from tiers import thorough
+from tightrope.core.streams import POLICY, stream
+from tightrope.core.verbs import Arms
 from tightrope.numerics.counts import FadingCounts, new_counts
 from tightrope.numerics.ridge import new_fading_ridge, new_ridge
-from tightrope.rng import POLICY, stream
-from tightrope.verbs import Arms
 
 K, d, ROUNDS = 5, 3, 250
 

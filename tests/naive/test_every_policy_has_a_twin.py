@@ -4,7 +4,7 @@ import ast
 import pathlib
 from typing import Any
 
-from tightrope.registry import registered
+from tightrope.core.registry import registered
 
 HERE = pathlib.Path(__file__).parent
 MODULES = {path.stem: path.read_text() for path in sorted(HERE.glob("test_*.py")) if path != pathlib.Path(__file__)}

@@ -21,9 +21,9 @@ from naive.identification_policies import (
     game_value,
 )
 from standard import unit_rows
-from tightrope.policies.identification._matrix_game import new_matrix_game, solve_game
+from tightrope.core.streams import POLICY, stream
+from tightrope.policies.identification.matrix_game import new_matrix_game, solve_game
 from tightrope.policies.identification.rage import ACCURACY
-from tightrope.rng import POLICY, stream
 from tightrope.solvers.design import optimal_design
 
 rng = np.random.default_rng(11)

@@ -7,8 +7,8 @@ import tightrope as tr
 from naive import linear_policies as naive
 from standard import unit_rows
 from tiers import thorough
+from tightrope.core.streams import POLICY, stream
 from tightrope.numerics.radii import horizon_radius
-from tightrope.rng import POLICY, stream
 
 ROUNDS = 300
 

@@ -7,8 +7,8 @@ from scipy.special import ndtri
 import tightrope as tr
 from naive.identification_policies import NaiveP1RAGE
 from standard import unit_rows
-from tightrope.policies.identification._virtual_phases import ACCURACY
-from tightrope.rng import POLICY, stream
+from tightrope.core.streams import POLICY, stream
+from tightrope.policies.identification.virtual_phases import ACCURACY
 from tightrope.solvers.design import g_design, optimal_design
 
 ARMS = unit_rows(np.random.default_rng(11), 7, 3)

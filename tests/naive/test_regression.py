@@ -8,7 +8,7 @@ from naive import regression_policies as naive
 from naive.linear_policies import Disjoint, Ridge
 from standard import unit_rows
 from tiers import thorough
-from tightrope.rng import POLICY, stream
+from tightrope.core.streams import POLICY, stream
 
 K, d, ROUNDS = 5, 3, 200
 

@@ -5,7 +5,7 @@ import pytest
 
 import tightrope as tr
 from naive import safe_sets_policy as naive
-from tightrope.verbs import select
+from tightrope.core.verbs import select
 
 N, D, K = 14, 3, 3
 GIVEN = {"alpha": 0.25, "delta": 0.05, "sigma": 0.15, "lam": 0.6}

@@ -5,7 +5,7 @@ import pytest
 
 import tightrope as tr
 from naive import semibandit_policies as naive
-from tightrope.rng import POLICY, stream
+from tightrope.core.streams import POLICY, stream
 
 N, D, K, ROUNDS, SEED = 130, 4, 6, 12, 3  # more rows than are solved side by side
 

@@ -7,7 +7,7 @@ import tightrope as tr
 from naive import softucb_policy as naive
 from naive.linear_policies import Disjoint, Ridge
 from tiers import thorough
-from tightrope.rng import NOISE, POLICY, stream
+from tightrope.core.streams import NOISE, POLICY, stream
 
 ROUNDS = 400
 

@@ -6,11 +6,11 @@ import pytest
 from scipy.linalg import qr
 
 import tightrope as tr
-from tightrope._jit import jit
-from tightrope.policies.identification._coordinates import Coordinates, coordinates
-from tightrope.policies.identification._gap_ridge import measure_from, new_gap_ridge
-from tightrope.policies.identification._pair_ridge import new_pair_ridge
-from tightrope.policies.identification._ridge import learn
+from tightrope.compiled.kernels import jit
+from tightrope.policies.identification.coordinates import Coordinates, coordinates
+from tightrope.policies.identification.gap_ridge import measure_from, new_gap_ridge
+from tightrope.policies.identification.pair_ridge import new_pair_ridge
+from tightrope.policies.identification.ridge import learn
 
 
 @jit

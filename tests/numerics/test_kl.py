@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tightrope._jit import python_of
+from tightrope.compiled.kernels import python_of
 from tightrope.numerics.kl import bernoulli_divergence, bernoulli_upper
 from tightrope.numerics.sampling import beta_draw
 

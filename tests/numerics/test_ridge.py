@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from standard import unit_rows
-from tightrope._jit import jit
+from tightrope.compiled.kernels import jit
+from tightrope.core.verbs import Arms, Context
 from tightrope.numerics import ridge
-from tightrope.verbs import Arms, Context
 
 NO_CONTEXT = Context(None, None, None, None)
 

@@ -6,16 +6,16 @@ import pytest
 
 import tightrope as tr
 from tiers import thorough
-from tightrope.engine.results import Result
+from tightrope.core.verbs import lower_bound
 from tightrope.papers.lipschitz import discrete, slope, theory
 from tightrope.papers.lipschitz.contextual import APART, L
 from tightrope.papers.lipschitz.contextual import constant as contextual_constant
 from tightrope.papers.lipschitz.continuous import bounds, targets
 from tightrope.papers.lipschitz.settings import constant, growth_of_cklucb, instance, order, panels, shapes
 from tightrope.papers.scoring import Estimate
-from tightrope.reports.bound import bound_report
-from tightrope.reports.curves import bound_curve, regret_figure
-from tightrope.verbs import lower_bound
+from tightrope.plots.bound import bound_report
+from tightrope.plots.curves import bound_curve, regret_figure
+from tightrope.results.results import Result
 
 
 @pytest.mark.parametrize("K", [17, 46])
@@ -51,7 +51,7 @@ def test_every_regret_plot_carries_the_bound(tmp_path, monkeypatch):
     np.testing.assert_allclose(values, C * np.log(rounds) + (0.8 - problem.means.max()) * rounds, rtol=1e-12)
     assert "asymptotic" in label
     assert [line.get_label() for line in regret_figure(result).axes[0].get_lines()] == ["CKL-UCB"]  # far above: left out
-    monkeypatch.setattr("tightrope.reports.curves.FLAT", np.inf)
+    monkeypatch.setattr("tightrope.plots.curves.FLAT", np.inf)
     drawn = regret_figure(result).axes[0].get_lines()[-1]
     assert drawn.get_label() == label
     np.testing.assert_array_equal(drawn.get_ydata(), values)

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from tightrope.engine.results import Result
 from tightrope.papers.conservative import bounds
 from tightrope.papers.conservative.measures import (
     budget_order,
@@ -22,6 +21,7 @@ from tightrope.papers.conservative.measures import (
     summary,
 )
 from tightrope.papers.scoring import Estimate
+from tightrope.results.results import Result
 
 
 @pytest.fixture

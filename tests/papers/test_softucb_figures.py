@@ -5,12 +5,12 @@ import pandas as pd
 import pytest
 
 from tiers import thorough
-from tightrope.engine.results import Result
 from tightrope.papers.experiment import Run, claims_of
 from tightrope.papers.scoring import MARGIN, OURS, paired
 from tightrope.papers.softucb import fig1, table1, theory
 from tightrope.papers.softucb.comparison import FORMS, RIVALS, TUNING, Case, compare, judge, score, tables
 from tightrope.papers.softucb.settings import STARTS, synthetic
+from tightrope.results.results import Result
 
 YES, PARTLY, NO, OPEN = "reproduced", "partly", "not reproduced", "undecided"
 rng = np.random.default_rng(0)

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import tightrope as tr
-from tightrope.extend import Arms, Policy, Problem, arms, init, integer, jit, play, policy, problem, select, update, vector
+from tightrope.core.streams import NOISE, stream
+from tightrope.core.verbs import regret
+from tightrope.extend import Arms, Policy, Problem, integer, jit, play, policy, problem, vector
 from tightrope.policies import examples
-from tightrope.rng import NOISE, stream
-from tightrope.serving.codec import flatten
+from tightrope.session.codec import flatten
 from tightrope.testing import fits, play_loop
-from tightrope.verbs import regret
 
 MEANS = np.array([0.1, 0.5, 0.3, 0.6])
 ON_SETS = [policy for policy in examples().values() if fits(policy, tr.problems.Cascade(MEANS, tr.oracles.TopK(2), np.eye(4)))]
@@ -105,20 +105,14 @@ class Peeks(Problem):
     means: np.ndarray = vector()
     number: np.ndarray = vector()
 
+    def describe(self):
+        return Arms(self.means.size, oracle=tr.oracles.TopK(2))
 
-@arms.register(Peeks)
-def arms_peeks(problem):
-    return Arms(problem.means.size, oracle=tr.oracles.TopK(2))
+    def play(self, context, action, rng):
+        return self.means[action][: int(self.number[0])] if self.number[0] <= action.size else np.zeros(int(self.number[0]))
 
-
-@play.register(Peeks)
-def play_peeks(problem, context, action, rng):
-    return problem.means[action][: int(problem.number[0])] if problem.number[0] <= action.size else np.zeros(int(problem.number[0]))
-
-
-@regret.register(Peeks)
-def regret_peeks(problem, context, action):
-    return 0.0
+    def regret(self, context, action):
+        return 0.0
 
 
 def test_a_problem_from_outside_may_show_a_part_and_no_more_than_the_set():
@@ -138,25 +132,19 @@ class Pair(Policy):
 
     first: int = integer(2)
 
+    def init(self, arms):
+        return Seen(np.zeros(arms.number), np.zeros(arms.number))
 
-@init.register(Pair)
-def init_pair(policy, arms):
-    return Seen(np.zeros(arms.number), np.zeros(arms.number))
+    @jit
+    def select(self, state, context, rng):
+        return np.array([self.first, 0])
 
-
-@select.register(Pair)
-@jit
-def select_pair(policy, state, context, rng):
-    return np.array([policy.first, 0])
-
-
-@update.register(Pair)
-@jit
-def update_pair(policy, state, context, action, reward):
-    for i in range(action.shape[0]):
-        state.times[action[i]] += 1.0
-        state.sums[action[i]] += reward[i]
-    return state
+    @jit
+    def update(self, state, context, action, reward):
+        for i in range(action.shape[0]):
+            state.times[action[i]] += 1.0
+            state.sums[action[i]] += reward[i]
+        return state
 
 
 @problem()
@@ -165,22 +153,16 @@ class Glance(Problem):
 
     means: np.ndarray = vector()
 
+    def describe(self):
+        return Arms(self.means.size, oracle=tr.oracles.TopK(2))
 
-@arms.register(Glance)
-def arms_glance(problem):
-    return Arms(problem.means.size, oracle=tr.oracles.TopK(2))
+    @jit
+    def play(self, context, action, rng):
+        return self.means[action][: 1 + int(rng.random() < 0.5)]
 
-
-@play.register(Glance)
-@jit
-def play_glance(problem, context, action, rng):
-    return problem.means[action][: 1 + int(rng.random() < 0.5)]
-
-
-@regret.register(Glance)
-@jit
-def regret_glance(problem, context, action):
-    return 0.0
+    @jit
+    def regret(self, context, action):
+        return 0.0
 
 
 def test_compiled_loops_learn_of_a_part_too():

@@ -5,8 +5,8 @@ import pytest
 
 import tightrope as tr
 from tiers import thorough
-from tightrope.rng import stream
-from tightrope.verbs import mean, observe, play, private, regret
+from tightrope.core.streams import stream
+from tightrope.core.verbs import mean, observe, play, private, regret
 
 X = np.array([[0.0, 5.0], [2.0, 5.0], [4.0, 5.0], [6.0, 5.0]])
 

@@ -5,9 +5,9 @@ import pytest
 
 import tightrope as tr
 from tiers import thorough
-from tightrope.rng import stream
+from tightrope.core.streams import stream
+from tightrope.core.verbs import mean, observe, private, regret
 from tightrope.testing import check_problem
-from tightrope.verbs import mean, observe, private, regret
 
 PATH = [[0.0, 1.0], [1.0, 0.5], [0.5, 0.5]]
 

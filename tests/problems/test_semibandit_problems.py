@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import tightrope as tr
-from tightrope.rng import NOISE, PROBLEM, stream
-from tightrope.verbs import observe, play, private, regret
+from tightrope.core.streams import NOISE, PROBLEM, stream
+from tightrope.core.verbs import observe, play, private, regret
 
 
 def test_regret_is_the_best_set_s_value_minus_the_set_s():

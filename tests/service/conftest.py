@@ -8,11 +8,11 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-from running import Clock, office_at
+from running import Clock, service_at
 
-from tightrope.service import keys
 from tightrope.service.app import create_app
-from tightrope.service.settings import Settings
+from tightrope.service.runtime import keys
+from tightrope.service.runtime.settings import Settings
 
 
 @pytest.fixture
@@ -21,20 +21,20 @@ def clock():
 
 
 @pytest.fixture
-def office(tmp_path, clock):
+def service(tmp_path, clock):
     """A service without HTTP on a new SQLite file, with a clock that the test moves."""
-    with office_at(tmp_path / "a.db", clock) as running:
+    with service_at(tmp_path / "a.db", clock) as running:
         yield running
 
 
 @pytest.fixture
 def served(tmp_path):
-    """A function that sends requests to an application in this process, and its office."""
-    with office_at(tmp_path / "a.db") as office:
-        with office.database.write() as connection:
+    """A function that sends requests to an application in this process, and its service."""
+    with service_at(tmp_path / "a.db") as service:
+        with service.database.write() as connection:
             made = {role: keys.create(connection, role) for role in keys.ROLES} | {"slow": keys.create(connection, "decide", per_second=2)}
-        office.gate.refresh()
-        app = create_app(Settings(most_bytes=200_000), office)
+        service.keys.refresh()
+        app = create_app(Settings(most_bytes=200_000), service)
 
         async def sent(method, path, body, key, headers):
             transport = httpx.ASGITransport(app, raise_app_exceptions=False)
@@ -46,5 +46,5 @@ def served(tmp_path):
         def send(method, path, body=None, key="admin", **headers):
             return asyncio.run(sent(method, path, body, key, headers))
 
-        send.app, send.office, send.keys = app, office, made
+        send.app, send.service, send.keys = app, service, made
         yield send

@@ -18,13 +18,14 @@ import time
 
 import numpy as np
 
-from tightrope.service import keys, run
-from tightrope.service.experiment import Experiment
-from tightrope.service.log import START, chained
-from tightrope.service.settings import Settings, wall_clock
-from tightrope.service.snapshots import fingerprint
-from tightrope.service.store import events as log
-from tightrope.service.store.database import Database
+from tightrope.service import server as run
+from tightrope.service.log import store
+from tightrope.service.log.database import Database
+from tightrope.service.log.entries import chained
+from tightrope.service.log.journal import Journal
+from tightrope.service.log.snapshots import fingerprint
+from tightrope.service.runtime import keys
+from tightrope.service.runtime.settings import Settings, wall_clock
 
 NAME = "faulty"
 SPEC = {
@@ -53,14 +54,14 @@ def steered_clock(folder: pathlib.Path):
 
 def child(db: str, port: int, folder: pathlib.Path) -> None:
     """The service: its clock is steered, and its commits fail while a file says so."""
-    append = log.append
+    append = store.append
 
     def fails(*arguments):
         append(*arguments)
         if (folder / "full").exists():
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    log.append = fails
+    store.append = fails
     with open(folder / "child.log", "a") as out:
         os.dup2(out.fileno(), 1)
         os.dup2(out.fileno(), 2)
@@ -143,7 +144,7 @@ class Driver:
         self.deferred: list[str] = []  # decisions of late that were asked to be deferred
         self.steps: set[tuple[str, str]] = set()  # since the last check: what was activated or cancelled
         self.masked: set[str] = set()
-        self.twin, self.digest = Experiment(NAME), START
+        self.twin = Journal(NAME)
         self.log: dict[str, dict] = {}  # what the log says of each decision
         self.count: collections.Counter[str] = collections.Counter()
         self.statuses: collections.Counter[int] = collections.Counter()
@@ -355,8 +356,8 @@ class Driver:
         for id, step in self.steps:
             if not self.log[id].get(step):
                 raise Broken(f"{id} was acknowledged as {step}, but the log has {self.log[id]}.")
-        if self.masked != self.twin.masked:
-            raise Broken(f"arms {sorted(self.masked)} were masked, but the log has {sorted(self.twin.masked)}.")
+        if self.masked != self.twin.experiment.masked:
+            raise Broken(f"arms {sorted(self.masked)} were masked, but the log has {sorted(self.twin.experiment.masked)}.")
         for seen in (self.acknowledged, self.rewards, self.late, self.steps):
             seen.clear()
         self.answers = dict(list(self.answers.items())[-500:])
@@ -366,14 +367,15 @@ class Driver:
         """Bring the twin to an event of the log."""
         database = Database(self.db)
         with database.read() as connection:
-            for event in log.read(connection, 1, self.twin.seq, until):
-                self.digest = chained(NAME, self.digest, event.seq, event.kind, event.time, event.key, event.body_digest)
-                if event.seq != self.twin.seq + 1 or event.digest != self.digest or event.time < self.twin.time:
-                    raise Broken(f"the log breaks at event {event.seq}.")
-                self.twin.apply(event)
-                self.note(str(event.key), event.kind, event.body)
+            twin = self.twin.experiment
+            for entry in store.read(connection, 1, twin.seq, until):
+                digest = chained(NAME, self.twin.digest, entry.seq, entry.kind, entry.time, entry.decision, entry.body_digest)
+                if entry.seq != twin.seq + 1 or entry.digest != digest or entry.time < twin.time:
+                    raise Broken(f"the log breaks at event {entry.seq}.")
+                self.twin.follow(entry)
+                self.note(str(entry.decision), entry.kind, entry.body)
         database.close()
-        if self.twin.disagreed:
+        if twin.disagreements:
             raise Broken("the replay drew another arm than the log has.")
 
     def note(self, id: str, kind: str, body: dict) -> None:
@@ -411,7 +413,7 @@ def inflict(folder: pathlib.Path, faults: int, seed: int, say=None) -> dict[str,
             driver.send(driver.batch())
             driver.fault(KINDS[int(driver.rng.integers(len(KINDS)))])
             if say is not None and (n + 1) % 500 == 0:
-                say(f"{n + 1} faults, {driver.twin.seq} events checked, {time.monotonic() - began:.0f} s")
+                say(f"{n + 1} faults, {driver.twin.experiment.seq} events checked, {time.monotonic() - began:.0f} s")
         driver.kill()
         driver.start()
         driver.settled()
@@ -420,7 +422,7 @@ def inflict(folder: pathlib.Path, faults: int, seed: int, say=None) -> dict[str,
     ended = collections.Counter(str(entry.get("reward") if isinstance(entry.get("reward"), str) else "rewarded" if "reward" in entry else "open")
                                 for entry in driver.log.values())  # fmt: skip
     return {
-        "faults": dict(sorted(driver.count.items())), "answers": dict(sorted(driver.statuses.items())), "events": driver.twin.seq,
+        "faults": dict(sorted(driver.count.items())), "answers": dict(sorted(driver.statuses.items())), "events": driver.twin.experiment.seq,
         "decisions": dict(ended), "late": sum("late" in entry for entry in driver.log.values()), "seconds": round(time.monotonic() - began),
         "fingerprint": fingerprint(driver.twin).hex(),
     }  # fmt: skip

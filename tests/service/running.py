@@ -9,12 +9,13 @@ import subprocess
 import sys
 import time
 
-from tightrope.service import operations
 from tightrope.service.client import Client
-from tightrope.service.office import Office
-from tightrope.service.requests import DecisionRequest, RewardRequest
-from tightrope.service.settings import Settings
-from tightrope.service.spec import ExperimentSpec
+from tightrope.service.decision_ids import new_id
+from tightrope.service.domain.requests import DecisionRequest, RewardRequest
+from tightrope.service.domain.spec import ExperimentSpec
+from tightrope.service.runtime import commands
+from tightrope.service.runtime.service import Service
+from tightrope.service.runtime.settings import Settings
 
 PRICES = {
     "name": "price", "policy": {"policy": "EpsilonGreedy", "epsilon": 0.5}, "arms": [{"id": "low"}, {"id": "mid"}, {"id": "high"}],
@@ -34,8 +35,8 @@ class Clock:
 
 
 @contextlib.contextmanager
-def office_at(path, clock=None, **settings):
-    running = Office(Settings(db=str(path), **({} if clock is None else {"clock": clock}), **({"tick": 0.02} | settings)))
+def service_at(path, clock=None, **settings):
+    running = Service(Settings(db=str(path), **({} if clock is None else {"clock": clock}), **({"tick": 0.02} | settings)))
     running.open()
     try:
         yield running
@@ -43,36 +44,36 @@ def office_at(path, clock=None, **settings):
         running.close()
 
 
-def crash(office):
-    """End an office's process as far as its database can tell: what was not committed is gone, nothing is written any more."""
-    office.writer._leave = lambda: None
-    office.close()
+def crash(service):
+    """End an service's process as far as its database can tell: what was not committed is gone, nothing is written any more."""
+    service.writer._leave = lambda: None
+    service.close()
 
 
-def create(office, spec=PRICES):
+def create(service, spec=PRICES):
     made = ExperimentSpec.model_validate(spec)
-    return office.ask_now(made.name, lambda desk: operations.create(desk, made), spec=made)
+    return service.ask_now(made.name, lambda transaction: commands.create(transaction, made), spec=made)
 
 
-def decide(office, id=None, name="price", **asked):
+def decide(service, id=None, name="price", **asked):
     request = DecisionRequest(id=id, **asked)
-    key = id or operations.new_id()
-    return office.ask_now(name, lambda desk: operations.decide(desk, key, request), () if id is None else (id,))
+    key = id or new_id()
+    return service.ask_now(name, lambda transaction: commands.decide(transaction, key, request), () if id is None else (id,))
 
 
-def reward(office, id, value, name="price", **more):
+def reward(service, id, value, name="price", **more):
     request = RewardRequest(decision_id=id, value=value, **more)
-    return office.ask_now(name, lambda desk: operations.reward(desk, request), (id,))
+    return service.ask_now(name, lambda transaction: commands.reward(transaction, request), (id,))
 
 
-def ask(office, operation, *arguments, name="price"):
-    return office.ask_now(name, lambda desk: operation(desk, *arguments))
+def ask(service, operation, *arguments, name="price"):
+    return service.ask_now(name, lambda transaction: operation(transaction, *arguments))
 
 
-def state(office, name="price"):
-    from tightrope.service.api.reading import told
+def state(service, name="price"):
+    from tightrope.service.http.reading import state_answer
 
-    return office.ask_now(name, lambda desk: told(desk.live))
+    return service.ask_now(name, lambda transaction: state_answer(transaction.owned.journal))
 
 
 def error(answer, status):

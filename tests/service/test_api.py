@@ -8,9 +8,10 @@ import structlog
 from pydantic import TypeAdapter
 from running import PRICES, error
 
-from tightrope.service import answers, keys
 from tightrope.service.client import Client
-from tightrope.service.telemetry import start_logs
+from tightrope.service.http import answers
+from tightrope.service.runtime import keys
+from tightrope.service.runtime.telemetry import start_logs
 
 
 def test_every_answer_has_its_documented_shape(served):
@@ -63,10 +64,10 @@ def test_keys(served):
     slow = [served("POST", "/v1/experiments/price/decisions", {}, "slow") for _ in range(4)]
     assert slow[0].status_code == 200
     assert int(slow[-1].headers["Retry-After"]) >= 1 and error(slow[-1], 429)
-    with served.office.database.write() as connection:
-        (decide,) = [key.id for key in keys.listed(connection) if key.role == "decide" and key.per_second > 2]
+    with served.service.database.write() as connection:
+        (decide,) = [key.id for key in keys.all_keys(connection) if key.role == "decide" and key.per_second > 2]
         keys.revoke(connection, decide)
-        stored = [bytes(key.digest) for key in keys.listed(connection)]
+        stored = [bytes(key.digest) for key in keys.all_keys(connection)]
     assert all(made.encode() not in b"".join(stored) for made in served.keys.values())
     end = time.monotonic() + 5
     while served("POST", "/v1/experiments/price/decisions", {}, "decide").status_code != 401:
@@ -137,7 +138,7 @@ def test_hashed_features_learn_which_action_suits_which_context():
     import numpy as np
 
     import tightrope as tr
-    from tightrope.service.personalizer import RankRequest, asked
+    from tightrope.service.integrations.personalizer import RankRequest, asked
 
     session, rng, good = tr.Session(tr.LinTS(scale=0.1), dimension=64, seed=0), np.random.default_rng(0), []
     for n in range(400):
@@ -153,8 +154,8 @@ def test_hashed_features_learn_which_action_suits_which_context():
 
 def test_openapi_lists_examples_and_every_error(served):
     found = served.app.openapi()
-    for path, operations in found["paths"].items():
-        for method, operation in operations.items():
+    for path, commands in found["paths"].items():
+        for method, operation in commands.items():
             statuses = set(operation["responses"])
             assert {"401", "405", "413", "422", "429", "503"} <= statuses, (path, method)
             if path.startswith("/v1/experiments/{name}"):
@@ -169,7 +170,7 @@ def test_openapi_lists_examples_and_every_error(served):
 def test_logs_hold_neither_keys_nor_contexts(served, capsys):
     start_logs()
     served("POST", "/v1/experiments", PRICES)
-    served.office.writer._append = lambda connection: 1 / 0
+    served.service.writer._append = lambda connection: 1 / 0
     assert error(served("POST", "/v1/experiments/price/decisions", {"subject": "somebody"}), 500)["code"] == "internal"
     structlog.reset_defaults()
     said = capsys.readouterr()

@@ -7,7 +7,7 @@ import pytest
 from browser import COMMAND, Browser
 from running import Process
 
-from tightrope.service.traffic import drive, price_shop
+from tightrope.service.simulated_shop import drive, price_shop
 
 
 @pytest.fixture(scope="module")
@@ -64,8 +64,8 @@ def test_doors(served):
 
 
 def test_a_key_that_reads_changes_nothing(served):
-    from tightrope.service import keys
-    from tightrope.service.store.database import Database
+    from tightrope.service.log.database import Database
+    from tightrope.service.runtime import keys
 
     database = Database(served.db)
     with database.write() as connection:

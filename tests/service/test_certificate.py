@@ -5,33 +5,35 @@ import json
 
 import pytest
 import sqlalchemy as sa
-from running import ask, create, decide, office_at, reward
+from running import ask, create, decide, reward, service_at
 from typer.testing import CliRunner
 
 from tightrope.cli import app
-from tightrope.service import operations
-from tightrope.service.certificate import check
-from tightrope.service.chronicle import POINTS, Chronicle
-from tightrope.service.issue import issue
-from tightrope.service.requests import ModeChange
-from tightrope.service.store import events as log
-from tightrope.service.store.tables import events
-from tightrope.service.traffic import Shop, drive, price_shop
+from tightrope.service.domain.certificate import check
+from tightrope.service.domain.history import POINTS, History
+from tightrope.service.domain.requests import ModeChange
+from tightrope.service.log import store
+from tightrope.service.log.database import Database
+from tightrope.service.log.tables import events
+from tightrope.service.runtime import commands
+from tightrope.service.runtime.certificates import issue
+from tightrope.service.runtime.histories import Histories
+from tightrope.service.simulated_shop import Shop, drive, price_shop
 
 
 class Local:
     """The traffic's client, without HTTP."""
 
-    def __init__(self, office, name):
-        self.office, self.name, self.made = office, name, 0
+    def __init__(self, service, name):
+        self.service, self.name, self.made = service, name, 0
 
     def decide_many(self, number):
-        told = [decide(self.office, f"d{self.made + k}", self.name) for k in range(number)]
+        told = [decide(self.service, f"d{self.made + k}", self.name) for k in range(number)]
         self.made += number
         return [type("Made", (), one) for one in told]
 
     def reward_many(self, rewards):
-        return {id: reward(self.office, id, value, self.name) for id, value in rewards.items()}
+        return {id: reward(self.service, id, value, self.name) for id, value in rewards.items()}
 
 
 @pytest.fixture(scope="module")
@@ -39,16 +41,16 @@ def certified(tmp_path_factory):
     """A shop's certificate, the truth behind it, and its database."""
     folder = tmp_path_factory.mktemp("certified")
     shop = price_shop()
-    with office_at(folder / "a.db") as office:
-        create(office, shop.spec("shop", rollout=False))
-        truth = drive(Local(office, "shop"), shop, 600, delay=50)
-        ask(office, operations.change_mode, ModeChange(mode="shadow", why="a look"), name="shop")
-        decide(office, "last", "shop")
-        found = asyncio.run(issue(office, "shop"))
-        key = office.secret
-        with office.database.read() as connection:
-            story = list(log.read(connection, 1))
-    return found, truth, key, folder, story
+    with service_at(folder / "a.db") as service:
+        create(service, shop.spec("shop", rollout=False))
+        truth = drive(Local(service, "shop"), shop, 600, delay=50)
+        ask(service, commands.change_mode, ModeChange(mode="shadow", why="a look"), name="shop")
+        decide(service, "last", "shop")
+        found = asyncio.run(issue(service, "shop"))
+        key = service.secret
+        with service.database.read() as connection:
+            entries = list(store.read(connection, 1))
+    return found, truth, key, folder, entries
 
 
 def test_what_it_states(certified):
@@ -73,10 +75,10 @@ SET = {"policy": "C2UCB", "arms": ROWS, "oracle": {"oracle": "TopK", "k": 2}, "b
 
 def test_the_baselines_share_counts_the_policys_own_choices_of_it(tmp_path):
     shop = price_shop()
-    with office_at(tmp_path / "a.db") as office:
-        create(office, shop.spec("shop", rollout=True))
-        truth = drive(Local(office, "shop"), shop, 900, delay=50)
-        found = asyncio.run(issue(office, "shop"))
+    with service_at(tmp_path / "a.db") as service:
+        create(service, shop.spec("shop", rollout=True))
+        truth = drive(Local(service, "shop"), shop, 900, delay=50)
+        found = asyncio.run(issue(service, "shop"))
     assert "capped" in [one["mode"] for one in found["modes"]]
     assert found["baseline_share"] == pytest.approx(truth.baseline_share)
 
@@ -104,11 +106,11 @@ def test_the_baselines_share_counts_the_policys_own_choices_of_it(tmp_path):
 def test_it_says_what_it_promises_and_what_that_rests_on(tmp_path, more, asked, promised, said, unsaid):
     spec = GUARD | more
     spec["guarantee"] = {} if spec["alpha"] is None else {"sigma": 0.5} | spec.get("guarantee", {})
-    with office_at(tmp_path / "a.db") as office:
-        create(office, spec)
+    with service_at(tmp_path / "a.db") as service:
+        create(service, spec)
         for n in range(3):
-            decide(office, f"d{n}", "shop", **asked)
-        found = asyncio.run(issue(office, "shop"))
+            decide(service, f"d{n}", "shop", **asked)
+        found = asyncio.run(issue(service, "shop"))
     assert promised in found["promise"], found["promise"]
     words = " ".join(found["assumptions"])
     assert all(one in words for one in said) and not any(one in words for one in unsaid), found["assumptions"]
@@ -119,11 +121,11 @@ def test_it_says_what_it_promises_and_what_that_rests_on(tmp_path, more, asked, 
 
 
 def test_a_certificate_is_issued_whatever_a_reward_was(tmp_path):
-    with office_at(tmp_path / "a.db") as office:
-        create(office, GUARD | {"baseline_mean": None, "alpha": None})
+    with service_at(tmp_path / "a.db") as service:
+        create(service, GUARD | {"baseline_mean": None, "alpha": None})
         for value in (-1e300, 1e300, 0.5):
-            reward(office, decide(office, name="shop")["id"], value, "shop")
-        assert asyncio.run(issue(office, "shop"))["decisions"] == 3
+            reward(service, decide(service, name="shop")["id"], value, "shop")
+        assert asyncio.run(issue(service, "shop"))["decisions"] == 3
 
 
 def test_a_change_is_found(certified):
@@ -143,44 +145,58 @@ def test_a_change_is_found(certified):
     assert done.exit_code == 1 and "is another one now" in done.output
 
 
-def test_the_story_is_the_same_read_at_once_or_in_parts(certified):
-    *_, events_of_log = certified
-    whole, parts = Chronicle(), Chronicle()
-    whole.read(events_of_log)
-    for first in range(0, len(events_of_log), 100):
-        parts.read(events_of_log[first : first + 100])
-    assert vars(whole) == vars(parts)
-    assert whole.decisions == 601 and sum(whole.plays) == 601 and sum(whole.rewards) == 600 and len(whole.points) <= POINTS
-    assert whole.total == pytest.approx(sum(e.body["value"] for e in events_of_log if e.kind == "rewarded"))
-    assert [p.decisions for p in whole.shown()][-1] == 601
+def read_history(entries):
+    history = History()
+    for entry in entries:
+        history.take(entry.event, entry.seq, entry.time)
+    return history
+
+
+def facts(history):
+    """All that a history knows, comparable."""
+    arms = {id: [vars(arm) | {"mean": arm.mean.state.tolist()}] for id, arm in history.arms.items()}
+    return vars(history) | {"arms": arms, "mean": history.mean.state.tolist()}
+
+
+def test_the_history_is_the_same_read_at_once_or_in_parts(certified):
+    *_, folder, entries = certified
+    whole = read_history(entries)
+    database = Database(str(folder / "a.db"))
+    kept = Histories(database)
+    for seq in range(100, len(entries), 100):
+        kept.until("shop", seq)
+    _, parts = kept.until("shop", len(entries))
+    assert facts(whole) == facts(parts) == facts(kept.exactly("shop", len(entries)))
+    database.close()
+    assert whole.decisions == 601 and len(whole.points) <= POINTS
+    assert sum(arm.plays for arm in whole.arms.values()) == 601 and sum(arm.rewards for arm in whole.arms.values()) == 600
+    assert whole.total == pytest.approx(sum(e.body["value"] for e in entries if e.kind == "rewarded"))
+    assert [p.decisions for p in whole.curve()][-1] == 601
     with pytest.raises(ValueError, match="event 1 is missing"):
-        Chronicle().read(events_of_log[1:])
+        read_history(entries[1:])
 
 
 def test_intervals_and_regret_cover_the_truth():
-    """The story of a coarse log, written here: bounds of three arms at all looks, in 6 runs (error 5 %: at most 2 may miss)."""
+    """The history of a coarse log, written here: bounds of three arms at all looks, in 6 runs (error 5 %: at most 2 may miss)."""
     import numpy as np
 
-    from tightrope.service.log import START, sealed
+    from tightrope.service.domain.events import Created, Decided, Rewarded
 
     means, missed = np.array([0.2, 0.5, 0.7]), 0
     spec = {"name": "a", "policy": "UCB", "arms": [{"id": str(k)} for k in range(3)]}
     for seed in range(6):
-        rng, story = np.random.default_rng(seed), Chronicle()
-        events_ = [sealed("a", START, 1, "created", 0, None, None, {"spec": spec})]
+        rng, history = np.random.default_rng(seed), History()
+        history.take(Created(spec), 1, 0)
+        ok = True
         for n in range(200):
             arm = int(rng.integers(3))
-            body = {"name": str(arm), "propensity": 1 / 3, "reason": ""}
-            events_.append(sealed("a", START, 2 * n + 2, "decided", n, str(n), None, body))
-            events_.append(sealed("a", START, 2 * n + 3, "rewarded", n, str(n), None, {"value": float(rng.random() < means[arm])}))
-        ok = True
-        for first in range(0, 401, 40):
-            story.read(events_[first : first + 40])
-            if story.decisions:
-                bounds = story.intervals()
+            history.take(Decided(str(n), arm, str(arm), 1 / 3, 0.0, "", 0, None, None, None, {}), 2 * n + 2, n)
+            history.take(Rewarded(str(n), float(rng.random() < means[arm])), 2 * n + 3, n)
+            if n % 20 == 19:
+                bounds = history.intervals()
                 ok &= all(low <= mu <= high for mu, (low, high) in zip(means, bounds, strict=True))
-                regret = story.regret()
-                ok &= regret is None or regret >= sum(0.7 - means[k] for k in range(3) for _ in range(story.rewards[k])) - 1e-9
+                arms, regret = list(history.arms.values()), history.regret()
+                ok &= regret is None or regret >= sum(0.7 - means[k] for k in range(3) for _ in range(arms[k].rewards)) - 1e-9
         missed += not ok
     assert missed <= 2
 

@@ -11,11 +11,13 @@ import sqlalchemy as sa
 from pydantic import TypeAdapter
 from running import PRICES, error
 
-from tightrope.service import answers, keys, personalizer
 from tightrope.service.client import Client, Rejected, Unavailable
-from tightrope.service.middleware import Limits
-from tightrope.service.personalizer import RankRequest
-from tightrope.service.telemetry import metrics
+from tightrope.service.http import answers
+from tightrope.service.http.middleware import Limits
+from tightrope.service.integrations import personalizer
+from tightrope.service.integrations.personalizer import RankRequest
+from tightrope.service.runtime import keys
+from tightrope.service.runtime.telemetry import metrics
 
 HASHED = {"name": "personalizer", "policy": {"policy": "LinTS", "scale": 0.3}, "dimension": 32, "window": "1h"}
 EXPERIMENT = "/v1/experiments/price"
@@ -37,7 +39,7 @@ def test_features_are_hashed_outside_the_writers_thread(served, monkeypatch):
     hashed, threads = personalizer.hashed, set()
     monkeypatch.setattr(personalizer, "hashed", lambda *given: threads.add(threading.current_thread()) or hashed(*given))
     assert served("POST", "/rank", wide(2, 2, 2), "decide").status_code == 201
-    assert threads and served.office.writer not in threads
+    assert threads and served.service.writer not in threads
 
 
 @pytest.mark.parametrize(("actions", "own", "context"), [(2, 999, 999), (500, 25, 19), (32, 0, 0)])
@@ -64,7 +66,7 @@ def away(*given):
 @pytest.mark.parametrize("path", ["/v1/experiments", f"{EXPERIMENT}/log", f"{EXPERIMENT}/state?seq=1", f"{EXPERIMENT}/explain?decision=a"])
 def test_an_outage_of_the_database_is_told_as_one(served, path, monkeypatch):
     served("POST", "/v1/experiments", PRICES)
-    monkeypatch.setattr(served.office.database, "read", away)
+    monkeypatch.setattr(served.service.database, "read", away)
     answer = served("GET", path)
     assert error(answer, 503)["code"] == "unavailable" and int(answer.headers["Retry-After"]) >= 1
 
@@ -75,7 +77,7 @@ def test_keys_are_remembered_for_a_moment_while_the_database_is_away(served, mon
     clock = {"now": now}
     monkeypatch.setattr(keys.time, "monotonic", lambda: clock["now"])
     with monkeypatch.context() as outage:
-        for database in (served.office.database, served.office.own):
+        for database in (served.service.database, served.service.own):
             outage.setattr(database, "read", away)
         clock["now"] = now + keys.FRESH + 1  # less than keys.KEPT
         assert served("POST", f"{EXPERIMENT}/decisions", {}, "decide").status_code == 200
@@ -88,7 +90,7 @@ def test_keys_are_remembered_for_a_moment_while_the_database_is_away(served, mon
 
 
 def test_an_error_of_the_service_itself_is_json(served, monkeypatch):
-    monkeypatch.setattr(served.office.database, "read", lambda: 1 / 0)
+    monkeypatch.setattr(served.service.database, "read", lambda: 1 / 0)
     assert error(served("GET", "/v1/experiments"), 500)["code"] == "internal"
 
 
@@ -147,7 +149,7 @@ def test_nul_in_a_path_is_no_address(served, method, path, monkeypatch):
     def ask(command):
         raise AssertionError(command.experiment)
 
-    monkeypatch.setattr(served.office.writer, "ask", ask)
+    monkeypatch.setattr(served.service.writer, "ask", ask)
     error(served(method, path, {"status": "active"} if method == "PATCH" else {}), 404)
 
 
@@ -240,7 +242,7 @@ def test_open_decisions_are_told_by_who_holds_the_experiment(served):
     served("POST", f"{EXPERIMENT}/decisions", {}, "decide")
     line = 'tightrope_open_decisions{experiment="price"} 1.0'
     assert line in served("GET", "/metrics", key=None).text
-    served.office.writer.held.clear()  # another worker took it over
+    served.service.writer.owned.clear()  # another worker took it over
     assert line not in served("GET", "/metrics", key=None).text
 
 
@@ -274,8 +276,8 @@ def test_a_batch_that_is_not_one_is_refused_as_a_whole(served, body):
 
 def test_every_answer_has_an_example_that_is_valid(served):
     found = served.app.openapi()
-    for path, operations in found["paths"].items():
-        for operation in operations.values():
+    for path, commands in found["paths"].items():
+        for operation in commands.values():
             for status, reply in operation["responses"].items():
                 schema = reply.get("content", {}).get("application/json", {}).get("schema", {})
                 if not status.startswith("2") or "$ref" not in schema:  # text
@@ -296,7 +298,7 @@ def test_tracking_never_raises(trouble, monkeypatch, caplog):
     from openfeature.evaluation_context import EvaluationContext
     from openfeature.track import TrackingEventDetails
 
-    from tightrope.service.openfeature import TightropeProvider
+    from tightrope.service.integrations.openfeature import TightropeProvider
 
     provider, sent = TightropeProvider("http://127.0.0.1:9", "tr_x"), []
 

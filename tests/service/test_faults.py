@@ -28,9 +28,9 @@ def test_the_harness_notices_what_is_lost_or_there_twice(tmp_path, monkeypatch):
     driver.acknowledged["b"] = "low"
     driver.ask = lambda method, path: (200, {"seq": 0, "fingerprint": ""})
     driver.catch_up = lambda until: None
-    monkeypatch.setattr("faults.fingerprint", lambda live: b"")
+    monkeypatch.setattr("faults.fingerprint", lambda journal: b"")
     with pytest.raises(Broken, match="b was acknowledged"):
         driver.settled()
-    monkeypatch.setattr("faults.fingerprint", lambda live: b"other")
+    monkeypatch.setattr("faults.fingerprint", lambda journal: b"other")
     with pytest.raises(Broken, match="not that of a replay"):
         driver.settled()

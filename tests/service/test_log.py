@@ -1,42 +1,43 @@
 """The log: every change of it is found, a replay computes the same bits, erasing keeps the chain."""
 
+import dataclasses
 import json
 import re
 
 import numpy as np
 import pytest
 import sqlalchemy as sa
-from running import PRICES, ask, create, decide, office_at, reward, state
+from running import PRICES, ask, create, decide, reward, service_at, state
 from typer.testing import CliRunner
 
 import tightrope as tr
 from tightrope.cli import app
-from tightrope.service import recovery
-from tightrope.service.erase import erase
-from tightrope.service.errors import Refused
-from tightrope.service.log import START, sealed
-from tightrope.service.store import events as log
-from tightrope.service.store.database import Database
-from tightrope.service.store.tables import events, experiments, metadata, snapshots
-from tightrope.service.verify import names, replay, verify
+from tightrope.service.domain.errors import Refused
+from tightrope.service.log import recovery, store
+from tightrope.service.log.database import Database
+from tightrope.service.log.entries import START, sealed
+from tightrope.service.log.store import rows_and_names
+from tightrope.service.log.tables import events, experiments, metadata, snapshots
+from tightrope.service.log.verification import replay, verify
+from tightrope.service.runtime import commands
 
 E = events.c
 
 
-def fill(office, spec=PRICES, rounds=12):
-    create(office, spec)
+def fill(service, spec=PRICES, rounds=12):
+    create(service, spec)
     for n in range(rounds):
-        decide(office, f"d{n}", spec["name"])
+        decide(service, f"d{n}", spec["name"])
         if n % 3:
-            reward(office, f"d{n}", n / rounds, spec["name"])
+            reward(service, f"d{n}", n / rounds, spec["name"])
 
 
 @pytest.fixture
 def written(tmp_path, clock):
     """A database whose service has ended, and the state it had."""
-    with office_at(tmp_path / "a.db", clock, snapshot_every=5) as office:
-        fill(office)
-        told = state(office)
+    with service_at(tmp_path / "a.db", clock, snapshot_every=5) as service:
+        fill(service)
+        told = state(service)
     database = Database(str(tmp_path / "a.db"))
     yield database, told
     database.close()
@@ -44,7 +45,7 @@ def written(tmp_path, clock):
 
 def found(database):
     with database.read() as connection:
-        ((row, name),) = names(connection, "price")
+        ((row, name),) = rows_and_names(connection, "price")
         return verify(connection, row, name), replay(connection, row, name)
 
 
@@ -56,8 +57,8 @@ def run(*arguments):
 def test_a_log_that_nobody_touched(written):
     database, told = written
     verdict, replayed = found(database)
-    assert (verdict.wrong, verdict.events, verdict.digest) == ((), told["seq"], told["digest"])
-    assert replayed.wrong == () and replayed.compared >= 2 and replayed.fingerprint == told["fingerprint"] and replayed.other_arms == 0
+    assert (verdict.errors, verdict.events, verdict.digest) == ((), told["seq"], told["digest"])
+    assert replayed.errors == () and replayed.compared >= 2 and replayed.fingerprint == told["fingerprint"] and replayed.disagreements == 0
 
 
 def swap(connection):
@@ -82,8 +83,8 @@ def test_every_change_of_the_log_is_found(written, change, words):
         change(connection)
     with database.read() as connection:
         verdict = verify(connection, 1, "price")
-    assert len(verdict.wrong) == 1
-    assert re.search(words, verdict.wrong[0])
+    assert len(verdict.errors) == 1
+    assert re.search(words, verdict.errors[0])
     code, said = run("log", "verify", "--db", database.url.database)
     assert code == 1 and "WRONG" in said
 
@@ -93,7 +94,7 @@ def test_a_snapshot_that_was_changed_is_found(written):
     with database.write() as connection:
         first = connection.execute(sa.select(snapshots.c.seq).order_by(snapshots.c.seq)).scalars().first()
         connection.execute(sa.update(snapshots).where(snapshots.c.seq == first).values(fingerprint=bytes(32)))
-    assert found(database)[1].wrong == (f"the state after event {first} differs from its snapshot.",)
+    assert found(database)[1].errors == (f"the state after event {first} differs from its snapshot.",)
     code, said = run("log", "verify", "--db", database.url.database)
     assert code == 1 and f"snapshot of event {first} is damaged" in said
 
@@ -103,19 +104,19 @@ def test_arms_come_from_the_log_where_another_machine_drew_otherwise(written):
     with database.write() as connection:  # a log whose third decision took another arm than this machine draws, sealed anew
         connection.execute(sa.delete(snapshots))
         digest, changed = START, 0
-        for event in list(log.read(connection, 1)):
-            body = event.body
-            if event.kind == "decided" and event.key == "d2":
-                body["arm"] = (body["arm"] + 1) % 3
-                body["name"] = ["low", "mid", "high"][body["arm"]]
-                changed = event.seq
-            new = sealed("price", digest, event.seq, event.kind, event.time, event.key, None, body)
+        for entry in list(store.read(connection, 1)):
+            event = entry.event
+            if entry.kind == "decided" and entry.decision == "d2":
+                arm = (event.arm + 1) % 3
+                event = dataclasses.replace(event, arm=arm, name=["low", "mid", "high"][arm])
+                changed = entry.seq
+            new = sealed("price", digest, entry.seq, entry.time, event)
             digest = new.digest
             values = {"body": new.text, "body_digest": new.body_digest, "digest": digest}
-            connection.execute(sa.update(events).where(E.seq == event.seq).values(**values))
+            connection.execute(sa.update(events).where(E.seq == entry.seq).values(**values))
         connection.execute(sa.update(experiments).values(digest=digest))
     verdict, replayed = found(database)
-    assert verdict.wrong == () and changed and replayed.other_arms >= 1
+    assert verdict.errors == () and changed and replayed.disagreements >= 1
     assert "arms come from the log" in run("log", "replay", "--db", database.url.database)[1]
 
 
@@ -125,40 +126,40 @@ def test_the_state_behind_any_past_decision(written):
     assert code == 0 and "event 7" in said
     session, twin = tr.Session.load(database.url.database + ".npz"), tr.Session(tr.EpsilonGreedy(epsilon=0.5), arms=3, seed=3)
     with database.read() as connection:
-        for event in log.read(connection, 1, 1, 7):
+        for event in store.read(connection, 1, 1, 7):
             if event.kind == "decided":
-                assert twin.decide(id=event.key).arm == event.body["arm"]
+                assert twin.decide(id=event.decision).arm == event.body["arm"]
             else:
-                twin.reward(event.key, event.body["value"])
+                twin.reward(event.decision, event.body["value"])
     np.testing.assert_array_equal(session.explain()["mean"], twin.explain()["mean"])
     assert session.decide(id="next").arm == twin.decide(id="next").arm
 
 
 def test_erasing_a_subject_blanks_bodies_and_keeps_the_chain(tmp_path, clock):
     spec = {"name": "p", "policy": "LinTS", "arms": [{"id": "a"}, {"id": "b"}], "dimension": 2, "window": "1h", "default_reward": 0.0}
-    with office_at(tmp_path / "a.db", clock, snapshot_every=6) as office:
-        create(office, spec)
+    with service_at(tmp_path / "a.db", clock, snapshot_every=6) as service:
+        create(service, spec)
         for n in range(12):
             secret = [[0.125 + n, 0.5], [0.25, 77.0625]]
-            decide(office, f"d{n}", "p", context=secret, subject=f"user-{n % 4}")
+            decide(service, f"d{n}", "p", context=secret, subject=f"user-{n % 4}")
             if n < 9:
-                reward(office, f"d{n}", 0.5, "p")
-        assert ask(office, erase, "user-1", name="p") == {"erased": 3, "event": 24}
-        assert ask(office, erase, "user-1", name="p") == {"erased": 0, "event": None}
-        before = state(office, "p")
+                reward(service, f"d{n}", 0.5, "p")
+        assert ask(service, commands.erase, "user-1", name="p") == {"erased": 3, "event": 24}
+        assert ask(service, commands.erase, "user-1", name="p") == {"erased": 0, "event": None}
+        before = state(service, "p")
         assert before["open"] == 2  # the subject's open decision was closed: it held its features
-        made = decide(office, "after", "p", context=[[1.0, 0.0], [0.0, 1.0]])
-        after = state(office, "p")
-        office.writer._leave = lambda: None
-    with office_at(tmp_path / "a.db", clock) as office:
-        assert state(office, "p") == after  # from the snapshot behind the erasure
-        assert decide(office, "after", "p", context=[[1.0, 0.0], [0.0, 1.0]]) == made
-        with office.database.read() as connection:
+        made = decide(service, "after", "p", context=[[1.0, 0.0], [0.0, 1.0]])
+        after = state(service, "p")
+        service.writer._leave = lambda: None
+    with service_at(tmp_path / "a.db", clock) as service:
+        assert state(service, "p") == after  # from the snapshot behind the erasure
+        assert decide(service, "after", "p", context=[[1.0, 0.0], [0.0, 1.0]]) == made
+        with service.database.read() as connection:
             verdict, replayed = verify(connection, 1, "p"), replay(connection, 1, "p")
-            assert verdict.wrong == () and verdict.blanked == 3 and replayed.fingerprint == after["fingerprint"]
+            assert verdict.errors == () and verdict.blanked == 3 and replayed.fingerprint == after["fingerprint"]
             bodies = b"".join(connection.execute(sa.select(E.body)).scalars())
             assert b"user-1" not in bodies and b"[[1.125" not in bodies and b"user-2" in bodies
-            assert replay(connection, 1, "p", 3).wrong == ()  # before the first blanked event
+            assert replay(connection, 1, "p", 3).errors == ()  # before the first blanked event
             with pytest.raises(ValueError, match="was erased"):
                 replay(connection, 1, "p", 10)
             held = [bytes(one) for one in connection.execute(sa.select(snapshots.c.session)).scalars()]
@@ -170,7 +171,7 @@ def test_a_blanked_body_that_no_erasure_explains_is_found(written):
     with database.write() as connection:
         connection.execute(sa.update(events).where(E.seq == 2).values(body=b"{}"))
     with database.read() as connection:
-        assert "no erasure explains it" in verify(connection, 1, "price").wrong[0]
+        assert "no erasure explains it" in verify(connection, 1, "price").errors[0]
 
 
 def test_export_and_import(written, tmp_path):
@@ -190,7 +191,7 @@ def test_export_and_import(written, tmp_path):
     assert "line 5: the chain of digests breaks" in run("log", "import", path, "--db", tmp_path / "c.db")[1]
     fresh = Database(str(tmp_path / "c.db"))
     with fresh.read() as connection:
-        assert list(names(connection)) == []
+        assert list(rows_and_names(connection)) == []
     fresh.close()
 
 
@@ -215,22 +216,22 @@ def test_a_file_whose_bodies_were_changed_is_refused_as_a_whole(written, tmp_pat
 
 def test_a_log_with_an_erasure_goes_to_another_database_with_the_snapshot_behind_it(tmp_path, clock):
     spec = {"name": "p", "policy": "LinTS", "arms": [{"id": "a"}, {"id": "b"}], "dimension": 2, "window": "1h", "default_reward": 0.0}
-    with office_at(tmp_path / "a.db", clock, snapshot_every=4) as office:
-        create(office, spec)
+    with service_at(tmp_path / "a.db", clock, snapshot_every=4) as service:
+        create(service, spec)
         for n in range(8):
-            decide(office, f"d{n}", "p", context=[[0.125 + n, 0.5], [0.25, 77.0625]], subject=f"user-{n % 4}")
-        ask(office, erase, "user-1", name="p")
+            decide(service, f"d{n}", "p", context=[[0.125 + n, 0.5], [0.25, 77.0625]], subject=f"user-{n % 4}")
+        ask(service, commands.erase, "user-1", name="p")
         for n in range(8, 16):
-            decide(office, f"d{n}", "p", context=[[0.125 + n, 0.5], [0.25, 77.0625]])
-        told = state(office, "p")
+            decide(service, f"d{n}", "p", context=[[0.125 + n, 0.5], [0.25, 77.0625]])
+        told = state(service, "p")
     path = tmp_path / "log.jsonl"
     assert run("log", "export", path, "--experiment", "p", "--db", tmp_path / "a.db")[0] == 0
     code, said = run("log", "import", path, "--db", tmp_path / "b.db")
     assert code == 0 and f"p: {told['seq']} events" in said and "the snapshot of event 12 came with it" in said
     for command in ("verify", "replay"):
         assert run("log", command, "--db", tmp_path / "b.db")[0] == 0
-    with office_at(tmp_path / "b.db", clock) as office:
-        assert state(office, "p") == told
+    with service_at(tmp_path / "b.db", clock) as service:
+        assert state(service, "p") == told
     last = len(path.read_text().splitlines()) - 1
     for value in (
         {"fingerprint": "00" * 32},
@@ -260,34 +261,34 @@ def test_a_snapshot_that_cannot_be_used_only_makes_the_start_longer(written, dam
         assert recovery.recover(connection, 1, "price")[1] < newest  # an older one
     with database.write() as connection:
         connection.execute(sa.update(snapshots).values(**damage))
-    with office_at(database.url.database, clock) as office:
-        assert state(office) == told
+    with service_at(database.url.database, clock) as service:
+        assert state(service) == told
     assert "snapshot not used" in capsys.readouterr().out
 
 
 def test_where_the_only_snapshot_behind_an_erasure_is_damaged_the_experiment_says_so(tmp_path, clock):
     spec = {"name": "p", "policy": "LinTS", "arms": [{"id": "a"}, {"id": "b"}], "dimension": 2, "window": "1h", "default_reward": 0.0}
-    with office_at(tmp_path / "a.db", clock) as office:
-        create(office, spec)
-        decide(office, "d", "p", context=[[0.125, 0.5], [0.25, 1.0]], subject="someone")
-        ask(office, erase, "someone", name="p")
+    with service_at(tmp_path / "a.db", clock) as service:
+        create(service, spec)
+        decide(service, "d", "p", context=[[0.125, 0.5], [0.25, 1.0]], subject="someone")
+        ask(service, commands.erase, "someone", name="p")
     database = Database(str(tmp_path / "a.db"))
     with database.write() as connection:
         connection.execute(sa.update(snapshots).values(session=b"nothing"))
     database.close()
-    with office_at(tmp_path / "a.db", clock) as office, pytest.raises(Refused, match="event 2 was erased"):
-        state(office, "p")
+    with service_at(tmp_path / "a.db", clock) as service, pytest.raises(Refused, match="event 2 was erased"):
+        state(service, "p")
 
 
 def test_the_decisions_as_tables_for_other_tools(written, tmp_path):
     database, _ = written
     rows = {}
     with database.read() as connection:
-        for event in log.read(connection, 1):
+        for event in store.read(connection, 1):
             if event.kind == "decided":
-                rows[event.key] = [event.body["name"], event.body["propensity"], None]
+                rows[event.decision] = [event.body["name"], event.body["propensity"], None]
             elif event.kind == "rewarded":
-                rows[event.key][2] = event.body["value"]
+                rows[event.decision][2] = event.body["value"]
     for ending in ("parquet", "npz", "dsjson"):
         assert run("log", "export", tmp_path / f"d.{ending}", "--experiment", "price", "--db", database.url.database)[0] == 0
     import pyarrow.parquet as pq

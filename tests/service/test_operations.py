@@ -4,13 +4,12 @@ import time
 
 import numpy as np
 import pytest
-from running import HOUR, PRICES, ask, crash, create, decide, office_at, reward, state
+from running import HOUR, PRICES, ask, crash, create, decide, reward, service_at, state
 
-from tightrope.service import operations
-from tightrope.service.erase import erase
-from tightrope.service.errors import Refused
-from tightrope.service.requests import ArmChange, ArmsRequest
-from tightrope.service.store import events as log
+from tightrope.service.domain.errors import Refused
+from tightrope.service.domain.requests import ArmChange, ArmsRequest
+from tightrope.service.log import store
+from tightrope.service.runtime import commands
 
 
 def refused(status, call, *arguments, **more):
@@ -27,276 +26,276 @@ def until(true, seconds=10.0):
         time.sleep(0.01)
 
 
-def test_the_same_experiment_is_created_once(office):
-    assert create(office)[0] is True
-    assert create(office)[0] is False
-    assert "another spec" in refused(409, create, office, PRICES | {"seed": 4})
-    assert "nothing" in refused(404, decide, office, name="nothing")
+def test_the_same_experiment_is_created_once(service):
+    assert create(service)[0] is True
+    assert create(service)[0] is False
+    assert "another spec" in refused(409, create, service, PRICES | {"seed": 4})
+    assert "nothing" in refused(404, decide, service, name="nothing")
 
 
-def test_an_id_has_one_answer_also_after_the_session_has_forgotten_it(office, monkeypatch):
-    monkeypatch.setattr("tightrope.serving.decisions.REMEMBERED", 2)
-    create(office)
-    first = decide(office, "a", excluded=["low"])
-    reward(office, "a", 1.0)
+def test_an_id_has_one_answer_also_after_the_session_has_forgotten_it(service, monkeypatch):
+    monkeypatch.setattr("tightrope.session.decisions.REMEMBERED", 2)
+    create(service)
+    first = decide(service, "a", excluded=["low"])
+    reward(service, "a", 1.0)
     for n in range(5):
-        decide(office, f"b{n}")
-        reward(office, f"b{n}", 0.0)
-    before = state(office)
-    assert decide(office, "a", excluded=["low"]) == first
-    assert "another request" in refused(409, decide, office, "a", excluded=["mid"])
-    assert reward(office, "a", 1.0)["learned"] is False
-    assert "rewarded otherwise" in refused(409, reward, office, "a", 0.5)
-    assert "not a decision" in refused(404, reward, office, "c", 0.5)
-    assert state(office) == before  # nothing of it was drawn or logged
+        decide(service, f"b{n}")
+        reward(service, f"b{n}", 0.0)
+    before = state(service)
+    assert decide(service, "a", excluded=["low"]) == first
+    assert "another request" in refused(409, decide, service, "a", excluded=["mid"])
+    assert reward(service, "a", 1.0)["learned"] is False
+    assert "rewarded otherwise" in refused(409, reward, service, "a", 0.5)
+    assert "not a decision" in refused(404, reward, service, "c", 0.5)
+    assert state(service) == before  # nothing of it was drawn or logged
 
 
-def test_nothing_is_drawn_or_logged_where_a_request_is_refused(office):
-    create(office)
-    before = state(office)
-    assert "no arm left" in refused(422, decide, office, "a", excluded=["low", "mid", "high"])
-    assert "'tiny' is not" in refused(422, decide, office, "a", eligible=["tiny"])
-    decide(office, "b")
-    opened = state(office)
+def test_nothing_is_drawn_or_logged_where_a_request_is_refused(service):
+    create(service)
+    before = state(service)
+    assert "no arm left" in refused(422, decide, service, "a", excluded=["low", "mid", "high"])
+    assert "'tiny' is not" in refused(422, decide, service, "a", eligible=["tiny"])
+    decide(service, "b")
+    opened = state(service)
     assert opened["seq"] == before["seq"] + 1
-    assert "is not a number" in refused(422, reward, office, "b", {"low": 1.0})
-    assert state(office) == opened
+    assert "is not a number" in refused(422, reward, service, "b", {"low": 1.0})
+    assert state(service) == opened
 
 
-def test_windows_close_by_the_clock_and_late_rewards_are_logged_but_not_learned(office, clock):
-    create(office)
+def test_windows_close_by_the_clock_and_late_rewards_are_logged_but_not_learned(service, clock):
+    create(service)
     for id in "abc":
-        decide(office, id)
-    reward(office, "a", 1.0)
+        decide(service, id)
+    reward(service, "a", 1.0)
     clock.now += HOUR - 1
-    decide(office, "d")
+    decide(service, "d")
     clock.now += 2
-    until(lambda: state(office)["open"] == 1)
-    assert state(office)["rewards"] == 3  # one reward and twice the default
-    before = state(office)
-    assert "logged, not learned" in refused(410, reward, office, "b", 1.0)
-    refused(410, reward, office, "b", 1.0)  # sent again: logged once
-    after = state(office)
+    until(lambda: state(service)["open"] == 1)
+    assert state(service)["rewards"] == 3  # one reward and twice the default
+    before = state(service)
+    assert "logged, not learned" in refused(410, reward, service, "b", 1.0)
+    refused(410, reward, service, "b", 1.0)  # sent again: logged once
+    after = state(service)
     assert (after["seq"], after["rewards"]) == (before["seq"] + 1, before["rewards"])
     clock.now += HOUR
-    assert "until" in refused(410, reward, office, "d", 1.0)  # also before the writer has looked at the clock
+    assert "until" in refused(410, reward, service, "d", 1.0)  # also before the writer has looked at the clock
 
 
-def test_a_clock_that_jumps_back_does_no_harm(office, clock):
-    create(office)
-    decide(office, "a")
+def test_a_clock_that_jumps_back_does_no_harm(service, clock):
+    create(service)
+    decide(service, "a")
     clock.now -= 5 * HOUR
-    made = decide(office, "b")
-    events = ask(office, lambda desk: desk.history("a") + desk.history("b"))
+    made = decide(service, "b")
+    events = ask(service, lambda transaction: transaction.entries("a") + transaction.entries("b"))
     assert events[0].time <= events[1].time
-    assert made["expires_at"] == decide(office, "a")["expires_at"]
-    assert reward(office, "a", 1.0)["learned"]
+    assert made["expires_at"] == decide(service, "a")["expires_at"]
+    assert reward(service, "a", 1.0)["learned"]
     clock.now += 7 * HOUR
-    until(lambda: state(office)["open"] == 0)
+    until(lambda: state(service)["open"] == 0)
 
 
-def test_a_deferred_decision_counts_once_it_is_activated(office, clock):
-    create(office)
-    decide(office, "shown", deferred=True)
-    decide(office, "unseen", deferred=True)
-    assert "activate it" in refused(409, reward, office, "shown", 1.0)
+def test_a_deferred_decision_counts_once_it_is_activated(service, clock):
+    create(service)
+    decide(service, "shown", deferred=True)
+    decide(service, "unseen", deferred=True)
+    assert "activate it" in refused(409, reward, service, "shown", 1.0)
     clock.now += HOUR // 2
-    later = ask(office, operations.activate, "shown")["expires_at"]
-    assert ask(office, operations.activate, "shown")["expires_at"] == later  # once more: the same
+    later = ask(service, commands.activate, "shown")["expires_at"]
+    assert ask(service, commands.activate, "shown")["expires_at"] == later  # once more: the same
     clock.now += HOUR // 2 + 1
-    until(lambda: state(office)["open"] == 1)
-    assert state(office)["rewards"] == 0  # the unseen one was cancelled: it teaches nothing
-    assert "cancelled" in refused(409, reward, office, "unseen", 1.0)
-    assert reward(office, "shown", 1.0)["learned"]
-    assert "cancelled" in refused(410, ask, office, operations.activate, "unseen")
+    until(lambda: state(service)["open"] == 1)
+    assert state(service)["rewards"] == 0  # the unseen one was cancelled: it teaches nothing
+    assert "cancelled" in refused(409, reward, service, "unseen", 1.0)
+    assert reward(service, "shown", 1.0)["learned"]
+    assert "cancelled" in refused(410, ask, service, commands.activate, "unseen")
 
 
-def test_a_cancelled_decision_leaves_no_trace(office):
-    create(office)
-    decide(office, "a")
-    assert ask(office, operations.cancel, "a") == ask(office, operations.cancel, "a")
-    assert state(office)["open"] == 0
-    assert "cancelled" in refused(409, reward, office, "a", 1.0)
-    decide(office, "b")
-    reward(office, "b", 0.5)
-    assert "rewarded" in refused(409, ask, office, operations.cancel, "b")
+def test_a_cancelled_decision_leaves_no_trace(service):
+    create(service)
+    decide(service, "a")
+    assert ask(service, commands.cancel, "a") == ask(service, commands.cancel, "a")
+    assert state(service)["open"] == 0
+    assert "cancelled" in refused(409, reward, service, "a", 1.0)
+    decide(service, "b")
+    reward(service, "b", 0.5)
+    assert "rewarded" in refused(409, ask, service, commands.cancel, "b")
 
 
-def test_a_decision_whose_subject_was_erased_takes_no_reward(office):
-    create(office)
-    decide(office, "a", subject="user-77")
-    decide(office, "b")
-    assert ask(office, erase, "user-77")["erased"] == 1
-    before = state(office)
-    assert "its subject was erased" in refused(410, reward, office, "a", 1.0)
-    assert "was closed" in refused(410, ask, office, operations.activate, "a")
-    assert "was closed" in refused(409, ask, office, operations.cancel, "a")
-    assert state(office) == before
-    assert reward(office, "b", 1.0)["learned"]
+def test_a_decision_whose_subject_was_erased_takes_no_reward(service):
+    create(service)
+    decide(service, "a", subject="user-77")
+    decide(service, "b")
+    assert ask(service, commands.erase, "user-77")["erased"] == 1
+    before = state(service)
+    assert "its subject was erased" in refused(410, reward, service, "a", 1.0)
+    assert "was closed" in refused(410, ask, service, commands.activate, "a")
+    assert "was closed" in refused(409, ask, service, commands.cancel, "a")
+    assert state(service) == before
+    assert reward(service, "b", 1.0)["learned"]
 
 
-def test_how_a_decision_ended_is_told_also_behind_a_late_reward(office, clock):
-    create(office)
-    decide(office, "a")
+def test_how_a_decision_ended_is_told_also_behind_a_late_reward(service, clock):
+    create(service)
+    decide(service, "a")
     clock.now += 2 * HOUR
-    refused(410, reward, office, "a", 1.0)
-    assert "was expired" in refused(409, ask, office, operations.cancel, "a")
-    assert "was expired" in refused(410, ask, office, operations.activate, "a")
+    refused(410, reward, service, "a", 1.0)
+    assert "was expired" in refused(409, ask, service, commands.cancel, "a")
+    assert "was expired" in refused(410, ask, service, commands.activate, "a")
 
 
-def test_reward_ids(office):
-    create(office)
-    decide(office, "a")
-    assert reward(office, "a", 1.0, reward_id="r1")["learned"]
-    assert not reward(office, "a", 1.0, reward_id="r1")["learned"]
-    assert "'r1' was given with another value" in refused(409, reward, office, "a", 0.0, reward_id="r1")
-    assert "one reward" in refused(409, reward, office, "a", 1.0, reward_id="r2")
+def test_reward_ids(service):
+    create(service)
+    decide(service, "a")
+    assert reward(service, "a", 1.0, reward_id="r1")["learned"]
+    assert not reward(service, "a", 1.0, reward_id="r1")["learned"]
+    assert "'r1' was given with another value" in refused(409, reward, service, "a", 0.0, reward_id="r1")
+    assert "one reward" in refused(409, reward, service, "a", 1.0, reward_id="r2")
 
 
-def test_arms_come_and_go(office):
-    create(office, PRICES | {"baseline": "low", "policy": "UCB"})
-    decide(office, "a")
-    assert ask(office, operations.add_arms, ArmsRequest(arms=[{"id": "huge"}]))["arms"][3] == {"id": "huge", "status": "active"}
-    seq = state(office)["seq"]
-    ask(office, operations.add_arms, ArmsRequest(arms=[{"id": "huge"}]))  # sent again
-    ask(office, operations.change_arm, "mid", ArmChange(status="masked"))
-    ask(office, operations.change_arm, "mid", ArmChange(status="masked"))
-    ask(office, operations.change_arm, "huge", ArmChange(status="retired"))
-    assert state(office)["seq"] == seq + 2
-    assert "baseline" in refused(409, ask, office, operations.change_arm, "low", ArmChange(status="retired"))
-    assert decide(office, excluded=["low"])["arm"] == "high"
-    assert "retired" in refused(422, decide, office, eligible=["huge", "mid"])
-    ask(office, operations.change_arm, "huge", ArmChange(status="active"))
-    assert [arm["status"] for arm in state(office)["arms"]] == ["active", "masked", "active", "active"]
-    assert decide(office, eligible=["huge", "mid"])["arm"] == "huge"
+def test_arms_come_and_go(service):
+    create(service, PRICES | {"baseline": "low", "policy": "UCB"})
+    decide(service, "a")
+    assert ask(service, commands.add_arms, ArmsRequest(arms=[{"id": "huge"}]))["arms"][3] == {"id": "huge", "status": "active"}
+    seq = state(service)["seq"]
+    ask(service, commands.add_arms, ArmsRequest(arms=[{"id": "huge"}]))  # sent again
+    ask(service, commands.change_arm, "mid", ArmChange(status="masked"))
+    ask(service, commands.change_arm, "mid", ArmChange(status="masked"))
+    ask(service, commands.change_arm, "huge", ArmChange(status="retired"))
+    assert state(service)["seq"] == seq + 2
+    assert "baseline" in refused(409, ask, service, commands.change_arm, "low", ArmChange(status="retired"))
+    assert decide(service, excluded=["low"])["arm"] == "high"
+    assert "retired" in refused(422, decide, service, eligible=["huge", "mid"])
+    ask(service, commands.change_arm, "huge", ArmChange(status="active"))
+    assert [arm["status"] for arm in state(service)["arms"]] == ["active", "masked", "active", "active"]
+    assert decide(service, eligible=["huge", "mid"])["arm"] == "huge"
 
 
-def test_an_arm_that_is_there_is_left_alone_only_if_it_is_the_same(office):
+def test_an_arm_that_is_there_is_left_alone_only_if_it_is_the_same(service):
     arms = [{"id": "a", "features": [1.0, 0.0]}, {"id": "b", "features": [0.0, 1.0]}]
-    create(office, {"name": "rows", "policy": "LinUCB", "arms": arms})
-    before = state(office, "rows")
+    create(service, {"name": "rows", "policy": "LinUCB", "arms": arms})
+    before = state(service, "rows")
 
     def add(name, *given):
-        return ask(office, operations.add_arms, ArmsRequest(arms=list(given)), name=name)
+        return ask(service, commands.add_arms, ArmsRequest(arms=list(given)), name=name)
 
     assert len(add("rows", *arms)["arms"]) == 2
     assert "'b' with other features" in refused(409, add, "rows", {"id": "b", "features": [0.5, 0.5]})
     assert "other features" in refused(409, add, "rows", {"id": "b"})
     assert "no positions" in refused(422, add, "rows", {"id": "c", "features": [0.5, 0.5], "point": 0.5})
-    assert state(office, "rows") == before
-    create(office)
+    assert state(service, "rows") == before
+    create(service)
     assert "other features" in refused(409, add, "price", {"id": "low", "features": [1.0]})
     assert "no positions" in refused(422, add, "price", {"id": "huge", "point": 2.0})
     points = [{"id": str(k), "point": k / 3} for k in range(4)]
-    create(office, {"name": "line", "policy": {"policy": "CKLUCB", "lipschitz": 1.0}, "arms": points})
+    create(service, {"name": "line", "policy": {"policy": "CKLUCB", "lipschitz": 1.0}, "arms": points})
     assert len(add("line", *points)["arms"]) == 4
     assert "'1' with other point" in refused(409, add, "line", {"id": "1", "point": 0.5})
     assert "cannot be added to" in refused(422, add, "line", {"id": "5", "point": 0.5})
 
 
-def test_one_arm_of_production_stays(office):
-    create(office, PRICES | {"rollout": {"production": {"low": 0.5, "mid": 0.5}}})
-    ask(office, operations.change_arm, "low", ArmChange(status="masked"))
+def test_one_arm_of_production_stays(service):
+    create(service, PRICES | {"rollout": {"production": {"low": 0.5, "mid": 0.5}}})
+    ask(service, commands.change_arm, "low", ArmChange(status="masked"))
     for status in ("masked", "retired"):
-        assert "last arm of rollout.production" in refused(409, ask, office, operations.change_arm, "mid", ArmChange(status=status))
-    ask(office, operations.change_arm, "high", ArmChange(status="retired"))
-    assert decide(office)["arm"] == "mid"
-    ask(office, operations.change_arm, "low", ArmChange(status="active"))
-    ask(office, operations.change_arm, "mid", ArmChange(status="retired"))
+        assert "last arm of rollout.production" in refused(409, ask, service, commands.change_arm, "mid", ArmChange(status=status))
+    ask(service, commands.change_arm, "high", ArmChange(status="retired"))
+    assert decide(service)["arm"] == "mid"
+    ask(service, commands.change_arm, "low", ArmChange(status="active"))
+    ask(service, commands.change_arm, "mid", ArmChange(status="retired"))
 
 
-def test_reading_fails_alone(office):
+def test_reading_fails_alone(service):
     """A baseline that every round brings, an identification policy that plays no mask, estimates that broke down: read, beside a decision."""
-    create(office, PRICES | {"name": "rounds", "policy": {"policy": "CUCB2", "alpha": 0.1}, "baseline": None})
-    assert ask(office, operations.describe_rollout, name="rounds")["budget_bound"] == 0.0
-    decide(office, "a", "rounds", baseline="mid", baseline_mean=0.5)
-    assert ask(office, operations.standing, name="rounds")["holdings"]["alpha"] == 0.1
+    create(service, PRICES | {"name": "rounds", "policy": {"policy": "CUCB2", "alpha": 0.1}, "baseline": None})
+    assert ask(service, commands.describe_rollout, name="rounds")["budget_bound"] == 0.0
+    decide(service, "a", "rounds", baseline="mid", baseline_mean=0.5)
+    assert ask(service, commands.standing, name="rounds")["holdings"]["alpha"] == 0.1
     arms = [{"id": str(k), "features": row} for k, row in enumerate(np.eye(3).tolist())]
-    create(office, {"name": "best", "policy": {"policy": "P1RAGE"}, "arms": arms, "horizon": 1000})
-    assert ask(office, operations.standing, name="best")["identified"]["status"] == "not certified yet"
-    ask(office, operations.change_arm, "1", ArmChange(status="masked"), name="best")
-    assert ask(office, operations.standing, name="best")["identified"] is None
+    create(service, {"name": "best", "policy": {"policy": "P1RAGE"}, "arms": arms, "horizon": 1000})
+    assert ask(service, commands.standing, name="best")["identified"]["status"] == "not certified yet"
+    ask(service, commands.change_arm, "1", ArmChange(status="masked"), name="best")
+    assert ask(service, commands.standing, name="best")["identified"] is None
 
 
-@pytest.mark.parametrize("read", [operations.standing, operations.describe_rollout, operations.glimpse])
-def test_what_the_library_refuses_to_read_does_not_fail_a_group(office, monkeypatch, read):
-    create(office)
-    monkeypatch.setattr(office.writer.held["price"].live, "holdings", broken)
-    monkeypatch.setattr(office.writer.held["price"].live.session, "view", broken, raising=False)
-    assert "broke down" in refused(422, ask, office, read)
-    assert office.writer.failing is None
+@pytest.mark.parametrize("read", [commands.standing, commands.describe_rollout, commands.session_view])
+def test_what_the_library_refuses_to_read_does_not_fail_a_group(service, monkeypatch, read):
+    create(service)
+    monkeypatch.setattr(service.writer.owned["price"].experiment, "holdings", broken)
+    monkeypatch.setattr(service.writer.owned["price"].experiment.session, "view", broken, raising=False)
+    assert "broke down" in refused(422, ask, service, read)
+    assert service.writer.failing is None
 
 
 def broken():
     raise ValueError("estimates broke down.")
 
 
-def test_pausing_and_archiving(office):
-    create(office)
-    decide(office, "a")
-    ask(office, operations.change_status, "pause")
-    assert "resume it" in refused(409, decide, office)
-    assert decide(office, "a")["id"] == "a" and reward(office, "a", 1.0)["learned"]  # what was decided goes on
-    ask(office, operations.change_status, "resume")
-    decide(office, "b")
-    ask(office, operations.change_status, "archive")
-    assert "archived" in refused(409, reward, office, "b", 1.0)
-    assert "archived" in refused(409, ask, office, operations.change_status, "resume")
+def test_pausing_and_archiving(service):
+    create(service)
+    decide(service, "a")
+    ask(service, commands.change_status, "pause")
+    assert "resume it" in refused(409, decide, service)
+    assert decide(service, "a")["id"] == "a" and reward(service, "a", 1.0)["learned"]  # what was decided goes on
+    ask(service, commands.change_status, "resume")
+    decide(service, "b")
+    ask(service, commands.change_status, "archive")
+    assert "archived" in refused(409, reward, service, "b", 1.0)
+    assert "archived" in refused(409, ask, service, commands.change_status, "resume")
 
 
-def test_sets_of_arms_take_rewards_in_parts(office, clock):
+def test_sets_of_arms_take_rewards_in_parts(service, clock):
     features = [[1.0, 0.0], [0.0, 1.0], [0.7, 0.7], [0.5, -0.5]]
     arms = [{"id": f"f{k}", "features": row} for k, row in enumerate(features)]
     create(
-        office, {"name": "set", "policy": "C2UCB", "arms": arms, "oracle": {"oracle": "TopK", "k": 2}, "window": 60, "default_reward": 0.0}
+        service, {"name": "set", "policy": "C2UCB", "arms": arms, "oracle": {"oracle": "TopK", "k": 2}, "window": 60, "default_reward": 0.0}
     )
-    made = decide(office, "a", name="set")
+    made = decide(service, "a", name="set")
     first, second = made["arm"]
     assert len(made["propensity"]) == 2
-    assert reward(office, "a", {first: 1.0}, name="set")["learned"]
-    assert not reward(office, "a", {first: 1.0}, name="set")["learned"]
-    assert "otherwise" in refused(409, reward, office, "a", {first: 0.5}, name="set")
-    assert "not in decision" in refused(422, reward, office, "a", {"f9": 0.5}, name="set")
-    assert reward(office, "a", {second: 0.0}, name="set")["learned"]
-    decide(office, "b", name="set")
+    assert reward(service, "a", {first: 1.0}, name="set")["learned"]
+    assert not reward(service, "a", {first: 1.0}, name="set")["learned"]
+    assert "otherwise" in refused(409, reward, service, "a", {first: 0.5}, name="set")
+    assert "not in decision" in refused(422, reward, service, "a", {"f9": 0.5}, name="set")
+    assert reward(service, "a", {second: 0.0}, name="set")["learned"]
+    decide(service, "b", name="set")
     clock.now += 61 * 10**6
-    until(lambda: state(office, "set")["open"] == 0)
-    assert state(office, "set")["rewards"] == 4 - 1  # updates: two parts, and one default for a whole set
+    until(lambda: state(service, "set")["open"] == 0)
+    assert state(service, "set")["rewards"] == 4 - 1  # updates: two parts, and one default for a whole set
 
 
-def test_candidates_that_come_with_every_call(office):
-    create(office, {"name": "news", "policy": {"policy": "LinUCB"}, "dimension": 2, "window": None})
-    made = decide(office, "a", name="news", context={"x": [1.0, 0.0], "y": [0.0, 1.0]}, excluded=["x"])
+def test_candidates_that_come_with_every_call(service):
+    create(service, {"name": "news", "policy": {"policy": "LinUCB"}, "dimension": 2, "window": None})
+    made = decide(service, "a", name="news", context={"x": [1.0, 0.0], "y": [0.0, 1.0]}, excluded=["x"])
     assert made["arm"] == "y" and made["expires_at"] is None
-    assert reward(office, "a", 1.0, name="news")["learned"]
-    assert decide(office, "b", name="news", context={"x": [1.0, 0.0], "z": [0.0, 1.0], "y": [0.3, 0.1]})["arm"] in ("x", "y", "z")
-    assert "context is missing" in refused(422, decide, office, "c", name="news")
+    assert reward(service, "a", 1.0, name="news")["learned"]
+    assert decide(service, "b", name="news", context={"x": [1.0, 0.0], "z": [0.0, 1.0], "y": [0.3, 0.1]})["arm"] in ("x", "y", "z")
+    assert "context is missing" in refused(422, decide, service, "c", name="news")
 
 
-def test_a_guarantee_around_the_policy(office):
-    create(office, PRICES | {"policy": "UCB", "baseline": "mid", "baseline_mean": 0.5, "alpha": 0.05, "guarantee": {"sigma": 0.5}})
-    played = [decide(office) for _ in range(40)]
+def test_a_guarantee_around_the_policy(service):
+    create(service, PRICES | {"policy": "UCB", "baseline": "mid", "baseline_mean": 0.5, "alpha": 0.05, "guarantee": {"sigma": 0.5}})
+    played = [decide(service) for _ in range(40)]
     assert "baseline is played" in played[0]["reason"]
     assert sum(one["arm"] != "mid" for one in played) <= 2  # each round of the baseline earns alpha times its mean
-    assert "sigmo" in refused(422, create, office, PRICES | {"name": "b", "alpha": 0.05, "guarantee": {"sigmo": 1}})
+    assert "sigmo" in refused(422, create, service, PRICES | {"name": "b", "alpha": 0.05, "guarantee": {"sigmo": 1}})
 
 
-def test_a_group_is_one_transaction(office):
-    create(office)
+def test_a_group_is_one_transaction(service):
+    create(service)
     commits = []
-    real = office.writer.database.write
+    real = service.writer.database.write
 
     def counted():
         commits.append(1)
         return real()
 
-    office.writer.settings.__dict__["tick"] = 60.0  # frozen; the clock's own transactions would be counted too
+    service.writer.settings.__dict__["tick"] = 60.0  # frozen; the clock's own transactions would be counted too
     time.sleep(0.1)
-    office.writer.database.write = counted
+    service.writer.database.write = counted
     import threading
 
     made = []
-    threads = [threading.Thread(target=lambda: made.extend(decide(office)["event"] for _ in range(10))) for _ in range(16)]
+    threads = [threading.Thread(target=lambda: made.extend(decide(service)["event"] for _ in range(10))) for _ in range(16)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -305,28 +304,28 @@ def test_a_group_is_one_transaction(office):
     assert len(commits) < 120, len(commits)
 
 
-def test_a_commit_that_fails_acknowledges_nothing_and_memory_goes_back(office, monkeypatch):
-    create(office)
-    decide(office, "a")
-    before = state(office)
-    real = log.append
+def test_a_commit_that_fails_acknowledges_nothing_and_memory_goes_back(service, monkeypatch):
+    create(service)
+    decide(service, "a")
+    before = state(service)
+    real = store.append
 
     def full(*arguments):
         real(*arguments)
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(log, "append", full)
-    assert "nothing was done" in refused(503, decide, office, "b")
-    assert "nothing was done" in refused(503, reward, office, "a", 1.0)
-    monkeypatch.setattr(log, "append", real)
-    assert state(office) == before
-    assert decide(office, "b")["event"] == before["seq"] + 1
+    monkeypatch.setattr(store, "append", full)
+    assert "nothing was done" in refused(503, decide, service, "b")
+    assert "nothing was done" in refused(503, reward, service, "a", 1.0)
+    monkeypatch.setattr(store, "append", real)
+    assert state(service) == before
+    assert decide(service, "b")["event"] == before["seq"] + 1
 
 
 def test_a_restart_finds_the_same_bits_with_and_without_a_snapshot(tmp_path, clock):
     for name, settings in (("without", {}), ("with", {"snapshot_every": 7})):
         path = tmp_path / f"{name}.db"
-        with office_at(path, clock, **settings) as first:
+        with service_at(path, clock, **settings) as first:
             create(first, PRICES | {"policy": {"policy": "BetaThompson"}})
             for n in range(40):
                 decide(first, f"d{n}", excluded=["low"] if n % 5 == 0 else None)
@@ -334,5 +333,5 @@ def test_a_restart_finds_the_same_bits_with_and_without_a_snapshot(tmp_path, clo
                     reward(first, f"d{n}", float(n % 2))
             before = state(first)
             crash(first)
-        with office_at(path, clock) as second:
+        with service_at(path, clock) as second:
             assert state(second) == before

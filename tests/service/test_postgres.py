@@ -9,14 +9,14 @@ import httpx
 import pytest
 import sqlalchemy as sa
 from postgres import server
-from running import PRICES, Process, crash, create, decide, office_at, reward, state
+from running import PRICES, Process, crash, create, decide, reward, service_at, state
 
-from tightrope.service import writer
 from tightrope.service.client import Client, Unavailable
-from tightrope.service.errors import Refused
-from tightrope.service.store.database import Database
-from tightrope.service.store.tables import events, experiments, metadata
-from tightrope.service.verify import replay, verify
+from tightrope.service.domain.errors import Refused
+from tightrope.service.log.database import Database
+from tightrope.service.log.tables import events, experiments, metadata
+from tightrope.service.log.verification import replay, verify
+from tightrope.service.runtime import writer
 
 
 @pytest.fixture(scope="module")
@@ -38,27 +38,27 @@ def fresh(url):
 def test_the_same_tables_and_the_same_state_as_on_sqlite(fresh, tmp_path, clock):
     told = {}
     for place in (fresh, str(tmp_path / "a.db")):
-        with office_at(place, clock, snapshot_every=7) as office:
-            create(office)
+        with service_at(place, clock, snapshot_every=7) as service:
+            create(service)
             for n in range(15):
-                decide(office, f"d{n}")
+                decide(service, f"d{n}")
                 if n % 3:
-                    reward(office, f"d{n}", n / 15)
-            told[place] = state(office)
-            crash(office)
-        with office_at(place, clock, lease=0.1) as office:
+                    reward(service, f"d{n}", n / 15)
+            told[place] = state(service)
+            crash(service)
+        with service_at(place, clock, lease=0.1) as service:
             time.sleep(0.0)
             end = time.monotonic() + 10
             while True:  # the lease of the process that died runs out
                 try:
-                    assert state(office) == told[place]
+                    assert state(service) == told[place]
                     break
                 except Refused as error:
                     assert error.status == 503 and time.monotonic() < end
                     time.sleep(0.1)
         database = Database(place)
         with database.read() as connection:
-            assert verify(connection, 1, "price").wrong == () == replay(connection, 1, "price").wrong
+            assert verify(connection, 1, "price").errors == () == replay(connection, 1, "price").errors
             from alembic.autogenerate import compare_metadata
             from alembic.migration import MigrationContext
 
@@ -69,7 +69,7 @@ def test_the_same_tables_and_the_same_state_as_on_sqlite(fresh, tmp_path, clock)
 
 
 def test_one_process_writes_and_a_fence_stops_the_other(fresh, clock):
-    with office_at(fresh, clock, tick=30.0, address="http://one:1") as one, office_at(fresh, clock, tick=30.0) as other:
+    with service_at(fresh, clock, tick=30.0, address="http://one:1") as one, service_at(fresh, clock, tick=30.0) as other:
         create(one)
         decide(one, "a")
         with pytest.raises(Refused, match="another process") as refused:
@@ -89,10 +89,10 @@ def test_one_process_writes_and_a_fence_stops_the_other(fresh, clock):
 
 
 def test_an_experiment_whose_replay_takes_longer_than_a_lease_stays_where_it_is(fresh, clock, monkeypatch):
-    with office_at(fresh, clock) as office:
+    with service_at(fresh, clock) as service:
         for name in ("price", "other"):
-            create(office, PRICES | {"name": name})
-        decide(office, "a")
+            create(service, PRICES | {"name": name})
+        decide(service, "a")
     real, slow = writer.recover, threading.Event()
 
     def replay_of_seconds(connection, row, name):
@@ -102,16 +102,16 @@ def test_an_experiment_whose_replay_takes_longer_than_a_lease_stays_where_it_is(
         return real(connection, row, name)
 
     monkeypatch.setattr(writer, "recover", replay_of_seconds)
-    with office_at(fresh, clock, lease=0.6) as one:
+    with service_at(fresh, clock, lease=0.6) as one:
         assert slow.wait(10)
-        with office_at(fresh, clock, lease=0.6) as two:  # it looks for experiments that nobody holds
+        with service_at(fresh, clock, lease=0.6) as two:  # it looks for experiments that nobody holds
             end = time.monotonic() + 20
-            while "price" not in one.writer.held:
-                assert time.monotonic() < end and "price" not in two.writer.held
+            while "price" not in one.writer.owned:
+                assert time.monotonic() < end and "price" not in two.writer.owned
                 time.sleep(0.02)
             time.sleep(1.5)
             assert decide(one, "b")["event"] == 3
-            assert set(one.writer.held) | set(two.writer.held) == {"price", "other"} and "price" not in two.writer.held
+            assert set(one.writer.owned) | set(two.writer.owned) == {"price", "other"} and "price" not in two.writer.owned
             with one.database.read() as connection:
                 assert connection.execute(sa.select(experiments.c.fence).where(experiments.c.name == "price")).scalar() == 2
             with pytest.raises(Refused, match="another process"):
@@ -120,8 +120,8 @@ def test_an_experiment_whose_replay_takes_longer_than_a_lease_stays_where_it_is(
 
 START = """
 import sys
-from tightrope.service.run import first_key
-from tightrope.service.store.database import Database
+from tightrope.service.server import first_key
+from tightrope.service.log.database import Database
 database = Database(sys.argv[1])
 print("ready", flush=True)
 sys.stdin.readline()
@@ -187,7 +187,7 @@ def test_two_workers_and_kill_9_of_one(fresh, tmp_path):
         assert second.stop() == 0
     database = Database(fresh)
     with database.read() as connection:
-        assert verify(connection, 1, "price").wrong == ()
+        assert verify(connection, 1, "price").errors == ()
         assert replay(connection, 1, "price").fingerprint == fingerprint
     database.close()
 

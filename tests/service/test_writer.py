@@ -8,14 +8,14 @@ import time
 import httpx
 import pytest
 import sqlalchemy as sa
-from running import PRICES, crash, create, decide, office_at, reward, state
+from running import PRICES, crash, create, decide, reward, service_at, state
 
-from tightrope.service import keys, recovery
-from tightrope.service.api import experiments, reading
 from tightrope.service.app import create_app
-from tightrope.service.errors import Refused
-from tightrope.service.store import events as log
-from tightrope.service.store.tables import snapshots
+from tightrope.service.domain.errors import Refused
+from tightrope.service.http import experiments, reading
+from tightrope.service.log import recovery, store
+from tightrope.service.log.tables import snapshots
+from tightrope.service.runtime import keys
 
 SHADOW = PRICES | {"window": None, "baseline": "low", "rollout": {"mode": "shadow", "rewards": [0.0, 1.0]}}
 
@@ -27,78 +27,78 @@ def wait_for(found, seconds=10.0):
         time.sleep(0.01)
 
 
-def saved(office):
-    with office.database.read() as connection:
+def saved(service):
+    with service.database.read() as connection:
         return list(connection.execute(sa.select(snapshots.c.seq).order_by(snapshots.c.seq)).scalars())
 
 
-def test_the_writer_is_well_again_without_a_request_once_it_can_write(office, monkeypatch):
-    create(office)
-    real = log.append
+def test_the_writer_is_well_again_without_a_request_once_it_can_write(service, monkeypatch):
+    create(service)
+    real = store.append
 
     def full(*arguments):
         real(*arguments)
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(log, "append", full)
+    monkeypatch.setattr(store, "append", full)
     try:
-        decide(office, "a")
+        decide(service, "a")
     except Refused as error:
         assert error.status == 503
-    assert office.writer.failing == "OSError"
-    monkeypatch.setattr(log, "append", real)
-    wait_for(lambda: office.writer.failing is None)
-    assert decide(office, "a")["event"] == 2
+    assert service.writer.failing == "OSError"
+    monkeypatch.setattr(store, "append", real)
+    wait_for(lambda: service.writer.failing is None)
+    assert decide(service, "a")["event"] == 2
 
 
 def test_events_that_a_start_has_replayed_count_towards_the_next_snapshot(tmp_path, clock):
     for start in range(3):  # none of them writes ten events
-        with office_at(tmp_path / "a.db", clock, snapshot_every=10) as office:
+        with service_at(tmp_path / "a.db", clock, snapshot_every=10) as service:
             if not start:
-                create(office)
+                create(service)
             for n in range(3):
-                decide(office, f"d{start}-{n}")
-                reward(office, f"d{start}-{n}", 0.5)
+                decide(service, f"d{start}-{n}")
+                reward(service, f"d{start}-{n}", 0.5)
             if start:
-                wait_for(lambda office=office: saved(office))
-            told = state(office)
-            crash(office)
-    with office_at(tmp_path / "a.db", clock) as office:
-        assert state(office) == told
-        assert saved(office)[0] < told["seq"]
+                wait_for(lambda service=service: saved(service))
+            told = state(service)
+            crash(service)
+    with service_at(tmp_path / "a.db", clock) as service:
+        assert state(service) == told
+        assert saved(service)[0] < told["seq"]
 
 
 def test_a_start_that_has_replayed_much_writes_a_snapshot_though_nobody_asks_for_anything(tmp_path, clock):
-    with office_at(tmp_path / "a.db", clock) as office:
-        create(office)
+    with service_at(tmp_path / "a.db", clock) as service:
+        create(service)
         for n in range(30):
-            decide(office, f"d{n}")
-            reward(office, f"d{n}", 0.5)
-        crash(office)
-    with office_at(tmp_path / "a.db", clock, snapshot_every=10) as office:
-        wait_for(lambda: saved(office) == [61])
-        crash(office)
+            decide(service, f"d{n}")
+            reward(service, f"d{n}", 0.5)
+        crash(service)
+    with service_at(tmp_path / "a.db", clock, snapshot_every=10) as service:
+        wait_for(lambda: saved(service) == [61])
+        crash(service)
 
 
 def test_decisions_that_the_rollout_waits_behind_make_snapshots_rarer_as_open_ones_do(tmp_path, clock, monkeypatch):
     written, real = [], recovery.pack
-    monkeypatch.setattr(recovery, "pack", lambda live: written.append(len(live.rollout.gate.waiting)) or real(live))
-    with office_at(tmp_path / "a.db", clock, snapshot_every=10) as office:
-        create(office, SHADOW)
-        decide(office, "never")  # its reward does not come, so the gate keeps all that come after it
+    monkeypatch.setattr(recovery, "pack", lambda journal: written.append(len(journal.experiment.rollout.evidence.waiting)) or real(journal))
+    with service_at(tmp_path / "a.db", clock, snapshot_every=10) as service:
+        create(service, SHADOW)
+        decide(service, "never")  # its reward does not come, so the evidence keeps all that come after it
         for n in range(150):
-            decide(office, f"d{n}")
-            reward(office, f"d{n}", 0.5)
-        crash(office)
+            decide(service, f"d{n}")
+            reward(service, f"d{n}", 0.5)
+        crash(service)
     assert len(written) >= 4 and sum(written) <= 302  # of 302 events: not more than in the log, however long it gets
 
 
-@pytest.mark.parametrize("slow", ["reads", "rehearsals"])
-def test_decisions_do_not_wait_for_slow_work_however_much_of_it_there_is(office, monkeypatch, slow):
-    create(office)
-    with office.database.write() as connection:
+@pytest.mark.parametrize("slow", ["reads", "warm-ups"])
+def test_decisions_do_not_wait_for_slow_work_however_much_of_it_there_is(service, monkeypatch, slow):
+    create(service)
+    with service.database.write() as connection:
         key = keys.create(connection, "admin")
-    office.gate.refresh()
+    service.keys.refresh()
     released = threading.Event()
     at_once = []
 
@@ -108,13 +108,13 @@ def test_decisions_do_not_wait_for_slow_work_however_much_of_it_there_is(office,
         at_once.pop()
         return recovery.rebuild(*arguments) if slow == "reads" else None
 
-    monkeypatch.setattr(*((reading, "rebuild") if slow == "reads" else (experiments, "rehearse")), held_up)
+    monkeypatch.setattr(*((reading, "rebuild") if slow == "reads" else (experiments, "warm_up")), held_up)
     monkeypatch.setattr(keys, "FRESH", 0.0)  # every request finds that the keys must be read again
 
     async def traffic():
         headers = {"Authorization": f"Bearer {key}"}
         async with httpx.AsyncClient(
-            transport=httpx.ASGITransport(create_app(office.settings, office)), base_url="http://t", headers=headers
+            transport=httpx.ASGITransport(create_app(service.settings, service)), base_url="http://t", headers=headers
         ) as c:
             if slow == "reads":
                 waiting = [asyncio.create_task(c.get("/v1/experiments/price/state?seq=1")) for _ in range(50)]
@@ -133,15 +133,15 @@ def test_decisions_do_not_wait_for_slow_work_however_much_of_it_there_is(office,
     asyncio.run(traffic())
 
 
-def test_the_writer_has_a_connection_when_readers_hold_all_others(office):
-    create(office)
-    held = [office.database.engine.connect() for _ in range(15)]  # as many as the pool gives
+def test_the_writer_has_a_connection_when_readers_hold_all_others(service):
+    create(service)
+    held = [service.database.engine.connect() for _ in range(15)]  # as many as the pool gives
     try:
-        asked = threading.Thread(target=decide, args=(office, "a"), daemon=True)
+        asked = threading.Thread(target=decide, args=(service, "a"), daemon=True)
         asked.start()
         asked.join(5)
         assert not asked.is_alive()
-        office.gate.refresh()
+        service.keys.refresh()
     finally:
         for connection in held:
             connection.close()

@@ -5,7 +5,7 @@ import pytest
 
 import tightrope as tr
 from tiers import thorough
-from tightrope.engine.monitors import SetValue
+from tightrope.simulation.monitors import SetValue
 
 TRIALS = 40
 

@@ -7,14 +7,14 @@ from scipy.stats import chi2
 import tightrope as tr
 from standard import problems
 from tiers import thorough
-from tightrope._jit import jit
-from tightrope.engine.loops import fixed_horizon, new_log
-from tightrope.engine.mail import AtOnce
-from tightrope.engine.monitors import NoMonitor
-from tightrope.engine.runner import prepare
-from tightrope.registry import label
-from tightrope.rng import AUDIT, stream
-from tightrope.verbs import Context, begin, explain, propensity, select, update
+from tightrope.compiled.kernels import jit
+from tightrope.core.policy import label
+from tightrope.core.streams import AUDIT, stream
+from tightrope.core.verbs import Context, begin, explain, propensity, select, update
+from tightrope.simulation.loops import fixed_horizon, new_log
+from tightrope.simulation.monitors import NoMonitor
+from tightrope.simulation.pending_rewards import AtOnce
+from tightrope.simulation.replication import prepare
 
 DRAWS = 100_000
 MASK = np.array([True, False, True, True, True, False])

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import tightrope as tr
 from standard import unit_rows
 from tiers import thorough
-from tightrope.engine.training.softucb import _status
 from tightrope.numerics.radii import horizon_radius
+from tightrope.simulation.training.softucb import _status
 
 
 def trained_session(policy, X, rounds, seed=0, rewards=None):

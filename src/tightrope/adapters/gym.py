@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import checks
-from ..extras import required
-from ..registry import Problem
-from ..rng import NOISE, PROBLEM, stream
-from ..verbs import Arms, Context, arms, mean, observe, play, private, regret
+from ..core import checks
+from ..core.extras import required
+from ..core.problem import Problem
+from ..core.streams import NOISE, PROBLEM, stream
+from ..core.verbs import Arms, Context, describe, observe, play, private, regret
 
 required("gymnasium", "gymnasium", "adapters.gym")
 import gymnasium  # noqa: E402
@@ -36,9 +36,9 @@ class Environment(gymnasium.Env):
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
 
     def __init__(self, problem: Problem, horizon: int) -> None:
-        if not arms.answers(problem):
+        if not describe.answers(problem):
             raise ValueError(f"problem = {checks.show(problem)} is not a problem; pass one such as problems.Bernoulli([0.3, 0.6]).")
-        self.problem, self.arms = private(problem), arms(problem)
+        self.problem, self.arms = private(problem), describe(problem)
         if self.arms.oracle is not None:
             raise ValueError(
                 f"problem = {type(problem).__name__} is played with sets of arms; an environment of single arms needs another."
@@ -94,6 +94,49 @@ class EnvironmentProblem(NamedTuple):
     rewards: tuple[float, float] | None
     now: dict[str, Any]  # of one replication: the environment, its observation, what the last step gave
 
+    def describe(self):  # type: ignore[no-untyped-def]
+        """K arms, with features every round where the observation has some."""
+        return Arms(self.number, dimension=self.dimension, rewards=self.rewards)
+
+    def private(self):  # type: ignore[no-untyped-def]
+        """An environment of its own."""
+        return self._replace(now={"env": self.make(), "over": True})
+
+    def observe(self, t, rng):  # type: ignore[no-untyped-def]
+        """The observation; a new episode where the last one ended, the first with a seed from the problem's stream."""
+        now = self.now
+        if now["over"]:
+            seed = int(rng.integers(2**31)) if t == 0 else None
+            now["seen"], _ = now["env"].reset(seed=seed)
+            now["over"] = False
+        if not self.dimension:
+            return Context(None, None, None, None)
+        seen = np.asarray(now["seen"], dtype=np.float64)
+        if not self.blocks:
+            return Context(np.ascontiguousarray(seen), None, None, None)
+        return Context(np.kron(np.eye(self.number), seen), None, None, None)
+
+    def play(self, context, action, rng):  # type: ignore[no-untyped-def]
+        """The reward of a step."""
+        now = self.now
+        now["seen"], reward, ended, cut, now["info"] = now["env"].step(int(action))
+        now["over"], now["reward"] = bool(ended or cut), float(reward)
+        return now["reward"]
+
+    def regret(self, context, action):  # type: ignore[no-untyped-def]
+        """best minus the reward received, or what the environment says."""
+        if not np.isnan(self.best):
+            return self.best - self.now["reward"]
+        if "regret" not in self.now["info"]:
+            raise ValueError(
+                "env does not say the regret of a step in its info; give problem_from_env best=, the mean reward of the best arm."
+            )
+        return float(self.now["info"]["regret"])
+
+    def mean(self, context, arm):  # type: ignore[no-untyped-def]
+        """Not known of an environment."""
+        raise ValueError("an environment does not say the means of its arms, so there is no best arm to identify; use simulate.")
+
 
 EnvironmentProblem.COMPILED = False  # type: ignore[attr-defined]
 
@@ -127,56 +170,3 @@ def problem_from_env(env: Any, *, best: float | None = None, rewards: tuple[floa
             raise ValueError(f"rewards = {checks.show(rewards)} must be the lowest and the highest reward.")
         rewards = low, high
     return EnvironmentProblem(make, int(K), dimension, blocks, value, rewards, {})
-
-
-@arms.register(EnvironmentProblem)
-def arms_environmentproblem(problem):  # type: ignore[no-untyped-def]
-    """K arms, with features every round where the observation has some."""
-    return Arms(problem.number, dimension=problem.dimension, rewards=problem.rewards)
-
-
-@private.register(EnvironmentProblem)
-def private_environmentproblem(problem):  # type: ignore[no-untyped-def]
-    """An environment of its own."""
-    return problem._replace(now={"env": problem.make(), "over": True})
-
-
-@observe.register(EnvironmentProblem)
-def observe_environmentproblem(problem, t, rng):  # type: ignore[no-untyped-def]
-    """The observation; a new episode where the last one ended, the first with a seed from the problem's stream."""
-    now = problem.now
-    if now["over"]:
-        seed = int(rng.integers(2**31)) if t == 0 else None
-        now["seen"], _ = now["env"].reset(seed=seed)
-        now["over"] = False
-    if not problem.dimension:
-        return Context(None, None, None, None)
-    seen = np.asarray(now["seen"], dtype=np.float64)
-    if not problem.blocks:
-        return Context(np.ascontiguousarray(seen), None, None, None)
-    return Context(np.kron(np.eye(problem.number), seen), None, None, None)
-
-
-@play.register(EnvironmentProblem)
-def play_environmentproblem(problem, context, action, rng):  # type: ignore[no-untyped-def]
-    """The reward of a step."""
-    now = problem.now
-    now["seen"], reward, ended, cut, now["info"] = now["env"].step(int(action))
-    now["over"], now["reward"] = bool(ended or cut), float(reward)
-    return now["reward"]
-
-
-@regret.register(EnvironmentProblem)
-def regret_environmentproblem(problem, context, action):  # type: ignore[no-untyped-def]
-    """best minus the reward received, or what the environment says."""
-    if not np.isnan(problem.best):
-        return problem.best - problem.now["reward"]
-    if "regret" not in problem.now["info"]:
-        raise ValueError("env does not say the regret of a step in its info; give problem_from_env best=, the mean reward of the best arm.")
-    return float(problem.now["info"]["regret"])
-
-
-@mean.register(EnvironmentProblem)
-def mean_environmentproblem(problem, context, arm):  # type: ignore[no-untyped-def]
-    """Not known of an environment."""
-    raise ValueError("an environment does not say the means of its arms, so there is no best arm to identify; use simulate.")

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks
-from ..extras import required
-from ..registry import Policy, label
-from ..serving.session import Session
+from ..core import checks
+from ..core.extras import required
+from ..core.policy import Policy, label
+from ..session.session import Session
 
 required("river", "river", "adapters.river")
 from river import bandit  # noqa: E402

@@ -7,8 +7,8 @@ from typing import Annotated, NoReturn
 import typer
 
 from .. import __version__
-from ..extras import MissingExtra
-from ..service import commands as service
+from ..core.extras import MissingExtra
+from ..service import cli as service
 from .bench import bench
 from .bound import bound
 from .catalogue import policies

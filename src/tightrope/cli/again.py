@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..engine.results import Identification, Result
     from ..papers.experiment import Outcome
+    from ..results.results import Identification, Result
 
 COMPARED = pathlib.Path("runs/compared.html")
 EVALUATION, COMPARISON = "evaluation.json", "comparison.json"
@@ -55,22 +55,23 @@ def one_page(folder: pathlib.Path, title: str | None, path: pathlib.Path, elsewh
 
 def judged_again(file: pathlib.Path, title: str | None, path: pathlib.Path) -> Again:
     """The page of `tightrope evaluate`."""
-    from ..reports import inference
+    from ..evaluation.results import Comparison, Evaluation
+    from ..pages.evaluation import sentence, write_comparison, write_evaluation
 
     try:
         record = json.loads(file.read_text())
         if file.name == EVALUATION:
-            one = inference.evaluation_of(record)
-            return Again(inference.write_evaluation(one, path, record["made"], title or ""), lines=[inference.found(one)])
-        both = inference.comparison_of(record)
+            one = Evaluation.from_record(record)
+            return Again(write_evaluation(one, path, record["made"], title or ""), lines=[sentence(one)])
+        several = Comparison.from_record(record)
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{file} is damaged or of another version ({type(error).__name__}: {error}); evaluate the log again.") from None
-    return Again(inference.write_comparison(both, path, record["made"], title or ""), lines=[both.conclusion])
+    return Again(write_comparison(several, path, record["made"], title or ""), lines=[several.conclusion])
 
 
 def results_in(folder: pathlib.Path) -> "dict[str, Result | Identification]":
     """The results of a folder by name: its own, or those of the folders in it."""
-    from ..engine.results import load
+    from ..results.results import load
 
     if (folder / "result.json").exists():
         return {folder.name: load(folder)}
@@ -85,14 +86,14 @@ def results_in(folder: pathlib.Path) -> "dict[str, Result | Identification]":
 
 def pages_of(results: "dict[str, Result | Identification]", title: str, path: pathlib.Path) -> Again:
     """A page of results."""
-    from ..reports.results import write_report
+    from ..pages.results import write_report
 
     return Again(write_report(results, path, title=title), results)
 
 
 def compared(folders: Sequence[pathlib.Path], title: str | None, path: pathlib.Path) -> Again:
     """One page of several folders: results of the same question together, then each by itself."""
-    from ..reports.results import together
+    from ..pages.results import together
 
     found: dict[str, Result | Identification] = {}
     for folder in folders:

@@ -6,8 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from .. import checks
-from ..registry import Policy, Problem
+from ..core import checks
+from ..core.policy import Policy
+from ..core.problem import Problem
 from .shared import Import, Json, console, errors, print_json
 
 
@@ -20,9 +21,9 @@ def bench(
     as_json: Json = False,
 ) -> None:
     """Rounds per second and core of every policy as a multiple of a hand-fused loop, beside the baseline's."""
-    from .. import files
-    from ..engine.benchmark import AGAIN, LEAST, SAVED, Measurement, better, cases, checked_cases, measure
-    from ..engine.provenance import versions
+    from ..core import files
+    from ..simulation.benchmark import AGAIN, LEAST, SAVED, Measurement, better, cases, checked_cases, measure
+    from ..simulation.runs.provenance import versions
 
     stored: dict[str, Any] = json.loads(baseline.read_text()) if baseline.exists() else {}
     named = "checked" if check else "relative"

@@ -16,8 +16,8 @@ def bound(
     out: Annotated[pathlib.Path | None, typer.Option(help="Also draw means and rates to this SVG, PNG or PDF file.")] = None,
 ) -> None:
     """The least regret C ln T that Lipschitz arms of these means allow, and how often each arm must be explored."""
-    from ..reports.bound import bound_report
-    from ..reports.curves import save_figure
+    from ..plots.bound import bound_report
+    from ..plots.curves import save_figure
 
     theta = numbers("means", means)
     positions = numbers("points", points) if points is not None else [k / max(len(theta) - 1, 1) for k in range(len(theta))]

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from ..registry import registered
+from ..core.registry import registered
 from .shared import Import, console
 
 
@@ -19,7 +19,8 @@ def policies(
     modules: Import = None,
 ) -> None:
     """List the policies with one line each and their papers, or show one with its parameters."""
-    from ..registry import Preset, find, parameter_lines
+    from ..core.policy import Preset, parameter_lines
+    from ..core.registry import find
 
     if name is not None:
         item = find(name)

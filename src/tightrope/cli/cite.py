@@ -16,8 +16,8 @@ def cite(
     modules: Import = None,
 ) -> None:
     """Print BibTeX for the papers of policies, and for the library itself."""
-    from ..references import entries, library
-    from ..registry import find
+    from ..core.references import entries, library
+    from ..core.registry import find
 
     known, shown = entries(), dict[str, None]()
     for name in policies or ():

@@ -2,11 +2,15 @@
 
 import pathlib
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from .shared import Import, Json, Out, Seed, console, numbers, print_json, print_table
+
+if TYPE_CHECKING:
+    from ..core.policy import Policy
+    from ..evaluation.targets import Judged
 
 
 def evaluate(
@@ -46,52 +50,59 @@ def evaluate(
 
     Several policies are compared: which of them cannot be the best, and which may be promoted.
     """
-    from .. import files
-    from ..engine.provenance import command, versions
-    from ..inference import reading
-    from ..inference.comparison import compare
-    from ..inference.evaluation import evaluate as judge
-    from ..registry import is_policy, label
-    from ..reports.inference import comparison_table, summary_table, write_comparison, write_evaluation
+    from ..core import files
+    from ..core.policy import is_policy, label
+    from ..evaluation.compare import compare
+    from ..evaluation.evaluate import evaluate as judge
+    from ..evaluation.learners import evaluate_learner
+    from ..pages.evaluation import comparison_table, summary_table, write_comparison, write_evaluation
+    from ..simulation.runs.provenance import command, versions
+    from . import log_files
 
     bounds = numbers("rewards", rewards)
     if len(bounds) != 2:
         raise ValueError(f"rewards = {rewards!r} must be two numbers, the lowest and the highest reward, such as 0,1.")
-    columns = reading.Columns(arm_column, reward, propensity, features, logger, eligible, probabilities, time, slot, round)
-    found, target = reading.read(log, columns, arms=arms, rewards=(bounds[0], bounds[1]), floor=floor)
-    judged = reading.read_policies(policy or (), arm or (), probabilities, target, found)
-    name, one = next(iter(judged.items()))
-    learns = next((each for each in judged.values() if is_policy(each)), None)
-    if learns is not None and (method is None or len(judged) > 1):
+    columns = log_files.ColumnWords(arm_column, reward, propensity, features, logger, eligible, probabilities, time, slot, round)
+    rows, target = log_files.read(log, columns, arms=arms, rewards=(bounds[0], bounds[1]), floor=floor)
+    policies = log_files.read_policies(policy or (), arm or (), probabilities, target, rows)
+    learner = next((each for each in policies.values() if is_policy(each)), None)
+    if learner is not None and (method is None or len(policies) > 1):
         raise ValueError(
-            f"{label(learns)} learns while it plays. Judge it by itself, with --method replay (logs whose arms were drawn uniformly) or "
+            f"{label(learner)} learns while it plays. Judge it by itself, with --method replay (logs whose arms were drawn uniformly) or "
             "--method simulate (a fitted model), or give a saved session, which is judged at its present state."
         )
-    against = baseline or ("none" if method is not None else "logged")
-    beside = None if against == "none" else reading.arm_of(against, found)
+    replaced = baseline or ("none" if method is not None else "logged")
+    against = None if replaced == "none" else log_files.arm_of(replaced, rows)
     options: dict[str, Any] = {"estimator": estimator, "alpha": alpha, "k": k, "clip": clip}
-    made = {"command": command(), "log": str(log), "baseline": against, "seed": seed, "k": k} | versions()
-    if len(judged) > 1:
-        if beside is None or method is not None:
+    made = {"command": command(), "log": str(log), "baseline": replaced, "seed": seed, "k": k} | versions()
+    if len(policies) > 1:
+        if against is None or method is not None:
             raise ValueError("several policies are compared with a baseline and without --method; judge them one by one instead.")
-        both = compare(found, judged, baseline=beside, **options)
-        told = both.record()
+        comparison = compare(rows, cast("dict[str, Judged]", policies), baseline=against, **options)
+        record = comparison.record()
         if not as_json:
-            print_table(comparison_table(both))
-            console.print(both.conclusion, soft_wrap=True, markup=False)
-        files.write_json(out / "comparison.json", told | {"made": made})
-        page = write_comparison(both, out / "report.html", made)
+            print_table(comparison_table(comparison))
+            console.print(comparison.conclusion, soft_wrap=True, markup=False)
+        files.write_json(out / "comparison.json", record | {"made": made})
+        page = write_comparison(comparison, out / "report.html", made)
     else:
-        result = judge(found, one, baseline=beside, method=method, bootstraps=bootstraps, seed=seed, **options)  # type: ignore[arg-type]
+        name, one = next(iter(policies.items()))
+        if method is None:
+            result = judge(rows, cast("Judged", one), baseline=against, **options)
+        elif against is not None:
+            raise ValueError("--baseline was given, but --method judges a policy by itself; evaluate the baseline in a run of its own.")
+        else:
+            options = {"method": method, "alpha": alpha, "k": k, "bootstraps": bootstraps, "seed": seed}
+            result = evaluate_learner(rows, cast("Policy", one), **options)
         result = replace(result, policy=name)
-        told = result.record()
+        record = result.record()
         if not as_json:
             print_table(summary_table(result))
             for note in result.notes:
                 console.print(note, soft_wrap=True, markup=False)
-        files.write_json(out / "evaluation.json", told | {"made": made})
+        files.write_json(out / "evaluation.json", record | {"made": made})
         page = write_evaluation(result, out / "report.html", made)
     if as_json:
-        print_json(told | {"report": str(page)})
+        print_json(record | {"report": str(page)})
         return
     console.print(f"report: {page}")

@@ -33,11 +33,11 @@ def run(
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Run an experiment described in a YAML file and write results and a report."""
-    from ..engine.identify import identify
-    from ..engine.results import Identification, Result
-    from ..engine.simulate import simulate
-    from ..engine.spec import read_spec
-    from ..reports.results import write_report
+    from ..pages.results import write_report
+    from ..results.results import Identification, Result
+    from ..simulation.identify import identify
+    from ..simulation.simulate import simulate
+    from ..simulation.spec import read_spec
 
     described, problem, policies = read_spec(spec)
     folder = out or pathlib.Path("runs") / spec.stem

@@ -17,8 +17,8 @@ def query(
     as_json: Json = False,
 ) -> None:
     """Ask saved results, finished or not, in SQL (needs the extra `query`)."""
-    from .. import files
-    from ..engine.query import query as ask
+    from ..core import files
+    from ..simulation.runs.query import query as ask
 
     if out is not None and out.suffix not in (".csv", ".parquet"):
         raise ValueError(f"out = {str(out)!r} has no ending among .csv, .parquet.")

@@ -11,13 +11,13 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from .. import files
-from ..engine.progress import PLAIN_SECONDS, Pace
-from ..registry import load_module
+from ..core import files
+from ..core.registry import load_module
+from ..simulation.runs.progress import PLAIN_SECONDS, Pace
 
 if TYPE_CHECKING:
-    from ..engine.results import Identification, Result
-    from ..reports import page
+    from ..pages import page
+    from ..results.results import Identification, Result
 
 console = Console(highlight=False, width=None if sys.stdout.isatty() else 140)  # tables in logs and pipes keep their columns
 errors = Console(stderr=True, highlight=False)
@@ -89,7 +89,7 @@ def print_json(data: object) -> None:
 
 def print_summary(result: "Result | Identification") -> None:
     """The final table of a result."""
-    from ..reports.results import TABLES
+    from ..pages.results import TABLES
 
     summary = TABLES[result.kind](result)
     table = Table(*summary.headers, title=summary.caption, title_justify="left")

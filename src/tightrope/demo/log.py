@@ -5,15 +5,16 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from ..inference import logs
-from ..inference.evaluation import Evaluation, evaluate
-from ..inference.logs import Log
+from ..evaluation.evaluate import evaluate
+from ..evaluation.results import Evaluation
+from ..logs import Log, from_frame
 from ..numerics.statistics import standard_error
+from ..pages.evaluation import summary_table, support_of
+from ..pages.page import Section
+from ..plots.digits import interval, measured
+from ..plots.evaluation import sequence_figure
+from ..plots.pictures import picture
 from ..problems.data import DataNotFound, open_bandit
-from ..reports.digits import interval, measured
-from ..reports.inference import sequence_figure, summary_table, support_figure
-from ..reports.page import Section
-from ..reports.pictures import picture
 from .setting import Setting
 
 CAMPAIGN: Final = "men"
@@ -41,7 +42,7 @@ def section(setting: Setting) -> Section:
             sequence_figure(found, palette=setting.palette),
             f"Bounds on its mean value in all rounds so far; all of them hold at once with probability {1 - found.alpha:.4g}.",
         ),
-        picture(support_figure(found, setting.palette), "Share of the log and share under the policy, by arm."),
+        picture(support_of(found, setting.palette), "Share of the log and share under the policy, by arm."),
     ]
     text = f"{case.source} The bounds hold however often one looks, and allow for rare rounds of large weight that have not come yet."
     return Section("What would it have earned: a log, judged", text, pictures, [summary_table(found)], summary=sentence(found, case))
@@ -59,7 +60,7 @@ def find_case(setting: Setting) -> Case:
     except DataNotFound as error:
         return twin(setting, setting.missing(error))
     earned = thompson.log["reward"]
-    log = logs.from_frame(uniform.log, slot="slot", time="time", arms=uniform.arms)
+    log = from_frame(uniform.log, slot="slot", time="time", arms=uniform.arms)
     source = (
         f"Open Bandit, {CAMPAIGN}'s fashion: {earned.size:,} impressions that a uniform policy logged, clicks as rewards. Judged is "
         "Thompson sampling by its mean probabilities; its own log of the same days tells what it earned."
@@ -75,7 +76,7 @@ def twin(setting: Setting, source: str) -> Case:
     wanted = np.exp(40.0 * rates) / np.exp(40.0 * rates).sum()
     arm = rng.integers(0, ITEMS, ROWS)
     table = {"arm": arm, "reward": (rng.random(ROWS) < rates[arm]) * 1.0, "propensity": np.full(ROWS, 1.0 / ITEMS)}
-    log = logs.from_frame(table, arms=ITEMS, floor=1.0 / ITEMS)
+    log = from_frame(table, arms=ITEMS, floor=1.0 / ITEMS)
     return Case(log, wanted, "a policy that prefers good items", (float(wanted @ rates), 0.0), "the truth of this twin is", source)
 
 

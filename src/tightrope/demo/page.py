@@ -5,10 +5,10 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from .. import files
-from ..engine import provenance
-from ..engine.progress import Meters, silent
-from ..reports.page import Section, write_page
+from ..core import files
+from ..pages.page import Section, write_page
+from ..simulation.runs import provenance
+from ..simulation.runs.progress import Meters, silent
 from . import log, price, safe, sets, stop, width
 from .setting import Setting
 

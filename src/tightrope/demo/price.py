@@ -4,13 +4,13 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from .. import policies, problems
-from ..engine.results import Result
-from ..engine.simulate import simulate
-from ..reports import sentences, style
-from ..reports.curves import draw_regret
-from ..reports.page import Section
-from ..reports.pictures import picture
-from ..reports.simulation import shares, summary_table
+from ..pages.page import Section
+from ..pages.simulation import shares, summary_table
+from ..plots import sentences, style
+from ..plots.curves import draw_regret
+from ..plots.pictures import picture
+from ..results.results import Result
+from ..simulation.simulate import simulate
 from ..solvers.covering import LowerBound, lipschitz_lower_bound
 from .setting import Setting
 

@@ -7,16 +7,16 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from .. import policies, problems
-from ..engine.delays import Fixed
-from ..engine.monitors import Budget
-from ..engine.results import Result
-from ..engine.simulate import simulate
+from ..core.policy import Policy
+from ..pages.page import Section, Table
+from ..plots import sentences, style
+from ..plots.curves import save_figure
+from ..plots.pictures import picture
 from ..problems.data import DataNotFound
-from ..registry import Policy
-from ..reports import sentences, style
-from ..reports.curves import save_figure
-from ..reports.page import Section, Table
-from ..reports.pictures import picture
+from ..results.results import Result
+from ..simulation.delays import Fixed
+from ..simulation.monitors import Budget
+from ..simulation.simulate import simulate
 from .setting import Setting
 
 ALPHA, DELTA, RANK = 0.05, 0.01, 10

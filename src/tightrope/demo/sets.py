@@ -7,16 +7,16 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from .. import policies, problems
-from ..engine.monitors import SetValue
-from ..engine.results import Result
-from ..engine.simulate import simulate
+from ..pages.page import Section, Table
+from ..plots import sentences, style
+from ..plots.curves import draw_bands
+from ..plots.pictures import picture
 from ..problems.data import DataNotFound, find
 from ..problems.data.movielens import movielens
 from ..problems.data.ratings import ratings_file
-from ..reports import sentences, style
-from ..reports.curves import draw_bands
-from ..reports.page import Section, Table
-from ..reports.pictures import picture
+from ..results.results import Result
+from ..simulation.monitors import SetValue
+from ..simulation.simulate import simulate
 from ..solvers import oracles
 from .setting import Setting
 

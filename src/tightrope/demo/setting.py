@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..engine.progress import Meters, silent
-from ..reports.style import Palette
+from ..plots.style import Palette
+from ..simulation.runs.progress import Meters, silent
 
 TWIN = "Synthetic twin, because the data are not here:"
 

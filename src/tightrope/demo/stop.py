@@ -6,13 +6,13 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from .. import policies, problems
-from ..engine.identify import identify
-from ..engine.planning import fixed_size
-from ..engine.results import Identification
 from ..numerics.statistics import standard_error
-from ..reports import sentences, style
-from ..reports.page import Section, Table
-from ..reports.pictures import picture
+from ..pages.page import Section, Table
+from ..plots import sentences, style
+from ..plots.pictures import picture
+from ..results.results import Identification
+from ..simulation.identify import identify
+from ..simulation.planning import fixed_size
 from .setting import Setting
 
 EPSILON, DELTA = 0.02, 0.05

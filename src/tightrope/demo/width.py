@@ -6,15 +6,15 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from .. import policies, problems
-from ..engine.results import Result
-from ..engine.simulate import simulate
-from ..engine.training import TrainedBeta, train_softucb
+from ..pages.page import Section
+from ..pages.simulation import summary_table
+from ..plots import sentences, style
+from ..plots.curves import draw_regret
+from ..plots.pictures import picture
 from ..problems.data import DataNotFound
-from ..reports import sentences, style
-from ..reports.curves import draw_regret
-from ..reports.page import Section
-from ..reports.pictures import picture
-from ..reports.simulation import summary_table
+from ..results.results import Result
+from ..simulation.simulate import simulate
+from ..simulation.training import TrainedBeta, train_softucb
 from .setting import Setting
 
 ROUNDS, TRAJECTORIES, USERS = 1024, 30, 40

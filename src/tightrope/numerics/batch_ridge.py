@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import lean
+from ..compiled.kernels import lean
 from .cholesky import OUT_OF_DIGITS, PIVOT_TOLERANCE
 from .ridge import REFRESH
 from .scaling import check_digits

@@ -1,6 +1,6 @@
 """Rounds at which something is verified, as `checks.checkpoints` encodes them: [-T] for every T-th round, or increasing rounds."""
 
-from .._jit import lean
+from ..compiled.kernels import lean
 
 
 @lean

@@ -2,7 +2,7 @@
 
 import math
 
-from .._jit import lean
+from ..compiled.kernels import lean
 
 OUT_OF_DIGITS = (
     "The regression ran out of digits: the features differ too much in size, or are too large for lam. "

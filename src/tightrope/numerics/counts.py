@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import jit
-from ..verbs import verb
+from ..compiled.kernels import jit
+from ..core.dispatch import verb
 
 
 class Counts(NamedTuple):
@@ -13,6 +13,13 @@ class Counts(NamedTuple):
     sums: np.ndarray  # (K,) its rewards
     rounds: np.ndarray  # (1,) all rounds so far
     scores: np.ndarray  # (K,) scratch of select
+
+    @jit
+    def count_reward(self, arm, reward):
+        self.pulls[arm] += 1.0
+        self.sums[arm] += reward
+        self.rounds[0] += 1.0
+        return self
 
 
 class FadingCounts(NamedTuple):
@@ -23,6 +30,16 @@ class FadingCounts(NamedTuple):
     rounds: np.ndarray  # (1,) sum of all weights
     scores: np.ndarray  # (K,) scratch of select
     forget: float
+
+    @jit
+    def count_reward(self, arm, reward):
+        for k in range(self.pulls.shape[0]):
+            self.pulls[k] *= self.forget
+            self.sums[k] *= self.forget
+        self.pulls[arm] += 1.0
+        self.sums[arm] += reward
+        self.rounds[0] = self.forget * self.rounds[0] + 1.0
+        return self
 
 
 def new_counts(count: int) -> Counts:
@@ -36,30 +53,9 @@ def counts_that_may_fade(count: int, forget: float) -> Counts | FadingCounts:
     return fresh if forget == 1.0 else FadingCounts(*fresh, forget)
 
 
-@verb()
-def count(state, arm, reward):
+@verb
+def count_reward(state, arm, reward):
     """Take in one reward."""
-
-
-@count.register(Counts)
-@jit
-def count_counts(state, arm, reward):
-    state.pulls[arm] += 1.0
-    state.sums[arm] += reward
-    state.rounds[0] += 1.0
-    return state
-
-
-@count.register(FadingCounts)
-@jit
-def count_fadingcounts(state, arm, reward):
-    for k in range(state.pulls.shape[0]):
-        state.pulls[k] *= state.forget
-        state.sums[k] *= state.forget
-    state.pulls[arm] += 1.0
-    state.sums[arm] += reward
-    state.rounds[0] = state.forget * state.rounds[0] + 1.0
-    return state
 
 
 def means(state: Counts) -> np.ndarray:

@@ -5,8 +5,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..types import State
-from ..verbs import Arms
+from ..core.types import State
+from ..core.verbs import Arms
 from .counts import Counts, FadingCounts
 from .ridge import ContextRidge, DisjointRidge, FadingRidge, Ridge, new_disjoint_ridge, new_fading_ridge, new_ridge, refresh
 

@@ -2,7 +2,7 @@
 
 import math
 
-from .._jit import lean
+from ..compiled.kernels import lean
 
 BERNOULLI, GAUSSIAN = 0, 1
 DIVERGENCES = ("bernoulli", "gaussian")

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from .._jit import lean
+from ..compiled.kernels import lean
 from . import special
 
 TINY = 1e-17  # below this x, P(Beta(a, b) < x) is x^a / (a B(a, b)) to the last digit

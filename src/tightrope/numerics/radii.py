@@ -2,7 +2,7 @@
 
 import math
 
-from .._jit import lean
+from ..compiled.kernels import lean
 
 
 def horizon_radius(noise: float, delta: float, dimension: int, horizon: float, lam: float, theta_bound: float) -> float:

@@ -2,7 +2,7 @@
 
 import math
 
-from .._jit import lean
+from ..compiled.kernels import lean
 
 
 @lean

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import checks
+from ..core import checks
 
 DIGITS = -math.log10(np.finfo(np.float64).eps)  # 15.7, those of float64
 ENOUGH = 6.0  # digits a regression must keep

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from .._jit import lean
-from ..verbs import allowed
+from ..compiled.kernels import lean
+from ..core.verbs import allowed
 
 
 @lean

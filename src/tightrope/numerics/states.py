@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..types import State
+from ..core.types import State
 
 
 def copied(state: State) -> State:

@@ -9,8 +9,8 @@ from dataclasses import replace
 from multiprocessing import connection
 from typing import Any
 
-from ..engine.executors.sending import end_with_driver, one_thread_of_algebra
-from ..engine.progress import silent
+from ..simulation.runs.executors.sending import end_with_driver, one_thread_of_algebra
+from ..simulation.runs.progress import silent
 from .experiment import Run, figures, find_paper, reproduce
 
 Say = Callable[[str], None]

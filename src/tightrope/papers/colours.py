@@ -1,6 +1,6 @@
 """The order of each paper's policies, so that a name has the same colour in all figures of its page; names that are not here come after."""
 
-from ..reports.style import Palette
+from ..plots.style import Palette
 
 NAMES: dict[str, tuple[str, ...]] = {
     "conservative": (

@@ -11,7 +11,7 @@ import os
 import pathlib
 from typing import Any, NamedTuple
 
-from ..engine.benchmark import yardstick_speed
+from ..simulation.benchmark import yardstick_speed
 from .experiment import Run, figures
 
 PATH = pathlib.Path(__file__).with_name("costs.json")

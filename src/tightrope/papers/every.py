@@ -11,9 +11,9 @@ from typing import Any
 
 import markupsafe
 
-from .. import checks, files
-from ..engine import provenance
-from ..reports.page import Section, Table, write_page
+from ..core import checks, files
+from ..pages.page import Section, Table, write_page
+from ..simulation.runs import provenance
 from . import names
 from .beside import reproduced
 from .costs import expected, in_words, whole

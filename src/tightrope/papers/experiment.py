@@ -24,20 +24,21 @@ from typing import Any, TypeVar
 import pandas as pd
 from matplotlib.figure import Figure
 
-from .. import checks, files
-from ..engine import provenance
-from ..engine.arguments import as_problems
-from ..engine.executors import held
-from ..engine.identify import identify
-from ..engine.progress import Meters, silent
-from ..engine.results import Identification, Result
-from ..engine.simulate import simulate
+from ..core import checks, files
+from ..core.policy import Policy
+from ..core.problem import Problem
+from ..pages.page import Section, Table, write_page
+from ..plots.curves import save_figure
+from ..plots.digits import measured
+from ..plots.pictures import Picture, picture, whole
 from ..problems.data import DataNotFound
-from ..registry import Policy, Problem
-from ..reports.curves import save_figure
-from ..reports.digits import measured
-from ..reports.page import Section, Table, write_page
-from ..reports.pictures import Picture, picture, whole
+from ..results.results import Identification, Result
+from ..simulation.arguments import as_problems
+from ..simulation.identify import identify
+from ..simulation.runs import provenance
+from ..simulation.runs.executors import held
+from ..simulation.runs.progress import Meters, silent
+from ..simulation.simulate import simulate
 from . import names
 from .register import Claim, Standing, counts, standings
 from .scoring import OURS, VERDICTS, Row

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from .. import checks
+from ..core import checks
 from ..numerics.statistics import standard_error
 
 Verdict = Literal["reproduced", "partly", "not reproduced", "undecided"]

@@ -1,10 +1,100 @@
-"""Policies, one algorithm a file. A file added to a family's folder is found by itself."""
+"""Policies, one algorithm a file."""
 
-from .. import registry
-from ..registry import REGISTRY, Policy, Problem, import_all
+from ..core import registry
+from ..core.policy import Policy
+from ..core.problem import Problem
+from .classic.betathompson import BetaThompson
+from .classic.epsilongreedy import EpsilonGreedy
+from .classic.klucb import KLUCB
+from .classic.ucb import UCB
+from .conservative.conservative import CLUCB, CLUCB2, CLUCB2T, CUCB, CUCB2, CUCB2T, Conservative
+from .conservative.safe import Safe
+from .conservative.safesets import SafeSets
+from .exploration.explore import Explore
+from .identification.frankwolfesampling import FrankWolfeSampling
+from .identification.lingame import LinGame
+from .identification.lingape import LinGapE
+from .identification.p1rage import P1RAGE
+from .identification.rage import RAGE
+from .identification.toptwothompson import TopTwoThompson
+from .identification.toptwoucb import TopTwoUCB
+from .identification.trackandstop import TrackAndStop
+from .identification.ugape import UGapE
+from .identification.uniform import Uniform
+from .identification.xyadaptive import XYAdaptive
+from .identification.xyoracle import XYOracle
+from .identification.xystatic import XYStatic
+from .linear.linepsilongreedy import LinEpsilonGreedy
+from .linear.linmed import LinMED
+from .linear.lints import LinTS
+from .linear.linucb import LinUCB
+from .lipschitz.cklucb import CKLUCB
+from .lipschitz.hoo import HOO
+from .lipschitz.oslb import OSLB
+from .lipschitz.trackckl import TrackCKLUCB
+from .lipschitz.zooming import Zooming
+from .regression.squarecb import SquareCB
+from .semibandits.c2ucb import C2UCB
+from .semibandits.combgreedy import CombGreedy
+from .semibandits.combklucb import CombKLUCB
+from .semibandits.comblints import CombLinTS
+from .semibandits.comblinucb import CombLinUCB
+from .semibandits.combts import CombTS
+from .semibandits.combucb1 import CombUCB1
+from .semibandits.escb import ESCB
+from .semibandits.pc2ucb import PC2UCB
+from .softucb.softucb import SoftUCB
 
-__all__ = ["examples", *import_all(__path__, __name__, REGISTRY)]
-globals().update(REGISTRY)
+__all__ = [
+    "C2UCB",
+    "CKLUCB",
+    "CLUCB",
+    "CLUCB2",
+    "CLUCB2T",
+    "CUCB",
+    "CUCB2",
+    "CUCB2T",
+    "ESCB",
+    "HOO",
+    "KLUCB",
+    "OSLB",
+    "P1RAGE",
+    "PC2UCB",
+    "RAGE",
+    "UCB",
+    "BetaThompson",
+    "CombGreedy",
+    "CombKLUCB",
+    "CombLinTS",
+    "CombLinUCB",
+    "CombTS",
+    "CombUCB1",
+    "Conservative",
+    "EpsilonGreedy",
+    "Explore",
+    "FrankWolfeSampling",
+    "LinEpsilonGreedy",
+    "LinGame",
+    "LinGapE",
+    "LinMED",
+    "LinTS",
+    "LinUCB",
+    "Safe",
+    "SafeSets",
+    "SoftUCB",
+    "SquareCB",
+    "TopTwoThompson",
+    "TopTwoUCB",
+    "TrackAndStop",
+    "TrackCKLUCB",
+    "UGapE",
+    "Uniform",
+    "XYAdaptive",
+    "XYOracle",
+    "XYStatic",
+    "Zooming",
+    "examples",
+]
 
 
 def examples(problem: Problem | None = None) -> dict[str, Policy]:

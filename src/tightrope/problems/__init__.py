@@ -1,10 +1,34 @@
-"""What the world does: arms, contexts, rewards and the truth that regret is measured against. A file added here is found by itself."""
+"""What the world does: arms, contexts, rewards and the truth that regret is measured against."""
 
-from ..registry import PROBLEMS, import_all
 from . import data
-from .classification import classification
-from .function import from_function
-from .spread import spread_arms
+from .bernoulli import Bernoulli
+from .cascade import Cascade
+from .classification import Classification, classification
+from .drifting import Drifting
+from .function import FromFunction, from_function
+from .gaussian import Gaussian
+from .linear import ContextualLinear, Linear
+from .lipschitz import ContextualLipschitz, Lipschitz
+from .promotions import Promotions
+from .semibandit import SemiBandit
+from .spread import ContextualSpread, spread_arms
 
-__all__ = ["classification", "data", "from_function", "spread_arms", *import_all(__path__, __name__, PROBLEMS)]
-globals().update(PROBLEMS)
+__all__ = [
+    "Bernoulli",
+    "Cascade",
+    "Classification",
+    "ContextualLinear",
+    "ContextualLipschitz",
+    "ContextualSpread",
+    "Drifting",
+    "FromFunction",
+    "Gaussian",
+    "Linear",
+    "Lipschitz",
+    "Promotions",
+    "SemiBandit",
+    "classification",
+    "data",
+    "from_function",
+    "spread_arms",
+]

@@ -1,9 +1,9 @@
 """Independent arms that pay 0 or 1."""
 
-from .._jit import jit
-from ..parameters import vector
-from ..types import Array
-from ..verbs import Arms, arms, play
+from ..compiled.kernels import jit
+from ..core.fields import vector
+from ..core.types import Array
+from ..core.verbs import Arms
 from .problem import Problem, problem
 
 
@@ -16,13 +16,9 @@ class Bernoulli(Problem):
 
     means: Array = vector(least=0.0, most=1.0)
 
+    def describe(self):
+        return Arms(self.means.size, rewards=(0.0, 1.0))
 
-@arms.register(Bernoulli)
-def arms_bernoulli(problem):
-    return Arms(problem.means.size, rewards=(0.0, 1.0))
-
-
-@play.register(Bernoulli)
-@jit
-def play_bernoulli(problem, context, action, rng):
-    return 1.0 if rng.random() < problem.means[action] else 0.0
+    @jit
+    def play(self, context, action, rng):
+        return 1.0 if rng.random() < self.means[action] else 0.0

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import checks
-from ..parameters import Matrix, Vector, derived, unchecked, vector
-from ..registry import recipe
+from ..core import checks
+from ..core.fields import Matrix, Vector, derived, unchecked, vector
+from ..core.registry import recipe
+from ..core.types import Array, Oracle, Stored
+from ..core.verbs import Arms, Context
 from ..solvers.oracles import Partition, TopK, choose
-from ..types import Array, Oracle, Stored
-from ..verbs import Arms, Context, arms, mean, observe, play, regret
 from .problem import Problem, problem
 
 
@@ -44,6 +44,25 @@ class Cascade(Problem):
         features = np.zeros((N, 0)) if features is None else checks.matrix("arms", features, shape=(N, None))
         return given | {"features": features, "best": chance(means[choose(oracle, means, None)])}
 
+    def describe(self):
+        N, d = self.features.shape
+        return Arms(N, features=self.features if d else None, dimension=d, oracle=self.oracle, rewards=(0.0, 1.0))
+
+    def observe(self, t, rng):
+        return Context(None, None, None, None)
+
+    def play(self, context, action, rng):
+        # As many draws wherever it ends, so that policies stay in step.
+        succeeds = rng.random(self.oracle.size)[: action.size] < self.means[action]
+        looked_at = np.cumsum(succeeds) - succeeds == 0  # no success before
+        return succeeds[looked_at] * 1.0
+
+    def mean(self, context, arm):
+        return self.means[arm]
+
+    def regret(self, context, action):
+        return self.best - chance(self.means[action])
+
 
 @recipe("cascade")
 def cascade_of_k(means: Vector, k: int, arms: Matrix | None = None) -> Cascade:
@@ -55,32 +74,3 @@ def cascade_of_k(means: Vector, k: int, arms: Matrix | None = None) -> Cascade:
 def chance(means: np.ndarray) -> float:
     """Of at least one success."""
     return 1.0 - float(np.prod(1.0 - means))
-
-
-@arms.register(Cascade)
-def arms_cascade(problem):
-    N, d = problem.features.shape
-    return Arms(N, features=problem.features if d else None, dimension=d, oracle=problem.oracle, rewards=(0.0, 1.0))
-
-
-@observe.register(Cascade)
-def observe_cascade(problem, t, rng):
-    return Context(None, None, None, None)
-
-
-@play.register(Cascade)
-def play_cascade(problem, context, action, rng):
-    # As many draws wherever it ends, so that policies stay in step.
-    succeeds = rng.random(problem.oracle.size)[: action.size] < problem.means[action]
-    looked_at = np.cumsum(succeeds) - succeeds == 0  # no success before
-    return succeeds[looked_at] * 1.0
-
-
-@mean.register(Cascade)
-def mean_cascade(problem, context, arm):
-    return problem.means[arm]
-
-
-@regret.register(Cascade)
-def regret_cascade(problem, context, action):
-    return problem.best - chance(problem.means[action])

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks
-from .._jit import jit
-from ..parameters import Vector, derived, flag, matrix, scratch, unchecked
-from ..types import Array
-from ..verbs import Arms, Context, arms, mean, observe, play, regret
+from ..compiled.kernels import jit
+from ..core import checks
+from ..core.fields import Vector, derived, flag, matrix, scratch, unchecked
+from ..core.types import Array
+from ..core.verbs import Arms, Context
 from .problem import Problem, problem
 
 
@@ -55,6 +55,31 @@ class Classification(Problem):
         more = {"features": np.zeros((number, width)), "shown": np.zeros(1), "number": number, "step": step}
         return given | {"rows": rows, "classes": classes} | more
 
+    def describe(self):
+        return Arms(self.number, dimension=self.features.shape[1], rewards=(0.0, 1.0))
+
+    @jit
+    def observe(self, t, rng):
+        i = rng.integers(0, self.rows.shape[0])
+        d = self.rows.shape[1]
+        self.shown[0] = self.classes[i]
+        for k in range(self.features.shape[0]):
+            for j in range(d):
+                self.features[k, k * self.step + j] = self.rows[i, j]
+        return Context(self.features, None, None, None)
+
+    @jit
+    def play(self, context, action, rng):
+        return 1.0 if action == self.shown[0] else 0.0
+
+    @jit
+    def mean(self, context, arm):
+        return 1.0 if arm == self.shown[0] else 0.0
+
+    @jit
+    def regret(self, context, action):
+        return 0.0 if action == self.shown[0] else 1.0
+
 
 def classification(X: Any, y: Any, *, intercept: bool = True, scale: bool = True, expand: bool = True) -> Classification:
     """Classification data, as scikit-learn has them, as a problem.
@@ -72,38 +97,3 @@ def classification(X: Any, y: Any, *, intercept: bool = True, scale: bool = True
         spread = rows.std(axis=0)
         rows = (rows - rows.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
     return Classification(rows, classes.astype(np.float64), intercept, expand)
-
-
-@arms.register(Classification)
-def arms_classification(problem):
-    return Arms(problem.number, dimension=problem.features.shape[1], rewards=(0.0, 1.0))
-
-
-@observe.register(Classification)
-@jit
-def observe_classification(problem, t, rng):
-    i = rng.integers(0, problem.rows.shape[0])
-    d = problem.rows.shape[1]
-    problem.shown[0] = problem.classes[i]
-    for k in range(problem.features.shape[0]):
-        for j in range(d):
-            problem.features[k, k * problem.step + j] = problem.rows[i, j]
-    return Context(problem.features, None, None, None)
-
-
-@play.register(Classification)
-@jit
-def play_classification(problem, context, action, rng):
-    return 1.0 if action == problem.shown[0] else 0.0
-
-
-@mean.register(Classification)
-@jit
-def mean_classification(problem, context, arm):
-    return 1.0 if arm == problem.shown[0] else 0.0
-
-
-@regret.register(Classification)
-@jit
-def regret_classification(problem, context, action):
-    return 0.0 if action == problem.shown[0] else 1.0

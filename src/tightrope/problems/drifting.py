@@ -6,11 +6,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import checks
-from .._jit import jit
-from ..parameters import Matrix, choice, derived, integer, matrix, real, scratch, unchecked
-from ..types import Array, Given, Stored
-from ..verbs import Arms, Context, arms, observe
+from ..compiled.kernels import jit
+from ..core import checks
+from ..core.fields import Matrix, choice, derived, integer, matrix, real, scratch, unchecked
+from ..core.types import Array, Given, Stored
+from ..core.verbs import Arms, Context
 from .problem import Problem, problem
 from .rewards import RANGES, REWARDS, TOLERANCE, reward_kind
 
@@ -54,24 +54,20 @@ class Drifting(Problem):
             )
         return given | {"features": features, "stages": stages, "means": stages[0].copy(), "best": np.array([stages[0].max()])}
 
+    def describe(self):
+        K, d = self.features.shape
+        return Arms(K, features=self.features if d else None, dimension=d, rewards=RANGES[self.rewards])
 
-@arms.register(Drifting)
-def arms_drifting(problem):
-    K, d = problem.features.shape
-    return Arms(K, features=problem.features if d else None, dimension=d, rewards=RANGES[problem.rewards])
-
-
-@observe.register(Drifting)
-@jit
-def observe_drifting(problem, t, rng):
-    last = problem.stages.shape[0] - 1
-    stage = min(t // problem.every, last)
-    following = min(stage + 1, last)
-    share = (t - stage * problem.every) / problem.every if problem.change == 1 else 0.0
-    best = -math.inf
-    for k in range(problem.means.shape[0]):
-        here = problem.stages[stage, k]
-        problem.means[k] = here + share * (problem.stages[following, k] - here)
-        best = max(best, problem.means[k])
-    problem.best[0] = best
-    return Context(None, None, None, None)
+    @jit
+    def observe(self, t, rng):
+        last = self.stages.shape[0] - 1
+        stage = min(t // self.every, last)
+        following = min(stage + 1, last)
+        share = (t - stage * self.every) / self.every if self.change == 1 else 0.0
+        best = -math.inf
+        for k in range(self.means.shape[0]):
+            here = self.stages[stage, k]
+            self.means[k] = here + share * (self.stages[following, k] - here)
+            best = max(best, self.means[k])
+        self.best[0] = best
+        return Context(None, None, None, None)

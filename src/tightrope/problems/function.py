@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import checks
-from ..parameters import integer, scratch, unchecked
-from ..rng import stream
-from ..types import Stored
-from ..verbs import Arms, Context, arms, mean, observe, play, regret
+from ..core import checks
+from ..core.fields import integer, scratch, unchecked
+from ..core.streams import stream
+from ..core.types import Stored
+from ..core.verbs import Arms, Context
 from .problem import Problem, problem
 
 DRAWS = 10_000  # of a reward, where its mean is not given
@@ -25,7 +25,7 @@ Mean = Callable[[Any, int], float]
 class FromFunction(Problem):
     """Rounds that Python functions play, see `problems.from_function`, which makes it.
 
-    sample, number, features, dimension, context, mean, rewards: its arguments; number is that of the arms.
+    sample, number, features, dimension, context, expected, rewards: its arguments; number is that of the arms, expected its `mean`.
     """
 
     sample: Any = unchecked(kept=True)
@@ -33,7 +33,7 @@ class FromFunction(Problem):
     features: Any = unchecked(default=None, kept=True)  # (K, d) fixed ones, or None
     dimension: int = integer(default=0, least=0)
     context: Any = unchecked(default=None, kept=True)
-    mean: Any = unchecked(default=None, kept=True)
+    expected: Any = unchecked(default=None, kept=True)
     rewards: Any = unchecked(default=None, kept=True)
     shown: np.ndarray = scratch()  # (K, d) of this round
     means: np.ndarray = scratch()  # (K,) of this round
@@ -41,10 +41,10 @@ class FromFunction(Problem):
 
     @staticmethod
     def complete(given: Stored) -> Stored:
-        sample, K, context, mean = (given[name] for name in ("sample", "number", "context", "mean"))
-        for name in ("sample", "context", "mean"):
-            if not callable(given[name]) and (name == "sample" or given[name] is not None):
-                raise ValueError(f"{name} = {checks.show(given[name])} is not a function.")
+        sample, K, context, mean = (given[name] for name in ("sample", "number", "context", "expected"))
+        for name, value in (("sample", sample), ("context", context), ("mean", mean)):
+            if not callable(value) and (name == "sample" or value is not None):
+                raise ValueError(f"{name} = {checks.show(value)} is not a function.")
         if context is not None and mean is None:
             raise ValueError("mean is missing; where every round has a context give mean(context, arm), by which regret is measured.")
         if context is None:
@@ -55,6 +55,27 @@ class FromFunction(Problem):
         means = np.array(found)
         shown = np.zeros((K, given["dimension"]))
         return given | {"shown": shown, "means": means, "best": np.array([means.max()])}
+
+    def describe(self):
+        return Arms(self.number, features=self.features, dimension=self.dimension, rewards=self.rewards)
+
+    def observe(self, t, rng):
+        if self.context is None:
+            return Context(None, None, None, None)
+        self.shown[:] = checks.rows("context", self.context(t, rng), shape=self.shown.shape)
+        self.means[:] = [_number("mean", self.expected(self.shown, arm), arm) for arm in range(self.number)]
+        self.best[0] = self.means.max()
+        return Context(self.shown, None, None, None)
+
+    def play(self, context, action, rng):
+        shown = self.features if context.features is None else context.features
+        return _number("sample", self.sample(shown, int(action), rng), int(action))
+
+    def mean(self, context, arm):
+        return self.means[arm]
+
+    def regret(self, context, action):
+        return self.best[0] - self.means[action]
 
 
 def _number(name: str, value: object, arm: int) -> float:
@@ -101,34 +122,3 @@ def from_function(
             raise ValueError(f"rewards = {checks.show(rewards)} must be the lowest and the highest reward.")
         bounds = low, high
     return FromFunction(sample, number, features, d, context, mean, bounds)
-
-
-@arms.register(FromFunction)
-def arms_fromfunction(problem):
-    return Arms(problem.number, features=problem.features, dimension=problem.dimension, rewards=problem.rewards)
-
-
-@observe.register(FromFunction)
-def observe_fromfunction(problem, t, rng):
-    if problem.context is None:
-        return Context(None, None, None, None)
-    problem.shown[:] = checks.rows("context", problem.context(t, rng), shape=problem.shown.shape)
-    problem.means[:] = [_number("mean", problem.mean(problem.shown, arm), arm) for arm in range(problem.number)]
-    problem.best[0] = problem.means.max()
-    return Context(problem.shown, None, None, None)
-
-
-@play.register(FromFunction)
-def play_fromfunction(problem, context, action, rng):
-    shown = problem.features if context.features is None else context.features
-    return _number("sample", problem.sample(shown, int(action), rng), int(action))
-
-
-@mean.register(FromFunction)
-def mean_fromfunction(problem, context, arm):
-    return problem.means[arm]
-
-
-@regret.register(FromFunction)
-def regret_fromfunction(problem, context, action):
-    return problem.best[0] - problem.means[action]

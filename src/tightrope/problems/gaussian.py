@@ -2,10 +2,10 @@
 
 import math
 
-from .._jit import jit
-from ..parameters import real, vector
-from ..types import Array
-from ..verbs import Arms, arms, play
+from ..compiled.kernels import jit
+from ..core.fields import real, vector
+from ..core.types import Array
+from ..core.verbs import Arms
 from .problem import Problem, problem
 
 
@@ -19,13 +19,9 @@ class Gaussian(Problem):
     means: Array = vector()
     sd: float = real(default=1.0, least=0.0)
 
+    def describe(self):
+        return Arms(self.means.size, rewards=(-math.inf, math.inf))
 
-@arms.register(Gaussian)
-def arms_gaussian(problem):
-    return Arms(problem.means.size, rewards=(-math.inf, math.inf))
-
-
-@play.register(Gaussian)
-@jit
-def play_gaussian(problem, context, action, rng):
-    return problem.means[action] + problem.sd * rng.standard_normal()
+    @jit
+    def play(self, context, action, rng):
+        return self.means[action] + self.sd * rng.standard_normal()

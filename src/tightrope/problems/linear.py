@@ -6,11 +6,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import checks
-from .._jit import jit
-from ..parameters import derived, integer, matrix, real, scratch, vector
-from ..types import Array, Given, Stored
-from ..verbs import Arms, Context, arms, observe
+from ..compiled.kernels import jit
+from ..core import checks
+from ..core.fields import derived, integer, matrix, real, scratch, vector
+from ..core.types import Array, Given, Stored
+from ..core.verbs import Arms, Context
 from .problem import Problem, problem
 from .rewards import RANGES, TOLERANCE, check_means, reward_kind
 
@@ -38,10 +38,8 @@ class Linear(Problem):
         check_means(means, given["rewards"])
         return given | {"features": features, "means": means}
 
-
-@arms.register(Linear)
-def arms_linear(problem):
-    return Arms(problem.means.size, features=problem.features, dimension=problem.theta.size, rewards=RANGES[problem.rewards])
+    def describe(self):
+        return Arms(self.means.size, features=self.features, dimension=self.theta.size, rewards=RANGES[self.rewards])
 
 
 @problem("contextual-linear")
@@ -69,26 +67,22 @@ class ContextualLinear(Problem):
             raise ValueError(f"theta has norm {norm:g}, but rewards = 'sign' needs means in [-1, 1], that is a norm in [0, 1].")
         return given | {"features": np.zeros((count, theta.size)), "means": np.zeros(count), "best": np.zeros(1)}
 
+    def describe(self):
+        return Arms(self.means.size, dimension=self.theta.size, rewards=RANGES[self.rewards])
 
-@arms.register(ContextualLinear)
-def arms_contextuallinear(problem):
-    return Arms(problem.means.size, dimension=problem.theta.size, rewards=RANGES[problem.rewards])
-
-
-@observe.register(ContextualLinear)
-@jit
-def observe_contextuallinear(problem, t, rng):
-    problem.best[0] = -math.inf
-    for k in range(problem.features.shape[0]):
-        squared, inner = 0.0, 0.0
-        for i in range(problem.theta.shape[0]):
-            value = rng.standard_normal()
-            problem.features[k, i] = value
-            squared += value * value
-            inner += value * problem.theta[i]
-        norm = math.sqrt(squared)
-        for i in range(problem.theta.shape[0]):
-            problem.features[k, i] /= norm
-        problem.means[k] = inner / norm
-        problem.best[0] = max(problem.best[0], problem.means[k])
-    return Context(problem.features, None, None, None)
+    @jit
+    def observe(self, t, rng):
+        self.best[0] = -math.inf
+        for k in range(self.features.shape[0]):
+            squared, inner = 0.0, 0.0
+            for i in range(self.theta.shape[0]):
+                value = rng.standard_normal()
+                self.features[k, i] = value
+                squared += value * value
+                inner += value * self.theta[i]
+            norm = math.sqrt(squared)
+            for i in range(self.theta.shape[0]):
+                self.features[k, i] /= norm
+            self.means[k] = inner / norm
+            self.best[0] = max(self.best[0], self.means[k])
+        return Context(self.features, None, None, None)

@@ -6,12 +6,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import checks
-from .._jit import jit
-from ..parameters import Matrix, Vector, derived, real, scratch, unchecked
+from ..compiled.kernels import jit
+from ..core import checks
+from ..core.fields import Matrix, Vector, derived, real, scratch, unchecked
+from ..core.types import Array, Given, Stored
+from ..core.verbs import Arms, Context
 from ..solvers.covering import lipschitz_lower_bound
-from ..types import Array, Given, Stored
-from ..verbs import Arms, Context, arms, lower_bound, observe, regret
 from .problem import Problem, problem
 from .rewards import RANGES, reward_kind
 
@@ -71,16 +71,12 @@ class Lipschitz(Problem):
         best = top if given["best"] is None else checks.real("best", given["best"], least=top, most=high)
         return given | {"points": points, "distances": distances, "means": means, "best": best}
 
+    def describe(self):
+        return Arms(self.means.size, points=self.points, distances=self.distances, rewards=RANGES[self.rewards])
 
-@arms.register(Lipschitz)
-def arms_lipschitz(problem):
-    return Arms(problem.means.size, points=problem.points, distances=problem.distances, rewards=RANGES[problem.rewards])
-
-
-@lower_bound.register(Lipschitz)
-def lower_bound_lipschitz(problem):
-    constant = regret_constant(problem, problem.lipschitz, None)
-    return None if constant is None else (constant, problem.best - float(problem.means.max()))
+    def lower_bound(self):
+        constant = regret_constant(self, self.lipschitz, None)
+        return None if constant is None else (constant, self.best - float(self.means.max()))
 
 
 def regret_constant(problem: "Lipschitz | ContextualLipschitz", lipschitz: float, contexts: np.ndarray | None) -> float | None:
@@ -136,6 +132,28 @@ class ContextualLipschitz(Problem):
             "eligible": np.zeros(C * K, dtype=np.bool_), "current": np.full(1, -1, dtype=np.int64),
         }  # fmt: skip
 
+    def describe(self):
+        return Arms(self.means.size, distances=self.distances, rewards=RANGES[self.rewards])
+
+    @jit
+    def observe(self, t, rng):
+        draw_, chosen = rng.random(), 0
+        while draw_ >= self.frequencies[chosen]:
+            chosen += 1
+        if chosen != self.current[0]:
+            for pair in range(self.means.shape[0]):
+                self.eligible[pair] = self.contexts[pair] == chosen
+            self.current[0] = chosen
+        return Context(None, self.eligible, None, None)
+
+    @jit
+    def regret(self, context, action):
+        return self.best[self.current[0]] - self.means[action]
+
+    def lower_bound(self):
+        constant = regret_constant(self, 1.0, self.contexts)
+        return None if constant is None else (constant, 0.0)
+
 
 def cumulative(frequencies: ArrayLike | None, C: int) -> np.ndarray:
     """Cumulative shares of C contexts; equal ones where none are given."""
@@ -151,33 +169,3 @@ def pair_distances(x_metric: np.ndarray, y_metric: np.ndarray, L_x: float, L_y: 
     """(C K, C K) bound L_x |x - x'| + L_y |y - y'| on the difference of two pairs' means."""
     size = x_metric.shape[0] * y_metric.shape[0]
     return (L_x * x_metric[:, None, :, None] + L_y * y_metric[None, :, None, :]).reshape(size, size)
-
-
-@arms.register(ContextualLipschitz)
-def arms_contextuallipschitz(problem):
-    return Arms(problem.means.size, distances=problem.distances, rewards=RANGES[problem.rewards])
-
-
-@observe.register(ContextualLipschitz)
-@jit
-def observe_contextuallipschitz(problem, t, rng):
-    draw_, chosen = rng.random(), 0
-    while draw_ >= problem.frequencies[chosen]:
-        chosen += 1
-    if chosen != problem.current[0]:
-        for pair in range(problem.means.shape[0]):
-            problem.eligible[pair] = problem.contexts[pair] == chosen
-        problem.current[0] = chosen
-    return Context(None, problem.eligible, None, None)
-
-
-@regret.register(ContextualLipschitz)
-@jit
-def regret_contextuallipschitz(problem, context, action):
-    return problem.best[problem.current[0]] - problem.means[action]
-
-
-@lower_bound.register(ContextualLipschitz)
-def lower_bound_contextuallipschitz(problem):
-    constant = regret_constant(problem, 1.0, problem.contexts)
-    return None if constant is None else (constant, 0.0)

@@ -5,34 +5,20 @@ gets the kernels for that, and registers those of its own where it differs.
 """
 
 from collections.abc import Callable
-from typing import TypeVar, dataclass_transform
+from typing import Any, TypeVar, dataclass_transform
 
-import numpy as np
-
-from .. import checks
-from .._jit import jit
-from ..parameters import (
-    choice,
-    declared,
-    derived,
-    flag,
-    integer,
-    matrix,
-    named_tuple,
-    optional_integer,
-    optional_real,
-    real,
-    recipe_of,
-    scratch,
-    unchecked,
-    vector,
-)
-from ..registry import PROBLEMS, RECIPES, Problem, add
-from ..types import Stored
-from ..verbs import Arms, Context, arms, mean, observe, play, private, regret
+from ..compiled.kernels import jit
+from ..core import checks
+from ..core.declaration import check_methods, declared, named_tuple, parameters_of
+from ..core.fields import choice, derived, flag, integer, matrix, optional_integer, optional_real, real, scratch, unchecked, vector
+from ..core.names import PROBLEMS, RECIPES, Recipe, add
+from ..core.problem import Problem
+from ..core.types import Stored
+from ..core.verbs import VERBS, Arms, Context
 from .rewards import RANGES, draw_reward, reward_kind
 
 T = TypeVar("T")
+PROBLEM_VERBS = {name: VERBS[name] for name, method in vars(Problem).items() if name in VERBS}
 
 
 @dataclass_transform(kw_only_default=False, field_specifiers=(
@@ -65,53 +51,69 @@ def problem(kind: str | None = None, *, compiled: bool = True) -> Callable[[type
         kept = [name for name, field in fields.items() if field.kept]
         made.__repr__ = lambda self: f"{cls.__name__}({', '.join(f'{name}={checks.show(getattr(self, name))}' for name in kept)})"
         written = tuple(name for name, item in others.items() if item.scratch)
-        _register_defaults(made, names, written)
+        made.WRITTEN = written
+        if "means" in names:
+            _answers_by_means(made, names, written)
+        check_methods(cls, PROBLEM_VERBS, ())
+        missing = [name for name in ("describe", "observe", "play", "mean", "regret") if VERBS[name].of(made) is None]
+        if missing:
+            raise TypeError(f"{cls.__name__} needs the method{'s' if len(missing) > 1 else ''} {', '.join(missing)}.")
         add(PROBLEMS, cls.__name__, made)
         if kind is not None:
-            add(RECIPES, kind, recipe_of(kind, made))
+            add(RECIPES, kind, Recipe(kind, made, parameters_of(made)))
         return made
 
     return build
 
 
-def _register_defaults(made: type[Problem], names: set[str], written: tuple[str, ...]) -> None:
-    if "means" in names:
-        ranged = "rewards" in names
-        observe.register(made)(observe_nothing)
-        mean.register(made)(mean_of_arm)
-        regret.register(made)(regret_of_round if "best" in written else regret_of_arm)
-        arms.register(made)(lambda problem: Arms(problem.means.size, rewards=RANGES[problem.rewards] if ranged else None))
-        if {"rewards", "noise"} <= names:
-            play.register(made)(play_mean)
-    if written:
-        private.register(made)(lambda problem: problem._replace(**{name: np.copy(getattr(problem, name)) for name in written}))
+def _answers_by_means(made: type[Problem], names: set[str], written: tuple[str, ...]) -> None:
+    """Give a class with `means` the answers that follow from them, where it has none of its own."""
+    answers: dict[str, Any] = {
+        "observe": observe_nothing, "mean": mean_of_arm, "regret": regret_of_round if "best" in written else regret_of_arm,
+        "describe": describe_ranged if "rewards" in names else describe_number,
+    }  # fmt: skip
+    if {"rewards", "noise"} <= names:
+        answers["play"] = play_mean
+    for name, method in answers.items():
+        if VERBS[name].of(made) is None:
+            setattr(made, name, method)
+
+
+def describe_number(self):
+    """So many arms."""
+    return Arms(self.means.size)
+
+
+def describe_ranged(self):
+    """So many arms, with rewards of a known range."""
+    return Arms(self.means.size, rewards=RANGES[self.rewards])
 
 
 @jit
-def observe_nothing(problem, t, rng):
+def observe_nothing(self, t, rng):
     """Arms are the same every round."""
     return Context(None, None, None, None)
 
 
 @jit
-def play_mean(problem, context, action, rng):
+def play_mean(self, context, action, rng):
     """A reward of the arm's mean, of the kind that `rewards` says."""
-    return draw_reward(problem.rewards, problem.means[action], problem.noise, rng)
+    return draw_reward(self.rewards, self.means[action], self.noise, rng)
 
 
 @jit
-def mean_of_arm(problem, context, arm):
+def mean_of_arm(self, context, arm):
     """The arm's mean."""
-    return problem.means[arm]
+    return self.means[arm]
 
 
 @jit
-def regret_of_arm(problem, context, action):
+def regret_of_arm(self, context, action):
     """Regret where one arm is the best for ever."""
-    return problem.best - problem.means[action]
+    return self.best - self.means[action]
 
 
 @jit
-def regret_of_round(problem, context, action):
+def regret_of_round(self, context, action):
     """Regret where `observe` wrote the best mean of the round."""
-    return problem.best[0] - problem.means[action]
+    return self.best[0] - self.means[action]

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .. import checks
-from ..parameters import derived, matrix, scratch, unchecked
+from ..core import checks
+from ..core.fields import derived, matrix, scratch, unchecked
+from ..core.types import Array, Given, Stored
+from ..core.verbs import Arms, Context
 from ..solvers import oracles
-from ..types import Array, Given, Stored
-from ..verbs import Arms, Context, arms, mean, observe, play, regret
 from .problem import Problem, problem
 
 
@@ -41,38 +41,28 @@ class Promotions(Problem):
             )
         return given | {"shown": count, "oracle": oracle, "users": np.arange(count), "best": np.zeros(1)}
 
+    def describe(self):
+        M = self.rewards.shape[1]
+        return Arms(self.shown * M, dimension=self.features.shape[1], oracle=self.oracle, blocks=M)
 
-@arms.register(Promotions)
-def arms_promotions(problem):
-    M = problem.rewards.shape[1]
-    return Arms(problem.shown * M, dimension=problem.features.shape[1], oracle=problem.oracle, blocks=M)
+    def observe(self, t, rng):
+        self.users[:] = rng.choice(self.features.shape[0], self.shown, replace=False)
+        rewards = self.rewards[self.users]
+        pairs = self.oracle(rewards)
+        self.best[0] = rewards[pairs[:, 0], pairs[:, 1]].sum()
+        return Context(self.features[self.users], None, None, None)
 
+    def play(self, context, action, rng):
+        return answers(self, action)
 
-@observe.register(Promotions)
-def observe_promotions(problem, t, rng):
-    problem.users[:] = rng.choice(problem.features.shape[0], problem.shown, replace=False)
-    rewards = problem.rewards[problem.users]
-    pairs = problem.oracle(rewards)
-    problem.best[0] = rewards[pairs[:, 0], pairs[:, 1]].sum()
-    return Context(problem.features[problem.users], None, None, None)
+    def mean(self, context, arm):
+        return answers(self, arm)
+
+    def regret(self, context, action):
+        return self.best[0] - answers(self, action).sum()
 
 
 def answers(problem, arm):
     """Reward of the pairs."""
     users, promotions = np.divmod(arm, problem.rewards.shape[1])
     return problem.rewards[problem.users[users], promotions]
-
-
-@play.register(Promotions)
-def play_promotions(problem, context, action, rng):
-    return answers(problem, action)
-
-
-@mean.register(Promotions)
-def mean_promotions(problem, context, arm):
-    return answers(problem, arm)
-
-
-@regret.register(Promotions)
-def regret_promotions(problem, context, action):
-    return problem.best[0] - answers(problem, action).sum()

@@ -5,9 +5,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .. import checks
-from .._jit import lean
-from ..parameters import Field
+from ..compiled.kernels import lean
+from ..core import checks
+from ..core.fields import Field
 
 REWARDS = ("gaussian", "bernoulli", "sign")
 RANGES = ((-math.inf, math.inf), (0.0, 1.0), (-1.0, 1.0))

@@ -5,12 +5,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import checks
-from ..parameters import Matrix, Vector, derived, matrix, real, scratch, unchecked, vector
-from ..registry import recipe
+from ..core import checks
+from ..core.fields import Matrix, Vector, derived, matrix, real, scratch, unchecked, vector
+from ..core.registry import recipe
+from ..core.types import Array, Given, Oracle, Stored
+from ..core.verbs import Arms, Context
 from ..solvers.oracles import TopK, choose, set_size
-from ..types import Array, Given, Oracle, Stored
-from ..verbs import Arms, Context, arms, mean, observe, play, regret
 from .problem import Problem, problem
 from .rewards import RANGES, check_means, reward_kind
 
@@ -51,6 +51,32 @@ class SemiBandit(Problem):
         best = 0.0 if count else value(oracle, means)
         return given | {"shown": count, "features": features, "most": most, "means": means[: count or N].copy(), "best": np.array([best])}
 
+    def describe(self):
+        fixed = None if self.shown else self.features
+        return Arms(self.means.size, features=fixed, dimension=self.theta.size, oracle=self.oracle, rewards=RANGES[self.rewards])
+
+    def observe(self, t, rng):
+        if not self.shown:
+            return Context(None, None, None, None)
+        rows = self.features[rng.choice(self.features.shape[0], self.shown, replace=False)]
+        self.means[:] = rows @ self.theta
+        self.best[0] = value(self.oracle, self.means)
+        return Context(rows, None, None, None)
+
+    def play(self, context, action, rng):
+        expected = self.means[action]
+        # As many draws whatever the set, so that policies stay in step.
+        if self.rewards == 0:
+            return expected + self.noise * rng.standard_normal(self.most)[: expected.size]
+        draws = rng.random(self.most)[: expected.size]
+        return (draws < expected) * 1.0 if self.rewards == 1 else np.where(draws < 0.5 * (1.0 + expected), 1.0, -1.0)
+
+    def mean(self, context, arm):
+        return self.means[arm]
+
+    def regret(self, context, action):
+        return self.best[0] - self.means[action].sum()
+
 
 @recipe("semi-bandit")
 def semibandit_of_k(
@@ -64,39 +90,3 @@ def semibandit_of_k(
 def value(oracle: Oracle, means: np.ndarray) -> float:
     """Total mean of the best set."""
     return float(means[choose(oracle, means, None)].sum())
-
-
-@arms.register(SemiBandit)
-def arms_semibandit(problem):
-    fixed = None if problem.shown else problem.features
-    return Arms(problem.means.size, features=fixed, dimension=problem.theta.size, oracle=problem.oracle, rewards=RANGES[problem.rewards])
-
-
-@observe.register(SemiBandit)
-def observe_semibandit(problem, t, rng):
-    if not problem.shown:
-        return Context(None, None, None, None)
-    rows = problem.features[rng.choice(problem.features.shape[0], problem.shown, replace=False)]
-    problem.means[:] = rows @ problem.theta
-    problem.best[0] = value(problem.oracle, problem.means)
-    return Context(rows, None, None, None)
-
-
-@play.register(SemiBandit)
-def play_semibandit(problem, context, action, rng):
-    expected = problem.means[action]
-    # As many draws whatever the set, so that policies stay in step.
-    if problem.rewards == 0:
-        return expected + problem.noise * rng.standard_normal(problem.most)[: expected.size]
-    draws = rng.random(problem.most)[: expected.size]
-    return (draws < expected) * 1.0 if problem.rewards == 1 else np.where(draws < 0.5 * (1.0 + expected), 1.0, -1.0)
-
-
-@mean.register(SemiBandit)
-def mean_semibandit(problem, context, arm):
-    return problem.means[arm]
-
-
-@regret.register(SemiBandit)
-def regret_semibandit(problem, context, action):
-    return problem.best[0] - problem.means[action].sum()

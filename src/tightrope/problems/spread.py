@@ -9,11 +9,11 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import checks
-from .._jit import jit
-from ..parameters import integer, real, scratch, vector
-from ..types import Array, Stored
-from ..verbs import Arms, Context, arms, observe, play
+from ..compiled.kernels import jit
+from ..core import checks
+from ..core.fields import integer, real, scratch, vector
+from ..core.types import Array, Stored
+from ..core.verbs import Arms, Context
 from .problem import Problem, problem
 
 
@@ -63,10 +63,33 @@ class ContextualSpread(Problem):
         checks.integer("baseline_rank", given["baseline_rank"], least=1, most=count)
         return given | {"features": np.zeros((count, theta.size)), "means": np.zeros(count), "best": np.zeros(1)}
 
+    def describe(self):
+        return Arms(self.means.size, dimension=self.theta.size)
 
-@arms.register(ContextualSpread)
-def arms_contextualspread(problem):
-    return Arms(problem.means.size, dimension=problem.theta.size)
+    @jit
+    def observe(self, t, rng):
+        K, d = self.features.shape
+        features, theta = self.features, self.theta
+        self.best[0] = -math.inf
+        for k in range(K):
+            m, inner, squared = rng.random(), 0.0, 0.0
+            for i in range(d):
+                features[k, i] = rng.standard_normal()
+                inner += features[k, i] * theta[i]
+            for i in range(d):
+                features[k, i] -= inner * theta[i]
+                squared += features[k, i] * features[k, i]
+            scale = math.sqrt((1.0 - m * m) / squared)
+            for i in range(d):
+                features[k, i] = m * theta[i] + scale * features[k, i]
+            self.means[k] = m
+            self.best[0] = max(self.best[0], m)
+        baseline = arm_of_rank(self.means, self.baseline_rank)
+        return Context(features, None, baseline, self.means[baseline])
+
+    @jit
+    def play(self, context, action, rng):
+        return self.means[action] + self.noise * rng.standard_normal()
 
 
 @jit
@@ -80,32 +103,3 @@ def arm_of_rank(means, rank):
         if before == rank:
             return k
     return 0
-
-
-@observe.register(ContextualSpread)
-@jit
-def observe_contextualspread(problem, t, rng):
-    K, d = problem.features.shape
-    features, theta = problem.features, problem.theta
-    problem.best[0] = -math.inf
-    for k in range(K):
-        m, inner, squared = rng.random(), 0.0, 0.0
-        for i in range(d):
-            features[k, i] = rng.standard_normal()
-            inner += features[k, i] * theta[i]
-        for i in range(d):
-            features[k, i] -= inner * theta[i]
-            squared += features[k, i] * features[k, i]
-        scale = math.sqrt((1.0 - m * m) / squared)
-        for i in range(d):
-            features[k, i] = m * theta[i] + scale * features[k, i]
-        problem.means[k] = m
-        problem.best[0] = max(problem.best[0], m)
-    baseline = arm_of_rank(problem.means, problem.baseline_rank)
-    return Context(features, None, baseline, problem.means[baseline])
-
-
-@play.register(ContextualSpread)
-@jit
-def play_contextualspread(problem, context, action, rng):
-    return problem.means[action] + problem.noise * rng.standard_normal()

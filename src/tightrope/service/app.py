@@ -9,34 +9,35 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from .api import decisions, experiments, health, personalizer, reading, rollout
-from .api.common import refusal
-from .api.hot import Direct
 from .board.routes import router as board
-from .errors import Refused, not_valid
-from .middleware import Limits
-from .office import Office
-from .settings import Settings
-from .telemetry import logger
+from .domain.errors import Refused, not_valid
+from .http import decisions, experiments, health, reading, rollout
+from .http.common import refusal
+from .http.fast_routes import FastRoutes
+from .http.middleware import Limits
+from .integrations import personalizer_routes as personalizer
+from .runtime.service import Service
+from .runtime.settings import Settings
+from .runtime.telemetry import logger
 
 ROUTERS = (experiments.router, decisions.router, reading.router, rollout.router, personalizer.router, health.router, board)
 
 
-def create_app(settings: Settings, office: Office | None = None) -> FastAPI:
-    """The application of a service. office: one that is running already; else it is opened and closed with the application."""
-    served = Office(settings) if office is None else office
+def create_app(settings: Settings, service: Service | None = None) -> FastAPI:
+    """The application of a service. service: one that is running already; else it is opened and closed with the application."""
+    served = Service(settings) if service is None else service
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        if office is None:
+        if service is None:
             served.open()
         yield
-        if office is None:
+        if service is None:
             served.close()
 
     app = FastAPI(title="tightrope", version=version("tightrope"), lifespan=lifespan, docs_url=None, redoc_url=None,
                   description="Decisions by structured bandits, with a log that is the truth.")  # fmt: skip
-    app.state.office = served
+    app.state.service = served
     for router in ROUTERS:
         app.include_router(router)
     app.add_exception_handler(Refused, _refused)
@@ -44,7 +45,7 @@ def create_app(settings: Settings, office: Office | None = None) -> FastAPI:
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(sa.exc.SQLAlchemyError, _outage)
     app.add_exception_handler(Exception, _internal)
-    app.add_middleware(Direct, routes=decisions.router.routes)
+    app.add_middleware(FastRoutes, routes=decisions.router.routes)
     app.add_middleware(Limits, most_bytes=settings.most_bytes)
     return app
 

@@ -15,13 +15,14 @@ from urllib.parse import quote
 
 import numpy as np
 
-from .needs import check
+from .decision_ids import new_id
+from .extras import require
 
-check(("httpx",))
+require(("httpx",))
 
 import httpx  # noqa: E402  after the sentence for those who do not have it
 
-AGAIN = (429, 502, 503, 504)
+RETRIED = (429, 502, 503, 504)
 CREATION_SECONDS = 60.0  # that one attempt to create an experiment may take
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 5.0  # seconds
 MOST = 10_000  # items of one batch
@@ -105,9 +106,9 @@ class Client:
 
         The service compiles the policy first, so this may take half a minute.
         """
-        made = self._send("POST", "/v1/experiments", dict(spec), timeout=CREATION_SECONDS)
-        self.experiment, self._arms = made["name"], None
-        return made
+        created = self._send("POST", "/v1/experiments", dict(spec), timeout=CREATION_SECONDS)
+        self.experiment, self._arms = created["name"], None
+        return created
 
     def experiments(self) -> list[str]:
         """Names of all experiments."""
@@ -191,7 +192,7 @@ class Client:
         subject: str | None, baseline: str | None, baseline_mean: float | None,
     ) -> dict[str, Any]:  # fmt: skip
         given = {
-            "id": self.new_id() if id is None else id, "context": features(context), "eligible": self._listed(eligible),
+            "id": new_id() if id is None else id, "context": features(context), "eligible": self._listed(eligible),
             "excluded": None if excluded is None else list(excluded), "deferred": deferred or None, "subject": subject,
             "baseline": baseline, "baseline_mean": baseline_mean,
         }  # fmt: skip
@@ -205,27 +206,23 @@ class Client:
             return [name for name, yes in zip(self._arms, eligible.tolist(), strict=True) if yes]
         return None if eligible is None else list(eligible)
 
-    def new_id(self) -> str:
-        """An id that nobody else makes; later ones sort behind earlier ones."""
-        return f"{time.time_ns() // 1_000_000:012x}{self._random.getrandbits(80):020x}"
-
     def reward(self, id: str, value: float | Mapping[str, float], reward_id: str | None = None) -> bool:
         """What came of a decision; a set's by arm. Returns False where the same was taken in before."""
-        told: dict[str, Any] = {"decision_id": id, "value": dict(value) if isinstance(value, Mapping) else float(value)}
+        body: dict[str, Any] = {"decision_id": id, "value": dict(value) if isinstance(value, Mapping) else float(value)}
         if reward_id is not None:
-            told["reward_id"] = reward_id
-        return bool(self._send("POST", self._path("/rewards"), told)["learned"])
+            body["reward_id"] = reward_id
+        return bool(self._send("POST", self._path("/rewards"), body)["learned"])
 
     def reward_many(self, rewards: Mapping[str, float | Mapping[str, float]]) -> dict[str, bool | Rejected]:
         """Many rewards by decision, 10,000 a commit. Returns for each what `reward` would return, or the error it would raise."""
-        found: dict[str, bool | Rejected] = {}
+        answers: dict[str, bool | Rejected] = {}
         items = list(rewards.items())
         for first in range(0, len(items), MOST):
             part = items[first : first + MOST]
-            told = [{"decision_id": id, "value": dict(value) if isinstance(value, Mapping) else float(value)} for id, value in part]
-            for (id, _), result in zip(part, self._send("POST", self._path("/rewards:batch"), {"rewards": told})["results"], strict=True):
-                found[id] = bool(result["answer"]["learned"]) if result["status"] == 200 else rejected(result["status"], result)
-        return found
+            body = [{"decision_id": id, "value": dict(value) if isinstance(value, Mapping) else float(value)} for id, value in part]
+            for (id, _), result in zip(part, self._send("POST", self._path("/rewards:batch"), {"rewards": body})["results"], strict=True):
+                answers[id] = bool(result["answer"]["learned"]) if result["status"] == 200 else rejected(result["status"], result)
+        return answers
 
     def cancel(self, id: str) -> None:
         """It was never shown: the policy is as it was without it."""
@@ -244,8 +241,8 @@ class Client:
 
     def explain(self, decision: str | None = None) -> dict[str, Any]:
         """Per-arm arrays as `Session.explain` gives them, now or just before a decision; `arms` are their ids."""
-        found = self._send("GET", self._path("/explain"), params={} if decision is None else {"decision": decision})
-        return {"arms": found["arms"]} | {name: arrays(value) for name, value in found["explanation"].items()}
+        answer = self._send("GET", self._path("/explain"), params={} if decision is None else {"decision": decision})
+        return {"arms": answer["arms"]} | {name: arrays(value) for name, value in answer["explanation"].items()}
 
     def recommend(self) -> dict[str, Any]:
         """The arm that an identification policy names, and what supports it, as `Session.recommend` tells; `arm` is its id."""
@@ -294,7 +291,7 @@ class Client:
                 why = f"{type(error).__name__}: {error}"
                 self._at += 1
                 continue
-            if answer.status_code in AGAIN:
+            if answer.status_code in RETRIED:
                 why = f"status {answer.status_code}"
                 holder = answer.headers.get("X-Tightrope-Served-By", "").rstrip("/")
                 if holder in self.urls:
@@ -306,21 +303,21 @@ class Client:
                 if waits.isdigit() and (attempt + 1) % len(self.urls) == 0:
                     pause = min(max(pause, float(waits)), LONGEST_PAUSE)
                 continue
-            told = read(answer)
+            content = read(answer)
             if answer.is_success:
-                return told
-            raise rejected(answer.status_code, told)
+                return content
+            raise rejected(answer.status_code, content)
         raise Unavailable(f"{self.urls[0]} did not answer {method} {path} after {self.attempts} attempts ({why}).")
 
 
 def read(answer: httpx.Response) -> dict[str, Any]:
     """The JSON of an answer. Raises Rejected where it is not the service's."""
     try:
-        told = answer.json()
+        body = answer.json()
     except ValueError:
-        told = None
-    if isinstance(told, dict):
-        return told
+        body = None
+    if isinstance(body, dict):
+        return body
     raise Rejected(
         answer.status_code, "not_json",
         f"url = {str(answer.request.url)!r} answered with status {answer.status_code} and no JSON of this service; give the address of "
@@ -349,9 +346,9 @@ def arrays(value: Any) -> Any:
     return value
 
 
-def rejected(status: int, told: Mapping[str, Any]) -> Rejected:
+def rejected(status: int, body: Mapping[str, Any]) -> Rejected:
     """The error of an answer."""
-    error = told.get("error") or {}
+    error = body.get("error") or {}
     return Rejected(status, str(error.get("code")), str(error.get("message")), error.get("field"))
 
 

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import checks
-from .._jit import lean
+from ..compiled.kernels import lean
+from ..core import checks
 from ..numerics.kl import DIVERGENCES, bernoulli_divergence_close, divergence
 
 TIE = 1e-12  # true means that differ by less are equal

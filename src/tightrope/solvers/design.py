@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import checks
-from .._jit import jit, lean
+from ..compiled.kernels import jit, lean
+from ..core import checks
 from ..numerics.cholesky import cholesky, solve_lower
 
 GAP = 1e-3  # relative distance of value and bound at which the iteration ends

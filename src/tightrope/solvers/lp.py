@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import checks
-from .._jit import jit, lean
+from ..compiled.kernels import jit, lean
+from ..core import checks
 
 TOLERANCE = 1e-10
 OPTIMAL, OUTSIDE_SPAN, ITERATION_LIMIT = 0, 1, 2

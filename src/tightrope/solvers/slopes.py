@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import checks
+from ..core import checks
 
 
 class LeastLipschitz(NamedTuple):

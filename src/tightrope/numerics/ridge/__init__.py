@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ...verbs import Arms
+from ...core.verbs import Arms
 from ..scaling import check_digits
 from .arms import ArmRidge
 from .contexts import ContextRidge, check_context
@@ -28,12 +28,34 @@ from .disjoint import DisjointRidge, new_disjoint_ridge
 from .factors import LEAP, REFRESH, invert_from_factor
 from .fading import FadingRidge, new_fading_ridge, remembered
 from .features import FeatureRidge
-from .verbs import learn, predict, refresh, sample
+from .verbs import add_features, correlate, learn, predict, project, refresh, sample
 
 __all__ = [
-    "LEAP", "REFRESH", "ArmRidge", "ContextRidge", "DisjointRidge", "FadingRidge", "FeatureRidge", "Ridge", "check_context", "deviations",
-    "invert_from_factor", "learn", "new_disjoint_ridge", "new_fading_ridge", "new_model", "new_ridge", "predict", "refresh", "regressions",
-    "remembered", "sample",
+    "LEAP",
+    "REFRESH",
+    "ArmRidge",
+    "ContextRidge",
+    "DisjointRidge",
+    "FadingRidge",
+    "FeatureRidge",
+    "Ridge",
+    "add_features",
+    "check_context",
+    "correlate",
+    "deviations",
+    "invert_from_factor",
+    "learn",
+    "new_disjoint_ridge",
+    "new_fading_ridge",
+    "new_model",
+    "new_ridge",
+    "predict",
+    "project",
+    "refresh",
+    "regressions",
+    "remembered",
+    "sample",
+    "sum_size",
 ]  # fmt: skip
 
 Ridge: TypeAlias = ArmRidge | FeatureRidge | ContextRidge | DisjointRidge | FadingRidge
@@ -91,3 +113,8 @@ def _(model: ArmRidge) -> np.ndarray:
 @deviations.register
 def _(model: DisjointRidge) -> np.ndarray:
     return np.diag(np.sqrt(model.square))
+
+
+def sum_size(model: Any) -> int:
+    """Length of a sum of features as the model's `add_features` has it."""
+    return model.mean.size if isinstance(model, ArmRidge) else model.theta.size

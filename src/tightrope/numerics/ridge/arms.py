@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._jit import jit
+from ...compiled.kernels import jit
 from ..cholesky import cholesky, require_finite, solve_lower
 from .factors import LEAP, REFRESH, factorise_pulls
-from .verbs import learn, predict, refresh, sample
+from .verbs import refresh
 
 
 class ArmRidge(NamedTuple):
@@ -27,71 +27,87 @@ class ArmRidge(NamedTuple):
     factor: np.ndarray  # (d, d) L at the last factorisation
     square_root: np.ndarray  # (K, K) scratch of sample
 
+    @jit
+    def predict(self, context):
+        pass
 
-@predict.register(ArmRidge)
-@jit
-def predict_armridge(model, context):
-    pass
+    @jit
+    def learn(self, context, arm, reward):
+        K = self.mean.shape[0]
+        column, product = self.column, self.product
+        for k in range(K):
+            column[k] = product[arm, k]
+        denominator = 1.0 + column[arm]
+        self.pulls[arm] += 1.0
+        self.sums[arm] += reward
+        self.log_det[0] += math.log(max(denominator, 1.0))
+        error = (reward - self.mean[arm]) / denominator
+        for i in range(K):
+            share = column[i] / denominator
+            for j in range(K):
+                product[i, j] -= share * column[j]
+            self.mean[i] += column[i] * error
+            self.square[i] = max(product[i, i], 0.0)
+        self.updates[0] += 1.0
+        if self.updates[0] >= REFRESH or not denominator < LEAP:
+            refresh(self)
 
-
-@learn.register(ArmRidge)
-@jit
-def learn_armridge(model, context, arm, reward):
-    K = model.mean.shape[0]
-    column, product = model.column, model.product
-    for k in range(K):
-        column[k] = product[arm, k]
-    denominator = 1.0 + column[arm]
-    model.pulls[arm] += 1.0
-    model.sums[arm] += reward
-    model.log_det[0] += math.log(max(denominator, 1.0))
-    error = (reward - model.mean[arm]) / denominator
-    for i in range(K):
-        share = column[i] / denominator
-        for j in range(K):
-            product[i, j] -= share * column[j]
-        model.mean[i] += column[i] * error
-        model.square[i] = max(product[i, i], 0.0)
-    model.updates[0] += 1.0
-    if model.updates[0] >= REFRESH or not denominator < LEAP:
-        refresh(model)
-
-
-@refresh.register(ArmRidge)
-@jit
-def refresh_armridge(model):
-    K, d = model.features.shape
-    factorise_pulls(model, model.row)
-    for k in range(K):
-        for i in range(d):
-            model.solved[k, i] = model.features[k, i]
-        solve_lower(model.factor, model.solved[k])
-    for k in range(K):
-        for j in range(k + 1):
-            total = 0.0
+    @jit
+    def refresh(self):
+        K, d = self.features.shape
+        factorise_pulls(self, self.row)
+        for k in range(K):
             for i in range(d):
-                total += model.solved[k, i] * model.solved[j, i]
-            model.product[k, j] = total
-            model.product[j, k] = total
-        model.square[k] = model.product[k, k]
-    for i in range(K):
-        total = 0.0
+                self.solved[k, i] = self.features[k, i]
+            solve_lower(self.factor, self.solved[k])
+        for k in range(K):
+            for j in range(k + 1):
+                total = 0.0
+                for i in range(d):
+                    total += self.solved[k, i] * self.solved[j, i]
+                self.product[k, j] = total
+                self.product[j, k] = total
+            self.square[k] = self.product[k, k]
+        for i in range(K):
+            total = 0.0
+            for j in range(K):
+                total += self.product[i, j] * self.sums[j]
+            self.mean[i] = total
+        require_finite(self.mean)
+        require_finite(self.square)
+
+    @jit
+    def sample(self, scale, out, rng):
+        K = out.shape[0]
+        cholesky(self.product, self.square_root)
+        for k in range(K):
+            self.column[k] = rng.standard_normal()
+        for k in range(K):
+            total = 0.0
+            for j in range(k + 1):
+                total += self.square_root[k, j] * self.column[j]
+            out[k] = self.mean[k] + scale * total
+
+    @jit
+    def correlate(self, arm, out):
+        for k in range(out.shape[0]):
+            out[k] = self.product[arm, k]
+
+    @jit
+    def add_features(self, context, total, arm, weight):
+        total[arm] += weight
+
+    @jit
+    def project(self, total, cross):
+        K = total.shape[0]
+        for k in range(K):
+            cross[k] = 0.0
         for j in range(K):
-            total += model.product[i, j] * model.sums[j]
-        model.mean[i] = total
-    require_finite(model.mean)
-    require_finite(model.square)
-
-
-@sample.register(ArmRidge)
-@jit
-def sample_armridge(model, scale, out, rng):
-    K = out.shape[0]
-    cholesky(model.product, model.square_root)
-    for k in range(K):
-        model.column[k] = rng.standard_normal()
-    for k in range(K):
-        total = 0.0
-        for j in range(k + 1):
-            total += model.square_root[k, j] * model.column[j]
-        out[k] = model.mean[k] + scale * total
+            if total[j] != 0.0:
+                for k in range(K):
+                    cross[k] += total[j] * self.product[j, k]
+        inner, square = 0.0, 0.0
+        for k in range(K):
+            inner += total[k] * self.mean[k]
+            square += total[k] * cross[k]
+        return inner, max(square, 0.0)

@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._jit import jit
-from ...verbs import Arms
+from ...compiled.kernels import jit
+from ...core.verbs import Arms
 from ..cholesky import definite_cholesky, log_det, require_finite, solve_lower, solve_lower_transposed
 from ..scaling import check_digits
-from .factors import LEAP, REFRESH, invert_from_factor, predict_arm, rank_one, sample_theta
-from .verbs import learn, predict, refresh, sample
+from .factors import LEAP, REFRESH, correlate_features, invert_from_factor, predict_arm, project_vector, rank_one, sample_theta
+from .verbs import refresh
 
 
 class ContextRidge(NamedTuple):
@@ -28,6 +28,57 @@ class ContextRidge(NamedTuple):
     factor: np.ndarray  # (d, d) as in FeatureRidge
     keeps_factor: bool
 
+    @jit
+    def predict(self, context):
+        for k in range(self.features.shape[0]):
+            predict_arm(self, k, self.inverse, self.theta, context.features[k])
+
+    @jit
+    def learn(self, context, arm, reward):
+        d = self.theta.shape[0]
+        x = context.features[arm]
+        error = reward
+        for i in range(d):
+            error -= self.theta[i] * x[i]
+            self.response[i] += reward * x[i]
+            for j in range(d):
+                self.design[i, j] += x[i] * x[j]
+        denominator = rank_one(self, x)
+        for i in range(d):
+            self.theta[i] += self.direction[i] * error / denominator
+        if self.updates[0] >= REFRESH or not 1.0 <= denominator < LEAP:
+            refresh(self)
+
+    @jit
+    def refresh(self):
+        d = self.theta.shape[0]
+        definite_cholesky(self.design, self.factor)
+        self.log_det[0] = log_det(self.factor) - d * math.log(self.lam)
+        self.updates[0] = 0.0
+        for i in range(d):
+            self.theta[i] = self.response[i]
+        solve_lower(self.factor, self.theta)
+        solve_lower_transposed(self.factor, self.theta)
+        invert_from_factor(self.factor, self.inverse, self.direction)
+        require_finite(self.theta)
+
+    @jit
+    def sample(self, scale, out, rng):
+        sample_theta(self, scale, self.features, out, rng)
+
+    @jit
+    def correlate(self, arm, out):
+        correlate_features(self, arm, out)
+
+    @jit
+    def add_features(self, context, total, arm, weight):
+        for i in range(total.shape[0]):
+            total[i] += weight * context.features[arm, i]
+
+    @jit
+    def project(self, total, cross):
+        return project_vector(self, total, cross)
+
 
 def check_context(model: ContextRidge, features: np.ndarray | None) -> None:
     """Refuse a round's features (K, d) that leave fewer than six digits until the next factorisation, which checks what is left."""
@@ -42,49 +93,3 @@ def shown_features(arms: Arms, lam: float) -> np.ndarray:
         features[:] = arms.features
         check_digits("arms", features, lam, arms.horizon, root=False)
     return features
-
-
-@predict.register(ContextRidge)
-@jit
-def predict_contextridge(model, context):
-    for k in range(model.features.shape[0]):
-        predict_arm(model, k, model.inverse, model.theta, context.features[k])
-
-
-@learn.register(ContextRidge)
-@jit
-def learn_contextridge(model, context, arm, reward):
-    d = model.theta.shape[0]
-    x = context.features[arm]
-    error = reward
-    for i in range(d):
-        error -= model.theta[i] * x[i]
-        model.response[i] += reward * x[i]
-        for j in range(d):
-            model.design[i, j] += x[i] * x[j]
-    denominator = rank_one(model, x)
-    for i in range(d):
-        model.theta[i] += model.direction[i] * error / denominator
-    if model.updates[0] >= REFRESH or not 1.0 <= denominator < LEAP:
-        refresh(model)
-
-
-@refresh.register(ContextRidge)
-@jit
-def refresh_contextridge(model):
-    d = model.theta.shape[0]
-    definite_cholesky(model.design, model.factor)
-    model.log_det[0] = log_det(model.factor) - d * math.log(model.lam)
-    model.updates[0] = 0.0
-    for i in range(d):
-        model.theta[i] = model.response[i]
-    solve_lower(model.factor, model.theta)
-    solve_lower_transposed(model.factor, model.theta)
-    invert_from_factor(model.factor, model.inverse, model.direction)
-    require_finite(model.theta)
-
-
-@sample.register(ContextRidge)
-@jit
-def sample_contextridge(model, scale, out, rng):
-    sample_theta(model, scale, model.features, out, rng)

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._jit import borrowed, jit
-from ...verbs import Arms, Context, either
+from ...compiled.kernels import borrowed, jit
+from ...core.verbs import Arms, Context, either
 from .contexts import ContextRidge, shown_features
 from .factors import predict_arm
-from .verbs import learn, predict, refresh, sample
+from .verbs import learn, refresh
 
 
 class DisjointRidge(NamedTuple):
@@ -31,6 +31,29 @@ class DisjointRidge(NamedTuple):
     design: np.ndarray  # (K, d, d) V_k
     response: np.ndarray  # (K, d) sum r x
     factor: np.ndarray  # (d, d) scratch
+
+    @jit
+    def predict(self, context):
+        shown = either(context.features, self.features)
+        for k in range(self.features.shape[0]):
+            predict_arm(self, k, self.inverse[k], self.theta[k], shown[k])
+
+    @jit
+    def learn(self, context, arm, reward):
+        shown = either(context.features, self.features)
+        learn(regression_of(self, arm), Context(shown, None, None, None), arm, reward)
+        raise_log_det(self, arm)
+
+    @jit
+    def refresh(self):
+        for k in range(self.log_dets.shape[0]):
+            refresh(regression_of(self, k))
+            raise_log_det(self, k)
+
+    @jit
+    def sample(self, scale, out, rng):
+        for k in range(out.shape[0]):  # the arms' thetas are independent, so one normal an arm has the law of all of them
+            out[k] = self.mean[k] + scale * math.sqrt(self.square[k]) * rng.standard_normal()
 
 
 def new_disjoint_ridge(arms: Arms, lam: float, forget: float = 1.0) -> DisjointRidge:
@@ -58,39 +81,8 @@ def regression_of(model, arm):
     )  # fmt: skip
 
 
-@predict.register(DisjointRidge)
-@jit
-def predict_disjointridge(model, context):
-    shown = either(context.features, model.features)
-    for k in range(model.features.shape[0]):
-        predict_arm(model, k, model.inverse[k], model.theta[k], shown[k])
-
-
-@learn.register(DisjointRidge)
-@jit
-def learn_disjointridge(model, context, arm, reward):
-    shown = either(context.features, model.features)
-    learn(regression_of(model, arm), Context(shown, None, None, None), arm, reward)
-    raise_log_det(model, arm)
-
-
 @jit
 def raise_log_det(model, arm):
     """Bring log_det up to date with one arm's."""
     K = model.log_dets.shape[0]
     model.log_det[0] = max(model.log_det[0], model.log_dets[arm] + 2.0 * math.log(K))
-
-
-@refresh.register(DisjointRidge)
-@jit
-def refresh_disjointridge(model):
-    for k in range(model.log_dets.shape[0]):
-        refresh(regression_of(model, k))
-        raise_log_det(model, k)
-
-
-@sample.register(DisjointRidge)
-@jit
-def sample_disjointridge(model, scale, out, rng):
-    for k in range(out.shape[0]):  # the arms' thetas are independent, so one normal an arm has the law of all of them
-        out[k] = model.mean[k] + scale * math.sqrt(model.square[k]) * rng.standard_normal()

@@ -2,7 +2,7 @@
 
 import math
 
-from ..._jit import lean
+from ...compiled.kernels import lean
 from ..cholesky import log_det, scaled_identity, solve_lower, solve_lower_transposed, update_factor
 
 REFRESH = 4096  # updates between two factorisations
@@ -124,4 +124,35 @@ def sample_theta(model, scale, features, out, rng):
         total = 0.0
         for i in range(d):
             total += features[k, i] * model.direction[i]
+        out[k] = total
+
+
+@lean
+def project_vector(model, total, cross):
+    """`project` where the model keeps V^-1 and sums are vectors. O(d^2 + K d)."""
+    K, d = model.features.shape
+    inner, square = 0.0, 0.0
+    for i in range(d):
+        model.direction[i] = 0.0
+    for j in range(d):
+        for i in range(d):
+            model.direction[i] += total[j] * model.inverse[j, i]
+    for i in range(d):
+        inner += total[i] * model.theta[i]
+        square += total[i] * model.direction[i]
+    for k in range(K):
+        cross[k] = 0.0
+        for i in range(d):
+            cross[k] += model.features[k, i] * model.direction[i]
+    return inner, max(square, 0.0)
+
+
+@lean
+def correlate_features(model, arm, out):
+    """`correlate` where the model keeps V^-1. O(K d + d^2)."""
+    multiply(model.inverse, model.features[arm], model.direction)
+    for k in range(out.shape[0]):
+        total = 0.0
+        for i in range(model.direction.shape[0]):
+            total += model.features[k, i] * model.direction[i]
         out[k] = total

@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._jit import jit, lean
-from ...verbs import Arms, either
+from ...compiled.kernels import jit, lean
+from ...core.verbs import Arms, either
 from ..cholesky import definite_cholesky, log_det, require_finite, solve_lower, solve_lower_transposed
 from .contexts import shown_features
 from .factors import invert_from_factor, predict_arm
-from .verbs import learn, predict, refresh, sample
+from .verbs import refresh
 
 
 class FadingRidge(NamedTuple):
@@ -36,6 +36,55 @@ class FadingRidge(NamedTuple):
     product: np.ndarray  # (d, d) scratch
     direction: np.ndarray  # (d,) scratch
 
+    @jit
+    def predict(self, context):
+        shown = either(context.features, self.features)
+        for k in range(self.features.shape[0]):
+            predict_arm(self, k, self.inverse, self.theta, shown[k])
+
+    @jit
+    def learn(self, context, arm, reward):
+        x, d = either(context.features, self.features)[arm], self.theta.shape[0]
+        fade(self.design, self.forget, self.lam)
+        fade(self.squared, self.forget * self.forget, self.lam)
+        for i in range(d):
+            self.response[i] = self.forget * self.response[i] + reward * x[i]
+            for j in range(d):
+                self.design[i, j] += x[i] * x[j]
+                self.squared[i, j] += x[i] * x[j]
+        refresh(self)
+
+    @jit
+    def refresh(self):
+        d, inverse, factor = self.theta.shape[0], self.inverse, self.factor
+        definite_cholesky(self.squared, factor)
+        self.log_det[0] = log_det(factor) - d * math.log(self.lam)
+        definite_cholesky(self.design, factor)
+        for i in range(d):
+            self.theta[i] = self.response[i]
+        solve_lower(factor, self.theta)
+        solve_lower_transposed(factor, self.theta)
+        require_finite(self.theta)
+        invert_from_factor(factor, inverse, self.direction)
+        sandwich(inverse, self.squared, self.product, factor)
+        definite_cholesky(inverse, self.root)
+
+    @jit
+    def sample(self, scale, out, rng):
+        d, direction = self.theta.shape[0], self.direction
+        for i in range(d):
+            direction[i] = rng.standard_normal()
+        for i in range(d - 1, -1, -1):  # in place: row i needs the entries up to i only
+            total = 0.0
+            for j in range(i + 1):
+                total += self.root[i, j] * direction[j]
+            direction[i] = self.theta[i] + scale * total
+        for k in range(out.shape[0]):
+            total = 0.0
+            for i in range(d):
+                total += self.features[k, i] * direction[i]
+            out[k] = total
+
 
 def new_fading_ridge(arms: Arms, lam: float, forget: float) -> FadingRidge:
     """The model without data. Refuses fixed features that leave fewer than six digits."""
@@ -52,14 +101,6 @@ def remembered(rounds: int, forget: float) -> float:
     return float(rounds) if forget == 1.0 else (1.0 - forget ** (2 * rounds)) / (1.0 - forget * forget)
 
 
-@predict.register(FadingRidge)
-@jit
-def predict_fadingridge(model, context):
-    shown = either(context.features, model.features)
-    for k in range(model.features.shape[0]):
-        predict_arm(model, k, model.inverse, model.theta, shown[k])
-
-
 @lean
 def fade(matrix, keep, lam):
     """matrix <- keep (matrix - lam I) + lam I."""
@@ -68,37 +109,6 @@ def fade(matrix, keep, lam):
         for j in range(d):
             matrix[i, j] *= keep
         matrix[i, i] += (1.0 - keep) * lam
-
-
-@learn.register(FadingRidge)
-@jit
-def learn_fadingridge(model, context, arm, reward):
-    x, d = either(context.features, model.features)[arm], model.theta.shape[0]
-    fade(model.design, model.forget, model.lam)
-    fade(model.squared, model.forget * model.forget, model.lam)
-    for i in range(d):
-        model.response[i] = model.forget * model.response[i] + reward * x[i]
-        for j in range(d):
-            model.design[i, j] += x[i] * x[j]
-            model.squared[i, j] += x[i] * x[j]
-    refresh(model)
-
-
-@refresh.register(FadingRidge)
-@jit
-def refresh_fadingridge(model):
-    d, inverse, factor = model.theta.shape[0], model.inverse, model.factor
-    definite_cholesky(model.squared, factor)
-    model.log_det[0] = log_det(factor) - d * math.log(model.lam)
-    definite_cholesky(model.design, factor)
-    for i in range(d):
-        model.theta[i] = model.response[i]
-    solve_lower(factor, model.theta)
-    solve_lower_transposed(factor, model.theta)
-    require_finite(model.theta)
-    invert_from_factor(factor, inverse, model.direction)
-    sandwich(inverse, model.squared, model.product, factor)
-    definite_cholesky(inverse, model.root)
 
 
 @lean
@@ -121,21 +131,3 @@ def sandwich(inverse, squared, product, result):
         for j in range(i + 1):
             inverse[i, j] = result[i, j]
             inverse[j, i] = result[i, j]
-
-
-@sample.register(FadingRidge)
-@jit
-def sample_fadingridge(model, scale, out, rng):
-    d, direction = model.theta.shape[0], model.direction
-    for i in range(d):
-        direction[i] = rng.standard_normal()
-    for i in range(d - 1, -1, -1):  # in place: row i needs the entries up to i only
-        total = 0.0
-        for j in range(i + 1):
-            total += model.root[i, j] * direction[j]
-        direction[i] = model.theta[i] + scale * total
-    for k in range(out.shape[0]):
-        total = 0.0
-        for i in range(d):
-            total += model.features[k, i] * direction[i]
-        out[k] = total

@@ -4,10 +4,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._jit import jit
+from ...compiled.kernels import jit
 from ..cholesky import require_finite, solve_lower, solve_lower_transposed
-from .factors import AGREEMENT, LEAP, REFRESH, factorise_pulls, invert_from_factor, rank_one, sample_theta
-from .verbs import learn, predict, refresh, sample
+from .factors import (
+    AGREEMENT,
+    LEAP,
+    REFRESH,
+    correlate_features,
+    factorise_pulls,
+    invert_from_factor,
+    project_vector,
+    rank_one,
+    sample_theta,
+)
+from .verbs import refresh
 
 
 class FeatureRidge(NamedTuple):
@@ -27,68 +37,73 @@ class FeatureRidge(NamedTuple):
     transposed: np.ndarray  # (d, K) features: sums over d run side by side for all arms, in vector registers and unchanged order
     projection: np.ndarray  # (K,) scratch
 
+    @jit
+    def predict(self, context):
+        pass
 
-@predict.register(FeatureRidge)
-@jit
-def predict_featureridge(model, context):
-    pass
-
-
-@learn.register(FeatureRidge)
-@jit
-def learn_featureridge(model, context, arm, reward):
-    K, d = model.features.shape
-    model.pulls[arm] += 1.0
-    model.sums[arm] += reward
-    recursive = 1.0 + model.square[arm]
-    denominator = rank_one(model, model.features[arm])
-    error = (reward - model.mean[arm]) / denominator
-    for i in range(d):
-        model.theta[i] += model.direction[i] * error
-    projection = model.projection
-    for k in range(K):
-        projection[k] = 0.0
-    for i in range(d):
-        factor = model.direction[i]
-        for k in range(K):
-            projection[k] += model.transposed[i, k] * factor
-    scale = 1.0 / denominator
-    for k in range(K):
-        model.mean[k] += projection[k] * error
-        model.square[k] = max(model.square[k] - projection[k] * projection[k] * scale, 0.0)
-    drifted = not abs(denominator - recursive) <= AGREEMENT * recursive  # x'V^-1 x is known twice; true also of NaN
-    if drifted or model.updates[0] >= REFRESH or denominator >= LEAP:
-        refresh(model)
-
-
-@refresh.register(FeatureRidge)
-@jit
-def refresh_featureridge(model):
-    K, d = model.features.shape
-    theta, direction = model.theta, model.direction
-    factorise_pulls(model, direction)
-    for i in range(d):
-        total = 0.0
-        for k in range(K):
-            total += model.sums[k] * model.features[k, i]
-        theta[i] = total
-    solve_lower(model.factor, theta)
-    for k in range(K):
+    @jit
+    def learn(self, context, arm, reward):
+        K, d = self.features.shape
+        self.pulls[arm] += 1.0
+        self.sums[arm] += reward
+        recursive = 1.0 + self.square[arm]
+        denominator = rank_one(self, self.features[arm])
+        error = (reward - self.mean[arm]) / denominator
         for i in range(d):
-            direction[i] = model.features[k, i]
-        solve_lower(model.factor, direction)
-        mean, square = 0.0, 0.0
+            self.theta[i] += self.direction[i] * error
+        projection = self.projection
+        for k in range(K):
+            projection[k] = 0.0
         for i in range(d):
-            mean += direction[i] * theta[i]
-            square += direction[i] * direction[i]
-        model.mean[k], model.square[k] = mean, square
-    solve_lower_transposed(model.factor, theta)
-    invert_from_factor(model.factor, model.inverse, direction)
-    require_finite(model.mean)
-    require_finite(model.square)
+            factor = self.direction[i]
+            for k in range(K):
+                projection[k] += self.transposed[i, k] * factor
+        scale = 1.0 / denominator
+        for k in range(K):
+            self.mean[k] += projection[k] * error
+            self.square[k] = max(self.square[k] - projection[k] * projection[k] * scale, 0.0)
+        drifted = not abs(denominator - recursive) <= AGREEMENT * recursive  # x'V^-1 x is known twice; true also of NaN
+        if drifted or self.updates[0] >= REFRESH or denominator >= LEAP:
+            refresh(self)
 
+    @jit
+    def refresh(self):
+        K, d = self.features.shape
+        theta, direction = self.theta, self.direction
+        factorise_pulls(self, direction)
+        for i in range(d):
+            total = 0.0
+            for k in range(K):
+                total += self.sums[k] * self.features[k, i]
+            theta[i] = total
+        solve_lower(self.factor, theta)
+        for k in range(K):
+            for i in range(d):
+                direction[i] = self.features[k, i]
+            solve_lower(self.factor, direction)
+            mean, square = 0.0, 0.0
+            for i in range(d):
+                mean += direction[i] * theta[i]
+                square += direction[i] * direction[i]
+            self.mean[k], self.square[k] = mean, square
+        solve_lower_transposed(self.factor, theta)
+        invert_from_factor(self.factor, self.inverse, direction)
+        require_finite(self.mean)
+        require_finite(self.square)
 
-@sample.register(FeatureRidge)
-@jit
-def sample_featureridge(model, scale, out, rng):
-    sample_theta(model, scale, model.features, out, rng)
+    @jit
+    def sample(self, scale, out, rng):
+        sample_theta(self, scale, self.features, out, rng)
+
+    @jit
+    def correlate(self, arm, out):
+        correlate_features(self, arm, out)
+
+    @jit
+    def add_features(self, context, total, arm, weight):
+        for i in range(total.shape[0]):
+            total[i] += weight * self.features[arm, i]
+
+    @jit
+    def project(self, total, cross):
+        return project_vector(self, total, cross)

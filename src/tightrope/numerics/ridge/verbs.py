@@ -1,23 +1,38 @@
 """What every form of the regression answers."""
 
-from ...verbs import verb
+from ...core.dispatch import verb
 
 
-@verb()
+@verb
 def predict(model, context):
     """Bring mean and square up to date for this round's arms."""
 
 
-@verb()
+@verb
 def learn(model, context, arm, reward):
     """Take in one reward."""
 
 
-@verb()
+@verb
 def refresh(model):
     """Replace the rank-one path by a fresh factorisation."""
 
 
-@verb()
+@verb
 def sample(model, scale, out, rng):
     """Fill out (K,) with x_k' theta, theta ~ N(theta_hat, scale^2 V^-1): one joint draw. Call `predict` first."""
+
+
+@verb
+def correlate(model, arm, out):
+    """out[k] <- x_k' V^-1 x_arm. Call `predict` first."""
+
+
+@verb
+def add_features(model, context, total, arm, weight):
+    """total += weight x_arm, for a sum of features: weights on the arms where the model lives in arm space, a vector elsewhere."""
+
+
+@verb
+def project(model, total, cross):
+    """Mean and squared width <theta_hat, z>, z' V^-1 z of z = total; cross[k] <- x_k' V^-1 z. Call `predict` first."""

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from ...engine.results import Result
-from ...registry import Policy
-from ...rng import PROBLEM, stream
+from ...core.policy import Policy
+from ...core.streams import PROBLEM, stream
+from ...results.results import Result
 from ..experiment import Run
 from ..scoring import OURS, Row, judged, rare
 from .settings import ALPHA, DELTA, SIGMA, Instance, bernoulli_models, guard, named, variant

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...engine.results import Result
+from ...results.results import Result
 from ..experiment import Run
 from ..scoring import OURS, Row, estimate, gain, judged
 from .measures import even_checkpoints

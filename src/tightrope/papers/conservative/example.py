@@ -8,9 +8,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from ...engine.monitors.budget import TOLERANCE as ROUNDING
-from ...policies.conservative._guarantee import TOLERANCE
-from ...rng import PROBLEM, stream
+from ...core.streams import PROBLEM, stream
+from ...policies.conservative.guarantee import TOLERANCE
+from ...simulation.monitors.budget import TOLERANCE as ROUNDING
 from ..experiment import Run
 from ..scoring import OURS, Row, above, below, estimate, judged, paired, rare, ratio
 from .settings import ALPHA, DELTA

@@ -2,7 +2,7 @@
 
 from matplotlib.figure import Figure
 
-from ...reports.curves import regret_figure
+from ...plots.curves import regret_figure
 from ..colours import palette
 from ..scoring import Row, judged, near
 from . import fig3_mab

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ...engine.results import Result
+from ...results.results import Result
 from ..experiment import Run
 from ..scoring import OURS, Estimate, Row, above, judged, near, paired, rare
 from .bounds import World, allowance, clucb2_plays, clucb2_regret

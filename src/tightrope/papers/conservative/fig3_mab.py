@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ...engine.results import Result
+from ...results.results import Result
 from ..experiment import Run
 from ..scoring import OURS, Estimate, Row, below, everywhere_above, judged, paired
 from .measures import by_model, even_checkpoints, final, lower, panels, picked, reduced_by_more, reduction, relative, summary

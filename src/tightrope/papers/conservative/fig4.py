@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ...engine.results import Result
-from ...reports import style
+from ...plots import style
+from ...results.results import Result
 from ..experiment import Run
 from ..scoring import Estimate, Row, above, below, differs, estimate, falls, judged, paired, rare
 from .measures import final, safety

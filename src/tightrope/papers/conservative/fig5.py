@@ -10,9 +10,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ... import problems
-from ...engine.results import Result
-from ...registry import Policy
-from ...reports.curves import regret_figure
+from ...core.policy import Policy
+from ...plots.curves import regret_figure
+from ...results.results import Result
 from ..colours import palette
 from ..experiment import Run
 from ..scoring import OURS, Row, every, judged, rare

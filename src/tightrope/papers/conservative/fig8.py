@@ -3,8 +3,8 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from ...reports import style
-from ...reports.curves import PAIRED, draw_bands, line_styles
+from ...plots import style
+from ...plots.curves import PAIRED, draw_bands, line_styles
 from ..colours import palette
 from ..experiment import Run
 from ..scoring import Row, below, estimate, everywhere_above, judged, paired

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from ... import policies, problems
-from ...engine.delays import Batched, ByReward, Delay, Fixed, Geometric
-from ...engine.monitors import Budget
-from ...engine.results import Result
-from ...registry import Problem
+from ...core.problem import Problem
+from ...results.results import Result
+from ...simulation.delays import Batched, ByReward, Delay, Fixed, Geometric
+from ...simulation.monitors import Budget
 from ...solvers import oracles
 from ..experiment import Run
 from ..scoring import OURS, Row, judged, most, never

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ...engine.results import Result
 from ...numerics.statistics import standard_error
-from ...reports import style
-from ...reports.curves import PAIRED, draw_bands, line_styles
+from ...plots import style
+from ...plots.curves import PAIRED, draw_bands, line_styles
+from ...results.results import Result
 from ..colours import palette
 from ..scoring import Estimate, Row, above, at_most, below, estimate, every, gain, judged, most, near, never, paired, ratio
 

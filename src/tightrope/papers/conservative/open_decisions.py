@@ -11,13 +11,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ..._jit import jit
-from ...engine.delays import Fixed
-from ...engine.results import Result
-from ...parameters import inner_policy, policy
-from ...registry import Policy
-from ...reports import style
-from ...verbs import commit, event, init, select, update
+from ...compiled.kernels import jit
+from ...core.policy import Policy, inner_policy, policy
+from ...core.verbs import commit, event, init, select, update
+from ...plots import style
+from ...results.results import Result
+from ...simulation.delays import Fixed
 from ..experiment import Run
 from ..scoring import OURS, Row, below, judged, most, never, paired
 from .measures import final
@@ -34,32 +33,24 @@ class CountedOnArrival(Policy):
 
     inner: Any = inner_policy()
 
+    def init(self: Any, arms: Any) -> Any:
+        """The inner policy's state."""
+        return init(self.inner, arms)
 
-@init.register(CountedOnArrival)
-def init_countedonarrival(policy: Any, arms: Any) -> Any:
-    """The inner policy's state."""
-    return init(policy.inner, arms)
+    @jit
+    def select(self, state, context, rng):  # type: ignore[no-untyped-def]
+        """The inner policy's choice."""
+        return select(self.inner, state, context, rng)
 
+    @jit
+    def update(self, state, context, action, reward):  # type: ignore[no-untyped-def]
+        """Decided and rewarded at once."""
+        return update(self.inner, commit(self.inner, state, context, action), context, action, reward)
 
-@select.register(CountedOnArrival)
-@jit
-def select_countedonarrival(policy, state, context, rng):  # type: ignore[no-untyped-def]
-    """The inner policy's choice."""
-    return select(policy.inner, state, context, rng)
-
-
-@update.register(CountedOnArrival)
-@jit
-def update_countedonarrival(policy, state, context, action, reward):  # type: ignore[no-untyped-def]
-    """Decided and rewarded at once."""
-    return update(policy.inner, commit(policy.inner, state, context, action), context, action, reward)
-
-
-@event.register(CountedOnArrival)
-@jit
-def event_countedonarrival(policy, state, action):  # type: ignore[no-untyped-def]
-    """The inner policy's."""
-    return event(policy.inner, state, action)
+    @jit
+    def event(self, state, action):  # type: ignore[no-untyped-def]
+        """The inner policy's."""
+        return event(self.inner, state, action)
 
 
 class Data(NamedTuple):

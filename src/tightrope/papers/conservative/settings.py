@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ... import policies, problems
-from ...engine.monitors import Budget
-from ...registry import Policy
+from ...core.policy import Policy
+from ...simulation.monitors import Budget
 
 ALPHA, DELTA = 0.05, 0.01
 SIGMA = 1.0  # scale of the intervals of Bernoulli arms

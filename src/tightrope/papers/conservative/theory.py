@@ -7,11 +7,13 @@ import numpy as np
 import pandas as pd
 
 from ... import problems
-from ..._jit import jit, lean
-from ...engine.results import Result
-from ...policies.conservative._ledger import martingale_radius, value_of
-from ...rng import NOISE, POLICY, PROBLEM, stream
-from ...verbs import Context, arms, begin, commit, init, mean, play, select, update, watch
+from ...compiled.kernels import jit, lean
+from ...core.fields import real
+from ...core.monitor import Monitor, monitor
+from ...core.streams import NOISE, POLICY, PROBLEM, stream
+from ...core.verbs import Context, commit, describe, init, mean, play, select, update
+from ...policies.conservative.ledger import martingale_radius, value_of
+from ...results.results import Result
 from ..experiment import Run
 from ..scoring import Estimate, Row, above, estimate, every, judged, near, quotient, rare
 from .settings import ALPHA, DELTA, LINEAR, linear_models, named, ranked, variant
@@ -22,22 +24,25 @@ WORLDS = ((1, 0.2), (5, 0.2), (25, 0.5), (100, 0.5), (100, 0.9))  # d and mu_l a
 OF_ORDER = 0.25
 
 
-class WatchMartingale(NamedTuple):
+@monitor
+class WatchMartingale(Monitor):
     """Monitor: the largest |sum_D r - mu| / psi of a run that decides one round at a time."""
 
-    sigma: float
-    delta: float
+    sigma: float = real(above=0)
+    delta: float = real(above=0, below=1)
+
+    def begin(self, arms, n_checkpoints):
+        return MartingaleTally(np.zeros(1), np.zeros(1), np.zeros(1))
+
+    @jit
+    def watch(self, tally, policy, state, problem, context, action, t, checkpoint):
+        note_deviation(self, tally, state.ledger[0], mean(problem, context, action))
 
 
 class MartingaleTally(NamedTuple):
     worst: np.ndarray  # (1,)
     means: np.ndarray  # (1,) sum_D mu so far
     explored: np.ndarray  # (1,) |D| so far
-
-
-@begin.register(WatchMartingale)
-def _begin_martingale(monitor, arms, n_checkpoints):
-    return MartingaleTally(np.zeros(1), np.zeros(1), np.zeros(1))
 
 
 @lean
@@ -48,12 +53,6 @@ def note_deviation(monitor, tally, ledger, earned):
     if ledger.explored > tally.explored[0]:
         tally.explored[0] = ledger.explored
         tally.means[0] += earned
-
-
-@watch.register(WatchMartingale)
-@jit
-def _watch_martingale(monitor, tally, policy, state, problem, context, action, t, checkpoint):
-    note_deviation(monitor, tally, state.ledger[0], mean(problem, context, action))
 
 
 class Data(NamedTuple):
@@ -84,7 +83,7 @@ def widths_along(d: int, seed: int, number: int, last: int) -> list[dict[str, An
     theta /= np.linalg.norm(theta)
     problem = problems.Linear(problems.spread_arms(30, theta, rng), theta, noise=LINEAR["sigma"])
     policy, baseline = variant("CLUCB2", RANK, problem, **LINEAR), ranked(problem, RANK)["baseline"]
-    state, noise, own, context = init(policy, arms(problem)), stream(seed, number, NOISE), stream(seed, number, POLICY), Context()
+    state, noise, own, context = init(policy, describe(problem)), stream(seed, number, NOISE), stream(seed, number, POLICY), Context()
     V, z, m, found = LINEAR["lam"] * np.eye(d), np.zeros(d), 0, []
     while m < last:
         arm = select(policy, state, context, own)

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from ...plots import style
 from ...policies import LinGapE, XYAdaptive
 from ...policies.identification.rage import RAGE
 from ...policies.identification.xyoracle import XYOracle
 from ...problems.linear import Linear
-from ...reports import style
 from ..colours import palette
 from ..experiment import Run
 from ..scoring import OURS, Estimate, Row, above, at_most, estimate, judged, quotient

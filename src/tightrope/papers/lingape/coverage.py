@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ..._jit import jit
+from ...compiled.kernels import jit
+from ...core.streams import NOISE, POLICY, stream
+from ...core.verbs import Context, describe, init, play, recommend, select, stopped, update
+from ...plots import style
 from ...policies import LinGapE
-from ...reports import style
-from ...rng import NOISE, POLICY, stream
-from ...verbs import Context, arms, init, play, recommend, select, stopped, update
 from ..experiment import Run
 from ..scoring import Estimate, Row, at_most, judged, near, ratio, share
 from .fig2 import ALIKE
@@ -50,7 +50,7 @@ def audit(problem: Any, policy: LinGapE, runs: int, most: int, seed: int) -> Aud
     """Runs up to the stop, or `most` rounds."""
     ratios, rounds, wrong = np.zeros(runs), np.zeros(runs, dtype=np.int64), np.zeros(runs, dtype=np.bool_)
     for r in range(runs):
-        state = init(policy, arms(problem))
+        state = init(policy, describe(problem))
         state, rounds[r] = audited(policy, state, problem, most, ratios[r : r + 1], stream(seed, r, NOISE), stream(seed, r, POLICY))
         wrong[r] = problem.means[recommend(policy, state)] < problem.best - policy.epsilon
     return Audit(ratios, rounds, wrong)

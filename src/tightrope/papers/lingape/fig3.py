@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from ...plots import style
 from ...policies import LinGapE, XYAdaptive
 from ...problems.data import DataNotFound, yahoo
 from ...problems.linear import Linear
-from ...reports import style
 from ..colours import palette
 from ..experiment import Run
 from ..scoring import Estimate, Row, above, estimate, judged, near

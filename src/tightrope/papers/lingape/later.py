@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from ...plots import style
+from ...plots.digits import measured
 from ...policies import RAGE, FrankWolfeSampling, LinGame, LinGapE, XYAdaptive
 from ...problems.linear import Linear
-from ...reports import style
-from ...reports.digits import measured
 from ..colours import palette
 from ..experiment import Run
 from ..scoring import OURS, Row

@@ -12,7 +12,7 @@ import pandas as pd
 
 from ...numerics.radii import determinant_radius, static_factor
 from ...policies import LinGapE
-from ...policies.identification._stopping import SQRT8
+from ...policies.identification.stopping import SQRT8
 from ...problems.linear import Linear
 from ...solvers.design import optimal_design
 from ...solvers.lp import minimal_combination

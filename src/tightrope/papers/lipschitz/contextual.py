@@ -5,7 +5,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ... import problems
-from ...engine.results import Result
+from ...results.results import Result
 from ...solvers.covering import lipschitz_lower_bound
 from ..experiment import Run
 from ..scoring import OURS, Estimate, Row, below, between, judged

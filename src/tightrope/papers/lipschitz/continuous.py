@@ -7,8 +7,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ... import problems
-from ...engine.results import Result
-from ...policies.lipschitz._intervals import discretize
+from ...policies.lipschitz.intervals import discretize
+from ...results.results import Result
 from ..experiment import Run
 from ..scoring import Row
 from .settings import P, Shape, joined, order, panels, shapes, summary

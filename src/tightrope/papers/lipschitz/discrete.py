@@ -7,8 +7,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 from scipy.stats import rankdata
 
-from ...engine.results import Result
-from ...registry import Policy
+from ...core.policy import Policy
+from ...results.results import Result
 from ..experiment import Run
 from ..scoring import OURS, Estimate, Row, above, at_least, below, estimate, judged, paired
 from .settings import P, constant, growth, growth_below, growth_of_cklucb, instance, joined, order, panels, summary

@@ -8,10 +8,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ... import policies, problems
-from ...engine.results import Result
 from ...numerics.statistics import standard_error
-from ...reports import style
-from ...reports.curves import bound_curve, bound_left_out, draw_regret
+from ...plots import style
+from ...plots.curves import bound_curve, bound_left_out, draw_regret
+from ...results.results import Result
 from ...solvers.covering import lipschitz_lower_bound
 from ..colours import palette
 from ..scoring import Estimate, Row, below, estimate, judged, near, paired

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ...engine.results import Result
+from ...results.results import Result
 from ...solvers.covering import lipschitz_lower_bound
 from ..experiment import Run
 from ..scoring import OURS, Estimate, Row, above, below, estimate, judged, near

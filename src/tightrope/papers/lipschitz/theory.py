@@ -13,10 +13,10 @@ from scipy.optimize import linprog
 from scipy.special import rel_entr
 
 from ... import problems
-from ...engine.monitors import NoMonitor
-from ...engine.runner import prepare, to_horizon
-from ...policies.lipschitz._indices import SLACK
-from ...registry import Policy
+from ...core.policy import Policy
+from ...policies.lipschitz.indices import SLACK
+from ...simulation.monitors import NoMonitor
+from ...simulation.replication import prepare, to_horizon
 from ...solvers.covering import confusing_information, lipschitz_lower_bound
 from ..experiment import Run
 from ..scoring import OURS, Row, above, estimate, every, judged, never

@@ -12,12 +12,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ...inference import logs
-from ...inference.evaluation import LEAST_ESS, LEAST_SHARE, Evaluation, evaluate
-from ...inference.logs import Log
+from ...evaluation.evaluate import evaluate
+from ...evaluation.results import Evaluation
+from ...evaluation.scoring import LEAST_ESS, LEAST_SHARE
+from ...logs import Log, from_frame
+from ...plots import style
 from ...problems.data import open_bandit
 from ...problems.data.open_bandit import CAMPAIGNS, OpenBandit
-from ...reports import style
 from ..experiment import Run
 from ..scoring import Estimate, Row, agree, at_most, judged
 
@@ -54,7 +55,7 @@ def data(run: Run) -> list[Case]:
 
 def log_of(found: OpenBandit) -> Log:
     """The impressions as a log."""
-    return logs.from_frame(found.log, slot="slot", time="time", arms=found.arms)
+    return from_frame(found.log, slot="slot", time="time", arms=found.arms)
 
 
 def score(cases: list[Case]) -> list[Row]:

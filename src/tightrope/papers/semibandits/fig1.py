@@ -11,15 +11,14 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ... import policies
-from ...engine.results import Result
+from ...core.policy import Policy
+from ...core.streams import POLICY, stream
+from ...core.verbs import Context, describe, init, play, update
 from ...numerics.statistics import standard_error
-from ...policies.semibandits import c2ucb, combts, pc2ucb
+from ...plots import style
 from ...problems import SemiBandit
-from ...registry import Policy
-from ...reports import style
-from ...rng import POLICY, stream
+from ...results.results import Result
 from ...solvers.oracles import TopK
-from ...verbs import Context, arms, init, play, update
 from ..colours import palette
 from ..experiment import Run
 from ..scoring import Estimate, Row, above, below, estimate, every, judged, never, paired
@@ -85,16 +84,16 @@ def spreads(world: SemiBandit, seed: int) -> dict[str, float]:
     """Largest difference of two scores within a cluster after one round, by policy; equal features have equal means and widths."""
     found = {}
     chosen = {
-        "C2UCB": (c2ucb, policies.C2UCB()), "round-wise TS": (combts, policies.CombTS()), "PC2UCB": (pc2ucb, policies.PC2UCB()),
-        "arm-wise TS": (combts, policies.CombTS(randomization="arm")),
+        "C2UCB": policies.C2UCB(), "round-wise TS": policies.CombTS(), "PC2UCB": policies.PC2UCB(),
+        "arm-wise TS": policies.CombTS(randomization="arm"),
     }  # fmt: skip
     nothing = Context(None, None, None, None)
-    for name, (module, policy) in chosen.items():
+    for name, policy in chosen.items():
         rng = stream(seed, 0, POLICY)
-        state = init(policy, arms(world))
+        state = init(policy, describe(world))
         first = np.arange(world.most)
         state = update(policy, state, nothing, first, play(world, nothing, first, rng))
-        score = module.scoring(policy, state, nothing, rng).score.reshape(CLUSTERS, -1)
+        score = policy._scoring(state, nothing, rng).score.reshape(CLUSTERS, -1)
         found[name] = float((score.max(axis=1) - score.min(axis=1)).max())
     return found
 

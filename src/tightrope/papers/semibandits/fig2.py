@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ...engine.monitors import SetValue
+from ...core.policy import Policy
 from ...numerics.statistics import standard_error
+from ...plots import style
 from ...problems import SemiBandit
-from ...registry import Policy
-from ...reports import style
+from ...simulation.monitors import SetValue
 from ..colours import palette
 from ..experiment import Run
 from ..scoring import OURS, Row, above, estimate, everywhere_above, judged, paired

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from ...plots import style
 from ...problems.data.movielens import movielens
-from ...reports import style
 from ..experiment import Run
 from ..scoring import OURS, Row, at_least, judged
 from .movielens import PROMOTIONS, READ, READINGS, sources

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ...numerics.statistics import standard_error
-from ...reports import style
+from ...plots import style
 from ..colours import palette
 from ..experiment import Run
 from ..scoring import OURS, Row, above, everywhere_above, judged, paired

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...engine.monitors import SetValue
+from ...core.policy import Policy
 from ...problems import Promotions
 from ...problems.data import DataNotFound, find
 from ...problems.data.movielens import MovieLens, movielens
-from ...registry import Policy
+from ...simulation.monitors import SetValue
 from ..experiment import Run
 from .settings import GRID, NAMES, best, grid
 

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from ... import policies
-from ...registry import Policy
+from ...core.policy import Policy
 
 GRID = (0.01, 0.1, 1.0, 10.0, 100.0)
 ARM_WISE = ("PC2UCB", "arm-wise TS")

@@ -12,9 +12,9 @@ import pandas as pd
 from scipy.linalg import solve_triangular
 
 from ... import policies
-from ...engine.results import Result
+from ...core.policy import Policy
 from ...problems import SemiBandit
-from ...registry import Policy
+from ...results.results import Result
 from ...solvers.oracles import TopK
 from ..experiment import Run
 from ..scoring import Estimate, Row, above, at_least, below, judged, never, ratio, share

@@ -7,10 +7,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ... import policies as p
-from ...engine.results import Result
 from ...numerics.radii import horizon_radius
+from ...plots.curves import regret_figure
 from ...problems.linear import Linear
-from ...reports.curves import regret_figure
+from ...results.results import Result
 from ..experiment import Run
 from ..scoring import OURS, Estimate, Row, below, estimate, judged, paired
 from .settings import OFFLINE_ETA, ONLINE_ETA, ONLINE_STEP, train
@@ -66,7 +66,7 @@ def compare(run: Run, figure: str, cases: dict[str, list[Linear]], horizon: int,
 def tune(run: Run, slug: str, problems: list[Linear], horizon: int) -> dict[str, float]:
     """The value of every policy of TUNING with the least mean regret."""
     tried: dict[str, Any] = {
-        f"{name}, {value:g}": p.REGISTRY[kind](**{parameter: value})
+        f"{name}, {value:g}": getattr(p, kind)(**{parameter: value})
         for name, (kind, parameter, values) in TUNING.items()
         for value in values
     }
@@ -79,7 +79,7 @@ def tune(run: Run, slug: str, problems: list[Linear], horizon: int) -> dict[str,
 
 def compare_one(run: Run, figure: str, where: str, problems: list[Linear], horizon: int, trajectories: int) -> Case:
     """All policies on the problems of one case."""
-    policies, noise = p.REGISTRY, problems[0].noise
+    noise = problems[0].noise
     trained = {q.theta.tobytes(): train(q, horizon, trajectories, i) for i, q in enumerate(problems)}
     betas = {key: found.beta for key, found in trained.items()}
     bounds = {q.theta.tobytes(): float(np.linalg.norm(q.theta)) for q in problems}
@@ -87,19 +87,19 @@ def compare_one(run: Run, figure: str, where: str, problems: list[Linear], horiz
     slug = "-".join([figure, *"".join(c for c in where if c.isalnum() or c in ". ").split()])
     tuned = tune(run, slug, problems, horizon)
     played: dict[str, Any] = {
-        OFFLINE: lambda q: policies["SoftUCB"](beta=betas[q.theta.tobytes()]),
-        ONLINE: policies["SoftUCB"](online=True, eta=ONLINE_ETA, step=ONLINE_STEP, noise=noise),
-        "LinUCB, Eq 5": lambda q: policies["LinUCB"](noise=noise, theta_bound=bounds[q.theta.tobytes()]),
-        SAME: lambda q: policies["LinUCB"](beta=betas[q.theta.tobytes()]),
-        WIDE: lambda q: policies["SoftUCB"](beta=theory[q.theta.tobytes()]),
-        "LinTS, v_t": policies["LinTS"](noise=noise),
-        "LinTS, v = 1": policies["LinTS"](scale=1.0),
-        "LinTS, v = sigma": policies["LinTS"](scale=noise),
-        "ε-greedy": policies["LinEpsilonGreedy"](epsilon=0.05),
-    } | {name: policies[kind](**{parameter: tuned[name]}) for name, (kind, parameter, _) in TUNING.items()}
+        OFFLINE: lambda q: p.SoftUCB(beta=betas[q.theta.tobytes()]),
+        ONLINE: p.SoftUCB(online=True, eta=ONLINE_ETA, step=ONLINE_STEP, noise=noise),
+        "LinUCB, Eq 5": lambda q: p.LinUCB(noise=noise, theta_bound=bounds[q.theta.tobytes()]),
+        SAME: lambda q: p.LinUCB(beta=betas[q.theta.tobytes()]),
+        WIDE: lambda q: p.SoftUCB(beta=theory[q.theta.tobytes()]),
+        "LinTS, v_t": p.LinTS(noise=noise),
+        "LinTS, v = 1": p.LinTS(scale=1.0),
+        "LinTS, v = sigma": p.LinTS(scale=noise),
+        "ε-greedy": p.LinEpsilonGreedy(epsilon=0.05),
+    } | {name: getattr(p, kind)(**{parameter: tuned[name]}) for name, (kind, parameter, _) in TUNING.items()}
     result = run.simulate(slug, problems, played, horizon=horizon, replications=len(problems))
     long = run.simulate(f"{slug}-long", problems, {
-        LONG: lambda q: policies["LinUCB"](noise=noise, theta_bound=bounds[q.theta.tobytes()]),
+        LONG: lambda q: p.LinUCB(noise=noise, theta_bound=bounds[q.theta.tobytes()]),
     }, horizon=horizon * (trajectories + 1), replications=len(problems))  # fmt: skip
     diverged = sum(found.status.startswith("diverged") for found in trained.values())
     spent = np.array([found.regret.sum() for found in trained.values()])

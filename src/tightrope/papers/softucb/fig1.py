@@ -1,5 +1,6 @@
 """Figure 1: learning curves of beta and of the regret, offline and online, from several starts, and what the gradient asks for."""
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -7,11 +8,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ... import policies as p
-from ...engine.results import Result
 from ...numerics.radii import horizon_radius
+from ...plots import style
+from ...plots.curves import draw_bands
 from ...problems.linear import Linear
-from ...reports import style
-from ...reports.curves import draw_bands
+from ...results.results import Result
 from ..experiment import Run
 from ..scoring import Estimate, Row, at_most, below, both_signs, estimate, every, judged, near, paired, ratio
 from ..scoring import most as most_of
@@ -50,9 +51,9 @@ def data(run: Run) -> Data:
     for start in STARTS:
         trained = [train(problem, horizon, trajectories, i, beta0=start) for i, problem in enumerate(problems)]
         offline[start] = ragged([one.path for one in trained]), ragged([one.regret for one in trained])
-    soft, common = p.REGISTRY["SoftUCB"], {"online": True, "step": ONLINE_STEP, "noise": NOISE}
-    policies = {online_from(start): soft(beta=start, eta=ONLINE_ETA, **common) for start in STARTS}
-    policies[LARGE] = soft(eta=ONLINE_ETA * LARGE_ETA / OFFLINE_ETA, **common)
+    soft = functools.partial(p.SoftUCB, online=True, step=ONLINE_STEP, noise=NOISE)
+    policies = {online_from(start): soft(beta=start, eta=ONLINE_ETA) for start in STARTS}
+    policies[LARGE] = soft(eta=ONLINE_ETA * LARGE_ETA / OFFLINE_ETA)
     checkpoints = np.unique(np.linspace(1, horizon, min(horizon, 64)).astype(int))
     online = run.simulate("fig1-online", problems, policies, horizon=horizon, replications=instances, checkpoints=checkpoints,
                           monitor=WatchBeta())  # fmt: skip

@@ -8,10 +8,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ... import policies as p
-from ...engine.results import Result
 from ...numerics.radii import horizon_radius
-from ...reports import style
-from ...reports.curves import draw_bands
+from ...plots import style
+from ...plots.curves import draw_bands
+from ...results.results import Result
 from ..experiment import Run
 from ..scoring import Estimate, Row, above, at_most, below, estimate, judged, near, paired
 from .fig1 import drift, ragged
@@ -45,7 +45,7 @@ def theory(cell: Cell) -> float:
 def data(run: Run) -> Data:
     """Beta-hat of offline training in every cell, twice, with the regret of SoftUCB and of LinUCB at the first one."""
     instances, trajectories = run.at(smoke=(3, 6), laptop=(100, 30), paper=(100, 60))
-    found, policies = Data({}, {}, {}, {}), p.REGISTRY
+    found = Data({}, {}, {}, {})
     for d, T in PRINTED:
         problems = [synthetic(run.seed, i, d, NOISE) for i in range(instances)]
         trained = [train(q, T, trajectories, i) for i, q in enumerate(problems)]
@@ -55,9 +55,9 @@ def data(run: Run) -> Data:
             found.again[d, T] = np.array([train(q, T, trajectories, AGAIN + i).beta for i, q in enumerate(problems[:TWICE])])
         found.results[d, T] = run.simulate(
             f"table1-{d}-{T}", problems,
-            {"SoftUCB": lambda q, b=betas: policies["SoftUCB"](beta=b[q.theta.tobytes()]),
-             "LinUCB, same beta": lambda q, b=betas: policies["LinUCB"](beta=b[q.theta.tobytes()]),
-             "LinUCB, Eq 5": policies["LinUCB"](noise=NOISE)},
+            {"SoftUCB": lambda q, b=betas: p.SoftUCB(beta=b[q.theta.tobytes()]),
+             "LinUCB, same beta": lambda q, b=betas: p.LinUCB(beta=b[q.theta.tobytes()]),
+             "LinUCB, Eq 5": p.LinUCB(noise=NOISE)},
             horizon=T, replications=instances,
         )  # fmt: skip
     return found

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ... import policies as p
-from ...engine.results import Result
+from ...results.results import Result
 from ..experiment import Run
 from ..scoring import OURS, Estimate, Row, above, at_most, below, estimate, every, judged, never, paired, within
 from .settings import OFFLINE_ETA, SIGMAS, SMALL_ETA, WatchElimination, synthetic, train
@@ -43,7 +43,7 @@ def data(run: Run) -> Data:
         name: {q.theta.tobytes(): train(q, horizon, trajectories, i, eta).beta for i, q in enumerate(problems)}
         for name, eta in ((LEARNED, OFFLINE_ETA), (SMALL, SMALL_ETA))
     }
-    soft = p.REGISTRY["SoftUCB"]
+    soft = p.SoftUCB
     policies: dict[str, Any] = {
         LEARNED: lambda q: soft(beta=betas[LEARNED][q.theta.tobytes()], mass=MASS),
         FRESH: lambda q: soft(beta=betas[LEARNED][q.theta.tobytes()], mass=MASS, timing="fresh"),

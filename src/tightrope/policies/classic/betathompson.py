@@ -11,15 +11,15 @@ O(K) a round: one beta draw per arm.
 
 import math
 
-from ..._jit import jit
-from ...numerics.counts import count, counts_that_may_fade
+from ...compiled.kernels import jit
+from ...core.fields import real
+from ...core.policy import Policy, policy
+from ...core.verbs import allowed
+from ...numerics.counts import count_reward, counts_that_may_fade
 from ...numerics.growth import longer_counts
 from ...numerics.merging import merged_counts
 from ...numerics.posterior import best_of_betas
 from ...numerics.sampling import beta_draw, beta_logit_draw
-from ...parameters import policy, real
-from ...registry import Policy
-from ...verbs import allowed, explain, grow, init, merge, propensity, reward_range, select, update
 
 SMALL = 0.2  # prior parameters below this make draws that round to 0 or 1 often enough to matter
 
@@ -32,69 +32,53 @@ class BetaThompson(Policy):
     where means drift; 1: all count the same for ever.
     """
 
-    a: float = real(1.0, least=1e-100)
-    b: float = real(1.0, least=1e-100)
-    forget: float = real(1.0, above=0, most=1)
+    a: float = real(default=1.0, least=1e-100)
+    b: float = real(default=1.0, least=1e-100)
+    forget: float = real(default=1.0, above=0, most=1)
 
+    def init(self, arms):
+        return counts_that_may_fade(arms.number, self.forget)
 
-@init.register(BetaThompson)
-def init_betathompson(policy, arms):
-    return counts_that_may_fade(arms.number, policy.forget)
+    @jit
+    def select(self, state, context, rng):
+        best, top = -1, -math.inf
+        by_odds = min(self.a, self.b) < SMALL
+        for k in range(state.pulls.shape[0]):
+            if allowed(context.eligible, k):
+                a = self.a + state.sums[k]
+                if by_odds:
+                    draw = beta_logit_draw(a, self.b + (state.pulls[k] - state.sums[k]), rng)  # b + 1 - 1 may be 0
+                else:
+                    draw = beta_draw(a, self.b + state.pulls[k] - state.sums[k], rng)
+                if draw > top or best < 0:
+                    best, top = k, draw
+        return best
 
+    @jit
+    def update(self, state, context, action, reward):
+        return count_reward(state, action, reward)
 
-@select.register(BetaThompson)
-@jit
-def select_betathompson(policy, state, context, rng):
-    best, top = -1, -math.inf
-    by_odds = min(policy.a, policy.b) < SMALL
-    for k in range(state.pulls.shape[0]):
-        if allowed(context.eligible, k):
-            a = policy.a + state.sums[k]
-            if by_odds:
-                draw = beta_logit_draw(a, policy.b + (state.pulls[k] - state.sums[k]), rng)  # b + 1 - 1 may be 0
-            else:
-                draw = beta_draw(a, policy.b + state.pulls[k] - state.sums[k], rng)
-            if draw > top or best < 0:
-                best, top = k, draw
-    return best
+    def reward_range(self):
+        return 0.0, 1.0
 
+    def propensity(self, state, context, action, rng):
+        a, b = self.a + state.sums, self.b + state.pulls - state.sums
+        return float(best_of_betas(a, b, context.eligible)[action]), 0.0
 
-@update.register(BetaThompson)
-@jit
-def update_betathompson(policy, state, context, action, reward):
-    return count(state, action, reward)
+    def grow(self, state, arms):
+        return longer_counts(state, arms.number)
 
+    def merge(self, first, second):
+        return merged_counts(first, second)
 
-@reward_range.register(BetaThompson)
-def reward_range_betathompson(policy):
-    return 0.0, 1.0
+    def explain(self, state, context, rng):
+        from scipy.stats import beta
 
-
-@propensity.register(BetaThompson)
-def propensity_betathompson(policy, state, context, action, rng):
-    a, b = policy.a + state.sums, policy.b + state.pulls - state.sums
-    return float(best_of_betas(a, b, context.eligible)[action]), 0.0
-
-
-@grow.register(BetaThompson)
-def grow_betathompson(policy, state, arms):
-    return longer_counts(state, arms.number)
-
-
-@merge.register(BetaThompson)
-def merge_betathompson(policy, first, second):
-    return merged_counts(first, second)
-
-
-@explain.register(BetaThompson)
-def explain_betathompson(policy, state, context, rng):
-    from scipy.stats import beta
-
-    a, b = policy.a + state.sums, policy.b + (state.pulls - state.sums)
-    posterior = beta(a, b)
-    mean, lower, upper = a / (a + b), posterior.ppf(0.025), posterior.ppf(0.975)
-    probability = best_of_betas(a, b, context.eligible)
-    return {"mean": mean, "width": posterior.std(), "lower": lower, "upper": upper, "index": mean, "probability": probability}
+        a, b = self.a + state.sums, self.b + (state.pulls - state.sums)
+        posterior = beta(a, b)
+        mean, lower, upper = a / (a + b), posterior.ppf(0.025), posterior.ppf(0.975)
+        probability = best_of_betas(a, b, context.eligible)
+        return {"mean": mean, "width": posterior.std(), "lower": lower, "upper": upper, "index": mean, "probability": probability}
 
 
 def example():

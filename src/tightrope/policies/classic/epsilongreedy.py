@@ -8,14 +8,13 @@ O(K) a round.
 
 import numpy as np
 
-from ..._jit import jit, lean
-from ...numerics.counts import count, intervals, means, new_counts
+from ...compiled.kernels import jit, lean
+from ...core.fields import real
+from ...core.policy import Policy, policy
+from ...numerics.counts import count_reward, intervals, means, new_counts
 from ...numerics.growth import longer_counts
 from ...numerics.merging import merged_counts
 from ...numerics.selection import argmax, chance_with_exploration, first_unpulled, greedy_with_exploration, one_hot, uniform_arm
-from ...parameters import policy, real
-from ...registry import Policy
-from ...verbs import explain, grow, init, merge, propensity, select, update
 
 
 @policy("arms", paper="Sutton, Barto 1998")
@@ -25,12 +24,42 @@ class EpsilonGreedy(Policy):
     epsilon: probability of a uniform choice, in [0, 1].
     """
 
-    epsilon: float = real(0.05, least=0, most=1)
+    epsilon: float = real(default=0.05, least=0, most=1)
 
+    def init(self, arms):
+        return new_counts(arms.number)
 
-@init.register(EpsilonGreedy)
-def init_epsilongreedy(policy, arms):
-    return new_counts(arms.number)
+    @jit
+    def select(self, state, context, rng):
+        fresh = first_unpulled(state.pulls, context.eligible)
+        if fresh >= 0:
+            return fresh
+        if rng.random() < self.epsilon:
+            return uniform_arm(state.pulls.shape[0], context.eligible, rng)
+        return best_mean(state, context.eligible)
+
+    @jit
+    def update(self, state, context, action, reward):
+        return count_reward(state, action, reward)
+
+    def propensity(self, state, context, action, rng):
+        return chance(self, state, context.eligible, action), 0.0
+
+    def grow(self, state, arms):
+        return longer_counts(state, arms.number)
+
+    def merge(self, first, second):
+        return merged_counts(first, second)
+
+    def explain(self, state, context, rng):
+        mean = means(state)
+        report = intervals(mean, np.zeros(mean.size))
+        fresh = first_unpulled(state.pulls, context.eligible)
+        if fresh >= 0:
+            probability = one_hot(fresh, mean.size)
+        else:
+            probability = greedy_with_exploration(argmax(mean, context.eligible), self.epsilon, mean.size, context.eligible)
+        return report | {"index": np.where(np.isnan(mean), np.inf, mean), "probability": probability}
 
 
 @lean
@@ -48,50 +77,6 @@ def chance(policy, state, eligible, arm):
     if fresh >= 0:
         return 1.0 if arm == fresh else 0.0
     return chance_with_exploration(best_mean(state, eligible), policy.epsilon, state.pulls.shape[0], eligible, arm)
-
-
-@select.register(EpsilonGreedy)
-@jit
-def select_epsilongreedy(policy, state, context, rng):
-    fresh = first_unpulled(state.pulls, context.eligible)
-    if fresh >= 0:
-        return fresh
-    if rng.random() < policy.epsilon:
-        return uniform_arm(state.pulls.shape[0], context.eligible, rng)
-    return best_mean(state, context.eligible)
-
-
-@update.register(EpsilonGreedy)
-@jit
-def update_epsilongreedy(policy, state, context, action, reward):
-    return count(state, action, reward)
-
-
-@propensity.register(EpsilonGreedy)
-def propensity_epsilongreedy(policy, state, context, action, rng):
-    return chance(policy, state, context.eligible, action), 0.0
-
-
-@grow.register(EpsilonGreedy)
-def grow_epsilongreedy(policy, state, arms):
-    return longer_counts(state, arms.number)
-
-
-@merge.register(EpsilonGreedy)
-def merge_epsilongreedy(policy, first, second):
-    return merged_counts(first, second)
-
-
-@explain.register(EpsilonGreedy)
-def explain_epsilongreedy(policy, state, context, rng):
-    mean = means(state)
-    report = intervals(mean, np.zeros(mean.size))
-    fresh = first_unpulled(state.pulls, context.eligible)
-    if fresh >= 0:
-        probability = one_hot(fresh, mean.size)
-    else:
-        probability = greedy_with_exploration(argmax(mean, context.eligible), policy.epsilon, mean.size, context.eligible)
-    return report | {"index": np.where(np.isnan(mean), np.inf, mean), "probability": probability}
 
 
 def example():

@@ -8,18 +8,20 @@ O(K) a round.
 """
 
 import math
+from typing import Literal
 
 import numpy as np
 
-from ..._jit import jit
-from ...numerics.counts import count, means, new_counts
+from ...compiled.kernels import jit
+from ...core.fields import choice, real
+from ...core.policy import Policy, policy
+from ...core.types import Given
+from ...core.verbs import allowed
+from ...numerics.counts import count_reward, means, new_counts
 from ...numerics.growth import longer_counts
 from ...numerics.kl import DIVERGENCES, divergence, exploration, upper_root
 from ...numerics.merging import merged_counts
 from ...numerics.selection import argmax, one_hot
-from ...parameters import choice, policy, real
-from ...registry import Policy
-from ...verbs import allowed, explain, grow, init, merge, reward_range, select, update
 
 SLACK = 1e-9  # relative to f(n): within it an arm is not ruled out before its root is solved for
 
@@ -31,69 +33,55 @@ class KLUCB(Policy):
     c: weight of ln ln n, >= 0. divergence: "bernoulli" (rewards in [0, 1]) or "gaussian". sigma: standard deviation of Gaussian rewards.
     """
 
-    c: float = real(0.0, least=0)
-    divergence: int = choice(*DIVERGENCES)
-    sigma: float = real(1.0, above=0)
+    c: float = real(default=0.0, least=0)
+    divergence: Given[Literal["bernoulli", "gaussian"], int] = choice(*DIVERGENCES, default="bernoulli")
+    sigma: float = real(default=1.0, above=0)
 
+    def init(self, arms):
+        return new_counts(arms.number)
 
-@init.register(KLUCB)
-def init_klucb(policy, arms):
-    return new_counts(arms.number)
+    @jit
+    def select(self, state, context, rng):
+        f = exploration(state.rounds[0] + 1.0, self.c)
+        best, top = -1, -math.inf
+        for k in range(state.pulls.shape[0]):
+            if allowed(context.eligible, k):
+                n = state.pulls[k]
+                if n == 0.0:
+                    return k
+                mean = state.sums[k] / n
+                if best >= 0 and mean < top and n * divergence(self.divergence, mean, top, self.sigma) > f * (1.0 + SLACK):
+                    continue
+                index = upper_root(self.divergence, mean, f / n, self.sigma)
+                if best < 0 or index > top:
+                    best, top = k, index
+        return best
 
+    @jit
+    def update(self, state, context, action, reward):
+        return count_reward(state, action, reward)
 
-@select.register(KLUCB)
-@jit
-def select_klucb(policy, state, context, rng):
-    f = exploration(state.rounds[0] + 1.0, policy.c)
-    best, top = -1, -math.inf
-    for k in range(state.pulls.shape[0]):
-        if allowed(context.eligible, k):
-            n = state.pulls[k]
-            if n == 0.0:
-                return k
-            mean = state.sums[k] / n
-            if best >= 0 and mean < top and n * divergence(policy.divergence, mean, top, policy.sigma) > f * (1.0 + SLACK):
-                continue
-            index = upper_root(policy.divergence, mean, f / n, policy.sigma)
-            if best < 0 or index > top:
-                best, top = k, index
-    return best
+    def reward_range(self):
+        return (0.0, 1.0) if self.divergence == 0 else (-math.inf, math.inf)
 
+    def grow(self, state, arms):
+        return longer_counts(state, arms.number)
 
-@update.register(KLUCB)
-@jit
-def update_klucb(policy, state, context, action, reward):
-    return count(state, action, reward)
+    def merge(self, first, second):
+        return merged_counts(first, second)
 
-
-@reward_range.register(KLUCB)
-def reward_range_klucb(policy):
-    return (0.0, 1.0) if policy.divergence == 0 else (-math.inf, math.inf)
-
-
-@grow.register(KLUCB)
-def grow_klucb(policy, state, arms):
-    return longer_counts(state, arms.number)
-
-
-@merge.register(KLUCB)
-def merge_klucb(policy, first, second):
-    return merged_counts(first, second)
-
-
-@explain.register(KLUCB)
-def explain_klucb(policy, state, context, rng):
-    f = exploration(state.rounds[0] + 1.0, policy.c)
-    mean, upper, lower = means(state), np.full(state.pulls.size, np.inf), np.full(state.pulls.size, -np.inf)
-    for k in np.flatnonzero(state.pulls):
-        upper[k] = upper_root(policy.divergence, mean[k], f / state.pulls[k], policy.sigma)
-        lower[k] = (
-            -upper_root(policy.divergence, -mean[k], f / state.pulls[k], policy.sigma)
-            if policy.divergence
-            else 1.0 - upper_root(0, 1.0 - mean[k], f / state.pulls[k], policy.sigma)
-        )
-    probability = one_hot(argmax(upper, context.eligible), upper.size)
-    return {"mean": mean, "width": upper - mean, "lower": lower, "upper": upper, "index": upper, "probability": probability}
+    def explain(self, state, context, rng):
+        f = exploration(state.rounds[0] + 1.0, self.c)
+        mean, upper, lower = means(state), np.full(state.pulls.size, np.inf), np.full(state.pulls.size, -np.inf)
+        for k in np.flatnonzero(state.pulls):
+            upper[k] = upper_root(self.divergence, mean[k], f / state.pulls[k], self.sigma)
+            lower[k] = (
+                -upper_root(self.divergence, -mean[k], f / state.pulls[k], self.sigma)
+                if self.divergence
+                else 1.0 - upper_root(0, 1.0 - mean[k], f / state.pulls[k], self.sigma)
+            )
+        probability = one_hot(argmax(upper, context.eligible), upper.size)
+        return {"mean": mean, "width": upper - mean, "lower": lower, "upper": upper, "index": upper, "probability": probability}
 
 
 def example():

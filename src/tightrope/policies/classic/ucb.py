@@ -13,14 +13,14 @@ import math
 
 import numpy as np
 
-from ..._jit import jit
-from ...numerics.counts import count, counts_that_may_fade, intervals, means, per_pull
+from ...compiled.kernels import jit
+from ...core.fields import real
+from ...core.policy import Policy, policy
+from ...core.verbs import allowed
+from ...numerics.counts import count_reward, counts_that_may_fade, intervals, means, per_pull
 from ...numerics.growth import longer_counts
 from ...numerics.merging import merged_counts
 from ...numerics.selection import argmax, one_hot
-from ...parameters import policy, real
-from ...registry import Policy
-from ...verbs import allowed, explain, grow, init, merge, select, update
 
 
 @policy("arms", paper="Auer, Cesa-Bianchi, Fischer 2002")
@@ -31,53 +31,41 @@ class UCB(Policy):
     forget: what a reward's weight is multiplied by each round, in (0, 1]; 1: all count the same for ever.
     """
 
-    alpha: float = real(2.0, above=0)
-    sigma: float = real(1.0, above=0)
-    forget: float = real(1.0, above=0, most=1)
+    alpha: float = real(default=2.0, above=0)
+    sigma: float = real(default=1.0, above=0)
+    forget: float = real(default=1.0, above=0, most=1)
 
+    def init(self, arms):
+        return counts_that_may_fade(arms.number, self.forget)
 
-@init.register(UCB)
-def init_ucb(policy, arms):
-    return counts_that_may_fade(arms.number, policy.forget)
+    @jit
+    def select(self, state, context, rng):
+        scale = self.alpha * self.sigma * self.sigma * math.log(state.rounds[0] + 1.0)
+        best, top = -1, -math.inf
+        for k in range(state.pulls.shape[0]):
+            if allowed(context.eligible, k):
+                n = state.pulls[k]
+                if n == 0.0:
+                    return k
+                index = state.sums[k] / n + math.sqrt(scale / n)
+                if index > top:
+                    best, top = k, index
+        return best
 
+    @jit
+    def update(self, state, context, action, reward):
+        return count_reward(state, action, reward)
 
-@select.register(UCB)
-@jit
-def select_ucb(policy, state, context, rng):
-    scale = policy.alpha * policy.sigma * policy.sigma * math.log(state.rounds[0] + 1.0)
-    best, top = -1, -math.inf
-    for k in range(state.pulls.shape[0]):
-        if allowed(context.eligible, k):
-            n = state.pulls[k]
-            if n == 0.0:
-                return k
-            index = state.sums[k] / n + math.sqrt(scale / n)
-            if index > top:
-                best, top = k, index
-    return best
+    def grow(self, state, arms):
+        return longer_counts(state, arms.number)
 
+    def merge(self, first, second):
+        return merged_counts(first, second)
 
-@update.register(UCB)
-@jit
-def update_ucb(policy, state, context, action, reward):
-    return count(state, action, reward)
-
-
-@grow.register(UCB)
-def grow_ucb(policy, state, arms):
-    return longer_counts(state, arms.number)
-
-
-@merge.register(UCB)
-def merge_ucb(policy, first, second):
-    return merged_counts(first, second)
-
-
-@explain.register(UCB)
-def explain_ucb(policy, state, context, rng):
-    numerator = policy.alpha * policy.sigma**2 * math.log(state.rounds[0] + 1.0)
-    report = intervals(means(state), np.sqrt(per_pull(numerator, state)))
-    return report | {"index": report["upper"], "probability": one_hot(argmax(report["upper"], context.eligible), state.pulls.size)}
+    def explain(self, state, context, rng):
+        numerator = self.alpha * self.sigma**2 * math.log(state.rounds[0] + 1.0)
+        report = intervals(means(state), np.sqrt(per_pull(numerator, state)))
+        return report | {"index": report["upper"], "probability": one_hot(argmax(report["upper"], context.eligible), state.pulls.size)}
 
 
 def example():

@@ -13,16 +13,18 @@ Per round: O(K), linear O(K^2) or O(K d + d^2) with fixed arms, O(K d^2) with ne
 """
 
 import math
-from typing import Any
+from collections.abc import Iterable
+from typing import Literal, TypedDict, Unpack
 
-from ..._jit import jit, lean
+from numpy.typing import ArrayLike
+
+from ...compiled.kernels import jit, lean
+from ...core.fields import choice
+from ...core.policy import policy, preset
+from ...core.types import Given
 from ...numerics.selection import argmax, largest, one_hot
-from ...parameters import choice, policy
-from ...registry import Preset
-from ...verbs import admit, commit, event, explain, inform, init, select, translate, update, withdraw
-from ._explanation import explanation
-from ._formats import translated
-from ._guarantee import (
+from .explanation import explanation
+from .guarantee import (
     Limits,
     bound_round,
     check_round,
@@ -34,8 +36,8 @@ from ._guarantee import (
     open_round,
     why_instead,
     withdraw_round,
-)  # fmt: skip
-from ._ledger import CONSTRAINED, OWN, SAFE_OTHER, anything_open, learn_reward
+)
+from .ledger import CONSTRAINED, OWN, SAFE_OTHER, anything_open, learn_reward
 
 MEAN_INDEX, UCB_INDEX = range(2)
 
@@ -64,12 +66,47 @@ class Conservative(Limits):
     a week break it.
     """
 
-    baseline_index: int = choice("mean", "ucb")
+    baseline_index: Given[Literal["mean", "ucb"], int] = choice("mean", "ucb", default="mean")
 
+    def init(self, arms):
+        return new_state(self, arms)
 
-@init.register(Conservative)
-def init_conservative(policy, arms):
-    return new_state(policy, arms)
+    @jit
+    def select(self, state, context, rng):
+        return choose(self, state, context)
+
+    @jit
+    def commit(self, state, context, action):
+        open_round(self, state, context, action)
+        return state
+
+    @jit
+    def withdraw(self, state, context, action):
+        withdraw_round(self, state, context, action)
+        return state
+
+    @jit
+    def update(self, state, context, action, reward):
+        close_round(self, state, context, action, reward)
+        return state
+
+    @jit
+    def inform(self, state, context, action, reward):
+        learn_reward(state, self, context, action, reward)
+        return state
+
+    @jit
+    def event(self, state, action):
+        return int(state.ledger[0].event)
+
+    def admit(self, state, context):
+        check_round(self, state, context)
+
+    def explain(self, state, context, rng):
+        arm = choose(self, state, context)
+        index = state.bounds.index.copy()
+        report = explanation(self, state, context, argmax(index, context.eligible), arm, int(state.ledger[0].event))
+        return report | {"index": index, "probability": one_hot(arm, index.size)}
 
 
 @lean
@@ -95,81 +132,76 @@ def choose(policy, state, context):
     return arm
 
 
-@select.register(Conservative)
-@jit
-def select_conservative(policy, state, context, rng):
-    return choose(policy, state, context)
-
-
 @lean
 def may_explore(policy, ledger, mean):
     """Whether the baseline may be played as a learner's arm."""
     return policy.baseline_index == UCB_INDEX and not math.isnan(mean) and not anything_open(ledger)
 
 
-@commit.register(Conservative)
-@jit
-def commit_conservative(policy, state, context, action):
-    open_round(policy, state, context, action)
-    return state
+class Options(TypedDict, total=False):
+    """Parameters of `Conservative` by name, as the policies below take them."""
+
+    baseline: int | None
+    baseline_mean: float | None
+    alpha: float
+    delta: float
+    sigma: float
+    lam: float
+    theta_bound: float
+    arm_bound: float
+    bound: Literal["martingale", "confidence", "oracle"]
+    selection: Literal["constrained", "two-step", "largest-lower"]
+    checkpoint: int | Iterable[int]
+    min_gap: int | None
+    baseline_floor: float | None
+    clip: Literal["both", "paper"]
+    martingale: Literal["freedman", "subgaussian"]
+    true_means: ArrayLike | None
+    model: Literal["linear", "independent"]
+    open: Literal["nothing", "lower"]
+    baseline_index: Literal["mean", "ucb"]
 
 
-@withdraw.register(Conservative)
-@jit
-def withdraw_conservative(policy, state, context, action):
-    withdraw_round(policy, state, context, action)
-    return state
+_INDEPENDENT: Options = {"model": "independent", "baseline_index": "mean", "clip": "paper"}
+_LINEAR: Options = {"model": "linear", "baseline_index": "ucb"}
+_WU: Options = {"bound": "confidence", "selection": "two-step", **_INDEPENDENT}
+_KAZEROUNI: Options = {"bound": "confidence", "selection": "two-step", "clip": "paper", **_LINEAR}
 
 
-@update.register(Conservative)
-@jit
-def update_conservative(policy, state, context, action, reward):
-    close_round(policy, state, context, action, reward)
-    return state
+@preset(Conservative, _WU, "arms")
+def CUCB(**given: Unpack[Options]) -> Conservative:
+    """Conservative UCB (Wu et al. 2016)."""
+    return Conservative(**(_WU | given))
 
 
-@inform.register(Conservative)
-@jit
-def inform_conservative(policy, state, context, action, reward):
-    learn_reward(state, policy, context, action, reward)
-    return state
+@preset(Conservative, _INDEPENDENT, "arms")
+def CUCB2(**given: Unpack[Options]) -> Conservative:
+    """CUCB with the martingale bound and constrained selection."""
+    return Conservative(**(_INDEPENDENT | given))
 
 
-@event.register(Conservative)
-@jit
-def event_conservative(policy, state, action):
-    return int(state.ledger[0].event)
+@preset(Conservative, _INDEPENDENT, "arms")
+def CUCB2T(**given: Unpack[Options]) -> Conservative:
+    """CUCB2 verified at checkpoints only; give `checkpoint`."""
+    return Conservative(**(_INDEPENDENT | given))
 
 
-@admit.register(Conservative)
-def admit_conservative(policy, state, context):
-    check_round(policy, state, context)
+@preset(Conservative, _KAZEROUNI)
+def CLUCB(**given: Unpack[Options]) -> Conservative:
+    """Conservative LinUCB (Kazerouni et al. 2017)."""
+    return Conservative(**(_KAZEROUNI | given))
 
 
-@translate.register(Conservative)
-def translate_conservative(policy, stored):
-    return translated(policy, stored)
+@preset(Conservative, _LINEAR)
+def CLUCB2(**given: Unpack[Options]) -> Conservative:
+    """CLUCB with the martingale bound and constrained selection."""
+    return Conservative(**(_LINEAR | given))
 
 
-@explain.register(Conservative)
-def explain_conservative(policy, state, context, rng):
-    arm = choose(policy, state, context)
-    index = state.bounds.index.copy()
-    report = explanation(policy, state, context, argmax(index, context.eligible), arm, int(state.ledger[0].event))
-    return report | {"index": index, "probability": one_hot(arm, index.size)}
-
-
-_INDEPENDENT: dict[str, Any] = {"model": "independent", "baseline_index": "mean", "clip": "paper"}
-_LINEAR: dict[str, Any] = {"model": "linear", "baseline_index": "ucb"}
-_ARMS = ("arms",)  # without features
-CUCB = Preset("CUCB", Conservative, "Conservative UCB (Wu et al. 2016).", _ARMS, bound="confidence", selection="two-step", **_INDEPENDENT)
-CUCB2 = Preset("CUCB2", Conservative, "CUCB with the martingale bound and constrained selection.", _ARMS, **_INDEPENDENT)
-CUCB2T = Preset("CUCB2T", Conservative, "CUCB2 verified at checkpoints only; give `checkpoint`.", _ARMS, **_INDEPENDENT)
-CLUCB = Preset(
-    "CLUCB", Conservative, "Conservative LinUCB (Kazerouni et al. 2017).", bound="confidence", selection="two-step", clip="paper", **_LINEAR
-)
-CLUCB2 = Preset("CLUCB2", Conservative, "CLUCB with the martingale bound and constrained selection.", **_LINEAR)
-CLUCB2T = Preset("CLUCB2T", Conservative, "CLUCB2 verified at checkpoints only; give `checkpoint`.", **_LINEAR)
+@preset(Conservative, _LINEAR)
+def CLUCB2T(**given: Unpack[Options]) -> Conservative:
+    """CLUCB2 verified at checkpoints only; give `checkpoint`."""
+    return Conservative(**(_LINEAR | given))
 
 
 def example():

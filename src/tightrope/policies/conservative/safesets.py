@@ -11,20 +11,23 @@ has earned nothing; so has an arm of the baseline set that is answered alone, si
 Per round: the inner policy's cost, plus O(N M d^2 / 2), a second call of the oracle where the inner set is not safe, O(M d^3 / 3).
 """
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from ...core.fields import arm_set, checkpoints, choice, optional_integer, optional_real, real
+from ...core.policy import Policy, inner_policy, policy
+from ...core.registry import find
+from ...core.streams import same
+from ...core.types import Explanation, Given
+from ...core.verbs import Context, admit, commit, explain, grow, inform, init, reward_range, select, update, withdraw
 from ...numerics.batch_ridge import check_features, learn_batch, new_batch_ridge, predict_solved
-from ...parameters import arm_set, checkpoints, choice, inner_policy, optional_integer, optional_real, policy, real
-from ...registry import Policy, find
-from ...rng import same
 from ...solvers.oracles import set_size
-from ...types import Explanation
-from ...verbs import Context, admit, commit, event, explain, grow, inform, init, propensity, reward_range, select, update, withdraw
-from ._guarantee import TOLERANCE, Limits, check_norms
-from ._ledger import BASELINE, EVENTS, OWN, UNSAFE, add, value_of
-from ._set_guarantee import LEDGER, SetState, Setting, bound_round, choose_set, enter, features_of, joint_lower, total
+from .guarantee import TOLERANCE, Limits, check_norms
+from .ledger import BASELINE, EVENTS, OWN, UNSAFE, add, value_of
+from .set_guarantee import LEDGER, SetState, Setting, bound_round, choose_set, enter, features_of, joint_lower, total
 
 DRAWS = 100  # selections behind a chance that nobody computes exactly, where no number is asked for
 
@@ -40,100 +43,104 @@ class SafeSets(Policy):
     Rewards must not be negative. They may come late, in any order or never.
     """
 
-    inner: Any = inner_policy()
-    baseline: np.ndarray = arm_set("the arms of the baseline set")
-    baseline_mean: float = optional_real(least=0, words="learn it")
-    alpha: float = real(0.05, above=0, below=1)
-    delta: float = real(0.01, above=0, below=1)
-    sigma: float = real(1.0, least=0)
-    lam: float = real(1.0, above=0)
-    theta_bound: float = real(1.0, least=0)
-    arm_bound: float = real(1.0, above=0)
-    checkpoint: np.ndarray = checkpoints(1)
-    min_gap: int = optional_integer(least=1, words="checkpoints are known beforehand")
-    baseline_floor: float = optional_real(least=0, words="baseline_mean if that is known, else 0")
-    martingale: int = choice("freedman", "subgaussian")
+    inner: Policy = inner_policy(kw_only=False)
+    baseline: Given[ArrayLike, np.ndarray] = arm_set("the arms of the baseline set")
+    baseline_mean: Given[float | None, float] = optional_real(default=None, least=0, words="learn it")
+    alpha: float = real(default=0.05, above=0, below=1)
+    delta: float = real(default=0.01, above=0, below=1)
+    sigma: float = real(default=1.0, least=0)
+    lam: float = real(default=1.0, above=0)
+    theta_bound: float = real(default=1.0, least=0)
+    arm_bound: float = real(default=1.0, above=0)
+    checkpoint: Given[int | Iterable[int], np.ndarray] = checkpoints(default=1)
+    min_gap: Given[int | None, int] = optional_integer(default=None, least=1, words="checkpoints are known beforehand")
+    baseline_floor: Given[float | None, float] = optional_real(default=None, least=0, words="baseline_mean if that is known, else 0")
+    martingale: Given[Literal["freedman", "subgaussian"], int] = choice("freedman", "subgaussian", default="freedman")
     complete = staticmethod(Limits.complete)
 
+    def init(self, arms):
+        if self.baseline[-1] >= arms.number:
+            raise ValueError(f"baseline has arm {self.baseline[-1]}, but the arms are 0 to {arms.number - 1}.")
+        inner = init(self.inner, arms)
+        if arms.features is not None:
+            check_norms(self, arms.features)
+            check_features("arms", arms.features, self.lam)
+        ledger = np.zeros(1, dtype=LEDGER).view(np.recarray)
+        ledger["event"] = BASELINE
+        model = new_batch_ridge(arms.blocks, arms.dimension, self.lam)
+        setting = Setting(arms.features, arms.oracle, set_size(arms.oracle, arms.number))
+        return SetState(ledger, model, np.zeros_like(model.response), setting, inner)
 
-@init.register(SafeSets)
-def init_safesets(policy, arms):
-    if policy.baseline[-1] >= arms.number:
-        raise ValueError(f"baseline has arm {policy.baseline[-1]}, but the arms are 0 to {arms.number - 1}.")
-    inner = init(policy.inner, arms)
-    if arms.features is not None:
-        check_norms(policy, arms.features)
-        check_features("arms", arms.features, policy.lam)
-    ledger = np.zeros(1, dtype=LEDGER).view(np.recarray)
-    ledger["event"] = BASELINE
-    model = new_batch_ridge(arms.blocks, arms.dimension, policy.lam)
-    setting = Setting(arms.features, arms.oracle, set_size(arms.oracle, arms.number))
-    return SetState(ledger, model, np.zeros_like(model.response), setting, inner)
+    def select(self, state, context, rng):
+        chosen, why = choose_set(self, state, context, select(self.inner, state.inner, context, rng))
+        state.ledger[0].event = why
+        return chosen
 
+    def commit(self, state, context, action):
+        ledger, listed = state.ledger[0], self.checkpoint
+        enter(self, state, context, action, 1.0)
+        if ledger.place < listed.size and listed[int(ledger.place)] == ledger.rounds:
+            ledger.place += 1.0
+        return state._replace(inner=commit(self.inner, state.inner, context, action))
 
-@select.register(SafeSets)
-def select_safesets(policy, state, context, rng):
-    chosen, why = choose_set(policy, state, context, select(policy.inner, state.inner, context, rng))
-    state.ledger[0].event = why
-    return chosen
+    def withdraw(self, state, context, action):
+        ledger = state.ledger[0]
+        enter(self, state, context, action, -1.0)
+        if ledger.place > 0 and self.checkpoint[int(ledger.place) - 1] > ledger.rounds:
+            ledger.place -= 1.0
+        return state._replace(inner=withdraw(self.inner, state.inner, context, action))
 
+    def update(self, state, context, action, reward):
+        arms, rewards = np.atleast_1d(action), np.atleast_1d(reward)
+        state.ledger[0].awaited -= arms.size
+        if not set(arms.tolist()).issubset(self.baseline.tolist()):  # arms of the baseline alone may belong to one of its rounds
+            add(state.ledger[0].rewards, float(rewards.sum()))
+        learn_batch(state.model, features_of(state, context), arms, rewards)
+        return state._replace(inner=update(self.inner, state.inner, context, action, reward))
 
-@commit.register(SafeSets)
-def commit_safesets(policy, state, context, action):
-    ledger, listed = state.ledger[0], policy.checkpoint
-    enter(policy, state, context, action, 1.0)
-    if ledger.place < listed.size and listed[int(ledger.place)] == ledger.rounds:
-        ledger.place += 1.0
-    return state._replace(inner=commit(policy.inner, state.inner, context, action))
+    def inform(self, state, context, action, reward):
+        learn_batch(state.model, features_of(state, context), np.atleast_1d(action), np.atleast_1d(reward))
+        return state._replace(inner=inform(self.inner, state.inner, context, action, reward))
 
+    def event(self, state, action):
+        return int(state.ledger[0].event)
 
-@withdraw.register(SafeSets)
-def withdraw_safesets(policy, state, context, action):
-    ledger = state.ledger[0]
-    enter(policy, state, context, action, -1.0)
-    if ledger.place > 0 and policy.checkpoint[int(ledger.place) - 1] > ledger.rounds:
-        ledger.place -= 1.0
-    return state._replace(inner=withdraw(policy.inner, state.inner, context, action))
+    def admit(self, state, context):
+        if context.features is not None:
+            check_norms(self, context.features)
+            check_features("context", context.features, self.lam)
+        admit(self.inner, state.inner, context)
 
+    def grow(self, state, arms):
+        longer = init(self, arms)
+        return state._replace(setting=longer.setting, inner=grow(self.inner, state.inner, arms))
 
-@update.register(SafeSets)
-def update_safesets(policy, state, context, action, reward):
-    arms, rewards = np.atleast_1d(action), np.atleast_1d(reward)
-    state.ledger[0].awaited -= arms.size
-    if not set(arms.tolist()).issubset(policy.baseline.tolist()):  # arms of the baseline alone may belong to one of its rounds
-        add(state.ledger[0].rewards, float(rewards.sum()))
-    learn_batch(state.model, features_of(state, context), arms, rewards)
-    return state._replace(inner=update(policy.inner, state.inner, context, action, reward))
+    def reward_range(self):
+        return reward_range(self.inner)
 
+    def propensity(self, state, context, action, rng):
+        probability, error = chances(self, state, context, rng)
+        return probability[action], error[action]
 
-@inform.register(SafeSets)
-def inform_safesets(policy, state, context, action, reward):
-    learn_batch(state.model, features_of(state, context), np.atleast_1d(action), np.atleast_1d(reward))
-    return state._replace(inner=inform(policy.inner, state.inner, context, action, reward))
-
-
-@event.register(SafeSets)
-def event_safesets(policy, state, action):
-    return int(state.ledger[0].event)
-
-
-@admit.register(SafeSets)
-def admit_safesets(policy, state, context):
-    if context.features is not None:
-        check_norms(policy, context.features)
-        check_features("context", context.features, policy.lam)
-    admit(policy.inner, state.inner, context)
-
-
-@grow.register(SafeSets)
-def grow_safesets(policy, state, arms):
-    longer = init(policy, arms)
-    return state._replace(setting=longer.setting, inner=grow(policy.inner, state.inner, arms))
-
-
-@reward_range.register(SafeSets)
-def reward_range_safesets(policy):
-    return reward_range(policy.inner)
+    def explain(self, state, context, rng, draws=None):
+        inner: Explanation = explain(self.inner, state.inner, context, rng, draws)
+        known = bound_round(self, state, context)
+        mean, width = predict_solved(known.theta, known.factor, known.features)
+        wanted = select(self.inner, state.inner, context, rng)
+        chosen, why = choose_set(self, state, context, wanted)
+        probability, error = chances(self, state, context, rng, DRAWS if draws is None else draws)
+        budget = known.base + (value_of(state.ledger[0].earned) - (1.0 - self.alpha) * value_of(state.ledger[0].promised))
+        if known.point is not None:
+            budget = known.base + joint_lower(known, state.owed)
+        left = total(state, known, wanted)
+        report = {
+            "mean": mean, "width": known.beta * width, "lower": mean - known.beta * width, "upper": mean + known.beta * width,
+            "index": inner.get("index", mean), "probability": probability, "probability_se": error,
+            "safe": left >= -TOLERANCE, "total": left, "slack": known.slack, "budget_bound": float(budget),
+            "psi": known.psi, "beta": known.beta, "event": EVENTS[why],
+            "open": {"arms": int(state.ledger[0].awaited), "charged": 0.0}, "reason": sentence(wanted, chosen, why, left),
+        }  # fmt: skip
+        return report | {"inner": {key: inner[key] for key in ("mean", "width", "lower", "upper", "probability") if key in inner}}
 
 
 def chances(policy: Any, state: SetState, context: Context, rng: Any, most: int = DRAWS) -> tuple[np.ndarray, np.ndarray]:
@@ -148,34 +155,6 @@ def chances(policy: Any, state: SetState, context: Context, rng: Any, most: int 
         drawn = draws > 1 or not same(before, rng.bit_generator.state)
     share = hits / draws
     return share, np.sqrt(share * (1.0 - share) / draws)
-
-
-@propensity.register(SafeSets)
-def propensity_safesets(policy, state, context, action, rng):
-    probability, error = chances(policy, state, context, rng)
-    return probability[action], error[action]
-
-
-@explain.register(SafeSets)
-def explain_safesets(policy, state, context, rng, draws):
-    inner: Explanation = explain(policy.inner, state.inner, context, rng, draws)
-    known = bound_round(policy, state, context)
-    mean, width = predict_solved(known.theta, known.factor, known.features)
-    wanted = select(policy.inner, state.inner, context, rng)
-    chosen, why = choose_set(policy, state, context, wanted)
-    probability, error = chances(policy, state, context, rng, DRAWS if draws is None else draws)
-    budget = known.base + (value_of(state.ledger[0].earned) - (1.0 - policy.alpha) * value_of(state.ledger[0].promised))
-    if known.point is not None:
-        budget = known.base + joint_lower(known, state.owed)
-    left = total(state, known, wanted)
-    report = {
-        "mean": mean, "width": known.beta * width, "lower": mean - known.beta * width, "upper": mean + known.beta * width,
-        "index": inner.get("index", mean), "probability": probability, "probability_se": error,
-        "safe": left >= -TOLERANCE, "total": left, "slack": known.slack, "budget_bound": float(budget),
-        "psi": known.psi, "beta": known.beta, "event": EVENTS[why],
-        "open": {"arms": int(state.ledger[0].awaited), "charged": 0.0}, "reason": sentence(wanted, chosen, why, left),
-    }  # fmt: skip
-    return report | {"inner": {key: inner[key] for key in ("mean", "width", "lower", "upper", "probability") if key in inner}}
 
 
 def sentence(wanted: np.ndarray, chosen: np.ndarray, why: int, left: float) -> str:

@@ -11,12 +11,33 @@ Per round: the inner policy's cost, plus O(K) with a mask.
 
 from typing import NamedTuple
 
-from ... import types
-from ..._jit import jit, lean
+from ...compiled.kernels import jit, lean
+from ...core import types
+from ...core.fields import real
+from ...core.policy import Policy, inner_policy, label, policy
+from ...core.registry import find
+from ...core.verbs import (
+    admit,
+    allowed,
+    commit,
+    event,
+    explain,
+    grow,
+    inform,
+    init,
+    merge,
+    propensity,
+    reward_range,
+    select,
+    update,
+    withdraw,
+)
 from ...numerics.selection import count_eligible, uniform_arm
-from ...parameters import inner_policy, policy, real
-from ...registry import Policy, find, label
-from ...verbs import admit, allowed, commit, event, explain, grow, inform, init, merge, propensity, reward_range, select, update, withdraw
+
+
+class State(NamedTuple):
+    inner: types.State  # of the inner policy
+    number: int  # K
 
 
 @policy("arms", "features", "contexts", "points", "line", paper="Strehl, Langford, Li, Kakade 2010")
@@ -28,101 +49,72 @@ class Explore(Policy):
     """
 
     inner: Policy = inner_policy()
-    floor: float = real(0.01, least=0, most=1)
+    floor: float = real(default=0.01, least=0, most=1)
 
+    def init(self, arms):
+        if self.floor * arms.number > 1.0 + 1e-12:
+            most = 1.0 / arms.number
+            raise ValueError(f"floor = {self.floor:g} is too much for {arms.number} arms; give at most 1 / {arms.number} = {most:.4g}.")
+        if event.answers(self.inner):
+            name = label(self.inner)
+            raise ValueError(f"inner = {name} keeps a guarantee that a floor would break; put it outside: Safe(Explore(policy), ...).")
+        return State(init(self.inner, arms), arms.number)
 
-class State(NamedTuple):
-    inner: types.State  # of the inner policy
-    number: int  # K
+    @jit
+    def select(self, state, context, rng):
+        if rng.random() < share_of_uniform(self, state.number, context.eligible):
+            return uniform_arm(state.number, context.eligible, rng)
+        return select(self.inner, state.inner, context, rng)
 
+    @jit
+    def commit(self, state, context, action):
+        return State(commit(self.inner, state.inner, context, action), state.number)
 
-@init.register(Explore)
-def init_explore(policy, arms):
-    if policy.floor * arms.number > 1.0 + 1e-12:
-        most = 1.0 / arms.number
-        raise ValueError(f"floor = {policy.floor:g} is too much for {arms.number} arms; give at most 1 / {arms.number} = {most:.4g}.")
-    if event.answers(policy.inner):
-        name = label(policy.inner)
-        raise ValueError(f"inner = {name} keeps a guarantee that a floor would break; put it outside: Safe(Explore(policy), ...).")
-    return State(init(policy.inner, arms), arms.number)
+    @jit
+    def withdraw(self, state, context, action):
+        return State(withdraw(self.inner, state.inner, context, action), state.number)
+
+    @jit
+    def update(self, state, context, action, reward):
+        return State(update(self.inner, state.inner, context, action, reward), state.number)
+
+    @jit
+    def inform(self, state, context, action, reward):
+        return State(inform(self.inner, state.inner, context, action, reward), state.number)
+
+    def admit(self, state, context):
+        admit(self.inner, state.inner, context)
+
+    def reward_range(self):
+        return reward_range(self.inner)
+
+    def propensity(self, state, context, action, rng):
+        if not allowed(context.eligible, action):
+            return 0.0, 0.0
+        uniform = share_of_uniform(self, state.number, context.eligible)
+        p, error = propensity(self.inner, state.inner, context, action, rng)
+        return uniform / count_eligible(state.number, context.eligible) + (1.0 - uniform) * p, (1.0 - uniform) * error
+
+    def grow(self, state, arms):
+        return State(grow(self.inner, state.inner, arms), self.init(arms).number)
+
+    def merge(self, first, second):
+        return State(merge(self.inner, first.inner, second.inner), first.number)
+
+    def explain(self, state, context, rng, draws=None):
+        inner = explain(self.inner, state.inner, context, rng, draws)
+        uniform, number = share_of_uniform(self, state.number, context.eligible), count_eligible(state.number, context.eligible)
+        floor = uniform / number if context.eligible is None else uniform / number * context.eligible
+        own = {"probability": floor + (1.0 - uniform) * inner["probability"], "uniform": float(uniform)}
+        if "probability_se" in inner:
+            own["probability_se"] = (1.0 - uniform) * inner["probability_se"]
+        return inner | own
 
 
 @lean
 def share_of_uniform(policy, number, eligible):
     """The probability of a uniform choice this round."""
     return min(policy.floor * count_eligible(number, eligible), 1.0)
-
-
-@select.register(Explore)
-@jit
-def select_explore(policy, state, context, rng):
-    if rng.random() < share_of_uniform(policy, state.number, context.eligible):
-        return uniform_arm(state.number, context.eligible, rng)
-    return select(policy.inner, state.inner, context, rng)
-
-
-@commit.register(Explore)
-@jit
-def commit_explore(policy, state, context, action):
-    return State(commit(policy.inner, state.inner, context, action), state.number)
-
-
-@withdraw.register(Explore)
-@jit
-def withdraw_explore(policy, state, context, action):
-    return State(withdraw(policy.inner, state.inner, context, action), state.number)
-
-
-@update.register(Explore)
-@jit
-def update_explore(policy, state, context, action, reward):
-    return State(update(policy.inner, state.inner, context, action, reward), state.number)
-
-
-@inform.register(Explore)
-@jit
-def inform_explore(policy, state, context, action, reward):
-    return State(inform(policy.inner, state.inner, context, action, reward), state.number)
-
-
-@admit.register(Explore)
-def admit_explore(policy, state, context):
-    admit(policy.inner, state.inner, context)
-
-
-@reward_range.register(Explore)
-def reward_range_explore(policy):
-    return reward_range(policy.inner)
-
-
-@propensity.register(Explore)
-def propensity_explore(policy, state, context, action, rng):
-    if not allowed(context.eligible, action):
-        return 0.0, 0.0
-    uniform = share_of_uniform(policy, state.number, context.eligible)
-    p, error = propensity(policy.inner, state.inner, context, action, rng)
-    return uniform / count_eligible(state.number, context.eligible) + (1.0 - uniform) * p, (1.0 - uniform) * error
-
-
-@grow.register(Explore)
-def grow_explore(policy, state, arms):
-    return State(grow(policy.inner, state.inner, arms), init_explore(policy, arms).number)
-
-
-@merge.register(Explore)
-def merge_explore(policy, first, second):
-    return State(merge(policy.inner, first.inner, second.inner), first.number)
-
-
-@explain.register(Explore)
-def explain_explore(policy, state, context, rng, draws):
-    inner = explain(policy.inner, state.inner, context, rng, draws)
-    uniform, number = share_of_uniform(policy, state.number, context.eligible), count_eligible(state.number, context.eligible)
-    floor = uniform / number if context.eligible is None else uniform / number * context.eligible
-    own = {"probability": floor + (1.0 - uniform) * inner["probability"], "uniform": float(uniform)}
-    if "probability_se" in inner:
-        own["probability_se"] = (1.0 - uniform) * inner["probability_se"]
-    return inner | own
 
 
 def example():

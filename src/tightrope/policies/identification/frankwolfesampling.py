@@ -17,18 +17,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._jit import jit, lean
+from ...compiled.kernels import jit, lean
+from ...core.policy import policy
+from ...core.verbs import select
 from ...numerics.selection import one_hot
-from ...parameters import policy
-from ...verbs import evidence, explain, init, select, update
-from ._coordinates import checked_features, coordinates
-from ._game import Game, answer, exclusion_rate, mix, new_game
-from ._gap_bound import GapStop, decide, gap_evidence, gap_report
-from ._gap_ridge import GapRidge, new_gap_ridge
-from ._matrix_game import MatrixGame, new_matrix_game, solve_game
-from ._ridge import learn
-from ._sampling import furthest_behind
-from ._stopping import new_answer, stops_by_answer
+from .coordinates import checked_features, coordinates
+from .game import Game, answer, exclusion_rate, mix, new_game
+from .gap_bound import GapStop, decide, gap_evidence, gap_report
+from .gap_ridge import GapRidge, new_gap_ridge
+from .matrix_game import MatrixGame, new_matrix_game, solve_game
+from .ridge import learn
+from .sampling import furthest_behind
+from .stopping import new_answer
 
 NEAR = 0.9  # exponent of what counts as near the least rate
 
@@ -40,24 +40,42 @@ class FrankWolfeSampling(GapStop):
     epsilon, delta, lam, noise, theta_bound, union: as for LinGapE.
     """
 
+    class State(NamedTuple):
+        model: GapRidge
+        game: Game  # scratch
+        payoffs: MatrixGame  # scratch
+        rates: np.ndarray  # (K,) scratch: at which each rival is excluded
+        step: np.ndarray  # (K,) the mixture z of the last step
+        shares: np.ndarray  # (K,) proportions x
+        answer: np.ndarray  # (1,) ANSWER
 
-class State(NamedTuple):
-    model: GapRidge
-    game: Game  # scratch
-    payoffs: MatrixGame  # scratch
-    rates: np.ndarray  # (K,) scratch: at which each rival is excluded
-    step: np.ndarray  # (K,) the mixture z of the last step
-    shares: np.ndarray  # (K,) proportions x
-    answer: np.ndarray  # (1,) ANSWER
+    def init(self, arms):
+        start = coordinates(checked_features(arms, self.epsilon, "FrankWolfeSampling"), self.lam)
+        K, d = start.features.shape
+        return self.State(
+            new_gap_ridge(start), new_game(K, d), new_matrix_game(K, K), np.zeros(K), np.zeros(K), np.full(K, 1.0 / K), new_answer()
+        )
 
+    @jit
+    def select(self, state, context, rng):
+        return furthest_behind(state.model.pulls, state.shares, context.eligible)
 
-@init.register(FrankWolfeSampling)
-def init_frankwolfesampling(policy, arms):
-    start = coordinates(checked_features(arms, policy.epsilon, "FrankWolfeSampling"), policy.lam)
-    K, d = start.features.shape
-    return State(
-        new_gap_ridge(start), new_game(K, d), new_matrix_game(K, K), np.zeros(K), np.zeros(K), np.full(K, 1.0 / K), new_answer()
-    )  # fmt: skip
+    @jit
+    def update(self, state, context, action, reward):
+        learn(state.model, action, reward)
+        if state.model.progress[0]["unpulled"] == 0.0:
+            decide(self, state)
+            if not state.answer[0]["broken"]:
+                climb(self, state)
+        return state
+
+    def evidence(self, state):
+        return gap_evidence(self, state)
+
+    def explain(self, state, context, rng):
+        probability = one_hot(select(self, state, context, rng), state.shares.size)
+        index = state.shares * state.model.progress[0]["rounds"] - state.model.pulls
+        return gap_report(self, state, index, probability) | {"shares": state.shares.copy()}
 
 
 @lean
@@ -113,38 +131,6 @@ def climb(policy, state):
         best_step(policy, state, leader, least + math.exp(-NEAR * math.log(t)) / K)
     for k in range(K):
         state.shares[k] += (state.step[k] - state.shares[k]) / t
-
-
-@select.register(FrankWolfeSampling)
-@jit
-def select_frankwolfesampling(policy, state, context, rng):
-    return furthest_behind(state.model.pulls, state.shares, context.eligible)
-
-
-@update.register(FrankWolfeSampling)
-@jit
-def update_frankwolfesampling(policy, state, context, action, reward):
-    learn(state.model, action, reward)
-    if state.model.progress[0]["unpulled"] == 0.0:
-        decide(policy, state)
-        if not state.answer[0]["broken"]:
-            climb(policy, state)
-    return state
-
-
-stops_by_answer(FrankWolfeSampling)
-
-
-@evidence.register(FrankWolfeSampling)
-def evidence_frankwolfesampling(policy, state):
-    return gap_evidence(policy, state)
-
-
-@explain.register(FrankWolfeSampling)
-def explain_frankwolfesampling(policy, state, context, rng):
-    probability = one_hot(select(policy, state, context, rng), state.shares.size)
-    index = state.shares * state.model.progress[0]["rounds"] - state.model.pulls
-    return gap_report(policy, state, index, probability) | {"shares": state.shares.copy()}
 
 
 def example():

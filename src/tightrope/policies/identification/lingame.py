@@ -17,16 +17,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._jit import jit, lean
+from ...compiled.kernels import jit, lean
+from ...core.policy import policy
+from ...core.verbs import allowed, select
 from ...numerics.selection import one_hot
-from ...parameters import policy
-from ...verbs import allowed, evidence, explain, init, select, update
-from ._coordinates import checked_features, coordinates
-from ._game import Game, hardest_answer, hedge, mix, mixability_gap, new_game
-from ._gap_bound import GapStop, decide, gap_evidence, gap_report
-from ._gap_ridge import GapRidge, new_gap_ridge
-from ._ridge import learn
-from ._stopping import new_answer, stops_by_answer
+from .coordinates import checked_features, coordinates
+from .game import Game, hardest_answer, hedge, mix, mixability_gap, new_game
+from .gap_bound import GapStop, decide, gap_evidence, gap_report
+from .gap_ridge import GapRidge, new_gap_ridge
+from .ridge import learn
+from .stopping import new_answer
 
 
 @policy("features", paper="Degenne, Menard, Shang, Valko 2020", stops=True)
@@ -36,25 +36,48 @@ class LinGame(GapStop):
     epsilon, delta, lam, noise, theta_bound, union: as for LinGapE.
     """
 
+    class State(NamedTuple):
+        model: GapRidge
+        game: Game  # scratch
+        losses: np.ndarray  # (K, K) of each answer's learner: minus the gains of the arms
+        gaps: np.ndarray  # (K,) mixability gap of each answer's learner
+        weights: np.ndarray  # (K,) this round's mixture
+        loss: np.ndarray  # (K,) scratch: minus what each arm gains this round
+        tracked: np.ndarray  # (K,) sum of all mixtures, and the first pull of every arm
+        answer: np.ndarray  # (1,) ANSWER
 
-class State(NamedTuple):
-    model: GapRidge
-    game: Game  # scratch
-    losses: np.ndarray  # (K, K) of each answer's learner: minus the gains of the arms
-    gaps: np.ndarray  # (K,) mixability gap of each answer's learner
-    weights: np.ndarray  # (K,) this round's mixture
-    loss: np.ndarray  # (K,) scratch: minus what each arm gains this round
-    tracked: np.ndarray  # (K,) sum of all mixtures, and the first pull of every arm
-    answer: np.ndarray  # (1,) ANSWER
+    def init(self, arms):
+        start = coordinates(checked_features(arms, self.epsilon, "LinGame"), self.lam)
+        K, d = start.features.shape
+        return self.State(
+            new_gap_ridge(start), new_game(K, d), np.zeros((K, K)), np.zeros(K), np.zeros(K), np.zeros(K), np.ones(K), new_answer()
+        )
 
+    @jit
+    def select(self, state, context, rng):
+        best = -1
+        for k in range(state.tracked.shape[0]):
+            if allowed(context.eligible, k) and (
+                best < 0 or state.tracked[k] - state.model.pulls[k] > state.tracked[best] - state.model.pulls[best]
+            ):
+                best = k
+        return best
 
-@init.register(LinGame)
-def init_lingame(policy, arms):
-    start = coordinates(checked_features(arms, policy.epsilon, "LinGame"), policy.lam)
-    K, d = start.features.shape
-    return State(
-        new_gap_ridge(start), new_game(K, d), np.zeros((K, K)), np.zeros(K), np.zeros(K), np.zeros(K), np.ones(K), new_answer()
-    )  # fmt: skip
+    @jit
+    def update(self, state, context, action, reward):
+        learn(state.model, action, reward)
+        if state.model.progress[0]["unpulled"] == 0.0:
+            decide(self, state)
+            if not state.answer[0]["broken"]:
+                play_round(self, state)
+        return state
+
+    def evidence(self, state):
+        return gap_evidence(self, state)
+
+    def explain(self, state, context, rng):
+        probability = one_hot(select(self, state, context, rng), state.weights.size)
+        return gap_report(self, state, state.tracked - state.model.pulls, probability) | {"mixture": state.weights.copy()}
 
 
 @lean
@@ -72,43 +95,6 @@ def play_round(policy, state):
     state.gaps[i] += mixability_gap(state.weights, state.loss, state.gaps[i])
     for a in range(state.weights.shape[0]):
         state.losses[i, a] += state.loss[a]
-
-
-@select.register(LinGame)
-@jit
-def select_lingame(policy, state, context, rng):
-    best = -1
-    for k in range(state.tracked.shape[0]):
-        if allowed(context.eligible, k) and (
-            best < 0 or state.tracked[k] - state.model.pulls[k] > state.tracked[best] - state.model.pulls[best]
-        ):
-            best = k
-    return best
-
-
-@update.register(LinGame)
-@jit
-def update_lingame(policy, state, context, action, reward):
-    learn(state.model, action, reward)
-    if state.model.progress[0]["unpulled"] == 0.0:
-        decide(policy, state)
-        if not state.answer[0]["broken"]:
-            play_round(policy, state)
-    return state
-
-
-stops_by_answer(LinGame)
-
-
-@evidence.register(LinGame)
-def evidence_lingame(policy, state):
-    return gap_evidence(policy, state)
-
-
-@explain.register(LinGame)
-def explain_lingame(policy, state, context, rng):
-    probability = one_hot(select(policy, state, context, rng), state.weights.size)
-    return gap_report(policy, state, state.tracked - state.model.pulls, probability) | {"mixture": state.weights.copy()}
 
 
 def example():

@@ -9,20 +9,22 @@ norm of A); `batch_growth` > 0 decides again only when the number of samples gre
 O(K d + d^2) a round; a new leader O(K d^2); rule="ratio" solves an LP of O(K d^2) the first time a pair appears.
 """
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ..._jit import jit, lean
+from ...compiled.kernels import jit, lean
+from ...core.fields import choice, real
+from ...core.policy import policy
+from ...core.types import Given
+from ...core.verbs import select
 from ...numerics.selection import one_hot
-from ...parameters import choice, policy, real
-from ...verbs import evidence, explain, init, select, update
-from ._comparing import Greedy, Ratio, compare, new_rule, next_arm
-from ._coordinates import checked_features, coordinates
-from ._gap_bound import GapStop, decide, gap_evidence, gap_report
-from ._gap_ridge import GapRidge, new_gap_ridge
-from ._ridge import learn
-from ._stopping import new_answer, stops_by_answer
+from .comparing import Greedy, Ratio, compare, new_rule, next_arm
+from .coordinates import checked_features, coordinates
+from .gap_bound import GapStop, decide, gap_evidence, gap_report
+from .gap_ridge import GapRidge, new_gap_ridge
+from .ridge import learn
+from .stopping import new_answer
 
 
 @policy("features", paper="Xu, Honda, Sugiyama 2018, Algorithm 1", stops=True)
@@ -34,26 +36,35 @@ class LinGapE(GapStop):
     samples, same guarantee). rule: which arm to sample, Eq 9 or Eq 12. batch_growth: decide again after so much growth; 0 = always.
     """
 
-    rule: int = choice("greedy", "ratio")
-    batch_growth: float = real(0.0, least=0)
+    rule: Given[Literal["greedy", "ratio"], int] = choice("greedy", "ratio", default="greedy")
+    batch_growth: float = real(default=0.0, least=0)
 
+    class State(NamedTuple):
+        model: GapRidge
+        rule: Greedy | Ratio
+        answer: np.ndarray  # (1,) ANSWER and `next_decision`, the round when it is due
 
-class State(NamedTuple):
-    model: GapRidge
-    rule: Greedy | Ratio
-    answer: np.ndarray  # (1,) ANSWER and `next_decision`, the round when it is due
+    def init(self, arms):
+        start = coordinates(checked_features(arms, self.epsilon, "LinGapE"), self.lam)
+        return self.State(new_gap_ridge(start), new_rule(start.features, self.rule), new_answer(next_decision=0.0))
 
+    @jit
+    def select(self, state, context, rng):
+        return next_arm(state.rule, state.model, context.eligible)
 
-@init.register(LinGapE)
-def init_lingape(policy, arms):
-    start = coordinates(checked_features(arms, policy.epsilon, "LinGapE"), policy.lam)
-    return State(new_gap_ridge(start), new_rule(start.features, policy.rule), new_answer(next_decision=0.0))
+    @jit
+    def update(self, state, context, action, reward):
+        learn_and_decide(self, state, action, reward)
+        return state
 
+    def evidence(self, state):
+        return gap_evidence(self, state)
 
-@select.register(LinGapE)
-@jit
-def select_lingape(policy, state, context, rng):
-    return next_arm(state.rule, state.model, context.eligible)
+    def explain(self, state, context, rng):
+        scores = state.rule.scores
+        probability = one_hot(select(self, state, context, rng), scores.size)
+        name = "design" if self.rule else "direction_scores"
+        return gap_report(self, state, scores, probability) | {name: scores.copy()}
 
 
 @lean
@@ -68,29 +79,6 @@ def learn_and_decide(policy, state, arm, reward):
         decide(policy, state)
         answer["next_decision"] = progress["rounds"] * (1.0 + policy.batch_growth)
         compare(rule, model, answer["leader"], answer["challenger"])
-
-
-@update.register(LinGapE)
-@jit
-def update_lingape(policy, state, context, action, reward):
-    learn_and_decide(policy, state, action, reward)
-    return state
-
-
-stops_by_answer(LinGapE)
-
-
-@evidence.register(LinGapE)
-def evidence_lingape(policy, state):
-    return gap_evidence(policy, state)
-
-
-@explain.register(LinGapE)
-def explain_lingape(policy, state, context, rng):
-    scores = state.rule.scores
-    probability = one_hot(select(policy, state, context, rng), scores.size)
-    name = "design" if policy.rule else "direction_scores"
-    return gap_report(policy, state, scores, probability) | {name: scores.copy()}
 
 
 def example():

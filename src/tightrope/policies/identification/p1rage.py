@@ -18,29 +18,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._jit import jit, lean
+from ...compiled.kernels import jit, lean
+from ...core.fields import real
+from ...core.policy import policy
+from ...core.verbs import evidence
 from ...numerics import special
 from ...numerics.sampling import categorical
 from ...numerics.selection import argmax
-from ...parameters import policy, real
-from ...registry import Policy
-from ...verbs import admit, commit, evidence, explain, inform, init, propensity, select, update, withdraw
-from ._coordinates import checked_features, coordinates
-from ._stopping import NO_ESTIMATES, error_estimate, new_answer, refuse_broken, report, settle, stops_by_answer
-from ._virtual_phases import Designs, best_value, new_designs, replan
-
-
-@policy("features", paper="Xiong, Camilleri, Fazel, Jain, Jamieson 2023", stops=True)
-class P1RAGE(Policy):
-    """Draw arms at random, half of the time by the design for gaps as estimated and half by the G-optimal one, until a budget is used up.
-
-    epsilon: how much worse than the best the named arm may be. delta: error of gap_bound. scale: size of the means; phases look at gaps of
-    a half, a quarter, .. of it.
-    """
-
-    epsilon: float = real(0.0, least=0)
-    delta: float = real(0.05, above=0, below=1)
-    scale: float = real(1.0, above=0)
+from .coordinates import checked_features, coordinates
+from .stopping import NO_ESTIMATES, Answering, error_estimate, new_answer, refuse_broken, report, settle
+from .virtual_phases import Designs, best_value, new_designs, replan
 
 
 class State(NamedTuple):
@@ -52,51 +39,76 @@ class State(NamedTuple):
     answer: np.ndarray  # (1,) ANSWER, `rounds` (rewards), `open` decisions, `replan` (at which round), `epoch` (0: doubling), `budget`
 
 
-@init.register(P1RAGE)
-def init_p1rage(policy, arms):
-    X = coordinates(checked_features(arms, policy.epsilon, "P1RAGE"), 0.0).features
-    (K, d), designs = X.shape, new_designs(X)
-    answer = new_answer(rounds=0.0, open=0.0, replan=2.0 * K, epoch=0.0, budget=math.inf if arms.horizon is None else arms.horizon)
-    if arms.horizon is not None:
-        epochs = max(math.ceil(math.log2(best_value(designs, np.zeros(K)))), 1)
-        answer["epoch"] = answer["replan"] = max(arms.horizon // epochs, 1)
-    return State(designs, np.zeros(K), np.zeros(d), np.zeros((d, d)), np.zeros(K), answer)
+@policy("features", paper="Xiong, Camilleri, Fazel, Jain, Jamieson 2023", stops=True)
+class P1RAGE(Answering):
+    """Draw arms at random, half of the time by the design for gaps as estimated and half by the G-optimal one, until a budget is used up.
 
+    epsilon: how much worse than the best the named arm may be. delta: error of gap_bound. scale: size of the means; phases look at gaps of
+    a half, a quarter, .. of it.
+    """
 
-@select.register(P1RAGE)
-@jit
-def select_p1rage(policy, state, context, rng):
-    return categorical(state.designs.shares, 1.0, rng)
+    epsilon: float = real(default=0.0, least=0)
+    delta: float = real(default=0.05, above=0, below=1)
+    scale: float = real(default=1.0, above=0)
 
+    def init(self, arms):
+        X = coordinates(checked_features(arms, self.epsilon, "P1RAGE"), 0.0).features
+        (K, d), designs = X.shape, new_designs(X)
+        answer = new_answer(rounds=0.0, open=0.0, replan=2.0 * K, epoch=0.0, budget=math.inf if arms.horizon is None else arms.horizon)
+        if arms.horizon is not None:
+            epochs = max(math.ceil(math.log2(best_value(designs, np.zeros(K)))), 1)
+            answer["epoch"] = answer["replan"] = max(arms.horizon // epochs, 1)
+        return State(designs, np.zeros(K), np.zeros(d), np.zeros((d, d)), np.zeros(K), answer)
 
-@commit.register(P1RAGE)
-@jit
-def commit_p1rage(policy, state, context, action):
-    state.answer[0]["open"] += 1.0
-    return state
+    @jit
+    def select(self, state, context, rng):
+        return categorical(state.designs.shares, 1.0, rng)
 
+    @jit
+    def commit(self, state, context, action):
+        state.answer[0]["open"] += 1.0
+        return state
 
-@withdraw.register(P1RAGE)
-@jit
-def withdraw_p1rage(policy, state, context, action):
-    state.answer[0]["open"] -= 1.0
-    return state
+    @jit
+    def withdraw(self, state, context, action):
+        state.answer[0]["open"] -= 1.0
+        return state
 
+    @jit
+    def update(self, state, context, action, reward):
+        state.answer[0]["open"] -= 1.0
+        learn(state, action, reward)
+        change_design(self, state)
+        return state
 
-@update.register(P1RAGE)
-@jit
-def update_p1rage(policy, state, context, action, reward):
-    state.answer[0]["open"] -= 1.0
-    learn(state, action, reward)
-    change_design(policy, state)
-    return state
+    @jit
+    def inform(self, state, context, action, reward):
+        learn(state, action, reward)
+        return state
 
+    def admit(self, state, context):
+        refuse_broken(state)
+        if context.eligible is not None and not context.eligible.all():
+            raise ValueError("eligible leaves out arms, but P1RAGE weighs rewards by the chances of its design, which a mask would change.")
 
-@inform.register(P1RAGE)
-@jit
-def inform_p1rage(policy, state, context, action, reward):
-    learn(state, action, reward)
-    return state
+    def propensity(self, state, context, action, rng):
+        return float(state.designs.shares[action]), 0.0
+
+    def evidence(self, state):
+        answer, X = state.answer[0], state.designs.features
+        leader, left = int(answer["leader"]), max(float(answer["budget"] - answer["rounds"]), 0.0)
+        if answer["rounds"] < 2.0:
+            return NO_ESTIMATES | {"samples_remaining": left}
+        squares = variances(state, X[leader] - X)
+        behind = np.delete(state.mean - state.mean[leader] + quantile(self, state) * np.sqrt(squares), leader)
+        error = error_estimate(state.mean, squares, leader, self.epsilon, 1.0)
+        return {"gap_bound": float(behind.max(initial=-math.inf)), "error": error, "samples_remaining": left}
+
+    def explain(self, state, context, rng):
+        shares, known = state.designs.shares, bool(state.answer[0]["rounds"] >= 2.0)
+        square = variances(state, state.designs.features) if known else np.zeros(shares.size)
+        own = report(state.mean, quantile(self, state), square, shares, shares.copy(), known)
+        return own | evidence(self, state) | {"leader": int(state.answer[0]["leader"])}
 
 
 @lean
@@ -131,21 +143,6 @@ def change_design(policy, state):
     replan(state.designs, state.mean, policy.scale)
 
 
-stops_by_answer(P1RAGE)
-
-
-@admit.register(P1RAGE)
-def admit_p1rage(policy, state, context):
-    refuse_broken(policy, state, context)
-    if context.eligible is not None and not context.eligible.all():
-        raise ValueError("eligible leaves out arms, but P1RAGE weighs rewards by the chances of its design, which a mask would change.")
-
-
-@propensity.register(P1RAGE)
-def propensity_p1rage(policy, state, context, action, rng):
-    return float(state.designs.shares[action]), 0.0
-
-
 def variances(state: State, directions: np.ndarray) -> np.ndarray:
     """Estimated variances of the estimates along (M, d) directions."""
     rounds = float(state.answer[0]["rounds"])
@@ -157,26 +154,6 @@ def variances(state: State, directions: np.ndarray) -> np.ndarray:
 def quantile(policy: P1RAGE, state: State) -> float:
     """Of the normal distribution, for all other arms at once."""
     return float(special.ndtri(1.0 - policy.delta / max(state.mean.size - 1, 1)))
-
-
-@evidence.register(P1RAGE)
-def evidence_p1rage(policy, state):
-    answer, X = state.answer[0], state.designs.features
-    leader, left = int(answer["leader"]), max(float(answer["budget"] - answer["rounds"]), 0.0)
-    if answer["rounds"] < 2.0:
-        return NO_ESTIMATES | {"samples_remaining": left}
-    squares = variances(state, X[leader] - X)
-    behind = np.delete(state.mean - state.mean[leader] + quantile(policy, state) * np.sqrt(squares), leader)
-    error = error_estimate(state.mean, squares, leader, policy.epsilon, 1.0)
-    return {"gap_bound": float(behind.max(initial=-math.inf)), "error": error, "samples_remaining": left}
-
-
-@explain.register(P1RAGE)
-def explain_p1rage(policy, state, context, rng):
-    shares, known = state.designs.shares, bool(state.answer[0]["rounds"] >= 2.0)
-    square = variances(state, state.designs.features) if known else np.zeros(shares.size)
-    own = report(state.mean, quantile(policy, state), square, shares, shares.copy(), known)
-    return own | evidence(policy, state) | {"leader": int(state.answer[0]["leader"])}
 
 
 def example():

@@ -15,55 +15,99 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._jit import jit, lean
+from ...compiled.kernels import jit, lean
+from ...core.fields import real
+from ...core.policy import policy
+from ...core.verbs import evidence, select
 from ...numerics.selection import argmax, one_hot
-from ...parameters import policy, real
-from ...registry import Policy
 from ...solvers.design import MOST_ITERATIONS, Workspace, design_kernel, new_workspace, pair_directions
-from ...verbs import evidence, explain, init, select, update
-from ._coordinates import checked_features, coordinates
-from ._elimination import eliminate, leads_over_survivors
-from ._pair_ridge import PairRidge, new_pair_ridge
-from ._ridge import count_reward, drop_data, refactorise
-from ._stopping import NO_ESTIMATES, new_answer, report, stops_by_answer, support
+from .coordinates import checked_features, coordinates
+from .elimination import eliminate, leads_over_survivors
+from .pair_ridge import PairRidge, new_pair_ridge
+from .ridge import count_reward, drop_data, refactorise
+from .stopping import NO_ESTIMATES, Answering, new_answer, report, support
 
 ACCURACY = 0.01  # of the designs: far below `rounding`
 
 
 @policy("features", paper="Fiez, Jain, Jamieson, Ratliff 2019, Algorithm 1", stops=True)
-class RAGE(Policy):
+class RAGE(Answering):
     """Phase t measures all differences of survivors to accuracy 2^-(t+1) by an optimal design and drops who is clearly beaten.
 
     epsilon, delta, noise: as for LinGapE. rounding: allowance of the paper's rounding procedure, which enlarges N_t.
     """
 
-    epsilon: float = real(0.0, least=0)
-    delta: float = real(0.05, above=0, below=1)
-    noise: float = real(1.0, above=0)
-    rounding: float = real(0.1, least=0)
+    epsilon: float = real(default=0.0, least=0)
+    delta: float = real(default=0.05, above=0, below=1)
+    noise: float = real(default=1.0, above=0)
+    rounding: float = real(default=0.1, least=0)
 
+    class State(NamedTuple):
+        model: PairRidge  # of this phase
+        plan: np.ndarray  # (K,) samples of this phase still to take
+        survivors: np.ndarray  # (K,) bool
+        wanted: np.ndarray  # (M,) bool: pairs of survivors
+        directions: np.ndarray  # (M, d)
+        work: Workspace
+        answer: np.ndarray  # (1,) ANSWER of the last phase, `phase` t and `value`, the rho_t of its design
 
-class State(NamedTuple):
-    model: PairRidge  # of this phase
-    plan: np.ndarray  # (K,) samples of this phase still to take
-    survivors: np.ndarray  # (K,) bool
-    wanted: np.ndarray  # (M,) bool: pairs of survivors
-    directions: np.ndarray  # (M, d)
-    work: Workspace
-    answer: np.ndarray  # (1,) ANSWER of the last phase, `phase` t and `value`, the rho_t of its design
+    def init(self, arms):
+        start = coordinates(checked_features(arms, self.epsilon, "RAGE"), 0.0)
+        (K, d), Y = start.features.shape, pair_directions(start.features)
+        state = self.State(
+            new_pair_ridge(start), np.zeros(K), np.ones(K, dtype=np.bool_), np.ones(len(Y), dtype=np.bool_), Y,
+            new_workspace(K, len(Y), d), new_answer(certified=K == 1, phase=0.0, value=0.0),
+        )  # fmt: skip
+        if K > 1:
+            begin_phase(self, state)
+        return state
 
+    @jit
+    def select(self, state, context, rng):
+        return argmax(state.plan, context.eligible)
 
-@init.register(RAGE)
-def init_rage(policy, arms):
-    start = coordinates(checked_features(arms, policy.epsilon, "RAGE"), 0.0)
-    (K, d), Y = start.features.shape, pair_directions(start.features)
-    state = State(
-        new_pair_ridge(start), np.zeros(K), np.ones(K, dtype=np.bool_), np.ones(len(Y), dtype=np.bool_), Y,
-        new_workspace(K, len(Y), d), new_answer(certified=K == 1, phase=0.0, value=0.0),
-    )  # fmt: skip
-    if K > 1:
-        begin_phase(policy, state)
-    return state
+    @jit
+    def update(self, state, context, action, reward):
+        count_reward(state.model, action, reward)
+        state.plan[action] = max(state.plan[action] - 1.0, 0.0)
+        if not state.answer[0]["certified"]:
+            left = 0.0
+            for a in range(state.plan.shape[0]):
+                left += state.plan[a]
+            if left == 0.0:
+                end_phase(self, state)
+        return state
+
+    def evidence(self, state):
+        model, answer = state.model, state.answer[0]
+        if answer["phase"] == 1 and not answer["certified"]:  # no phase has ended
+            return NO_ESTIMATES
+
+        def left():  # an arm that far behind goes in the first phase t with 2^-(t + 2) below its gap; as many arms stay as now
+            least = leads_over_survivors(model, state.survivors, answer["leader"]).min() + self.epsilon
+            t, samples = answer["phase"], state.plan.sum()
+            while 2.0 ** -(t + 2.0) >= least > 0.0:
+                t += 1.0
+                samples += phase_size(self, state, t)
+            return samples if least > 0.0 else math.inf
+
+        return support(self, state, model.mean, model.pair_square[answer["leader"]], left)
+
+    def explain(self, state, context, rng):
+        model, answer = state.model, state.answer[0]
+        known = bool(answer["phase"] > 1 or answer["certified"])
+        C = self.noise * math.sqrt(2.0 * confidence(self, state, max(answer["phase"], 1.0)))
+        probability = one_hot(select(self, state, context, rng), state.plan.size)
+        return (
+            report(model.mean, C, np.diag(model.product), state.plan, probability, known)
+            | evidence(self, state)
+            | {
+                "leader": int(answer["leader"]),
+                "survivors": state.survivors.copy(),
+                "phase": int(answer["phase"]),
+                "design": state.work.shares.copy(),
+            }
+        )
 
 
 @lean
@@ -107,58 +151,6 @@ def end_phase(policy, state):
             pair += 1
     if not answer["certified"]:
         begin_phase(policy, state)
-
-
-@select.register(RAGE)
-@jit
-def select_rage(policy, state, context, rng):
-    return argmax(state.plan, context.eligible)
-
-
-@update.register(RAGE)
-@jit
-def update_rage(policy, state, context, action, reward):
-    count_reward(state.model, action, reward)
-    state.plan[action] = max(state.plan[action] - 1.0, 0.0)
-    if not state.answer[0]["certified"]:
-        left = 0.0
-        for a in range(state.plan.shape[0]):
-            left += state.plan[a]
-        if left == 0.0:
-            end_phase(policy, state)
-    return state
-
-
-stops_by_answer(RAGE)
-
-
-@evidence.register(RAGE)
-def evidence_rage(policy, state):
-    model, answer = state.model, state.answer[0]
-    if answer["phase"] == 1 and not answer["certified"]:  # no phase has ended
-        return NO_ESTIMATES
-
-    def left():  # an arm that far behind goes in the first phase t with 2^-(t + 2) below its gap; as many arms stay as now
-        least = leads_over_survivors(model, state.survivors, answer["leader"]).min() + policy.epsilon
-        t, samples = answer["phase"], state.plan.sum()
-        while 2.0 ** -(t + 2.0) >= least > 0.0:
-            t += 1.0
-            samples += phase_size(policy, state, t)
-        return samples if least > 0.0 else math.inf
-
-    return support(policy, state, model.mean, model.pair_square[answer["leader"]], left)
-
-
-@explain.register(RAGE)
-def explain_rage(policy, state, context, rng):
-    model, answer = state.model, state.answer[0]
-    known = bool(answer["phase"] > 1 or answer["certified"])
-    C = policy.noise * math.sqrt(2.0 * confidence(policy, state, max(answer["phase"], 1.0)))
-    probability = one_hot(select(policy, state, context, rng), state.plan.size)
-    return report(model.mean, C, np.diag(model.product), state.plan, probability, known) | evidence(policy, state) | {
-        "leader": int(answer["leader"]), "survivors": state.survivors.copy(), "phase": int(answer["phase"]),
-        "design": state.work.shares.copy(),
-    }  # fmt: skip
 
 
 def example():

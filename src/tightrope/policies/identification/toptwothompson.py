@@ -18,15 +18,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._jit import jit, lean
-from ...numerics.counts import Counts, count, means, new_counts
+from ...compiled.kernels import jit, lean
+from ...core.fields import integer
+from ...core.policy import policy
+from ...core.verbs import allowed, evidence
+from ...numerics.counts import Counts, count_reward, means, new_counts
 from ...numerics.sampling import beta_draw
 from ...numerics.selection import count_eligible, first_unpulled
-from ...parameters import integer, policy
-from ...verbs import allowed, evidence, explain, init, propensity, select, update
-from ._chernoff import answer_without_data, decide, hardest_rival, stops_by_chernoff
-from ._support import chernoff_report
-from ._top_two import TopTwo, chance_to_lead, chances, top_two_evidence
+from .chernoff import answer_without_data, decide, hardest_rival
+from .support import chernoff_report
+from .top_two import TopTwo, chance_to_lead, chances, top_two_evidence
 
 
 @policy("arms", paper="Russo 2020", stops=True)
@@ -38,17 +39,46 @@ class TopTwoThompson(TopTwo):
     first of the two is played. redraws: how often a challenger is drawn before it is computed (0: always computed).
     """
 
-    redraws: int = integer(10, least=0)
+    redraws: int = integer(default=10, least=0)
 
+    class State(NamedTuple):
+        counts: Counts
+        answer: np.ndarray  # (1,) ANSWER, information, required
 
-class State(NamedTuple):
-    counts: Counts
-    answer: np.ndarray  # (1,) ANSWER, information, required
+    def init(self, arms):
+        return self.State(new_counts(arms.number), answer_without_data())
 
+    @jit
+    def select(self, state, context, rng):
+        counts, eligible = state.counts, context.eligible
+        arm = first_unpulled(counts.pulls, eligible)
+        if arm >= 0:
+            return arm
+        leader = best_of_draws(self, counts, eligible, rng)
+        if rng.random() < self.leader_share or count_eligible(counts.pulls.shape[0], eligible) == 1:
+            return leader
+        for _ in range(self.redraws):
+            arm = best_of_draws(self, counts, eligible, rng)
+            if arm != leader:
+                return arm
+        return hardest_rival(self, counts, leader, eligible)
 
-@init.register(TopTwoThompson)
-def init_toptwothompson(policy, arms):
-    return State(new_counts(arms.number), answer_without_data())
+    @jit
+    def update(self, state, context, action, reward):
+        count_reward(state.counts, action, reward)
+        if first_unpulled(state.counts.pulls, None) < 0:
+            decide(self, state)
+        return state
+
+    def propensity(self, state, context, action, rng):
+        return float(chances_now(self, state.counts, context.eligible)[action]), 0.0
+
+    def evidence(self, state):
+        return top_two_evidence(self, state)
+
+    def explain(self, state, context, rng):
+        probability = chances_now(self, state.counts, context.eligible)
+        return chernoff_report(self, state, means(state.counts), probability) | evidence(self, state)
 
 
 @lean
@@ -67,54 +97,9 @@ def best_of_draws(policy, counts, eligible, rng):
     return best
 
 
-@select.register(TopTwoThompson)
-@jit
-def select_toptwothompson(policy, state, context, rng):
-    counts, eligible = state.counts, context.eligible
-    arm = first_unpulled(counts.pulls, eligible)
-    if arm >= 0:
-        return arm
-    leader = best_of_draws(policy, counts, eligible, rng)
-    if rng.random() < policy.leader_share or count_eligible(counts.pulls.shape[0], eligible) == 1:
-        return leader
-    for _ in range(policy.redraws):
-        arm = best_of_draws(policy, counts, eligible, rng)
-        if arm != leader:
-            return arm
-    return hardest_rival(policy, counts, leader, eligible)
-
-
-@update.register(TopTwoThompson)
-@jit
-def update_toptwothompson(policy, state, context, action, reward):
-    count(state.counts, action, reward)
-    if first_unpulled(state.counts.pulls, None) < 0:
-        decide(policy, state)
-    return state
-
-
-stops_by_chernoff(TopTwoThompson)
-
-
 def chances_now(policy: TopTwoThompson, counts: Counts, eligible: np.ndarray | None) -> np.ndarray:
     """(K,) probability of every arm to be played now."""
     return chances(policy, counts, eligible, lambda: chance_to_lead(policy, counts, eligible), policy.redraws)
-
-
-@propensity.register(TopTwoThompson)
-def propensity_toptwothompson(policy, state, context, action, rng):
-    return float(chances_now(policy, state.counts, context.eligible)[action]), 0.0
-
-
-@evidence.register(TopTwoThompson)
-def evidence_toptwothompson(policy, state):
-    return top_two_evidence(policy, state)
-
-
-@explain.register(TopTwoThompson)
-def explain_toptwothompson(policy, state, context, rng):
-    probability = chances_now(policy, state.counts, context.eligible)
-    return chernoff_report(policy, state, means(state.counts), probability) | evidence(policy, state)
 
 
 def example():

@@ -17,15 +17,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._jit import jit, lean
-from ...numerics.counts import Counts, count, new_counts
+from ...compiled.kernels import jit, lean
+from ...core.policy import policy
+from ...core.verbs import allowed, evidence
+from ...numerics.counts import Counts, count_reward, new_counts
 from ...numerics.kl import upper_root
 from ...numerics.selection import first_unpulled, one_hot
-from ...parameters import policy
-from ...verbs import allowed, evidence, explain, init, propensity, select, update
-from ._chernoff import answer_without_data, decide, hardest_rival, stops_by_chernoff
-from ._support import chernoff_report
-from ._top_two import TopTwo, chances, top_two_evidence
+from .chernoff import answer_without_data, decide, hardest_rival
+from .support import chernoff_report
+from .top_two import TopTwo, chances, top_two_evidence
 
 
 @policy("arms", paper="Jourdan, Degenne, Baudry, de Heide, Kaufmann 2022", stops=True)
@@ -37,15 +37,40 @@ class TopTwoUCB(TopTwo):
     first of the two is played.
     """
 
+    class State(NamedTuple):
+        counts: Counts
+        answer: np.ndarray  # (1,) ANSWER, information, required
 
-class State(NamedTuple):
-    counts: Counts
-    answer: np.ndarray  # (1,) ANSWER, information, required
+    def init(self, arms):
+        return self.State(new_counts(arms.number), answer_without_data())
 
+    @jit
+    def select(self, state, context, rng):
+        counts, eligible = state.counts, context.eligible
+        arm = first_unpulled(counts.pulls, eligible)
+        if arm < 0:
+            arm = optimistic(self, counts, eligible)
+            if rng.random() >= self.leader_share:
+                rival = hardest_rival(self, counts, arm, eligible)
+                arm = rival if rival >= 0 else arm
+        return arm
 
-@init.register(TopTwoUCB)
-def init_toptwoucb(policy, arms):
-    return State(new_counts(arms.number), answer_without_data())
+    @jit
+    def update(self, state, context, action, reward):
+        count_reward(state.counts, action, reward)
+        if first_unpulled(state.counts.pulls, None) < 0:
+            decide(self, state)
+        return state
+
+    def propensity(self, state, context, action, rng):
+        return float(chances_now(self, state.counts, context.eligible)[action]), 0.0
+
+    def evidence(self, state):
+        return top_two_evidence(self, state)
+
+    def explain(self, state, context, rng):
+        probability = chances_now(self, state.counts, context.eligible)
+        return chernoff_report(self, state, indices(self, state.counts), probability) | evidence(self, state)
 
 
 @lean
@@ -67,31 +92,6 @@ def optimistic(policy, counts, eligible):
     return best
 
 
-@select.register(TopTwoUCB)
-@jit
-def select_toptwoucb(policy, state, context, rng):
-    counts, eligible = state.counts, context.eligible
-    arm = first_unpulled(counts.pulls, eligible)
-    if arm < 0:
-        arm = optimistic(policy, counts, eligible)
-        if rng.random() >= policy.leader_share:
-            rival = hardest_rival(policy, counts, arm, eligible)
-            arm = rival if rival >= 0 else arm
-    return arm
-
-
-@update.register(TopTwoUCB)
-@jit
-def update_toptwoucb(policy, state, context, action, reward):
-    count(state.counts, action, reward)
-    if first_unpulled(state.counts.pulls, None) < 0:
-        decide(policy, state)
-    return state
-
-
-stops_by_chernoff(TopTwoUCB)
-
-
 def indices(policy: TopTwoUCB, counts: Counts) -> np.ndarray:
     """(K,) upper bounds; infinite where never pulled."""
     return np.array([upper_bound(policy, counts, k) if counts.pulls[k] else math.inf for k in range(counts.pulls.size)])
@@ -105,22 +105,6 @@ def chances_now(policy: TopTwoUCB, counts: Counts, eligible: np.ndarray | None) 
         return one_hot(int(np.argmax(open_arms)), open_arms.size)
 
     return chances(policy, counts, eligible, leading, 0)
-
-
-@propensity.register(TopTwoUCB)
-def propensity_toptwoucb(policy, state, context, action, rng):
-    return float(chances_now(policy, state.counts, context.eligible)[action]), 0.0
-
-
-@evidence.register(TopTwoUCB)
-def evidence_toptwoucb(policy, state):
-    return top_two_evidence(policy, state)
-
-
-@explain.register(TopTwoUCB)
-def explain_toptwoucb(policy, state, context, rng):
-    probability = chances_now(policy, state.counts, context.eligible)
-    return chernoff_report(policy, state, indices(policy, state.counts), probability) | evidence(policy, state)
 
 
 def example():

@@ -17,15 +17,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._jit import jit, lean
-from ...numerics.counts import Counts, count, new_counts
+from ...compiled.kernels import jit, lean
+from ...core.fields import real
+from ...core.policy import policy
+from ...core.verbs import allowed, evidence, select
+from ...numerics.counts import Counts, count_reward, new_counts
 from ...numerics.selection import first_unpulled, one_hot
-from ...parameters import policy, real
-from ...verbs import allowed, evidence, explain, init, select, update
-from ._chernoff import Chernoff, answer_without_data, decide, stops_by_chernoff
-from ._proportions import fill_shares
-from ._sampling import fewest_pulls
-from ._support import chernoff_evidence, chernoff_report
+from .chernoff import Chernoff, answer_without_data, decide
+from .proportions import fill_shares
+from .sampling import fewest_pulls
+from .support import chernoff_evidence, chernoff_report
 
 
 @policy("arms", paper="Garivier, Kaufmann 2016", stops=True)
@@ -37,65 +38,51 @@ class TrackAndStop(Chernoff):
     proportions anew after so much growth of the number of samples; 0 = always.
     """
 
-    plan_growth: float = real(0.02, least=0)
+    plan_growth: float = real(default=0.02, least=0)
 
+    class State(NamedTuple):
+        counts: Counts
+        shares: np.ndarray  # (K,) proportions that are tracked
+        answer: np.ndarray  # (1,) ANSWER, information, required, and `next_plan`, the round when new proportions are due
 
-class State(NamedTuple):
-    counts: Counts
-    shares: np.ndarray  # (K,) proportions that are tracked
-    answer: np.ndarray  # (1,) ANSWER, information, required, and `next_plan`, the round when new proportions are due
+    def init(self, arms):
+        return self.State(new_counts(arms.number), np.zeros(arms.number), answer_without_data(next_plan=0.0))
 
+    @jit
+    def select(self, state, context, rng):
+        pulls, K = state.counts.pulls, state.counts.pulls.shape[0]
+        arm = fewest_pulls(pulls, context.eligible)
+        if pulls[arm] > 0.0 and pulls[arm] >= math.sqrt(state.counts.rounds[0]) - 0.5 * K:  # nothing has to be explored
+            arm = -1
+            for k in range(K):
+                if allowed(context.eligible, k) and (arm < 0 or behind(state, k) > behind(state, arm)):
+                    arm = k
+        return arm
 
-@init.register(TrackAndStop)
-def init_trackandstop(policy, arms):
-    return State(new_counts(arms.number), np.zeros(arms.number), answer_without_data(next_plan=0.0))
+    @jit
+    def update(self, state, context, action, reward):
+        counts, answer = state.counts, state.answer[0]
+        count_reward(counts, action, reward)
+        if first_unpulled(counts.pulls, None) < 0:
+            decide(self, state)
+            if counts.rounds[0] >= answer["next_plan"] and not answer["broken"]:
+                fill_shares(self, counts.scores, answer["leader"], 0.0, state.shares)  # `decide` left the means there
+                answer["next_plan"] = counts.rounds[0] * (1.0 + self.plan_growth)
+        return state
+
+    def evidence(self, state):
+        return chernoff_evidence(self, state, state.shares)
+
+    def explain(self, state, context, rng):
+        index = state.counts.rounds[0] * state.shares - state.counts.pulls
+        probability = one_hot(select(self, state, context, rng), index.size)
+        return chernoff_report(self, state, index, probability) | evidence(self, state) | {"shares": state.shares.copy()}
 
 
 @lean
 def behind(state, k):
     """How many samples arm k lacks of its share."""
     return state.counts.rounds[0] * state.shares[k] - state.counts.pulls[k]
-
-
-@select.register(TrackAndStop)
-@jit
-def select_trackandstop(policy, state, context, rng):
-    pulls, K = state.counts.pulls, state.counts.pulls.shape[0]
-    arm = fewest_pulls(pulls, context.eligible)
-    if pulls[arm] > 0.0 and pulls[arm] >= math.sqrt(state.counts.rounds[0]) - 0.5 * K:  # nothing has to be explored
-        arm = -1
-        for k in range(K):
-            if allowed(context.eligible, k) and (arm < 0 or behind(state, k) > behind(state, arm)):
-                arm = k
-    return arm
-
-
-@update.register(TrackAndStop)
-@jit
-def update_trackandstop(policy, state, context, action, reward):
-    counts, answer = state.counts, state.answer[0]
-    count(counts, action, reward)
-    if first_unpulled(counts.pulls, None) < 0:
-        decide(policy, state)
-        if counts.rounds[0] >= answer["next_plan"] and not answer["broken"]:
-            fill_shares(policy, counts.scores, answer["leader"], 0.0, state.shares)  # `decide` left the means there
-            answer["next_plan"] = counts.rounds[0] * (1.0 + policy.plan_growth)
-    return state
-
-
-stops_by_chernoff(TrackAndStop)
-
-
-@evidence.register(TrackAndStop)
-def evidence_trackandstop(policy, state):
-    return chernoff_evidence(policy, state, state.shares)
-
-
-@explain.register(TrackAndStop)
-def explain_trackandstop(policy, state, context, rng):
-    index = state.counts.rounds[0] * state.shares - state.counts.pulls
-    probability = one_hot(select(policy, state, context, rng), index.size)
-    return chernoff_report(policy, state, index, probability) | evidence(policy, state) | {"shares": state.shares.copy()}
 
 
 def example():

@@ -13,36 +13,86 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._jit import jit, lean
-from ...numerics.counts import Counts, count, intervals, means, new_counts
+from ...compiled.kernels import jit, lean
+from ...core.fields import real
+from ...core.policy import policy
+from ...core.verbs import allowed, evidence, select
+from ...numerics.counts import Counts, count_reward, intervals, means, new_counts
 from ...numerics.selection import first_unpulled, one_hot
-from ...parameters import policy, real
-from ...registry import Policy
-from ...verbs import allowed, evidence, explain, init, select, update
-from ._forecast import STEPS
-from ._stopping import NO_ESTIMATES, new_answer, settle, stops_by_answer, support
+from .forecast import STEPS
+from .stopping import NO_ESTIMATES, Answering, new_answer, settle, support
 
 
 @policy("arms", paper="Gabillon, Ghavamzadeh, Lazaric 2012", stops=True)
-class UGapE(Policy):
+class UGapE(Answering):
     """Sample the less certain of the arm with the smallest gap bound and its rival; stop when that bound is at most epsilon.
 
     epsilon: how much worse than the best the named arm may be. delta: probability of a worse one. noise: sub-Gaussian scale.
     """
 
-    epsilon: float = real(0.0, least=0)
-    delta: float = real(0.05, above=0, below=1)
-    noise: float = real(1.0, above=0)
+    epsilon: float = real(default=0.0, least=0)
+    delta: float = real(default=0.05, above=0, below=1)
+    noise: float = real(default=1.0, above=0)
 
+    class State(NamedTuple):
+        counts: Counts
+        answer: np.ndarray  # (1,) ANSWER; its leader is the arm with the smallest gap bound, its radius stays infinite
 
-class State(NamedTuple):
-    counts: Counts
-    answer: np.ndarray  # (1,) ANSWER; its leader is the arm with the smallest gap bound, its radius stays infinite
+    def init(self, arms):
+        return self.State(new_counts(arms.number), new_answer())
 
+    @jit
+    def select(self, state, context, rng):
+        arm = first_unpulled(state.counts.pulls, context.eligible)
+        if arm < 0:  # the one with the wider interval, that is with fewer pulls
+            i, j = state.answer[0]["leader"], state.answer[0]["challenger"]
+            pulls = state.counts.pulls
+            arm = i if pulls[i] < pulls[j] or (pulls[i] == pulls[j] and i < j) else j
+            if not allowed(context.eligible, arm):
+                arm = i + j - arm
+            if not allowed(context.eligible, arm):
+                for k in range(pulls.shape[0]):
+                    if allowed(context.eligible, k) and (not allowed(context.eligible, arm) or pulls[k] < pulls[arm]):
+                        arm = k
+        return arm
 
-@init.register(UGapE)
-def init_ugape(policy, arms):
-    return State(new_counts(arms.number), new_answer())
+    @jit
+    def update(self, state, context, action, reward):
+        count_reward(state.counts, action, reward)
+        if first_unpulled(state.counts.pulls, None) < 0:
+            decide(self, state)
+        return state
+
+    def evidence(self, state):
+        pulls, mean, i = state.counts.pulls, means(state.counts), int(state.answer[0]["leader"])
+        if not pulls.all():
+            return NO_ESTIMATES
+
+        def left():  # pulls of each arm until two half widths fit into its gap, at the end's N
+            K, N, lead = pulls.size, state.counts.rounds[0], np.delete(mean[i] - mean, i) + self.epsilon
+            if lead.min() <= 0:
+                return math.inf
+            lead, wanted = np.insert(lead, i, lead.min()), np.zeros(K)
+            for _ in range(STEPS):
+                wanted = np.maximum((2.0 * half_width(self, N + wanted.sum(), K, 1.0) / lead) ** 2 - pulls, 0.0)
+            return float(np.ceil(wanted).sum())
+
+        return support(self, state, mean, 1.0 / pulls + 1.0 / pulls[i], left)
+
+    def explain(self, state, context, rng):
+        pulls = state.counts.pulls
+        K, N, known = pulls.size, state.counts.rounds[0], pulls > 0
+        width = np.array([half_width(self, N, K, n) if n else math.inf for n in pulls])
+        probability = one_hot(select(self, state, context, rng), K)
+        arms = intervals(np.where(known, means(state.counts), math.nan), width) | {"index": width.copy(), "probability": probability}
+        return (
+            arms
+            | evidence(self, state)
+            | {
+                "leader": int(state.answer[0]["leader"]),
+                "challenger": int(state.answer[0]["challenger"]),
+            }
+        )
 
 
 @lean
@@ -75,65 +125,6 @@ def decide(policy, state):
             best, bound = k, value
     answer["bound"], answer["leader"], answer["challenger"] = bound, best, max(second if best == first else first, 0)
     settle(answer, checksum, bound <= policy.epsilon)
-
-
-@select.register(UGapE)
-@jit
-def select_ugape(policy, state, context, rng):
-    arm = first_unpulled(state.counts.pulls, context.eligible)
-    if arm < 0:  # the one with the wider interval, that is with fewer pulls
-        i, j = state.answer[0]["leader"], state.answer[0]["challenger"]
-        pulls = state.counts.pulls
-        arm = i if pulls[i] < pulls[j] or (pulls[i] == pulls[j] and i < j) else j
-        if not allowed(context.eligible, arm):
-            arm = i + j - arm
-        if not allowed(context.eligible, arm):
-            for k in range(pulls.shape[0]):
-                if allowed(context.eligible, k) and (not allowed(context.eligible, arm) or pulls[k] < pulls[arm]):
-                    arm = k
-    return arm
-
-
-@update.register(UGapE)
-@jit
-def update_ugape(policy, state, context, action, reward):
-    count(state.counts, action, reward)
-    if first_unpulled(state.counts.pulls, None) < 0:
-        decide(policy, state)
-    return state
-
-
-stops_by_answer(UGapE)
-
-
-@evidence.register(UGapE)
-def evidence_ugape(policy, state):
-    pulls, mean, i = state.counts.pulls, means(state.counts), int(state.answer[0]["leader"])
-    if not pulls.all():
-        return NO_ESTIMATES
-
-    def left():  # pulls of each arm until two half widths fit into its gap, at the end's N
-        K, N, lead = pulls.size, state.counts.rounds[0], np.delete(mean[i] - mean, i) + policy.epsilon
-        if lead.min() <= 0:
-            return math.inf
-        lead, wanted = np.insert(lead, i, lead.min()), np.zeros(K)
-        for _ in range(STEPS):
-            wanted = np.maximum((2.0 * half_width(policy, N + wanted.sum(), K, 1.0) / lead) ** 2 - pulls, 0.0)
-        return float(np.ceil(wanted).sum())
-
-    return support(policy, state, mean, 1.0 / pulls + 1.0 / pulls[i], left)
-
-
-@explain.register(UGapE)
-def explain_ugape(policy, state, context, rng):
-    pulls = state.counts.pulls
-    K, N, known = pulls.size, state.counts.rounds[0], pulls > 0
-    width = np.array([half_width(policy, N, K, n) if n else math.inf for n in pulls])
-    probability = one_hot(select(policy, state, context, rng), K)
-    arms = intervals(np.where(known, means(state.counts), math.nan), width) | {"index": width.copy(), "probability": probability}
-    return arms | evidence(policy, state) | {
-        "leader": int(state.answer[0]["leader"]), "challenger": int(state.answer[0]["challenger"]),
-    }  # fmt: skip
 
 
 def example():

@@ -15,20 +15,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._jit import jit, lean
-from ...parameters import optional_real, policy, real
-from ...registry import Policy
-from ...verbs import evidence, explain, init, propensity, select, update
-from ._coordinates import checked_features, coordinates
-from ._elimination import eliminate, leads_over_survivors
-from ._pair_ridge import PairRidge, new_pair_ridge
-from ._ridge import drop_data, learn
-from ._sampling import shrinking_probability, unpulled_or_shrinking
-from ._stopping import SQRT8, new_answer, report, static_radius, stops_by_answer, support
+from ...compiled.kernels import jit, lean
+from ...core.fields import optional_real, real
+from ...core.policy import policy
+from ...core.types import Given
+from ...core.verbs import evidence
+from .coordinates import checked_features, coordinates
+from .elimination import eliminate, leads_over_survivors
+from .pair_ridge import PairRidge, new_pair_ridge
+from .ridge import drop_data, learn
+from .sampling import shrinking_probability, unpulled_or_shrinking
+from .stopping import SQRT8, Answering, new_answer, report, static_radius, support
 
 
 @policy("features", paper="Soare, Lazaric, Munos 2014, Algorithm 2", stops=True)
-class XYAdaptive(Policy):
+class XYAdaptive(Answering):
     """XY-static among the survivors, phase by phase; every phase forgets the data of the phase before.
 
     alpha: a phase ends when the widest surviving difference has shrunk to this share of its value at the end of the phase before.
@@ -36,32 +37,73 @@ class XYAdaptive(Policy):
     delta, noise, constant: as for XYStatic.
     """
 
-    epsilon: float = real(0.0, least=0)
-    delta: float = real(0.05, above=0, below=1)
-    noise: float = real(1.0, above=0)
-    alpha: float = real(0.1, above=0, below=1)
-    constant: float = real(SQRT8, above=0)
-    first_width: float = optional_real(above=0, words="the widest after one pull of every arm")
+    epsilon: float = real(default=0.0, least=0)
+    delta: float = real(default=0.05, above=0, below=1)
+    noise: float = real(default=1.0, above=0)
+    alpha: float = real(default=0.1, above=0, below=1)
+    constant: float = real(default=SQRT8, above=0)
+    first_width: Given[float | None, float] = optional_real(default=None, above=0, words="the widest after one pull of every arm")
 
+    class State(NamedTuple):
+        model: PairRidge  # of this phase
+        survivors: np.ndarray  # (K,) bool
+        answer: np.ndarray  # (1,) ANSWER of the last phase, `target` width of this one (-1: not set) and `phase`, how many have ended
 
-class State(NamedTuple):
-    model: PairRidge  # of this phase
-    survivors: np.ndarray  # (K,) bool
-    answer: np.ndarray  # (1,) ANSWER of the last phase, `target` width of this one (-1: not set) and `phase`, how many have ended
+    def init(self, arms):
+        start = coordinates(checked_features(arms, self.epsilon, "XYAdaptive"), 0.0)
+        K = len(start.features)
+        target = -1.0 if math.isnan(self.first_width) else self.alpha * self.first_width
+        return self.State(new_pair_ridge(start), np.ones(K, dtype=np.bool_), new_answer(certified=K == 1, target=target, phase=0.0))
 
+    @jit
+    def select(self, state, context, rng):
+        return unpulled_or_shrinking(state.model, state.survivors, context.eligible, rng)
 
-@init.register(XYAdaptive)
-def init_xyadaptive(policy, arms):
-    start = coordinates(checked_features(arms, policy.epsilon, "XYAdaptive"), 0.0)
-    K = len(start.features)
-    target = -1.0 if math.isnan(policy.first_width) else policy.alpha * policy.first_width
-    return State(new_pair_ridge(start), np.ones(K, dtype=np.bool_), new_answer(certified=K == 1, target=target, phase=0.0))
+    @jit
+    def update(self, state, context, action, reward):
+        model, answer = state.model, state.answer[0]
+        learn(model, action, reward)
+        if model.progress[0]["unpulled"] == 0.0 and not answer["certified"]:
+            top = widest(model.pair_square, state.survivors)
+            if answer["target"] < 0.0:
+                answer["target"] = self.alpha * top
+            if top <= answer["target"]:
+                end_phase(self, state, top)
+        return state
 
+    def evidence(self, state):
+        model, answer = state.model, state.answer[0]
+        if model.progress[0]["unpulled"] > 0 and not answer["certified"]:
+            return {"gap_bound": float(answer["bound"]), "error": 1.0, "samples_remaining": math.inf}
 
-@select.register(XYAdaptive)
-@jit
-def select_xyadaptive(policy, state, context, rng):
-    return unpulled_or_shrinking(state.model, state.survivors, context.eligible, rng)
+        def left():  # the widest difference shrinks like 1 / n; phases go on until the bound fits into the smallest gap
+            n, K, target = model.progress[0]["rounds"], model.mean.size, answer["target"]
+            least = leads_over_survivors(model, state.survivors, answer["leader"]).min() + self.epsilon
+            top, C = widest(model.pair_square, state.survivors), static_radius(self, n, K)
+            samples = max(top / target - 1.0, 0.0) * n
+            while C * math.sqrt(target) > least > 0.0:
+                target *= self.alpha
+                samples += n * top / target
+            return math.ceil(samples) if least > 0.0 else math.inf
+
+        return support(self, state, model.mean, model.pair_square[answer["leader"]], left)
+
+    def propensity(self, state, context, action, rng):
+        return float(shrinking_probability(state.model, state.survivors, context.eligible)[1][action]), 0.0
+
+    def explain(self, state, context, rng):
+        model, answer, known = state.model, state.answer[0], state.model.progress[0]["unpulled"] == 0
+        C = static_radius(self, model.progress[0]["rounds"], model.mean.size) if known else math.inf
+        index, probability = shrinking_probability(model, state.survivors, context.eligible)
+        return (
+            report(model.mean, C, np.diag(model.product), index, probability, known)
+            | evidence(self, state)
+            | {
+                "leader": int(answer["leader"]),
+                "survivors": state.survivors.copy(),
+                "phase": int(answer["phase"]) + 1,
+            }
+        )
 
 
 @lean
@@ -87,57 +129,6 @@ def end_phase(policy, state, top):
     answer["phase"] += 1.0
     if not answer["certified"]:
         drop_data(model)
-
-
-@update.register(XYAdaptive)
-@jit
-def update_xyadaptive(policy, state, context, action, reward):
-    model, answer = state.model, state.answer[0]
-    learn(model, action, reward)
-    if model.progress[0]["unpulled"] == 0.0 and not answer["certified"]:
-        top = widest(model.pair_square, state.survivors)
-        if answer["target"] < 0.0:
-            answer["target"] = policy.alpha * top
-        if top <= answer["target"]:
-            end_phase(policy, state, top)
-    return state
-
-
-stops_by_answer(XYAdaptive)
-
-
-@evidence.register(XYAdaptive)
-def evidence_xyadaptive(policy, state):
-    model, answer = state.model, state.answer[0]
-    if model.progress[0]["unpulled"] > 0 and not answer["certified"]:
-        return {"gap_bound": float(answer["bound"]), "error": 1.0, "samples_remaining": math.inf}
-
-    def left():  # the widest difference shrinks like 1 / n; phases go on until the bound fits into the smallest gap
-        n, K, target = model.progress[0]["rounds"], model.mean.size, answer["target"]
-        least = leads_over_survivors(model, state.survivors, answer["leader"]).min() + policy.epsilon
-        top, C = widest(model.pair_square, state.survivors), static_radius(policy, n, K)
-        samples = max(top / target - 1.0, 0.0) * n
-        while C * math.sqrt(target) > least > 0.0:
-            target *= policy.alpha
-            samples += n * top / target
-        return math.ceil(samples) if least > 0.0 else math.inf
-
-    return support(policy, state, model.mean, model.pair_square[answer["leader"]], left)
-
-
-@propensity.register(XYAdaptive)
-def propensity_xyadaptive(policy, state, context, action, rng):
-    return float(shrinking_probability(state.model, state.survivors, context.eligible)[1][action]), 0.0
-
-
-@explain.register(XYAdaptive)
-def explain_xyadaptive(policy, state, context, rng):
-    model, answer, known = state.model, state.answer[0], state.model.progress[0]["unpulled"] == 0
-    C = static_radius(policy, model.progress[0]["rounds"], model.mean.size) if known else math.inf
-    index, probability = shrinking_probability(model, state.survivors, context.eligible)
-    return report(model.mean, C, np.diag(model.product), index, probability, known) | evidence(policy, state) | {
-        "leader": int(answer["leader"]), "survivors": state.survivors.copy(), "phase": int(answer["phase"]) + 1,
-    }  # fmt: skip
 
 
 def example():

@@ -13,91 +13,90 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._jit import jit
+from ...compiled.kernels import jit
+from ...core.fields import real
+from ...core.policy import policy
+from ...core.verbs import evidence
 from ...numerics.selection import argmax
-from ...parameters import policy, real
-from ...registry import Policy
-from ...verbs import evidence, explain, init, propensity, select, update
-from ._coordinates import checked_features, coordinates
-from ._forecast import forecast
-from ._pair_ridge import PairRidge, new_pair_ridge
-from ._ridge import learn
-from ._sampling import shrinking_probability, unpulled_or_shrinking
-from ._stopping import NO_ESTIMATES, SQRT8, compare_with_leader, new_answer, report, settle, static_radius, stops_by_answer, support
+from .coordinates import checked_features, coordinates
+from .forecast import forecast
+from .pair_ridge import PairRidge, new_pair_ridge
+from .ridge import learn
+from .sampling import shrinking_probability, unpulled_or_shrinking
+from .stopping import NO_ESTIMATES, SQRT8, Answering, compare_with_leader, new_answer, report, settle, static_radius, support
 
 
 @policy("features", paper="Soare, Lazaric, Munos 2014", stops=True)
-class XYStatic(Policy):
+class XYStatic(Answering):
     """Sample what most shrinks the widest of all differences; stop when the empirical best beats every other arm by more than the bound.
 
     epsilon, delta: as for LinGapE. noise: scale of the rewards. constant: of the bound, 2 sqrt(2) or sqrt(2).
     """
 
-    epsilon: float = real(0.0, least=0)
-    delta: float = real(0.05, above=0, below=1)
-    noise: float = real(1.0, above=0)
-    constant: float = real(SQRT8, above=0)
+    epsilon: float = real(default=0.0, least=0)
+    delta: float = real(default=0.05, above=0, below=1)
+    noise: float = real(default=1.0, above=0)
+    constant: float = real(default=SQRT8, above=0)
 
+    class State(NamedTuple):
+        model: PairRidge
+        everyone: np.ndarray  # (K,) bool, True
+        answer: np.ndarray  # (1,) ANSWER
 
-class State(NamedTuple):
-    model: PairRidge
-    everyone: np.ndarray  # (K,) bool, True
-    answer: np.ndarray  # (1,) ANSWER
+    def init(self, arms):
+        start = coordinates(checked_features(arms, self.epsilon, "XYStatic"), 0.0)
+        return self.State(new_pair_ridge(start), np.ones(len(start.features), dtype=np.bool_), new_answer())
 
+    @jit
+    def select(self, state, context, rng):
+        return unpulled_or_shrinking(state.model, state.everyone, context.eligible, rng)
 
-@init.register(XYStatic)
-def init_xystatic(policy, arms):
-    start = coordinates(checked_features(arms, policy.epsilon, "XYStatic"), 0.0)
-    return State(new_pair_ridge(start), np.ones(len(start.features), dtype=np.bool_), new_answer())
+    @jit
+    def update(self, state, context, action, reward):
+        model, answer = state.model, state.answer[0]
+        learn(model, action, reward)
+        if model.progress[0]["unpulled"] == 0.0:
+            i = argmax(model.mean, None)
+            C = static_radius(self, model.progress[0]["rounds"], model.mean.shape[0])
+            checksum = compare_with_leader(answer, model.mean, model.pair_square[i], i, C)
+            settle(answer, checksum, answer["bound"] < self.epsilon)
+        return state
 
+    def evidence(self, state):
+        model, i, K = state.model, int(state.answer[0]["leader"]), state.model.mean.size
+        if model.progress[0]["unpulled"] > 0:
+            return NO_ESTIMATES
+        return support(
+            self,
+            state,
+            model.mean,
+            model.pair_square[i],
+            lambda: forecast(
+                model,
+                model.mean,
+                i,
+                self.epsilon,
+                lambda log_det, pulls: static_radius(self, pulls.sum(), K),
+                shares=model.pulls / model.pulls.sum(),
+            ),
+        )
 
-@select.register(XYStatic)
-@jit
-def select_xystatic(policy, state, context, rng):
-    return unpulled_or_shrinking(state.model, state.everyone, context.eligible, rng)
+    def propensity(self, state, context, action, rng):
+        return float(shrinking_probability(state.model, state.everyone, context.eligible)[1][action]), 0.0
 
-
-@update.register(XYStatic)
-@jit
-def update_xystatic(policy, state, context, action, reward):
-    model, answer = state.model, state.answer[0]
-    learn(model, action, reward)
-    if model.progress[0]["unpulled"] == 0.0:
-        i = argmax(model.mean, None)
-        C = static_radius(policy, model.progress[0]["rounds"], model.mean.shape[0])
-        checksum = compare_with_leader(answer, model.mean, model.pair_square[i], i, C)
-        settle(answer, checksum, answer["bound"] < policy.epsilon)
-    return state
-
-
-stops_by_answer(XYStatic)
-
-
-@evidence.register(XYStatic)
-def evidence_xystatic(policy, state):
-    model, i, K = state.model, int(state.answer[0]["leader"]), state.model.mean.size
-    if model.progress[0]["unpulled"] > 0:
-        return NO_ESTIMATES
-    return support(
-        policy, state, model.mean, model.pair_square[i],
-        lambda: forecast(model, model.mean, i, policy.epsilon, lambda log_det, pulls: static_radius(policy, pulls.sum(), K),
-                         shares=model.pulls / model.pulls.sum()),
-    )  # fmt: skip
-
-
-@propensity.register(XYStatic)
-def propensity_xystatic(policy, state, context, action, rng):
-    return float(shrinking_probability(state.model, state.everyone, context.eligible)[1][action]), 0.0
-
-
-@explain.register(XYStatic)
-def explain_xystatic(policy, state, context, rng):
-    model, answer = state.model, state.answer[0]
-    index, probability = shrinking_probability(model, state.everyone, context.eligible)
-    known = model.progress[0]["unpulled"] == 0
-    return report(model.mean, answer["radius"], np.diag(model.product), index, probability, known) | evidence(policy, state) | {
-        "leader": int(answer["leader"]), "challenger": int(answer["challenger"]), "radius": float(answer["radius"]),
-    }  # fmt: skip
+    def explain(self, state, context, rng):
+        model, answer = state.model, state.answer[0]
+        index, probability = shrinking_probability(model, state.everyone, context.eligible)
+        known = model.progress[0]["unpulled"] == 0
+        return (
+            report(model.mean, answer["radius"], np.diag(model.product), index, probability, known)
+            | evidence(self, state)
+            | {
+                "leader": int(answer["leader"]),
+                "challenger": int(answer["challenger"]),
+                "radius": float(answer["radius"]),
+            }
+        )
 
 
 def example():

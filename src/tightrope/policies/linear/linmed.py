@@ -17,19 +17,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._jit import jit, lean
+from ...compiled.kernels import jit, lean
+from ...core.fields import optional_real, real
+from ...core.policy import Policy, policy
+from ...core.types import Given, Stored
+from ...core.verbs import allowed
 from ...numerics.counts import intervals
 from ...numerics.growth import longer_ridge
 from ...numerics.merging import merged_ridge
 from ...numerics.radii import determinant_radius
-from ...numerics.ridge import Ridge, check_context, learn, new_ridge, predict
+from ...numerics.ridge import Ridge, check_context, correlate, learn, new_ridge, predict
 from ...numerics.sampling import categorical
 from ...numerics.selection import argmax, count_eligible
-from ...parameters import optional_real, policy, real
-from ...registry import Policy
-from ...types import Stored
-from ...verbs import admit, allowed, explain, grow, init, merge, propensity, select, update
-from ._design import correlate, fill_design
+from .design import fill_design
 
 
 @policy("features", "contexts", paper="Balagopalan, Jun 2024")
@@ -41,12 +41,22 @@ class LinMED(Policy):
     the rest, at most 1 in all, is uniform.
     """
 
-    lam: float = real(1.0, above=0)
-    noise: float = real(1.0, above=0)
-    theta_bound: float = real(1.0, least=0)
-    delta: float = optional_real(above=0, below=1, words="1 / (t + 1)")
-    best: float = real(0.9, least=0, below=1)
-    design: float = real(0.05, above=0, most=1)
+    lam: float = real(default=1.0, above=0)
+    noise: float = real(default=1.0, above=0)
+    theta_bound: float = real(default=1.0, least=0)
+    delta: Given[float | None, float] = optional_real(default=None, above=0, below=1, words="1 / (t + 1)")
+    best: float = real(default=0.9, least=0, below=1)
+    design: float = real(default=0.05, above=0, most=1)
+
+    class State(NamedTuple):
+        model: Ridge
+        rounds: np.ndarray  # (1,) rewards so far
+        design: np.ndarray  # (K,) scratch
+        share: np.ndarray  # (K,) scratch: f
+        weight: np.ndarray  # (K,) scratch: q f
+        information: np.ndarray  # (d, d) scratch
+        factor: np.ndarray  # (d, d) scratch
+        row: np.ndarray  # (d,) scratch
 
     @staticmethod
     def complete(stored: Stored) -> Stored:
@@ -56,23 +66,39 @@ class LinMED(Policy):
             raise ValueError(f"{given} are {stored['best'] + stored['design']:g} together, but must be at most 1.")
         return stored
 
+    def init(self, arms):
+        K, d = arms.number, arms.dimension
+        scratch = np.zeros((d, d)), np.zeros((d, d)), np.zeros(d)
+        return self.State(new_ridge(arms, self.lam), np.zeros(1), np.zeros(K), np.zeros(K), np.zeros(K), *scratch)
 
-class State(NamedTuple):
-    model: Ridge
-    rounds: np.ndarray  # (1,) rewards so far
-    design: np.ndarray  # (K,) scratch
-    share: np.ndarray  # (K,) scratch: f
-    weight: np.ndarray  # (K,) scratch: q f
-    information: np.ndarray  # (d, d) scratch
-    factor: np.ndarray  # (d, d) scratch
-    row: np.ndarray  # (d,) scratch
+    @jit
+    def select(self, state, context, rng):
+        total = fill_weights(self, state, context)
+        return categorical(state.weight, total, rng)
 
+    @jit
+    def update(self, state, context, action, reward):
+        learn(state.model, context, action, reward)
+        state.rounds[0] += 1.0
+        return state
 
-@init.register(LinMED)
-def init_linmed(policy, arms):
-    K, d = arms.number, arms.dimension
-    scratch = np.zeros((d, d)), np.zeros((d, d)), np.zeros(d)
-    return State(new_ridge(arms, policy.lam), np.zeros(1), np.zeros(K), np.zeros(K), np.zeros(K), *scratch)
+    def propensity(self, state, context, action, rng):
+        return chance(self, state, context, action), 0.0
+
+    def admit(self, state, context):
+        check_context(state.model, context.features)
+
+    def grow(self, state, arms):
+        return self.init(arms)._replace(model=longer_ridge(state.model, arms, self.lam), rounds=state.rounds)
+
+    def merge(self, first, second):
+        return first._replace(model=merged_ridge(first.model, second.model), rounds=first.rounds + second.rounds)
+
+    def explain(self, state, context, rng):
+        total = fill_weights(self, state, context)
+        radius = float(current_radius(self, state))
+        report = intervals(state.model.mean.copy(), radius * np.sqrt(state.model.square))
+        return report | {"index": state.share, "probability": state.weight / total, "design": state.design, "beta": radius * radius}
 
 
 @lean
@@ -114,54 +140,11 @@ def fill_weights(policy, state, context):
     return total
 
 
-@select.register(LinMED)
-@jit
-def select_linmed(policy, state, context, rng):
-    total = fill_weights(policy, state, context)
-    return categorical(state.weight, total, rng)
-
-
-@update.register(LinMED)
-@jit
-def update_linmed(policy, state, context, action, reward):
-    learn(state.model, context, action, reward)
-    state.rounds[0] += 1.0
-    return state
-
-
 @lean
 def chance(policy, state, context, arm):
     """The probability that this arm is played now."""
     total = fill_weights(policy, state, context)
     return state.weight[arm] / total
-
-
-@propensity.register(LinMED)
-def propensity_linmed(policy, state, context, action, rng):
-    return chance(policy, state, context, action), 0.0
-
-
-@admit.register(LinMED)
-def admit_linmed(policy, state, context):
-    check_context(state.model, context.features)
-
-
-@grow.register(LinMED)
-def grow_linmed(policy, state, arms):
-    return init_linmed(policy, arms)._replace(model=longer_ridge(state.model, arms, policy.lam), rounds=state.rounds)
-
-
-@merge.register(LinMED)
-def merge_linmed(policy, first, second):
-    return first._replace(model=merged_ridge(first.model, second.model), rounds=first.rounds + second.rounds)
-
-
-@explain.register(LinMED)
-def explain_linmed(policy, state, context, rng):
-    total = fill_weights(policy, state, context)
-    radius = float(current_radius(policy, state))
-    report = intervals(state.model.mean.copy(), radius * np.sqrt(state.model.square))
-    return report | {"index": state.share, "probability": state.weight / total, "design": state.design, "beta": radius * radius}
 
 
 def example():

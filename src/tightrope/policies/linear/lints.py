@@ -15,16 +15,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._jit import jit, lean
+from ...compiled.kernels import jit, lean
+from ...core.fields import flag, optional_real, real
+from ...core.policy import Policy, policy
+from ...core.types import Given
 from ...numerics.counts import intervals
 from ...numerics.growth import longer_ridge
 from ...numerics.merging import merged_ridge
 from ...numerics.posterior import chance_of_best
 from ...numerics.ridge import Ridge, check_context, deviations, learn, new_model, predict, sample
 from ...numerics.selection import argmax
-from ...parameters import flag, optional_real, policy, real
-from ...registry import Policy
-from ...verbs import admit, explain, grow, init, merge, propensity, select, update
 
 DRAWS = 100_000  # of explain's Monte Carlo where no number is asked for: standard errors of at most 0.0016
 CHUNK = 2_000_000  # entries of one batch of draws
@@ -40,23 +40,57 @@ class LinTS(Policy):
     forget: what a reward's weight is multiplied by each round, in (0, 1], where theta drifts; 1: all count the same for ever.
     """
 
-    lam: float = real(1.0, above=0)
-    noise: float = real(1.0, least=0)
-    delta: float = real(0.1, above=0, below=1)
-    scale: float = optional_real(least=0, words="v_t of Agrawal and Goyal")
-    shared: bool = flag(True)
-    forget: float = real(1.0, above=0, most=1)
+    lam: float = real(default=1.0, above=0)
+    noise: float = real(default=1.0, least=0)
+    delta: float = real(default=0.1, above=0, below=1)
+    scale: Given[float | None, float] = optional_real(default=None, least=0, words="v_t of Agrawal and Goyal")
+    shared: bool = flag(default=True)
+    forget: float = real(default=1.0, above=0, most=1)
 
+    class State(NamedTuple):
+        model: Ridge
+        rounds: np.ndarray  # (1,) rewards so far
+        scores: np.ndarray  # (K,) scratch
 
-class State(NamedTuple):
-    model: Ridge
-    rounds: np.ndarray  # (1,) rewards so far
-    scores: np.ndarray  # (K,) scratch
+    def init(self, arms):
+        return self.State(
+            new_model(arms, self.lam, shared=self.shared, sampling=True, forget=self.forget), np.zeros(1), np.zeros(arms.number)
+        )
 
+    @jit
+    def select(self, state, context, rng):
+        predict(state.model, context)
+        sample(state.model, current_scale(self, state), state.scores, rng)
+        return argmax(state.scores, context.eligible)
 
-@init.register(LinTS)
-def init_lints(policy, arms):
-    return State(new_model(arms, policy.lam, shared=policy.shared, sampling=True, forget=policy.forget), np.zeros(1), np.zeros(arms.number))
+    @jit
+    def update(self, state, context, action, reward):
+        learn(state.model, context, action, reward)
+        state.rounds[0] += 1.0
+        return state
+
+    def propensity(self, state, context, action, rng):
+        predict(state.model, context)
+        root = current_scale(self, state) * deviations(state.model)
+        return chance_of_best(state.model.mean, root, context.eligible, action, rng, AUDIT_DRAWS)
+
+    def admit(self, state, context):
+        check_context(state.model, context.features)
+
+    def grow(self, state, arms):
+        return self.State(longer_ridge(state.model, arms, self.lam, sampling=True), state.rounds, np.zeros(arms.number))
+
+    def merge(self, first, second):
+        return self.State(merged_ridge(first.model, second.model), first.rounds + second.rounds, np.zeros(first.scores.size))
+
+    def explain(self, state, context, rng, draws=None):
+        draws = DRAWS if draws is None else draws
+        predict(state.model, context)
+        scale, mean = current_scale(self, state), state.model.mean.copy()
+        report = intervals(mean, scale * np.sqrt(state.model.square))
+        probability = best_of_draws(mean, scale * deviations(state.model), context.eligible, rng, draws)
+        error = np.sqrt(probability * (1.0 - probability) / draws)
+        return report | {"index": mean, "probability": probability, "probability_se": error, "scale": scale}
 
 
 @lean
@@ -66,55 +100,6 @@ def current_scale(policy, state):
         d = state.model.features.shape[1]
         return policy.noise * math.sqrt(9.0 * d * math.log((state.rounds[0] + 1.0) / policy.delta))
     return policy.scale
-
-
-@select.register(LinTS)
-@jit
-def select_lints(policy, state, context, rng):
-    predict(state.model, context)
-    sample(state.model, current_scale(policy, state), state.scores, rng)
-    return argmax(state.scores, context.eligible)
-
-
-@update.register(LinTS)
-@jit
-def update_lints(policy, state, context, action, reward):
-    learn(state.model, context, action, reward)
-    state.rounds[0] += 1.0
-    return state
-
-
-@propensity.register(LinTS)
-def propensity_lints(policy, state, context, action, rng):
-    predict(state.model, context)
-    root = current_scale(policy, state) * deviations(state.model)
-    return chance_of_best(state.model.mean, root, context.eligible, action, rng, AUDIT_DRAWS)
-
-
-@admit.register(LinTS)
-def admit_lints(policy, state, context):
-    check_context(state.model, context.features)
-
-
-@grow.register(LinTS)
-def grow_lints(policy, state, arms):
-    return State(longer_ridge(state.model, arms, policy.lam, sampling=True), state.rounds, np.zeros(arms.number))
-
-
-@merge.register(LinTS)
-def merge_lints(policy, first, second):
-    return State(merged_ridge(first.model, second.model), first.rounds + second.rounds, np.zeros(first.scores.size))
-
-
-@explain.register(LinTS)
-def explain_lints(policy, state, context, rng, draws):
-    draws = DRAWS if draws is None else draws
-    predict(state.model, context)
-    scale, mean = current_scale(policy, state), state.model.mean.copy()
-    report = intervals(mean, scale * np.sqrt(state.model.square))
-    probability = best_of_draws(mean, scale * deviations(state.model), context.eligible, rng, draws)
-    error = np.sqrt(probability * (1.0 - probability) / draws)
-    return report | {"index": mean, "probability": probability, "probability_se": error, "scale": scale}
 
 
 def best_of_draws(mean: np.ndarray, root: np.ndarray, eligible: np.ndarray | None, rng: np.random.Generator, draws: int) -> np.ndarray:

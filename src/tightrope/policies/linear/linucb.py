@@ -13,20 +13,20 @@ forget < 1, which adds O(d^3).
 """
 
 import math
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ..._jit import jit, lean
+from ...compiled.kernels import jit, lean
+from ...core.fields import choice, flag, optional_real, real
+from ...core.policy import Policy, policy
+from ...core.types import Given
 from ...numerics.counts import intervals
 from ...numerics.growth import longer_ridge
 from ...numerics.merging import merged_ridge
 from ...numerics.radii import determinant_radius, horizon_radius
 from ...numerics.ridge import Ridge, check_context, learn, new_model, predict, regressions, remembered
 from ...numerics.selection import argmax, one_hot
-from ...parameters import choice, flag, optional_real, policy, real
-from ...registry import Policy
-from ...verbs import admit, explain, grow, init, merge, select, update
 
 
 @policy("features", "contexts", paper="Abbasi-Yadkori, Pal, Szepesvari 2011; Yang & Toni 2020, Eq 5")
@@ -39,29 +39,55 @@ class LinUCB(Policy):
     forget: what a reward's weight is multiplied by each round, in (0, 1], where theta drifts; 1: all count the same for ever.
     """
 
-    lam: float = real(1.0, above=0)
-    delta: float = real(0.1, above=0, below=1)
-    noise: float = real(1.0, least=0)
-    theta_bound: float = real(1.0, least=0)
-    beta: float = optional_real(least=0, words="from radius")
-    radius: int = choice("horizon", "determinant")
-    shared: bool = flag(True)
-    forget: float = real(1.0, above=0, most=1)
+    lam: float = real(default=1.0, above=0)
+    delta: float = real(default=0.1, above=0, below=1)
+    noise: float = real(default=1.0, least=0)
+    theta_bound: float = real(default=1.0, least=0)
+    beta: Given[float | None, float] = optional_real(default=None, least=0, words="from radius")
+    radius: Given[Literal["horizon", "determinant"], int] = choice("horizon", "determinant", default="horizon")
+    shared: bool = flag(default=True)
+    forget: float = real(default=1.0, above=0, most=1)
 
+    class State(NamedTuple):
+        model: Ridge
+        beta: np.ndarray  # (1,) fixed radius; NaN: from the determinant
+        scores: np.ndarray  # (K,) scratch
 
-class State(NamedTuple):
-    model: Ridge
-    beta: np.ndarray  # (1,) fixed radius; NaN: from the determinant
-    scores: np.ndarray  # (K,) scratch
+    def init(self, arms):
+        model, beta = new_model(arms, self.lam, shared=self.shared, forget=self.forget), self.beta
+        if math.isnan(beta) and self.radius == 0 and arms.horizon is not None:
+            delta, rounds = self.delta / regressions(model), remembered(arms.horizon, self.forget)
+            beta = horizon_radius(self.noise, delta, arms.dimension, rounds, self.lam, self.theta_bound)
+        return self.State(model, np.array([beta]), np.zeros(arms.number))
 
+    @jit
+    def select(self, state, context, rng):
+        predict(state.model, context)
+        beta = current_beta(self, state)
+        for k in range(state.scores.shape[0]):
+            state.scores[k] = state.model.mean[k] + beta * math.sqrt(state.model.square[k])
+        return argmax(state.scores, context.eligible)
 
-@init.register(LinUCB)
-def init_linucb(policy, arms):
-    model, beta = new_model(arms, policy.lam, shared=policy.shared, forget=policy.forget), policy.beta
-    if math.isnan(beta) and policy.radius == 0 and arms.horizon is not None:
-        delta, rounds = policy.delta / regressions(model), remembered(arms.horizon, policy.forget)
-        beta = horizon_radius(policy.noise, delta, arms.dimension, rounds, policy.lam, policy.theta_bound)
-    return State(model, np.array([beta]), np.zeros(arms.number))
+    @jit
+    def update(self, state, context, action, reward):
+        learn(state.model, context, action, reward)
+        return state
+
+    def admit(self, state, context):
+        check_context(state.model, context.features)
+
+    def grow(self, state, arms):
+        return self.State(longer_ridge(state.model, arms, self.lam), state.beta, np.zeros(arms.number))
+
+    def merge(self, first, second):
+        return self.State(merged_ridge(first.model, second.model), first.beta.copy(), np.zeros(first.scores.size))
+
+    def explain(self, state, context, rng):
+        predict(state.model, context)
+        beta = current_beta(self, state)
+        report = intervals(state.model.mean.copy(), beta * np.sqrt(state.model.square))
+        probability = one_hot(argmax(report["upper"], context.eligible), state.scores.size)
+        return report | {"index": report["upper"], "probability": probability, "beta": beta}
 
 
 @lean
@@ -70,47 +96,6 @@ def current_beta(policy, state):
     if math.isnan(state.beta[0]):
         return determinant_radius(policy.noise, policy.delta, state.model.log_det[0], policy.lam, policy.theta_bound)
     return state.beta[0]
-
-
-@select.register(LinUCB)
-@jit
-def select_linucb(policy, state, context, rng):
-    predict(state.model, context)
-    beta = current_beta(policy, state)
-    for k in range(state.scores.shape[0]):
-        state.scores[k] = state.model.mean[k] + beta * math.sqrt(state.model.square[k])
-    return argmax(state.scores, context.eligible)
-
-
-@update.register(LinUCB)
-@jit
-def update_linucb(policy, state, context, action, reward):
-    learn(state.model, context, action, reward)
-    return state
-
-
-@admit.register(LinUCB)
-def admit_linucb(policy, state, context):
-    check_context(state.model, context.features)
-
-
-@grow.register(LinUCB)
-def grow_linucb(policy, state, arms):
-    return State(longer_ridge(state.model, arms, policy.lam), state.beta, np.zeros(arms.number))
-
-
-@merge.register(LinUCB)
-def merge_linucb(policy, first, second):
-    return State(merged_ridge(first.model, second.model), first.beta.copy(), np.zeros(first.scores.size))
-
-
-@explain.register(LinUCB)
-def explain_linucb(policy, state, context, rng):
-    predict(state.model, context)
-    beta = current_beta(policy, state)
-    report = intervals(state.model.mean.copy(), beta * np.sqrt(state.model.square))
-    probability = one_hot(argmax(report["upper"], context.eligible), state.scores.size)
-    return report | {"index": report["upper"], "probability": probability, "beta": beta}
 
 
 def example():

@@ -9,14 +9,14 @@ With context-arm pairs as arms and the current context's pairs eligible, the lea
 taken over the eligible arms and S_k sums over all. Usually O(K) a round, at worst O(K^2).
 """
 
-from ..._jit import jit
+from ...compiled.kernels import jit
+from ...core.fields import flag
+from ...core.policy import policy
 from ...numerics.selection import argmax
-from ...parameters import flag, policy
-from ...verbs import explain, init, reward_range, select, update
-from ._indices import index, least_played_above
-from ._pool import learn, new_pool
-from ._pooled import Pooled, evidence_level, explanation, must_play, rewards_of
-from ._proof import prove, unrivalled
+from .indices import index, least_played_above
+from .pool import learn, new_pool
+from .pooled import Pooled, evidence_level, explanation, must_play, rewards_of
+from .proof import prove, unrivalled
 
 
 @policy("points", paper="Magureanu, Combes, Proutiere 2014, Algorithm 2")
@@ -28,48 +28,38 @@ class CKLUCB(Pooled):
     deviation sigma.
     """
 
-    forced: bool = flag(True)
+    forced: bool = flag(default=True)
 
+    def init(self, arms):
+        return new_pool(arms.distances, self.lipschitz)
 
-@init.register(CKLUCB)
-def init_cklucb(policy, arms):
-    return new_pool(arms.distances, policy.lipschitz)
-
-
-@select.register(CKLUCB)
-@jit
-def select_cklucb(policy, state, context, rng):
-    arm = must_play(state, policy.forced, context.eligible)
-    if arm >= 0:
-        return arm
-    f = evidence_level(policy, state)
-    leader = argmax(state.mean, context.eligible)
-    if context.eligible is None and unrivalled(state, policy.divergence, policy.sigma, leader, f, False):
+    @jit
+    def select(self, state, context, rng):
+        arm = must_play(state, self.forced, context.eligible)
+        if arm >= 0:
+            return arm
+        f = evidence_level(self, state)
+        leader = argmax(state.mean, context.eligible)
+        if context.eligible is None and unrivalled(state, self.divergence, self.sigma, leader, f, False):
+            return leader
+        b = index(state, self.divergence, self.sigma, leader, f)
+        arm = least_played_above(state, self.divergence, self.sigma, leader, b, f, context.eligible)
+        if arm >= 0:
+            return arm
+        if context.eligible is None:
+            prove(state, self.divergence, self.sigma, leader, f)
         return leader
-    b = index(state, policy.divergence, policy.sigma, leader, f)
-    arm = least_played_above(state, policy.divergence, policy.sigma, leader, b, f, context.eligible)
-    if arm >= 0:
-        return arm
-    if context.eligible is None:
-        prove(state, policy.divergence, policy.sigma, leader, f)
-    return leader
 
+    @jit
+    def update(self, state, context, action, reward):
+        learn(state, self.divergence, action, reward)
+        return state
 
-@update.register(CKLUCB)
-@jit
-def update_cklucb(policy, state, context, action, reward):
-    learn(state, policy.divergence, action, reward)
-    return state
+    def reward_range(self):
+        return rewards_of(self)
 
-
-@reward_range.register(CKLUCB)
-def reward_range_cklucb(policy):
-    return rewards_of(policy)
-
-
-@explain.register(CKLUCB)
-def explain_cklucb(policy, state, context, rng):
-    return explanation(policy, state, state, context, rng)
+    def explain(self, state, context, rng):
+        return explanation(self, state, state, context, rng)
 
 
 def example():

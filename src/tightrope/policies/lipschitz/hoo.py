@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._jit import jit, lean
+from ...compiled.kernels import jit, lean
+from ...core.fields import real
+from ...core.policy import Policy, policy
+from ...core.verbs import select
 from ...numerics.counts import intervals
 from ...numerics.selection import one_hot
-from ...parameters import policy, real
-from ...registry import Policy
-from ...verbs import explain, init, reward_range, select, update
-from ._intervals import arm_in_cell, cells, has_eligible, line_of
+from .intervals import arm_in_cell, cells, has_eligible, line_of
 
 
 @policy("line", paper="Bubeck, Munos, Stoltz, Szepesvari 2011")
@@ -30,30 +30,74 @@ class HOO(Policy):
     """
 
     nu: float = real(above=0)
-    rho: float = real(0.5, above=0, below=1)
+    rho: float = real(default=0.5, above=0, below=1)
 
+    class State(NamedTuple):
+        points: np.ndarray  # (K,)
+        first: np.ndarray  # (cells,) lowest arm of a cell; cell c has the halves 2c + 1 and 2c + 2
+        last: np.ndarray  # (cells,) one past its highest arm
+        pulls: np.ndarray  # (cells,)
+        sums: np.ndarray  # (cells,)
+        bound: np.ndarray  # (cells,) scratch: B
+        depth: np.ndarray  # (cells,)
+        opened: np.ndarray  # (cells,) whether the cell is in the tree
+        rounds: np.ndarray  # (1,)
+        arm_pulls: np.ndarray  # (K,) for the explanation
+        arm_sums: np.ndarray  # (K,)
 
-class State(NamedTuple):
-    points: np.ndarray  # (K,)
-    first: np.ndarray  # (cells,) lowest arm of a cell; cell c has the halves 2c + 1 and 2c + 2
-    last: np.ndarray  # (cells,) one past its highest arm
-    pulls: np.ndarray  # (cells,)
-    sums: np.ndarray  # (cells,)
-    bound: np.ndarray  # (cells,) scratch: B
-    depth: np.ndarray  # (cells,)
-    opened: np.ndarray  # (cells,) whether the cell is in the tree
-    rounds: np.ndarray  # (1,)
-    arm_pulls: np.ndarray  # (K,) for the explanation
-    arm_sums: np.ndarray  # (K,)
+    def init(self, arms):
+        points = line_of(arms, "HOO")
+        first, last, depth = cells(points, max(1, math.ceil(math.log2(points.size))))
+        n, K = first.size, points.size
+        opened, per_arm = np.zeros(n, dtype=np.bool_), (np.zeros(K), np.zeros(K))
+        return self.State(points, first, last, np.zeros(n), np.zeros(n), np.zeros(n), depth, opened, np.zeros(1), *per_arm)
 
+    @jit
+    def select(self, state, context, rng):
+        bounds(self, state)
+        c, inner = 0, state.pulls.shape[0] // 2
+        while state.opened[c] and c < inner and state.last[c] - state.first[c] > 1:
+            best, top = -1, -math.inf
+            for half in range(2 * c + 1, 2 * c + 3):
+                if has_eligible(state.first[half], state.last[half], context.eligible) and (best < 0 or state.bound[half] > top):
+                    best, top = half, state.bound[half]
+            c = best
+        return arm_in_cell(state.points, state.first, state.last, c, context.eligible)
 
-@init.register(HOO)
-def init_hoo(policy, arms):
-    points = line_of(arms, "HOO")
-    first, last, depth = cells(points, max(1, math.ceil(math.log2(points.size))))
-    n, K = first.size, points.size
-    opened, per_arm = np.zeros(n, dtype=np.bool_), (np.zeros(K), np.zeros(K))
-    return State(points, first, last, np.zeros(n), np.zeros(n), np.zeros(n), depth, opened, np.zeros(1), *per_arm)
+    @jit
+    def update(self, state, context, action, reward):
+        """The reward counts for every cell in the tree that holds the arm, and for the first one that is not, which enters."""
+        state.rounds[0] += 1.0
+        state.arm_pulls[action] += 1.0
+        state.arm_sums[action] += reward
+        c, inner, fresh = 0, state.pulls.shape[0] // 2, False
+        while not fresh:
+            fresh = not state.opened[c]
+            state.opened[c] = True
+            state.pulls[c] += 1.0
+            state.sums[c] += reward
+            if c >= inner or state.last[c] - state.first[c] <= 1:
+                break
+            c = 2 * c + 1 if action < state.last[2 * c + 1] else 2 * c + 2
+        return state
+
+    def reward_range(self):
+        return (0.0, 1.0)
+
+    def explain(self, state, context, rng):
+        chosen = select(self, state, context, rng)
+        K = state.points.size
+        upper = np.full(K, np.inf)
+        for c in np.flatnonzero(state.opened):  # from the root down: an arm's bound is that of the smallest cell in the tree
+            upper[state.first[c] : state.last[c]] = state.bound[c]
+        with np.errstate(invalid="ignore"):
+            mean = np.where(state.arm_pulls > 0, state.arm_sums / np.maximum(state.arm_pulls, 1.0), np.nan)
+        return intervals(mean, upper - mean) | {
+            "upper": upper,
+            "index": upper,
+            "probability": one_hot(chosen, K),
+            "cells": int(state.opened.sum()),
+        }
 
 
 @lean
@@ -73,61 +117,6 @@ def bounds(policy, state):
                     if state.last[half] > state.first[half]:
                         halves = max(halves, state.bound[half])
                 state.bound[c] = min(U, halves)
-
-
-@select.register(HOO)
-@jit
-def select_hoo(policy, state, context, rng):
-    bounds(policy, state)
-    c, inner = 0, state.pulls.shape[0] // 2
-    while state.opened[c] and c < inner and state.last[c] - state.first[c] > 1:
-        best, top = -1, -math.inf
-        for half in range(2 * c + 1, 2 * c + 3):
-            if has_eligible(state.first[half], state.last[half], context.eligible) and (best < 0 or state.bound[half] > top):
-                best, top = half, state.bound[half]
-        c = best
-    return arm_in_cell(state.points, state.first, state.last, c, context.eligible)
-
-
-@update.register(HOO)
-@jit
-def update_hoo(policy, state, context, action, reward):
-    """The reward counts for every cell in the tree that holds the arm, and for the first one that is not, which enters."""
-    state.rounds[0] += 1.0
-    state.arm_pulls[action] += 1.0
-    state.arm_sums[action] += reward
-    c, inner, fresh = 0, state.pulls.shape[0] // 2, False
-    while not fresh:
-        fresh = not state.opened[c]
-        state.opened[c] = True
-        state.pulls[c] += 1.0
-        state.sums[c] += reward
-        if c >= inner or state.last[c] - state.first[c] <= 1:
-            break
-        c = 2 * c + 1 if action < state.last[2 * c + 1] else 2 * c + 2
-    return state
-
-
-@reward_range.register(HOO)
-def reward_range_hoo(policy):
-    return (0.0, 1.0)
-
-
-@explain.register(HOO)
-def explain_hoo(policy, state, context, rng):
-    chosen = select(policy, state, context, rng)
-    K = state.points.size
-    upper = np.full(K, np.inf)
-    for c in np.flatnonzero(state.opened):  # from the root down: an arm's bound is that of the smallest cell in the tree
-        upper[state.first[c] : state.last[c]] = state.bound[c]
-    with np.errstate(invalid="ignore"):
-        mean = np.where(state.arm_pulls > 0, state.arm_sums / np.maximum(state.arm_pulls, 1.0), np.nan)
-    return intervals(mean, upper - mean) | {
-        "upper": upper,
-        "index": upper,
-        "probability": one_hot(chosen, K),
-        "cells": int(state.opened.sum()),
-    }
 
 
 def example():

@@ -9,15 +9,16 @@ with the leader, the least-played arm with an index above the leader's mean is p
 O(K^2) a round at worst, and one linear program (about K pivots of O(K^2)) in exploring rounds only.
 """
 
-from ..._jit import jit
+from ...compiled.kernels import jit
+from ...core.fields import real
+from ...core.policy import policy
+from ...core.verbs import allowed
 from ...numerics.selection import argmax
-from ...parameters import policy, real
-from ...verbs import allowed, explain, init, reward_range, select, update
-from ._indices import least_played_above
-from ._pool import first_below, learn
-from ._pooled import Pooled, evidence_level, explanation_with_programs, new_pool_and_rates, rewards_of
-from ._proof import prove, unrivalled
-from ._rates import solve_rates
+from .indices import least_played_above
+from .pool import first_below, learn
+from .pooled import Pooled, evidence_level, explanation_with_programs, new_pool_and_rates, rewards_of
+from .proof import prove, unrivalled
+from .rates import solve_rates
 
 
 @policy("points", paper="Magureanu, Combes, Proutiere 2014, Algorithm 1")
@@ -29,60 +30,50 @@ class OSLB(Pooled):
     standard deviation sigma.
     """
 
-    epsilon: float = real(0.05, above=0)
+    epsilon: float = real(default=0.05, above=0)
 
+    def init(self, arms):
+        return new_pool_and_rates(self, arms)
 
-@init.register(OSLB)
-def init_oslb(policy, arms):
-    return new_pool_and_rates(policy, arms)
+    @jit
+    def select(self, state, context, rng):
+        pool, rates, eligible = state.pool, state.rates, context.eligible
+        arm = first_below(pool, 1.0, eligible)
+        if arm >= 0:
+            return arm
+        f = evidence_level(self, pool)
+        leader = argmax(pool.mean, eligible)
+        if eligible is None and unrivalled(pool, self.divergence, self.sigma, leader, f, True):
+            return leader
+        rival = least_played_above(pool, self.divergence, self.sigma, leader, pool.mean[leader], f, eligible)
+        if rival < 0:
+            if eligible is None:
+                prove(pool, self.divergence, self.sigma, leader, f)
+            return leader
+        solve_rates(rates, pool, self.divergence, self.sigma, leader, f, eligible)
+        least, explored = -1, -1
+        for j in range(pool.order.shape[0]):
+            k = pool.order[j]
+            if allowed(eligible, k):
+                if least < 0:
+                    least = k
+                if rates.gaps[k] > 0.0 and pool.pulls[k] <= rates.c[k] * f:
+                    explored = k
+                    break
+        if explored < 0:
+            return rival
+        return least if pool.pulls[least] < self.epsilon / pool.pulls.shape[0] * pool.pulls[explored] else explored
 
+    @jit
+    def update(self, state, context, action, reward):
+        learn(state.pool, self.divergence, action, reward)
+        return state
 
-@select.register(OSLB)
-@jit
-def select_oslb(policy, state, context, rng):
-    pool, rates, eligible = state.pool, state.rates, context.eligible
-    arm = first_below(pool, 1.0, eligible)
-    if arm >= 0:
-        return arm
-    f = evidence_level(policy, pool)
-    leader = argmax(pool.mean, eligible)
-    if eligible is None and unrivalled(pool, policy.divergence, policy.sigma, leader, f, True):
-        return leader
-    rival = least_played_above(pool, policy.divergence, policy.sigma, leader, pool.mean[leader], f, eligible)
-    if rival < 0:
-        if eligible is None:
-            prove(pool, policy.divergence, policy.sigma, leader, f)
-        return leader
-    solve_rates(rates, pool, policy.divergence, policy.sigma, leader, f, eligible)
-    least, explored = -1, -1
-    for j in range(pool.order.shape[0]):
-        k = pool.order[j]
-        if allowed(eligible, k):
-            if least < 0:
-                least = k
-            if rates.gaps[k] > 0.0 and pool.pulls[k] <= rates.c[k] * f:
-                explored = k
-                break
-    if explored < 0:
-        return rival
-    return least if pool.pulls[least] < policy.epsilon / pool.pulls.shape[0] * pool.pulls[explored] else explored
+    def reward_range(self):
+        return rewards_of(self)
 
-
-@update.register(OSLB)
-@jit
-def update_oslb(policy, state, context, action, reward):
-    learn(state.pool, policy.divergence, action, reward)
-    return state
-
-
-@reward_range.register(OSLB)
-def reward_range_oslb(policy):
-    return rewards_of(policy)
-
-
-@explain.register(OSLB)
-def explain_oslb(policy, state, context, rng):
-    return explanation_with_programs(policy, state, context, rng)
+    def explain(self, state, context, rng):
+        return explanation_with_programs(self, state, context, rng)
 
 
 def example():

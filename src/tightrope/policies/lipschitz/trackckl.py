@@ -14,16 +14,17 @@ O(K^2) a round at worst, and one linear program in exploring rounds past a rival
 
 import math
 
-from ..._jit import jit, lean
+from ...compiled.kernels import jit, lean
+from ...core.fields import real
+from ...core.policy import policy
+from ...core.verbs import allowed
 from ...numerics.kl import divergence
 from ...numerics.selection import argmax
-from ...parameters import policy, real
-from ...verbs import allowed, explain, init, reward_range, select, update
-from ._indices import index, least_played_above
-from ._pool import learn
-from ._pooled import Pooled, evidence_level, explanation_with_programs, must_play, new_pool_and_rates, rewards_of
-from ._proof import prove, unrivalled
-from ._rates import solve_rates
+from .indices import index, least_played_above
+from .pool import learn
+from .pooled import Pooled, evidence_level, explanation_with_programs, must_play, new_pool_and_rates, rewards_of
+from .proof import prove, unrivalled
+from .rates import solve_rates
 
 
 @policy("points", paper="extension of Magureanu, Combes, Proutiere 2014")
@@ -35,12 +36,39 @@ class TrackCKLUCB(Pooled):
     (rewards in [0, 1]) or "gaussian" with standard deviation sigma.
     """
 
-    patience: float = real(2.0, least=0)
+    patience: float = real(default=2.0, least=0)
 
+    def init(self, arms):
+        return new_pool_and_rates(self, arms)
 
-@init.register(TrackCKLUCB)
-def init_trackcklucb(policy, arms):
-    return new_pool_and_rates(policy, arms)
+    @jit
+    def select(self, state, context, rng):
+        pool, eligible = state.pool, context.eligible
+        arm = must_play(pool, True, eligible)
+        if arm >= 0:
+            return arm
+        f = evidence_level(self, pool)
+        leader = argmax(pool.mean, eligible)
+        if eligible is None and unrivalled(pool, self.divergence, self.sigma, leader, f, False):
+            return leader
+        b = index(pool, self.divergence, self.sigma, leader, f)
+        rival = least_played_above(pool, self.divergence, self.sigma, leader, b, f, eligible)
+        if rival >= 0:
+            return arm_for(self, pool, state.rates, rival, leader, f, eligible)
+        if eligible is None:
+            prove(pool, self.divergence, self.sigma, leader, f)
+        return leader
+
+    @jit
+    def update(self, state, context, action, reward):
+        learn(state.pool, self.divergence, action, reward)
+        return state
+
+    def reward_range(self):
+        return rewards_of(self)
+
+    def explain(self, state, context, rng):
+        return explanation_with_programs(self, state, context, rng)
 
 
 @lean
@@ -58,43 +86,6 @@ def arm_for(policy, pool, rates, rival, leader, f, eligible):
         if short and rates.information[rival, k] > 0.0:
             return k
     return rival
-
-
-@select.register(TrackCKLUCB)
-@jit
-def select_trackcklucb(policy, state, context, rng):
-    pool, eligible = state.pool, context.eligible
-    arm = must_play(pool, True, eligible)
-    if arm >= 0:
-        return arm
-    f = evidence_level(policy, pool)
-    leader = argmax(pool.mean, eligible)
-    if eligible is None and unrivalled(pool, policy.divergence, policy.sigma, leader, f, False):
-        return leader
-    b = index(pool, policy.divergence, policy.sigma, leader, f)
-    rival = least_played_above(pool, policy.divergence, policy.sigma, leader, b, f, eligible)
-    if rival >= 0:
-        return arm_for(policy, pool, state.rates, rival, leader, f, eligible)
-    if eligible is None:
-        prove(pool, policy.divergence, policy.sigma, leader, f)
-    return leader
-
-
-@update.register(TrackCKLUCB)
-@jit
-def update_trackcklucb(policy, state, context, action, reward):
-    learn(state.pool, policy.divergence, action, reward)
-    return state
-
-
-@reward_range.register(TrackCKLUCB)
-def reward_range_trackcklucb(policy):
-    return rewards_of(policy)
-
-
-@explain.register(TrackCKLUCB)
-def explain_trackcklucb(policy, state, context, rng):
-    return explanation_with_programs(policy, state, context, rng)
 
 
 def example():

@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._jit import jit, lean
-from ...numerics.counts import Counts, count, intervals, means, new_counts
+from ...compiled.kernels import jit, lean
+from ...core.fields import real
+from ...core.policy import Policy, policy
+from ...core.verbs import allowed, select
+from ...numerics.counts import Counts, count_reward, intervals, means, new_counts
 from ...numerics.selection import argmax, one_hot
-from ...parameters import policy, real
-from ...registry import Policy
-from ...verbs import allowed, explain, init, reward_range, select, update
-from ._intervals import line_of, nearest
+from .intervals import line_of, nearest
 
 
 @policy("line", paper="Kleinberg, Slivkins, Upfal 2008")
@@ -31,19 +31,46 @@ class Zooming(Policy):
 
     lipschitz: float = real(above=0)
 
+    class State(NamedTuple):
+        counts: Counts  # an arm is active once it was pulled
+        points: np.ndarray  # (K,)
+        start: np.ndarray  # (K,) scratch: where the balls of this arm and those to its right begin
+        log_horizon: np.ndarray  # (1,) ln T; NaN: unknown
 
-class State(NamedTuple):
-    counts: Counts  # an arm is active once it was pulled
-    points: np.ndarray  # (K,)
-    start: np.ndarray  # (K,) scratch: where the balls of this arm and those to its right begin
-    log_horizon: np.ndarray  # (1,) ln T; NaN: unknown
+    def init(self, arms):
+        points = line_of(arms, "Zooming")
+        log_horizon = math.nan if arms.horizon is None else math.log(max(arms.horizon, 2))
+        return self.State(new_counts(points.size), points, np.zeros(points.size), np.array([log_horizon]))
 
+    @jit
+    def select(self, state, context, rng):
+        arm = arm_to_activate(self, state, context.eligible)
+        if arm >= 0:
+            return arm
+        scores, active = state.counts.scores, False
+        for k in range(scores.shape[0]):
+            scores[k] = -math.inf
+            N = state.counts.pulls[k]
+            if N > 0.0:
+                scores[k] = state.counts.sums[k] / N + 2.0 * radius(state, k)
+                active = active or allowed(context.eligible, k)
+        return argmax(scores, context.eligible) if active else nearest(state.points, 0.5, 0, scores.shape[0], context.eligible)
 
-@init.register(Zooming)
-def init_zooming(policy, arms):
-    points = line_of(arms, "Zooming")
-    log_horizon = math.nan if arms.horizon is None else math.log(max(arms.horizon, 2))
-    return State(new_counts(points.size), points, np.zeros(points.size), np.array([log_horizon]))
+    @jit
+    def update(self, state, context, action, reward):
+        count_reward(state.counts, action, reward)
+        return state
+
+    def reward_range(self):
+        return (0.0, 1.0)
+
+    def explain(self, state, context, rng):
+        chosen = select(self, state, context, rng)
+        active = state.counts.pulls > 0
+        radii = np.array([radius(state, k) for k in range(active.size)])
+        report = intervals(means(state.counts), radii)
+        index = np.where(active, report["mean"] + 2 * radii, -np.inf)
+        return report | {"index": index, "active": active, "probability": one_hot(chosen, active.size)}
 
 
 @lean
@@ -75,44 +102,6 @@ def arm_to_activate(policy, state, eligible):
         return -1
     k = nearest(state.points, middle, 0, K, eligible)
     return k if state.counts.pulls[k] == 0.0 else -1
-
-
-@select.register(Zooming)
-@jit
-def select_zooming(policy, state, context, rng):
-    arm = arm_to_activate(policy, state, context.eligible)
-    if arm >= 0:
-        return arm
-    scores, active = state.counts.scores, False
-    for k in range(scores.shape[0]):
-        scores[k] = -math.inf
-        N = state.counts.pulls[k]
-        if N > 0.0:
-            scores[k] = state.counts.sums[k] / N + 2.0 * radius(state, k)
-            active = active or allowed(context.eligible, k)
-    return argmax(scores, context.eligible) if active else nearest(state.points, 0.5, 0, scores.shape[0], context.eligible)
-
-
-@update.register(Zooming)
-@jit
-def update_zooming(policy, state, context, action, reward):
-    count(state.counts, action, reward)
-    return state
-
-
-@reward_range.register(Zooming)
-def reward_range_zooming(policy):
-    return (0.0, 1.0)
-
-
-@explain.register(Zooming)
-def explain_zooming(policy, state, context, rng):
-    chosen = select(policy, state, context, rng)
-    active = state.counts.pulls > 0
-    radii = np.array([radius(state, k) for k in range(active.size)])
-    report = intervals(means(state.counts), radii)
-    index = np.where(active, report["mean"] + 2 * radii, -np.inf)
-    return report | {"index": index, "active": active, "probability": one_hot(chosen, active.size)}
 
 
 def example():

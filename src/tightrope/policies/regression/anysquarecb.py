@@ -11,14 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core.fields import unchecked
+from ...core.policy import Policy, policy
+from ...core.types import Stored
 from ...numerics.ridge import learn, predict
 from ...numerics.sampling import categorical
-from ...parameters import policy, unchecked
-from ...registry import Policy
-from ...types import Stored
-from ...verbs import explain, init, propensity, select, update
-from ._gaps import Gaps, current_gamma, fixed_gamma, weigh
-from ._regressions import ACCEPTED, Outside, kind_of, new_outside
+from .gaps import Gaps, current_gamma, fixed_gamma, weigh
+from .regressions import ACCEPTED, Outside, kind_of, new_outside
 
 
 @policy("features", "contexts", paper="Foster, Rakhlin 2020", compiled=False, public=False)
@@ -31,26 +30,39 @@ class SquareCB(Gaps, Policy):
 
     model: Any = unchecked(kept=True, words=ACCEPTED)
 
+    class State(NamedTuple):
+        model: Outside
+        gamma: float  # NaN: grows
+        coefficients: int  # that a linear regression would learn
+        rounds: np.ndarray  # (1,) rewards so far
+        weight: np.ndarray  # (K,) scratch: probabilities
+
     @staticmethod
     def complete(stored: Stored) -> Stored:
         """Refuse what is no regression."""
         kind_of("model", stored["model"])
         return stored
 
+    def init(self, arms):
+        model = new_outside(self.model, arms, self.shared)
+        coefficients = arms.dimension * model.regressions.size
+        return self.State(model, fixed_gamma(self, arms, coefficients), coefficients, np.zeros(1), np.zeros(arms.number))
 
-class State(NamedTuple):
-    model: Outside
-    gamma: float  # NaN: grows
-    coefficients: int  # that a linear regression would learn
-    rounds: np.ndarray  # (1,) rewards so far
-    weight: np.ndarray  # (K,) scratch: probabilities
+    def select(self, state, context, rng):
+        return int(categorical(probabilities(self, state, context), 1.0, rng))
 
+    def update(self, state, context, action, reward):
+        learn(state.model, context, action, reward)
+        state.rounds[0] += 1.0
+        return state
 
-@init.register(SquareCB)
-def init_anysquarecb(policy, arms):
-    model = new_outside(policy.model, arms, policy.shared)
-    coefficients = arms.dimension * model.regressions.size
-    return State(model, fixed_gamma(policy, arms, coefficients), coefficients, np.zeros(1), np.zeros(arms.number))
+    def propensity(self, state, context, action, rng):
+        return float(probabilities(self, state, context)[action]), 0.0
+
+    def explain(self, state, context, rng):
+        probability = probabilities(self, state, context)
+        mean = state.model.mean.copy()
+        return {"mean": mean, "index": mean, "probability": probability, "gamma": gamma_of(self, state)}
 
 
 def probabilities(policy, state, context):
@@ -63,27 +75,3 @@ def probabilities(policy, state, context):
 def gamma_of(policy: Any, state: Any) -> float:
     """Gamma of this round. The compiled rule takes the policy without its model, which no compiled code can."""
     return float(current_gamma(policy._replace(model=None), state._replace(model=None)))
-
-
-@select.register(SquareCB)
-def select_anysquarecb(policy, state, context, rng):
-    return int(categorical(probabilities(policy, state, context), 1.0, rng))
-
-
-@update.register(SquareCB)
-def update_anysquarecb(policy, state, context, action, reward):
-    learn(state.model, context, action, reward)
-    state.rounds[0] += 1.0
-    return state
-
-
-@propensity.register(SquareCB)
-def propensity_anysquarecb(policy, state, context, action, rng):
-    return float(probabilities(policy, state, context)[action]), 0.0
-
-
-@explain.register(SquareCB)
-def explain_anysquarecb(policy, state, context, rng):
-    probability = probabilities(policy, state, context)
-    mean = state.model.mean.copy()
-    return {"mean": mean, "index": mean, "probability": probability, "gamma": gamma_of(policy, state)}

@@ -16,18 +16,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ... import checks
-from ..._jit import jit, lean
+from ...compiled.kernels import jit, lean
+from ...core import checks
+from ...core.fields import real, unchecked
+from ...core.policy import Policy, policy
 from ...numerics.counts import intervals
 from ...numerics.growth import longer_ridge
 from ...numerics.merging import merged_ridge
 from ...numerics.ridge import Ridge, check_context, learn, new_model, predict, regressions
 from ...numerics.sampling import categorical
-from ...parameters import policy, real, unchecked
-from ...registry import Policy
-from ...verbs import admit, explain, grow, init, merge, propensity, select, update
-from ._gaps import Gaps, current_gamma, fixed_gamma, weigh
 from .anysquarecb import SquareCB as AnySquareCB
+from .gaps import Gaps, current_gamma, fixed_gamma, weigh
 
 
 @policy("features", "contexts", paper="Foster, Rakhlin 2020")
@@ -41,23 +40,51 @@ class SquareCB(Gaps, Policy):
     rows that returns n predictions and learns elsewhere.
     """
 
-    lam: float = real(1.0, above=0)
+    lam: float = real(default=1.0, above=0)
     model: Any = unchecked(None, kept=True, words="a regression, or None (ridge)")
 
+    class State(NamedTuple):
+        model: Ridge
+        gamma: float  # NaN: grows
+        coefficients: int  # that are learned: d, or K d
+        rounds: np.ndarray  # (1,) rewards so far
+        weight: np.ndarray  # (K,) scratch: probabilities
 
-class State(NamedTuple):
-    model: Ridge
-    gamma: float  # NaN: grows
-    coefficients: int  # that are learned: d, or K d
-    rounds: np.ndarray  # (1,) rewards so far
-    weight: np.ndarray  # (K,) scratch: probabilities
+    def init(self, arms):
+        model = new_model(arms, self.lam, shared=self.shared)
+        coefficients = arms.dimension * regressions(model)
+        return self.State(model, fixed_gamma(self, arms, coefficients), coefficients, np.zeros(1), np.zeros(arms.number))
 
+    @jit
+    def select(self, state, context, rng):
+        fill_weights(self, state, context)
+        return categorical(state.weight, 1.0, rng)
 
-@init.register(SquareCB)
-def init_squarecb(policy, arms):
-    model = new_model(arms, policy.lam, shared=policy.shared)
-    coefficients = arms.dimension * regressions(model)
-    return State(model, fixed_gamma(policy, arms, coefficients), coefficients, np.zeros(1), np.zeros(arms.number))
+    @jit
+    def update(self, state, context, action, reward):
+        learn(state.model, context, action, reward)
+        state.rounds[0] += 1.0
+        return state
+
+    def propensity(self, state, context, action, rng):
+        return chance(self, state, context, action), 0.0
+
+    def admit(self, state, context):
+        check_context(state.model, context.features)
+
+    def grow(self, state, arms):
+        fresh = self.init(arms)
+        return fresh._replace(model=longer_ridge(state.model, arms, self.lam), rounds=state.rounds)
+
+    def merge(self, first, second):
+        return first._replace(model=merged_ridge(first.model, second.model), rounds=first.rounds + second.rounds)
+
+    def explain(self, state, context, rng):
+        fill_weights(self, state, context)
+        report = intervals(
+            state.model.mean.copy(), np.sqrt(state.model.square)
+        )  # one standard deviation at unit noise; the rule ignores it
+        return report | {"index": report["mean"], "probability": state.weight, "gamma": float(current_gamma(self, state))}
 
 
 @lean
@@ -67,54 +94,11 @@ def fill_weights(policy, state, context):
     weigh(state.model.mean, context.eligible, current_gamma(policy, state), state.weight)
 
 
-@select.register(SquareCB)
-@jit
-def select_squarecb(policy, state, context, rng):
-    fill_weights(policy, state, context)
-    return categorical(state.weight, 1.0, rng)
-
-
-@update.register(SquareCB)
-@jit
-def update_squarecb(policy, state, context, action, reward):
-    learn(state.model, context, action, reward)
-    state.rounds[0] += 1.0
-    return state
-
-
 @lean
 def chance(policy, state, context, arm):
     """The probability that this arm is played now."""
     fill_weights(policy, state, context)
     return state.weight[arm]
-
-
-@propensity.register(SquareCB)
-def propensity_squarecb(policy, state, context, action, rng):
-    return chance(policy, state, context, action), 0.0
-
-
-@admit.register(SquareCB)
-def admit_squarecb(policy, state, context):
-    check_context(state.model, context.features)
-
-
-@grow.register(SquareCB)
-def grow_squarecb(policy, state, arms):
-    fresh = init_squarecb(policy, arms)
-    return fresh._replace(model=longer_ridge(state.model, arms, policy.lam), rounds=state.rounds)
-
-
-@merge.register(SquareCB)
-def merge_squarecb(policy, first, second):
-    return first._replace(model=merged_ridge(first.model, second.model), rounds=first.rounds + second.rounds)
-
-
-@explain.register(SquareCB)
-def explain_squarecb(policy, state, context, rng):
-    fill_weights(policy, state, context)
-    report = intervals(state.model.mean.copy(), np.sqrt(state.model.square))  # one standard deviation at unit noise; the rule ignores it
-    return report | {"index": report["mean"], "probability": state.weight, "gamma": float(current_gamma(policy, state))}
 
 
 def _of_any_regression(cls: type, *unnamed: Any, **given: Any) -> Any:

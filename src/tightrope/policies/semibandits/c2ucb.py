@@ -7,9 +7,8 @@ Source: Qin, Chen, Zhu 2014; Takemura & Ito 2019, Algorithm 1. Scores theta'x + 
 Per round: O(N d^2 / 2) and the oracle.
 """
 
-from ...parameters import policy
-from ...verbs import init, select
-from ._sets import Optimistic, Scoring, answer_by_scores, best_set, new_state, predictions, width_factor
+from ...core.policy import policy
+from .sets import Optimistic, Scoring, best_set, new_state, predictions, width_factor
 
 
 @policy("sets", paper="Qin, Chen, Zhu 2014; Takemura & Ito 2019, Algorithm 1", compiled=False)
@@ -20,26 +19,18 @@ class C2UCB(Optimistic):
     on ||theta||). lam: ridge parameter. ties: equal scores go to the lowest index, or to one at random.
     """
 
+    def init(self, arms):
+        return new_state(arms, self.lam)
 
-@init.register(C2UCB)
-def init_c2ucb(policy, arms):
-    return new_state(arms, policy.lam)
+    def select(self, state, context, rng):
+        mean, width = predictions(state, context)
+        return best_set(state, context, mean + width_factor(self, state) * width, self.ties, rng)
 
-
-@select.register(C2UCB)
-def select_c2ucb(policy, state, context, rng):
-    mean, width = predictions(state, context)
-    return best_set(state, context, mean + width_factor(policy, state) * width, policy.ties, rng)
-
-
-def scoring(policy, state, context, rng):
-    """This round's scores, as `select` makes them."""
-    mean, width = predictions(state, context)
-    width *= width_factor(policy, state)
-    return Scoring(mean, width, mean + width)
-
-
-answer_by_scores(C2UCB, scoring)
+    def _scoring(self, state, context, rng):
+        """This round's scores, as `select` makes them."""
+        mean, width = predictions(state, context)
+        width *= width_factor(self, state)
+        return Scoring(mean, width, mean + width)
 
 
 def example():

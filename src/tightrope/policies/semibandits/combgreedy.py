@@ -5,51 +5,45 @@ Source: Takemura & Ito 2019, section VII-B1: scores theta'x; before any reward h
 Per round: O(N d) and the oracle.
 """
 
+from typing import Literal
+
+from ...core.fields import choice, real
+from ...core.policy import policy
+from ...core.types import Given
 from ...numerics.batch_ridge import linear_scores, solve
-from ...parameters import choice, policy, real
-from ...registry import Policy
-from ...verbs import init, select
-from ._sets import Scoring, answer_by_scores, best_set, features_of, new_state, predictions
+from .sets import Scoring, SetPolicy, best_set, features_of, new_state, predictions
 
 
 @policy("sets", paper="Takemura & Ito 2019, section VII-B1", compiled=False)
-class CombGreedy(Policy):
+class CombGreedy(SetPolicy):
     """The set of largest estimated means; random before the first reward.
 
     lam: ridge parameter. ties: equal scores go to the lowest index, or to one at random.
     """
 
-    lam: float = real(1.0, above=0)
-    ties: int = choice("index", "random")
+    lam: float = real(default=1.0, above=0)
+    ties: Given[Literal["index", "random"], int] = choice("index", "random", default="index")
 
+    def init(self, arms):
+        return new_state(arms, self.lam)
 
-@init.register(CombGreedy)
-def init_combgreedy(policy, arms):
-    return new_state(arms, policy.lam)
+    def select(self, state, context, rng):
+        if state.model.seen[0] == 0.0:
+            scores = rng.standard_normal(state.setting.number)
+        else:
+            scores = linear_scores(features_of(state, context), solve(state.model)[0])
+        return best_set(state, context, scores, self.ties, rng)
 
+    def _scoring(self, state, context, rng):
+        """This round's scores, as `select` makes them."""
+        mean, width = predictions(state, context)
+        if state.model.seen[0] > 0.0:
+            return Scoring(mean, width, mean)
 
-@select.register(CombGreedy)
-def select_combgreedy(policy, state, context, rng):
-    if state.model.seen[0] == 0.0:
-        scores = rng.standard_normal(state.setting.number)
-    else:
-        scores = linear_scores(features_of(state, context), solve(state.model)[0])
-    return best_set(state, context, scores, policy.ties, rng)
+        def draw():
+            return rng.standard_normal(mean.size)
 
-
-def scoring(policy, state, context, rng):
-    """This round's scores, as `select` makes them."""
-    mean, width = predictions(state, context)
-    if state.model.seen[0] > 0.0:
-        return Scoring(mean, width, mean)
-
-    def draw():
-        return rng.standard_normal(mean.size)
-
-    return Scoring(mean, width, draw(), draw, ("normal", 0.0 * mean, 0.0 * mean + 1.0))
-
-
-answer_by_scores(CombGreedy, scoring)
+        return Scoring(mean, width, draw(), draw, ("normal", 0.0 * mean, 0.0 * mean + 1.0))
 
 
 def example():

@@ -10,17 +10,18 @@ Per round: O(N) and the oracle.
 """
 
 import math
+from typing import Literal
 
 import numpy as np
 
-from ..._jit import lean
+from ...compiled.kernels import lean
+from ...core.fields import choice, real
+from ...core.policy import policy
+from ...core.types import Given
 from ...numerics.counts import means
 from ...numerics.kl import bernoulli_upper, exploration
-from ...parameters import choice, policy, real
-from ...registry import Policy
-from ...verbs import init, reward_range, select
-from ._counts import answer_by_counts, explain_by_index, new_count_state, unseen_first
-from ._sets import Scoring, best_set
+from .counts import IndexPolicy, new_count_state, unseen_first
+from .sets import Scoring, best_set
 
 
 @policy(
@@ -28,14 +29,32 @@ from ._sets import Scoring, best_set
     paper="Kveton, Szepesvari, Wen, Ashkan 2015, Algorithm 1; Vial, Sanghavi, Shakkottai, Srikant 2022",
     compiled=False,
 )
-class CombKLUCB(Policy):
+class CombKLUCB(IndexPolicy):
     """Optimism for sets of arms without features: sup{q : pulls I(mean, q) <= ln t + c ln ln t}, for rewards in [0, 1].
 
     c: weight of ln ln t, >= 0; the proof needs 3. ties: equal scores go to the lowest index, or to one at random.
     """
 
-    c: float = real(3.0, least=0)
-    ties: int = choice("index", "random")
+    c: float = real(default=3.0, least=0)
+    ties: Given[Literal["index", "random"], int] = choice("index", "random", default="index")
+
+    def init(self, arms):
+        return new_count_state(arms)
+
+    def select(self, state, context, rng):
+        return best_set(state, context, self._scoring(state).score, self.ties, rng)
+
+    def reward_range(self):
+        return 0.0, 1.0
+
+    def _scoring(self, state):
+        """This round's scores."""
+        mean, upper = means(state.counts), upper_of(self, state.counts, state.counts.sums)
+        return Scoring(mean, np.where(np.isnan(mean), np.inf, upper - mean), unseen_first(state, upper))
+
+    def _lower(self, state):
+        """(N,) lower bounds of the means: what the same interval says of 1 - reward."""
+        return 1.0 - upper_of(self, state.counts, state.counts.pulls - state.counts.sums)
 
 
 @lean
@@ -45,41 +64,11 @@ def upper_bounds(pulls, sums, level, upper):
         upper[k] = bernoulli_upper(sums[k] / pulls[k], level / pulls[k]) if pulls[k] > 0.0 else math.inf
 
 
-@init.register(CombKLUCB)
-def init_combklucb(policy, arms):
-    return new_count_state(arms)
-
-
 def upper_of(policy, counts, sums):
     """(N,) upper bounds of the means sums / pulls."""
     upper = np.zeros(sums.size)
     upper_bounds(counts.pulls, sums, exploration(counts.rounds[0] + 1.0, policy.c), upper)
     return upper
-
-
-def scoring(policy, state):
-    """This round's scores."""
-    mean, upper = means(state.counts), upper_of(policy, state.counts, state.counts.sums)
-    return Scoring(mean, np.where(np.isnan(mean), np.inf, upper - mean), unseen_first(state, upper))
-
-
-def lower(policy, state):
-    """(N,) lower bounds of the means: what the same interval says of 1 - reward."""
-    return 1.0 - upper_of(policy, state.counts, state.counts.pulls - state.counts.sums)
-
-
-@select.register(CombKLUCB)
-def select_combklucb(policy, state, context, rng):
-    return best_set(state, context, scoring(policy, state).score, policy.ties, rng)
-
-
-@reward_range.register(CombKLUCB)
-def reward_range_combklucb(policy):
-    return 0.0, 1.0
-
-
-answer_by_counts(CombKLUCB)
-explain_by_index(CombKLUCB, scoring, lower)
 
 
 def example():

@@ -7,10 +7,9 @@ That is round-wise CombTS with lam = noise^2 / prior_scale^2 and v = noise, in w
 Per round: O(N d) and the oracle.
 """
 
-from ...parameters import policy
-from ...verbs import init, select
-from ._sets import GaussianPrior, Scoring, answer_by_scores, best_set, features_of, new_state_with_prior, predictions
+from ...core.policy import policy
 from .combts import round_scores
+from .sets import GaussianPrior, Scoring, best_set, features_of, new_state_with_prior, predictions
 
 
 @policy("sets", paper="Wen, Kveton, Ashkan 2015, Algorithm 2", compiled=False)
@@ -20,28 +19,20 @@ class CombLinTS(GaussianPrior):
     prior_scale, noise: > 0. ties: "index" or "random".
     """
 
+    def init(self, arms):
+        return new_state_with_prior(self, arms)
 
-@init.register(CombLinTS)
-def init_comblints(policy, arms):
-    return new_state_with_prior(policy, arms)
+    def select(self, state, context, rng):
+        return best_set(state, context, round_scores(state, features_of(state, context), self.noise, rng), self.ties, rng)
 
+    def _scoring(self, state, context, rng):
+        """This round's scores, as `select` makes them."""
+        mean, width = predictions(state, context)
 
-@select.register(CombLinTS)
-def select_comblints(policy, state, context, rng):
-    return best_set(state, context, round_scores(state, features_of(state, context), policy.noise, rng), policy.ties, rng)
+        def draw():
+            return round_scores(state, features_of(state, context), self.noise, rng)
 
-
-def scoring(policy, state, context, rng):
-    """This round's scores, as `select` makes them."""
-    mean, width = predictions(state, context)
-
-    def draw():
-        return round_scores(state, features_of(state, context), policy.noise, rng)
-
-    return Scoring(mean, policy.noise * width, draw(), draw)
-
-
-answer_by_scores(CombLinTS, scoring)
+        return Scoring(mean, self.noise * width, draw(), draw)
 
 
 def example():

@@ -7,9 +7,9 @@ That is C2UCB with lam = noise^2 / prior_scale^2 and alpha = c noise, in whose f
 Per round: O(N d^2 / 2) and the oracle.
 """
 
-from ...parameters import policy, real
-from ...verbs import init, select
-from ._sets import GaussianPrior, Scoring, answer_by_scores, best_set, new_state_with_prior, predictions
+from ...core.fields import real
+from ...core.policy import policy
+from .sets import GaussianPrior, Scoring, best_set, new_state_with_prior, predictions
 
 
 @policy("sets", paper="Wen, Kveton, Ashkan 2015, Algorithm 3", compiled=False)
@@ -19,28 +19,20 @@ class CombLinUCB(GaussianPrior):
     prior_scale, noise: > 0. c: width of the interval in posterior standard deviations, >= 0. ties: "index" or "random".
     """
 
-    c: float = real(1.0, least=0)
+    c: float = real(default=1.0, least=0)
 
+    def init(self, arms):
+        return new_state_with_prior(self, arms)
 
-@init.register(CombLinUCB)
-def init_comblinucb(policy, arms):
-    return new_state_with_prior(policy, arms)
+    def select(self, state, context, rng):
+        mean, width = predictions(state, context)
+        return best_set(state, context, mean + self.c * self.noise * width, self.ties, rng)
 
-
-@select.register(CombLinUCB)
-def select_comblinucb(policy, state, context, rng):
-    mean, width = predictions(state, context)
-    return best_set(state, context, mean + policy.c * policy.noise * width, policy.ties, rng)
-
-
-def scoring(policy, state, context, rng):
-    """This round's scores, as `select` makes them."""
-    mean, width = predictions(state, context)
-    width *= policy.c * policy.noise
-    return Scoring(mean, width, mean + width)
-
-
-answer_by_scores(CombLinUCB, scoring)
+    def _scoring(self, state, context, rng):
+        """This round's scores, as `select` makes them."""
+        mean, width = predictions(state, context)
+        width *= self.c * self.noise
+        return Scoring(mean, width, mean + width)
 
 
 def example():

@@ -7,19 +7,21 @@ normal N(theta'x, v^2 ||x||^2_{V^-1}) that it is.
 Per round: O(N d) round-wise, O(N d^2 / 2) arm-wise, and the oracle.
 """
 
+from typing import Literal
+
 import numpy as np
 
+from ...core.fields import choice, real, real_or
+from ...core.policy import policy
+from ...core.types import Given
 from ...numerics.batch_ridge import linear_scores, solve
-from ...parameters import choice, policy, real, real_or
-from ...registry import Policy
-from ...verbs import init, select
-from ._sets import Scoring, answer_by_scores, best_set, features_of, new_state, predictions, radius
+from .sets import Scoring, SetPolicy, best_set, features_of, new_state, predictions, radius
 
 ROUND, ARM = 0, 1
 
 
 @policy("sets", paper="Takemura & Ito 2019, Algorithm 2", compiled=False)
-class CombTS(Policy):
+class CombTS(SetPolicy):
     """Thompson sampling for sets of arms with linear rewards.
 
     v: scale of the posterior, or "theory": beta_t(delta / (4 N T)) arm-wise, beta_t(delta / (4 T)) round-wise, which needs a
@@ -27,13 +29,40 @@ class CombTS(Policy):
     for C2UCB.
     """
 
-    v: float = real_or(1.0, ("theory",), least=0)
-    lam: float = real(1.0, above=0)
-    randomization: int = choice("round", "arm")
-    delta: float = real(0.1, above=0, below=1)
-    noise: float = real(1.0, least=0)
-    theta_bound: float = real(1.0, least=0)
-    ties: int = choice("index", "random")
+    v: Given[float | Literal["theory"], float] = real_or(default=1.0, words=("theory",), least=0)
+    lam: float = real(default=1.0, above=0)
+    randomization: Given[Literal["round", "arm"], int] = choice("round", "arm", default="round")
+    delta: float = real(default=0.1, above=0, below=1)
+    noise: float = real(default=1.0, least=0)
+    theta_bound: float = real(default=1.0, least=0)
+    ties: Given[Literal["index", "random"], int] = choice("index", "random", default="index")
+
+    def init(self, arms):
+        if self.v < 0 and arms.horizon is None:
+            raise ValueError("v = 'theory' needs the number of rounds; pass horizon=T, or a number for v.")
+        return new_state(arms, self.lam)
+
+    def select(self, state, context, rng):
+        v = v_now(self, state)
+        if self.randomization == ROUND:
+            scores = round_scores(state, features_of(state, context), v, rng)
+        else:
+            mean, width = predictions(state, context)
+            scores = mean + v * width * rng.standard_normal(mean.size)
+        return best_set(state, context, scores, self.ties, rng)
+
+    def _scoring(self, state, context, rng):
+        """This round's scores, as `select` makes them."""
+        v = v_now(self, state)
+        mean, width = predictions(state, context)
+        width *= v
+
+        def draw():
+            if self.randomization == ROUND:
+                return round_scores(state, features_of(state, context), v, rng)
+            return mean + width * rng.standard_normal(mean.size)
+
+        return Scoring(mean, width, draw(), draw, ("normal", mean, width) if self.randomization == ARM else None)
 
 
 def v_now(policy, state):
@@ -52,41 +81,6 @@ def round_scores(state, features, v, rng):
     normal = rng.standard_normal(theta.shape)
     drawn = [solve_triangular(L, z, trans="T", lower=True) for L, z in zip(factor, normal, strict=True)]
     return linear_scores(features, theta + v * np.stack(drawn))
-
-
-@init.register(CombTS)
-def init_combts(policy, arms):
-    if policy.v < 0 and arms.horizon is None:
-        raise ValueError("v = 'theory' needs the number of rounds; pass horizon=T, or a number for v.")
-    return new_state(arms, policy.lam)
-
-
-@select.register(CombTS)
-def select_combts(policy, state, context, rng):
-    v = v_now(policy, state)
-    if policy.randomization == ROUND:
-        scores = round_scores(state, features_of(state, context), v, rng)
-    else:
-        mean, width = predictions(state, context)
-        scores = mean + v * width * rng.standard_normal(mean.size)
-    return best_set(state, context, scores, policy.ties, rng)
-
-
-def scoring(policy, state, context, rng):
-    """This round's scores, as `select` makes them."""
-    v = v_now(policy, state)
-    mean, width = predictions(state, context)
-    width *= v
-
-    def draw():
-        if policy.randomization == ROUND:
-            return round_scores(state, features_of(state, context), v, rng)
-        return mean + width * rng.standard_normal(mean.size)
-
-    return Scoring(mean, width, draw(), draw, ("normal", mean, width) if policy.randomization == ARM else None)
-
-
-answer_by_scores(CombTS, scoring)
 
 
 def example():

@@ -13,15 +13,16 @@ Per round: O(N) and the oracle.
 """
 
 import math
+from typing import Literal
 
 import numpy as np
 
+from ...core.fields import choice, real
+from ...core.policy import policy
+from ...core.types import Given
 from ...numerics.counts import means, per_pull
-from ...parameters import choice, policy, real
-from ...registry import Policy
-from ...verbs import init, select
-from ._counts import answer_by_counts, explain_by_index, new_count_state, unseen_first
-from ._sets import Scoring, best_set
+from .counts import IndexPolicy, new_count_state, unseen_first
+from .sets import Scoring, best_set
 
 
 @policy(
@@ -29,38 +30,29 @@ from ._sets import Scoring, best_set
     paper="Kveton, Wen, Ashkan, Szepesvari 2015; Gai, Krishnamachari, Jain 2012; Kveton, Szepesvari, Wen, Ashkan 2015",
     compiled=False,
 )
-class CombUCB1(Policy):
+class CombUCB1(IndexPolicy):
     """Optimism for sets of arms without features: mean + sigma sqrt(alpha ln t / pulls).
 
     alpha: width of the interval, > 0. sigma: scale of the rewards, 1 for rewards in [0, 1]. ties: equal scores go to the lowest index, or
     to one at random.
     """
 
-    alpha: float = real(1.5, above=0)
-    sigma: float = real(1.0, above=0)
-    ties: int = choice("index", "random")
+    alpha: float = real(default=1.5, above=0)
+    sigma: float = real(default=1.0, above=0)
+    ties: Given[Literal["index", "random"], int] = choice("index", "random", default="index")
 
+    def init(self, arms):
+        return new_count_state(arms)
 
-@init.register(CombUCB1)
-def init_combucb1(policy, arms):
-    return new_count_state(arms)
+    def select(self, state, context, rng):
+        return best_set(state, context, self._scoring(state).score, self.ties, rng)
 
-
-def scoring(policy, state):
-    """This round's scores."""
-    counts = state.counts
-    width = np.sqrt(per_pull(policy.alpha * policy.sigma**2 * math.log(counts.rounds[0] + 1.0), counts))
-    mean = means(counts)
-    return Scoring(mean, width, unseen_first(state, mean + width))
-
-
-@select.register(CombUCB1)
-def select_combucb1(policy, state, context, rng):
-    return best_set(state, context, scoring(policy, state).score, policy.ties, rng)
-
-
-answer_by_counts(CombUCB1)
-explain_by_index(CombUCB1, scoring)
+    def _scoring(self, state):
+        """This round's scores."""
+        counts = state.counts
+        width = np.sqrt(per_pull(self.alpha * self.sigma**2 * math.log(counts.rounds[0] + 1.0), counts))
+        mean = means(counts)
+        return Scoring(mean, width, unseen_first(state, mean + width))
 
 
 def example():

@@ -16,28 +16,52 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...core.fields import real
+from ...core.policy import policy
+from ...core.verbs import Context
 from ...numerics.counts import intervals, means, per_pull
 from ...numerics.kl import exploration
-from ...parameters import policy, real
-from ...registry import Policy
-from ...verbs import Context, explain, init, propensity, select
-from ._counts import CountState, answer_by_counts, new_count_state, unseen_first
-from ._sets import best_set
+from .counts import CountingPolicy, CountState, new_count_state, unseen_first
+from .sets import best_set
 
 CALLS = 8  # of the oracle in search of the least bound
 CLOSED = 1e-12  # relative difference of bound and best line at which no call can lower the bound
 
 
 @policy("sets of lasting arms", paper="Combes, Talebi, Proutiere, Lelarge 2015; Cuvelier, Combes, Gourdin 2021", compiled=False)
-class ESCB(Policy):
+class ESCB(CountingPolicy):
     """Optimism for whole sets of arms without features: sum of means + sigma sqrt(f(t) / 2 sum of 1 / pulls), f(t) = ln t + c k ln ln t.
 
     c: weight of k ln ln t, >= 0; the proof needs 4. sigma: scale of the rewards, 1 for rewards in [0, 1], which are independent of each
     other within a set.
     """
 
-    c: float = real(4.0, least=0)
-    sigma: float = real(1.0, above=0)
+    c: float = real(default=4.0, least=0)
+    sigma: float = real(default=1.0, above=0)
+
+    def init(self, arms):
+        return new_count_state(arms)
+
+    def select(self, state, context, rng):
+        return choose_escb(self, state, context, rng).arms
+
+    def propensity(self, state, context, action, rng):
+        return np.isin(action, choose_escb(self, state, context, rng).arms) * 1.0, np.zeros(np.size(action))
+
+    def explain(self, state, context, rng):
+        chosen = choose_escb(self, state, context, rng)
+        report = intervals(chosen.mean, np.sqrt(chosen.spread))
+        probability = np.zeros(chosen.mean.size)
+        probability[chosen.arms] = 1.0
+        return report | {
+            "index": report["upper"],
+            "probability": probability,
+            "probability_se": np.zeros(probability.size),
+            "pulls": state.counts.pulls.copy(),
+            "set_index": chosen.total,
+            "bound": chosen.bound,
+            "factor": chosen.factor,
+        }
 
 
 class Chosen(NamedTuple):
@@ -88,36 +112,6 @@ def best_slope(lines: np.ndarray) -> float:
         tried = np.concatenate([0.5 / np.sqrt(v), ((u[:, None] - u) / (v - v[:, None])).ravel()])
     tried = tried[np.isfinite(tried) & (tried > 0)]
     return float(tried[np.argmin((u + tried[:, None] * v).max(axis=1) + 0.25 / tried)])
-
-
-@init.register(ESCB)
-def init_escb(policy, arms):
-    return new_count_state(arms)
-
-
-@select.register(ESCB)
-def select_escb(policy, state, context, rng):
-    return choose_escb(policy, state, context, rng).arms
-
-
-answer_by_counts(ESCB)
-
-
-@propensity.register(ESCB)
-def propensity_escb(policy, state, context, action, rng):
-    return np.isin(action, choose_escb(policy, state, context, rng).arms) * 1.0, np.zeros(np.size(action))
-
-
-@explain.register(ESCB)
-def explain_escb(policy, state, context, rng):
-    chosen = choose_escb(policy, state, context, rng)
-    report = intervals(chosen.mean, np.sqrt(chosen.spread))
-    probability = np.zeros(chosen.mean.size)
-    probability[chosen.arms] = 1.0
-    return report | {
-        "index": report["upper"], "probability": probability, "probability_se": np.zeros(probability.size),
-        "pulls": state.counts.pulls.copy(), "set_index": chosen.total, "bound": chosen.bound, "factor": chosen.factor,
-    }  # fmt: skip
 
 
 def example():

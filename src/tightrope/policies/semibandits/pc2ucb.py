@@ -7,9 +7,9 @@ Where whole clusters tie exactly, C2UCB(ties="random") gains nearly as much; whe
 Per round: O(N d^2 / 2), N uniform draws and the oracle.
 """
 
-from ...parameters import policy, real
-from ...verbs import init, select
-from ._sets import Optimistic, Scoring, answer_by_scores, best_set, new_state, predictions, width_factor
+from ...core.fields import real
+from ...core.policy import policy
+from .sets import Optimistic, Scoring, best_set, new_state, predictions, width_factor
 
 
 @policy("sets", paper="Takemura & Ito 2019, Algorithm 1", compiled=False)
@@ -19,37 +19,29 @@ class PC2UCB(Optimistic):
     alpha, lam, delta, noise, theta_bound, ties: as for C2UCB. c: largest relative perturbation, >= 0; 0 is C2UCB.
     """
 
-    c: float = real(1.0, least=0)
+    c: float = real(default=1.0, least=0)
+
+    def init(self, arms):
+        return new_state(arms, self.lam)
+
+    def select(self, state, context, rng):
+        mean, width = predictions(state, context)
+        return best_set(state, context, perturbed(self, mean, width_factor(self, state) * width, rng), self.ties, rng)
+
+    def _scoring(self, state, context, rng):
+        """This round's scores, as `select` makes them."""
+        mean, width = predictions(state, context)
+        width *= width_factor(self, state)
+
+        def draw():
+            return perturbed(self, mean, width, rng)
+
+        return Scoring(mean, width, draw(), draw, ("uniform", mean + width, self.c * width))
 
 
 def perturbed(policy, mean, width, rng):
     """theta'x + (1 + u_i) alpha w."""
     return mean + (1 + policy.c * rng.random(mean.size)) * width
-
-
-@init.register(PC2UCB)
-def init_pc2ucb(policy, arms):
-    return new_state(arms, policy.lam)
-
-
-@select.register(PC2UCB)
-def select_pc2ucb(policy, state, context, rng):
-    mean, width = predictions(state, context)
-    return best_set(state, context, perturbed(policy, mean, width_factor(policy, state) * width, rng), policy.ties, rng)
-
-
-def scoring(policy, state, context, rng):
-    """This round's scores, as `select` makes them."""
-    mean, width = predictions(state, context)
-    width *= width_factor(policy, state)
-
-    def draw():
-        return perturbed(policy, mean, width, rng)
-
-    return Scoring(mean, width, draw(), draw, ("uniform", mean + width, policy.c * width))
-
-
-answer_by_scores(PC2UCB, scoring)
 
 
 def example():

@@ -13,22 +13,34 @@ Per round: that of LinUCB, with new features twice, plus K exponentials (2 K whe
 """
 
 import math
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ..._jit import jit, lean
+from ...compiled.kernels import jit, lean
+from ...core.fields import choice, flag, optional_integer, real
+from ...core.policy import Policy, policy
+from ...core.types import Given
+from ...core.verbs import allowed
 from ...numerics.counts import intervals
 from ...numerics.growth import longer_ridge
 from ...numerics.radii import horizon_radius
 from ...numerics.ridge import Ridge, check_context, learn, new_model, predict
 from ...numerics.sampling import categorical
 from ...numerics.selection import argmax, largest
-from ...parameters import choice, flag, optional_integer, policy, real
-from ...registry import Policy
-from ...verbs import admit, allowed, explain, grow, init, propensity, select, update
 
 LARGEST_GAMMA = 1e300  # gamma where no slack is left; its product with any difference of slacks is 0 or -inf
+
+
+class State(NamedTuple):
+    model: Ridge
+    horizon: float  # T; 0: unknown
+    beta: np.ndarray  # (1,)
+    gamma: np.ndarray  # (2,) of the last round, and its derivative by beta
+    sums: np.ndarray  # (3,) rounds, sum of scores A_t, sum of all widths: what the gradient is made of
+    width: np.ndarray  # (K,) scratch: ||x||_{V^-1}
+    slack: np.ndarray  # (K,) scratch: S
+    weight: np.ndarray  # (K,) scratch: exp(gamma (S - max S)), 0 where not eligible
 
 
 @policy("features", "contexts", paper="Yang & Toni 2020")
@@ -43,41 +55,70 @@ class SoftUCB(Policy):
     theta_bound: of the beta of Eq 5, twice which counts as diverged.
     """
 
-    beta: float = real(1.0, least=0)
-    online: bool = flag(False)
-    eta: float = real(4.0, least=0)
-    step: float = real(0.02, least=0)
-    horizon: int = optional_integer(words="from the run")
-    mass: float = real(0.99, above=0, below=1)
-    timing: int = choice("lagged", "fresh")
-    lam: float = real(1.0, above=0)
-    full_gradient: bool = flag(False)
-    beta_min: float = real(1e-3, above=0)
-    noise: float = real(1.0, least=0)
-    delta: float = real(0.1, above=0, below=1)
-    theta_bound: float = real(1.0, least=0)
-    shared: bool = flag(True)
+    beta: float = real(default=1.0, least=0)
+    online: bool = flag(default=False)
+    eta: float = real(default=4.0, least=0)
+    step: float = real(default=0.02, least=0)
+    horizon: Given[int | None, int] = optional_integer(default=None, words="from the run")
+    mass: float = real(default=0.99, above=0, below=1)
+    timing: Given[Literal["lagged", "fresh"], int] = choice("lagged", "fresh", default="lagged")
+    lam: float = real(default=1.0, above=0)
+    full_gradient: bool = flag(default=False)
+    beta_min: float = real(default=1e-3, above=0)
+    noise: float = real(default=1.0, least=0)
+    delta: float = real(default=0.1, above=0, below=1)
+    theta_bound: float = real(default=1.0, least=0)
+    shared: bool = flag(default=True)
 
+    def init(self, arms):
+        horizon = self.horizon if self.horizon > 0 else arms.horizon
+        if self.online and horizon is None:
+            raise ValueError("horizon is missing, but online=True needs the number of rounds T; pass horizon=T to SoftUCB or to Session.")
+        zeros = [np.zeros(arms.number) for _ in range(3)]
+        beta = np.array([max(self.beta, self.beta_min)])
+        return State(new_model(arms, self.lam, shared=self.shared), float(horizon or 0), beta, np.zeros(2), np.zeros(3), *zeros)
 
-class State(NamedTuple):
-    model: Ridge
-    horizon: float  # T; 0: unknown
-    beta: np.ndarray  # (1,)
-    gamma: np.ndarray  # (2,) of the last round, and its derivative by beta
-    sums: np.ndarray  # (3,) rounds, sum of scores A_t, sum of all widths: what the gradient is made of
-    width: np.ndarray  # (K,) scratch: ||x||_{V^-1}
-    slack: np.ndarray  # (K,) scratch: S
-    weight: np.ndarray  # (K,) scratch: exp(gamma (S - max S)), 0 where not eligible
+    @jit
+    def select(self, state, context, rng):
+        return draw(self, state, context, rng)
 
+    @jit
+    def update(self, state, context, action, reward):
+        learn_width_and_model(self, state, context, action, reward)
+        return state
 
-@init.register(SoftUCB)
-def init_softucb(policy, arms):
-    horizon = policy.horizon if policy.horizon > 0 else arms.horizon
-    if policy.online and horizon is None:
-        raise ValueError("horizon is missing, but online=True needs the number of rounds T; pass horizon=T to SoftUCB or to Session.")
-    zeros = [np.zeros(arms.number) for _ in range(3)]
-    beta = np.array([max(policy.beta, policy.beta_min)])
-    return State(new_model(arms, policy.lam, shared=policy.shared), float(horizon or 0), beta, np.zeros(2), np.zeros(3), *zeros)
+    def propensity(self, state, context, action, rng):
+        return chance(self, state, context, action), 0.0
+
+    def admit(self, state, context):
+        check_context(state.model, context.features)
+
+    def grow(self, state, arms):
+        scratch = [np.zeros(arms.number) for _ in range(3)]
+        return State(longer_ridge(state.model, arms, self.lam), state.horizon, state.beta, state.gamma, state.sums, *scratch)
+
+    def explain(self, state, context, rng):
+        predict(state.model, context)
+        peak = measure(state, context)
+        leader, (gamma, slope) = argmax(state.weight, context.eligible), state.gamma
+        if is_fresh(self, context):
+            gamma = inverse_temperature(self, state, context, peak)
+            slope = inverse_temperature_slope(state, context, gamma) if self.full_gradient else 0.0
+        total = soften(state, context, gamma, peak)
+        beta, slack = float(state.beta[0]), state.slack.copy()
+        in_upper = (slack >= 0.0) & (np.ones(slack.size, dtype=np.bool_) if context.eligible is None else context.eligible)
+        report = intervals(state.model.mean.copy(), beta * state.width)
+        return report | {
+            "index": slack,
+            "slack": slack,
+            "probability": state.weight / total,
+            "in_upper": in_upper,
+            "leader": int(leader),
+            "gamma": float(gamma),
+            "beta": beta,
+            "score": float(score(state, gamma, slope, total)),
+            "status": status(self, state, beta),
+        }
 
 
 @lean
@@ -195,53 +236,6 @@ def learn_width_and_model(policy, state, context, action, reward):
         state.beta[0] = max(policy.beta_min, state.beta[0] + policy.step * gradient)
     state.gamma[0], state.gamma[1] = fresh, slope
     learn(state.model, context, action, reward)
-
-
-@select.register(SoftUCB)
-@jit
-def select_softucb(policy, state, context, rng):
-    return draw(policy, state, context, rng)
-
-
-@update.register(SoftUCB)
-@jit
-def update_softucb(policy, state, context, action, reward):
-    learn_width_and_model(policy, state, context, action, reward)
-    return state
-
-
-@propensity.register(SoftUCB)
-def propensity_softucb(policy, state, context, action, rng):
-    return chance(policy, state, context, action), 0.0
-
-
-@admit.register(SoftUCB)
-def admit_softucb(policy, state, context):
-    check_context(state.model, context.features)
-
-
-@grow.register(SoftUCB)
-def grow_softucb(policy, state, arms):
-    scratch = [np.zeros(arms.number) for _ in range(3)]
-    return State(longer_ridge(state.model, arms, policy.lam), state.horizon, state.beta, state.gamma, state.sums, *scratch)
-
-
-@explain.register(SoftUCB)
-def explain_softucb(policy, state, context, rng):
-    predict(state.model, context)
-    peak = measure(state, context)
-    leader, (gamma, slope) = argmax(state.weight, context.eligible), state.gamma
-    if is_fresh(policy, context):
-        gamma = inverse_temperature(policy, state, context, peak)
-        slope = inverse_temperature_slope(state, context, gamma) if policy.full_gradient else 0.0
-    total = soften(state, context, gamma, peak)
-    beta, slack = float(state.beta[0]), state.slack.copy()
-    in_upper = (slack >= 0.0) & (np.ones(slack.size, dtype=np.bool_) if context.eligible is None else context.eligible)
-    report = intervals(state.model.mean.copy(), beta * state.width)
-    return report | {
-        "index": slack, "slack": slack, "probability": state.weight / total, "in_upper": in_upper, "leader": int(leader),
-        "gamma": float(gamma), "beta": beta, "score": float(score(state, gamma, slope, total)), "status": status(policy, state, beta),
-    }  # fmt: skip
 
 
 def status(policy: SoftUCB, state: State, beta: float) -> str:

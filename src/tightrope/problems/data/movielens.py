@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from ... import checks
-from ...registry import recipe
+from ...core import checks
+from ...core.registry import recipe
 from ..promotions import Promotions
 from .ratings import movielens_ratings, ratings_file
 

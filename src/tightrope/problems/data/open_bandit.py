@@ -15,7 +15,7 @@ from typing import IO, Literal, NamedTuple, cast
 
 import numpy as np
 
-from ... import checks
+from ...core import checks
 from .find import DataNotFound, find, folders
 
 CAMPAIGNS = ("all", "men", "women")

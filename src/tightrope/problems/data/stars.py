@@ -11,8 +11,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from ... import checks
-from ...registry import recipe
+from ...core import checks
+from ...core.registry import recipe
 from ..linear import Linear
 from .ratings import movielens_ratings, ratings_file
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ... import checks
-from ...registry import recipe
+from ...core import checks
+from ...core.registry import recipe
 from ..linear import Linear
 from .find import DataNotFound, find, folders
 

@@ -108,9 +108,9 @@ def lines(drawn: Sequence[Line], words: str, level: float | None = None, marks: 
     if level is not None:
         y = frame.py(level)
         out.append(f'<line class="level" x1="{frame.left}" x2="{frame.right}" y1="{y:.1f}" y2="{y:.1f}"/>')
-    for x, told in marks:
+    for x, words in marks:
         at = f"{frame.px(x):.1f}"
-        out.append(f'<line class="mark" x1="{at}" x2="{at}" y1="{frame.top}" y2="{frame.bottom}"><title>{escape(told)}</title></line>')
+        out.append(f'<line class="mark" x1="{at}" x2="{at}" y1="{frame.top}" y2="{frame.bottom}"><title>{escape(words)}</title></line>')
     for line in drawn:
         if len(line.points) > 1:
             out.append(f'<path class="line {line.style}" d="{path(frame, line.points)}"/>')
@@ -172,8 +172,8 @@ def intervals(rows: Sequence[Interval], words: str, x_label: str, level: float |
         low, high = (frame.px(min(max(v, frame.x0), frame.x1)) for v in (row.low, row.high))
         label = row.label if len(row.label) <= 13 else row.label[:12] + "…"
         out.append(f'<text class="tick" x="{frame.left - 8}" y="{y + 3.5}" text-anchor="end">{escape(label)}</text>')
-        told = f"{row.label}: {short(row.low)} to {short(row.high)}{row.note}"
-        out.append(f"<g><title>{escape(told)}</title>")
+        words = f"{row.label}: {short(row.low)} to {short(row.high)}{row.note}"
+        out.append(f"<g><title>{escape(words)}</title>")
         out.append(f'<line class="bar {row.style}" x1="{low:.1f}" x2="{max(high, low + 1):.1f}" y1="{y}" y2="{y}"/>')
         if row.mean is not None and frame.x0 <= row.mean <= frame.x1:
             out.append(f'<circle class="dot {row.style}" cx="{frame.px(row.mean):.1f}" cy="{y}" r="4.5"/>')

@@ -5,37 +5,37 @@ import time
 
 from fastapi import Request, Response
 
-from ..errors import Refused
-from ..keys import Key
-from ..office import Office
-from ..signing import agrees, signature
+from ..domain.errors import Refused
+from ..domain.signatures import agrees, signature
+from ..runtime.keys import Key
+from ..runtime.service import Service
 
 COOKIE, PATH = "tightrope_board", "/board"
 LASTS = 12 * 3600  # seconds
 
 
-def sign_in(office: Office, request: Request, response: Response, key: Key) -> None:
+def sign_in(service: Service, request: Request, response: Response, key: Key) -> None:
     """Give the browser its cookie."""
     text = f"{key.id}.{int(time.time()) + LASTS}.{secrets.token_hex(16)}"
-    cookie = f"{text}.{signature(office.secret, b'cookie ' + text.encode())}"
+    cookie = f"{text}.{signature(service.secret, b'cookie ' + text.encode())}"
     response.set_cookie(COOKIE, cookie, LASTS, path=PATH, secure=request.url.scheme == "https", httponly=True, samesite="strict")
 
 
-def signed_in(office: Office, request: Request, role: str = "read") -> Key:
+def signed_in(service: Service, request: Request, role: str = "read") -> Key:
     """The key of a browser. Refused with 401 where it has not signed in, or not lately, and with 403 where its key may not do this."""
     text, _, signed = request.cookies.get(COOKIE, "").rpartition(".")
     parts = text.split(".")
-    if len(parts) != 3 or not agrees(office.secret, b"cookie " + text.encode(), signed) or float(parts[1]) < time.time():
+    if len(parts) != 3 or not agrees(service.secret, b"cookie " + text.encode(), signed) or float(parts[1]) < time.time():
         raise Refused(401, "Sign in with a key.")
-    return office.gate.check_id(int(parts[0]), role)
+    return service.keys.check_id(int(parts[0]), role)
 
 
-def token(office: Office, request: Request) -> str:
+def token(service: Service, request: Request) -> str:
     """What a form must send along: another page cannot know it."""
-    return signature(office.secret, b"form " + request.cookies.get(COOKIE, "").encode())
+    return signature(service.secret, b"form " + request.cookies.get(COOKIE, "").encode())
 
 
-def check_token(office: Office, request: Request, given: str) -> None:
+def check_token(service: Service, request: Request, given: str) -> None:
     """Refused with 403 unless a form comes from the board's own page."""
-    if not agrees(office.secret, b"form " + request.cookies.get(COOKIE, "").encode(), given):
+    if not agrees(service.secret, b"form " + request.cookies.get(COOKIE, "").encode(), given):
         raise Refused(403, "The form is not one of this page; load the page again.")

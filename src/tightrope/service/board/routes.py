@@ -14,12 +14,12 @@ import sqlalchemy as sa
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse, StreamingResponse
 
-from .. import operations
-from ..errors import Refused
-from ..issue import issue
-from ..office import Office
-from ..requests import ModeChange
-from ..store.tables import experiments as table
+from ..domain.errors import Refused
+from ..domain.requests import ModeChange
+from ..log.tables import experiments as table
+from ..runtime import commands
+from ..runtime.certificates import issue
+from ..runtime.service import Service
 from .charts import short
 from .login import COOKIE, PATH, check_token, sign_in, signed_in, token
 from .view import certificate_chart, page_of
@@ -43,9 +43,10 @@ _streams: set[int] = set()
 @functools.cache
 def templates() -> jinja2.Environment:
     """The pages."""
-    made = jinja2.Environment(loader=jinja2.PackageLoader("tightrope.service.board"), autoescape=True, undefined=jinja2.StrictUndefined)
-    made.filters |= {"short": short, "quoted": lambda text: quote(str(text), safe="")}
-    return made
+    loader = jinja2.PackageLoader("tightrope.service.board")
+    environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
+    environment.filters |= {"short": short, "quoted": lambda text: quote(str(text), safe="")}
+    return environment
 
 
 def page(template: str, status: int = 200, /, **given: Any) -> Response:
@@ -53,9 +54,9 @@ def page(template: str, status: int = 200, /, **given: Any) -> Response:
     return HTMLResponse(templates().get_template(template).render(path=PATH, **given), status, HEADERS)
 
 
-def office_of(request: Request) -> Office:
+def service_of(request: Request) -> Service:
     """The running service."""
-    found: Office = request.app.state.office
+    found: Service = request.app.state.service
     return found
 
 
@@ -75,15 +76,15 @@ def behind_login(show: Callable[..., Awaitable[Response]]) -> Callable[..., Awai
 
     @functools.wraps(show)
     async def shown(request: Request, **given: Any) -> Response:
-        office = office_of(request)
+        service = service_of(request)
         try:
-            request.state.key = signed_in(office, request)
+            request.state.key = signed_in(service, request)
         except Refused:
             return to_login(request)
         try:
             return await show(request=request, **given)
         except Refused as error:
-            return page("message.html", error.status, message=error.message, token=token(office, request))
+            return page("message.html", error.status, message=error.message, token=token(service, request))
 
     return shown
 
@@ -106,15 +107,15 @@ async def login_page(request: Request) -> Response:
 @router.post("/login")
 async def login(request: Request) -> Response:
     """Exchange a key for a cookie."""
-    office, given = office_of(request), await form(request)
-    await office.apart("keys", office.gate.refresh)
+    service, given = service_of(request), await form(request)
+    await service.in_thread("keys", service.keys.refresh)
     goal = onward(given.get("next", ""))
     try:
-        key = office.gate.check(given.get("key", "").strip(), "read")
+        key = service.keys.check(given.get("key", "").strip(), "read")
     except Refused as error:
         return page("login.html", error.status, wrong=error.message, next=goal)
     answer = RedirectResponse(goal, 303, HEADERS)
-    sign_in(office, request, answer, key)
+    sign_in(service, request, answer, key)
     return answer
 
 
@@ -126,7 +127,7 @@ def onward(goal: str) -> str:
 @router.post("/logout")
 async def logout(request: Request) -> Response:
     """Forget the cookie."""
-    check_token(office_of(request), request, (await form(request)).get("token", ""))
+    check_token(service_of(request), request, (await form(request)).get("token", ""))
     answer = RedirectResponse(f"{PATH}/login", 303, HEADERS)
     answer.delete_cookie(COOKIE, path=PATH)
     return answer
@@ -136,51 +137,51 @@ async def logout(request: Request) -> Response:
 @behind_login
 async def all_experiments(request: Request) -> Response:
     """Every experiment in a line."""
-    office = office_of(request)
+    service = service_of(request)
 
     def read() -> list[str]:
-        with office.database.read() as connection:
+        with service.database.read() as connection:
             return list(connection.execute(sa.select(table.c.name).order_by(table.c.name)).scalars())
 
-    found = []
+    listed = []
     for name in await asyncio.to_thread(read):
         try:
-            found.append(await office.ask(name, operations.standing))
+            listed.append(await service.ask(name, commands.standing))
         except Refused as error:  # another process has it, or its log cannot be read
-            found.append({"name": name, "refused": error.message})
-    return page("experiments.html", experiments=found, token=token(office, request))
+            listed.append({"name": name, "refused": error.message})
+    return page("experiments.html", experiments=listed, token=token(service, request))
 
 
 @router.get("/experiments/{name}")
 @behind_login
 async def experiment(request: Request, name: str) -> Response:
     """One experiment."""
-    office = office_of(request)
-    shown, may = await look(office, name), request.state.key.role == "admin"
-    return page("experiment.html", **shown, token=token(office, request), may=may, sections=SECTIONS)
+    service = service_of(request)
+    shown, may = await look(service, name), request.state.key.role == "admin"
+    return page("experiment.html", **shown, token=token(service, request), may=may, sections=SECTIONS)
 
 
-async def look(office: Office, name: str) -> dict[str, Any]:
+async def look(service: Service, name: str) -> dict[str, Any]:
     """What the page shows, as of now."""
-    told = await office.ask(name, operations.standing)
+    standing = await service.ask(name, commands.standing)
 
     def work() -> dict[str, Any]:
-        lock, story = office.stories.until(name, told["seq"])
+        lock, history = service.histories.until(name, standing["seq"])
         with lock:
-            return page_of(told, story)
+            return page_of(standing, history)
 
-    found: dict[str, Any] = await office.apart("reading", work)
-    return found
+    shown: dict[str, Any] = await service.in_thread("reading", work)
+    return shown
 
 
 @router.get("/experiments/{name}/stream")
 async def stream(request: Request, name: str) -> Response:
     """Server-sent events: the parts of the page that have changed."""
-    office = office_of(request)
-    signed_in(office, request)
+    service = service_of(request)
+    signed_in(service, request)
     if len(_streams) >= STREAMS:
         raise Refused(503, f"{STREAMS} pages are being kept up to date already; load this one again from time to time.", retry_after=60)
-    first = await look(office, name)
+    first = await look(service, name)
 
     async def changes() -> AsyncIterator[str]:
         mark = id(request)
@@ -188,16 +189,16 @@ async def stream(request: Request, name: str) -> Response:
         try:
             seq, spoke, shown = first["seq"], time.monotonic(), rendered(first)
             yield "retry: 2000\n\n"
-            while not office.ending() and not await request.is_disconnected():
-                held = office.writer.held.get(name)
-                if held is None or held.live.seq != seq:
+            while not service.ending() and not await request.is_disconnected():
+                owned = service.writer.owned.get(name)
+                if owned is None or owned.experiment.seq != seq:
                     try:
-                        found = await look(office, name)
-                        signed_in(office, request)
+                        page_now = await look(service, name)
+                        signed_in(service, request)
                     except Refused:
                         return
-                    seq = found["seq"]
-                    fresh = await asyncio.to_thread(rendered, found)
+                    seq = page_now["seq"]
+                    fresh = await asyncio.to_thread(rendered, page_now)
                     new = {part: html for part, html in fresh.items() if html != shown.get(part)}
                     shown = fresh
                     if new:
@@ -222,17 +223,17 @@ def rendered(shown: dict[str, Any]) -> dict[str, str]:
 @behind_login
 async def certificate_page(request: Request, name: str) -> Response:
     """The certificate for people."""
-    office = office_of(request)
-    found = await issue(office, name)
-    return page("certificate.html", certificate=found, picture=certificate_chart(found), token=token(office, request))
+    service = service_of(request)
+    certificate = await issue(service, name)
+    return page("certificate.html", certificate=certificate, picture=certificate_chart(certificate), token=token(service, request))
 
 
 @router.get("/experiments/{name}/certificate.json")
 async def certificate_file(request: Request, name: str) -> Response:
     """The certificate as a file."""
-    office = office_of(request)
-    signed_in(office, request)
-    text = json.dumps(await issue(office, name), indent=1, ensure_ascii=False)
+    service = service_of(request)
+    signed_in(service, request)
+    text = json.dumps(await issue(service, name), indent=1, ensure_ascii=False)
     said = {"Content-Disposition": 'attachment; filename="certificate.json"'}
     return Response(text, media_type="application/json", headers=HEADERS | said)
 
@@ -240,19 +241,19 @@ async def certificate_file(request: Request, name: str) -> Response:
 @router.post("/experiments/{name}/{action}")
 async def act(request: Request, name: str, action: str) -> Response:
     """Change the mode, pause or resume: for keys that may admin, from the board's own form."""
-    office, given = office_of(request), await form(request)
+    service, given = service_of(request), await form(request)
     try:
-        signed_in(office, request, "admin")
-        check_token(office, request, given.get("token", ""))
+        signed_in(service, request, "admin")
+        check_token(service, request, given.get("token", ""))
         if action == "mode":
             change = mode_change(given)
-            await office.ask(name, lambda desk: operations.change_mode(desk, change))
+            await service.ask(name, lambda transaction: commands.change_mode(transaction, change))
         elif action in ("pause", "resume"):
-            await office.ask(name, lambda desk: operations.change_status(desk, action))
+            await service.ask(name, lambda transaction: commands.change_status(transaction, action))
         else:
             raise Refused(404, f"{action[:100]!r} is not something the board can do.")
     except Refused as error:
-        return page("message.html", error.status, message=error.message, token=token(office, request))
+        return page("message.html", error.status, message=error.message, token=token(service, request))
     return RedirectResponse(f"{PATH}/experiments/{quote(name, safe='')}", 303, HEADERS)
 
 

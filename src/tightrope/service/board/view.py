@@ -1,13 +1,13 @@
-"""What the page of an experiment shows: numbers, pictures and sentences, from the live experiment and the story of its log."""
+"""What the page of an experiment shows: numbers, pictures and sentences, from the live experiment and the history of its log."""
 
 import math
 from typing import Any
 
 from markupsafe import Markup
 
-from ..certificate import charge
-from ..chronicle import Chronicle, Point
-from ..operations import stamp
+from ..domain.certificate import charge
+from ..domain.history import History, Point
+from ..domain.times import timestamp
 from . import charts
 from .charts import Interval, Line, short
 
@@ -25,12 +25,13 @@ MODES = {
 Marks = list[tuple[float, str]]  # decisions at which the mode changed
 
 
-def style_of(story: Chronicle) -> list[str]:
+def style_of(history: History) -> list[str]:
     """A class for each arm: one colour per arm, the most played first come first served in the order of the spec."""
-    if len(story.arms) <= charts.COLOURS:
-        return [f"c{k}" for k in range(len(story.arms))]
-    most = sorted(range(len(story.arms)), key=lambda k: (-story.plays[k], k))[:SHOWN]
-    return [f"c{sorted(most).index(k)}" if k in most else f"c{SHOWN}" for k in range(len(story.arms))]
+    if len(history.arms) <= charts.COLOURS:
+        return [f"c{k}" for k in range(len(history.arms))]
+    plays = [arm.plays for arm in history.arms.values()]
+    most = sorted(range(len(plays)), key=lambda k: (-plays[k], k))[:SHOWN]
+    return [f"c{sorted(most).index(k)}" if k in most else f"c{SHOWN}" for k in range(len(history.arms))]
 
 
 def slices(points: list[Point]) -> list[tuple[Point, Point]]:
@@ -55,26 +56,26 @@ def reward_chart(points: list[Point], marks: Marks) -> Markup | None:
 
 def regret_chart(points: list[Point]) -> Markup | None:
     """Upper bound of the regret."""
-    found = [(float(p.decisions), p.regret) for p in points if p.regret is not None]
-    if len(found) < 2:
+    curve = [(float(p.decisions), p.regret) for p in points if p.regret is not None]
+    if len(curve) < 2:
         return None
-    return charts.lines([Line("at most", found, "c1")], f"Regret is at most {short(found[-1][1])} after {found[-1][0]:.0f} decisions.")
+    return charts.lines([Line("at most", curve, "c1")], f"Regret is at most {short(curve[-1][1])} after {curve[-1][0]:.0f} decisions.")
 
 
 def budget_chart(points: list[Point], least: float, marks: Marks) -> Markup | None:
     """Lower bound of the budget."""
-    found = [(float(p.decisions), p.budget) for p in points if p.budget is not None]
-    if len(found) < 2:
+    curve = [(float(p.decisions), p.budget) for p in points if p.budget is not None]
+    if len(curve) < 2:
         return None
-    return charts.lines([Line("at least", found, "c2")], f"The budget is at least {short(found[-1][1])} rewards.", least, marks)
+    return charts.lines([Line("at least", curve, "c2")], f"The budget is at least {short(curve[-1][1])} rewards.", least, marks)
 
 
-def share_chart(story: Chronicle, points: list[Point], styles: list[str]) -> tuple[Markup | None, list[tuple[str, str]]]:
+def share_chart(history: History, points: list[Point], styles: list[str]) -> tuple[Markup | None, list[tuple[str, str]]]:
     """Shares of arms over time, and the legend (class, name)."""
     groups: dict[str, list[int]] = {}
     for k, style in enumerate(styles):
         groups.setdefault(style, []).append(k)
-    ids = list(story.arms)
+    ids = list(history.arms)
     order = sorted(groups)
     names = [ids[groups[style][0]] if len(groups[style]) == 1 else f"{len(groups[style])} others" for style in order]
     ends, shares = [], []
@@ -91,15 +92,14 @@ def share_chart(story: Chronicle, points: list[Point], styles: list[str]) -> tup
 
 
 def arm_rows(
-    story: Chronicle, statuses: dict[str, str], styles: list[str], bounds: list[tuple[float, float]] | None
+    history: History, statuses: dict[str, str], styles: list[str], bounds: list[tuple[float, float]] | None
 ) -> list[dict[str, Any]]:
     """The table of arms."""
     rows = []
-    for id, k in story.arms.items():
-        one, two = story.weights[k]
+    for k, (id, arm) in enumerate(history.arms.items()):
         rows.append({
-            "id": id, "style": styles[k], "status": statuses.get(id, ""), "plays": story.plays[k], "rewards": story.rewards[k],
-            "mean": story.sums[k] / story.rewards[k] if story.rewards[k] else None, "ess": one * one / two if two else 0.0,
+            "id": id, "style": styles[k], "status": statuses.get(id, ""), "plays": arm.plays, "rewards": arm.rewards,
+            "mean": arm.total / arm.rewards if arm.rewards else None, "ess": arm.effective_sample_size,
             "low": bounds[k][0] if bounds else None, "high": bounds[k][1] if bounds else None,
         })  # fmt: skip
     return rows
@@ -110,11 +110,11 @@ def interval_chart(rows: list[dict[str, Any]], baseline: float | None) -> Markup
     known = [row for row in rows if row["low"] is not None]
     if not known:
         return None
-    drawn = [
+    intervals = [
         Interval(row["id"], row["low"], row["high"], row["mean"], row["style"], f" from {row['rewards']} rewards") for row in known[:20]
     ]
-    words = "Bounds of the mean reward of each arm: " + "; ".join(f"{d.label} {short(d.low)} to {short(d.high)}" for d in drawn)
-    return charts.intervals(drawn, words, "mean reward", baseline)
+    words = "Bounds of the mean reward of each arm: " + "; ".join(f"{d.label} {short(d.low)} to {short(d.high)}" for d in intervals)
+    return charts.intervals(intervals, words, "mean reward", baseline)
 
 
 def difference_chart(estimate: dict[str, Any] | None) -> Markup | None:
@@ -127,68 +127,68 @@ def difference_chart(estimate: dict[str, Any] | None) -> Markup | None:
     return charts.intervals([row], f"Policy minus baseline: {short(low)} to {short(high)}.", "policy minus baseline, per decision", 0.0)
 
 
-def page_of(told: dict[str, Any], story: Chronicle) -> dict[str, Any]:
-    """Everything that the templates need. told: by the writer, see `operations.standing` and `identification`."""
-    points, styles = story.shown(), style_of(story)
-    statuses = {arm["id"]: arm["status"] for arm in told["arms"]}
-    found = told.get("identified")
+def page_of(standing: dict[str, Any], history: History) -> dict[str, Any]:
+    """Everything that the templates need. standing: of the live experiment, see `commands.standing`."""
+    points, styles = history.curve(), style_of(history)
+    statuses = {arm["id"]: arm["status"] for arm in standing["arms"]}
+    identified = standing.get("identified")
     bounds: list[tuple[float, float]] | None
-    if found is not None:
-        bounds = [(found["lower"].get(id, -math.inf), found["upper"].get(id, math.inf)) for id in story.arms]
+    if identified is not None:
+        bounds = [(identified["lower"].get(id, -math.inf), identified["upper"].get(id, math.inf)) for id in history.arms]
         source = "These are the bounds of the policy's stopping rule."
     else:
-        bounds = story.intervals()
+        bounds = history.intervals()
         source = "They hold at all times and for all arms at once, with probability 95 %."
-    rows = arm_rows(story, statuses, styles, bounds)
-    shares, legend = share_chart(story, points, styles)
-    rollout, held = told["rollout"], told["holdings"]
-    marks = [(float(one["decisions"]), f"mode {one['mode']}") for one in story.modes[1:]]
-    spec = told["spec"]
+    rows = arm_rows(history, statuses, styles, bounds)
+    shares, legend = share_chart(history, points, styles)
+    rollout, holdings = standing["rollout"], standing["holdings"]
+    marks = [(float(one["decisions"]), f"mode {one['mode']}") for one in history.modes[1:]]
+    spec = standing["spec"]
     return {
-        "name": told["name"], "status": told["status"], "spec": spec, "rollout": rollout, "about": MODES[rollout["mode"]],
-        "tiles": tiles(told, story), "mean": charts.short, "rows": rows, "legend": legend, "source": source, "identified": found,
+        "name": standing["name"], "status": standing["status"], "spec": spec, "rollout": rollout, "about": MODES[rollout["mode"]],
+        "tiles": tiles(standing, history), "mean": charts.short, "rows": rows, "legend": legend, "source": source, "identified": identified,
         "pictures": {
             "reward": reward_chart(points, marks), "regret": regret_chart(points), "shares": shares,
             "intervals": interval_chart(rows, spec.get("baseline_mean")), "budget": budget_chart(points, rollout["least_budget"], marks),
-            "delays": charts.bars(DELAYS, story.delays, "How long rewards took: " + ", ".join(
-                f"{label} {count}" for label, count in zip(DELAYS, story.delays, strict=True) if count), "from decision to reward"),
+            "delays": charts.bars(DELAYS, history.delays, "How long rewards took: " + ", ".join(
+                f"{label} {count}" for label, count in zip(DELAYS, history.delays, strict=True) if count), "from decision to reward"),
             "difference": difference_chart(rollout["estimate"]),
         },
-        "holdings": held, "charged": charge(held), "open": told["open"],
-        "expired": story.expired, "late": story.late, "cancelled": story.cancelled,
-        "last": [(line, story.answers.get(line.id, ""), clock(line.time)) for line in reversed(story.last)],
-        "modes": [one | {"time": stamp(one["time"])} for one in story.modes], "seq": told["seq"], "digest": told["digest"],
-        "time": stamp(story.time), "comparable": story.comparable, "outside": story.outside,
+        "holdings": holdings, "charged": charge(holdings), "open": standing["open"],
+        "expired": history.expired, "late": history.late, "cancelled": history.cancelled,
+        "last": [(line, history.outcomes.get(line.id, ""), clock(line.time)) for line in reversed(history.last)],
+        "modes": [one | {"time": timestamp(one["time"])} for one in history.modes], "seq": standing["seq"], "digest": standing["digest"],
+        "time": timestamp(history.time), "comparable": history.comparable, "outside": history.outside,
     }  # fmt: skip
 
 
 def clock(microseconds: int) -> str:
     """Time of day, UTC."""
-    return str(stamp(microseconds))[11:19]
+    return str(timestamp(microseconds))[11:19]
 
 
-def tiles(told: dict[str, Any], story: Chronicle) -> list[tuple[str, str, str]]:
+def tiles(standing: dict[str, Any], history: History) -> list[tuple[str, str, str]]:
     """The numbers on top: name, value, what it is."""
-    rewards = int(story.all[0])
-    found = [
-        ("Decisions", f"{story.decisions:,}", f"{rewards:,} rewards"),
-        ("Open", f"{told['open']:,}", "wait for a reward"),
-        ("Mean reward", short(story.total / rewards) if rewards else "–", "of all so far"),
-        ("Baseline", f"{story.usual / story.decisions:.0%}" if story.decisions else "–", "of all decisions"),
+    rewards = history.rewards
+    shown = [
+        ("Decisions", f"{history.decisions:,}", f"{rewards:,} rewards"),
+        ("Open", f"{standing['open']:,}", "wait for a reward"),
+        ("Mean reward", short(history.total / rewards) if rewards else "–", "of all so far"),
+        ("Baseline", f"{history.baseline_decisions / history.decisions:.0%}" if history.decisions else "–", "of all decisions"),
     ]
-    if told["holdings"] is not None:
-        held = told["holdings"]
-        found.append(("Budget", "≥ " + short(held["budget_bound"]), f"rewards in hand, alpha {held['alpha']:g}"))
-    if told.get("identified") is not None:
-        left = told["identified"]["samples_remaining"]
-        found.append(("Samples left", "–" if left is None else short(left), told["identified"]["status"]))
-    return found
+    if standing["holdings"] is not None:
+        holdings = standing["holdings"]
+        shown.append(("Budget", "≥ " + short(holdings["budget_bound"]), f"rewards in hand, alpha {holdings['alpha']:g}"))
+    if standing.get("identified") is not None:
+        left = standing["identified"]["samples_remaining"]
+        shown.append(("Samples left", "–" if left is None else short(left), standing["identified"]["status"]))
+    return shown
 
 
-def certificate_chart(found: dict[str, Any]) -> Markup | None:
+def certificate_chart(certificate: dict[str, Any]) -> Markup | None:
     """The budget over time that a certificate states."""
-    if found["budget"] is None or len(found["budget"]["over_time"]) < 2:
+    if certificate["budget"] is None or len(certificate["budget"]["over_time"]) < 2:
         return None
-    points = [(float(decisions), bound) for decisions, bound in found["budget"]["over_time"]]
-    words = f"Lower bound of the budget over {points[-1][0]:.0f} decisions, never below {short(found['budget']['lowest_bound'])}."
+    points = [(float(decisions), bound) for decisions, bound in certificate["budget"]["over_time"]]
+    words = f"Lower bound of the budget over {points[-1][0]:.0f} decisions, never below {short(certificate['budget']['lowest_bound'])}."
     return charts.lines([Line("at least", points, "c2")], words, 0.0)

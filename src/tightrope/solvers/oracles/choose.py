@@ -4,7 +4,7 @@ import inspect
 
 import numpy as np
 
-from ...types import Oracle
+from ...core.types import Oracle
 
 
 def set_size(oracle: Oracle | None, number: int) -> int:

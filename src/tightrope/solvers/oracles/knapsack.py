@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ... import checks
+from ...core import checks
 from .top import admitted
 
 SCALE = 1e5  # HiGHS closes the gap to 1e-6; scores scaled to this maximum make that 1e-11 of the largest

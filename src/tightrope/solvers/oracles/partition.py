@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ... import checks
+from ...core import checks
 from .top import admitted, largest
 
 

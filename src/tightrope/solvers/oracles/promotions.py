@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ... import checks
-from ..._jit import jit
+from ...compiled.kernels import jit
+from ...core import checks
 from .top import largest
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ... import checks
-from ..._jit import jit
+from ...compiled.kernels import jit
+from ...core import checks
 
 
 @dataclass(frozen=True)

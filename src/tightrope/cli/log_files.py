@@ -1,0 +1,233 @@
+"""What the command line reads: logs in files of any format, and files that say which policy is to be judged."""
+
+import pathlib
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from ..core import checks
+from ..core.policy import Policy, is_policy, label
+from ..core.registry import built
+from ..evaluation.targets import Judged
+from ..logs import Log, from_dsjson, from_frame, from_session
+from ..logs.tables import CSV, PARQUET, BadRows, Batch, InFiles, InMemory, Table, matrix, opened, times
+from ..session.session import Session
+from ..simulation.spec import read_yaml
+
+DSJSON, SESSION = (".dsjson", ".jsonl", ".json"), (".npz",)
+SPECS = (".yaml", ".yml")
+KEYS = ("policy", "probabilities", "arm")
+UNIFORM = "uniform"
+
+
+@dataclass(frozen=True)
+class ColumnWords:
+    """Which columns of a table hold what, as one writes it in a command.
+
+    arm, reward, time, slot, round: names. propensity: a name, or the number that it always was; None: "propensity", or what `logger`
+    says. features: names separated by commas, a * at the end of one stands for any ending. logger, eligible, probabilities: how the
+    columns of the logger's probabilities, of the masks and of the judged policy's probabilities begin; an arm's number or name
+    follows, or nothing where one column holds arrays.
+    """
+
+    arm: str = "arm"
+    reward: str = "reward"
+    propensity: str | None = None
+    features: str | None = None
+    logger: str | None = None
+    eligible: str | None = None
+    probabilities: str | None = None
+    time: str | None = None
+    slot: str | None = None
+    round: str | None = None
+
+
+def read(
+    path: pathlib.Path, columns: ColumnWords, *, arms: str | None = None, rewards: tuple[float, float] = (0.0, 1.0),
+    floor: float | None = None,
+) -> tuple[Log, np.ndarray | None]:  # fmt: skip
+    """A log by its file's ending, and the (n, K) probabilities of the policy to be judged where `columns` names them.
+
+    arms: K, or names separated by commas. A Parquet file, or a folder of them, is read in batches, but for those probabilities; other
+    files are held in memory. Raises ValueError in a sentence.
+    """
+    ending = path.suffix.lower()
+    known = (*PARQUET, *CSV, *DSJSON, *SESSION)
+    if not path.is_dir() and ending not in known:
+        raise ValueError(f"LOG = {str(path)!r} has no ending among {', '.join(known)}.")
+    if not path.exists():
+        raise ValueError(
+            f"LOG = {str(path)!r} does not exist; give a file that ends with {', '.join(known)}, or a folder of Parquet files."
+        )
+    if ending in (*DSJSON, *SESSION):
+        changed = [each.name for each in fields(ColumnWords) if getattr(columns, each.name) != each.default]
+        number = None if arms is None or not arms.strip().isdigit() else int(arms)
+        misplaced = changed + (["floor"] if floor is not None and ending in DSJSON else [])
+        misplaced += ["arms"] if arms is not None and (number is None or ending in SESSION) else []
+        if misplaced:
+            kind = "dsjson" if ending in DSJSON else "a saved session"
+            raise ValueError(f"{misplaced[0]} is of tables; {path.name} is read as {kind}, which has its own names.")
+        if ending in SESSION:
+            return from_session(Session.load(path), rewards=rewards, floor=floor), None
+        return from_dsjson(path, arms=number, rewards=rewards), None
+    table = opened(path, "LOG")
+    if isinstance(table, InMemory):
+        table = _in_order(table, columns.time)
+    names, arrays = table.names, _columns_of_arrays(table)
+    used = {columns.arm, columns.reward, columns.propensity, columns.time, columns.slot, columns.round}
+    labels = _labels(arms)
+    blocks: dict[str, str | list[str] | None] = {}
+    for option in ("logger", "eligible", "probabilities"):
+        prefix, candidates = getattr(columns, option), [name for name in names if name not in used]
+        labels, blocks[option] = _of_arms(option, prefix, candidates, labels, arrays)
+    propensity: str | float | None = None
+    if columns.propensity is not None:
+        propensity = columns.propensity if columns.propensity in names else _number(columns.propensity)
+    elif blocks["logger"] is None or "propensity" in names:
+        propensity = "propensity"
+    log = from_frame(
+        table.dataset if isinstance(table, InFiles) else table.frame, columns.arm, columns.reward, propensity,
+        features=_features(columns.features, names, arrays), probabilities=blocks["logger"], eligible=blocks["eligible"], time=columns.time,
+        slot=columns.slot, round=columns.round, arms=labels, rewards=rewards, floor=floor,
+    )  # fmt: skip
+    return log, None if blocks["probabilities"] is None else _probabilities(table, blocks["probabilities"])
+
+
+def _labels(arms: str | None) -> int | list[str] | None:
+    """K, or what all arms are called, from text."""
+    if arms is None:
+        return None
+    return int(arms) if arms.strip().isdigit() else [word.strip() for word in arms.split(",")]
+
+
+def _number(text: str) -> str | float:
+    """The number that a text is, or the text."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _in_order(table: InMemory, time: str | None) -> InMemory:
+    """The table of a CSV file in the order of time, so that probabilities read from it have the order of the log's rows."""
+    frame: Any = table.frame
+    if time is None or time not in table.names:
+        return table
+    values = Batch(frame).column(time)
+    bad = BadRows(values.size)
+    moments = times(values, time, bad)
+    bad.refuse()
+    return InMemory(frame.assign(**{time: moments}).sort_values(time, kind="stable", ignore_index=True))
+
+
+def _columns_of_arrays(table: Table) -> set[str]:
+    """Columns that hold lists; a CSV file has none."""
+    import pyarrow as pa
+
+    if isinstance(table, InMemory):
+        return set()
+    return {each.name for each in table.dataset.schema if pa.types.is_list(each.type) or pa.types.is_fixed_size_list(each.type)}
+
+
+def _of_arms(
+    option: str, prefix: str | None, names: Sequence[str], labels: int | list[str] | None, arrays: set[str]
+) -> tuple[int | list[str] | None, str | list[str] | None]:
+    """The arms as far as they are known now, and the columns that begin with `prefix` in their order."""
+    if prefix is None:
+        return labels, None
+    if prefix in arrays:
+        return labels, prefix
+    ends = [name.removeprefix(prefix) for name in names if name.startswith(prefix) and name != prefix]
+    if labels is None:
+        numbers = sorted((end for end in ends if end.isdigit()), key=int)
+        own = numbers == [str(k) for k in range(len(numbers))]  # the arms are called by their numbers
+        labels = (len(numbers) if own else numbers) if numbers else sorted(ends)
+    wanted = [str(k) for k in range(labels)] if isinstance(labels, int) else labels
+    missing = [f"{prefix}{end}" for end in wanted if end not in ends]
+    if missing or not wanted:
+        lacks = f"no column {missing[0]!r}" if missing else "no column that begins so"
+        raise ValueError(f"{option} = {prefix!r}: the log has {lacks}; it has {', '.join(names[:10])}. Give a column for every arm.")
+    return labels, [f"{prefix}{end}" for end in wanted]
+
+
+def _features(text: str | None, names: Sequence[str], arrays: set[str]) -> str | list[str] | None:
+    if text is None:
+        return None
+    listed: list[str] = []
+    for word in (item.strip() for item in text.split(",")):
+        if not word.endswith("*") or word in names:
+            listed.append(word)
+            continue
+        several = [name for name in names if name.startswith(word[:-1])]
+        if not several:
+            raise ValueError(f"features = {text!r}: the log has no column that begins with {word[:-1]!r}; it has {', '.join(names[:10])}.")
+        listed += several
+    return listed[0] if len(listed) == 1 and listed[0] in arrays else listed
+
+
+def _probabilities(table: Table, columns: str | list[str]) -> np.ndarray:
+    """(n, K) the judged policy's probabilities, a row for each row of the table."""
+    wanted = [columns] if isinstance(columns, str) else columns
+    parts = []
+    for batch in table.batches(wanted):
+        rows = batch.column(wanted[0]).shape[0]
+        bad = BadRows(rows)
+        parts.append(matrix(batch, "probabilities", columns, bad))
+        bad.refuse(np.arange(batch.first, batch.first + rows))
+    return np.concatenate(parts)
+
+
+# Policies ----------------------------------------------------------------------------------------------------------------
+
+
+def read_policy(path: pathlib.Path, log: Log) -> Judged | Policy:
+    """The policy that a file describes: a saved session, or YAML with one of
+
+        policy: LinTS            a policy that learns, with its parameters
+        probabilities: [..]      of every arm; by slot {0: [..], 1: [..]}; or uniform
+        arm: 3                   a number or a name
+
+    Raises ValueError in a sentence.
+    """
+    if path.suffix.lower() not in SPECS:
+        if not path.is_file():
+            raise ValueError(f"policy = {str(path)!r} does not exist; give a YAML file ({', '.join(SPECS)}) or a saved session.")
+        return Session.load(path)
+    data = read_yaml(path, "policy")
+    given = [key for key in KEYS if isinstance(data, dict) and key in data]
+    if len(given) != 1 or (given[0] != "policy" and len(data) > 1):
+        raise ValueError(f"policy = {str(path)!r} must hold exactly one of policy, probabilities and arm; got {checks.show(data)}.")
+    if given == ["policy"]:
+        return built(data)
+    value = data[given[0]]
+    return np.full(log.arms, 1.0 / log.arms) if value == UNIFORM and given == ["probabilities"] else value
+
+
+def read_policies(
+    paths: Sequence[pathlib.Path], arms: Sequence[str], prefix: str | None, target: np.ndarray | None, log: Log
+) -> dict[str, Judged | Policy]:
+    """All policies that a command names, by a short name: files by theirs, arms, and the columns that begin with `prefix`."""
+    named: list[tuple[str, Judged | Policy]] = []
+    for path in paths:
+        judged = read_policy(path, log)
+        named.append((label(judged) if is_policy(judged) else path.stem, judged))
+    for text in arms:
+        arm = arm_of(text, log)
+        named.append((f"arm {arm}" if isinstance(arm, int) else arm, arm))
+    if prefix is not None and target is not None:
+        named.append((prefix, target))
+    if not named:
+        raise ValueError("Give the policy to be judged: --policy, --arm or --probabilities; several are compared.")
+    names = [name for name, _ in named]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise ValueError(f"two of the policies to be judged are called {twice[0]!r}; give their files other names.")
+    return dict(named)
+
+
+def arm_of(text: str, log: Log) -> int | str:
+    """An arm by what it is called in the log, or by its number."""
+    called = {str(name): name for name in log.names or ()}
+    return called[text] if text in called else int(text) if text.isdigit() else text

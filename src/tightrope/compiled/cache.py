@@ -1,0 +1,318 @@
+"""Where compiled kernels are kept: on disk, in folders named by a hash of every source they were compiled from.
+
+Numba notices an edit only in the file a compiled function was written in, so a loop cached on disk would keep running an old
+kernel after an edit of another file. The machine code of a loop comes from its own file, from the files of its arguments' classes
+and of the kernels that answer for them, and from what all these import from their own package. The contents of all of them
+name the folder, inside this package and outside, so an edited report leaves every kernel where it is and an edited policy
+only its own.
+
+Kept in memory only: kernels and classes that no file holds (a notebook's cell) or that another process could not find by name
+(a class made inside a function, or in a script that is run), and whatever was changed on disk after this process had started.
+"""
+
+import ast
+import contextlib
+import functools
+import hashlib
+import importlib.metadata
+import importlib.util
+import os
+import pathlib
+import pickle
+import re
+import sys
+import sysconfig
+import threading
+import time
+import types as python_types
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+import numba
+import numba.core.caching as caching
+import numba.core.config as _config
+from numba import types
+from numba.core import serialize
+
+config: Any = _config
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PACKAGE = __name__.partition(".")[0]
+STARTED = time.time()
+FOLDERS = ("core", "compiled", "numerics", "solvers", "problems", "policies", "results", "simulation")
+PLAIN = (
+    types.Number,
+    types.Boolean,
+    types.NoneType,
+    types.Array,
+    types.UnicodeType,
+    types.Literal,
+    types.Omitted,
+    types.NumPyRandomGeneratorType,
+)
+IMPORT = re.compile(r"(?:^|[;:])[ \t]*((?:from|import)[ \t]+[^\n;#(\\]*(?:\([^)]*\)|(?:\\\n[^\n\\]*)+)?)", re.MULTILINE)
+
+_lock = threading.Lock()
+
+
+def answering(cls: type) -> set[str | None]:
+    """Modules of the methods by which a class answers verbs; None: one that no file holds. Whatever compiles with it depends on them."""
+    found = set[str | None]()
+    for name in dir(cls):
+        method = getattr(cls, name)
+        plain = getattr(method, "py_func", method)
+        if not name.startswith("_") and isinstance(plain, python_types.FunctionType) and not getattr(plain, "required", False):
+            found.add(module_of(plain))
+    return found
+
+
+def module_of(function: Callable[..., Any]) -> str | None:
+    """Name of the module whose file a function was written in; None where there is no such file."""
+    path = file_of(function.__module__)
+    return function.__module__ if path is not None and path == os.path.realpath(function.__code__.co_filename) else None
+
+
+def file_of(module: str) -> str | None:
+    """Source file of an imported module."""
+    path = getattr(sys.modules.get(module), "__file__", None)
+    return os.path.realpath(path) if path is not None and path.endswith(".py") else None
+
+
+def _hashed() -> frozenset[str]:
+    base = {path for path in ROOT.glob("*.py") if path.name not in ("__init__.py", "__main__.py", "extend.py", "notebook.py", "testing.py")}
+    return frozenset(str(path) for path in base.union(*((ROOT / folder).rglob("*.py") for folder in FOLDERS)))
+
+
+def _source_hash() -> str:
+    digest = hashlib.sha256(numba.__version__.encode())
+    for path in sorted(pathlib.Path(name) for name in HASHED):
+        digest.update(path.relative_to(ROOT).as_posix().encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+HASHED = _hashed()  # the sources that most results can depend on; what else of this package a result uses is digested with it
+SOURCE_HASH = _source_hash()  # of these, as this process found them: what results are stamped with
+
+
+def cache_directory() -> pathlib.Path:
+    """Folder of all compiled kernels (`$TIGHTROPE_CACHE`, or the user's cache)."""
+    base = os.environ.get("TIGHTROPE_CACHE")
+    if not base:
+        base = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "tightrope")
+    return pathlib.Path(base).expanduser()
+
+
+class KernelCache(caching.NullCache):
+    """The cache of one kernel: for every signature the folder of exactly the sources it is compiled from."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self.folders: dict[str, Any] = {}
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The machine code for a signature, if it is on disk."""
+        folder = self._folder(getattr(sig, "args", sig))
+        return None if folder is None else folder.load_overload(sig, target_context)
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Write machine code where a folder can be had; a full disk costs the next process time, not this one its run."""
+        folder = self._folder(data.signature.args)
+        if folder is not None and None not in modules_of(data.signature.return_type):
+            with contextlib.suppress(OSError):
+                folder.save_overload(sig, data)
+
+    def _folder(self, arguments: tuple[Any, ...]) -> Any:
+        modules = {module_of(self.function)}.union(*(modules_of(item) for item in arguments))
+        key = None if None in modules else sources_key(frozenset(cast("set[str]", modules)))
+        if key is None:
+            return None
+        if key not in self.folders:
+            self.folders[key] = _numba_cache(self.function, cache_directory() / key)
+        return self.folders[key]
+
+
+def _numba_cache(function: Callable[..., Any], folder: pathlib.Path) -> Any:
+    with _lock:
+        saved, config.CACHE_DIR = config.CACHE_DIR, str(folder)  # read when the cache object is made
+        try:
+            made: Any = caching.FunctionCache(function)
+        except RuntimeError:
+            return None  # no writable cache folder
+        finally:
+            config.CACHE_DIR = saved
+    made._cache_file = SignatureFiles(made._cache_path, made._impl.filename_base)
+    return made
+
+
+class SignatureFiles:
+    """Machine code on disk, a file for each signature, in place of Numba's numbered files and their index.
+
+    Where two processes save two signatures of one function at the same time, Numba's index may lead to the other one's code, and a
+    call of that reads arguments of types that they are not. A file that is named by its signature, and says it, cannot be mistaken.
+    """
+
+    def __init__(self, folder: str, function: str) -> None:
+        self.folder, self.function = pathlib.Path(folder), function
+
+    def _path(self, key: Any) -> pathlib.Path:
+        return self.folder / f"{self.function}.{hashlib.sha256(repr(key).encode()).hexdigest()[:24]}.nbc"
+
+    def save(self, key: Any, data: Any) -> None:
+        """Write the code of a signature (the first part of key), so that it appears at once or not at all."""
+        path = self._path(key)
+        unfinished = path.with_suffix(f".{uuid.uuid4().hex[:16]}")
+        try:
+            unfinished.write_bytes(serialize.dumps((numba.__version__, key, data)))
+            unfinished.replace(path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+
+    def load(self, key: Any) -> Any:
+        """The code that was saved for a signature; None where there is none, or another version of Numba wrote it."""
+        try:
+            content = self._path(key).read_bytes()
+        except FileNotFoundError:
+            return None
+        version, found, data = pickle.loads(content)
+        return data if (version, found) == (numba.__version__, key) else None
+
+
+def modules_of(numba_type: Any) -> set[str | None]:
+    """Modules whose source decides what code with arguments of this type does; None among them: never kept on disk."""
+    if isinstance(numba_type, types.BaseTuple):
+        cls = getattr(numba_type, "instance_class", None)
+        found = set() if cls is None else answering(cls) | {cls.__module__ if findable(cls) else None}
+        return found.union(*(modules_of(inner) for inner in iter(cast(Any, numba_type))))
+    if isinstance(numba_type, types.Dispatcher):
+        return {module_of(cast(Any, numba_type).dispatcher.py_func)}
+    return set() if isinstance(numba_type, PLAIN) else {None}
+
+
+def findable(cls: type) -> bool:
+    """Whether another process finds the class by its module and name."""
+    found: Any = None if cls.__module__ == "__main__" else sys.modules.get(cls.__module__)
+    for name in cls.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return found is cls
+
+
+def sources_key(modules: frozenset[str]) -> str | None:
+    """Hash of the sources of these modules and of all they import from their own package; None where one cannot be trusted."""
+    digest = hashlib.sha256(f"{numba.__version__} {config.BOUNDSCHECK} {config.OPT}\n".encode())
+    sources, libraries = closure(modules)
+    for name in sorted(sources):
+        content = package_content() if name == PACKAGE else _content(file_of(name))
+        if content is None:
+            return None
+        digest.update(f"{name} {content}\n".encode())
+    for name in sorted(libraries):
+        digest.update(f"{name} {version_of(name)}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def closure(modules: frozenset[str], known: frozenset[str] = frozenset()) -> tuple[set[str], set[str]]:
+    """These modules with all that they import of their own package, of this one and of files that are no library; and the libraries.
+
+    known: files that are left out, with what only they import.
+    """
+    own = {PACKAGE, *(name.partition(".")[0] for name in modules)}
+    sources, libraries, waiting = set[str](), set[str](), list(modules)
+    while waiting:
+        name = waiting.pop()
+        top, path = name.partition(".")[0], file_of(name)
+        if top not in own and (path is None or is_library(name, path)):
+            libraries.add(top)
+        elif name not in sources and path not in known:
+            sources.add(name)
+            if path is not None and name != PACKAGE:  # the whole of this package, if anyone imports that
+                waiting += _imported(name, path)
+    return sources, libraries
+
+
+@functools.cache
+def _libraries() -> tuple[str, ...]:
+    paths = sysconfig.get_paths()
+    return tuple({os.path.realpath(paths[key]) + os.sep for key in ("stdlib", "platstdlib", "purelib", "platlib")})
+
+
+def is_library(module: str, path: str) -> bool:
+    """Whether its name and version say what a module does: it is a part of Python, or of an installed package that has a version.
+
+    Not all that is below sys.prefix is installed: that may be the folder of a project.
+    """
+    top = module.partition(".")[0]
+    installed = path.startswith(_libraries()) or f"{os.sep}site-packages{os.sep}" in path or f"{os.sep}dist-packages{os.sep}" in path
+    return installed and (top in sys.stdlib_module_names or version_of(top) != "")
+
+
+@functools.cache
+def version_of(library: str) -> str:
+    """What is installed of a library, whether or not it is loaded yet: kernels must not be compiled anew because of a later import.
+
+    Empty for Python's own, and for packages that have no version.
+    """
+    if library in sys.stdlib_module_names:
+        return ""
+    try:
+        return importlib.metadata.version(library)
+    except importlib.metadata.PackageNotFoundError:  # named otherwise than its module
+        return str(vars(sys.modules[library]).get("__version__", "")) if library in sys.modules else ""
+
+
+@functools.cache
+def _imported(name: str, path: str) -> tuple[str, ...]:
+    """Modules that a module imports, as far as they are loaded; of libraries also those that are imported later."""
+    own, found = name.partition(".")[0], list[str]()
+    package = getattr(sys.modules[name], "__package__", None) or ""
+    for node in _import_statements(pathlib.Path(path).read_text(encoding="utf-8")):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                top = alias.name.partition(".")[0]
+                found += [alias.name, top]
+                if top == own != PACKAGE:  # `import package` reaches everything in it that is loaded
+                    found += [item for item in list(sys.modules) if item.startswith(f"{top}.")]
+        else:
+            try:
+                base = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+            except ImportError:
+                continue  # a line of a docstring
+            inner = [f"{base}.{alias.name}" for alias in node.names]
+            found += inner if all(item in sys.modules for item in inner) else [*inner, base]
+    inside = {PACKAGE, own, ""}
+    return tuple(dict.fromkeys(item if item in sys.modules else top for item in found
+                               if item in sys.modules or (top := item.partition(".")[0]) not in inside))  # fmt: skip
+
+
+def _import_statements(source: str) -> Iterator[ast.Import | ast.ImportFrom]:
+    """All import statements. Lines that only look like one do no harm; parsing a whole file takes fifty times as long."""
+    for text in IMPORT.findall(source):
+        try:
+            tree = ast.parse(text.strip())
+        except SyntaxError:
+            if "(" not in text and "\\" not in text:
+                continue  # a sentence of a docstring
+            tree = ast.parse(source)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                yield node
+
+
+def package_content() -> str | None:
+    """Hash of all sources of this package."""
+    contents = [(path.relative_to(ROOT).as_posix(), _content(str(path))) for path in sorted(ROOT.rglob("*.py"))]
+    return None if any(content is None for _, content in contents) else hashlib.sha256(repr(contents).encode()).hexdigest()
+
+
+def _content(path: str | None) -> str | None:
+    """Hash of a file; None where there is none, or where it was changed since, so that this process may run an older one."""
+    if path is None:
+        return None
+    status = os.stat(path)
+    changed = max(status.st_mtime, status.st_ctime) > STARTED
+    return None if changed else _hash(path, status.st_mtime_ns, status.st_size)
+
+
+@functools.cache
+def _hash(path: str, modified: int, size: int) -> str:
+    return hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()

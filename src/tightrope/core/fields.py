@@ -1,0 +1,179 @@
+"""Fields: what a parameter of a policy, problem or monitor accepts, how it is checked and stored, and how it is shown again.
+
+Values are stored as floats, ints, bools, arrays or other policies, which compiled code can take; every constructor coerces
+(`alpha=2` and `alpha=2.0` must not compile twice) and checks its range once, here. Strings and `None` are encoded as numbers and
+shown as what the user wrote. Fields take their default by name (`real(default=1.0)`), which is how type checkers know that a
+parameter may be left out.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import numpy as np
+
+from . import checks
+
+Vector = Annotated[list[float], "ArrayLike"]  # what a spec may hold, and the name of the type in Python
+Matrix = Annotated[list[list[float]] | str, "ArrayLike"]  # rows, or a .npy or .csv file beside the spec
+
+
+@dataclass(frozen=True)
+class Field:
+    """One parameter: its default, what it accepts (in words and as a type), how it is checked and stored, how it is shown again.
+
+    kept: whether it is stored as it is; otherwise only `complete` sees it. named: keyword only.
+    """
+
+    default: object
+    words: str
+    encode: Callable[[str, object], object]
+    decode: Callable[[Any], object] = lambda stored: stored
+    required: bool = False
+    positional: bool = False
+    schema: object = Any
+    kept: bool = True
+    named: bool = False
+
+
+@dataclass(frozen=True)
+class Derived:
+    """What `complete` computes from the parameters. scratch: an array that `observe` writes into."""
+
+    scratch: bool
+
+
+Bound = float | None
+
+
+def _bounds(above: float | None, least: float | None, below: float | None, most: float | None) -> str:
+    low = f"({above:g}" if above is not None else "(-inf" if least is None else f"[{least:g}"
+    high = f"{below:g})" if below is not None else "inf)" if most is None else f"{most:g}]"
+    return f"{low}, {high}"
+
+
+def real(
+    default: Bound = None, *, above: Bound = None, least: Bound = None, below: Bound = None, most: Bound = None, kw_only: bool = False
+) -> Any:
+    """A float; without a default it is required. above, below: exclusive bounds; least, most: inclusive ones."""
+
+    def encode(name: str, value: object) -> float:
+        return checks.real(name, value, above=above, least=least, below=below, most=most)
+
+    text = f"number in {_bounds(above, least, below, most)}"
+    return Field(default, text, encode, required=default is None, schema=float, named=kw_only)
+
+
+def optional_real(
+    default: None = None, *, above: Bound = None, least: Bound = None, below: Bound = None, most: Bound = None, words: str = ""
+) -> Any:
+    """A float or None (stored as NaN). words: what None means."""
+
+    def encode(name: str, value: object) -> float:
+        return math.nan if value is None else checks.real(name, value, above=above, least=least, below=below, most=most)
+
+    text = f"number in {_bounds(above, least, below, most)}, or None{f' ({words})' if words else ''}"
+    return Field(default, text, encode, lambda stored: None if math.isnan(stored) else stored, schema=float | None)
+
+
+def real_or(
+    default: float | str, words: tuple[str, ...], *, above: float | None = None, least: float | None = None, most: float | None = None
+) -> Any:
+    """A float, or one of a few words (stored as -inf, the word's place encoded as -1, -2, .. below it)."""
+    accepted = f"number in {_bounds(above, least, None, most)}, or {' or '.join(map(repr, words))}"
+
+    def encode(name: str, value: object) -> float:
+        if isinstance(value, str) and value in words:
+            return -1e300 * (1 + words.index(value) / 16)
+        try:
+            return checks.real(name, value, above=above, least=least, most=most)
+        except ValueError:
+            raise ValueError(f"{name} = {checks.show(value)} is not a {accepted}.") from None
+
+    def decode(stored: float) -> float | str:
+        return words[round((-stored / 1e300 - 1) * 16)] if stored <= -1e300 else stored
+
+    return Field(default, accepted, encode, decode, schema=float | Literal[words])
+
+
+def integer(
+    default: int | None = None, *, least: int | None = None, most: int | None = None, kept: bool = True, kw_only: bool = False
+) -> Any:
+    """An int; without a default it is required."""
+    return Field(default, f"whole number from {'-inf' if least is None else least} to {'inf' if most is None else most}",
+                 lambda name, value: checks.integer(name, value, least=least, most=most),
+                 required=default is None, schema=int, kept=kept, named=kw_only)  # fmt: skip
+
+
+def optional_integer(default: None = None, *, least: int = 1, most: int | None = None, words: str = "") -> Any:
+    """An int or None (stored as least - 1)."""
+    return Field(default, f"whole number from {least}, or None{f' ({words})' if words else ''}",
+                 lambda name, value: least - 1 if value is None else checks.integer(name, value, least=least, most=most),
+                 lambda stored: None if stored < least else stored, schema=int | None)  # fmt: skip
+
+
+def choice(*options: str, default: str | None = None, kw_only: bool = False) -> Any:
+    """One of a few words (stored as its place). default: the first where none is given."""
+    usual = options[0] if default is None else default
+    if usual not in options:
+        raise TypeError(f"default = {usual!r} is not one of {', '.join(map(repr, options))}.")
+    return Field(
+        usual, " or ".join(map(repr, options)), lambda name, value: checks.choice(name, value, options), lambda stored: options[stored],
+        schema=Literal[options], named=kw_only,
+    )  # fmt: skip
+
+
+def flag(default: bool) -> Any:
+    """True or False."""
+    return Field(default, "True or False", checks.flag, schema=bool)
+
+
+def vector(
+    default: object = ..., *, least: float | None = None, most: float | None = None, words: str = "numbers", kept: bool = True
+) -> Any:
+    """A float64 vector; without a default it is required, with the default None it may be left out (stored as an empty one)."""
+
+    def encode(name: str, value: object) -> np.ndarray:
+        return np.empty(0) if value is None and default is None else checks.vector(name, value, least=least, most=most)
+
+    return Field(
+        default, f"{words}, or None" if default is None else words, encode, lambda stored: stored.tolist() if stored.size else None,
+        required=default is ..., schema=Vector | None if default is None else Vector, kept=kept,
+    )  # fmt: skip
+
+
+def matrix(*, words: str = "rows of numbers", kept: bool = True) -> Any:
+    """A float64 matrix (C-contiguous, at least one row and column); required. In a spec also a .npy or .csv file beside it."""
+    return Field(..., words, checks.matrix, lambda stored: stored.tolist(), required=True, schema=Matrix, kept=kept)
+
+
+def unchecked(default: object = ..., *, schema: object = Any, words: str = "", kept: bool = False, kw_only: bool = False) -> Any:
+    """What only `complete` can check, because it depends on another parameter."""
+    return Field(default, words, lambda name, value: value, required=default is ..., schema=schema, kept=kept, named=kw_only)
+
+
+def checkpoints(default: int = 1) -> Any:
+    """Rounds at which something is verified: every T-th, or increasing rounds (stored as `checks.checkpoints` encodes them)."""
+
+    def decode(stored: np.ndarray) -> int | list[int]:
+        return -int(stored[0]) if stored[0] < 0 else stored.tolist()
+
+    words = "whole number T from 1 (every T rounds), or increasing rounds"
+    return Field(default, words, checks.checkpoints, decode, schema=int | Annotated[list[int], "Iterable[int]"])
+
+
+def arm_set(words: str = "distinct arms") -> Any:
+    """A set of arms, at least one (stored as an increasing int64 array)."""
+
+    return Field(..., words, checks.arm_set, lambda stored: stored.tolist(), required=True, schema=Annotated[list[int], "ArrayLike"])
+
+
+def derived(*, init: Literal[False] = False) -> Any:
+    """No parameter: what `complete` computes, once."""
+    return Derived(scratch=False)
+
+
+def scratch(*, init: Literal[False] = False) -> Any:
+    """No parameter: an array from `complete` that `observe` writes this round into; every replication gets its own."""
+    return Derived(scratch=True)

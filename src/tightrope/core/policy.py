@@ -1,0 +1,331 @@
+"""`Policy`: what every policy answers, and `@policy`, which makes one of a class with parameters, a state and verbs."""
+
+import dataclasses
+import inspect
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeGuard, TypeVar, dataclass_transform
+
+import numpy as np
+
+from . import checks, notebook
+from .declaration import check_methods, declared, named_tuple
+from .dispatch import Verb, required, verb
+from .fields import (
+    Field,
+    arm_set,
+    checkpoints,
+    choice,
+    flag,
+    integer,
+    optional_integer,
+    optional_real,
+    real,
+    real_or,
+    vector,
+)  # fmt: skip
+from .names import REGISTRY, add, check_free
+from .types import Stored
+
+T = TypeVar("T")
+Made = TypeVar("Made", bound=Callable[..., "Policy"])
+
+DRAWS = 1000  # of the Monte Carlo estimate behind a propensity that nobody computes exactly
+KINDS = ("arms", "features", "contexts", "points", "line", "sets", "sets of lasting arms")
+
+
+@dataclasses.dataclass(frozen=True)
+class Traits:
+    """What the engine, the service and the documentation know of a policy class."""
+
+    accepts: tuple[str, ...]
+    paper: str
+    stops: bool
+    compiled: bool
+
+
+def inner_policy(*, kw_only: Literal[False] = False) -> Any:
+    """Field: another policy; it may be given without its name."""
+
+    def encode(name: str, value: object) -> "Policy":
+        if not is_policy(value):
+            raise ValueError(f"{name} = {checks.show(value)} is not a policy; pass an instance such as UCB().")
+        if type(value).TRAITS.stops:
+            raise ValueError(f"{name} = {label(value)} looks for the best arm and then stops; pass a policy that plays on, such as UCB().")
+        return value
+
+    return Field(None, "a policy", encode, required=True, positional=True, schema=Policy)
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(
+    real, optional_real, real_or, integer, optional_integer, choice, flag, vector, arm_set, checkpoints, inner_policy))  # fmt: skip
+class Policy:
+    """What every policy class is, once `@policy` has made it: a NamedTuple of its parameters with these verbs.
+
+    A policy must answer init, select and update; one that stops also stopped, recommend and evidence. One round is select (propose),
+    commit (the action is taken), and update when its reward comes.
+    """
+
+    __slots__ = ()
+    DECLARES: ClassVar[bool] = True  # annotations here are no parameters
+    FIELDS: ClassVar[Mapping[str, Field]]  # its parameters, by name
+    TRAITS: ClassVar[Traits]  # what the engine, the service and the documentation know of it
+
+    @required
+    def init(self, arms):
+        """State before the first round, from an `Arms` description."""
+
+    @required
+    def select(self, state, context, rng):
+        """Arm (int) or super arm (int array) to play now. May draw from rng and write scratch; changes nothing else."""
+
+    def commit(self, state, context, action):
+        """State after an action was taken; it is open until `update` brings the reward. Updated in place; do not reuse the argument."""
+        return state
+
+    def withdraw(self, state, context, action):
+        """State after an open decision was cancelled: undoes its `commit`. Updated in place; do not reuse the argument."""
+        return state
+
+    @required
+    def update(self, state, context, action, reward):
+        """State after the reward of an open decision. Updated in place; do not reuse the argument."""
+
+    def inform(self, state, context, action, reward):
+        """State after a reward that no open decision stands for, as a row of an old log. Updated in place; do not reuse the argument."""
+        return update(self, state, context, action, reward)
+
+    def event(self, state, action):
+        """How the action of this round came about: 0 the learner's first choice, 1 a safe arm instead, 2 a baseline, 3 none was safe."""
+        return 0
+
+    def explain(self, state, context, rng, draws=None):
+        """Dict of per-arm arrays (mean, width, lower, upper, index, probability) and what the family adds; changes nothing.
+
+        draws: how many random draws stand behind probabilities that are sampled; None: the policy's own number. A policy without any may
+        leave it out.
+        """
+        raise ValueError(f"{type(self).__name__} does not explain itself.")
+
+    def propensity(self, state, context, action, rng):
+        """(p, standard error): the chance that `select` chooses this action now; error 0.0 where it is exact. Changes nothing.
+
+        Without an answer of its own: 1 or 0 where `select` draws nothing, else the frequency in DRAWS selections.
+        """
+        wanted, hits, played = np.sort(np.atleast_1d(action)), 0, 0
+        certain = False
+        while played < DRAWS and not certain:
+            before = rng.bit_generator.state
+            hits += bool(np.array_equal(np.sort(np.atleast_1d(self.select(state, context, rng))), wanted))
+            played += 1
+            certain = played == 1 and rng.bit_generator.state == before
+        share = hits / played
+        return share, 0.0 if certain else math.sqrt(max(share * (1.0 - share), 1.0 / played) / played)
+
+    def grow(self, state, arms):
+        """State for a longer list of arms, the old ones first; everything learned stays. ValueError where the policy cannot."""
+        raise ValueError(f"{type(self).__name__} cannot take in new arms; start a new session with all of them.")
+
+    def merge(self, first, second):
+        """State that has learned what both have, for states that are sums. ValueError where the policy cannot."""
+        raise ValueError(f"{type(self).__name__} does not learn by sums that could be added up; feed it one log after the other.")
+
+    def reward_range(self):
+        """(lowest, highest) reward the policy can take in; by default every finite one."""
+        return -math.inf, math.inf
+
+    def admit(self, state, context):
+        """Raise ValueError where a round breaks what the policy relies on; its kernels need not look."""
+        return
+
+    @required
+    def stopped(self, state):
+        """Whether an identification policy has its answer."""
+
+    @required
+    def recommend(self, state):
+        """The arm an identification policy would name now."""
+
+    @required
+    def evidence(self, state):
+        """What supports the recommendation: a dict with `gap_bound`, `error` and `samples_remaining`, each a float."""
+
+    def tolerance(self):
+        """By how much the mean of the recommended arm may fall short of the best and still be a right answer."""
+        return 0.0
+
+    def _repr_html_(self) -> str:
+        """The policy in a notebook: what it does, its parameters and their ranges, its source."""
+        kind = type(self)
+        what = (kind.__doc__ or "").strip().splitlines()[0]
+        rows = [[name, repr(value), kind.FIELDS[name].words] for name, value in shown(self).items()]
+        return notebook.table(f"{kind.__name__}: {what}", ["parameter", "value", "range"], rows, kind.TRAITS.paper)
+
+    if TYPE_CHECKING:  # what a NamedTuple of its parameters has
+
+        def __init__(self, *unnamed: object, **given: object) -> None: ...
+        def __iter__(self) -> Iterator[object]: ...
+        @classmethod
+        def _make(cls, values: Iterable[object]) -> Self: ...
+        def _replace(self, **changes: object) -> Self: ...
+
+
+update = verb(Policy.update)
+VERBS: dict[str, Verb] = {
+    name: verb(method, compiled=False).verb for name, method in vars(Policy).items() if inspect.isfunction(method) and name[0] != "_"
+}  # by name, to check classes against
+NEEDED = ("init", "select", "update")
+NEEDED_TO_STOP = ("stopped", "recommend", "evidence")
+
+
+def is_policy(value: object) -> TypeGuard[Policy]:
+    """Whether a value is an instance of a registered policy class."""
+    return isinstance(value, Policy)
+
+
+def shown(value: Policy) -> dict[str, object]:
+    """Parameters of a policy as the user wrote them."""
+    return {name: field.decode(stored) for (name, field), stored in zip(type(value).FIELDS.items(), value, strict=True)}
+
+
+def label(value: Policy) -> str:
+    """A policy in short: its name and the parameters that differ from their defaults."""
+    fields = type(value).FIELDS
+    given = [
+        label(item) if is_policy(item) else f"{name}={item!r}"
+        for name, item in shown(value).items()
+        if fields[name].required or item != fields[name].default
+    ]
+    return type(value).__name__ + (f"({', '.join(given)})" if given else "")
+
+
+def accepts(policy: Policy) -> tuple[str, ...]:
+    """Kinds of arms a policy can be given: those of its class that the policies inside it take as well."""
+    return common(type(policy).TRAITS.accepts, [item for item in policy if is_policy(item)])
+
+
+def common(kinds: tuple[str, ...], inside: list[Policy]) -> tuple[str, ...]:
+    """Those of these kinds that all policies inside another take."""
+    return tuple(kind for kind in kinds if all(kind in accepts(item) for item in inside))
+
+
+def compiled(policy: Policy) -> bool:
+    """Whether the loop runs compiled for this policy and those inside it."""
+    return type(policy).TRAITS.compiled and all(compiled(item) for item in policy if is_policy(item))
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(
+    real, optional_real, real_or, integer, optional_integer, choice, flag, vector, arm_set, checkpoints, inner_policy))  # fmt: skip
+def policy(*accepts: str, paper: str, stops: bool = False, compiled: bool = True, public: bool = True) -> Callable[[type[T]], type[T]]:
+    """Class decorator that makes and registers a policy.
+
+    Parameters are annotated fields; methods named after verbs answer them (see `Policy`), with `@jit` where the loop runs compiled;
+    other methods begin with an underscore. A static method `complete` may check and change the stored values together (a dict, by name).
+
+    Parameters
+    ----------
+    accepts : str
+        What it can be given: "arms" (K arms without features), "features" (fixed (K, d)), "contexts" (new features every round),
+        "points" (a metric), "line" (points on the line), "sets" (super arms from an oracle), "sets of lasting arms" (super arms of
+        arms that are the same every round, with features or without).
+    paper : str
+        Its source.
+    stops : bool
+        Whether it answers `stopped`, `recommend` and `evidence`.
+    compiled : bool
+        False when a round is dominated by BLAS or a solver, so that the loop runs interpreted.
+    public : bool
+        Whether it is found by its name, in specs and files.
+
+    Raises
+    ------
+    TypeError
+        Where a method is misspelt, takes other arguments than its verb, or is missing.
+    ValueError
+        Where another policy has this name.
+    """
+    unknown = set(accepts) - set(KINDS)
+    if unknown:
+        raise ValueError(f"accepts has {sorted(unknown)}, but must be among {KINDS}.")
+
+    def build(cls: type[T]) -> type[T]:
+        if public:
+            check_free(REGISTRY, cls.__name__, cls)
+        made = _policy_class(cls, Traits(accepts, paper, stops, compiled))
+        if public:
+            add(REGISTRY, cls.__name__, made)
+        return made
+
+    return build
+
+
+def _policy_class(cls: type, traits: Traits) -> Any:
+    def complete(given: Stored) -> Stored:
+        stored = getattr(cls, "complete", dict)(given)
+        inside = [item for item in stored.values() if is_policy(item)]
+        if traits.accepts and not common(traits.accepts, inside):
+            names = " and ".join(type(item).__name__ for item in inside)
+            raise ValueError(f"{cls.__name__} plays {' or '.join(traits.accepts)}, but {names} does not.")
+        plain = next((item for item in inside if not compiled(item)), None)
+        if traits.compiled and plain is not None:
+            raise ValueError(f"{cls.__name__} is compiled code, which cannot call {label(plain)}: its rounds are Python.")
+        return stored
+
+    check_methods(cls, VERBS, NEEDED + (NEEDED_TO_STOP if traits.stops else ()))
+    leading = [name for name, field in declared(cls)[0].items() if field.positional]
+    made = named_tuple(cls, Policy, leading, complete)
+    made.TRAITS = traits
+    made.__repr__ = lambda self: f"{cls.__name__}({', '.join(f'{name}={value!r}' for name, value in shown(self).items())})"
+    return made
+
+
+class Preset:
+    """A policy class under another name with other defaults; every parameter can still be given."""
+
+    def __init__(self, make: Callable[..., Policy], base: Any, plays: tuple[str, ...], defaults: Mapping[str, object]) -> None:
+        self.make, self.__name__, self.__module__, self.defaults = make, make.__name__, make.__module__, defaults
+        self.base: type[Policy] = base  # type checkers do not know it as what `@policy` made of the class
+        self.summary = make.__doc__ or ""
+        self.FIELDS = base.FIELDS
+        self.TRAITS = dataclasses.replace(base.TRAITS, accepts=plays or base.TRAITS.accepts)
+        self.__signature__ = inspect.Signature([
+            parameter.replace(default=defaults.get(parameter.name, parameter.default))
+            for parameter in inspect.signature(base).parameters.values()
+        ])  # fmt: skip
+        lines = (f"    {line}" for line in parameter_lines(self))
+        self.__doc__ = "\n".join([self.summary, "", f"{base.__name__} with other defaults.", *lines])
+
+    def __call__(self, *unnamed: object, **given: object) -> Policy:
+        return self.make(*unnamed, **given)
+
+    def __repr__(self) -> str:
+        return f"<preset {self.__name__} of {self.base.__name__}>"
+
+
+def preset(base: Any, defaults: Mapping[str, object], *plays: str) -> Callable[[Made], Made]:
+    """Decorator of a function that makes a policy with other defaults: it is registered under its own name.
+
+    base: the policy class. defaults: what the function gives it. plays: what it makes use of among what the class accepts; nothing: all.
+    """
+
+    def register(make: Made) -> Made:
+        made: Any = Preset(make, base, plays, defaults)
+        add(REGISTRY, make.__name__, made)
+        return made
+
+    return register
+
+
+def is_policy_class(value: object) -> "TypeGuard[type[Policy] | Preset]":
+    """Whether a value is a registered class or a preset, which makes policies when called."""
+    return isinstance(value, Preset) or (isinstance(value, type) and issubclass(value, Policy))
+
+
+def parameter_lines(item: "type[Policy] | Preset") -> list[str]:
+    """A line for each parameter of a class or preset: its name, default and range."""
+    given = item.defaults if isinstance(item, Preset) else {}
+    lines = []
+    for name, field in item.FIELDS.items():
+        default = "required" if field.required and name not in given else repr(given.get(name, field.default))
+        lines.append(f"{name} = {default}   {field.words}")
+    return lines

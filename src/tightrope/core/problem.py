@@ -1,0 +1,60 @@
+"""`Problem`: what every problem answers."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from .dispatch import required
+from .fields import Field
+
+
+class Problem:
+    """What every problem class is, once `@problem` has made it: a NamedTuple of its parameters with these verbs.
+
+    A problem must answer play; describe, observe, mean and regret have answers where it has `means`.
+    """
+
+    __slots__ = ()
+    DECLARES: ClassVar[bool] = True  # annotations here are no parameters
+    FIELDS: ClassVar[Mapping[str, Field]]
+    COMPILED: ClassVar[bool]  # whether its kernels are
+    WRITTEN: ClassVar[tuple[str, ...]] = ()  # arrays that `observe` writes into
+
+    @required
+    def describe(self):
+        """The `Arms` description (without horizon) that policies are told."""
+
+    def private(self):
+        """A copy for one replication: of a problem that writes into its own arrays, with copies of those."""
+        written = getattr(self, "WRITTEN", ())
+        return self._replace(**{name: np.copy(getattr(self, name)) for name in written}) if written else self
+
+    @required
+    def observe(self, t, rng):
+        """Context of round t = 0, 1, ..; draws from the problem's stream."""
+
+    @required
+    def play(self, context, action, rng):
+        """Reward of an action: a float, or an array with one entry per arm of a set; draws from the noise stream.
+
+        Where a set is looked at in its order and not to its end, the array has the rewards of its first arms only; no other is learned
+        from.
+        """
+
+    @required
+    def mean(self, context, arm):
+        """Expected reward of one arm in this round."""
+
+    @required
+    def regret(self, context, action):
+        """Pseudo-regret of an action: the best value of the round minus the action's."""
+
+    def lower_bound(self):
+        """(C, a): no policy that is good on every such problem has regret below C ln T + a T as T grows; None where no bound is known."""
+        return
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *unnamed: object, **given: object) -> None: ...
+        def _replace(self, **changes: Any) -> Self: ...

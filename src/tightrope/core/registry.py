@@ -1,0 +1,140 @@
+"""Names: which policies and problems there are, inside the package and outside, and how data names them.
+
+A class made by `@policy` or `@problem` registers itself when its module is imported. Installed packages are found by their entry
+points in the group `tightrope.policies`, each of which names a module; `load_module` imports one that the command line names.
+"""
+
+import functools
+import importlib
+import inspect
+import pathlib
+import pkgutil
+import sys
+import traceback
+import typing
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib.metadata import entry_points
+from typing import TypeVar
+
+from . import checks
+from .names import RECIPES, REGISTRY, Recipe, add
+from .policy import Policy, Preset, is_policy, shown
+from .problem import Problem
+
+T = TypeVar("T")
+Maker = TypeVar("Maker", bound="Callable[..., Problem | Sequence[Problem]]")
+
+GROUP = "tightrope.policies"
+
+
+def recipe(kind: str) -> Callable[[Maker], Maker]:
+    """Decorator: specs may ask for `kind`, which this function makes. Its annotated parameters are what they may say."""
+
+    def register(make: Maker) -> Maker:
+        hints = typing.get_type_hints(make, include_extras=True)
+        defaults = {name: parameter.default for name, parameter in inspect.signature(make).parameters.items()}
+        parameters = {name: (hints[name], ... if item is inspect.Parameter.empty else item) for name, item in defaults.items()}
+        add(RECIPES, kind, Recipe(kind, make, parameters))
+        return make
+
+    return register
+
+
+def load_module(name: str, argument: str = "--import") -> None:
+    """Import a module, or a .py file, so that its policies and problems are registered. Raises ValueError in one sentence.
+
+    argument: how the user named it.
+    """
+    path = pathlib.Path(name)
+    folder, module = (path.parent.resolve(), path.stem) if name.endswith(".py") else (pathlib.Path.cwd(), name)
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    try:
+        found = importlib.import_module(module)
+    except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and (error.name == module or module.startswith(f"{error.name}.")):
+            raise ValueError(f"{argument} {name} was not found; give a module that is installed or in {folder}, or a .py file.") from None
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        raise ValueError(
+            f"{argument} {name} failed: {type(error).__name__}: {error} ({pathlib.Path(last.filename).name}, line {last.lineno})."
+        ) from None
+    if name.endswith(".py") and pathlib.Path(found.__file__ or "").resolve() != path.resolve():
+        raise ValueError(
+            f"{argument} {name} cannot be imported beside the module {module!r} of {found.__file__}; call the file something else."
+        )
+
+
+def import_all(path: Iterable[str], package: str, names: dict[str, T]) -> dict[str, T]:
+    """Import every module of a package, and return the names that they registered."""
+    for found in pkgutil.walk_packages(path, f"{package}."):
+        importlib.import_module(found.name)
+    return names
+
+
+@functools.cache
+def load_plugins() -> None:
+    """Import the modules that installed packages name in the group `tightrope.policies`; one that fails is named in a warning."""
+    for point in entry_points(group=GROUP):
+        try:
+            point.load()
+        except Exception as error:
+            warnings.warn(f"{point.value} of the entry-point group {GROUP} was not loaded ({type(error).__name__}: {error}).", stacklevel=2)
+
+
+def described(value: Policy) -> dict[str, object]:
+    """A policy as JSON-ready data that `built` turns back into it."""
+
+    def plain(item: object) -> object:
+        return described(item) if is_policy(item) else item
+
+    return {"policy": type(value).__name__, **{name: plain(item) for name, item in shown(value).items()}}
+
+
+def built(data: Mapping[str, object]) -> Policy:
+    """The policy that `described` wrote down, or that a YAML file asks for: {"policy": name, parameter: value, ..}."""
+    if not isinstance(data, dict) or "policy" not in data:
+        raise ValueError(f"{checks.show(data)} does not name a policy; write it as {{policy: UCB, alpha: 2}}.")
+    parameters = {
+        name: built(item) if isinstance(item, dict) and "policy" in item else item for name, item in data.items() if name != "policy"
+    }
+    try:
+        return find(data["policy"])(**parameters)
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+
+
+def find(name: object) -> "type[Policy] | Preset":
+    """Registered policy class or preset of a name, from installed packages too; a misspelt one is refused with the nearest."""
+    if not isinstance(name, str) or name not in REGISTRY:
+        load_plugins()
+    if isinstance(name, str) and name in REGISTRY:
+        return REGISTRY[name]
+    raise ValueError(f"policy = {checks.show(name)} is not one of {', '.join(sorted(REGISTRY))}.{checks.hint(name, REGISTRY)}")
+
+
+def registered() -> Iterator[tuple[str, type[Policy] | Preset]]:
+    """Names and classes (or presets), by name, with those of installed packages."""
+    load_plugins()
+    yield from sorted(REGISTRY.items())
+
+
+def examples(package: str = "", problem: Problem | None = None) -> dict[str, Policy]:
+    """Ready instances of every policy (of a package), by their repr: what its module's `example` returns, or else the class with
+    its defaults. problem: for policies that know the truth, whose `example` takes a problem; they have none without it."""
+    if not package:
+        load_plugins()
+    found: dict[str, Policy] = {}
+    for module in dict.fromkeys(item.__module__ for item in REGISTRY.values() if item.__module__.startswith(package)):
+        made = getattr(sys.modules[module], "example", None)
+        if made is None:
+            instances = _defaults(module)
+        else:
+            instances = made(problem) if "problem" in inspect.signature(made).parameters else made()
+        found |= {repr(instance): instance for instance in instances}
+    return found
+
+
+def _defaults(module: str) -> list[Policy]:
+    classes = [item for item in REGISTRY.values() if item.__module__ == module and not isinstance(item, Preset)]
+    return [cls() for cls in classes if not any(field.required for field in cls.FIELDS.values())]

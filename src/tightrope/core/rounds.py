@@ -1,0 +1,31 @@
+"""What a policy is shown: the arms before the first round, and what each round brings."""
+
+from typing import Any, NamedTuple
+
+
+class Context(NamedTuple):
+    """What a round shows the policy. `None` fields cost nothing in compiled code."""
+
+    features: Any = None  # (K, d) features of this round's arms; None: the fixed ones
+    eligible: Any = None  # (K,) bool; None: all
+    baseline: Any = None  # int: this round's baseline arm; None: the policy's own
+    baseline_mean: Any = None  # float: its known mean this round
+
+
+class Arms(NamedTuple):
+    """What a policy is told about the arms before the first round."""
+
+    number: int  # K
+    features: Any = None  # (K / blocks, d); None: the arms have no features, or new ones every round
+    dimension: int = 0  # d; 0: no features
+    distances: Any = None  # (K, K) metric
+    points: Any = None  # (K,) or (K, p) positions
+    oracle: Any = None  # chooses sets; None: single arms
+    horizon: int | None = None  # T, if known
+    rewards: tuple[float, float] | None = None  # lowest and highest reward, if known
+    blocks: int = 1  # arms per row of features: arm = row * blocks + block, one regression per block
+
+    @property
+    def rows(self) -> int:
+        """Rows of features."""
+        return self.number // self.blocks

@@ -1,0 +1,131 @@
+"""The vocabulary: generic functions dispatched on the class of their first argument.
+
+In plain Python a verb calls the class's method; in compiled code an overload finds the same method, so one loop serves every policy and
+problem, and the kernels it compiles to are the ones a service calls one decision at a time. `Policy`, `Problem` and `Monitor` say what
+each verb means and what answers where a class does not.
+
+| who answers | must | may |
+| --- | --- | --- |
+| a policy | init, select, update | commit, withdraw, inform, explain, propensity, grow, merge, reward_range, admit, event |
+| a policy that stops | and stopped, recommend, evidence | tolerance |
+| a problem | play, and describe, observe, mean, regret where it has no `means` | private, lower_bound |
+| a monitor | begin, watch | admit |
+
+One round is select (propose), commit (the action is taken), play, update (its reward is learned from).
+"""
+
+import numpy as np
+from numba import types
+
+from ..compiled.kernels import PART
+from ..compiled.parts import shared_overload
+from .dispatch import Verb, verb
+from .monitor import Monitor
+from .policy import DRAWS, Policy, update
+from .problem import Problem
+from .rounds import Arms, Context
+
+__all__ = [
+    "DRAWS",
+    "VERBS",
+    "Arms",
+    "Context",
+    "Verb",
+    "admit",
+    "allowed",
+    "begin",
+    "commit",
+    "describe",
+    "either",
+    "event",
+    "evidence",
+    "explain",
+    "grow",
+    "inform",
+    "init",
+    "lower_bound",
+    "mean",
+    "merge",
+    "observe",
+    "play",
+    "private",
+    "propensity",
+    "recommend",
+    "regret",
+    "reward_range",
+    "select",
+    "stopped",
+    "tolerance",
+    "update",
+    "verb",
+    "watch",
+    "withdraw",
+]
+
+# What a policy answers -------------------------------------------------------------------------------------------------
+
+init = verb(Policy.init, compiled=False)
+select = verb(Policy.select)
+commit = verb(Policy.commit)
+withdraw = verb(Policy.withdraw)
+inform = verb(Policy.inform)
+event = verb(Policy.event)
+explain = verb(Policy.explain, compiled=False)
+propensity = verb(Policy.propensity, compiled=False)
+grow = verb(Policy.grow, compiled=False)
+merge = verb(Policy.merge, compiled=False)
+reward_range = verb(Policy.reward_range, compiled=False)
+admit = verb(Policy.admit, compiled=False)
+stopped = verb(Policy.stopped)
+recommend = verb(Policy.recommend)
+evidence = verb(Policy.evidence, compiled=False)
+tolerance = verb(Policy.tolerance, compiled=False)
+
+# What a problem answers ------------------------------------------------------------------------------------------------
+
+describe = verb(Problem.describe, compiled=False)
+private = verb(Problem.private, compiled=False)
+observe = verb(Problem.observe)
+play = verb(Problem.play)
+mean = verb(Problem.mean)
+regret = verb(Problem.regret)
+lower_bound = verb(Problem.lower_bound, compiled=False)
+
+# What a monitor answers ------------------------------------------------------------------------------------------------
+
+begin = verb(Monitor.begin, compiled=False)
+watch = verb(Monitor.watch)
+
+VERBS: dict[str, Verb] = {
+    item.verb.name: item.verb
+    for item in (
+        init, select, commit, withdraw, update, inform, event, explain, propensity, grow, merge, reward_range, admit, stopped, recommend,
+        evidence, tolerance, describe, private, observe, play, mean, regret, lower_bound, begin, watch,
+    )
+}  # fmt: skip
+
+# Helpers of kernels ----------------------------------------------------------------------------------------------------
+
+
+def allowed(eligible, arm):
+    """Whether a mask admits an arm; no mask admits all."""
+    return eligible is None or bool(eligible[arm])
+
+
+@shared_overload(allowed, PART, inline="always")
+def _allowed(eligible, arm):
+    if isinstance(eligible, np.ndarray) or hasattr(eligible, "dtype"):
+        return lambda eligible, arm: eligible[arm]
+    return lambda eligible, arm: True
+
+
+def either(given, otherwise):
+    """`given`, or `otherwise` where a round gives nothing."""
+    return otherwise if given is None else given
+
+
+@shared_overload(either, PART, inline="always")
+def _either(given, otherwise):
+    if isinstance(given, types.NoneType):
+        return lambda given, otherwise: otherwise
+    return lambda given, otherwise: given

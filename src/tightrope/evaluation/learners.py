@@ -1,0 +1,290 @@
+"""Policies that learn, judged on a log: by replay of its rows, or in worlds that were fitted to it.
+
+Replay: with arms drawn uniformly, the rows in which the policy chooses what was played are a run of the policy, as if it had met
+them alone (Li, Chu, Langford, Wang 2011, "Unbiased offline evaluation of contextual-bandit-based news article recommendation
+algorithms", Theorem 1). Exact, but only about one row in K is used.
+Simulation: rewards are fitted by ridge regression to the log, and again to every bootstrap sample of its rows; the policy is played by
+the compiled engine on the log's own contexts, with the fitted rewards and the residuals of a cross-fitted regression as noise. The
+answer is as good as the model, whose calibration is reported.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from ..compiled.kernels import python_of
+from ..core import checks
+from ..core.matching import check_fit
+from ..core.policy import Policy, accepts, compiled, is_policy, label
+from ..core.streams import POLICY, stream
+from ..core.verbs import Arms, Context, admit, init
+from ..logs.log import Log, Rows, whole
+from ..simulation.monitors import NoMonitor
+from ..simulation.replication import prepare, to_horizon
+from .estimators import Estimate
+from .kernels import advance
+from .models import LAM
+from .results import Evaluation, Support
+from .scoring import Options, check_log, overlap
+from .sequences import Sequence, lower_bounds, shown_times
+from .world import LoggedWorld, replay_rows
+
+FOLDS = 5  # of the cross-fitted regression
+MISFIT = 4.0  # standard errors by which a tenth of the predictions may miss the rewards without being mentioned
+OPTIMISM = 0.5  # of a standard error: bias of the fitted worlds from which it is named
+Method: TypeAlias = Literal["replay", "simulate"]
+
+
+def evaluate_learner(
+    log: Log, policy: Policy, *, method: Method, alpha: float = 0.05, k: float = 1.0, rho: float = 1.0, bootstraps: int = 200,
+    seed: int = 0,
+) -> Evaluation:  # fmt: skip
+    """What a policy that learns while it plays would have earned in the rounds of a log.
+
+    Parameters
+    ----------
+    log : Log
+        Of single arms, from a function of `tr.logs`.
+    policy : Policy
+        One that has learned nothing yet, such as LinTS().
+    method : "replay" or "simulate"
+        "replay" goes through a log whose arms were drawn uniformly and keeps the rounds in which the policy would have played what was
+        played: exact, but about one round in K is used. "simulate" plays it in worlds fitted to the log, which may be any, and is as
+        good as that model.
+    alpha : float in (0, 1)
+        Error of the interval.
+    k, rho : float
+        Of the sequence of "replay", see `ConfidenceSequence`.
+    bootstraps : int >= 20
+        Resampled logs to which "simulate" fits worlds.
+    seed : int
+        Of the policy's choices and of the worlds.
+
+    Returns
+    -------
+    Evaluation
+        With a sequence for "replay", and the model's calibration for "simulate".
+
+    Raises
+    ------
+    ValueError
+        For "replay" of a log that was not uniform, for logs of sets, and for policies that do not learn.
+
+    References
+    ----------
+    Li, Chu, Langford, Wang 2011, "Unbiased offline evaluation of contextual-bandit-based news article recommendation algorithms".
+
+    Examples
+    --------
+    >>> import tightrope as tr
+    >>> log = tr.logs.from_frame({"arm": [0, 1, 1, 0] * 50, "reward": [0.0, 1.0, 1.0, 0.0] * 50, "propensity": [0.5] * 200})
+    >>> tr.evaluate_learner(log, tr.UCB(), method="replay").estimator
+    'replay'
+    """
+    options = Options.checked(alpha=alpha, k=k, rho=rho)
+    check_log(log)
+    checks.choice("method", method, get_args(Method))
+    if not is_policy(policy):
+        raise ValueError(f"policy = {checks.show(policy)} does not learn; judge it by tr.evaluate, or give a policy such as LinTS().")
+    if log.size > 1:
+        raise ValueError("this log has sets, and learners are judged on logs of single arms; judge a policy at a fixed state instead.")
+    seed = checks.integer("seed", seed, least=0)
+    if method == "replay":
+        return replay(log, policy, options, seed)
+    return simulate_in_worlds(log, policy, options, checks.integer("bootstraps", bootstraps, least=20), seed)
+
+
+# What the policy sees ----------------------------------------------------------------------------------------------------
+
+
+class View:
+    """The rows of a log as a policy sees them: features of the arms, of the round (a block for each arm), fixed ones, or none."""
+
+    def __init__(self, log: Log, policy: Policy, rows: Rows) -> None:
+        kinds, K = accepts(policy), log.arms
+        self.features = self.contexts = self.shown = self.fixed = None
+        if rows.features is not None and "contexts" in kinds:
+            if rows.features.ndim == 3:
+                self.features = np.ascontiguousarray(rows.features)
+            else:
+                self.contexts = np.ascontiguousarray(rows.features)
+                self.shown = np.zeros((K, K * rows.features.shape[1]))
+        elif log.arm_features is not None and "features" in kinds:
+            self.fixed = log.arm_features
+        self.eligible = rows.eligible
+        d = next((int(item.shape[-1]) for item in (self.features, self.shown, self.fixed) if item is not None), 0)
+        self.arms = Arms(K, features=self.fixed, dimension=d, rewards=log.rewards)
+        check_fit(policy, self.arms)
+
+    def given(self) -> tuple[Any, Any, Any, Any]:
+        """As kernels take it."""
+        return self.features, self.contexts, self.shown, self.eligible
+
+    def admit(self, policy: Policy, state: Any) -> None:
+        """Refuse what the policy cannot take, judged by the first round."""
+        first = self.features[0] if self.features is not None else self.shown
+        admit(policy, state, Context(features=first, eligible=None if self.eligible is None else self.eligible[0]))
+
+
+# Replay ------------------------------------------------------------------------------------------------------------------
+
+
+def replay(log: Log, policy: Policy, options: Options, seed: int) -> Evaluation:
+    """The rounds of a uniform log in which the policy would have played what was played."""
+    if not log.uniform:
+        raise ValueError(
+            "method = 'replay' needs a log whose arms were drawn uniformly, each with propensity 1 / (number of eligible arms); this one "
+            "was not. Use method='simulate', or log a share of the traffic uniformly."
+        )
+    rng = stream(seed, 0, POLICY)
+    run = replay_rows if compiled(policy) else python_of(replay_rows)
+    state, played = None, np.zeros(log.arms)
+    kept_rewards = []
+    for rows in log.chunks():
+        view = View(log, policy, rows)
+        if state is None:
+            state = init(policy, view.arms)
+        view.admit(policy, state)
+        kept = np.zeros(rows.arm.size, dtype=np.bool_)
+        state = run(policy, state, rows.arm, rows.reward, *view.given(), kept, rng)
+        kept_rewards.append(rows.reward[kept])
+        played += np.bincount(rows.arm[kept], minlength=log.arms)
+    rewards = np.concatenate(kept_rewards)
+    m = rewards.size
+    if m == 0:
+        raise ValueError(f"{label(policy)} would have played what was played in none of {log.n} rounds; log more rounds.")
+    low, high = log.rewards
+    times, scaled = shown_times(m), (rewards - low) / (high - low)
+    states = np.zeros((2, times.size, 3))
+    for side, scores in enumerate((scaled, 1.0 - scaled)):
+        advance(scores, 0, m, options.k, np.zeros(3), times, 0, states[side])
+    below, above = (lower_bounds(each, options.alpha / 2.0, options.k, options.rho) for each in states)
+    bounds = Sequence(times, low + (high - low) * below, high - (high - low) * above)
+    value, se = float(rewards.mean()), float(rewards.std(ddof=1) / np.sqrt(m)) if m > 1 else float("nan")
+    return Evaluation(
+        value=value, se=se, interval=(float(bounds.lower[-1]), float(bounds.upper[-1])), sequence=bounds, ess=float(m), max_weight=1.0,
+        support=Support(played / m, log.plays, 0.0, log.names), verdict=overlap(m, log.n, 0.0) or "enough overlap", estimator="replay",
+        alpha=options.alpha, n=log.n, rounds=m, estimates={"replay": Estimate(value, se)}, policy=label(policy), rewards=log.rewards,
+        notes=(f"Replay kept {m:,} of {log.n:,} rows; the value is that of the policy's first {m:,} rounds.",),
+    )  # fmt: skip
+
+
+# Simulation --------------------------------------------------------------------------------------------------------------
+
+
+class Fit:
+    """Ridge regression of a log's rewards, as `models.Ridge` but with a weight for each row."""
+
+    def __init__(self, log: Log, rows: Rows) -> None:
+        features, m = rows.features, rows.arm.size
+        if features is None and log.arm_features is not None:
+            self.all = np.concatenate([np.ones((1, log.arms, 1)), log.arm_features[None]], axis=2)
+        elif features is None:
+            self.all = np.zeros((1, 1, 0))
+        elif features.ndim == 3:
+            self.all = np.concatenate([np.ones((m, log.arms, 1)), features], axis=2)
+        else:
+            self.all = np.zeros((1, 1, 0))
+        self.shared = self.all.shape[2] > 0
+        K, arm = log.arms, rows.arm
+        self.arm, self.reward, self.arms = arm, rows.reward, K
+        if self.shared:
+            self.own = self.all[np.arange(m) if self.all.shape[0] > 1 else np.zeros(m, dtype=np.int64), arm]
+            self.groups = [np.arange(m)]
+        else:
+            self.own = np.ones((m, 1)) if features is None else np.concatenate([np.ones((m, 1)), features], axis=1)
+            self.groups = [np.flatnonzero(arm == k) for k in range(K)]
+
+    def theta(self, weights: np.ndarray) -> np.ndarray:
+        """(1 or K, q) coefficients for weighted rows."""
+        average = float(weights @ self.reward / max(weights.sum(), 1e-300))
+        q = self.own.shape[1]
+        coefficients = np.zeros((len(self.groups), q))
+        for place, rows in enumerate(self.groups):
+            X, w = self.own[rows], weights[rows]
+            gram = (X * w[:, None]).T @ X + LAM * np.eye(q)
+            coefficients[place] = np.linalg.solve(gram, (X * w[:, None]).T @ (self.reward[rows] - average))
+        coefficients[:, 0] += average
+        return coefficients
+
+    def own_means(self, theta: np.ndarray) -> np.ndarray:
+        """(m,) predictions for the arms that were played."""
+        return np.asarray((self.own * theta[self.arm if not self.shared else np.zeros_like(self.arm)]).sum(axis=1))
+
+    def means(self, theta: np.ndarray) -> np.ndarray:
+        """(m, K) predictions for all arms."""
+        if self.shared:
+            return np.broadcast_to(self.all @ theta[0], (self.arm.size, self.arms))
+        return self.own @ theta.T
+
+
+def simulate_in_worlds(log: Log, policy: Policy, options: Options, bootstraps: int, seed: int) -> Evaluation:
+    """The policy in the fitted world, and in one for every bootstrap sample of the log's rows, all of them in memory.
+
+    The interval holds the mean reward of one run: the fit's error and the run's own chance. O(bootstraps rows) rounds of the engine.
+    """
+    rows = whole(log)
+    view, fit = View(log, policy, rows), Fit(log, rows)
+    low, high = log.rewards
+    m = rows.arm.size
+    crossed = np.zeros(m)
+    for fold in range(FOLDS):
+        out = np.arange(m) % FOLDS == fold
+        crossed[out] = fit.own_means(fit.theta(np.where(out, 0.0, 1.0)))[out]
+    crossed = np.clip(crossed, low, high)
+    binary = bool(((rows.reward == low) | (rows.reward == high)).all())
+    residuals = np.zeros(0) if binary else rows.reward - crossed
+
+    def run(theta: np.ndarray, replication: int) -> tuple[float, np.ndarray]:
+        means = np.ascontiguousarray(np.clip(fit.means(theta), low, high))
+        best = (means if rows.eligible is None else np.where(rows.eligible, means, -np.inf)).max(axis=1)
+        features, contexts, shown, eligible = view.given()
+        world = LoggedWorld(means, best, residuals, low, high, np.zeros(1, dtype=np.int64), features, contexts, shown, view.fixed, eligible)
+        started = prepare(policy, world, seed, replication, m)
+        record, _, play = to_horizon(started, NoMonitor(), np.array([m]))
+        play(0, m)
+        return float(best.mean() - record.regret[-1] / m), record.pulls
+
+    central = fit.theta(np.ones(m))
+    draw = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(bootstraps, m)))
+    middle, spread, pulls = np.empty(bootstraps), np.empty(bootstraps), np.zeros(log.arms)
+    for b in range(bootstraps):
+        middle[b], played = run(central, b)
+        pulls += played / (m * bootstraps)
+        weights = np.bincount(draw.integers(0, m, size=m), minlength=m).astype(np.float64)
+        spread[b], _ = run(fit.theta(weights), b)
+    value, se = float(middle.mean()), float(spread.std(ddof=1))
+    interval = tuple(np.quantile(spread, [options.alpha / 2.0, 1.0 - options.alpha / 2.0]).tolist())
+    unseen = float(pulls[log.plays == 0].sum())
+    optimism = float(spread.mean()) - value
+    order = np.array_split(np.argsort(crossed, kind="stable"), 10)
+    calibration = np.array([[part.size, crossed[part].mean(), rows.reward[part].mean()] for part in order if part.size])
+    apart = np.abs(calibration[:, 1] - calibration[:, 2])
+    worst = float(apart.max())
+    errors = np.array([(rows.reward - crossed)[part].std() for part in order if part.size]) / np.sqrt(calibration[:, 0])
+    model = "one ridge regression for all arms" if fit.shared else f"a ridge regression for each of {log.arms} arms"
+    notes = [
+        f"Simulated with {model}, {'rewards of two values' if binary else 'resampled residuals as noise'}, {bootstraps} bootstrap fits; "
+        f"the answer is as good as this model. By tenths of its predictions the mean reward differs by at most {worst:.3g}."
+    ]
+    if (apart > MISFIT * errors + 1e-9).any():
+        notes.append(
+            f"In a tenth of its predictions it is wrong by more than {MISFIT:g} standard errors: the model does not fit this log, and the "
+            "value should not be trusted. Give features that tell the arms and contexts apart."
+        )
+    if optimism > OPTIMISM * se:
+        notes.append(
+            f"Worlds fitted to resampled logs promise {optimism:.3g} more than the one fitted to the log: the policy finds what a fit "
+            "overstates. The value is probably too high by as much; a longer log, or fewer coefficients, helps."
+        )
+    verdict = "simulated: as good as its model"
+    if unseen > 0.05:
+        verdict = f"not enough overlap: {unseen:.1%} of its plays are on arms that the log never played; log with Explore"
+    return Evaluation(
+        value=value, se=se, interval=interval, sequence=None, ess=float("nan"), max_weight=float("nan"),
+        support=Support(pulls, log.plays, unseen, log.names), verdict=verdict, estimator="simulate", alpha=options.alpha, n=log.n, rounds=m,
+        estimates={"simulate": Estimate(value, se)}, calibration=calibration, policy=label(policy), rewards=log.rewards,
+        notes=tuple(notes),
+    )  # fmt: skip

@@ -1,0 +1,296 @@
+"""What an evaluation found: records of numbers and sentences, with tables of them."""
+
+import math
+import pathlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..core import files, notebook
+from ..numerics import special
+from ..plots.digits import interval, measured
+from .estimators import Estimate
+from .sequences import Sequence
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+BASELINE = "(baseline)"  # its name beside those of the policies
+
+
+@dataclass(frozen=True, eq=False)
+class Support:
+    """Where the log has something to say.
+
+    Attributes
+    ----------
+    target : (K,) array
+        The target's mean probability by arm.
+    played : (K,) array
+        Rows of the log by arm.
+    unseen : float
+        Share of the target's probability on arms that the log never played.
+    names : tuple of str or int, or None
+        What the arms are called; None where that is their number.
+    """
+
+    target: np.ndarray
+    played: np.ndarray
+    unseen: float
+    names: tuple[str | int, ...] | None = None
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Evaluation:
+    """What a policy would have earned per round, in units of the reward (of a set: of its sum).
+
+    Attributes
+    ----------
+    value, se : float
+        By `estimator`, with its standard error.
+    interval : (float, float)
+        At level 1 - alpha: the end of `sequence`, or value -+ z se where anytime was False.
+    sequence : Sequence or None
+        Bounds over time that all hold at once, on the mean value of rounds 1 .. t; None where anytime was False.
+    ess, max_weight : float
+        Effective sample size in rows, and the largest weight.
+    support : Support
+        Where the target's probability and the log's rows are.
+    verdict : str
+        "enough overlap", "not enough overlap: ..", or with a baseline "promote", "roll back", "undecided".
+    decided : int or None
+        The round in which that was decided, which later rounds do not undo; None before.
+    difference : Sequence or None
+        Of value - baseline; None without one.
+    estimates : dict
+        All estimators, by name.
+    calibration : (c, 3) array
+        Rows, mean prediction, mean reward by tenths of the model's predictions.
+    weights : (bins, 2) array
+        Lower edges and numbers of rows, a histogram of weights.
+    notes : tuple of str
+        Sentences to be read with the numbers.
+    n, rounds : int
+        Rows of the log, and rounds.
+    policy : str
+        What was judged.
+    rewards : (float, float)
+        Lowest and highest that a reward can be.
+    """
+
+    value: float
+    se: float
+    interval: tuple[float, float]
+    sequence: Sequence | None
+    ess: float
+    max_weight: float
+    support: Support
+    verdict: str
+    estimator: str
+    alpha: float
+    n: int
+    rounds: int
+    estimates: dict[str, Estimate] = field(default_factory=dict)
+    decided: int | None = None
+    difference: Sequence | None = None
+    calibration: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
+    weights: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)))
+    notes: tuple[str, ...] = ()
+    policy: str = ""
+    rewards: tuple[float, float] = (0.0, 1.0)
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        lines = [
+            f"{self.policy or 'policy'}: {self.value:.4g} ± {self.se:.2g} ({self.estimator}), "
+            f"{1.0 - self.alpha:.0%} interval [{low:.4g}, {high:.4g}]{' at all times' if self.sequence is not None else ''}",
+            ("" if math.isnan(self.ess) else f"effective sample size {self.ess:,.0f} of {self.n:,}, largest weight {self.max_weight:.4g}, ")
+            + f"{self.support.unseen:.1%} of its probability on arms never played",
+            self.verdict + ("" if self.decided is None else f" (since round {self.decided:,})"),
+        ]
+        return "\n".join([*lines, *self.notes])
+
+    @property
+    def normal_interval(self) -> tuple[float, float]:
+        """value -+ z se, for this number of rounds only."""
+        z = float(special.ndtri(1.0 - self.alpha / 2.0)) * self.se
+        return self.value - z, self.value + z
+
+    def __repr__(self) -> str:
+        low, high = self.interval
+        return f"<Evaluation: {self.policy or 'policy'} {self.value:.4g} in [{low:.4g}, {high:.4g}] by {self.estimator}; {self.verdict}>"
+
+    def _repr_html_(self) -> str:
+        return notebook.table(repr(self).strip("<>"), [self.policy or "policy", "on this log"], self.summary(), " ".join(self.notes))
+
+    def record(self) -> dict[str, Any]:
+        """All of it as numbers, text, lists and dicts, ready for JSON; None where there is no finite number."""
+        given = {name: getattr(self, name) for name in ("policy", "estimator", "value", "se", "alpha", "interval", "normal_interval")}
+        given |= {name: getattr(self, name) for name in ("ess", "max_weight", "n", "rounds", "verdict", "decided", "notes", "rewards")}
+        given |= {"support": vars(self.support), "estimates": {name: each._asdict() for name, each in self.estimates.items()}}
+        pairs = {"sequence": self.sequence, "difference": self.difference}
+        given |= {name: None if bounds is None else bounds._asdict() for name, bounds in pairs.items()}
+        plain: dict[str, Any] = files.plain(given | {"calibration": self.calibration, "weights": self.weights})
+        return plain
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> "Evaluation":
+        """The evaluation whose `record` this is, as it comes from JSON."""
+
+        def number(value: float | None) -> float:
+            return math.nan if value is None else float(value)
+
+        def bounds(name: str) -> Sequence | None:
+            sides = record[name]
+            return None if sides is None else Sequence(np.array(sides["t"]), *(_floats(sides[side]) for side in ("lower", "upper")))
+
+        support = record["support"]
+        names = support["names"]
+        low, high = record["interval"]
+        return cls(
+            value=number(record["value"]), se=number(record["se"]), ess=number(record["ess"]), max_weight=number(record["max_weight"]),
+            alpha=number(record["alpha"]), verdict=record["verdict"], estimator=record["estimator"], n=record["n"], rounds=record["rounds"],
+            decided=record["decided"], policy=record["policy"],
+            interval=(number(low), number(high)), sequence=bounds("sequence"), difference=bounds("difference"),
+            notes=tuple(record["notes"]),
+            support=Support(
+                _floats(support["target"]), _floats(support["played"]), number(support["unseen"]), None if names is None else tuple(names)
+            ),
+            estimates={name: Estimate(number(each["value"]), number(each["se"])) for name, each in record["estimates"].items()},
+            calibration=_floats(record["calibration"]).reshape(-1, 3), weights=_floats(record["weights"]).reshape(-1, 2),
+            rewards=(float(record["rewards"][0]), float(record["rewards"][1])),
+        )  # fmt: skip
+
+    def summary(self) -> list[list[str]]:
+        """Value, intervals, overlap and verdict: a name and a text each."""
+        level = f"{1.0 - self.alpha:.4g}"
+        rows = [["value", f"{measured(self.value, self.se)} ({self.estimator})"]]
+        if self.estimator == "simulate":
+            rows.append([f"{level} interval of worlds fitted to resampled logs", interval(*self.interval)])
+        else:
+            rows.append([f"{level} interval for this number of rounds", interval(*self.normal_interval)])
+        if self.sequence is not None:
+            rows.append([f"{level} interval at all times", interval(*self.interval)])
+        if not np.isnan(self.ess):
+            rows.append(["effective sample size", f"{self.ess:,.0f} of {self.n:,}"])
+            rows.append(["largest weight", f"{self.max_weight:.4g}"])
+        reached = int(np.count_nonzero((self.support.target > 0.0) & (self.support.played > 0.0)))
+        of = f"{reached} of {self.support.played.size}"
+        rows.append(["support", f"{1.0 - self.support.unseen:.1%} of its probability is on arms that the log played ({of})"])
+        if self.difference is not None:
+            rows.append(["less the baseline, at all times", interval(float(self.difference.lower[-1]), float(self.difference.upper[-1]))])
+        rows.append(["verdict", self.verdict + ("" if self.decided is None else f" (since round {self.decided:,})")])
+        return rows
+
+    def frame(self) -> "pd.DataFrame":
+        """A pandas DataFrame with a row for each estimator: value, se, lower and upper of its normal interval."""
+        import pandas as pd
+
+        z = float(special.ndtri(1.0 - self.alpha / 2.0))
+        rows = [(name, e.value, e.se, e.value - z * e.se, e.value + z * e.se) for name, e in self.estimates.items()]
+        return pd.DataFrame(rows, columns=["estimator", "value", "se", "lower", "upper"])
+
+    def plot(self, path: str | pathlib.Path, *, title: str = "", log_rounds: bool = True) -> pathlib.Path:
+        """Draw the sequence over time with the estimate.
+
+        Parameters
+        ----------
+        path : path
+            Of an SVG, PNG or PDF file.
+        title : str
+            Above the figure.
+        log_rounds : bool
+            Whether the axis of rounds is logarithmic.
+
+        Returns
+        -------
+        pathlib.Path
+            The file.
+        """
+        from ..plots.curves import save_figure
+        from ..plots.evaluation import sequence_figure
+
+        return save_figure(sequence_figure(self, title=title, log_rounds=log_rounds), pathlib.Path(path))
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Policies on one log, all judged in one pass.
+
+    Attributes
+    ----------
+    evaluations : dict
+        By name, each at level 1 - alpha / m, so that all m hold together.
+    baseline : Evaluation
+        Of the baseline, at level 1 - alpha.
+    alive : tuple of str
+        Names of the policies that may still be the best: those whose upper bound was never below another's lower bound, looked at in
+        rounds 1, 2, 3, .., about 1.05^j, which a longer log has as well, so that no policy comes back.
+    winner : str or None
+        The policy that is left alone and was promoted; None while there is none.
+    alpha : float
+        The error of all statements together.
+    """
+
+    evaluations: dict[str, Evaluation]
+    baseline: Evaluation
+    alive: tuple[str, ...]
+    winner: str | None
+    alpha: float
+
+    def __str__(self) -> str:
+        lines = [f"{'policy':20s} {'value':>10s} {'se':>9s} {'lower':>10s} {'upper':>10s} {'ess':>9s}  verdict"]
+        for name, e in {**self.evaluations, BASELINE: self.baseline}.items():
+            low, high = e.interval
+            gone = "" if name in self.alive or e is self.baseline else ", cannot be the best"
+            lines.append(f"{name:20s} {e.value:10.4g} {e.se:9.2g} {low:10.4g} {high:10.4g} {e.ess:9,.0f}  {e.verdict}{gone}")
+        return "\n".join([*lines, self.conclusion])
+
+    @property
+    def conclusion(self) -> str:
+        """Who won, or who still may, in a sentence."""
+        if not self.alive:
+            return "Each of them was certainly worse than another at some time: the world has changed, and none is the best throughout."
+        if self.winner is not None:
+            return f"The winner is {self.winner}."
+        if len(self.alive) == 1:
+            return f"Only {self.alive[0]} can be the best of these; against the baseline: {self.evaluations[self.alive[0]].verdict}."
+        return f"No winner yet: {', '.join(self.alive)} may still be the best."
+
+    def record(self) -> dict[str, Any]:
+        """All of it as numbers, text, lists and dicts, ready for JSON."""
+        policies = {name: each.record() for name, each in self.evaluations.items()}
+        given = {"winner": self.winner, "alive": list(self.alive), "alpha": self.alpha}
+        return given | {"policies": policies, "baseline": self.baseline.record()}
+
+    def frame(self) -> "pd.DataFrame":
+        """A pandas DataFrame, a row for each policy and one for the baseline: value, se, lower, upper, ess, difference, verdict, alive."""
+        import pandas as pd
+
+        rows = []
+        for name, e in {**self.evaluations, BASELINE: self.baseline}.items():
+            gap = (np.nan, np.nan) if e.difference is None else (float(e.difference.lower[-1]), float(e.difference.upper[-1]))
+            rows.append((name, e.value, e.se, *e.interval, e.ess, *gap, e.verdict, e.decided, e is self.baseline or name in self.alive))
+        names = ["policy", "value", "se", "lower", "upper", "ess", "difference_lower", "difference_upper", "verdict", "decided", "alive"]
+        return pd.DataFrame(rows, columns=names)
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> "Comparison":
+        """The comparison whose `record` this is, as it comes from JSON."""
+        evaluations = {name: Evaluation.from_record(each) for name, each in record["policies"].items()}
+        baseline = Evaluation.from_record(record["baseline"])
+        return cls(evaluations, baseline, tuple(record["alive"]), record["winner"], float(record["alpha"]))
+
+    def plot(self, path: str | pathlib.Path, *, title: str = "", log_rounds: bool = True) -> pathlib.Path:
+        """Draw every policy's sequence over time. The arguments are those of `Evaluation.plot`; returns the file's path."""
+        from ..plots.curves import save_figure
+        from ..plots.evaluation import comparison_figure
+
+        figure = comparison_figure({**self.evaluations, BASELINE: self.baseline}, title=title, log_rounds=log_rounds)
+        return save_figure(figure, pathlib.Path(path))
+
+
+def _floats(values: Any) -> np.ndarray:
+    return np.array(values, dtype=np.float64)  # None becomes NaN

@@ -1,0 +1,318 @@
+"""One pass over a log for any number of targets: their sums, their confidence sequences and, against a baseline, the round of a verdict."""
+
+import math
+from collections.abc import Sequence as Listed
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..core import checks
+from ..logs.log import Log, Rows
+from ..numerics import special
+from ..numerics.mixture import constant
+from . import kernels
+from .estimators import ESTIMATORS, Estimate, Sums
+from .models import Ridge
+from .results import Evaluation, Support
+from .sequences import Sequence, lower_bounds, shown_times
+from .targets import Target
+
+LEAST_ESS, LEAST_SHARE = 100.0, 0.01  # effective sample size below which an estimate is no basis for a decision, and as a share of rows
+AVERAGE = 5.0  # standard errors by which the mean weight may miss 1 without being mentioned
+UNSEEN = 0.05  # share of the target's probability on arms the log never played, above which the same holds
+WEIGHT_BINS = 60  # of the histogram of weights
+WEIGHTS = (1e-3, 1e3)  # its range; what is outside counts in the first and last bin
+
+
+@dataclass(frozen=True)
+class Options:
+    """What all passes share."""
+
+    estimator: str
+    alpha: float
+    k: float
+    rho: float
+    clip: float
+
+    @classmethod
+    def checked(cls, *, estimator: str = "dr", alpha: float = 0.05, k: float = 1.0, rho: float = 1.0, clip: float = 10.0) -> "Options":
+        """From the user's arguments."""
+        if isinstance(estimator, str):  # SWITCH-DR and switch_dr are names of switch-dr
+            estimator = estimator.lower().replace("_", "-")
+        name = ESTIMATORS[checks.choice("estimator", estimator, ESTIMATORS)]
+        a = checks.real("alpha", alpha, above=0, below=1)
+        return cls(name, a, checks.real("k", k, least=0), checks.real("rho", rho, above=0), checks.real("clip", clip, above=0))
+
+
+def check_log(log: object) -> None:
+    """Refuse what is no log."""
+    if not isinstance(log, Log):
+        raise ValueError(f"log = {checks.show(log)} is not a log; make one with tr.logs.from_frame or another function of tr.logs.")
+
+
+class OnePolicy:
+    """One target during the pass."""
+
+    def __init__(self, log: Log, target: Target, times: np.ndarray, room: int) -> None:
+        self.target = target
+        self.sums = Sums(log.arms)
+        self.astray = np.zeros(log.arms)
+        self.scores = np.empty((2, room))  # phi^L, phi^U of the chunk's rounds
+        self.weight = np.empty((2, room))  # sums of w and w^2 in each
+        self.states = np.zeros((2, 3))
+        self.places = [0, 0]
+        self.kept = np.zeros((2, times.size, 3))  # the states at the shown times
+        self.histogram = np.zeros(WEIGHT_BINS)
+
+
+class Duel:
+    """The difference between a target and a baseline during the pass: who is ahead, and since when."""
+
+    def __init__(self, first: OnePolicy, second: OnePolicy, times: np.ndarray) -> None:
+        self.pair = (first, second)
+        self.states = np.zeros((2, 3))
+        self.places = [0, 0]
+        self.kept = np.zeros((2, times.size, 3))  # the states at the shown times
+        self.crossing = np.zeros((2, 9))
+
+
+class Pass:
+    """One reading of a log for several targets, each possibly against a baseline. O(rows K) for each."""
+
+    def __init__(self, log: Log, targets: Listed[Target], baseline: Target | None, model: Any, options: Options, share: int = 1) -> None:
+        """share: among how many candidates the error alpha of the gates is divided."""
+        self.log, self.options, self.model = log, options, _as_model(log, model)
+        self.times = shown_times(log.rounds)
+        self.room = 0
+        self.targets = [OnePolicy(log, target, self.times, 0) for target in targets]
+        self.baseline = None if baseline is None else OnePolicy(log, baseline, self.times, 0)
+        self.duels = [] if self.baseline is None else [Duel(item, self.baseline, self.times) for item in self.targets]
+        self.alpha = options.alpha / share
+        self.run()
+
+    def run(self) -> None:
+        """Read the log."""
+        log, o = self.log, self.options
+        low, high = log.rewards
+        fixed, needed = constant(o.rho), math.log(2.0 / self.alpha)
+        everyone = [*self.targets, *([] if self.baseline is None else [self.baseline])]
+        for rows in log.chunks():
+            m = rows.arm.size
+            reward = np.clip((rows.reward - low) / (high - low), 0.0, 1.0)
+            starts = np.ones(m, dtype=np.bool_)
+            if rows.round is not None:
+                starts[1:] = rows.round[1:] != rows.round[:-1]
+            predicted = self._predicted(rows, reward, starts)
+            least, known = logger_floor(log, rows)
+            nothing = np.zeros((m, log.arms)) if any(item.target.logged for item in everyone) else predicted
+            rounds = 0
+            for item in everyone:
+                item.scores, item.weight = _room(item.scores, m), _room(item.weight, m)
+                logged = item.target.logged
+                rounds = kernels.score(
+                    rows.arm, reward, rows.propensity, item.target.probabilities(rows), logged, nothing if logged else predicted,
+                    nothing if logged else least, known and not logged, starts, log.size, o.k, o.clip, item.sums.sums, item.sums.moments,
+                    item.sums.mass, item.astray, *item.scores, *item.weight,
+                )  # fmt: skip
+                for side in (0, 1):
+                    item.places[side] = kernels.advance(
+                        item.scores[side], 0, rounds, o.k, item.states[side], self.times, item.places[side], item.kept[side]
+                    )
+                item.histogram += _histogram(item.weight[0, :rounds])
+            for duel in self.duels:
+                a, b = duel.pair
+                for side, (x, y) in enumerate(((a, b), (b, a))):
+                    scores = 0.5 * (x.scores[0, :rounds] + y.scores[1, :rounds])  # mean (1 + difference) / 2
+                    duel.places[side] = kernels.advance(
+                        scores, 0, rounds, o.k, duel.states[side], self.times, duel.places[side], duel.kept[side]
+                    )
+                    kernels.first_crossing(
+                        scores, rounds, o.k, 0.5, o.rho, fixed, needed, duel.crossing[side], LEAST_ESS, LEAST_SHARE, *a.weight, *b.weight
+                    )
+
+    def _predicted(self, rows: Rows, reward: np.ndarray, starts: np.ndarray) -> np.ndarray:
+        out = np.zeros((rows.arm.size, self.log.arms))
+        if isinstance(self.model, Ridge):
+            self.model.score(rows, reward, starts, out)
+        elif self.model is not None:
+            low, high = self.log.rewards
+            out[:] = np.clip((rows.of(self.model) - low) / (high - low), 0.0, 1.0)
+        return out
+
+    def bounds(self, kept: np.ndarray, alpha: float) -> np.ndarray:
+        """(2, c) lower and upper bounds in [0, 1] from the states kept at the shown times."""
+        o = self.options
+        return np.stack([lower_bounds(kept[0], alpha / 2.0, o.k, o.rho), 1.0 - lower_bounds(kept[1], alpha / 2.0, o.k, o.rho)])
+
+    def sequence(self, item: OnePolicy, alpha: float) -> Sequence:
+        """Bounds on a target's value, in units of the reward."""
+        unit, origin = self.units(item.sums)
+        lower, upper = origin + unit * self.log.size * self.bounds(item.kept, alpha)
+        return Sequence(self.times, lower, upper)
+
+    def units(self, sums: Sums) -> tuple[float, float]:
+        """(width, origin): a scaled value v is worth origin + width v."""
+        low, high = self.log.rewards
+        return high - low, low * float(sums.sums[kernels.MASS] / sums.sums[kernels.ROUNDS])
+
+
+def _room(array: np.ndarray, m: int) -> np.ndarray:
+    return array if array.shape[1] >= m else np.empty((array.shape[0], m))
+
+
+def _histogram(weights: np.ndarray) -> np.ndarray:
+    low, high = np.log(WEIGHTS[0]), np.log(WEIGHTS[1])
+    inside = np.log(np.clip(weights, *WEIGHTS))
+    place = np.minimum(((inside - low) * (WEIGHT_BINS / (high - low))).astype(np.int64), WEIGHT_BINS - 1)
+    return np.bincount(place, minlength=WEIGHT_BINS).astype(np.float64)
+
+
+def logger_floor(log: Log, rows: Rows) -> tuple[np.ndarray, bool]:
+    """(m, K) what the logger's probabilities were at least, and whether they were exactly that."""
+    m, K = rows.arm.size, log.arms
+    if rows.probabilities is not None:
+        return np.ascontiguousarray(rows.probabilities), True
+    if log.uniform:
+        even = np.repeat(rows.propensity[:, None], K, axis=1)
+        return (even if rows.eligible is None else np.where(rows.eligible, even, 0.0)), True
+    least = np.full((m, K), 0.0 if log.floor is None else log.floor)
+    return (least if rows.eligible is None else np.where(rows.eligible, least, 0.0)), False
+
+
+def _as_model(log: Log, model: Any) -> Any:
+    if model is None:
+        return None
+    if isinstance(model, str):
+        checks.choice("model", model, ("ridge",))
+        return Ridge(log)
+    values = checks.floats("model", model)
+    if values.shape != (log.given, log.arms):
+        wanted = f"(n, K) = ({log.given}, {log.arms}) predicted rewards, a row for each row of the table"
+        raise ValueError(f"model has shape {values.shape}, but must be 'ridge', None, or {wanted}.")
+    if not np.isfinite(values).all():
+        raise ValueError("model has an entry that is not a finite number.")
+    return values
+
+
+def assembled(read: Pass, item: OnePolicy, duel: Duel | None, *, anytime: bool, alpha: float, name: str) -> Evaluation:
+    """The result for one target of a pass."""
+    log, o, sums = read.log, read.options, item.sums
+    check_support(log, item)
+    unit, origin = read.units(sums)
+    estimates: dict[str, Estimate] = {}
+    for each in ESTIMATORS:
+        if read.model is None and each in ("dm", "switch-dr") and each != o.estimator:
+            continue
+        value, se = sums.estimate(each)
+        if not math.isnan(value) or each == o.estimator:
+            estimates[each] = Estimate(origin + unit * value, unit * se)
+    chosen = estimates[o.estimator]
+    if o.estimator == "aipw" and math.isnan(chosen.value):
+        raise ValueError(
+            "estimator = 'aipw' weighs rounds by the logger's probabilities of all arms, which this log does not have; give "
+            "from_frame(..., probabilities=[...]), or use estimator='dr' with anytime=True."
+        )
+    bounds = read.sequence(item, alpha) if anytime else None
+    if bounds is not None:
+        interval = (float(bounds.lower[-1]), float(bounds.upper[-1]))
+    else:
+        z = float(special.ndtri(1.0 - alpha / 2.0)) * chosen.se
+        interval = (chosen.value - z, chosen.value + z)
+    total = max(item.sums.mass.sum(), 1e-300)
+    unseen = float(item.sums.mass[log.plays == 0].sum() / total)
+    support = Support(item.sums.mass / sums.rounds, log.plays, unseen, log.names)
+    verdict, decided, difference = _verdict(read, item, duel, unseen, alpha)
+    edges = np.geomspace(*WEIGHTS, WEIGHT_BINS + 1)[:-1]
+    return Evaluation(
+        value=chosen.value, se=chosen.se, interval=interval, sequence=bounds, ess=sums.ess, max_weight=sums.largest, support=support,
+        verdict=verdict, estimator=f"clipped-ips at {o.clip:g}" if o.estimator == "clipped-ips" else o.estimator, alpha=alpha, n=log.n,
+        rounds=sums.rounds, estimates=estimates, decided=decided, difference=difference,
+        calibration=_calibration(read), weights=np.stack([edges, item.histogram], axis=1),
+        notes=_notes(read, item, anytime, overlap(sums.ess, log.n, unseen) is None), policy=name, rewards=log.rewards,
+    )  # fmt: skip
+
+
+def _calibration(read: Pass) -> np.ndarray:
+    if not isinstance(read.model, Ridge):
+        return np.zeros((0, 3))
+    low, high = read.log.rewards
+    calibration = read.model.calibration()
+    calibration[:, 1:] = low + (high - low) * calibration[:, 1:]
+    return calibration
+
+
+def check_support(log: Log, item: OnePolicy) -> None:
+    """Refuse a target that plays what the logger could not."""
+    who = item.target.argument
+    if log.deterministic and not item.target.logged and item.sums.sums[kernels.MATCHED] < item.sums.sums[kernels.ROWS]:
+        raise ValueError(
+            f"all propensities are 1, so this log says nothing of what its logger did not play, and {who} differs from it. Only the logged "
+            "policy can be judged (policy='logged'), or one that learns, by a model (tr.evaluate_learner with method='simulate'); log with "
+            "Explore instead."
+        )
+    astray = float(item.astray.sum())
+    if astray > 0.0:
+        total = float(item.sums.mass.sum())
+        worst = np.argsort(-item.astray, kind="stable")[:5]
+        arms = ", ".join(str(k if log.names is None else log.names[k]) for k in worst.tolist() if item.astray[k] > 0.0)
+        raise ValueError(
+            f"{who} puts {astray / total:.2%} of its probability on arms that the logger could not play (arms {arms}); no weight makes "
+            "up for that. Log with a propensity floor (Explore), or leave these arms out of the policy."
+        )
+
+
+def overlap(ess: float, n: int, unseen: float) -> str | None:
+    """A sentence where the log has too little to say; None where it has enough."""
+    if ess < max(LEAST_ESS, LEAST_SHARE * n):
+        remedy = "log more rounds" if ess >= n / 2 else "log with a propensity floor (Explore)"
+        return f"not enough overlap: effective sample size {ess:,.0f} of {n:,}; {remedy}"
+    if unseen > UNSEEN:
+        return (
+            f"not enough overlap: {unseen:.1%} of the policy's probability is on arms that the log never played; "
+            "log with a propensity floor (Explore)"
+        )
+    return None
+
+
+def _verdict(read: Pass, item: OnePolicy, duel: Duel | None, unseen: float, alpha: float) -> tuple[str, int | None, Sequence | None]:
+    lacking = overlap(item.sums.ess, read.log.n, unseen)
+    if duel is None:
+        return lacking or "enough overlap", None, None
+    base = duel.pair[1].sums
+    lacking = lacking or overlap(base.ess, read.log.n, 0.0)
+    unit = read.units(base)[0] * read.log.size
+    lower, upper = unit * (2.0 * read.bounds(duel.kept, alpha) - 1.0)
+    difference = Sequence(read.times, lower, upper)
+    ahead, behind = (int(side[4]) for side in duel.crossing)
+    if ahead or behind:  # what was decided first stays
+        first = ahead and (not behind or ahead < behind)
+        return ("promote", ahead, difference) if first else ("roll back", behind, difference)
+    return lacking or "undecided", None, difference
+
+
+def _notes(read: Pass, item: OnePolicy, anytime: bool, enough: bool) -> tuple[str, ...]:
+    log, sums = read.log, item.sums
+    notes: list[str] = []
+    if log.left_out:
+        notes.append("Left out: " + ", ".join(f"{count:,} {words}" for words, count in log.left_out.items()) + ".")
+    if not anytime and not log.constant and read.options.estimator != "aipw":
+        notes.append(
+            "The normal interval is not valid if the logger learned while it logged; use anytime=True, or estimator='aipw' where the "
+            "log has probabilities."
+        )
+    mean, se = sums.mean_weight
+    expected = float(sums.sums[kernels.MASS] / sums.sums[kernels.ROWS])
+    if enough and abs(mean - expected) > AVERAGE * se and abs(mean - expected) > 1e-6:
+        notes.append(
+            f"Weights average {mean:.3g} ± {se:.2g} where they should average {expected:.3g}: propensities of this log are not those with "
+            "which its arms were played, or the policy plays arms that were not eligible (give eligible=)."
+        )
+    if read.options.estimator == "dm":
+        notes.append("The direct method is as good as its model; its standard error does not contain the model's error.")
+    if anytime and read.model is not None and log.floor is None and not log.known and not item.target.logged:
+        notes.append(
+            "The log knows only the propensity of what was played, so the sequence cannot use the model; give the logger's probabilities "
+            "of all arms, or a floor that every arm had, for tighter bounds."
+        )
+    return tuple(notes)

@@ -1,0 +1,186 @@
+"""Policies to be judged: what turns each of them into probabilities of the arms for the rows of a log."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..core import checks
+from ..core.policy import Policy, is_policy, label
+from ..logs.log import TOLERANCE, Log, Rows
+from ..session.session import Session
+
+Chances: TypeAlias = Callable[..., ArrayLike]  # (context, eligible) -> (K,)
+Judged: TypeAlias = ArrayLike | str | Mapping[int, ArrayLike] | Chances | Session
+LOGGED = "logged"  # the policy that made the log
+
+
+class Target:
+    """A policy as probabilities, checked for every chunk.
+
+    given: (n, K) probabilities, a row for each row of the table that the log was made from, in the table's order; (K,) of
+    all rows, an arm or its name, {slot: (K,)}, a function of (context, eligible), or a `Session` at its present state; "logged": the
+    policy that made the log.
+    """
+
+    def __init__(self, log: Log, given: Any, argument: str = "policy") -> None:
+        self.log, self.argument = log, argument
+        self.logged = isinstance(given, str) and given == LOGGED and LOGGED not in (log.names or ())
+        self.of: Callable[[Rows], np.ndarray]
+        if self.logged:
+            self.of = self._as_logged
+        elif is_policy(given):
+            raise ValueError(
+                f"{argument} = {label(given)} has learned nothing yet. Give a Session, which is judged at its present state, or judge the "
+                "policy while it learns: tr.evaluate_learner with method='replay' (uniform logs) or method='simulate' (a fitted model)."
+            )
+        elif isinstance(given, Session):
+            self.of = self._of_session(given)
+        elif isinstance(given, str) or (isinstance(given, (int, np.integer)) and not isinstance(given, bool)):
+            self.of = self._constant(np.eye(1, log.arms, log.number(argument, given))[0])
+        elif isinstance(given, Mapping):
+            self.of = self._by_slot(given)
+        elif callable(given):
+            self.of = self._by_calling(given)
+        else:
+            self.of = self._of_array(given)
+
+    def probabilities(self, rows: Rows) -> np.ndarray:
+        """(m, K), C-contiguous. Raises ValueError naming the row where they are no probabilities."""
+        chances = np.ascontiguousarray(self.of(rows), dtype=np.float64)
+        m, K = rows.arm.size, self.log.arms
+        if chances.shape != (m, K):
+            raise ValueError(f"{self.argument} gave probabilities of shape {chances.shape}, but must give {K} for each of {m} rows.")
+        if self.logged:
+            return chances
+        total, most = chances.sum(axis=1), self.log.size
+        bad = ~((chances >= 0.0).all(axis=1) & np.isfinite(total))
+        if most == 1:
+            bad |= np.abs(total - 1.0) > TOLERANCE
+            rule = "must be at least 0 and add up to 1"
+        else:
+            bad |= (chances > 1.0 + TOLERANCE).any(axis=1) | (total > most * (1.0 + TOLERANCE))
+            rule = f"must be chances to be in a set, in [0, 1], that add up to at most {most}, the size of the largest set"
+        if bad.any():
+            i = int(np.argmax(bad))
+            raise ValueError(f"{self.argument}: probabilities for row {rows.given[i]} {rule}; got {checks.show(chances[i])}.")
+        if rows.eligible is not None:
+            astray = float(np.where(rows.eligible, 0.0, chances).sum())
+            if astray > TOLERANCE * m:
+                i = int(np.argmax(np.where(rows.eligible, 0.0, chances).sum(axis=1)))
+                raise ValueError(
+                    f"{self.argument} puts {astray / m:.1%} of its probability in {m} rows on arms that "
+                    f"were not eligible, most in row {rows.given[i]}; give a function of (context, eligible) that leaves them out."
+                )
+        return chances
+
+    def _constant(self, chances: np.ndarray) -> Callable[[Rows], np.ndarray]:
+        kept = np.zeros((0, chances.size))
+
+        def of(rows: Rows) -> np.ndarray:
+            nonlocal kept
+            if kept.shape[0] < rows.arm.size:
+                kept = np.tile(chances, (rows.arm.size, 1))
+            return kept[: rows.arm.size]
+
+        return of
+
+    def _of_array(self, given: Any) -> Callable[[Rows], np.ndarray]:
+        values = given if isinstance(given, np.ndarray) else checks.floats(self.argument, given)
+        n, K = self.log.given, self.log.arms
+        if values.shape == (K,):
+            return self._constant(checks.vector(self.argument, values))
+        if values.shape != (n, K):
+            raise ValueError(
+                f"{self.argument} has shape {values.shape}, but must be (n, K) = ({n}, {K}), a row for "
+                f"each row of the table, or (K,) = ({K},) probabilities."
+            )
+        return lambda rows: rows.of(values)
+
+    def _by_slot(self, given: Mapping[Any, ArrayLike]) -> Callable[[Rows], np.ndarray]:
+        tables = {checks.integer("slot", slot): checks.vector(f"{self.argument}[{slot!r}]", item) for slot, item in given.items()}
+        if not tables or any(item.size != self.log.arms for item in tables.values()):
+            raise ValueError(f"{self.argument} must map every slot to {self.log.arms} probabilities, one for each arm.")
+        slots = np.array(sorted(tables))
+        table = np.stack([tables[int(slot)] for slot in slots])
+
+        def of(rows: Rows) -> np.ndarray:
+            if rows.slot is None:
+                raise ValueError(f"{self.argument} has probabilities by slot, but the log has no slots; give from_frame(..., slot=...).")
+            place = np.minimum(np.searchsorted(slots, rows.slot), slots.size - 1)
+            if (slots[place] != rows.slot).any():
+                missing = int(rows.slot[np.argmax(slots[place] != rows.slot)])
+                raise ValueError(f"{self.argument} has no probabilities for slot {missing}; it has slots {slots.tolist()}.")
+            return table[place]
+
+        return of
+
+    def _by_calling(self, function: Chances) -> Callable[[Rows], np.ndarray]:
+        X, K = self.log.arm_features, self.log.arms
+
+        def of(rows: Rows) -> np.ndarray:
+            table = np.empty((rows.arm.size, K))
+            for i in range(rows.arm.size):
+                context = X if rows.features is None else rows.features[i]
+                chances = np.asarray(function(context, None if rows.eligible is None else rows.eligible[i]), dtype=np.float64)
+                if chances.shape != (K,):
+                    raise ValueError(f"{self.argument} returned shape {chances.shape} for row {rows.given[i]}, but must return ({K},).")
+                table[i] = chances
+            return table
+
+        return of
+
+    def _of_session(self, session: Session) -> Callable[[Rows], np.ndarray]:
+        log = self.log
+        if session.catalogue or session.arms.number != log.arms:
+            count = "new candidates every round" if session.catalogue else f"{session.arms.number} arms"
+            raise ValueError(f"{self.argument} is a session with {count}, but the log has {log.arms} arms.")
+        if session.names is not None and log.names is not None and session.names != tuple(map(str, log.names)):
+            raise ValueError(
+                f"{self.argument} is a session whose arms are {checks.show(list(session.names))}, but those of the log are "
+                f"{checks.show(list(log.names))}; give from_frame(..., arms=session.names)."
+            )
+        changing = session.arms.dimension > 0 and session.arms.features is None
+        always: np.ndarray | None = None
+
+        def of(rows: Rows) -> np.ndarray:
+            nonlocal always
+            if changing and log.arm_features is None and rows.features is None:
+                raise ValueError(
+                    f"{self.argument} is a session whose features change, so the log must have features: (n, K, d) of every arm, or (n, d) "
+                    "that every arm is shown."
+                )
+            if not (changing and rows.features is not None) and rows.eligible is None:
+                if always is None:
+                    always = session.propensities(log.arm_features if changing else None)
+                return np.tile(always, (rows.arm.size, 1))
+            table = np.empty((rows.arm.size, log.arms))
+            for i in range(rows.arm.size):
+                features = None
+                if changing:
+                    features = log.arm_features if rows.features is None else rows.features[i]
+                table[i] = session.propensities(features, None if rows.eligible is None else rows.eligible[i])
+            return table
+
+        return of
+
+    def _as_logged(self, rows: Rows) -> np.ndarray:
+        """Of the played arm only: the weights are 1, and no other probability is needed."""
+        chances = np.zeros((rows.arm.size, self.log.arms))
+        chances[np.arange(rows.arm.size), rows.arm] = rows.propensity
+        return chances
+
+
+def named(policy: object) -> str:
+    """A policy in short."""
+    if is_policy(policy):
+        return label(policy)
+    inner = getattr(policy, "policy", None)
+    if isinstance(inner, Policy):
+        return label(inner)
+    if isinstance(policy, str):
+        return policy
+    if isinstance(policy, (int, np.integer)):
+        return f"arm {policy}"
+    return getattr(policy, "__name__", "policy")

@@ -1,0 +1,120 @@
+"""Two compiled ways to let a policy learn from a log: a world with its contexts and fitted rewards, and replay of its rows."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+from numba.extending import overload
+
+from ..compiled.kernels import OPTIONS, jit
+from ..core.verbs import Arms, Context, commit, select, update
+
+
+class LoggedWorld(NamedTuple):
+    """The contexts of a log in their order, with rewards of a fitted model."""
+
+    means: np.ndarray  # (n, K) predicted rewards
+    best: np.ndarray  # (n,) the largest eligible one
+    residuals: np.ndarray  # (m,) to be added to a mean, drawn evenly; empty: the reward is `low` or `high`
+    low: float
+    high: float
+    round: np.ndarray  # (1,) scratch: of the last `observe`
+    features: Any  # (n, K, d) of the arms; None: as below
+    contexts: Any  # (n, c) of the round: arm k has them in columns k c .. k c + c - 1; None: none
+    shown: Any  # (K, K c) scratch
+    fixed: Any  # (K, d) that never change; None: none
+    eligible: Any  # (n, K) bool; None: all
+
+    def describe(self):
+        return Arms(self.means.shape[1], features=self.fixed, dimension=dimension(self), rewards=(self.low, self.high))
+
+    @jit
+    def observe(self, t, rng):
+        self.round[0] = t
+        return context_of(self.features, self.contexts, self.shown, self.eligible, t)
+
+    @jit
+    def play(self, context, action, rng):
+        value = self.means[self.round[0], action]
+        if self.residuals.shape[0] == 0:
+            if self.low + (self.high - self.low) * rng.random() < value:
+                return self.high
+            return self.low
+        value += self.residuals[int(rng.random() * self.residuals.shape[0])]
+        return min(max(value, self.low), self.high)
+
+    @jit
+    def mean(self, context, arm):
+        return self.means[self.round[0], arm]
+
+    @jit
+    def regret(self, context, action):
+        return self.best[self.round[0]] - self.means[self.round[0], action]
+
+
+def dimension(world: Any) -> int:
+    """d of the features that policies see, 0 without."""
+    for item in (world.features, world.shown, world.fixed):
+        if item is not None:
+            return int(item.shape[-1])
+    return 0
+
+
+@jit
+def show(shown, contexts, i):
+    """Each arm's own block of the round's features."""
+    c = contexts.shape[1]
+    for k in range(shown.shape[0]):
+        for j in range(c):
+            shown[k, k * c + j] = contexts[i, j]
+
+
+def row(values, i):
+    """Entry i of what may be None."""
+    return None if values is None else values[i]
+
+
+@overload(row, jit_options=OPTIONS, inline="always")
+def _row(values, i):
+    if isinstance(values, types.NoneType):
+        return lambda values, i: None
+    return lambda values, i: values[i]
+
+
+def features_of(features, contexts, shown, i):
+    """The arms' features in round i; None where they have none, or fixed ones."""
+    if contexts is None:
+        return row(features, i)
+    show(shown, contexts, i)
+    return shown
+
+
+@overload(features_of, jit_options=OPTIONS)
+def _features_of(features, contexts, shown, i):
+    if isinstance(contexts, types.NoneType):
+        return lambda features, contexts, shown, i: row(features, i)
+
+    def blocks(features, contexts, shown, i):
+        show(shown, contexts, i)
+        return shown
+
+    return blocks
+
+
+@jit
+def context_of(features, contexts, shown, eligible, i):
+    """What round i shows."""
+    return Context(features_of(features, contexts, shown, i), row(eligible, i), None, None)
+
+
+@jit
+def replay_rows(policy, state, arm, reward, features, contexts, shown, eligible, kept, rng):
+    """Let a policy choose in every row; where it chooses what was played it learns the reward, and the row is kept."""
+    for i in range(arm.shape[0]):
+        context = context_of(features, contexts, shown, eligible, i)
+        action = select(policy, state, context, rng)
+        if action == arm[i]:
+            state = commit(policy, state, context, action)
+            state = update(policy, state, context, action, reward[i])
+            kept[i] = True
+    return state

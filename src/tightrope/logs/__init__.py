@@ -1,0 +1,14 @@
+"""Logs of decisions: one form, made from tables, files and sessions."""
+
+from .dsjson import from_dsjson, to_dsjson
+from .frame import from_frame
+from .log import Log
+from .obp import from_obp, to_obp
+from .session import from_session
+
+__all__ = ["Log", "from_dsjson", "from_frame", "from_obp", "from_session", "to_dsjson", "to_obp"]
+
+
+def __dir__() -> list[str]:
+    """What is public, and nothing else."""
+    return __all__

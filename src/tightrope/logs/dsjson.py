@@ -1,0 +1,170 @@
+"""Logs as dsjson files of Vowpal Wabbit, both ways: one decision a line, actions from 1, costs, which are rewards with the other sign."""
+
+import datetime
+import json
+import os
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..core import checks, files
+from .log import Log, Rows, RowsInMemory, in_order, new_log
+from .tables import BadRows, Path, times
+
+
+def from_dsjson(path: Path, *, arms: int | None = None, rewards: tuple[float, float] = (0.0, 1.0)) -> Log:
+    """A log from a dsjson file of Vowpal Wabbit: one decision a line, actions from 1, costs, which become rewards -cost.
+
+    Of an event that comes several times the last state counts; so does a reward that comes later in a line of its own. Decisions
+    without a reward are left out and counted. The features of its namespaces are not read.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    arms : int
+        K; by default as many as occur.
+    rewards : (float, float)
+        Lowest and highest reward, as in `from_frame`.
+
+    Returns
+    -------
+    Log
+
+    Raises
+    ------
+    ValueError
+        For files that are no such log, with the line.
+    """
+    events: dict[str, dict[str, Any]] = {}
+    late: dict[str, float] = {}
+    with open(path, encoding="utf-8") as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            try:
+                item = json.loads(line)
+            except ValueError as error:
+                raise ValueError(f"{os.fspath(path)}, line {number}: not JSON ({error}).") from None
+            if not isinstance(item, dict):
+                raise ValueError(f"{os.fspath(path)}, line {number}: not a JSON object.")
+            id = str(item.get("EventId", f"line {number}"))
+            if "RewardValue" in item and "_label_Action" not in item:
+                late[id] = checks.real(f"RewardValue in line {number}", item["RewardValue"])
+                continue
+            events[id] = _event(item, f"{os.fspath(path)}, line {number}")  # a dict keeps the place of an event's first state
+    return _from_events(events, late, arms, rewards, path)
+
+
+def _event(item: Mapping[str, Any], where: str) -> dict[str, Any]:
+    action, chance = item.get("_label_Action"), item.get("_label_probability")
+    if action is None or chance is None:
+        raise ValueError(f"{where}: _label_Action and _label_probability must be there.")
+    arm = checks.integer(f"_label_Action ({where})", action, least=1) - 1
+    if item.get("pdrop"):
+        raise ValueError(f"{where}: pdrop = {item['pdrop']} says that the log was thinned, which is not read; give a log with all events.")
+    cost = item.get("_label_cost")
+    listed, chances = item.get("a"), item.get("p")
+    if (listed is None) != (chances is None) or (listed is not None and chances is not None and len(listed) != len(chances)):
+        raise ValueError(f"{where}: a and p must be lists of the same length.")
+    return {
+        "arm": arm, "cost": None if cost is None else checks.real(f"_label_cost ({where})", cost),
+        "chance": checks.real(f"_label_probability ({where})", chance), "a": listed, "p": chances, "time": item.get("Timestamp"),
+    }  # fmt: skip
+
+
+def _from_events(
+    events: Mapping[str, Mapping[str, Any]], late: Mapping[str, float], arms: int | None, rewards: tuple[float, float], path: Path
+) -> Log:
+    kept, waiting = [], 0
+    for id, event in events.items():
+        reward = late.get(id, None if event["cost"] is None else -event["cost"])
+        if reward is None:
+            waiting += 1
+        else:
+            kept.append((event, reward))
+    if not kept:
+        raise ValueError(f"{os.fspath(path)} has no decision with a reward.")
+    K = max(max(event["arm"] + 1, *(event["a"] or [0])) for event, _ in kept)
+    K = K if arms is None else checks.integer("arms", arms, least=K)
+    n = len(kept)
+    H = mask = None
+    if all(event["a"] is not None for event, _ in kept):
+        H, mask = np.zeros((n, K)), np.zeros((n, K), dtype=np.bool_)
+        for i, (event, _) in enumerate(kept):
+            places = np.asarray(event["a"], dtype=np.int64) - 1
+            H[i, places], mask[i, places] = event["p"], True
+    stamps = [event["time"] for event, _ in kept]
+    time = None
+    if all(isinstance(stamp, str) for stamp in stamps):
+        bad = BadRows(n)
+        try:
+            time = times(np.array(stamps, dtype=object), "Timestamp", bad)
+        except ValueError:
+            raise ValueError(f"{os.fspath(path)}: Timestamp must hold times such as 2026-01-31T12:00:00Z.") from None
+    rows = Rows(
+        np.array([event["arm"] for event, _ in kept], dtype=np.int64), np.array([reward for _, reward in kept], dtype=np.float64),
+        np.array([event["chance"] for event, _ in kept], dtype=np.float64), None, mask if mask is not None and not mask.all() else None,
+        H, time,
+    )  # fmt: skip
+    left = {"decisions without a reward": waiting} if waiting else {}
+    return new_log(RowsInMemory(in_order(rows)), K, rewards=rewards, left_out=left)
+
+
+def to_dsjson(log: Log, path: Path) -> pathlib.Path:
+    """Write the log as dsjson: actions from 1, costs -reward, the logger's probabilities where they are known.
+
+    Parameters
+    ----------
+    log : Log
+        Of single arms.
+    path : path
+        Of the file, which is written whole or not at all.
+
+    Returns
+    -------
+    pathlib.Path
+        The file.
+
+    Raises
+    ------
+    ValueError
+        For logs of sets, which have no form in dsjson.
+    """
+    target = pathlib.Path(path)
+    if log.size > 1:
+        raise ValueError("a log of sets has no form in dsjson; write it as a table.")
+    with files.atomically(target) as file:
+        for rows in log.chunks():
+            for i in range(rows.arm.size):
+                file.write((json.dumps(_line(rows, i)) + "\n").encode())
+    return target
+
+
+def _line(rows: Rows, i: int) -> dict[str, Any]:
+    arm = int(rows.arm[i])
+    others: list[int] = [arm]
+    chances = [float(rows.propensity[i])]
+    if rows.probabilities is not None:
+        shown = range(rows.probabilities.shape[1]) if rows.eligible is None else np.flatnonzero(rows.eligible[i]).tolist()
+        others += [k for k in shown if k != arm]
+        chances += [float(rows.probabilities[i, k]) for k in others[1:]]
+    line: dict[str, Any] = {
+        "_label_cost": -float(rows.reward[i]), "_label_probability": chances[0], "_label_Action": arm + 1, "_labelIndex": arm,
+        "EventId": str(rows.given[i]), "Version": "1",
+    }  # fmt: skip
+    if rows.time is not None:
+        stamp = rows.time[i]
+        line["Timestamp"] = _stamp(stamp)
+    if rows.probabilities is not None:
+        line |= {"a": [k + 1 for k in others], "p": chances}
+    return line
+
+
+def _stamp(time: object) -> str:
+    """A time as text: seconds since 1970 or a time of any kind; text stays."""
+    if isinstance(time, (int, float, np.number)):
+        time = datetime.datetime.fromtimestamp(float(time), datetime.UTC)
+    return str(time).replace(" ", "T").replace("+00:00", "Z")

@@ -1,0 +1,282 @@
+"""`Log`: decisions of a logger in one form, which estimators read in chunks, whatever table, file or session they are from.
+
+A row is one arm that was played: its number, its reward, the probability with which the logger played it (its propensity, in its
+slot where there are slots), and what the logger saw. Rows of the same round belong to one set of arms.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..core import checks
+from .arm_labels import ArmLabels, Label
+from .tables import BadRows
+
+CHUNK = 65_536  # rows of a chunk at most
+ENTRIES = 2**21  # numbers of a chunk's largest array at most
+TOLERANCE = 1e-6  # by how much probabilities may miss what they must add up to
+
+
+class Rows(NamedTuple):
+    """Consecutive rows of a log."""
+
+    arm: np.ndarray  # (m,) int64
+    reward: np.ndarray  # (m,)
+    propensity: np.ndarray  # (m,) of the played arm, in its slot
+    features: np.ndarray | None = None  # (m, d) of the round, or (m, K, d) of its arms
+    eligible: np.ndarray | None = None  # (m, K) bool
+    probabilities: np.ndarray | None = None  # (m, K) the logger's, of all arms
+    time: np.ndarray | None = None  # (m,) as it was given
+    slot: np.ndarray | None = None  # (m,) int64
+    round: np.ndarray | None = None  # (m,) int64; rows of a set have the same
+    origin: np.ndarray | None = None  # (m,) int64, rows of the table they were given in; None: first, first + 1, ..
+    first: int = 0  # row of the source at which the chunk begins
+
+    def part(self, begin: int, end: int) -> "Rows":
+        """Rows begin .. end - 1."""
+        return self.mapped(lambda item: item[begin:end], self.first + begin)
+
+    def mapped(self, change: Callable[[np.ndarray], np.ndarray], first: int = 0) -> "Rows":
+        """Every array changed in the same way."""
+        return Rows(*(None if item is None else change(item) for item in self[:-1]), first)  # type: ignore[arg-type, call-arg]
+
+    @property
+    def given(self) -> np.ndarray:
+        """(m,) rows of the table they were given in."""
+        return np.arange(self.first, self.first + self.arm.size) if self.origin is None else self.origin
+
+    def of(self, table: np.ndarray) -> np.ndarray:
+        """The entries of an array with an entry for each row of the table."""
+        return table[self.first : self.first + self.arm.size] if self.origin is None else table[self.origin]
+
+
+class Source(Protocol):
+    """Where a log's rows come from; every call reads them anew."""
+
+    def read(self, size: int, narrow: bool) -> Iterator[Rows]:
+        """Chunks of about `size` rows, in order. narrow: without features."""
+
+
+@dataclass(frozen=True, eq=False)
+class Log:
+    """A log of decisions, read in chunks as often as it is needed. Functions of `tr.logs` make it; what it knows of itself:
+
+    Attributes
+    ----------
+    arms : int
+        K.
+    names : tuple of str or int, or None
+        What arms are called in the table; None where that is their number, 0 .. K - 1.
+    rewards : (float, float)
+        Lowest and highest reward there can be.
+    floor : float or None
+        A probability that every eligible arm had in every round; None: unknown.
+    arm_features : (K, d) array or None
+        Where arms have features that never change.
+    left_out : dict
+        What of the table the log does not hold, in words, with counts.
+    n, rounds, given : int
+        Rows, rounds, and rows of the table it was made from, with those left out.
+    size : int
+        Arms of the largest set, 1 without sets.
+    plays : (K,) array
+        Rows of every arm.
+    uniform, deterministic, constant : bool
+        Whether every eligible arm had the same probability, all propensities are 1, all are the same.
+    known : bool
+        Whether it has the logger's probabilities of all arms.
+    """
+
+    source: Source
+    arms: int
+    names: tuple[Label, ...] | None = None
+    rewards: tuple[float, float] = (0.0, 1.0)
+    floor: float | None = None
+    arm_features: np.ndarray | None = None
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    n: int = 0
+    given: int = 0
+    rounds: int = 0
+    size: int = 1
+    plays: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    uniform: bool = False
+    deterministic: bool = False
+    constant: bool = False
+    known: bool = False
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __repr__(self) -> str:
+        sets = f", sets of up to {self.size}" if self.size > 1 else ""
+        return f"Log({self.n:,} rows, {self.arms} arms{sets}, rewards in [{self.rewards[0]:g}, {self.rewards[1]:g}])"
+
+    def chunks(self, size: int | None = None) -> Iterator[Rows]:
+        """The rows in order, checked, a chunk at a time; the rows of a set are never apart. size: rows of a chunk, by default by K."""
+        for part in self._parts(size, narrow=False):
+            rows = _rewarded(part)
+            if rows.arm.size:
+                yield self._checked(rows)
+
+    def _parts(self, size: int | None, narrow: bool) -> Iterator[Rows]:
+        """Chunks of the source, cut between rounds, with the rows that have no reward."""
+        wide = 1 if self.arm_features is None else self.arm_features.shape[1]
+        rows = max(256, min(CHUNK, ENTRIES // (self.arms * wide))) if size is None else checks.integer("size", size, least=1)
+        for part in _whole_sets(self.source.read(rows, narrow)):
+            yield part.mapped(lambda item: np.require(item, requirements=["C", "W"]), part.first)
+
+    def number(self, argument: str, arm: object) -> int:
+        """The number of an arm by what it is called. Raises ValueError for what is no arm of this log."""
+        return ArmLabels(self.arms, self.names).number(argument, arm)
+
+    def _checked(self, rows: Rows) -> Rows:
+        """A chunk whose every row can be used. Raises ValueError with the first bad rows."""
+        arm, reward, h, K, m = rows.arm, rows.reward, rows.propensity, self.arms, rows.arm.size
+        low, high = self.rewards
+        bad = BadRows(m)
+        bad.note((arm < 0) | (arm >= K), lambda i: f"arm = {arm[i]} is no arm from 0 to {K - 1}")
+        bad.note(~np.isfinite(reward), lambda i: f"reward = {reward[i]:g} is not a finite number")
+        outside = f"is outside the declared range [{low:g}, {high:g}]; give from_frame(..., rewards=(lowest, highest))"
+        bad.note((reward < low) | (reward > high), lambda i: f"reward = {reward[i]:g} {outside}")
+        remedy = "it must be in (0, 1]: the probability with which the logger played this arm"
+        bad.note(~((h > 0.0) & (h <= 1.0 + TOLERANCE)), lambda i: f"propensity = {h[i]:g}, but {remedy}")
+        if self.floor is not None:
+            floor = self.floor
+            bad.note(h < floor * (1.0 - TOLERANCE), lambda i: f"propensity = {h[i]:g} is below floor = {floor:g}; give the true floor")
+        features = rows.features
+        if features is not None:
+            if features.ndim not in (2, 3) or features.shape[0] != m or (features.ndim == 3 and features.shape[1] != K):
+                raise ValueError(f"features has shape {features.shape}, but must be (n, d), or (n, {K}, d) for features of every arm.")
+            bad.note(~np.isfinite(features).reshape(m, -1).all(axis=1), lambda i: "features are not all finite")
+        played = np.arange(m), np.clip(arm, 0, K - 1)
+        if rows.eligible is not None:
+            mask = of_arms("eligible", rows.eligible, m, K)
+            bad.note(~mask[played], lambda i: f"arm {arm[i]} was played, but is not eligible")
+        if rows.probabilities is not None:
+            H = of_arms("probabilities", rows.probabilities, m, K)
+            outside_unit = ((H < 0.0) | (H > 1.0 + TOLERANCE) | np.isnan(H)).any(axis=1)
+            bad.note(np.asarray(outside_unit), lambda i: "probabilities must all be in [0, 1]")
+            if rows.round is None:
+                bad.note(np.abs(H.sum(axis=1) - 1.0) > TOLERANCE, lambda i: f"probabilities add up to {H[i].sum():g}, not to 1")
+            apart = np.abs(H[played] - h) > TOLERANCE
+            bad.note(apart, lambda i: f"propensity = {h[i]:g} differs from the probability {H[i, arm[i]]:g} of the played arm")
+        bad.refuse(rows.given)
+        return rows
+
+
+def of_arms(name: str, values: np.ndarray, m: int, K: int) -> np.ndarray:
+    """An array with a column for each arm. Raises ValueError where it has others."""
+    if values.shape != (m, K):
+        raise ValueError(f"{name} has shape {values.shape}, but must have a column for each of the {K} arms.")
+    return values
+
+
+def _rewarded(rows: Rows) -> Rows:
+    """Without the rows that have no reward (NaN), of a set without the whole round."""
+    missing = np.isnan(rows.reward)
+    if not missing.any():
+        return rows
+    if rows.round is not None:
+        missing = np.isin(rows.round, rows.round[missing])
+    kept = np.flatnonzero(~missing)
+    return rows._replace(origin=rows.given).mapped(lambda item: item[kept], rows.first)
+
+
+def _whole_sets(parts: Iterable[Rows]) -> Iterator[Rows]:
+    """Chunks cut between two rounds: the last round of a chunk, which may go on, waits for the next."""
+    last_round: Rows | None = None
+    for part in parts:
+        if part.round is None:
+            yield part
+            continue
+        joined = part if last_round is None else _joined(last_round, part)
+        assert joined.round is not None
+        last = int(np.argmax(joined.round == joined.round[-1]))  # rows of a round are consecutive
+        if last:
+            yield joined.part(0, last)
+        last_round = joined.part(last, joined.arm.size)
+    if last_round is not None:
+        yield last_round
+
+
+def _joined(a: Rows, b: Rows) -> Rows:
+    pairs = zip(a[:-1], b[:-1], strict=True)
+    return Rows(*(None if x is None else np.concatenate([x, y]) for x, y in pairs), a.first)  # type: ignore[arg-type, call-arg]
+
+
+@dataclass(frozen=True)
+class RowsInMemory:
+    """Rows in memory."""
+
+    rows: Rows
+
+    def read(self, size: int, narrow: bool) -> Iterator[Rows]:
+        """Slices."""
+        rows = self.rows._replace(features=None) if narrow else self.rows
+        for begin in range(0, rows.arm.size, size):
+            yield rows.part(begin, min(begin + size, rows.arm.size))
+
+
+def in_order(rows: Rows) -> Rows:
+    """Rows sorted by time, those of one time as they were."""
+    if rows.time is None or rows.time.size < 2 or not (rows.time[1:] < rows.time[:-1]).any():
+        return rows
+    order = np.argsort(rows.time, kind="stable")
+    rows = rows._replace(origin=rows.given)
+    return rows.mapped(lambda item: item[order])
+
+
+def new_log(
+    source: Source, arms: int, names: tuple[Label, ...] | None = None, *, rewards: tuple[float, float] = (0.0, 1.0),
+    floor: float | None = None, arm_features: ArrayLike | None = None, left_out: Mapping[str, int] | None = None,
+) -> Log:  # fmt: skip
+    """A log of these rows, read once: every row is checked and counted."""
+    try:
+        low, high = (checks.real("rewards", item) for item in rewards)
+    except TypeError:
+        raise ValueError(f"rewards = {checks.show(rewards)} is not a pair (lowest, highest).") from None
+    if not low < high:
+        raise ValueError(f"rewards = ({low:g}, {high:g}) must be a pair (lowest, highest) of different numbers.")
+    least = None if floor is None else checks.real("floor", floor, above=0, most=1.0 / arms + TOLERANCE)
+    X = None if arm_features is None else checks.matrix("arm_features", arm_features, shape=(arms, None))
+    log = Log(source, arms, names, (low, high), least, X)
+    n = given = rounds = 0
+    size, smallest, largest = 1, 1.0, 0.0
+    plays, all_equal, known = np.zeros(arms), True, False
+    for part in log._parts(None, narrow=True):
+        given += part.arm.size
+        rows = _rewarded(part)
+        if not rows.arm.size:
+            continue
+        log._checked(rows)
+        n += rows.arm.size
+        plays += np.bincount(rows.arm, minlength=arms)
+        smallest, largest = min(smallest, float(rows.propensity.min())), max(largest, float(rows.propensity.max()))
+        if rows.round is None:
+            rounds += rows.arm.size
+        else:
+            starts = np.flatnonzero(np.concatenate([[True], rows.round[1:] != rows.round[:-1]]))
+            rounds += starts.size
+            size = max(size, int(np.diff(np.append(starts, rows.arm.size)).max()))
+            all_equal = False
+        count = arms if rows.eligible is None else rows.eligible.sum(axis=1)
+        all_equal = all_equal and bool((np.abs(rows.propensity * count - 1.0) <= TOLERANCE).all())
+        known = rows.probabilities is not None
+    left = dict(left_out or {}) | ({"rows without a reward": given - n} if given > n else {})
+    if n == 0:
+        raise ValueError(f"none of the log's {given} rows has a reward; give at least one." if given else "the log has no rows.")
+    if least is None and all_equal and not known:
+        least = smallest  # every arm has its equal share, so none has less than the one with most rivals
+    facts = {"n": n, "given": given, "rounds": rounds, "size": size, "plays": plays, "uniform": all_equal, "known": known}
+    facts |= {"deterministic": smallest >= 1.0 - TOLERANCE and arms > 1, "constant": largest - smallest <= TOLERANCE}
+    return Log(source, arms, names, (low, high), least, X, left, **facts)  # type: ignore[arg-type]
+
+
+def whole(log: Log) -> Rows:
+    """All rows of a log in memory, from one reading."""
+    parts = [part._replace(origin=part.given) for part in log.chunks()]
+    joined = [None if item is None else np.concatenate([part[i] for part in parts]) for i, item in enumerate(parts[0][:-1])]
+    return Rows(*joined, 0)  # type: ignore[arg-type, call-arg]

@@ -1,0 +1,103 @@
+"""A page for saved results of any kind."""
+
+import json
+import pathlib
+from collections.abc import Callable, Mapping
+
+from matplotlib.figure import Figure
+
+from ..core import notebook
+from ..plots import curves, style
+from ..plots.pictures import figure_svg
+from ..results.results import Identification, Result
+from . import identification, simulation
+from .page import Section, Table, write_page
+
+SECTIONS: dict[str, Callable[..., Section]] = {
+    "simulation": simulation.simulation_section,
+    "identification": identification.identification_section,
+}
+TABLES: dict[str, Callable[..., Table]] = {
+    "simulation": simulation.summary_table,
+    "identification": identification.summary_table,
+}
+
+
+PICTURES: dict[str, Callable[..., Figure]] = {
+    "simulation": curves.regret_figure,
+    "identification": identification.rounds_figure,
+}
+
+
+def in_notebook(result: Result | Identification) -> str:
+    """HTML of a result: its line, its table, its picture."""
+    table = TABLES[result.kind](result)
+    return notebook.table(repr(result).strip("<>"), table.headers, table.rows, table.caption) + figure_svg(PICTURES[result.kind](result))
+
+
+def provenance_of(result: Result | Identification) -> dict[str, object]:
+    """What the page says under "How this was made"."""
+    settings = result.settings
+    made = {key: settings[key] for key in ("command", "seed", "horizon", "max_rounds", "budget", "replications") if key in settings}
+    return made | {f"policy {name}": _short(item) for name, item in settings.get("policies", {}).items()} | settings.get("versions", {})
+
+
+def _short(record: Mapping[str, object]) -> str:
+    inside = ", ".join(f"{key}={value}" for key, value in record.items() if key != "policy")
+    return f"{record.get('policy')}({inside})"
+
+
+def write_report(
+    results: Mapping[str, Result | Identification],
+    path: pathlib.Path,
+    *,
+    title: str = "tightrope report",
+    lead: str = "",
+    texts: Mapping[str, str] | None = None,
+) -> pathlib.Path:
+    """One self-contained page for several results. A policy's name has one colour in all of them."""
+    palette = style.Palette(name for result in results.values() for name in result.policies)
+    sections = [SECTIONS[result.kind](name, result, text=(texts or {}).get(name, ""), palette=palette) for name, result in results.items()]
+    made: dict[str, object] = {}
+    for name, result in results.items():
+        found = provenance_of(result)
+        made |= {
+            key if len(results) == 1 or key in result.settings.get("versions", {}) or key == "command" else f"{name}: {key}": value
+            for key, value in found.items()
+        }
+    return write_page(path, title, lead, sections, made)
+
+
+def together(results: Mapping[str, Result | Identification]) -> dict[str, Result | Identification]:
+    """Simulations of the same question as one result, by a name for it; policies that differ under one name are told apart by their folder.
+
+    The same question: problems, rounds, seed and delay. Such replications are paired. Questions that stand alone are left out.
+    """
+    groups: dict[str, dict[str, Result]] = {}
+    for label, result in results.items():
+        if isinstance(result, Result):
+            asked = {key: result.settings.get(key) for key in ("problem", "rounds", "seed", "delay", "apply")}
+            groups.setdefault(json.dumps(asked, sort_keys=True, default=str), {})[label] = result
+    found: dict[str, Result | Identification] = {}
+    for group in groups.values():
+        if len(group) > 1:
+            found[f"Compared: {', '.join(group)}"] = joined(group)
+    return found
+
+
+def joined(group: Mapping[str, Result]) -> Result:
+    """Results of one question as one; of each policy as many replications as all have."""
+    least = min(result.replications for result in group.values())
+    described: dict[str, list[object]] = {}
+    for result in group.values():
+        for name in result.policies:
+            described.setdefault(name, []).append(result.settings.get("policies", {}).get(name))
+    regret, pulls, policies = {}, {}, {}
+    for label, result in group.items():
+        for name in result.policies:
+            same = all(one == described[name][0] for one in described[name])
+            shown = name if same else f"{name} ({label})"
+            regret[shown], pulls[shown] = result.regret[name][:least], result.pulls[name][:least]
+            policies[shown] = result.settings.get("policies", {}).get(name, {})
+    first = next(iter(group.values()))
+    return Result(first.rounds, regret, pulls, {}, first.settings | {"policies": policies, "replications": least, "until": None})

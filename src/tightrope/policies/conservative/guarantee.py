@@ -1,0 +1,290 @@
+"""The guarantee every policy of this family keeps, whatever chooses its arms.
+
+D and S^b are the rounds decided so far where a learner's arm and where the baseline was played. Arm a is safe in round t iff
+
+    TOT(a) + slack >= -1e-9,   slack = sum_{S^b} mu_b + alpha rem mu_l - (1 - alpha) sum_{i <= t} mu_{b_i},
+
+TOT(a) a lower bound of the learner's reward including a, by `bound` (Eq 2, 4, 5-7, 12 of Garcelon et al. 2020); what it takes open
+decisions for is said in `ledger`. A policy inherits its parameters from `Limits`, makes its state by `new_state`, calls `bound_round`
+before its choice and answers commit, withdraw, update and inform by `open_round`, `withdraw_round`, `close_round` and `learn_reward`.
+
+A reward says of which arm it is, not of which decision. So the open rounds that play their baseline are all of one kind, D or S^b: while
+anything is open the baseline's index is its known mean, not its UCB, and while a decision of D for the baseline is open a further round
+of the baseline counts to D as well. Either kind keeps the promise, since the baseline's own rounds never break it.
+"""
+
+import math
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...compiled.kernels import lean
+from ...core.fields import checkpoints, choice, optional_integer, optional_real, real, vector
+from ...core.policy import Policy, is_policy, label
+from ...core.types import Given
+from ...core.verbs import allowed
+from ...numerics.checkpoints import remaining
+from ...numerics.ridge import check_context, new_ridge, sum_size
+from ...numerics.selection import argmax, largest
+from .independent import Independent
+from .ledger import (
+    BASELINE,
+    CONSTRAINED,
+    INDEPENDENT,
+    ORACLE,
+    OWN,
+    SAFE_OTHER,
+    TWO_STEP,
+    UNSAFE,
+    add,
+    baseline_of,
+    bound_arms,
+    bound_totals,
+    close_decision,
+    count_decision,
+    learn_reward,
+    new_bounds,
+    new_ledger,
+)
+from .linear import Linear
+
+TOLERANCE = 1e-9  # an arm is safe down to -TOLERANCE: at t = 1/alpha the two sides are equal in exact arithmetic
+NORM_TOLERANCE = 1e-9
+
+
+class Limits(Policy):
+    """Parameters of the guarantee, shared by all policies of the family (see `Conservative`)."""
+
+    baseline: Given[int | None, int] = optional_integer(default=None, least=0, words="every round brings its own")
+    baseline_mean: Given[float | None, float] = optional_real(default=None, least=0, most=1, words="learn it")
+    alpha: float = real(default=0.05, above=0, below=1)
+    delta: float = real(default=0.01, above=0, below=1)
+    sigma: float = real(default=1.0, least=0)
+    lam: float = real(default=1.0, above=0)
+    theta_bound: float = real(default=1.0, least=0)
+    arm_bound: float = real(default=1.0, above=0)
+    bound: Given[Literal["martingale", "confidence", "oracle"], int] = choice("martingale", "confidence", "oracle", default="martingale")
+    selection: Given[Literal["constrained", "two-step", "largest-lower"], int] = choice(
+        "constrained", "two-step", "largest-lower", default="constrained"
+    )
+    checkpoint: Given[int | Iterable[int], np.ndarray] = checkpoints(default=1)
+    min_gap: Given[int | None, int] = optional_integer(default=None, least=1, words="checkpoints are known beforehand")
+    baseline_floor: Given[float | None, float] = optional_real(
+        default=None, least=0, most=1, words="baseline_mean if that is fixed, else 0"
+    )
+    clip: Given[Literal["both", "paper"], int] = choice("both", "paper", default="both")
+    martingale: Given[Literal["freedman", "subgaussian"], int] = choice("freedman", "subgaussian", default="freedman")
+    true_means: Given[ArrayLike | None, np.ndarray] = vector(default=None, least=0, most=1, words="(K,) true means, for bound='oracle'")
+    model: Given[Literal["linear", "independent"], int] = choice("linear", "independent", default="linear")
+    open: Given[Literal["nothing", "lower"], int] = choice("nothing", "lower", default="nothing")
+
+    @staticmethod
+    def complete(stored: dict[str, Any]) -> dict[str, Any]:
+        """Refuse checkpoints closer than min_gap, and policies that forget."""
+        refuse_forgetting(stored.get("inner"))
+        listed, gap = stored["checkpoint"], stored["min_gap"]
+        if gap > 0 and listed[0] != -1:
+            nearest = int(-listed[0] if listed[0] < 0 else np.diff(listed, prepend=0).min())
+            if nearest < gap:
+                raise ValueError(f"min_gap = {gap} exceeds {nearest}, the smallest gap of checkpoint; give at most that.")
+        return stored
+
+
+def refuse_forgetting(inner: object) -> None:
+    """Refuse a policy that forgets, or has one inside it: it is for means that drift, of which the bounds here say nothing."""
+    if is_policy(inner):
+        if getattr(inner, "forget", 1.0) < 1.0:
+            raise ValueError(
+                f"inner = {label(inner)} forgets because means drift, but the guarantee bounds what was earned by means that stay as they "
+                "are and would not hold; take forget=1."
+            )
+        for item in inner:
+            refuse_forgetting(item)
+
+
+def new_state(policy: Any, arms: Any) -> Any:
+    """An empty ledger, after checking the policy's parameters against the arms."""
+    K = arms.number
+    if policy.baseline >= K:
+        raise ValueError(f"baseline = {policy.baseline} is not an arm; the arms are 0 to {K - 1}.")
+    if policy.bound == ORACLE and policy.true_means.size != K:
+        raise ValueError(f"true_means has length {policy.true_means.size}, but bound = 'oracle' needs the {K} true means.")
+    if policy.bound == ORACLE and arms.dimension and arms.features is None:
+        raise ValueError("bound = 'oracle' needs arms whose means do not change; these come with new features every round.")
+    ledger, bounds = new_ledger(), new_bounds(K)
+    if policy.model == INDEPENDENT or not arms.dimension:
+        bounds.upper[:] = np.inf
+        return Independent(ledger, bounds, *(np.zeros(K) for _ in range(5)))
+    if arms.features is not None:
+        check_norms(policy, arms.features)
+    model = new_ridge(arms, policy.lam)
+    size = sum_size(model)
+    return Linear(
+        ledger, bounds, np.zeros(K), model, np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(K),
+        arms.features is not None,
+    )  # fmt: skip
+
+
+def check_norms(policy: Any, features: np.ndarray) -> None:
+    """Refuse features longer than the confidence radius assumes."""
+    norms = np.linalg.norm(features, axis=1)
+    k = int(np.argmax(norms))
+    if norms[k] > policy.arm_bound * (1 + NORM_TOLERANCE):
+        raise ValueError(
+            f"arm {k} has norm {norms[k]:.6g}, but arm_bound = {policy.arm_bound:g} bounds all norms; raise it or scale the features."
+        )
+
+
+def check_round(policy: Any, state: Any, context: Any) -> None:
+    """Refuse a round whose baseline or features break what the guarantee rests on."""
+    K = state.bounds.lower.size
+    if context.baseline is None and policy.baseline < 0:
+        raise ValueError("baseline is missing; give the policy an arm, or every round its baseline in Context(baseline=...).")
+    if context.baseline is not None and not 0 <= context.baseline < K:
+        raise ValueError(f"baseline = {context.baseline} is not an arm; the arms are 0 to {K - 1}.")
+    if context.baseline_mean is not None and not 0 <= context.baseline_mean <= 1:
+        raise ValueError(f"baseline_mean = {context.baseline_mean} is not a number in [0, 1].")
+    if (
+        context.baseline is not None
+        and context.baseline_mean is None
+        and math.isnan(policy.baseline_mean)
+        and isinstance(state, Independent)
+    ):
+        raise ValueError(
+            "baseline_mean is missing; the mean of a baseline that changes can be learned only by model='linear' on arms with features."
+        )
+    if context.features is not None and isinstance(state, Linear):
+        check_norms(policy, context.features)
+        check_context(state.model, context.features)
+
+
+@lean
+def bound_round(policy, state, context):
+    """Everything the choice of round t rests on: bounds, TOT, slack, and what a safe arm is compared with."""
+    ledger = state.ledger[0]
+    baseline, mean = baseline_of(policy, context)
+    bound_arms(state, policy, context)
+    ahead = remaining(policy.checkpoint, policy.min_gap, int(ledger.place), int(ledger.rounds) + 1)
+    ledger.slack = bound_totals(state, policy, context, baseline, mean, ahead)
+    ledger.reference = state.bounds.upper[baseline] if math.isnan(mean) else mean
+    return baseline, mean
+
+
+@lean
+def is_safe(state, arm):
+    """Whether TOT(a) + slack >= 0, up to rounding."""
+    return state.bounds.total[arm] + state.ledger[0].slack >= -TOLERANCE
+
+
+@lean
+def fall_back(policy, state, context, baseline):
+    """What to play instead of an arm that is not safe, by `selection`; the baseline if no safe arm promises more."""
+    bounds, eligible, slack = state.bounds, context.eligible, state.ledger[0].slack
+    if policy.selection != TWO_STEP:
+        constrained = policy.selection == CONSTRAINED
+        offer, total, promised = bounds.offer, bounds.total, bounds.upper if constrained else bounds.lower
+        for k in range(offer.shape[0]):  # a pass of its own: a running maximum under two conditions compiles to a chain three times as long
+            offer[k] = promised[k] if total[k] + slack >= -TOLERANCE else -math.inf
+        offer[baseline] = -math.inf
+        top, reference = largest(offer, eligible), state.ledger[0].reference
+        promising = top > reference or (constrained and top == reference)
+        if top > -math.inf and (promising or not allowed(eligible, baseline)):
+            return first_of(offer, top, eligible)
+    if allowed(eligible, baseline):
+        return baseline
+    return argmax(bounds.total, eligible)  # the baseline cannot be played: the arm that risks least
+
+
+@lean
+def first_of(values, top, eligible):
+    """Lowest eligible arm of this value."""
+    for k in range(values.shape[0]):
+        if values[k] == top and allowed(eligible, k):
+            return k
+    return -1
+
+
+@lean
+def why_instead(state, arm, baseline):
+    """The event where `fall_back` chose."""
+    if arm == baseline:
+        return BASELINE
+    return SAFE_OTHER if is_safe(state, arm) else UNSAFE
+
+
+@lean
+def open_round(policy, state, context, arm):
+    """Decide round t: the ledger counts it, its reward is awaited. Right after the choice."""
+    ledger = state.ledger[0]
+    baseline, mean = baseline_of(policy, context)
+    explored = arm != baseline or ledger.baseline_open > 0.0 or (ledger.event == OWN and ledger.choice == arm)
+    enter_decision(policy, state, context, baseline, mean, arm, explored, 1.0)
+    listed, place = policy.checkpoint, int(ledger.place)
+    if place < listed.shape[0] and listed[place] == ledger.rounds:
+        ledger.place += 1.0
+
+
+@lean
+def withdraw_round(policy, state, context, arm):
+    """Undo `open_round` of a decision that is still open."""
+    ledger = state.ledger[0]
+    baseline, mean = baseline_of(policy, context)
+    if not is_open(state, baseline, arm):
+        raise ValueError("no decision of this arm is open; only an open decision can be withdrawn.")
+    explored = arm != baseline or ledger.baseline_open > 0.0
+    enter_decision(policy, state, context, baseline, mean, arm, explored, -1.0)
+    place = int(ledger.place)
+    if place > 0 and policy.checkpoint[place - 1] > ledger.rounds:
+        ledger.place -= 1.0
+
+
+@lean
+def enter_decision(policy, state, context, baseline, mean, arm, explored, sign):
+    """Add a decision to the ledger: sign 1.0; take it out again: sign -1.0."""
+    ledger = state.ledger[0]
+    if explored:
+        ledger.explored += sign
+        if arm == baseline:
+            ledger.baseline_open += sign
+        if policy.bound == ORACLE:
+            add(ledger.truth, sign * policy.true_means[arm])
+    else:
+        ledger.conserved += sign
+        ledger.conserved_open += sign
+    if not math.isnan(mean):
+        add(ledger.promised, sign * mean)
+        if not explored:
+            add(ledger.earned, sign * mean)
+    ledger.rounds += sign
+    count_decision(state, policy, context, baseline, mean, arm, explored, sign)
+
+
+@lean
+def is_open(state, baseline, arm):
+    """Whether a reward of this arm, in a round with this baseline, is awaited."""
+    ledger = state.ledger[0]
+    if arm == baseline:
+        return ledger.baseline_open > 0.0 or ledger.conserved_open > 0.0
+    return state.open[arm] > 0.0
+
+
+@lean
+def close_round(policy, state, context, arm, reward):
+    """Take in the reward of an open decision; where none of the arm is open it is data from elsewhere."""
+    ledger = state.ledger[0]
+    baseline, mean = baseline_of(policy, context)
+    if not is_open(state, baseline, arm):
+        learn_reward(state, policy, context, arm, reward)
+    elif arm != baseline or ledger.baseline_open > 0.0:
+        ledger.closed += 1.0
+        if arm == baseline:
+            ledger.baseline_open -= 1.0
+        add(ledger.rewards, reward)
+        close_decision(state, policy, context, arm)
+        learn_reward(state, policy, context, arm, reward)
+    else:
+        ledger.conserved_open -= 1.0
+        if math.isnan(mean):
+            learn_reward(state, policy, context, arm, reward)

@@ -1,0 +1,156 @@
+"""The guarantee's estimates for independent arms: a width per arm that changes when the arm is played. O(1) a round, select O(K).
+
+With n_a pulls whose reward is in and open decisions of the arm besides, UCB_a comes from the n_a. LCB_a comes from all of them, an open
+reward taken as 0, where open = "nothing": rewards are >= 0, so it stays a lower bound whatever decides when rewards arrive.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ...compiled.kernels import lean
+from .ledger import (
+    CONFIDENCE,
+    LOWER,
+    MARTINGALE,
+    NOTHING,
+    ORACLE,
+    Bounds,
+    bound_open,
+    floor_of,
+    known_slack,
+    martingale_bound,
+    value_of,
+)
+
+
+class Independent(NamedTuple):
+    ledger: np.ndarray  # (1,) LEDGER
+    bounds: Bounds
+    open: np.ndarray  # (K,) decisions of P by arm
+    own: np.ndarray  # (K,) decisions of D by arm
+    pulls: np.ndarray  # (K,) rewards in the estimates
+    sums: np.ndarray  # (K,) of these rewards
+    mean: np.ndarray  # (K,)
+
+    @lean
+    def bound_arms(self, policy, context):
+        ledger = self.ledger[0]
+        if ledger.stale >= 0.0:
+            bound_arm(self, policy, int(ledger.stale))
+            ledger.stale = -1.0
+
+    @lean
+    def bound_open(self):
+        bound = 0.0
+        for k in range(self.open.shape[0]):
+            bound += self.open[k] * self.bounds.lower[k]
+        return bound
+
+    @lean
+    def bound_totals(self, policy, context, baseline, mean, ahead):
+        ledger = self.ledger[0]
+        if policy.bound == CONFIDENCE:
+            bound = confidence_bound(self)
+        elif policy.bound == MARTINGALE:
+            bound = martingale_bound(policy, ledger)
+            if policy.open == LOWER:
+                bound += bound_open(self)
+        else:
+            bound = value_of(ledger.truth)
+        ledger.bound = bound
+        total, expected = self.bounds.total, (policy.true_means if policy.bound == ORACLE else self.bounds.lower)
+        for k in range(total.shape[0]):
+            total[k] = bound + expected[k]
+        if not math.isnan(mean):
+            return known_slack(policy, context, ledger, mean, ahead)
+        weight, credit, floor = ledger.conserved - (1.0 - policy.alpha) * (ledger.rounds + 1), 0.0, floor_of(policy, context)
+        if math.isnan(floor):
+            weight += policy.alpha * ahead
+        else:
+            credit = policy.alpha * ahead * floor
+        return worst_baseline(self, policy, weight, baseline) + credit
+
+    @lean
+    def count_decision(self, policy, context, baseline, mean, arm, explored, sign):
+        ledger = self.ledger[0]
+        if explored:
+            self.open[arm] += sign
+            self.own[arm] += sign
+        if explored or math.isnan(mean):
+            if ledger.stale >= 0.0 and ledger.stale != arm:
+                bound_arm(self, policy, int(ledger.stale))
+            ledger.stale = arm
+
+    @lean
+    def close_decision(self, policy, context, arm):
+        self.open[arm] -= 1.0
+
+    @lean
+    def learn_reward(self, policy, context, arm, reward):
+        self.pulls[arm] += 1.0
+        self.sums[arm] += reward
+        self.mean[arm] = self.sums[arm] / self.pulls[arm]
+        bound_arm(self, policy, arm)
+        if self.ledger[0].stale == arm:
+            self.ledger[0].stale = -1.0
+
+    @lean
+    def budget_bound(self, policy, context, baseline, mean):
+        ledger = self.ledger[0]
+        if math.isnan(mean):
+            owed = worst_baseline(self, policy, ledger.conserved - (1.0 - policy.alpha) * ledger.rounds, baseline)
+        else:
+            owed = value_of(ledger.earned) - (1.0 - policy.alpha) * value_of(ledger.promised)
+        return ledger.bound + owed
+
+
+@lean
+def pull_radius(sigma, delta, n_arms, pulls):
+    """sigma sqrt(2 ln(K s^3 / delta) / s) for s >= 1 pulls (Wu, Shariff, Lattimore, Szepesvari 2016)."""
+    return sigma * math.sqrt(2.0 * math.log(n_arms * pulls * pulls * pulls / delta) / pulls)
+
+
+@lean
+def counted_open(state, policy, arm):
+    """Open decisions of an arm whose reward will be learned from; rounds of a baseline whose mean is learned are among them."""
+    learned = arm == policy.baseline and math.isnan(policy.baseline_mean)
+    return state.open[arm] + (state.ledger[0].conserved_open if learned else 0.0)
+
+
+@lean
+def bound_arm(state, policy, arm):
+    """LCB and UCB of one arm."""
+    bounds, K, n = state.bounds, state.pulls.shape[0], state.pulls[arm]
+    width = 0.0
+    if n > 0.0:
+        width = pull_radius(policy.sigma, policy.delta, K, n)
+        bounds.lower[arm] = max(state.mean[arm] - width, 0.0)
+        bounds.upper[arm] = state.mean[arm] + width
+    waiting = counted_open(state, policy, arm)
+    if policy.open == NOTHING and waiting > 0.0:
+        n += waiting
+        bounds.lower[arm] = max(state.sums[arm] / n - pull_radius(policy.sigma, policy.delta, K, n), 0.0)
+
+
+@lean
+def worst_baseline(state, policy, weight, baseline):
+    """Smallest weight mu_b over [LCB_b, min(UCB_b, 1)]; where open = "nothing" UCB_b takes open rewards as 1."""
+    if weight >= 0.0:
+        return weight * state.bounds.lower[baseline]
+    upper, waiting = state.bounds.upper[baseline], counted_open(state, policy, baseline)
+    if policy.open == NOTHING and waiting > 0.0:
+        n = state.pulls[baseline] + waiting
+        width = pull_radius(policy.sigma, policy.delta, state.pulls.shape[0], n)
+        upper = (state.sums[baseline] + waiting) / n + width
+    return weight * min(upper, 1.0)
+
+
+@lean
+def confidence_bound(state):
+    """sum_i N_i LCB_i over D (Eq 4)."""
+    bound = 0.0
+    for k in range(state.own.shape[0]):
+        bound += state.own[k] * state.bounds.lower[k]
+    return bound

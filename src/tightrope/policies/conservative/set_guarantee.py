@@ -1,0 +1,180 @@
+"""The guarantee for sets: a ledger of set rewards and one ellipsoid for all arms.
+
+D and S^b are the rounds decided so far where a set of the inner policy's and where the baseline set was played, z_S the sum of a set's
+features. Set S is safe iff
+
+    TOT(S) + slack >= -1e-9,   TOT(S) = max(sum_D r - psi(|D|), 0) + max(<theta, z_S> - beta ||z_S||_{V^-1}, 0)
+
+with the slack of single arms. Where the baseline's total mean v_b is learned, the ellipsoid's minimum is taken of everything together.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core.types import Oracle, State
+from ...core.verbs import Context
+from ...numerics.batch_ridge import BatchRidge, predict_solved, solve
+from ...numerics.checkpoints import remaining
+from ...solvers.oracles import choose
+from .guarantee import TOLERANCE
+from .ledger import BASELINE, FREEDMAN, OWN, SAFE_OTHER, UNSAFE, add, martingale_radius, value_of
+from .linear import ellipsoid_radius
+
+LEDGER = np.dtype(
+    [
+        ("rounds", "f8"),  # decided, t - 1
+        ("explored", "f8"),  # |D|
+        ("awaited", "f8"),  # arms whose reward is not in
+        ("rewards", "f8", (2,)),  # of D that are in, compensated
+        ("earned", "f8", (2,)),  # sum_{S^b} v_b, compensated
+        ("promised", "f8", (2,)),  # sum_{i < t} v_b, compensated
+        ("place", "f8"),  # position of the next listed checkpoint
+        ("event", "f8"),  # of the last select
+    ],
+    align=True,
+)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What `init` was given; not part of a saved state."""
+
+    features: np.ndarray | None  # (rows, d); None: new ones every round
+    oracle: Oracle
+    size: int  # k
+
+
+class SetState(NamedTuple):
+    ledger: np.ndarray  # (1,) LEDGER
+    model: BatchRidge  # of the guarantee
+    owed: np.ndarray  # (M, d) sum_{S^b} z_b - (1 - alpha) sum_{i < t} z_b
+    setting: Setting
+    inner: State
+
+
+class Round(NamedTuple):
+    """What the choice of a round rests on."""
+
+    theta: np.ndarray  # (M, d)
+    factor: np.ndarray  # (M, d, d) lower Cholesky factors of V
+    features: np.ndarray  # (rows, d)
+    beta: float
+    psi: float
+    base: float  # lower bound of sum_D v
+    slack: float  # NaN where v_b is learned: then it is part of the ellipsoid's minimum
+    point: np.ndarray | None  # (M, d) what the baseline's unknown mean is multiplied with
+
+
+def features_of(state: SetState, context: Context) -> np.ndarray:
+    """This round's rows of features."""
+    return np.asarray(state.setting.features if context.features is None else context.features)
+
+
+def sum_features(state: SetState, features: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """z_S, by block: (M, d)."""
+    z = np.zeros_like(state.model.response)
+    rows, blocks = np.divmod(chosen, z.shape[0])
+    np.add.at(z, blocks, features[rows])
+    return z
+
+
+def set_radius(policy: Any, state: SetState, m: float) -> float:
+    """psi(m) for totals of at most k rewards: noise sigma sqrt(k), range k."""
+    k = state.setting.size
+    radius = martingale_radius(policy.sigma * math.sqrt(k), policy.delta, m, False)
+    if policy.martingale != FREEDMAN:
+        return float(radius)
+    n = max(m, 1.0)
+    return float(radius + 2.0 / 3.0 * k * math.log(3.0 * n * n / policy.delta))
+
+
+def set_beta(policy: Any, state: SetState) -> float:
+    """Radius of the ellipsoid."""
+    dimension, m = float(state.model.response.size), float(state.model.seen[0])
+    return float(ellipsoid_radius(policy.sigma, policy.delta, dimension, m, policy.lam, policy.arm_bound, policy.theta_bound))
+
+
+def bound_round(policy: Any, state: SetState, context: Context) -> Round:
+    """Everything that `total` needs."""
+    ledger, features = state.ledger[0], features_of(state, context)
+    theta, factor = solve(state.model)
+    beta = set_beta(policy, state)
+    psi = set_radius(policy, state, float(ledger.explored))
+    base = max(float(value_of(ledger.rewards)) - psi, 0.0)
+    ahead = remaining(policy.checkpoint, policy.min_gap, int(ledger.place), int(ledger.rounds) + 1)
+    floor = policy.baseline_floor
+    if not math.isnan(policy.baseline_mean):
+        floor = policy.baseline_mean if math.isnan(floor) else floor
+        owed = (1.0 - policy.alpha) * (value_of(ledger.promised) + policy.baseline_mean)
+        slack = float(value_of(ledger.earned) + policy.alpha * ahead * floor - owed)
+        return Round(theta, factor, features, beta, psi, base, slack, None)
+    z = sum_features(state, features, policy.baseline)
+    point = state.owed - (1.0 - policy.alpha) * z
+    if math.isnan(floor):
+        point = point + (policy.alpha * ahead * z if state.setting.features is not None else 0.0)
+    else:
+        base += policy.alpha * ahead * floor
+    return Round(theta, factor, features, beta, psi, base, math.nan, point)
+
+
+def joint_lower(known: Round, z: np.ndarray) -> float:
+    """min <theta, z> over the ellipsoid: <theta_hat, z> - beta ||z||_{V^-1}."""
+    return float((known.theta * z).sum()) - known.beta * norm(known.factor, z)
+
+
+def norm(factor: np.ndarray, z: np.ndarray) -> float:
+    """||z||_{V^-1} over all blocks."""
+    return math.sqrt(sum(float(np.sum(np.linalg.solve(L, part) ** 2)) for L, part in zip(factor, z, strict=True)))
+
+
+def total(state: SetState, known: Round, chosen: np.ndarray) -> float:
+    """Lower bound of the budget after this set is played: TOT(S) + slack."""
+    z = sum_features(state, known.features, chosen)
+    if known.point is None:
+        return known.base + max(joint_lower(known, z), 0.0) + known.slack
+    return known.base + joint_lower(known, z + known.point)
+
+
+def choose_set(policy: Any, state: SetState, context: Context, wanted: np.ndarray) -> tuple[np.ndarray, int]:
+    """The set that is played where the inner policy wants another, and why."""
+    known, baseline = bound_round(policy, state, context), policy.baseline
+    playable = context.eligible is None or bool(context.eligible[baseline].all())
+    if np.array_equal(np.sort(wanted), baseline):
+        return wanted, BASELINE
+    if total(state, known, wanted) >= -TOLERANCE:
+        return wanted, OWN
+    mean, width = predict_solved(known.theta, known.factor, known.features)
+    other = choose(state.setting.oracle, mean - known.beta * width, context.eligible)
+    offered = joint_lower(known, sum_features(state, known.features, other))
+    safe = total(state, known, other) >= -TOLERANCE
+    if safe and (offered > reference(policy, state, known) or not playable) and not np.array_equal(np.sort(other), baseline):
+        return other, SAFE_OTHER
+    if playable:
+        return baseline.copy(), BASELINE
+    return max((wanted, other), key=lambda chosen: total(state, known, chosen)), UNSAFE
+
+
+def reference(policy: Any, state: SetState, known: Round) -> float:
+    """What another set must promise more than: v_b, or its upper bound where it is learned."""
+    if not math.isnan(policy.baseline_mean):
+        return float(policy.baseline_mean)
+    return -joint_lower(known, -sum_features(state, known.features, policy.baseline))
+
+
+def enter(policy: Any, state: SetState, context: Context, action: np.ndarray, sign: float) -> None:
+    """Add a decision to the ledger: sign 1.0; take it out again: sign -1.0."""
+    ledger, conserved = state.ledger[0], np.array_equal(np.sort(action), policy.baseline)
+    ledger.rounds += sign
+    ledger.awaited += sign * np.size(action)
+    if not conserved:
+        ledger.explored += sign
+    if math.isnan(policy.baseline_mean):
+        z = sum_features(state, features_of(state, context), policy.baseline)
+        state.owed[...] += sign * (policy.alpha - 1.0 + conserved) * z
+        return
+    add(ledger.promised, sign * policy.baseline_mean)
+    if conserved:
+        add(ledger.earned, sign * policy.baseline_mean)

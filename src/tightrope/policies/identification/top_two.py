@@ -1,0 +1,81 @@
+"""What top-two policies share: the chances of their choices."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ...core.fields import real
+from ...core.types import State
+from ...numerics import special
+from ...numerics.counts import Counts, means
+from ...numerics.posterior import NODES, WEIGHTS, best_of_betas
+from ...numerics.selection import one_hot
+from .chernoff import Chernoff, asked, hardest_rival
+from .proportions import fill_shares
+from .support import chernoff_evidence
+
+REACH = 8.5  # standard deviations beyond which a normal density is left out
+PANELS = np.linspace(-REACH, REACH, 18)
+
+
+class TopTwo(Chernoff):
+    """What these policies are told."""
+
+    leader_share: float = real(default=0.5, above=0, below=1)
+
+
+def best_of_normals(mean: np.ndarray, deviation: np.ndarray, eligible: np.ndarray | None) -> np.ndarray:
+    """(K,) P(arm k has the largest of independent normal draws) among the eligible, by Gauss-Legendre panels. O(K^2) evaluations."""
+    chosen = np.arange(mean.size) if eligible is None else np.flatnonzero(eligible)
+    floor = (mean - REACH * deviation)[chosen].max()
+    chosen = chosen[(mean + REACH * deviation)[chosen] >= floor]
+    m, s = mean[chosen, None], deviation[chosen, None]
+    edges = np.unique(np.maximum(m + s * PANELS, floor))
+    half, middle = np.diff(edges) / 2.0, (edges[1:] + edges[:-1]) / 2.0
+    x, weight = (middle[:, None] + half[:, None] * NODES).reshape(-1), (half[:, None] * WEIGHTS).reshape(-1)
+    z = (x - m) / s
+    below = special.ndtr(z)
+    ones = np.ones((1, x.size))
+    before, after = np.cumprod(np.vstack([ones, below[:-1]]), axis=0), np.cumprod(np.vstack([ones, below[:0:-1]]), axis=0)[::-1]
+    probability = np.zeros(mean.size)
+    probability[chosen] = (np.exp(-0.5 * z * z) / s * before * after) @ weight
+    return probability / probability.sum()
+
+
+def chance_to_lead(policy: Chernoff, counts: Counts, eligible: np.ndarray | None) -> np.ndarray:
+    """(K,) posterior probability of each arm to be the best of the eligible, once all were pulled."""
+    if policy.rewards == 0:
+        return best_of_betas(1.0 + counts.sums, 1.0 + (counts.pulls - counts.sums), eligible)
+    return best_of_normals(means(counts), policy.noise / np.sqrt(counts.pulls), eligible)
+
+
+def chances(policy: TopTwo, counts: Counts, eligible: np.ndarray | None, leading: Callable[[], np.ndarray], redraws: int) -> np.ndarray:
+    """(K,) probability of every arm to be played.
+
+    leading: the probability of each to lead, once all eligible arms were pulled. redraws: how often a challenger is drawn from it before
+    the hardest rival of the leader is taken.
+    """
+    unpulled = np.flatnonzero(counts.pulls == 0.0 if eligible is None else (counts.pulls == 0.0) & eligible)
+    if unpulled.size:
+        return one_hot(int(unpulled[0]), counts.pulls.size)
+    leaders = leading()
+    probability = policy.leader_share * leaders
+    for i in np.flatnonzero(leaders):
+        others = leaders.copy()
+        others[i] = 0.0
+        left = others.sum()
+        stays = float(leaders[i]) ** redraws if left > 0.0 else 1.0  # all draws name the leader again
+        drawn = others * ((1.0 - stays) / left) if left > 0.0 else others
+        rival = int(hardest_rival(asked(policy), counts, int(i), eligible))
+        drawn[rival if rival >= 0 else i] += stays
+        probability += (1.0 - policy.leader_share) * leaders[i] * drawn
+    return probability
+
+
+def top_two_evidence(policy: TopTwo, state: State) -> dict[str, float]:
+    """`evidence`: the leader has its share, and rivals theirs in the proportions that this share makes optimal."""
+    counts, leader = state.counts, int(state.answer[0]["leader"])
+    shares = np.zeros(counts.pulls.size)
+    if counts.pulls.all():
+        fill_shares(asked(policy), means(counts), leader, policy.leader_share, shares)
+    return chernoff_evidence(policy, state, shares)

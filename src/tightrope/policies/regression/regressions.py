@@ -1,0 +1,114 @@
+"""Regressions from outside as a model that answers `predict` and `learn`: scikit-learn's, River's, or a function."""
+
+import copy
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from ...core import checks
+from ...core.verbs import Arms, either
+
+ACCEPTED = (
+    "an object with partial_fit and predict (scikit-learn), one with learn_one and predict_one (River), or a function of rows (n, d) that "
+    "returns n predictions"
+)
+
+
+class Regression(Protocol):
+    """What all kinds are to the policy."""
+
+    def scores(self, rows: np.ndarray) -> Any:
+        """Predicted rewards of rows (n, d)."""
+
+    def take_in(self, row: np.ndarray, reward: float) -> None:
+        """Learn from one reward."""
+
+
+class Batch:
+    """A regressor of scikit-learn; it cannot predict before it has seen a row, and is 0 until then."""
+
+    def __init__(self, model: Any) -> None:
+        self.model, self.seen = copy.deepcopy(model), False
+
+    def scores(self, rows: np.ndarray) -> Any:
+        """Predictions of `predict`."""
+        return self.model.predict(rows) if self.seen else np.zeros(len(rows))
+
+    def take_in(self, row: np.ndarray, reward: float) -> None:
+        """One row for `partial_fit`."""
+        self.model.partial_fit(row[None], np.array([reward]))
+        self.seen = True
+
+
+class Online:
+    """A regressor of River, which knows columns by name: 0, 1, ..; None, where it has no answer yet, counts as 0."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = copy.deepcopy(model)
+
+    def scores(self, rows: np.ndarray) -> Any:
+        """Predictions of `predict_one`."""
+        return [self.model.predict_one(dict(enumerate(row))) or 0.0 for row in rows.tolist()]
+
+    def take_in(self, row: np.ndarray, reward: float) -> None:
+        """One row for `learn_one`."""
+        self.model.learn_one(dict(enumerate(row.tolist())), reward)
+
+
+class Elsewhere:
+    """A function that somebody else fits."""
+
+    def __init__(self, model: Any) -> None:
+        self.scores = model
+
+    def take_in(self, row: np.ndarray, reward: float) -> None:
+        """Nothing: the function learns elsewhere."""
+
+
+KINDS: tuple[tuple[tuple[str, ...], Any], ...] = (
+    (("partial_fit", "predict"), Batch),
+    (("learn_one", "predict_one"), Online),
+    (("__call__",), Elsewhere),
+)
+
+
+def kind_of(name: str, model: object) -> Any:
+    """The class that speaks to a regression; anything else is refused."""
+    for methods, kind in KINDS:
+        if not isinstance(model, type) and all(callable(getattr(model, method, None)) for method in methods):
+            return kind
+    raise ValueError(f"{name} = {checks.show(model)} is no regression; give {ACCEPTED}.")
+
+
+class Outside(NamedTuple):
+    """One regression, or one for each arm, in the place of a ridge regression."""
+
+    features: np.ndarray  # (K, d) fixed, or of the last prediction
+    mean: np.ndarray  # (K,) at the last prediction
+    regressions: np.ndarray  # (1,) or (K,) of objects
+
+    def predict(self, context):
+        self.features[:] = either(context.features, self.features)
+        parts = np.array_split(self.features, self.regressions.size)
+        found = [
+            checks.floats("model's predictions", one.scores(rows)).reshape(-1) for one, rows in zip(self.regressions, parts, strict=True)
+        ]
+        scores = np.concatenate(found)
+        if scores.shape != self.mean.shape or not np.isfinite(scores).all():
+            raise ValueError(f"model predicts {checks.show(scores)}, but must give a finite number for each of {self.mean.size} rows.")
+        self.mean[:] = scores
+
+    def learn(self, context, arm, reward):
+        row = np.array(either(context.features, self.features)[arm])
+        self.regressions[arm % self.regressions.size].take_in(row, float(reward))
+
+
+def new_outside(model: object, arms: Arms, shared: bool) -> Outside:
+    """Copies of a regression, so that no two runs learn together."""
+    K, kind = arms.number, kind_of("model", model)
+    if not shared and K < 2:
+        raise ValueError("shared = False keeps a regression for each arm, but there is one arm; give their number, arms=K, or shared=True.")
+    features = np.zeros((K, arms.dimension)) if arms.features is None else np.array(arms.features)
+    held = np.empty(1 if shared else K, dtype=object)
+    held[:] = [kind(model) for _ in held]
+    return Outside(features, np.zeros(K), held)

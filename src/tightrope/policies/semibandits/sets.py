@@ -1,0 +1,244 @@
+"""What all policies over sets share: the state, asking the oracle, breaking ties, the chance of each arm.
+
+Scores of a round use the data before it; the oracle turns them into the set. Nothing here decides how scores are made.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol
+
+import numpy as np
+
+from ...core.fields import choice, real, real_or
+from ...core.policy import Policy
+from ...core.types import Explanation, Given, Oracle
+from ...core.verbs import Arms, Context
+from ...numerics.batch_ridge import BatchRidge, check_features, learn_batch, new_batch_ridge, predict_batch
+from ...numerics.merging import merged_batch_ridge
+from ...solvers.oracles import TopK, choose, set_size
+from .inclusion import exact_is_cheap, top_k_probability
+
+TIE = 2.0**-36  # scores that agree to this part of the largest are tied: what rounding can do to equal means and widths
+DRAWS, DRAWN_SCORES = 1000, 10**7  # Monte Carlo of `probability`: as many draws, but fewer (at least 50) for many arms
+
+
+class SetPolicy(Policy):
+    """What all policies over sets answer alike, given how one scores arms: `_scoring`, as `select` makes the scores of a round."""
+
+    def _scoring(self, state, context, rng):
+        raise TypeError(f"{type(self).__name__} needs the method _scoring.")
+
+    def update(self, state, context, action, reward):
+        return learn_set(state, context, action, reward)
+
+    def propensity(self, state, context, action, rng):
+        return inclusion(self, state, context, action, self._scoring(state, context, rng), rng)
+
+    def grow(self, state, arms):
+        return longer_state(state, arms)
+
+    def merge(self, first, second):
+        return State(merged_batch_ridge(first.model, second.model), first.setting)
+
+    def admit(self, state, context):
+        admit_features(self, state, context)
+
+    def explain(self, state, context, rng, draws=None):
+        return report(self, state, context, self._scoring(state, context, rng), rng, draws)
+
+
+class Optimistic(SetPolicy):
+    """Parameters of optimism for sets (see `C2UCB`)."""
+
+    alpha: Given[float | Literal["theory"], float] = real_or(default=1.0, words=("theory",), least=0)
+    lam: float = real(default=1.0, above=0)
+    delta: float = real(default=0.1, above=0, below=1)
+    noise: float = real(default=1.0, least=0)
+    theta_bound: float = real(default=1.0, least=0)
+    ties: Given[Literal["index", "random"], int] = choice("index", "random", default="index")
+
+
+class GaussianPrior(SetPolicy):
+    """Parameters of the Kalman form (Wen, Kveton, Ashkan 2015): prior N(0, prior_scale^2 I), noise variance noise^2."""
+
+    prior_scale: float = real(default=1.0, above=0)
+    noise: float = real(default=1.0, above=0)
+    ties: Given[Literal["index", "random"], int] = choice("index", "random", default="index")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The arms and the oracle as `init` was given them; not part of a saved state."""
+
+    features: np.ndarray | None  # (rows, d); None: new ones every round
+    blocks: int
+    oracle: Oracle
+    size: int  # the most arms a set can hold
+    number: int
+    horizon: int | None
+
+
+class State(NamedTuple):
+    model: BatchRidge
+    setting: Setting
+
+
+class KnowsSetting(Protocol):
+    """A state of any policy over sets, as far as choosing goes."""
+
+    @property
+    def setting(self) -> Setting:
+        """The arms and the oracle."""
+
+
+def new_setting(arms: Arms) -> Setting:
+    """What choosing needs to know. Refuses an oracle that can never be satisfied."""
+    size = set_size(arms.oracle, arms.number)
+    if size > arms.number:
+        raise ValueError(f"oracle = {arms.oracle!r} chooses {size} arms, but there are only {arms.number}; lower k or add arms.")
+    return Setting(arms.features, arms.blocks, arms.oracle, size, arms.number, arms.horizon)
+
+
+def new_state(arms: Arms, lam: float) -> State:
+    """State without data. Refuses arms without features, and an oracle that can never be satisfied."""
+    setting = new_setting(arms)
+    if arms.dimension < 1:
+        raise ValueError("arms = a number without features; pass (N, d) features, or dimension=d with new features every round.")
+    if arms.features is not None:
+        check_features("arms", arms.features, lam)
+    return State(new_batch_ridge(arms.blocks, arms.dimension, lam), setting)
+
+
+def new_state_with_prior(policy: GaussianPrior, arms: Arms) -> State:
+    """State without data for a Gaussian prior: the ridge parameter is the ratio of noise and prior variance."""
+    return new_state(arms, (policy.noise / policy.prior_scale) ** 2)
+
+
+def admit_features(policy: Policy, state: State, context: Context) -> None:
+    """What `admit` answers for all policies over sets: the round's features keep enough digits."""
+    if context.features is not None:
+        check_features("context", context.features, state.model.lam)
+
+
+def longer_state(state: State, arms: Arms) -> State:
+    """The same regression over a longer list of arms."""
+    return State(state.model, new_state(arms, state.model.lam).setting)
+
+
+def features_of(state: State, context: Context) -> np.ndarray:
+    """This round's rows of features."""
+    if context.features is not None:
+        return np.asarray(context.features)
+    if state.setting.features is None:
+        raise ValueError("context is missing; pass this round's features.")
+    return state.setting.features
+
+
+def predictions(state: State, context: Context) -> tuple[np.ndarray, np.ndarray]:
+    """theta'x and ||x||_{V^-1} of every arm, by the data so far."""
+    return predict_batch(state.model, features_of(state, context))
+
+
+def best_set(state: KnowsSetting, context: Context, scores: np.ndarray, ties: int, rng: np.random.Generator) -> np.ndarray:
+    """The oracle's set for these scores; ties by index (0), or at random (1)."""
+    top = np.abs(scores if context.eligible is None else scores[context.eligible]).max()
+    grid = TIE * top if top > 0 else 1.0
+    rounded = np.rint(scores / grid) * grid
+    if ties:
+        rounded += 0.5 * grid * rng.random(scores.size)
+    return choose(state.setting.oracle, rounded, context.eligible)
+
+
+def learn_set(state: State, context: Context, action: np.ndarray, reward: np.ndarray) -> State:
+    """V += sum x x', b += sum r x over the arms whose rewards have come in."""
+    learn_batch(state.model, features_of(state, context), np.atleast_1d(action), np.atleast_1d(reward))
+    return state
+
+
+def radius(state: State, delta: float, noise: float, theta_bound: float, lam: float) -> float:
+    """beta_t(delta) = noise sqrt(d ln((1 + k t / lam) / delta)) + sqrt(lam) theta_bound (Takemura & Ito 2019, section VI).
+
+    k t counts the rewards by the end of this round (those seen and a full set more), which is right under delay as well;
+    d is the dimension of all blocks together.
+    """
+    d, seen = state.model.response.size, state.model.seen[0] + state.setting.size
+    return noise * math.sqrt(d * math.log((1 + seen / lam) / delta)) + math.sqrt(lam) * theta_bound
+
+
+def width_factor(policy: Optimistic, state: State) -> float:
+    """alpha, or the confidence radius of this round where alpha = "theory"."""
+    return float(policy.alpha) if policy.alpha >= 0 else radius(state, policy.delta, policy.noise, policy.theta_bound, policy.lam)
+
+
+class BreaksTies(Protocol):
+    """A policy over sets, as far as equal scores go."""
+
+    ties: int  # by index (0), or at random (1)
+
+
+class Scoring(NamedTuple):
+    """This round's scores and what is known of their distribution."""
+
+    mean: np.ndarray  # (N,) theta'x
+    width: np.ndarray  # (N,) half-width shown in the explanation
+    score: np.ndarray  # (N,) one draw, or the certain scores
+    draw: Callable[[], np.ndarray] | None = None  # draws the scores again; None: they are certain
+    law: tuple[str, np.ndarray, np.ndarray] | None = None  # name, location and spread of independent scores
+
+
+def chances(
+    policy: BreaksTies, state: KnowsSetting, context: Context, scoring: Scoring, rng: np.random.Generator, draws: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The chance of every arm to be in the set, exact where it is certain or cheap to integrate, else by Monte Carlo; standard errors."""
+    N = scoring.score.size
+    exact = _exact(state, context, scoring.law) if scoring.law is not None else None
+    if exact is not None:
+        return exact, np.zeros(N)
+    if scoring.draw is None and not policy.ties:
+        probability = np.zeros(N)
+        probability[best_set(state, context, scoring.score, policy.ties, rng)] = 1.0
+        return probability, np.zeros(N)
+    if draws is None:
+        draws = int(min(DRAWS, max(50, DRAWN_SCORES // N)))
+    hits = np.zeros(N)
+    for _ in range(draws):
+        hits[best_set(state, context, scoring.score if scoring.draw is None else scoring.draw(), policy.ties, rng)] += 1.0
+    probability = hits / draws
+    return probability, np.sqrt(probability * (1 - probability) / draws)
+
+
+def inclusion(
+    policy: BreaksTies, state: KnowsSetting, context: Context, action: np.ndarray, scoring: Scoring, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """(k,) chance that each arm of a set is chosen now, and its standard error."""
+    probability, error = chances(policy, state, context, scoring, rng)
+    return probability[action], error[action]
+
+
+def report(
+    policy: BreaksTies, state: KnowsSetting, context: Context, scoring: Scoring, rng: np.random.Generator, draws: int | None = None
+) -> Explanation:  # fmt: skip
+    """The explanation. draws: as many stand behind chances that are not exact."""
+    mean, width, score = scoring.mean, scoring.width, scoring.score
+    chosen = best_set(state, context, score, policy.ties, rng)
+    found = {
+        "mean": mean, "width": width, "lower": mean - width, "upper": mean + width, "index": score, "score": score,
+        "oracle_value": float(score[chosen].sum()),
+    }  # fmt: skip
+    categories = getattr(state.setting.oracle, "categories", None)
+    if categories is not None:
+        found["cluster"] = categories
+    probability, error = chances(policy, state, context, scoring, rng, draws)
+    return found | {"probability": probability, "probability_se": error}
+
+
+def _exact(state: KnowsSetting, context: Context, law: tuple[str, np.ndarray, np.ndarray]) -> np.ndarray | None:
+    """Chances under top-k with independent scores, where the integral is cheap."""
+    name, centre, spread = law
+    open_ = np.ones(centre.size, dtype=np.bool_) if context.eligible is None else context.eligible
+    if not isinstance(state.setting.oracle, TopK) or (spread[open_] <= 0).any() or not exact_is_cheap(int(open_.sum()), state.setting.size):
+        return None
+    probability = np.zeros(centre.size)
+    probability[open_] = top_k_probability(centre[open_], spread[open_], state.setting.size, name)
+    return probability

@@ -1,0 +1,1 @@
+"""What simulations and identifications found: arrays by policy, statistics, comparisons, files."""

@@ -1,0 +1,187 @@
+"""`Result.compare` and `Identification.compare`: which policies differ, by how much, and how sure that is.
+
+Replications are paired (all policies meet the same contexts and noise), so what counts are differences within a replication. The
+bootstrap draws replications with replacement, the same ones for all policies, and reads its intervals off the percentiles.
+Source: Efron, Tibshirani 1993, chapter 13; Holm 1979; interquartile means as in Agarwal, Schwarzer, Castro, Courville, Bellemare 2021;
+profiles as in Dolan, More 2002.
+"""
+
+import itertools
+import pathlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..core import checks
+from ..numerics.statistics import holm, interquartile_weights, standard_error
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DRAWS = 10_000
+MOST_DRAWS = 10**7
+CELLS = 2**22  # numbers of a block of draws: 32 MiB
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two policies. difference: mean cost of `first` minus that of `second`, paired; se: its standard error; lower, upper: its bootstrap
+    interval at level 1 - alpha; p: two-sided, corrected for all pairs; decided: p <= alpha.
+    """
+
+    first: str
+    second: str
+    difference: float
+    se: float
+    lower: float
+    upper: float
+    p: float
+    decided: bool
+
+
+@dataclass(frozen=True)
+class Level:
+    """One policy. mean and se: of its cost; iqm: mean of the middle half of its replications, with a bootstrap interval."""
+
+    policy: str
+    mean: float
+    se: float
+    iqm: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, eq=False)
+class PairedComparison:
+    """Policies compared on the same replications; lower cost is better.
+
+    cost: what was compared, "final regret" or "rounds". replications, problems: how many; replication r plays problem r % problems.
+    alpha: error of all decisions together, and of each interval by itself. levels: a `Level` for each policy, lowest mean first.
+    pairs: a `Pair` for every two policies, in that order, so that differences are rarely positive. ratios (n,) and profile[name] (n,):
+    the share of problems on which the policy's mean cost is at most so many times the lowest one.
+    """
+
+    cost: str
+    replications: int
+    problems: int
+    alpha: float
+    levels: list[Level]
+    pairs: list[Pair]
+    ratios: np.ndarray
+    profile: dict[str, np.ndarray]
+
+    @property
+    def undecided(self) -> list[tuple[str, str]]:
+        """Pairs whose order these replications do not show."""
+        return [(pair.first, pair.second) for pair in self.pairs if not pair.decided]
+
+    @property
+    def best(self) -> list[str]:
+        """Policies that no other has certainly beaten."""
+        beaten = {pair.second if pair.difference < 0.0 else pair.first for pair in self.pairs if pair.decided}
+        return [level.policy for level in self.levels if level.policy not in beaten]
+
+    def frame(self) -> "pd.DataFrame":
+        """A pandas DataFrame, a row per pair: first, second, difference, se, lower, upper, p, decided."""
+        import pandas as pd
+
+        return pd.DataFrame([vars(pair) for pair in self.pairs], columns=list(Pair.__dataclass_fields__))
+
+    def plot(self, path: str | pathlib.Path, **options: Any) -> pathlib.Path:
+        """Draw the differences with their intervals, and the profile where there are several problems, to an SVG, PNG or PDF file."""
+        from ..plots.paired import save_comparison
+
+        return save_comparison(self, pathlib.Path(path), **options)
+
+    def __repr__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        several = f", {self.problems} problems" if self.problems > 1 else ""
+        level = f"{100.0 * (1.0 - self.alpha):.4g} %"
+        many = f"{len(self.pairs)} pair{'s' if len(self.pairs) != 1 else ''}"
+        yield f"{self.cost}, {self.replications} replications{several}; intervals at {level}, p-values corrected for {many}"
+        wide = max(6, *(len(item.policy) for item in self.levels))
+        yield f"{'policy':{wide}}  {'mean ± se':>20}  {'interquartile mean':>30}"
+        for item in self.levels:
+            middle = f"{item.iqm:.5g} [{item.lower:.5g}, {item.upper:.5g}]"
+            yield f"{item.policy:{wide}}  {f'{item.mean:.5g} ± {item.se:.2g}':>20}  {middle:>30}"
+        if not self.pairs:
+            return
+        names = [f"{pair.first} - {pair.second}" for pair in self.pairs]
+        wide = max(map(len, names))
+        yield f"{'pair':{wide}}  {'difference ± se':>20}  {'interval':>26}  {'p':>8}"
+        for name, pair in zip(names, self.pairs, strict=True):
+            interval = f"[{pair.lower:.5g}, {pair.upper:.5g}]"
+            open_ = "" if pair.decided else "  undecided"
+            yield f"{name:{wide}}  {f'{pair.difference:+.5g} ± {pair.se:.2g}':>20}  {interval:>26}  {pair.p:8.2g}{open_}"
+
+
+def compared_pairs(
+    cost: Mapping[str, np.ndarray], what: str, *, problems: int = 1, alpha: float = 0.05, draws: int = DRAWS, seed: int = 0
+) -> PairedComparison:
+    """The comparison of cost[name] (replications,), in units of what, that `Result.compare` and `Identification.compare` return."""
+    alpha = checks.real("alpha", alpha, above=0, below=1)
+    draws = checks.integer("draws", draws, least=100, most=MOST_DRAWS)
+    seed = checks.integer("seed", seed, least=0)
+    names = sorted(cost, key=lambda name: float(cost[name].mean()))
+    table = np.stack([np.asarray(cost[name], dtype=np.float64) for name in names])
+    m, n = table.shape
+    if n < 2:
+        raise ValueError(f"replications = {n} show no differences between policies; compare needs at least 2, better 20.")
+    means, middles = _bootstrap(table, draws, np.random.default_rng(seed))
+    tails = [100.0 * alpha / 2.0, 100.0 - 100.0 * alpha / 2.0]
+    identity = np.ones(n)
+    levels = []
+    for j, name in enumerate(names):
+        low, high = np.percentile(middles[j], tails).tolist()
+        values = np.sort(table[j])
+        levels.append(
+            Level(name, float(values.mean()), float(standard_error(table[j])), float(interquartile_weights(identity) @ values), low, high)
+        )
+    found = []
+    for i, j in itertools.combinations(range(m), 2):
+        apart, drawn = table[i] - table[j], means[i] - means[j]
+        low, high = np.percentile(drawn, tails).tolist()
+        found.append((names[i], names[j], float(apart.mean()), float(standard_error(apart)), low, high, _chance(drawn, n)))
+    corrected = holm(np.array([item[-1] for item in found])).tolist()
+    pairs = [Pair(*item[:-1], p=p, decided=p <= alpha) for item, p in zip(found, corrected, strict=True)]
+    ratios, profile = _profile(table, problems)
+    return PairedComparison(what, n, min(problems, n), alpha, levels, pairs, ratios, dict(zip(names, profile, strict=True)))
+
+
+def _chance(drawn: np.ndarray, n: int) -> float:
+    """Two-sided p-value: twice the rarer side of 0. n signs alone agree with probability 2^(1 - n), so no fewer draws can show more."""
+    rarer = min(int((drawn <= 0.0).sum()), int((drawn >= 0.0).sum()))
+    return min(1.0, max(2.0 * (1 + rarer) / (drawn.size + 1), 2.0 ** (1 - n)))
+
+
+def _bootstrap(table: np.ndarray, draws: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Means and interquartile means (m, draws) of replications drawn with replacement, the same for all rows of the table (m, n)."""
+    m, n = table.shape
+    order = np.argsort(table, axis=1, kind="stable")
+    rising = np.take_along_axis(table, order, axis=1)
+    means, middles = np.empty((m, draws)), np.empty((m, draws))
+    size = max(1, CELLS // n)
+    for first in range(0, draws, size):
+        last = min(first + size, draws)
+        drawn = rng.integers(0, n, size=(last - first, n)) + n * np.arange(last - first)[:, None]
+        counts = np.bincount(drawn.reshape(-1), minlength=(last - first) * n).reshape(-1, n)
+        means[:, first:last] = table @ (counts.T / n)
+        for j in range(m):
+            middles[j, first:last] = interquartile_weights(counts[:, order[j]]) @ rising[j]
+    return means, middles
+
+
+def _profile(table: np.ndarray, problems: int) -> tuple[np.ndarray, np.ndarray]:
+    """Ratios of mean cost to the lowest on a problem at which shares change, and (m, ratios) shares of problems within them."""
+    m, n = table.shape
+    by_problem = np.stack([table[:, place::problems].mean(axis=1) for place in range(min(problems, n))], axis=1)
+    least = by_problem.min(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(by_problem == least, 1.0, by_problem / least)
+    ratio[(by_problem > least) & (least <= 0.0)] = np.inf
+    ratios = np.unique(np.append(ratio[np.isfinite(ratio)], 1.0))
+    return ratios, (ratio[:, :, None] <= ratios).mean(axis=1).reshape(m, -1)

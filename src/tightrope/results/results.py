@@ -1,0 +1,251 @@
+"""What `simulate` and `identify` return: arrays by policy, statistics, files, a picture."""
+
+import pathlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..core import files
+from . import paired, saved
+from .paired import PairedComparison
+from .saved import Row
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, repr=False)
+class Result:
+    """Cumulative pseudo-regret and pulls of every policy.
+
+    rounds: (n,) checkpoints. regret[name]: (replications, n). pulls[name]: (replications, K). watched[name]: what a monitor
+    recorded, arrays whose first axis is the replication. settings: all that made it.
+    """
+
+    rounds: np.ndarray
+    regret: dict[str, np.ndarray]
+    pulls: dict[str, np.ndarray]
+    watched: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
+    kind = "simulation"
+
+    @property
+    def policies(self) -> list[str]:
+        """Names, in the order they were given."""
+        return list(self.regret)
+
+    @property
+    def replications(self) -> int:
+        """How many there are."""
+        return next(iter(self.regret.values())).shape[0]
+
+    def summary(self) -> list[Row]:
+        """Final regret of every policy, lowest first, with paired differences against the lowest."""
+        return saved.compared({name: curve[:, -1] for name, curve in self.regret.items()})
+
+    def compare(self, *, alpha: float = 0.05, draws: int = paired.DRAWS, seed: int = 0) -> PairedComparison:
+        """Compare the final regret of all policies within replications: paired bootstrap, Holm-corrected p-values, interquartile means.
+
+        alpha: error of all decisions together, in (0, 1). draws: of the bootstrap, from 100. seed: of its draws. With fewer than about
+        20 replications the intervals are too short; p is never below 2^(1 - replications). Raises ValueError for a single replication.
+        """
+        return paired.compared_pairs(
+            {name: curve[:, -1] for name, curve in self.regret.items()},
+            "final regret",
+            problems=saved.problems(self.settings),
+            alpha=alpha,
+            draws=draws,
+            seed=seed,
+        )
+
+    def frame(self) -> "pd.DataFrame":
+        """A tidy pandas DataFrame: policy, replication, round, regret."""
+        return saved.frame({"regret": self.regret}, ("round", self.rounds))
+
+    def plot(
+        self,
+        path: str | pathlib.Path | None = None,
+        *,
+        ax: "Axes | None" = None,
+        width: float = 7.0,
+        height: float = 4.2,
+        band: float = 2.0,
+        policies: Sequence[str] | None = None,
+        log_rounds: bool = False,
+        **options: Any,
+    ) -> "pathlib.Path | Axes":
+        """Draw the mean regret curves with their bands to a file, whose path is returned, or into axes, which are returned.
+
+        path: an SVG, PNG, PDF or PGF file (fonts embedded as Type 42; PGF needs LaTeX). ax: Matplotlib axes of your own instead.
+        width, height: inches. band: half height of the bands in standard errors, >= 0; 0 for none. policies: names to draw, in this
+        order; default all. log_rounds: logarithmic axis of rounds. options: as for `reports.curves.regret_figure`. Raises ValueError
+        for an unknown policy or ending, and where not exactly one of path and ax is given.
+        """
+        from ..plots.curves import plot_regret
+
+        return plot_regret(self, path, ax, width, height, band=band, policies=policies, log_rounds=log_rounds, **options)
+
+    def __repr__(self) -> str:
+        return f"<Result: {', '.join(self.policies)}; {int(self.rounds[-1]):,} rounds, {self.replications:,} replications>"
+
+    def _repr_html_(self) -> str:
+        from ..pages.results import in_notebook
+
+        return in_notebook(self)
+
+    def save(self, path: str | pathlib.Path) -> pathlib.Path:
+        """Write result.json and Parquet files to a folder; `load` reads them back bit for bit."""
+        folder = pathlib.Path(path)
+        tables = {
+            "regret.parquet": saved.packed({"regret": self.regret}, ("round", self.rounds)),
+            "pulls.parquet": saved.packed({"pulls": self.pulls}, ("arm", None)),
+        }
+        watched = {f"{i}.{key}": array for i, name in enumerate(self.policies) for key, array in self.watched.get(name, {}).items()}
+        if watched:
+            tables["watched.npz"] = files.arrays_to_bytes({}, watched)
+        saved.write(folder, self.kind, {
+            "policies": self.policies, "replications": self.replications, "rounds": self.rounds.tolist(), "settings": self.settings,
+        }, tables)  # fmt: skip
+        return folder
+
+    @staticmethod
+    def load(path: str | pathlib.Path) -> "Result":
+        """Read what `save` wrote."""
+        folder, header = _header(path, "simulation")
+        names, replications = header["policies"], header["replications"]
+        regret = saved.read_table(folder / "regret.parquet", names, ["regret"])["regret"]
+        pulls = saved.read_table(folder / "pulls.parquet", names, ["pulls"])["pulls"]
+        watched: dict[str, dict[str, np.ndarray]] = {name: {} for name in names}
+        if (folder / "watched.npz").exists():
+            for key, array in files.read_arrays(folder / "watched.npz")[1].items():
+                number, _, field_name = key.partition(".")
+                watched[names[int(number)]][field_name] = array
+        return Result(
+            np.array(header["rounds"], dtype=np.int64),
+            {name: array.reshape(replications, -1) for name, array in regret.items()},
+            {name: array.reshape(replications, -1) for name, array in pulls.items()},
+            watched,
+            header["settings"],
+        )
+
+
+ANSWERS = ("arm", "rounds", "stopped", "correct", "gap_bound", "error")  # one number a replication
+
+
+@dataclass(frozen=True, repr=False)
+class Identification:
+    """What every policy named, and at what cost; arrays have one entry per replication.
+
+    arm[name], rounds[name], stopped[name] (False: max_rounds or the budget ran out, the arm is not certified),
+    correct[name] (the arm's mean is within the policy's epsilon of the best), pulls[name] (replications, K), gap_bound[name] (with
+    probability 1 - delta the arm is at most that much worse than the best), error[name] (estimated probability that it is worse by
+    more than epsilon): what a fixed budget has to say about its best guess.
+    """
+
+    arm: dict[str, np.ndarray]
+    rounds: dict[str, np.ndarray]
+    pulls: dict[str, np.ndarray]
+    correct: dict[str, np.ndarray]
+    stopped: dict[str, np.ndarray]
+    gap_bound: dict[str, np.ndarray]
+    error: dict[str, np.ndarray]
+    settings: dict[str, Any] = field(default_factory=dict)
+    kind = "identification"
+
+    @property
+    def policies(self) -> list[str]:
+        """Names, in the order they were given."""
+        return list(self.arm)
+
+    @property
+    def replications(self) -> int:
+        """How many there are."""
+        return next(iter(self.arm.values())).size
+
+    def summary(self) -> list[Row]:
+        """Rounds that every policy took, fewest first, with paired differences against the fewest."""
+        return saved.compared(self.rounds)
+
+    def compare(self, *, alpha: float = 0.05, draws: int = paired.DRAWS, seed: int = 0) -> PairedComparison:
+        """Compare the rounds of all policies within replications: paired bootstrap, Holm-corrected p-values, interquartile means.
+
+        alpha: error of all decisions together, in (0, 1). draws: of the bootstrap, from 100. seed: of its draws. With fewer than about
+        20 replications the intervals are too short; p is never below 2^(1 - replications). Raises ValueError for a single replication.
+        """
+        return paired.compared_pairs(self.rounds, "rounds", problems=saved.problems(self.settings), alpha=alpha, draws=draws, seed=seed)
+
+    def frame(self) -> "pd.DataFrame":
+        """A tidy pandas DataFrame, one row per policy and replication: arm, rounds, stopped, correct, gap_bound, error."""
+        return saved.frame({key: getattr(self, key) for key in ANSWERS})
+
+    def plot(
+        self,
+        path: str | pathlib.Path | None = None,
+        *,
+        ax: "Axes | None" = None,
+        width: float = 7.0,
+        height: float | None = None,
+        band: float = 2.0,
+        policies: Sequence[str] | None = None,
+        **options: Any,
+    ) -> "pathlib.Path | Axes":
+        """Draw the rounds of every run and their means to a file, whose path is returned, or into axes, which are returned.
+
+        path: an SVG, PNG, PDF or PGF file (fonts embedded as Type 42; PGF needs LaTeX). ax: Matplotlib axes of your own instead.
+        width, height: inches; height None: half an inch a policy. band: half length of the bars in standard errors, >= 0; 0 for none.
+        policies: names to draw, in this order; default all. options: title. Raises ValueError as `Result.plot` does.
+        """
+        from ..pages.identification import plot_rounds
+
+        return plot_rounds(self, path, ax, width, height, band=band, policies=policies, **options)
+
+    def __repr__(self) -> str:
+        runs = ", ".join(f"{name} {int(self.stopped[name].sum())}/{self.replications} certified" for name in self.policies)
+        return f"<Identification: {runs}>"
+
+    def _repr_html_(self) -> str:
+        from ..pages.results import in_notebook
+
+        return in_notebook(self)
+
+    def save(self, path: str | pathlib.Path) -> pathlib.Path:
+        """Write result.json and Parquet files to a folder; `load` reads them back bit for bit."""
+        folder = pathlib.Path(path)
+        saved.write(folder, self.kind, {
+            "policies": self.policies, "replications": self.replications, "settings": self.settings,
+        }, {
+            "answers.parquet": saved.packed({key: getattr(self, key) for key in ANSWERS}),
+            "pulls.parquet": saved.packed({"pulls": self.pulls}, ("arm", None)),
+        })  # fmt: skip
+        return folder
+
+    @staticmethod
+    def load(path: str | pathlib.Path) -> "Identification":
+        """Read what `save` wrote."""
+        folder, header = _header(path, "identification")
+        names, replications = header["policies"], header["replications"]
+        answers = saved.read_table(folder / "answers.parquet", names, list(ANSWERS))
+        pulls = saved.read_table(folder / "pulls.parquet", names, ["pulls"])["pulls"]
+        return Identification(
+            **answers, pulls={name: array.reshape(replications, -1) for name, array in pulls.items()}, settings=header["settings"]
+        )
+
+
+KINDS: dict[str, type[Result] | type[Identification]] = {"simulation": Result, "identification": Identification}
+
+
+def load(path: str | pathlib.Path) -> Any:
+    """Read a `Result` or `Identification` from the folder it was saved to."""
+    return KINDS[saved.read_header(pathlib.Path(path))["kind"]].load(path)
+
+
+def _header(path: str | pathlib.Path, kind: str) -> tuple[pathlib.Path, dict[str, Any]]:
+    folder = pathlib.Path(path)
+    header = saved.read_header(folder)
+    if header["kind"] != kind:
+        raise ValueError(f"path = {str(folder)!r} holds a result of {header['kind']}, not of {kind}; tr.load reads both.")
+    saved.check(folder, header)
+    return folder, header

@@ -1,0 +1,177 @@
+"""What results of every kind share: long tables for frames and files, summaries with paired differences, folders on disk."""
+
+import hashlib
+import io
+import json
+import pathlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..core import files
+from ..numerics.statistics import standard_error
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMAT = 1
+HEADER = "result.json"
+TABLES = ("regret.parquet", "answers.parquet", "pulls.parquet", "watched.npz")
+Columns = Mapping[str, Mapping[str, np.ndarray]]  # column -> policy -> array whose first axis is the replication
+
+
+@dataclass(frozen=True)
+class Row:
+    """One policy's line of a summary of what its runs cost: regret, or rounds."""
+
+    policy: str
+    mean: float
+    se: float
+    median: float
+    worst: float
+    difference: float  # mean paired difference to the best policy
+    difference_se: float
+
+
+def compared(cost: Mapping[str, np.ndarray]) -> list[Row]:
+    """A row for every policy, lowest mean first, with paired differences against that one. cost[name]: (replications,)."""
+    best = min(cost, key=lambda name: float(cost[name].mean()))
+    rows = [
+        Row(name, float(x.mean()), float(standard_error(x)), float(np.median(x)), float(x.max()),
+            float((x - cost[best]).mean()), float(standard_error(x - cost[best])) if name != best else 0.0)
+        for name, x in cost.items()
+    ]  # fmt: skip
+    return sorted(rows, key=lambda row: row.mean)
+
+
+def problems(settings: Mapping[str, Any]) -> int:
+    """How many problems replications go round; 1 where a result of an earlier version does not say."""
+    return int((settings.get("problem") or {}).get("count", 1))
+
+
+def long_table(columns: Columns, inner: tuple[str, np.ndarray | None] | None = None) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Place of the policy of every row, and the columns: replication, the inner axis, values.
+
+    inner: name and values of the second axis of the arrays, None: 0, 1, ..; without it they have one axis.
+    """
+    first = next(iter(columns.values()))
+    sizes = [array.size for array in first.values()]
+    codes = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+    each = [(array.shape[0], array.size // array.shape[0]) for array in first.values()]
+    table = {"replication": np.concatenate([np.repeat(np.arange(replications), n) for replications, n in each])}
+    if inner is not None:
+        table[inner[0]] = np.concatenate([np.tile(np.arange(n) if inner[1] is None else inner[1], r) for r, n in each])
+    return codes, table | {key: np.concatenate([array.reshape(-1) for array in arrays.values()]) for key, arrays in columns.items()}
+
+
+def frame(columns: Columns, inner: tuple[str, np.ndarray | None] | None = None) -> "pd.DataFrame":
+    """The long table as a pandas DataFrame with the column policy in front."""
+    import pandas as pd
+
+    codes, table = long_table(columns, inner)
+    names = np.array(list(next(iter(columns.values()))), dtype=object)
+    return pd.DataFrame({"policy": names[codes]} | table)
+
+
+def packed(columns: Columns, inner: tuple[str, np.ndarray | None] | None = None) -> bytes:
+    """The long table as a Parquet file has it."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    codes, table = long_table(columns, inner)
+    policy = pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(list(next(iter(columns.values())))))
+    file = io.BytesIO()
+    pq.write_table(pa.table({"policy": policy} | table), file, compression="zstd")
+    return file.getvalue()
+
+
+def read_table(path: pathlib.Path, names: list[str], columns: list[str]) -> dict[str, dict[str, np.ndarray]]:
+    """Columns of a long table by policy, each flat."""
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path)
+    code = table["policy"].combine_chunks()
+    indices, labels = np.asarray(code.indices), code.dictionary.to_pylist()
+    return {key: {name: table[key].to_numpy()[indices == labels.index(name)] for name in names} for key in columns}
+
+
+def write(folder: pathlib.Path, kind: str, header: dict[str, object], tables: Mapping[str, bytes]) -> None:
+    """The tables by file name in place of all that are there, and result.json with their checksums.
+
+    result.json is written last and removed before a table changes, so a folder with it is whole; where two write at once the
+    checksums tell.
+    """
+    sums = {name: hashlib.sha256(data).hexdigest() for name, data in tables.items()}
+    if any(_checksum(folder / name) != sums.get(name) for name in TABLES):
+        remove_header(folder)
+        for name in TABLES:
+            if name in tables:
+                files.write_bytes(folder / name, tables[name])
+            else:
+                (folder / name).unlink(missing_ok=True)
+    files.write_json(folder / HEADER, {"format": FORMAT, "kind": kind} | header | {"files": sums})
+
+
+def remove_header(folder: pathlib.Path) -> None:
+    """Say that a folder holds no finished result any more."""
+    (folder / HEADER).unlink(missing_ok=True)
+
+
+def check(folder: pathlib.Path, header: Mapping[str, Any]) -> None:
+    """Raise ValueError where a table is not the one that result.json was written with."""
+    if "files" in header:
+        wrong = [name for name in TABLES if _checksum(folder / name) != header["files"].get(name)]
+    else:
+        wrong = [name for name, each in _rows_of_a_run(header).items() if not _fits(folder / name, header, each)]
+    if wrong:
+        raise ValueError(
+            f"{folder / wrong[0]} is not the file that {HEADER} was written with: a save was cut short, two ran at once, or it was "
+            "changed; run the same call again, which finds what has finished, or save the result again."
+        )
+
+
+def _checksum(path: pathlib.Path) -> str | None:
+    """SHA-256 of a file, None where there is none."""
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        return None
+
+
+def _rows_of_a_run(header: Mapping[str, Any]) -> dict[str, int | None]:
+    """How many rows a replication of a policy has in each table; None: as many as arms, which the header does not say."""
+    main = {"regret.parquet": len(header["rounds"])} if header["kind"] == "simulation" else {"answers.parquet": 1}
+    return main | {"pulls.parquet": None}
+
+
+def _fits(path: pathlib.Path, header: Mapping[str, Any], each: int | None) -> bool:
+    """Whether a table has the replications and rows of its header, which is all that headers without checksums can tell."""
+    import pyarrow.parquet as pq
+
+    if not path.exists():
+        return False
+    about = pq.read_metadata(path)
+    place = about.schema.names.index("replication")
+    last = max(about.row_group(i).column(place).statistics.max for i in range(about.num_row_groups))
+    runs = len(header["policies"]) * header["replications"]
+    right = about.num_rows % runs == 0 if each is None else about.num_rows == runs * each
+    return bool(right and last + 1 == header["replications"])
+
+
+def read_header(folder: pathlib.Path) -> dict[str, Any]:
+    """result.json of a folder; folders without a kind hold a simulation."""
+    if not (folder / HEADER).exists():
+        told = f"path = {str(folder)!r} holds "
+        if (folder / "plan.json").exists():
+            raise FileNotFoundError(f"{told}a run that has not finished; run the same call again, which goes on from its chunks.")
+        raise FileNotFoundError(f"{told}no {HEADER}; pass a folder that a result was saved to, or save it again where that was cut short.")
+    try:
+        header = json.loads((folder / HEADER).read_text())
+    except ValueError:
+        raise ValueError(f"{folder / HEADER} is damaged; make the result again.") from None
+    if header.get("format") != FORMAT:
+        raise ValueError(f"{folder / HEADER} has format {header.get('format')}, but this version reads {FORMAT}.")
+    return {"kind": "simulation"} | header

@@ -1,0 +1,85 @@
+"""Deciding: a function of an experiment, a request and the clock that returns an event. It draws from
+the session, and changes nothing else."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...session.decisions import Decision
+from .errors import Refused, invalid
+from .events import Decided, RolloutChoice
+from .experiment import Experiment
+from .requests import DecisionRequest
+from .rounds import Round
+
+
+class Prepared(NamedTuple):
+    """A decision that the session has drawn and holds open, and the event that says so, which `apply` takes with it."""
+
+    event: Decided
+    drawn: Decision
+
+
+def decide(experiment: Experiment, id: str, request: DecisionRequest, now: int) -> Prepared:
+    """Draw an arm for a decision that is not known yet. now: microseconds since 1970. Raises Refused with nothing changed."""
+    experiment.check_running()
+    asked, session = request.asked(), experiment.session
+    if "baseline" in asked or "baseline_mean" in asked:
+        check_round_baseline(experiment, asked)
+    try:
+        round = experiment.round(asked)
+        holdings = experiment.holdings() if experiment.watched else None
+        if experiment.rollout.mode == "full":
+            drawn = session.decide(round.context, round.eligible, id, round.names)
+            choice, why = None, drawn.reason
+        else:
+            drawn, choice, why = decide_beside(experiment, round, id)
+    except ValueError as error:
+        raise invalid(error) from None
+    budget = None if holdings is None else holdings["budget_bound"]
+    deadline, version = experiment.deadline(now), session.rounds
+    if isinstance(drawn.arm, int):
+        chances = drawn.propensity, drawn.propensity_se
+        return Prepared(Decided(id, drawn.arm, drawn.name, *chances, why, version, deadline, choice, budget, asked), drawn)
+    p, se = (np.asarray(chance).tolist() for chance in (drawn.propensity, drawn.propensity_se))
+    return Prepared(Decided(id, drawn.arm.tolist(), list(drawn.name), p, se, why, version, deadline, choice, budget, asked), drawn)
+
+
+def check_round_baseline(experiment: Experiment, asked: dict[str, Any]) -> None:
+    """Refuse a baseline that is not the request's to choose: what a promise is measured against is the experiment's."""
+    spec, name = experiment.spec, experiment.name
+    field = "baseline" if "baseline" in asked else "baseline_mean"
+    if spec.baseline is not None:
+        message = f"{field} was given, but experiment {name!r} has the baseline {spec.baseline!r} in every round; leave it out."
+        raise Refused(422, message, field)
+    if spec.rollout is not None and spec.rollout.production is not None:
+        raise Refused(422, f"{field} was given, but experiment {name!r} has its baseline in rollout.production; leave it out.", field)
+    if spec.baseline_mean is not None and "baseline_mean" not in asked:
+        arm = asked["baseline"]
+        message = f"baseline_mean is missing: that of experiment {name!r} is not this round's; say what {arm!r} earns on average."
+        raise Refused(422, message, "baseline_mean")
+
+
+def decide_beside(experiment: Experiment, round: Round, id: str) -> tuple[Decision, RolloutChoice, str]:
+    """The decision in a mode other than full, what the log notes of the rollout, and why it was made."""
+    rollout, session = experiment.rollout, experiment.session
+    production = rollout.production(round, experiment.number, experiment.retired_numbers())
+    arm, share = rollout.production_arm(production, session.decided), rollout.policy_share
+    baseline = dict(zip(production.arms.tolist(), production.chances.tolist(), strict=True))
+
+    def chance(played: int, policy: float) -> float:
+        """Of what is served: the mixture of both."""
+        return baseline.get(played, 0.0) if share == 0.0 else share * policy + (1.0 - share) * baseline.get(played, 0.0)
+
+    compared = rollout.mode != "apprentice"
+    drawn, wanted, policy = session.decide_beside(arm, chance, round.context, round.eligible, id, round.names, compared)
+    if not compared:
+        why = f"{drawn.name}: production's choice; the policy learns from it (mode apprentice)"
+        return drawn, RolloutChoice(rollout.mode, wanted), why
+    reachable = share > 0.0 or wanted in baseline
+    choice = RolloutChoice(rollout.mode, wanted, policy, baseline.get(drawn.arm, 0.0), reachable, arm is None)
+    if arm is None:
+        return drawn, choice, f"{drawn.reason} (mode capped: {share:.3g} of the decisions are the policy's)"
+    names = round.names or session.names
+    other = wanted if names is None else names[wanted]
+    return drawn, choice, f"{drawn.name}: production's choice (mode {rollout.mode}); the policy would have played {other}"

@@ -1,0 +1,48 @@
+"""What the service refuses: a status, a code for programs, a sentence for people, and the field it is about."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+CODES = {
+    400: "bad_request", 401: "unauthorized", 403: "forbidden", 404: "not_found", 405: "method_not_allowed", 409: "conflict",
+    410: "gone", 413: "too_large", 422: "invalid", 429: "too_many_requests", 500: "internal", 503: "unavailable",
+}  # fmt: skip
+
+_ARGUMENT = re.compile(r"([a-z_][a-z0-9_]*(?:\[[^\]]*\]|\.[a-z0-9_]+)*) (?:= |is |has |was )")
+
+
+class Refused(Exception):
+    """A request that gets no answer, and why. retry_after: seconds after which the same request may succeed. address: where it would
+    succeed now, if that is known."""
+
+    address: str | None = None
+
+    def __init__(self, status: int, message: str, field: str | None = None, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.status, self.message, self.field, self.retry_after = status, message, field, retry_after
+
+    def body(self) -> dict[str, Any]:
+        """The answer in JSON."""
+        return {"error": {"code": CODES.get(self.status, "error"), "message": self.message, "field": self.field}}
+
+
+def invalid(error: ValueError, within: str = "") -> Refused:
+    """The library's sentence as an answer; the argument it begins with is the field. within: the part of the request it belongs to."""
+    message = str(error)
+    match = _ARGUMENT.match(message)
+    field = match.group(1) if match else None
+    return Refused(422, message, ".".join(part for part in (within, field) if part) or None)
+
+
+def not_valid(errors: Sequence[Any]) -> Refused:
+    """The first thing that pydantic finds wrong, in one sentence, without what was sent: that may be personal."""
+    first = errors[0]
+    where = ".".join(str(part) for part in first["loc"]) or "the request"
+    text = str(first["msg"]).removeprefix("Value error, ")
+    return Refused(422, text if first["type"] == "value_error" else f"{where}: {text}.", where)
+
+
+def unknown_experiment(name: str) -> Refused:
+    """There is no such experiment."""
+    return Refused(404, f"experiment = {name!r} does not exist; create it with POST /v1/experiments.", "experiment")

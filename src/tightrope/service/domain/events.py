@@ -1,0 +1,288 @@
+"""What can happen in an experiment: one record for each kind of event.
+
+The log keeps the `body` of a record as JSON, beside its kind and the id of the decision that it is about; `read` makes the record of them.
+Nobody changes a record once it is made; the classes are not frozen because a replay makes a million of them, and each would cost 1 us more.
+"""
+
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
+
+from .spec import Mode
+
+Kind = Literal[
+    "created", "arms added", "arm changed", "paused", "resumed", "archived", "decided", "activated", "cancelled", "rewarded", "expired",
+    "closed", "late", "erased", "mode changed",
+]  # fmt: skip
+KINDS: tuple[str, ...] = get_args(Kind)
+Body = dict[str, Any]
+Reward = float | dict[str, float]  # of one arm, or of the arms of a set by id
+
+
+@dataclass(slots=True)
+class Event:
+    """Something that happened. Subclasses are the kinds; their fields are the keys of the body where they do not say otherwise."""
+
+    kind: ClassVar[Kind]
+
+    @property
+    def body(self) -> Body:
+        """What the log keeps, beside the decision's id."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "decision"}
+
+    @classmethod
+    def read(cls, body: Body, decision: str | None) -> Self:
+        """The record of a body."""
+        return cls(**body)
+
+
+@dataclass(slots=True)
+class DecisionEvent(Event):
+    """Something that happened to one decision. decision: its id."""
+
+    decision: str
+
+    @classmethod
+    def read(cls, body: Body, decision: str | None) -> Self:
+        return cls(str(decision), **body)
+
+
+# Experiment and arms -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Created(Event):
+    """The experiment began. spec: as `ExperimentSpec.plain` gives it."""
+
+    kind = "created"
+    spec: Body
+
+
+class Paused(Event):
+    """It decides no more for now."""
+
+    __slots__ = ()
+    kind = "paused"
+
+
+class Resumed(Event):
+    """It decides again."""
+
+    __slots__ = ()
+    kind = "resumed"
+
+
+class Archived(Event):
+    """It ended for good."""
+
+    __slots__ = ()
+    kind = "archived"
+
+
+@dataclass(slots=True)
+class ArmsAdded(Event):
+    """New arms. arms: `ArmSpec` of each, as JSON-ready data."""
+
+    kind = "arms added"
+    arms: list[Body]
+
+
+@dataclass(slots=True)
+class ArmChanged(Event):
+    """An arm is played, or not. status: "active", "masked" or "retired"."""
+
+    kind = "arm changed"
+    arm: str
+    status: str
+
+
+@dataclass(slots=True)
+class ModeChanged(Event):
+    """Another mode of the rollout. share: of the policy's choices in mode capped. sent_back: rules now wait for a command. by: "rule" or
+    "command". why: a sentence. before: the mode until now."""
+
+    kind = "mode changed"
+    mode: Mode
+    share: float
+    sent_back: bool
+    by: str
+    why: str
+    before: Mode
+
+    @property
+    def body(self) -> Body:
+        return {"mode": self.mode, "share": self.share, "held": self.sent_back, "by": self.by, "why": self.why, "before": self.before}
+
+    @classmethod
+    def read(cls, body: Body, decision: str | None) -> Self:
+        return cls(body["mode"], body["share"], body["held"], body["by"], body["why"], body["before"])
+
+
+@dataclass(slots=True)
+class Erased(Event):
+    """A subject's data was blanked. events: pairs of a number of an event and the SHA-256 of its body now. rounds: numbers of the events
+    whose round is gone, so that no replay passes them."""
+
+    kind = "erased"
+    events: list[list[Any]]
+    rounds: list[int]
+
+
+# Decisions -----------------------------------------------------------------------------------------------------------------
+
+
+class RolloutChoice(NamedTuple):
+    """What a decision in a mode other than full notes of the rollout.
+
+    wanted: the number of the arm that the policy chose. policy_chance, baseline_chance: with which the policy, and production, would play
+    the arm that was played; None in mode apprentice, which compares nothing. reachable: whether this mode could have played the wanted
+    arm. policy_served: whether it was the policy's choice that was played.
+    """
+
+    mode: Mode
+    wanted: int
+    policy_chance: float | None = None
+    baseline_chance: float | None = None
+    reachable: bool = False
+    policy_served: bool = False
+
+    @property
+    def body(self) -> Body:
+        """As JSON-ready data."""
+        if self.policy_chance is None:
+            return {"mode": self.mode, "wanted": self.wanted}
+        return {"mode": self.mode, "wanted": self.wanted, "own": self.policy_chance, "usual": self.baseline_chance,
+                "seen": self.reachable, "policys": self.policy_served}  # fmt: skip
+
+    @classmethod
+    def read(cls, body: Body) -> Self:
+        """What `body` wrote."""
+        return cls(body["mode"], body["wanted"], body.get("own"), body.get("usual"), body.get("seen", False), body.get("policys", False))
+
+
+@dataclass(slots=True)
+class Decided(DecisionEvent):
+    """An arm, or a set of arms, was chosen.
+
+    arm: its number, or a list of them. name: its id, or a list. propensity, propensity_se: one number, or one for each arm of a set.
+    policy_version: rewards that the policy had learned. deadline: when the window closes, in microseconds since 1970; None: never.
+    rollout: in a mode other than full. budget: the lower bound of the budget, in every WATCHED-th decision. asked: the request without its
+    id and without defaults, {} for one that says nothing; after an erasure what is left of it.
+    """
+
+    kind = "decided"
+    arm: int | list[int]
+    name: Any
+    propensity: Any
+    propensity_se: Any
+    reason: str
+    policy_version: int
+    deadline: int | None
+    rollout: RolloutChoice | None
+    budget: float | None
+    asked: Body
+
+    @property
+    def subject(self) -> str | None:
+        """Whose data it is."""
+        return self.asked.get("subject")
+
+    @property
+    def deferred(self) -> bool:
+        """Whether it counts only once it is activated."""
+        return "deferred" in self.asked
+
+    @property
+    def body(self) -> Body:
+        body: Body = {
+            "arm": self.arm, "name": self.name, "propensity": self.propensity, "propensity_se": self.propensity_se, "reason": self.reason,
+            "version": self.policy_version, "deadline": self.deadline,
+        }  # fmt: skip
+        if self.rollout is not None:
+            body["rollout"] = self.rollout.body
+        if self.budget is not None:
+            body["budget"] = self.budget
+        if self.asked:
+            body["asked"] = self.asked
+        return body
+
+    @classmethod
+    def read(cls, body: Body, decision: str | None) -> Self:
+        rollout = body.get("rollout")
+        return cls(
+            str(decision), body["arm"], body["name"], body["propensity"], body["propensity_se"], body["reason"], body["version"],
+            body["deadline"], None if rollout is None else RolloutChoice.read(rollout), body.get("budget"), body.get("asked") or {},
+        )  # fmt: skip
+
+
+@dataclass(slots=True)
+class Activated(DecisionEvent):
+    """A deferred decision counts from now on. deadline: of its window, which begins now."""
+
+    kind = "activated"
+    deadline: int | None
+
+
+@dataclass(slots=True)
+class Cancelled(DecisionEvent):
+    """It was never shown. why: a sentence; None: a client said so."""
+
+    kind = "cancelled"
+    why: str | None = None
+
+    @property
+    def body(self) -> Body:
+        return {} if self.why is None else {"why": self.why}
+
+
+@dataclass(slots=True)
+class Rewarded(DecisionEvent):
+    """Its reward, or a part of it, was learned. reward_id: the client's id of the reward."""
+
+    kind = "rewarded"
+    value: Reward
+    reward_id: str | None = None
+
+    @property
+    def body(self) -> Body:
+        return {"value": self.value} if self.reward_id is None else {"value": self.value, "reward_id": self.reward_id}
+
+
+@dataclass(slots=True)
+class Late(DecisionEvent):
+    """A reward that came after the window had closed: logged, not learned."""
+
+    kind = "late"
+    value: Reward
+    reward_id: str | None = None
+
+    body = Rewarded.body
+
+
+@dataclass(slots=True)
+class Expired(DecisionEvent):
+    """Its window closed. reward: what is taken for the rewards that are missing; None: it teaches nothing."""
+
+    kind = "expired"
+    reward: float | None
+
+
+@dataclass(slots=True)
+class Closed(DecisionEvent):
+    """It takes no reward any more. why: a sentence."""
+
+    kind = "closed"
+    why: str
+
+
+TYPES: dict[str, type[Event]] = {
+    each.kind: each
+    for each in (
+        Created, ArmsAdded, ArmChanged, Paused, Resumed, Archived, Decided, Activated, Cancelled, Rewarded, Expired, Closed, Late, Erased,
+        ModeChanged,
+    )
+}  # fmt: skip
+
+
+def decision_of(event: Event) -> str | None:
+    """The id of the decision that an event is about, if it is about one."""
+    return event.decision if isinstance(event, DecisionEvent) else None

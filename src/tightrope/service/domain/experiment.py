@@ -1,0 +1,265 @@
+"""The state of an experiment, and `apply`: how each kind of event changes it. Live and in a replay it is the same function."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...numerics.states import copied
+from ...policies.conservative.holdings import holdings, ledger_of
+from ...session.decisions import Decision
+from ...session.session import Session
+from . import events
+from .errors import Refused
+from .rollout import Rollout
+from .rounds import EMPTY, Round, arm_number, read_round
+from .spec import ArmSpec, ExperimentSpec, features_of, made_session
+from .times import MICROSECONDS
+
+WATCH = 20  # decisions after which the rules of the rollout look again
+
+
+class OpenDecision(NamedTuple):
+    """A decision that waits for its reward. deadline: microseconds since 1970; None: it waits for ever. deferred: it was not activated yet.
+    seq: of the event that made it."""
+
+    deadline: int | None
+    deferred: bool
+    seq: int
+
+
+class Experiment:
+    """One experiment in memory, as it is after event `seq`. Changed by `apply` only, and by `decide`, which draws from the session.
+
+    Memory grows with open decisions only. Not thread-safe: one writer at a time.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.spec: ExperimentSpec
+        self.session: Session
+        self.rollout: Rollout
+        self.reward_range: tuple[float, float] | None
+        self.status = "new"  # then "running", "paused" or "archived"
+        self.masked: set[str] = set()
+        self.open: OrderedDict[str, OpenDecision] = OrderedDict()  # the first to end first: windows are equally long, time does not go back
+        self.seq, self.time = 0, 0
+        self.disagreements = 0  # decisions of a replay whose arm this machine would not have drawn
+        self.numbers: dict[str, int] = {}  # of arms, by id
+
+    def begin(self, spec: ExperimentSpec) -> None:
+        """Become a new experiment of a spec. Raises ValueError in the library's words."""
+        self.adopt(spec, made_session(spec))
+        self.status = "running"
+
+    def adopt(self, spec: ExperimentSpec, session: Session) -> None:
+        """Take over a session of a spec."""
+        self.spec, self.session, self.rollout, self.reward_range = spec, session, Rollout(spec), spec.reward_range
+        self.number_arms()
+
+    def number_arms(self) -> None:
+        """Number arms by id, after their list has changed."""
+        self.numbers = {name: k for k, name in enumerate(self.session.names or ())}
+
+    # Questions ------------------------------------------------------------------------------------------------------------
+
+    @property
+    def watched(self) -> bool:
+        """Whether the next decision notes the bound of the budget; the rules look right behind it."""
+        return self.session.decided % WATCH == 0
+
+    def holdings(self) -> dict[str, Any] | None:
+        """The lower bound of the budget and what it rests on; None where the policy keeps none."""
+        return None if ledger_of(self.session.state) is None else holdings(self.session.policy, copied(self.session.state))
+
+    def check_alive(self) -> None:
+        """Refuse to change what is archived."""
+        if self.status == "archived":
+            raise Refused(409, f"experiment = {self.name!r} is archived; it can only be read.", "experiment")
+
+    def check_running(self) -> None:
+        """Refuse what only a running experiment does."""
+        if self.status != "running":
+            remedy = "resume it first" if self.status == "paused" else "it cannot be resumed"
+            raise Refused(409, f"experiment = {self.name!r} is {self.status}; {remedy}.", "experiment")
+
+    def deadline(self, now: int) -> int | None:
+        """When the window of a decision of now closes, in microseconds since 1970."""
+        return None if self.spec.window is None else max(now, self.time) + int(self.spec.window * MICROSECONDS)
+
+    def round(self, asked: dict[str, Any]) -> Round:
+        """What a request says of its round, in the session's words."""
+        return read_round(asked, self.numbers, self.session.catalogue, self.name) if asked else EMPTY
+
+    def number(self, field: str, arm: str) -> int:
+        """The number of an arm. field: that names it, for the sentence of the refusal."""
+        return arm_number(field, arm, self.numbers, self.name)
+
+    def retired_numbers(self) -> set[int]:
+        """Numbers of the arms that are not played."""
+        return {self.numbers[str(arm)] for arm in self.session.retired}
+
+    def check_reward(self, reward: events.Reward) -> None:
+        """Refuse a reward that is outside the experiment's range."""
+        if self.reward_range is None:
+            return
+        low, high = self.reward_range
+        for value in reward.values() if isinstance(reward, dict) else (reward,):
+            if not low <= value <= high:
+                where = f"outside rewards = [{low:g}, {high:g}] of experiment {self.name!r}"
+                remedy = "send rewards within it, or create the experiment with the range that holds"
+                raise Refused(422, f"value = {value:.6g} is {where}; {remedy}.", "value")
+
+    def due(self, now: int) -> str | None:
+        """The open decision whose window closed first, if any has."""
+        id = next(iter(self.open), None)
+        deadline = None if id is None else self.open[id].deadline
+        return id if deadline is not None and deadline <= now else None
+
+    def closing(self, now: int) -> events.Cancelled | events.Expired | None:
+        """The event that closes the decision whose window closed first; None where none has."""
+        id = self.due(now)
+        if id is None:
+            return None
+        if self.open[id].deferred:
+            return events.Cancelled(id, "it was not activated before its window closed")
+        return events.Expired(id, self.spec.default_reward)
+
+    def arms(self) -> Iterator[dict[str, Any]]:
+        """Every arm with its status."""
+        retired = set(self.session.retired)
+        for name in self.numbers:
+            yield {"id": name, "status": "masked" if name in self.masked else "retired" if name in retired else "active"}
+
+
+# What each event does ------------------------------------------------------------------------------------------------------
+
+
+def apply(experiment: Experiment, event: events.Event, seq: int, time: int, drawn: Decision | None = None) -> None:
+    """Take in the next event of the log. Raises ValueError, with nothing changed, for what the session refuses.
+
+    drawn: the session's decision behind a `Decided` that `decide` has just made, so that it is in the session already; None: the session
+    follows the event, as in a replay.
+    """
+    if isinstance(event, events.Decided):
+        if drawn is None:
+            follow(experiment, event, seq)
+        _decided(experiment, event, seq)
+    else:
+        EFFECTS[type(event)](experiment, event)
+    experiment.seq, experiment.time = seq, time
+
+
+def follow(experiment: Experiment, event: events.Decided, seq: int) -> None:
+    """Let the session make a decision of the log again: it draws as it did then, and the arm of the log is taken."""
+    if "erased" in event.asked:
+        raise ValueError(f"event {seq} was erased; only a snapshot behind it can be replayed.")
+    session, round, choice = experiment.session, experiment.round(event.asked), event.rollout
+    agreed = True
+    if choice is not None:
+        rollout = experiment.rollout
+        production = rollout.production(round, experiment.number, experiment.retired_numbers())
+        arm = rollout.production_arm(production, session.decided)
+        agreed = arm == event.arm if arm is not None else choice.policy_served and event.arm == choice.wanted
+    p, se = event.propensity, event.propensity_se
+    if isinstance(p, list):
+        p, se = np.array(p), np.array(se)
+    wanted = None if choice is None else choice.wanted
+    same_draw = session.follow(event.arm, event.decision, round.context, round.eligible, round.names, p, se, wanted)
+    experiment.disagreements += not (same_draw and agreed)
+
+
+def _decided(experiment: Experiment, event: events.Decided, seq: int) -> None:
+    experiment.rollout.open(event)
+    experiment.session.forget_round()
+    experiment.open[event.decision] = OpenDecision(event.deadline, event.deferred, seq)
+
+
+def _created(experiment: Experiment, event: events.Created) -> None:
+    experiment.begin(ExperimentSpec.model_validate(event.spec))
+
+
+def _arms_added(experiment: Experiment, event: events.ArmsAdded) -> None:
+    arms = [ArmSpec.model_validate(arm) for arm in event.arms]
+    experiment.session.add_arms([arm.id for arm in arms], features_of(arms))
+    experiment.number_arms()
+
+
+def _arm_changed(experiment: Experiment, event: events.ArmChanged) -> None:
+    (experiment.session.restore if event.status == "active" else experiment.session.retire)(event.arm)
+    (experiment.masked.add if event.status == "masked" else experiment.masked.discard)(event.arm)
+
+
+def _paused(experiment: Experiment, event: events.Paused) -> None:
+    experiment.status = "paused"
+
+
+def _resumed(experiment: Experiment, event: events.Resumed) -> None:
+    experiment.status = "running"
+
+
+def _archived(experiment: Experiment, event: events.Archived) -> None:
+    experiment.status = "archived"
+
+
+def _activated(experiment: Experiment, event: events.Activated) -> None:
+    id = event.decision
+    experiment.open[id] = OpenDecision(event.deadline, False, experiment.open[id].seq)
+    experiment.open.move_to_end(id)
+
+
+def _cancelled(experiment: Experiment, event: events.Cancelled) -> None:
+    experiment.session.cancel(event.decision)
+    _end(experiment, event.decision, None)
+
+
+def _rewarded(experiment: Experiment, event: events.Rewarded) -> None:
+    experiment.session.reward(event.decision, event.value)
+    if not experiment.session.is_open(event.decision):
+        _end(experiment, event.decision, event.value)
+
+
+def _expired(experiment: Experiment, event: events.Expired) -> None:
+    if event.reward is None:
+        experiment.session.close(event.decision)
+    else:
+        experiment.session.expire(ids=[event.decision])
+    _end(experiment, event.decision, event.reward)
+
+
+def _closed(experiment: Experiment, event: events.Closed) -> None:
+    experiment.session.close(event.decision)
+    _end(experiment, event.decision, None)
+
+
+def _end(experiment: Experiment, decision: str, reward: events.Reward | None) -> None:
+    """A decision is no longer open. reward: what came of it, None where nothing was learned."""
+    experiment.rollout.end(decision, reward)
+    del experiment.open[decision]
+
+
+def _mode_changed(experiment: Experiment, event: events.ModeChanged) -> None:
+    experiment.rollout.change(event)
+
+
+def _only_logged(experiment: Experiment, event: events.Late | events.Erased) -> None:
+    """A reward that came too late, and what was erased, change no state."""
+
+
+EFFECTS: dict[type[events.Event], Callable[[Experiment, Any], None]] = {
+    events.Created: _created,
+    events.ArmsAdded: _arms_added,
+    events.ArmChanged: _arm_changed,
+    events.Paused: _paused,
+    events.Resumed: _resumed,
+    events.Archived: _archived,
+    events.Activated: _activated,
+    events.Cancelled: _cancelled,
+    events.Rewarded: _rewarded,
+    events.Expired: _expired,
+    events.Closed: _closed,
+    events.ModeChanged: _mode_changed,
+    events.Late: _only_logged,
+    events.Erased: _only_logged,
+}

@@ -1,0 +1,274 @@
+"""What the log tells at a glance: curves, arms, delays, the last decisions. Read from the events, off the writer's path, and kept up to
+date by reading only what is new. Memory does not grow with the log but with open decisions."""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ...evaluation.sequences import ConfidenceSequence, bounds_of
+from . import events
+from .spec import ExperimentSpec
+from .times import MICROSECONDS
+
+POINTS = 240  # of a curve at most; every second is dropped when there are more
+LAST = 12  # decisions shown
+ERROR = 0.05  # of all intervals of one kind together
+DELAYS = (1, 10, 60, 600, 3600, 21_600, 86_400, 604_800)  # seconds, upper ends of the histogram's bars but the last
+
+
+class Point(NamedTuple):
+    """The state of things after so many decisions. total: of all rewards. baseline_decisions: those that were production's or played the
+    baseline. budget: its lower bound. plays: by arm. regret: an upper bound."""
+
+    decisions: int
+    time: int
+    rewards: int
+    total: float
+    baseline_decisions: int
+    budget: float | None
+    plays: tuple[int, ...]
+    regret: float | None
+
+
+class DecisionLine(NamedTuple):
+    """A decision for people. time: microseconds since 1970."""
+
+    id: str
+    time: int
+    arms: tuple[str, ...]
+    propensity: float
+    reason: str
+
+
+class ArmHistory:
+    """What became of one arm."""
+
+    def __init__(self) -> None:
+        self.plays = self.rewards = 0
+        self.total = 0.0  # of its rewards
+        self.weights = self.squared_weights = 0.0  # sums of 1 / propensity and of its square
+        self.mean = ConfidenceSequence(ERROR, k=0.0)  # of its rewards, scaled to [0, 1]
+
+    def play(self, chance: float) -> None:
+        """It was played, with a propensity."""
+        self.plays += 1
+        if chance:
+            self.weights += 1.0 / chance
+            self.squared_weights += 1.0 / (chance * chance)
+
+    def reward(self, value: float, scaled: float) -> None:
+        """Its reward came. scaled: the same in [0, 1]."""
+        self.rewards += 1
+        self.total += value
+        self.mean.add(scaled, 1.0 - scaled)
+
+    @property
+    def effective_sample_size(self) -> float:
+        """Of its plays, weighted by 1 / propensity."""
+        return self.weights * self.weights / self.squared_weights if self.squared_weights else 0.0
+
+
+class History:
+    """The history of one experiment up to event `seq`."""
+
+    def __init__(self) -> None:
+        self.seq, self.time = 0, 0
+        self.spec: ExperimentSpec | None = None
+        self.status = "running"
+        self.arms: dict[str, ArmHistory] = {}  # by id, in the spec's order
+        self.mean = ConfidenceSequence(2.0 * ERROR, k=0.0)  # of all rewards, scaled to [0, 1]; each side by itself with ERROR
+        self.decisions = self.baseline_decisions = self.late = self.cancelled = self.expired = 0
+        self.total, self.outside = 0.0, 0  # of all rewards; how many were outside the declared range
+        self.budget: float | None = None
+        self.lowest_budget: float | None = None
+        self.modes: list[dict[str, Any]] = []
+        self.points: list[Point] = []
+        self.stride = 1
+        self.open: dict[str, tuple[int, tuple[str, ...]]] = {}  # when it was made or activated, and the arms whose rewards are missing
+        self.delays = [0] * (len(DELAYS) + 1)
+        self.last: deque[DecisionLine] = deque(maxlen=LAST)
+        self.outcomes: dict[str, str] = {}  # of the last decisions, in words
+
+    def take(self, event: events.Event, seq: int, time: int) -> None:
+        """Go on with the next event. Raises ValueError where one is missing."""
+        if seq != self.seq + 1:
+            raise ValueError(f"event {self.seq + 1} is missing; restore the database from a backup.")
+        step = STEPS.get(type(event))
+        if step is not None:
+            step(self, event, time)
+        self.seq, self.time = seq, time
+
+    # Events ---------------------------------------------------------------------------------------------------------------
+
+    def _created(self, event: events.Created, time: int) -> None:
+        self.spec = ExperimentSpec.model_validate(event.spec)
+        self._add_arms(arm.id for arm in self.spec.arms or ())
+        mode = "full" if self.spec.rollout is None else self.spec.rollout.mode
+        self.modes.append({"event": 1, "time": time, "decisions": 0, "mode": mode, "by": "spec", "why": ""})
+
+    def _arms_added(self, event: events.ArmsAdded, time: int) -> None:
+        self._add_arms(arm["id"] for arm in event.arms)
+
+    def _add_arms(self, ids: Any) -> None:
+        self.arms.update((id, ArmHistory()) for id in ids)
+
+    def _paused(self, event: events.Paused, time: int) -> None:
+        self.status = "paused"
+
+    def _resumed(self, event: events.Resumed, time: int) -> None:
+        self.status = "running"
+
+    def _archived(self, event: events.Archived, time: int) -> None:
+        self.status = "archived"
+
+    def _mode_changed(self, event: events.ModeChanged, time: int) -> None:
+        change = {"mode": event.mode, "share": event.share, "by": event.by, "why": event.why, "held": event.sent_back}
+        self.modes.append({"event": self.seq + 1, "time": time, "decisions": self.decisions} | change)
+
+    def _decided(self, event: events.Decided, time: int) -> None:
+        several = isinstance(event.name, list)
+        names = tuple(str(name) for name in (event.name if several else (event.name,)))
+        chances = event.propensity if several else (event.propensity,)
+        for name, chance in zip(names, chances, strict=True):
+            if name in self.arms:  # not where every decision brings its own candidates
+                self.arms[name].play(chance)
+        self.decisions += 1
+        baseline = None if self.spec is None else self.spec.baseline
+        productions = event.rollout is not None and not event.rollout.policy_served
+        self.baseline_decisions += productions or (isinstance(baseline, str) and names == (baseline,))
+        if event.budget is not None:
+            self.budget = event.budget
+            self.lowest_budget = event.budget if self.lowest_budget is None else min(self.lowest_budget, event.budget)
+        self.open[event.decision] = (time, names)
+        if len(self.last) == LAST:
+            self.outcomes.pop(self.last[0].id, None)
+        self.last.append(DecisionLine(event.decision, time, names, min(chances, default=1.0), event.reason))
+        self.outcomes[event.decision] = "open"
+        if self.decisions % self.stride == 0:
+            self._keep_point(time)
+
+    def _keep_point(self, time: int) -> None:
+        self.points.append(self.point(time))
+        if len(self.points) > POINTS:
+            self.stride *= 2
+            self.points = [point for point in self.points if point.decisions % self.stride == 0]
+
+    def point(self, time: int) -> Point:
+        """How things stand."""
+        plays = tuple(arm.plays for arm in self.arms.values())
+        return Point(self.decisions, time, self.rewards, self.total, self.baseline_decisions, self.budget, plays, self.regret())
+
+    def _activated(self, event: events.Activated, time: int) -> None:
+        if event.decision in self.open:
+            self.open[event.decision] = (time, self.open[event.decision][1])
+
+    def _rewarded(self, event: events.Rewarded, time: int) -> None:
+        if event.decision not in self.open:
+            return
+        began, names = self.open[event.decision]
+        seconds = (time - began) / MICROSECONDS
+        self.delays[next((k for k, end in enumerate(DELAYS) if seconds < end), len(DELAYS))] += 1
+        value = event.value
+        if isinstance(value, dict):
+            for name, number in value.items():
+                self._reward(name, number)
+            left = tuple(name for name in names if name not in value)
+            self.open[event.decision] = (began, left)
+            if left:
+                return
+        else:
+            self._reward(names[0], value)
+        self._end(event.decision, "reward " + (f"{sum(value.values()):g}" if isinstance(value, dict) else f"{value:g}"))
+
+    def _reward(self, arm: str, value: float) -> None:
+        low, high = self.reward_range
+        self.total += value
+        scaled = (value - low) / (high - low)
+        if not 0.0 <= scaled <= 1.0:
+            self.outside += 1
+            scaled = min(max(scaled, 0.0), 1.0)  # no bound is shown any more, and squares of such numbers may have no float
+        self.mean.add(scaled, 1.0 - scaled)
+        if arm in self.arms:
+            self.arms[arm].reward(value, scaled)
+
+    def _expired(self, event: events.Expired, time: int) -> None:
+        if event.decision not in self.open:
+            return
+        self.expired += 1
+        if event.reward is not None:
+            for name in self.open[event.decision][1]:
+                self._reward(name, event.reward)
+        self._end(event.decision, "window closed" + ("" if event.reward is None else f", {event.reward:g} taken"))
+
+    def _closed(self, event: events.Closed, time: int) -> None:
+        self._end(event.decision, "closed without a reward")
+
+    def _cancelled(self, event: events.Cancelled, time: int) -> None:
+        self.cancelled += 1
+        self._end(event.decision, "cancelled")
+
+    def _late(self, event: events.Late, time: int) -> None:
+        self.late += 1
+
+    def _end(self, decision: str, outcome: str) -> None:
+        self.open.pop(decision, None)
+        if decision in self.outcomes:
+            self.outcomes[decision] = outcome
+
+    # What follows from it -------------------------------------------------------------------------------------------------
+
+    @property
+    def rewards(self) -> int:
+        """Rewards so far, of single arms."""
+        return self.mean.rounds
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """Lowest and highest reward."""
+        return (0.0, 1.0) if self.spec is None else self.spec.reward_range or (0.0, 1.0)
+
+    @property
+    def comparable(self) -> bool:
+        """Whether the mean reward of an arm is the same in every round, as far as the spec says, so that intervals of arms make sense."""
+        spec = self.spec
+        return spec is not None and spec.arms is not None and spec.dimension is None and spec.oracle is None and not self.outside
+
+    def intervals(self) -> list[tuple[float, float]] | None:
+        """Bounds on each arm's mean that hold at all times and for all arms at once; None where arms have no one mean."""
+        if not self.comparable or not self.arms:
+            return None
+        low, high = self.reward_range
+        bounds = bounds_of([arm.mean for arm in self.arms.values()], ERROR / len(self.arms))
+        return [(low + (high - low) * below, low + (high - low) * above) for below, above in bounds]
+
+    def regret(self) -> float | None:
+        """An upper bound of what the best single arm would have earned more in the rounds whose reward is in."""
+        intervals = self.intervals()
+        if not intervals or not self.rewards:
+            return None
+        low, high = self.reward_range
+        mean = low + (high - low) * self.mean.bounds[0]
+        return float(self.rewards * max(max(upper for _, upper in intervals) - mean, 0.0))
+
+    def curve(self) -> list[Point]:
+        """The curve's points, the last one as of now."""
+        if self.points and self.points[-1].decisions == self.decisions:
+            return [*self.points[:-1], self.point(self.time)]
+        return [*self.points, self.point(self.time)] if self.decisions else []
+
+
+STEPS: dict[type[events.Event], Callable[[History, Any, int], None]] = {
+    events.Created: History._created,
+    events.ArmsAdded: History._arms_added,
+    events.Paused: History._paused,
+    events.Resumed: History._resumed,
+    events.Archived: History._archived,
+    events.ModeChanged: History._mode_changed,
+    events.Decided: History._decided,
+    events.Activated: History._activated,
+    events.Rewarded: History._rewarded,
+    events.Expired: History._expired,
+    events.Closed: History._closed,
+    events.Cancelled: History._cancelled,
+    events.Late: History._late,
+}

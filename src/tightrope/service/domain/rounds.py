@@ -1,0 +1,61 @@
+"""One round as the session sees it: what a request says of features, candidates, eligible arms and the round's baseline."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core.verbs import Context
+from .errors import Refused
+
+
+class Round(NamedTuple):
+    """context: features and the round's baseline, if the request has any. eligible: (K,) bool; None: all arms. names: ids of candidates,
+    where every decision brings its own."""
+
+    context: Context | None
+    eligible: np.ndarray | None
+    names: list[str] | None
+
+
+EMPTY = Round(None, None, None)  # of a request that says nothing
+
+
+def read_round(asked: Mapping[str, Any], arms: Mapping[str, int], catalogue: bool, experiment: str) -> Round:
+    """The round of a request. arms: numbers by id. catalogue: every decision brings its own candidates. Raises Refused."""
+    features, names, missing = asked.get("context"), None, None
+    numbers, count = arms, len(arms)
+    if catalogue:
+        if isinstance(features, dict):
+            names, features = list(features), list(features.values())
+            numbers = {name: k for k, name in enumerate(names)}
+        count = 0 if features is None else len(features)
+    elif isinstance(features, dict):
+        for name in features:
+            arm_number("context", name, numbers, experiment)
+        missing = np.array([name not in features for name in numbers])
+        zeros = [0.0] * len(next(iter(features.values())))
+        features = [features.get(name, zeros) for name in numbers]
+    eligible = None
+    if "eligible" in asked:
+        eligible = np.zeros(count, dtype=np.bool_)
+        eligible[[arm_number("eligible", name, numbers, experiment) for name in asked["eligible"]]] = True
+    for name in asked.get("excluded", ()):
+        eligible = np.ones(count, dtype=np.bool_) if eligible is None else eligible
+        eligible[arm_number("excluded", name, numbers, experiment)] = False
+    if missing is not None and missing.any():
+        eligible = ~missing if eligible is None else eligible & ~missing
+    if eligible is not None and not eligible.any():
+        raise Refused(422, "eligible has no arm left; name one that is neither excluded nor without features.", "eligible")
+    context = None
+    if features is not None or "baseline" in asked or "baseline_mean" in asked:
+        baseline = arm_number("baseline", asked["baseline"], numbers, experiment) if "baseline" in asked else None
+        context = Context(features, None, baseline, asked.get("baseline_mean"))
+    return Round(context, eligible, names)
+
+
+def arm_number(field: str, arm: str, numbers: Mapping[str, int], experiment: str) -> int:
+    """The number of an arm, or of a decision's candidate. field: of the request, for the sentence of the refusal."""
+    if arm not in numbers:
+        raise Refused(422, f"{field} = {arm!r} is not the id of an arm of experiment {experiment!r}.", field)
+    return numbers[arm]

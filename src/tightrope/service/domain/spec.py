@@ -1,0 +1,328 @@
+"""What an experiment is: the spec that creates it, checked field by field, and the session that it describes."""
+
+import math
+import re
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from ...core import checks
+from ...core.policy import Policy
+from ...core.registry import built, find
+from ...core.types import Oracle
+from ...session.codec import build_oracle
+from ...session.session import Session
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$", description="Letters, digits, dots, dashes; at most 100.")]
+ArmId = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00/]+$", description="What your own systems call the arm.")]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Row = Annotated[list[Number], Field(min_length=1, max_length=10_000)]
+
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+LONGEST = 10 * 365 * 86_400  # seconds
+
+
+def seconds(value: object) -> object:
+    """Seconds from a number, or from text such as "90s", "15m", "12h", "7d", "2w"."""
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)\s*([smhdw])", value) if isinstance(value, str) else None
+    if match is not None:
+        return float(match.group(1)) * UNITS[match.group(2)]
+    if isinstance(value, str):
+        raise ValueError(f'window = {value[:40]!r} is not a time; write seconds or text such as "90s", "15m", "12h", "7d".')
+    return value
+
+
+def _distinct(arms: "list[ArmSpec]") -> "list[ArmSpec]":
+    ids = [arm.id for arm in arms]
+    if len(set(ids)) < len(ids):
+        twice = next(id for k, id in enumerate(ids) if id in ids[:k])
+        raise ValueError(f"arms has {twice!r} twice; every arm needs an id of its own.")
+    return arms
+
+
+class Strict(BaseModel):
+    """Known fields only, finite numbers only."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+
+
+class ArmSpec(Strict):
+    """One arm: its id and what the policy knows of it."""
+
+    id: ArmId
+    features: Row | None = Field(default=None, description="(d,) numbers, for policies that learn from features.")
+    point: Number | Row | None = Field(default=None, description="Its position, for Lipschitz policies.")
+
+
+Arms = Annotated[list[ArmSpec], Field(min_length=1, max_length=100_000), AfterValidator(_distinct)]
+Window = Annotated[float, BeforeValidator(seconds), Field(gt=0, le=LONGEST)]
+
+
+Mode = Literal["apprentice", "shadow", "capped", "full"]
+Share = Annotated[float, Field(gt=0, lt=1)]
+Chance = Annotated[float, Field(gt=0, le=1)]
+
+
+def _pair(value: object) -> object:
+    """JSON has lists only."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _increasing(value: tuple[float, float]) -> tuple[float, float]:
+    if not value[0] < value[1]:
+        raise ValueError(f"rewards = {list(value)} must be the lowest and the highest reward, such as [0, 1].")
+    return value
+
+
+RewardRange = Annotated[tuple[Number, Number], BeforeValidator(_pair), AfterValidator(_increasing)]
+
+
+class Promotion(Strict):
+    """When a mode gives way to the next: all of it must hold. after: rewards that the mode has seen. better: the policy is surely better
+    than the baseline, by the anytime-valid bounds of the certificate."""
+
+    after: Annotated[int, Field(ge=1, le=2**53)] | None = None
+    better: bool = False
+
+    @model_validator(mode="after")
+    def something(self) -> "Promotion":
+        """An empty rule would promote at once."""
+        if self.after is None and not self.better:
+            raise ValueError("promote has a rule that asks for nothing; give after (a number of rewards), better = true, or both.")
+        return self
+
+
+class RolloutSpec(Strict):
+    """How the policy takes over from the baseline."""
+
+    mode: Mode = Field("apprentice", description="Where it begins.")
+    share: Share = Field(0.1, description="Of the decisions that are the policy's in mode capped.")
+    production: Annotated[dict[ArmId, Chance], Field(min_length=1, max_length=100_000)] | None = Field(
+        None,
+        description="Probabilities of arms in production, where it is not one arm. Shadow can then say what the policy earns.",
+    )
+    promote: dict[Literal["apprentice", "shadow", "capped"], Promotion] = Field(
+        default_factory=dict, description="Rules, by the mode that they end; without one a mode ends by command."
+    )
+    error: Annotated[float, Field(gt=0, lt=1)] = Field(
+        0.05, description="Chance that any promotion of the experiment by `better` is of a policy that is not better."
+    )
+    least_budget: Number = Field(
+        -1.0,
+        description="Back to the baseline when the lower bound of the budget falls below it (policies with alpha). The default leaves room "
+        "for the reward that has just come; a policy that explores at the limit has a bound of about 0.",
+    )
+    rewards: RewardRange = Field((0.0, 1.0), description="Lowest and highest reward that there can be.")
+
+    @model_validator(mode="after")
+    def sound(self) -> "RolloutSpec":
+        """Probabilities add up."""
+        if self.production is not None and not math.isclose(sum(self.production.values()), 1.0, abs_tol=1e-9):
+            raise ValueError(f"production adds up to {sum(self.production.values()):.10g}; its probabilities must add up to 1.")
+        return self
+
+
+class ExperimentSpec(Strict):
+    """An experiment: a policy, its arms, and how long it waits for rewards."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{
+        "name": "checkout-price",
+        "policy": {"policy": "BetaThompson"},
+        "arms": [{"id": "9.90"}, {"id": "11.90"}, {"id": "12.90"}],
+        "baseline": "9.90", "baseline_mean": 0.12, "alpha": 0.05, "guarantee": {"sigma": 0.5},
+        "window": "7d", "default_reward": 0.0, "seed": 1,
+    }]})  # fmt: skip
+
+    name: Name
+    policy: str | dict[str, Any] = Field(description='"UCB", or {"policy": "UCB", "alpha": 0.5}: a name that `tightrope policies` lists.')
+    arms: Arms | None = Field(default=None, description="Without arms every decision brings its own candidates with their features.")
+    dimension: Annotated[int, Field(ge=1, le=10_000)] | None = Field(
+        default=None, description="d, where every decision brings (d,) features of each arm."
+    )
+    oracle: dict[str, Any] | None = Field(default=None, description='Sets of arms: {"oracle": "TopK", "k": 5}.')
+    horizon: Annotated[int, Field(ge=1, le=2**53)] | None = Field(
+        default=None, description="Expected number of decisions, for widths that use it."
+    )
+    baseline: ArmId | list[ArmId] | None = Field(default=None, description="The arm (or set) in production today.")
+    baseline_mean: Number | None = Field(default=None, description="Its mean reward, where it is known.")
+    alpha: Annotated[float, Field(gt=0, lt=1)] | None = Field(
+        default=None,
+        description="Share of the baseline's reward that may be lost: the policy is kept by Safe (unless it keeps a budget itself).",
+    )
+    guarantee: dict[str, Any] = Field(default_factory=dict, description="More parameters of Safe, such as sigma, delta, open.")
+    floor: Annotated[float, Field(ge=0, le=1)] | None = Field(
+        default=None, description="Least probability of every eligible arm (Explore)."
+    )
+    window: Window | None = Field(
+        604_800.0, description='Seconds, or text such as "7d", that a decision waits for its reward; null: for ever.'
+    )
+    default_reward: Number | None = Field(
+        default=None, description="Taken when the window closes; null: the decision is closed and teaches nothing."
+    )
+    rewards: RewardRange | None = Field(
+        default=None,
+        description="Lowest and highest reward of an arm; others are refused. null: that of the rollout, [0, 1] where the policy keeps a "
+        "budget, else any.",
+    )
+    apply: Literal["on arrival", "in order"] = "on arrival"
+    seed: Annotated[int, Field(ge=0, le=2**53)] = 0
+    rollout: RolloutSpec | None = Field(None, description="Begin beside the baseline; null: the policy decides from the first round on.")
+
+    def plain(self) -> dict[str, Any]:
+        """JSON-ready data without the fields that have their defaults; two specs are the same if these are."""
+        return self.model_dump(mode="json", exclude_defaults=True) | {"window": self.window}
+
+    @property
+    def described_policy(self) -> dict[str, Any]:
+        """The policy by its name, with its parameters."""
+        return {"policy": self.policy} if isinstance(self.policy, str) else dict(self.policy)
+
+    @property
+    def keeps_budget(self) -> bool:
+        """Whether the policy keeps a budget by itself, without Safe."""
+        described = self.described_policy
+        return "policy" in described and {"baseline", "alpha"} <= {*find(described["policy"]).FIELDS}
+
+    @property
+    def reward_range(self) -> tuple[float, float] | None:
+        """Lowest and highest reward of an arm; None: any reward is taken."""
+        if self.rewards is not None or self.rollout is not None:
+            return self.rewards if self.rollout is None or self.rewards is not None else self.rollout.rewards
+        return (0.0, 1.0) if self.alpha is not None or self.keeps_budget else None
+
+
+def made_policy(spec: ExperimentSpec) -> Policy:
+    """The policy of a spec with its floor and its guarantee. Raises ValueError in the library's words."""
+    try:
+        return _made_policy(spec)
+    except TypeError as error:  # an unknown parameter
+        raise ValueError(str(error)) from None
+
+
+def _made_policy(spec: ExperimentSpec) -> Policy:
+    described = spec.described_policy
+    numbers = {} if spec.arms is None else {arm.id: k for k, arm in enumerate(spec.arms)}
+    known: dict[str, Any] = {}
+    if spec.baseline is not None:
+        ids = [spec.baseline] if isinstance(spec.baseline, str) else spec.baseline
+        missing = next((one for one in ids if one not in numbers), None)
+        if missing is not None:
+            raise ValueError(f"baseline = {missing!r} is not the id of an arm.")
+        known["baseline"] = numbers[spec.baseline] if isinstance(spec.baseline, str) else [numbers[one] for one in spec.baseline]
+    if spec.baseline_mean is not None:
+        known["baseline_mean"] = spec.baseline_mean
+    if spec.keeps_budget:
+        if spec.floor is not None:
+            raise ValueError(
+                "floor was given, but this policy keeps a budget that a floor would break; name the policy that it should guard."
+            )
+        own = known | ({} if spec.alpha is None else {"alpha": spec.alpha}) | spec.guarantee
+        return built(own | described)
+    policy = built(described)
+    if spec.floor is not None:
+        policy = find("Explore")(policy, floor=spec.floor)
+    if spec.alpha is None:
+        if spec.guarantee:
+            raise ValueError(
+                "guarantee was given without alpha; say which share of the baseline's reward may be lost, such as alpha = 0.05."
+            )
+        return policy
+    return find("Safe")(policy, **(known | {"alpha": spec.alpha} | spec.guarantee))
+
+
+def check_baseline(spec: ExperimentSpec) -> None:
+    """Raise ValueError where a spec hides its baseline from the rollout, the arms and the certificate."""
+    for where, given in (("policy", {} if isinstance(spec.policy, str) else spec.policy), ("guarantee", spec.guarantee)):
+        field = next((name for name in ("baseline", "baseline_mean") if given.get(name) is not None), None)
+        if field is not None:
+            remedy = "an arm's id, or those of a set" if field == "baseline" else "a number"
+            raise ValueError(
+                f"{where}.{field} = {checks.show(given[field])} is inside {where}, where a rollout does not find it; "
+                f"give it as {field} ({remedy}) of the experiment itself, beside policy."
+            )
+
+
+def check_alpha(spec: ExperimentSpec) -> None:
+    """Raise ValueError where alpha is given in two places."""
+    if spec.alpha is not None and spec.keeps_budget and "alpha" in spec.described_policy:
+        alpha = checks.show(spec.described_policy["alpha"])
+        raise ValueError(f"policy.alpha = {alpha} was given beside alpha = {spec.alpha:g}; give one of them, alpha.")
+    if "alpha" in spec.guarantee:
+        alpha = checks.show(spec.guarantee["alpha"])
+        raise ValueError(f"guarantee.alpha = {alpha} is inside guarantee; give it as alpha of the experiment itself.")
+
+
+def check_rewards(spec: ExperimentSpec) -> None:
+    """Raise ValueError where the range of rewards is said in two ways, or the default reward is outside it."""
+    if spec.rewards is not None and spec.rollout is not None and spec.rollout.rewards not in (spec.rewards, (0.0, 1.0)):
+        raise ValueError(
+            f"rollout.rewards = {list(spec.rollout.rewards)} was given beside rewards = {list(spec.rewards)}; give one of them."
+        )
+    low, high = spec.reward_range or (-math.inf, math.inf)
+    if spec.default_reward is not None and not low <= spec.default_reward <= high:
+        raise ValueError(f"default_reward = {spec.default_reward:g} is outside rewards = [{low:g}, {high:g}]; give one within it.")
+
+
+def made_oracle(spec: ExperimentSpec) -> Oracle | None:
+    """The oracle of a spec, by name."""
+    if spec.oracle is None:
+        return None
+    if spec.oracle.get("oracle") == "Promotions":
+        raise ValueError("oracle = 'Promotions' plays pairs of users and promotions, which have no ids; use TopK, Partition or Knapsack.")
+    arrays = {f"oracle.{name}": np.asarray(value) for name, value in spec.oracle.items() if isinstance(value, list)}
+    plain = {name: value for name, value in spec.oracle.items() if not isinstance(value, list)}
+    return build_oracle(plain, arrays)
+
+
+def check_rollout(spec: ExperimentSpec) -> None:
+    """Raise ValueError where there is nothing that a policy could be rolled out beside."""
+    rollout = spec.rollout
+    if rollout is None:
+        return
+    if spec.oracle is not None:
+        raise ValueError("rollout was given, but this experiment plays sets of arms; only single arms are rolled out beside a baseline.")
+    if rollout.production is None:
+        if spec.arms is not None and not isinstance(spec.baseline, str):
+            raise ValueError("rollout needs what is in production: give baseline (an arm's id) or rollout.production (probabilities).")
+        return
+    known = {arm.id for arm in spec.arms or ()}
+    missing = next((arm for arm in rollout.production if arm not in known), None)
+    if missing is not None:
+        raise ValueError(f"rollout.production has {missing!r}, which is not the id of an arm.")
+
+
+def made_session(spec: ExperimentSpec) -> Session:
+    """The session that a spec describes. Raises ValueError in the library's words."""
+    check_baseline(spec)
+    check_alpha(spec)
+    check_rewards(spec)
+    check_rollout(spec)
+    described: dict[str, Any] = {"arms": None, "dimension": spec.dimension}
+    names = None
+    if spec.arms is not None:
+        names = [arm.id for arm in spec.arms]
+        rows, points = [arm.features for arm in spec.arms], [arm.point for arm in spec.arms]
+        if any(row is not None for row in rows):
+            described["arms"] = features_of(spec.arms)
+        elif any(point is not None for point in points):
+            if any(point is None for point in points):
+                raise ValueError("points are missing: some arms have a point and some have none.")
+            described = {"points": points}
+        else:
+            described["arms"] = len(names)
+    return Session(
+        made_policy(spec), **described, oracle=made_oracle(spec), horizon=spec.horizon, seed=spec.seed, names=names,
+        default_reward=spec.default_reward, apply=spec.apply,
+    )  # fmt: skip
+
+
+def features_of(arms: list[ArmSpec]) -> np.ndarray | None:
+    """(n, d) features of arms; None where none has any. Raises ValueError where they differ."""
+    rows = [arm.features for arm in arms]
+    given = [row for row in rows if row is not None]
+    if not given:
+        return None
+    if len({len(row) for row in given}) > 1 or len(given) < len(rows):
+        raise ValueError("features are missing or of different lengths: give every arm as many numbers as the others.")
+    return np.array(given, dtype=np.float64)

@@ -1,0 +1,291 @@
+"""What the service answers, as OpenAPI shows it. Fast routes write the JSON directly; a test holds them to these models."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+
+def example(**data: Any) -> ConfigDict:
+    """A model's example."""
+    return ConfigDict(json_schema_extra={"examples": [data]})
+
+
+D1 = "7aabe52e7fb5a4e4a71dbf004dbcf7c2c821b452aa28456e346a5ce15f0388ad"  # digests of the examples
+D2 = "008acd548af1048d5eb87d62923d3159ea259f5dc046aafba7cd5dd9112b7ad3"
+EXPERIMENT: dict[str, Any] = {
+    "name": "checkout-price", "status": "running", "mode": "shadow",
+    "spec": {
+        "name": "checkout-price", "policy": "BetaThompson", "arms": [{"id": "9.90"}, {"id": "11.90"}], "baseline": "9.90",
+        "baseline_mean": 0.12, "alpha": 0.05, "guarantee": {"sigma": 0.5}, "rollout": {"mode": "shadow"}, "window": 604800.0,
+    },
+    "arms": [{"id": "9.90", "status": "active"}, {"id": "11.90", "status": "active"}],
+    "decisions": 3, "rewards": 2, "open": 1, "seq": 6, "digest": D1,
+}  # fmt: skip
+ESTIMATE: dict[str, Any] = {
+    "verdict": "not enough overlap: effective sample size 3 of 3; wait, or raise the share.", "rounds": 3, "waiting": 0,
+    "effective_sample_size": 3.0, "error": 0.0125, "policy": None, "baseline": None, "difference": None,
+}  # fmt: skip
+
+
+class ArmAnswer(BaseModel):
+    """An arm and whether it is played."""
+
+    model_config = example(id="11.90", status="masked")
+
+    id: str
+    status: Literal["active", "masked", "retired"]
+
+
+class ArmsAnswer(BaseModel):
+    """All arms, also retired ones."""
+
+    model_config = example(arms=EXPERIMENT["arms"])
+
+    arms: list[ArmAnswer]
+
+
+class ExperimentAnswer(BaseModel):
+    """An experiment and how far it has come. seq, digest: of the last event of its log."""
+
+    model_config = example(**EXPERIMENT)
+
+    name: str
+    status: Literal["running", "paused", "archived"]
+    mode: Literal["apprentice", "shadow", "capped", "full"]
+    spec: dict[str, Any]
+    arms: list[ArmAnswer]
+    decisions: int
+    rewards: int
+    open: int
+    seq: int
+    digest: str
+
+
+class ListedExperiment(BaseModel):
+    """An experiment in the list."""
+
+    name: str
+    seq: int
+    owner: str | None
+
+
+class ExperimentsAnswer(BaseModel):
+    """All experiments."""
+
+    model_config = example(experiments=[{"name": "checkout-price", "seq": 6, "owner": "7f3a90c1d2"}])
+
+    experiments: list[ListedExperiment]
+
+
+class DecisionAnswer(BaseModel):
+    """A decision. arm: an id, or those of a set. event: its place in the log. policy_version: rewards that the policy had learned."""
+
+    model_config = example(
+        id="visit-8124", arm="11.90", propensity=0.82, propensity_se=0.0, reason="11.90: drawn by the policy with probability 0.82",
+        event=41, policy_version=17, expires_at="2026-07-01T12:00:00.000000Z",
+    )  # fmt: skip
+
+    id: str
+    arm: str | int | list[str] | list[int]
+    propensity: float | list[float]
+    propensity_se: float | list[float]
+    reason: str
+    event: int
+    policy_version: int
+    expires_at: str | None
+
+
+class RewardAnswer(BaseModel):
+    """learned: False where the same reward was taken in before. event: where the log has it."""
+
+    model_config = example(decision_id="visit-8124", learned=True, event=42)
+
+    decision_id: str
+    learned: bool
+    event: int
+
+
+class ActivationAnswer(BaseModel):
+    """A deferred decision that counts now."""
+
+    model_config = example(id="visit-8124", expires_at="2026-07-01T12:00:00.000000Z")
+
+    id: str
+    expires_at: str | None
+
+
+class CancellationAnswer(BaseModel):
+    """A decision that never was."""
+
+    model_config = example(id="visit-8124", cancelled=True)
+
+    id: str
+    cancelled: Literal[True]
+
+
+class BatchItem(BaseModel):
+    """One item of a batch: its answer, or its error."""
+
+    status: int
+    answer: dict[str, Any] | None = None
+    error: dict[str, Any] | None = None
+
+
+class BatchAnswer(BaseModel):
+    """Answers in the order of the items; status as if each had been sent alone."""
+
+    model_config = example(results=[
+        {"status": 200, "answer": {"decision_id": "visit-8124", "learned": True, "event": 42}},
+        {"status": 422, "error": {"code": "invalid", "message": "decision_id: Field required.", "field": "decision_id"}},
+    ])  # fmt: skip
+
+    results: list[BatchItem]
+
+
+class StateAnswer(ExperimentAnswer):
+    """A state. fingerprint: SHA-256 over every bit that decides what comes next."""
+
+    model_config = example(**EXPERIMENT, time="2026-07-01T12:00:00.000000Z", fingerprint=D2)
+
+    time: str
+    fingerprint: str
+
+
+class ExplanationAnswer(BaseModel):
+    """Lists have one number per arm, in the order of `arms`; null: nothing is known. event: the decision's."""
+
+    model_config = example(
+        arms=["9.90", "11.90"], decision="visit-8124", event=41,
+        explanation={"mean": [0.4, 0.5], "width": [0.2, None], "lower": [0.07, 0.0], "upper": [0.81, None], "index": [0.4, 0.5],
+                     "probability": [0.4, 0.6]},
+    )  # fmt: skip
+
+    arms: list[str]
+    decision: str | None
+    event: int | None
+    explanation: dict[str, Any]
+
+
+class RecommendationAnswer(BaseModel):
+    """gap_bound: with probability 1 - delta the arm is at most that much worse than the best. error: estimated chance that it is worse by
+    more than epsilon. samples_remaining: a forecast; samples_range: its lowest and highest. null: nothing is known yet."""
+
+    model_config = example(
+        arm="11.90", status="not certified yet", gap_bound=0.08, error=0.21, samples_remaining=1840.0, samples_range=[910.0, 3400.0]
+    )
+
+    arm: str
+    status: Literal["certified", "not certified yet"]
+    gap_bound: float | None
+    error: float | None
+    samples_remaining: float | None
+    samples_range: list[float | None]
+
+
+class LogLine(BaseModel):
+    """An event."""
+
+    seq: int
+    kind: str
+    time: str
+    decision: str | None
+    body: dict[str, Any]
+    body_digest: str
+    digest: str
+
+
+class LogAnswer(BaseModel):
+    """A part of the log."""
+
+    model_config = example(
+        events=[{"seq": 42, "kind": "rewarded", "time": "2026-07-01T12:00:00.000000Z", "decision": "visit-8124", "body": {"value": 1.0},
+                 "body_digest": D1, "digest": D2}],
+        next=43,
+    )  # fmt: skip
+
+    events: list[LogLine]
+    next: int | None
+
+
+class EvaluationAnswer(BaseModel):
+    """What `tr.evaluate` found; see its reference for the rest."""
+
+    model_config = ConfigDict(extra="allow") | example(
+        policy="11.90", estimator="dr", value=0.131, se=0.008, interval=[0.098, 0.164],
+        verdict="undecided",
+    )  # fmt: skip
+
+    policy: str
+    estimator: str
+    value: float | None
+    se: float | None
+    interval: list[float | None]
+    verdict: str
+
+
+class ErasureAnswer(BaseModel):
+    """erased: how many events were blanked. event: where the log says so."""
+
+    model_config = example(erased=2, event=43)
+
+    erased: int
+    event: int | None
+
+
+class OpenDecision(BaseModel):
+    """A decision that waits for its reward, or, deferred, to be activated."""
+
+    id: str
+    expires_at: str | None
+    deferred: bool
+
+
+class OpenAnswer(BaseModel):
+    """Open decisions. total: how many there are."""
+
+    model_config = example(open=[{"id": "visit-8124", "expires_at": "2026-07-01T12:00:00.000000Z", "deferred": False}], total=1)
+
+    open: list[OpenDecision]
+    total: int
+
+
+class RolloutAnswer(BaseModel):
+    """mode: what is served. share: of the policy's choices. held: it was sent back, and rules wait for a command. estimate: what the policy
+    and the baseline earn, in modes that can tell."""
+
+    model_config = example(
+        mode="shadow", share=0.0, held=False, rewards_in_mode=3, rules={}, least_budget=-1.0, budget_bound=0.018, estimate=ESTIMATE
+    )
+
+    mode: Literal["apprentice", "shadow", "capped", "full"]
+    share: float
+    held: bool
+    rewards_in_mode: int
+    rules: dict[str, Any]
+    least_budget: float
+    budget_bound: float | None
+    estimate: dict[str, Any] | None
+
+
+class CertificateAnswer(BaseModel):
+    """sha256: of the canonical JSON of all other fields but hmac_sha256. `tightrope certificate FILE` checks both, and the log's head."""
+
+    model_config = ConfigDict(extra="allow") | example(
+        kind="tightrope certificate 1", experiment="checkout-price", issued="2026-07-01T12:00:00.000000Z",
+        log={"events": 7, "digest": D2, "time": "2026-07-01T11:59:00.000000Z"},
+        budget={"bound": 0.018, "lowest_bound": 0.0, "over_time": [[1, 0.0], [3, 0.018]], "alpha": 0.05, "delta": 0.01, "sigma": 0.5},
+        promise="With probability at least 0.99, in every round the expected reward of all decisions so far is at least 0.95 times what "
+        "the baseline alone would have earned.",
+        assumptions=["What an arm earns on average does not change during the experiment, but for what features explain."],
+        sha256=D1, hmac_sha256=D2,
+    )  # fmt: skip
+
+    kind: str
+    experiment: str
+    issued: str
+    log: dict[str, Any]
+    budget: dict[str, Any] | None
+    promise: str
+    assumptions: list[str]
+    sha256: str
+    hmac_sha256: str

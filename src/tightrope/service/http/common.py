@@ -1,0 +1,97 @@
+"""What all routers share: JSON answers, keys, documented errors."""
+
+from typing import Annotated, Any
+
+from fastapi import Depends, Path, Request, Response
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from pydantic import BaseModel, ConfigDict
+from pydantic_core import to_json
+
+from ..domain.errors import Refused
+from ..domain.requests import TEXT
+from ..runtime.keys import Role
+from ..runtime.service import Service
+
+Name = Annotated[str, Path(description="Name of the experiment.", max_length=100, pattern=TEXT)]
+DecisionKey = Annotated[str, Path(description="Id of the decision.", max_length=200, pattern=TEXT)]
+ArmKey = Annotated[str, Path(description="Id of the arm.", max_length=200, pattern=TEXT)]
+
+bearer = HTTPBearer(auto_error=False, description="A key: Authorization: Bearer tr_...")
+
+
+class ErrorDetail(BaseModel):
+    """code: for programs. message: a sentence for people. field: the part of the request it is about, if any."""
+
+    code: str
+    message: str
+    field: str | None
+
+
+class ErrorAnswer(BaseModel):
+    """Every error looks like this."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [
+        {"error": {"code": "invalid", "message": "noise = -1 must be at least 0.", "field": "policy.noise"}},
+    ]})  # fmt: skip
+
+    error: ErrorDetail
+
+
+Replies = dict[int | str, dict[str, Any]]
+
+
+def replies(model: type[BaseModel] | None, *statuses: int, success: int = 200) -> Replies:
+    """What an operation may answer: a model (None: text), errors of its own, and those that every operation has."""
+    meanings = {
+        401: "no key, or an unknown one", 403: "the key may not do this", 404: "unknown", 409: "conflict with what was done before",
+        410: "too late", 413: "the request is too large", 422: "the request is not valid", 429: "too many requests; see Retry-After",
+        400: "the request is not HTTP as it should be", 405: "another method is needed",
+        500: "an error of the service itself", 503: "nothing was done, try again; see Retry-After",
+    }  # fmt: skip
+    every = sorted({400, 401, 403, 405, 413, 422, 429, 503, *statuses})
+    text: dict[str, Any] = {"description": "done"} if success == 204 else {"content": {"text/plain": {}}}
+    found: Replies = {success: text if model is None else {"model": model}}
+    return found | {status: {"model": ErrorAnswer, "description": meanings[status]} for status in every}
+
+
+async def service(request: Request) -> Service:
+    """The running service."""
+    found: Service = request.app.state.service
+    return found
+
+
+Served = Annotated[Service, Depends(service)]
+
+
+def needs(role: Role) -> Any:
+    """A dependency: the request's key may do this."""
+
+    async def check(request: Request, given: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]) -> None:
+        await check_key(request, None if given is None else given.credentials, role)
+
+    return Depends(check)
+
+
+async def check_key(request: Request, key: str | None, role: Role) -> None:
+    """Raise Refused unless the key may do what the role says."""
+    served: Service = request.app.state.service
+    if served.keys.stale():
+        await served.refresh_keys()
+    served.keys.check(key, role)
+
+
+def answer(data: Any, status: int = 200) -> Response:
+    """JSON; NaN becomes null."""
+    return Response(to_json(data, inf_nan_mode="null"), status, media_type="application/json")
+
+
+def refusal(error: Refused) -> Response:
+    """An error's answer."""
+    headers = {}
+    if error.retry_after is not None:
+        headers["Retry-After"] = str(max(1, round(error.retry_after)))
+    if error.address is not None:
+        headers["X-Tightrope-Served-By"] = error.address
+    if error.status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return Response(to_json(error.body()), error.status, headers, media_type="application/json")

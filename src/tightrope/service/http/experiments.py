@@ -1,0 +1,91 @@
+"""Experiments and their arms."""
+
+import asyncio
+
+import sqlalchemy as sa
+from fastapi import APIRouter, Response
+
+from ..domain.errors import invalid
+from ..domain.requests import ArmChange, ArmsRequest
+from ..domain.spec import ExperimentSpec
+from ..log.tables import experiments as table
+from ..runtime import commands
+from ..runtime.warm_up import warm_up
+from .answers import ArmAnswer, ArmsAnswer, ExperimentAnswer, ExperimentsAnswer, OpenAnswer
+from .common import ArmKey, Name, Served, answer, needs, replies
+
+router = APIRouter(prefix="/v1/experiments", tags=["experiments"])
+
+
+@router.post(
+    "",
+    status_code=201,
+    dependencies=[needs("admin")],
+    responses=replies(ExperimentAnswer, 409, success=201)
+    | {200: {"model": ExperimentAnswer, "description": "It existed with the same spec."}},
+)
+async def create_experiment(spec: ExperimentSpec, service: Served) -> Response:
+    """Create an experiment. The same name and spec again changes nothing (200); another spec is refused (409).
+
+    The first experiment of a kind may take half a minute, in which its policy is compiled; its decisions then need not wait.
+    """
+    try:
+        await service.in_thread("warm-up", warm_up, spec, service.settings)
+    except ValueError as error:
+        raise invalid(error) from None
+    new, described = await service.ask(spec.name, lambda transaction: commands.create(transaction, spec), spec=spec)
+    return answer(described, 201 if new else 200)
+
+
+@router.get("", dependencies=[needs("read")], responses=replies(ExperimentsAnswer))
+async def list_experiments(service: Served) -> Response:
+    """All experiments."""
+
+    def read() -> list[dict[str, object]]:
+        with service.database.read() as connection:
+            rows = connection.execute(sa.select(table.c.name, table.c.seq, table.c.owner).order_by(table.c.name))
+            return [dict(row._mapping) for row in rows]
+
+    return answer({"experiments": await asyncio.to_thread(read)})
+
+
+@router.get("/{name}", dependencies=[needs("read")], responses=replies(ExperimentAnswer, 404))
+async def read_experiment(name: Name, service: Served) -> Response:
+    """One experiment: spec, arms, counts."""
+    return answer(await service.ask(name, commands.describe))
+
+
+@router.post("/{name}/pause", dependencies=[needs("admin")], responses=replies(ExperimentAnswer, 404, 409))
+async def pause_experiment(name: Name, service: Served) -> Response:
+    """Decide no more for now. Rewards are still taken in and windows still close."""
+    return answer(await service.ask(name, lambda transaction: commands.change_status(transaction, "pause")))
+
+
+@router.post("/{name}/resume", dependencies=[needs("admin")], responses=replies(ExperimentAnswer, 404, 409))
+async def resume_experiment(name: Name, service: Served) -> Response:
+    """Decide again."""
+    return answer(await service.ask(name, lambda transaction: commands.change_status(transaction, "resume")))
+
+
+@router.post("/{name}/archive", dependencies=[needs("admin")], responses=replies(ExperimentAnswer, 404, 409))
+async def archive_experiment(name: Name, service: Served) -> Response:
+    """End the experiment for good; it can still be read."""
+    return answer(await service.ask(name, lambda transaction: commands.change_status(transaction, "archive")))
+
+
+@router.post("/{name}/arms", status_code=201, dependencies=[needs("admin")], responses=replies(ArmsAnswer, 404, 409, success=201))
+async def add_arms(name: Name, request: ArmsRequest, service: Served) -> Response:
+    """Add arms; nothing learned is lost and nothing is drawn again."""
+    return answer(await service.ask(name, lambda transaction: commands.add_arms(transaction, request)), 201)
+
+
+@router.patch("/{name}/arms/{arm}", dependencies=[needs("admin")], responses=replies(ArmAnswer, 404, 409))
+async def change_arm(name: Name, arm: ArmKey, change: ArmChange, service: Served) -> Response:
+    """Retire, mask or restore an arm."""
+    return answer(await service.ask(name, lambda transaction: commands.change_arm(transaction, arm, change)))
+
+
+@router.get("/{name}/open", dependencies=[needs("read")], responses=replies(OpenAnswer, 404))
+async def list_open(name: Name, service: Served) -> Response:
+    """Decisions that wait for rewards, the first to expire first; at most 10,000."""
+    return answer(await service.ask(name, commands.list_open))

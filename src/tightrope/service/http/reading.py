@@ -1,0 +1,158 @@
+"""Reading: the state of now or of any event before, explanations, the log, and what another policy would have earned."""
+
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Response
+from pydantic import BaseModel
+from sqlalchemy.engine import Connection
+
+from ...core.files import plain
+from ..domain.errors import Refused, invalid, unknown_experiment
+from ..domain.events import Decided
+from ..domain.requests import TEXT, EraseRequest
+from ..domain.times import timestamp
+from ..log import store
+from ..log.journal import Journal
+from ..log.recovery import rebuild
+from ..log.snapshots import fingerprint
+from ..runtime import commands
+from ..runtime.service import Service
+from .answers import ErasureAnswer, EvaluationAnswer, ExplanationAnswer, LogAnswer, RecommendationAnswer, StateAnswer
+from .common import Name, Served, answer, needs, replies
+
+router = APIRouter(prefix="/v1/experiments/{name}", tags=["reading"])
+
+Seq = Annotated[int | None, Query(ge=1, le=2**62, description="As it was after this event; default: now.")]
+
+
+async def read_beside(service: Service, name: str, read: Callable[[Connection, int], Any]) -> Any:
+    """Read the database beside the writer. Raises Refused where there is no such experiment, or the library has a sentence."""
+
+    def work() -> Any:
+        with service.database.read() as connection:
+            row = store.row_of(connection, name)
+            if row is None:
+                raise unknown_experiment(name)
+            try:
+                return read(connection, row)
+            except ValueError as error:
+                raise invalid(error) from None
+
+    return await service.in_thread("reading", work)
+
+
+def past(connection: Connection, row: int, name: str, seq: int) -> Journal:
+    """The experiment after an event of the past."""
+    journal = rebuild(connection, row, name, seq)
+    if journal.experiment.seq != seq:
+        raise Refused(404, f"seq = {seq} is not in the log, which ends with event {journal.experiment.seq}.", "seq")
+    return journal
+
+
+@router.get("/state", dependencies=[needs("read")], responses=replies(StateAnswer, 404))
+async def state(name: Name, service: Served, seq: Seq = None) -> Response:
+    """Counts and the fingerprint of every bit that decides what comes next, now or after an event of the past."""
+    if seq is None:
+        return answer(await service.ask(name, lambda transaction: state_answer(transaction.owned.journal)))
+    return answer(await read_beside(service, name, lambda connection, row: state_answer(past(connection, row, name, seq))))
+
+
+def state_answer(journal: Journal) -> dict[str, Any]:
+    """A state as the service shows it."""
+    return commands.summary(journal) | {"time": timestamp(journal.experiment.time), "fingerprint": fingerprint(journal).hex()}
+
+
+@router.get("/explain", dependencies=[needs("read")], responses=replies(ExplanationAnswer, 404))
+async def explain(
+    name: Name, service: Served,
+    decision: Annotated[
+        str | None, Query(max_length=200, pattern=TEXT, description="Explain this one: its own round, the state just before.")
+    ] = None,
+) -> Response:  # fmt: skip
+    """Why: per arm mean, width, lower, upper, index and probability, and what the policy's family adds."""
+    if decision is None:
+        view = await service.ask(name, commands.session_view)
+        try:
+            found = await service.in_thread("reading", view.explain)
+        except ValueError as error:
+            raise invalid(error) from None
+        return answer({"arms": list(view.names or ()), "decision": None, "event": None, "explanation": plain(found)})
+
+    def read(connection: Connection, row: int) -> dict[str, Any]:
+        made = commands.decision_entry(store.about(connection, row, [decision]))
+        if made is None:
+            raise Refused(404, f"decision = {decision!r} is not a decision of experiment {name!r}.", "decision")
+        experiment, event = rebuild(connection, row, name, made.seq - 1).experiment, made.event
+        assert isinstance(event, Decided)
+        context, eligible, names = experiment.round(event.asked)
+        found = experiment.session.explain(context, eligible)
+        return {"arms": list(names or experiment.session.names or ()), "decision": decision, "event": made.seq, "explanation": plain(found)}
+
+    return answer(await read_beside(service, name, read))
+
+
+@router.get("/recommendation", dependencies=[needs("read")], responses=replies(RecommendationAnswer, 404))
+async def recommend(name: Name, service: Served) -> Response:
+    """The arm that an identification policy names as the best, how sure that is, and how many samples it still needs."""
+    view = await service.ask(name, commands.session_view)
+    try:
+        recommendation = await service.in_thread("reading", view.recommend)
+    except ValueError as error:
+        raise invalid(error) from None
+    return answer(plain(recommendation) | {"arm": (view.names or ())[recommendation["arm"]]})
+
+
+@router.get("/log", dependencies=[needs("read")], responses=replies(LogAnswer, 404))
+async def read_log(
+    name: Name, service: Served,
+    first: Annotated[int, Query(alias="from", ge=1, le=2**62, description="Number of the first event.")] = 1,
+    limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
+) -> Response:  # fmt: skip
+    """Events in their order, with the digests that chain them. next: where to go on; null at the end."""
+
+    def read(connection: Connection, row: int) -> dict[str, Any]:
+        entries = list(store.read(connection, row, first - 1, first - 1 + limit))
+        lines = [
+            {"seq": e.seq, "kind": e.kind, "time": timestamp(e.time), "decision": e.decision, "body": e.body,
+             "body_digest": e.body_digest.hex(), "digest": e.digest.hex()}
+            for e in entries
+        ]  # fmt: skip
+        return {"events": lines, "next": entries[-1].seq + 1 if len(entries) == limit else None}
+
+    return answer(await read_beside(service, name, read))
+
+
+class EvaluationQuery(BaseModel):
+    """What is to be judged."""
+
+    arm: Annotated[str, Query(max_length=200, description='The policy that always plays this arm, or "logged".')]
+    baseline: Annotated[
+        str | None, Query(max_length=200, description="What it would replace: an arm; default the experiment's baseline.")
+    ] = None
+    estimator: Literal["ips", "clipped-ips", "snips", "dm", "dr", "switch-dr", "aipw"] = "dr"
+    lowest: Annotated[float, Query(allow_inf_nan=False, description="Lowest reward that there can be.")] = 0.0
+    highest: Annotated[float, Query(allow_inf_nan=False, description="Highest reward that there can be.")] = 1.0
+    alpha: Annotated[float, Query(gt=0, lt=1, description="Error of the bounds.")] = 0.05
+
+
+@router.get("/evaluate", dependencies=[needs("read")], responses=replies(EvaluationAnswer, 404))
+async def evaluate(name: Name, service: Served, asked: Annotated[EvaluationQuery, Query()]) -> Response:
+    """What always playing an arm would have earned, from the decisions of the log and their propensities, with bounds that hold at all
+    times."""
+    from ...evaluation.evaluate import evaluate as judge
+    from ..log.export import as_log
+
+    def read(connection: Connection, row: int) -> dict[str, Any]:
+        spec = rebuild(connection, row, name, 1).experiment.spec
+        baseline = asked.baseline or (spec.baseline if isinstance(spec.baseline, str) else None)
+        table = as_log(connection, row, name, (asked.lowest, asked.highest))
+        return judge(table, asked.arm, baseline=baseline, estimator=asked.estimator, alpha=asked.alpha).record()
+
+    return answer(await read_beside(service, name, read))
+
+
+@router.post("/erase", dependencies=[needs("admin")], responses=replies(ErasureAnswer, 404, 409))
+async def erase_subject(name: Name, request: EraseRequest, service: Served) -> Response:
+    """Blank what the log knows of a subject; digests stay, so that the chain still holds."""
+    return answer(await service.ask(name, lambda transaction: commands.erase(transaction, request.subject)))

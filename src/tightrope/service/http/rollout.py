@@ -1,0 +1,29 @@
+"""The rollout of a policy: its mode, what is known of it, and the certificate."""
+
+from fastapi import APIRouter, Response
+
+from ..domain.requests import ModeChange
+from ..runtime import commands
+from ..runtime.certificates import issue
+from .answers import CertificateAnswer, RolloutAnswer
+from .common import Name, Served, answer, needs, replies
+
+router = APIRouter(prefix="/v1/experiments/{name}", tags=["rollout"])
+
+
+@router.get("/mode", dependencies=[needs("read")], responses=replies(RolloutAnswer, 404))
+async def read_mode(name: Name, service: Served) -> Response:
+    """What is served, by which rules that will change, and what the policy and the baseline earn as far as the log can tell."""
+    return answer(await service.ask(name, commands.describe_rollout))
+
+
+@router.post("/mode", dependencies=[needs("admin")], responses=replies(RolloutAnswer, 404, 409))
+async def change_mode(name: Name, change: ModeChange, service: Served) -> Response:
+    """Go on to another mode, or back. After an automatic return this also lets the rules work again."""
+    return answer(await service.ask(name, lambda transaction: commands.change_mode(transaction, change)))
+
+
+@router.get("/certificate", dependencies=[needs("read")], responses=replies(CertificateAnswer, 404))
+async def read_certificate(name: Name, service: Served) -> Response:
+    """What the experiment promises, what that rests on and how it stands, signed and bound to the head of the log."""
+    return answer(await issue(service, name))

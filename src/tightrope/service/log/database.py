@@ -1,0 +1,118 @@
+"""Connections: SQLite by default (one process, WAL, every commit on disk), PostgreSQL by URL."""
+
+import contextlib
+import fcntl
+import importlib.resources
+import os
+import pathlib
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from sqlalchemy.engine import Connection
+
+BUSY = 10_000  # milliseconds that a connection waits for another's write
+SETTING_UP = 8_367_455  # a number for PostgreSQL's advisory locks: whoever has it makes tables and the first key
+
+
+class Database:
+    """A database of experiments. url: "sqlite:///tightrope.db", "postgresql://user@host/name"; other databases are refused."""
+
+    def __init__(self, url: str) -> None:
+        self.url = checked_url(url)
+        self.sqlite = self.url.get_backend_name() == "sqlite"
+        options: dict[str, Any] = {"pool_pre_ping": True} if not self.sqlite else {}
+        self.engine = sa.create_engine(self.url, **options)
+        if self.sqlite:
+            sa.event.listen(self.engine, "connect", _prepare)
+            sa.event.listen(self.engine, "begin", _begin)
+        self._lock: BinaryIO | None = None
+
+    def migrate(self) -> None:
+        """Bring the tables to this version's."""
+        config = Config()
+        config.set_main_option("script_location", str(importlib.resources.files("tightrope.service.log") / "migrations"))
+        config.set_main_option("path_separator", "os")
+        with self.write() as connection:
+            self.alone(connection)
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A connection that sees one state of the database."""
+        with self.engine.connect() as connection:
+            yield connection
+
+    @contextlib.contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A transaction; it is on disk when the block has ended."""
+        with self.engine.connect().execution_options(writes=True) as connection, connection.begin():
+            yield connection
+
+    def alone(self, connection: Connection) -> None:
+        """Wait until no other process sets this database up, and keep them waiting until the transaction ends."""
+        if not self.sqlite:  # there every transaction that writes is alone
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({SETTING_UP})")
+
+    def lock(self) -> None:
+        """Hold an SQLite file for this process alone, until it ends in whatever way. Raises ValueError where another has it."""
+        if not self.sqlite or self.url.database in (None, "", ":memory:"):
+            return
+        file = open(f"{self.url.database}.lock", "ab")  # noqa: SIM115  it stays open as long as the process
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+            raise ValueError(
+                f"db = {str(self.url.database)!r} is served by another process; SQLite takes one, give --db postgresql://.. for more."
+            ) from None
+        self._lock = file
+
+    def close(self) -> None:
+        """Close all connections and let go of the file."""
+        self.engine.dispose()
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def now(self, connection: Connection) -> float:
+        """Seconds since 1970 by the database's clock, which all processes share."""
+        if self.sqlite:
+            return float(connection.exec_driver_sql("SELECT (julianday('now') - 2440587.5) * 86400.0").scalar_one())
+        return float(connection.exec_driver_sql("SELECT extract(epoch FROM clock_timestamp())").scalar_one())
+
+
+def checked_url(url: str) -> sa.URL:
+    """The URL of a database that is supported; a path is an SQLite file. Raises ValueError otherwise, without the password."""
+    if "://" not in url:
+        url = f"sqlite:///{url}"
+    try:
+        parsed = sa.make_url(url)
+        name = parsed.get_backend_name()
+    except (sa.exc.ArgumentError, sa.exc.NoSuchModuleError):
+        raise ValueError("db is not the URL of a database; give a file, sqlite:///tightrope.db or postgresql://user@host/name.") from None
+    if name == "sqlite":
+        if parsed.database not in (None, "", ":memory:"):
+            folder = pathlib.Path(str(parsed.database)).resolve().parent
+            if not folder.is_dir() or not os.access(folder, os.W_OK):
+                raise ValueError(f"db = {parsed.database!r} cannot be written; its folder {str(folder)!r} does not exist or is read-only.")
+        return parsed
+    if name == "postgresql":
+        return parsed.set(drivername="postgresql+psycopg")
+    raise ValueError(f"db is a {name} database; give an SQLite file or postgresql://user@host/name.")
+
+
+def _prepare(connection: Any, record: Any) -> None:
+    """Each new SQLite connection. secure_delete: what is erased leaves the file too."""
+    connection.isolation_level = None  # transactions are begun by `_begin`
+    cursor = connection.cursor()
+    for setting in ("journal_mode = WAL", "synchronous = FULL", f"busy_timeout = {BUSY}", "foreign_keys = ON", "secure_delete = ON"):
+        cursor.execute(f"PRAGMA {setting}")
+    cursor.close()
+
+
+def _begin(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if connection.get_execution_options().get("writes") else "BEGIN")

@@ -1,0 +1,49 @@
+"""Entries of the log: events with their number and time, each sealed by a digest over the one before."""
+
+import hashlib
+from typing import Any, NamedTuple
+
+from pydantic_core import from_json, to_json
+
+from ..domain.events import TYPES, Decided, Event, decision_of
+
+START = bytes(32)  # the digest before the first entry
+
+
+class LogEntry(NamedTuple):
+    """One line of the log. time: microseconds since 1970 (UTC). decision: the id of the one it is about, if any. subject: whose data it is.
+    text: the event's body in JSON."""
+
+    seq: int
+    kind: str
+    time: int
+    decision: str | None
+    subject: str | None
+    text: bytes
+    body_digest: bytes
+    digest: bytes
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The event's body."""
+        body: dict[str, Any] = from_json(self.text)
+        return body
+
+    @property
+    def event(self) -> Event:
+        """What happened."""
+        return TYPES[self.kind].read(from_json(self.text), self.decision)
+
+
+def sealed(experiment: str, before: bytes, seq: int, time: int, event: Event) -> LogEntry:
+    """The entry of a new event, after the one whose digest is `before`."""
+    text, decision = to_json(event.body), decision_of(event)
+    subject = event.subject if isinstance(event, Decided) else None
+    body_digest = hashlib.sha256(text).digest()
+    digest = chained(experiment, before, seq, event.kind, time, decision, body_digest)
+    return LogEntry(seq, event.kind, time, decision, subject, text, body_digest, digest)
+
+
+def chained(experiment: str, before: bytes, seq: int, kind: str, time: int, decision: str | None, body_digest: bytes) -> bytes:
+    """SHA-256 over the digest before and the entry. The body enters by its own digest, so that it can be blanked without a break."""
+    return hashlib.sha256(before + body_digest + to_json([experiment, seq, kind, time, decision])).digest()

@@ -1,0 +1,88 @@
+"""Snapshots: a whole live experiment as bytes, which only shorten a replay; and the fingerprint of its state."""
+
+import hashlib
+from typing import Any
+
+import numpy as np
+from pydantic_core import from_json, to_json
+
+from ...core import streams
+from ...session.codec import flatten
+from ...session.session import Session
+from ..domain.experiment import OpenDecision
+from ..domain.spec import ExperimentSpec
+from .journal import Journal
+
+
+def rest_of(journal: Journal) -> dict[str, Any]:
+    """What the session does not hold, as JSON-ready data."""
+    experiment = journal.experiment
+    return {
+        "spec": experiment.spec.plain(),
+        "status": experiment.status,
+        "masked": sorted(experiment.masked),
+        "open": [[id, *waiting] for id, waiting in experiment.open.items()],
+        "seq": experiment.seq,
+        "digest": journal.digest.hex(),
+        "time": experiment.time,
+        "rollout": experiment.rollout.pack(),
+    }
+
+
+def pack(journal: Journal) -> tuple[bytes, str]:
+    """A live experiment as the bytes of its session and the rest in JSON."""
+    return journal.experiment.session.to_bytes(), to_json(rest_of(journal)).decode()
+
+
+def unpack(name: str, session: bytes, rest: str) -> Journal:
+    """The experiment that `pack` wrote."""
+    packed = from_json(rest)
+    journal = Journal(name)
+    experiment = journal.experiment
+    experiment.adopt(ExperimentSpec.model_validate(packed["spec"]), Session.from_bytes(session))
+    experiment.rollout.unpack(packed["rollout"])
+    experiment.status, experiment.masked = packed["status"], set(packed["masked"])
+    experiment.open.update((id, OpenDecision(*waiting)) for id, *waiting in packed["open"])
+    experiment.seq, experiment.time = packed["seq"], packed["time"]
+    journal.digest = bytes.fromhex(packed["digest"])
+    return journal
+
+
+def restored(name: str, session: bytes, rest: str, stored: bytes) -> Journal:
+    """The experiment of a stored snapshot; stored: its fingerprint. Raises ValueError where it is damaged."""
+    try:
+        journal = unpack(name, session, rest)
+        computed = fingerprint(journal)
+    except Exception as error:  # whatever damaged bytes lead to
+        raise ValueError(f"it cannot be read ({type(error).__name__})") from error
+    if computed != bytes(stored):
+        raise ValueError("its state has another fingerprint")
+    return journal
+
+
+def fingerprint(journal: Journal) -> bytes:
+    """SHA-256 over every bit that decides what the experiment does next: state, streams, open and remembered decisions."""
+    session = journal.experiment.session
+    digest = hashlib.sha256()
+    for path, array in sorted(flatten(session.state).items()):
+        digest.update(f"{path} {array.dtype} {array.shape} ".encode() + np.ascontiguousarray(array).tobytes())
+    book = session._book
+    decisions = [
+        [(id, np.asarray(entry.action).tolist(), _plain(entry.answers), entry.ended, len(entry.held)) for id, entry in book.open.items()],
+        [(id, np.asarray(ended.decision.arm).tolist(), _plain(ended.answers), ended.how) for id, ended in book.closed.items()],
+    ]
+    parts = [
+        streams.pack(session._rng),
+        streams.pack(session._audit),
+        session.rounds,
+        session.decided,
+        session.retired,
+        decisions,
+        rest_of(journal),
+    ]
+    digest.update(to_json(parts))
+    return digest.digest()
+
+
+def _plain(answers: Any) -> Any:
+    return sorted(answers.items()) if isinstance(answers, dict) else answers

@@ -1,0 +1,22 @@
+"""Issuing certificates: the writer says how the experiment stands, the log tells its history up to that event."""
+
+from typing import Any
+
+from ..domain.certificate import certificate
+from . import commands
+from .service import Service
+
+
+async def issue(service: Service, name: str) -> dict[str, Any]:
+    """The certificate of an experiment as of its last event."""
+    standing = await service.ask(name, commands.standing)
+
+    def work() -> dict[str, Any]:
+        lock, history = service.histories.until(name, standing["seq"])
+        with lock:
+            if history.seq == standing["seq"]:
+                return certificate(standing, history, service.secret, service.settings.clock())
+        return certificate(standing, service.histories.exactly(name, standing["seq"]), service.secret, service.settings.clock())
+
+    issued: dict[str, Any] = await service.in_thread("reading", work)
+    return issued

@@ -1,0 +1,406 @@
+"""What clients can do with an experiment, each done in the writer's thread within a group's transaction. Every one is safe to repeat."""
+
+import functools
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...session.session import Session
+from ..domain import events
+from ..domain.deciding import decide as prepare
+from ..domain.errors import Refused, invalid
+from ..domain.experiment import Experiment, OpenDecision
+from ..domain.requests import MOST, ArmChange, ArmsRequest, DecisionRequest, ModeChange, RewardRequest
+from ..domain.spec import ArmSpec, ExperimentSpec
+from ..domain.times import timestamp
+from ..log import erasure
+from ..log.entries import LogEntry
+from ..log.journal import Journal
+from ..log.recovery import write_snapshot
+from .writer import Transaction
+
+Json = dict[str, Any]
+
+
+# Experiments ---------------------------------------------------------------------------------------------------------------
+
+
+def create(transaction: Transaction, spec: ExperimentSpec) -> tuple[bool, Json]:
+    """The experiment of a spec, and whether it is new."""
+    if transaction.experiment.spec != spec:
+        raise Refused(409, f"experiment = {spec.name!r} exists with another spec; choose another name.", "name")
+    new = any(entry.kind == "created" for entry in transaction.owned.new)
+    return new, describe(transaction)
+
+
+def describe(transaction: Transaction) -> Json:
+    """An experiment with its counts."""
+    return summary(transaction.owned.journal)
+
+
+def summary(journal: Journal) -> Json:
+    """What an experiment is and how far it has come."""
+    experiment = journal.experiment
+    return {
+        "name": experiment.name,
+        "status": experiment.status,
+        "mode": experiment.rollout.mode,
+        "spec": experiment.spec.plain(),
+        "arms": list(experiment.arms()),
+        "decisions": experiment.session.decided,
+        "rewards": experiment.session.rounds,
+        "open": len(experiment.open),
+        "seq": experiment.seq,
+        "digest": journal.digest.hex(),
+    }
+
+
+STATUS_CHANGES: dict[str, tuple[events.Event, str, str]] = {  # event, the status it leads to, the only status before it ("": any)
+    "pause": (events.Paused(), "paused", "running"),
+    "resume": (events.Resumed(), "running", "paused"),
+    "archive": (events.Archived(), "archived", ""),
+}
+
+
+def change_status(transaction: Transaction, what: str) -> Json:
+    """Pause, resume or archive."""
+    event, after, before = STATUS_CHANGES[what]
+    experiment = transaction.experiment
+    if experiment.status != after:
+        if before and experiment.status != before:
+            raise Refused(
+                409, f"experiment = {experiment.name!r} is {experiment.status}; {what} it only while it is {before}.", "experiment"
+            )
+        transaction.record(event)
+    return describe(transaction)
+
+
+def add_arms(transaction: Transaction, request: ArmsRequest) -> Json:
+    """Add arms; those that are there already with the same features are left alone, so that a retry is safe."""
+    transaction.experiment.check_alive()
+    known = {arm["id"] for arm in transaction.experiment.arms()}
+    for arm in request.arms:
+        (check_same if arm.id in known else check_point)(transaction.experiment, arm)
+    fresh = [arm for arm in request.arms if arm.id not in known]
+    if fresh and len(fresh) < len(request.arms):
+        present = next(arm.id for arm in request.arms if arm.id in known)
+        raise Refused(409, f"arms has {present!r}, which is there already; leave it out.", "arms")
+    if fresh:
+        record(transaction, events.ArmsAdded([arm.model_dump(exclude_none=True) for arm in fresh]))
+    return {"arms": list(transaction.experiment.arms())}
+
+
+def check_same(experiment: Experiment, arm: ArmSpec) -> None:
+    """Refuse an arm that is there already, but not as it is described now."""
+    k, arms = experiment.number("arms", arm.id), experiment.session.arms
+    for what, given, own in (("features", arm.features, arms.features), ("point", arm.point, arms.points)):
+        if not np.array_equal(np.ravel([] if given is None else given), np.ravel([] if own is None else own[k])):
+            raise Refused(
+                409,
+                f"arms has {arm.id!r} with other {what} than it was made with; say the same again, or give the new arm a new id.",
+                "arms",
+            )
+
+
+def check_point(experiment: Experiment, arm: ArmSpec) -> None:
+    """Refuse a position where arms have none; where they have some, the session refuses any new arm."""
+    if arm.point is not None and experiment.session.arms.points is None:
+        raise Refused(
+            422, f"arms has a point for {arm.id!r}, but the arms of experiment {experiment.name!r} have no positions; leave it out.", "arms"
+        )
+
+
+def change_arm(transaction: Transaction, arm: str, change: ArmChange) -> Json:
+    """Retire, mask or restore an arm."""
+    transaction.experiment.check_alive()
+    known_arm = next((one for one in transaction.experiment.arms() if one["id"] == arm), None)
+    if known_arm is None:
+        raise Refused(404, f"arm = {arm!r} is not an arm of experiment {transaction.experiment.name!r}.", "arm")
+    baseline = transaction.experiment.spec.baseline
+    if change.status != "active" and arm in ([baseline] if isinstance(baseline, str) else baseline or ()):
+        raise Refused(409, f"arm = {arm!r} is the baseline, which the experiment falls back to; it must stay.", "arm")
+    production = transaction.experiment.rollout.spec.production or {}
+    if change.status != "active" and arm in production:
+        active = {one["id"] for one in transaction.experiment.arms() if one["status"] == "active"}
+        if not active & (production.keys() - {arm}):
+            raise Refused(
+                409, f"arm = {arm!r} is the last arm of rollout.production that is played, which the experiment falls back to; restore "
+                "another one first.", "arm",
+            )  # fmt: skip
+    if known_arm["status"] != change.status:
+        record(transaction, events.ArmChanged(arm, change.status), 409)
+    return {"id": arm, "status": change.status}
+
+
+def record(transaction: Transaction, event: events.Event, status: int = 422) -> LogEntry:
+    """Make an event happen that the session may refuse, with nothing changed. status: of the refusal."""
+    try:
+        return transaction.record(event)
+    except ValueError as error:
+        refused = invalid(error)
+        refused.status = status
+        raise refused from None
+
+
+# Decisions -----------------------------------------------------------------------------------------------------------------
+
+
+def decide(transaction: Transaction, id: str, request: DecisionRequest) -> Json:
+    """The decision of an id: made now, or the same answer as before."""
+    if request.id is not None:  # ids that the service makes are new
+        made = decision_entry(transaction.entries(id)) if transaction.may_know(id) else None
+        if made is not None:
+            event = made.event
+            assert isinstance(event, events.Decided)
+            if event.asked != request.asked():
+                raise Refused(409, f"id = {id!r} was decided for another request; an id belongs to one decision.", "id")
+            return decision_answer(event, made.seq)
+    watched = transaction.experiment.watched
+    prepared = prepare(transaction.experiment, id, request, transaction.now)
+    entry = transaction.record(prepared)
+    if watched:
+        follow_rules(transaction)
+    return decision_answer(prepared.event, entry.seq)
+
+
+def decision_entry(entries: list[LogEntry]) -> LogEntry | None:
+    """The entry that made a decision, among those about it."""
+    return next((entry for entry in entries if entry.kind == "decided"), None)
+
+
+def decision_answer(event: events.Decided, seq: int) -> Json:
+    """What a client is told of a decision. seq: its place in the log."""
+    return {
+        "id": event.decision,
+        "arm": event.name,
+        "propensity": event.propensity,
+        "propensity_se": event.propensity_se,
+        "reason": event.reason,
+        "event": seq,
+        "policy_version": event.policy_version,
+        "expires_at": timestamp(event.deadline),
+    }
+
+
+def waiting(transaction: Transaction, id: str) -> OpenDecision | None:
+    """The open decision of an id; one whose window has just closed is closed first."""
+    experiment = transaction.experiment
+    decision = experiment.open.get(id)
+    if decision is not None and decision.deadline is not None and decision.deadline <= max(transaction.now, experiment.time):
+        while (event := experiment.closing(transaction.now)) is not None:
+            transaction.record(event)
+        decision = experiment.open.get(id)
+    return decision
+
+
+ENDS = ("rewarded", "expired", "cancelled", "closed")
+
+
+def ending(entries: list[LogEntry]) -> LogEntry:
+    """The entry that ended a decision; a late reward may stand behind it."""
+    return next(entry for entry in reversed(entries) if entry.kind in ENDS)
+
+
+def known(transaction: Transaction, id: str) -> list[LogEntry]:
+    """All entries about a decision; 404 where there is none."""
+    entries = transaction.entries(id)
+    if decision_entry(entries) is None:
+        raise Refused(404, f"id = {id!r} is not a decision of experiment {transaction.experiment.name!r}.", "id")
+    return entries
+
+
+def activate(transaction: Transaction, id: str) -> Json:
+    """A deferred decision counts from now on, and its window begins."""
+    transaction.experiment.check_alive()
+    decision = waiting(transaction, id)
+    if decision is None:
+        how = ending(known(transaction, id)).kind
+        if how == "rewarded":
+            return {"id": id, "expires_at": None}
+        raise Refused(410, f"id = {id!r} was {how}; it cannot be activated any more.", "id")
+    if decision.deferred:
+        transaction.record(events.Activated(id, transaction.experiment.deadline(transaction.now)))
+    return {"id": id, "expires_at": timestamp(transaction.experiment.open[id].deadline)}
+
+
+def cancel(transaction: Transaction, id: str) -> Json:
+    """It was never shown: the policy is as it was without it, but for its random stream."""
+    transaction.experiment.check_alive()
+    if waiting(transaction, id) is None:
+        how = ending(known(transaction, id)).kind
+        if how != "cancelled":
+            raise Refused(409, f"id = {id!r} was {how}; only an open decision can be cancelled.", "id")
+    else:
+        record(transaction, events.Cancelled(id), 409)
+    return {"id": id, "cancelled": True}
+
+
+# Rewards -------------------------------------------------------------------------------------------------------------------
+
+
+def reward(transaction: Transaction, request: RewardRequest) -> Json:
+    """Learn what came of a decision."""
+    transaction.experiment.check_alive()
+    transaction.experiment.check_reward(request.value)
+    id, event = request.decision_id, events.Rewarded(request.decision_id, request.value, request.reward_id)
+    decision = waiting(transaction, id)
+    if decision is not None and decision.deferred:
+        raise Refused(409, f"decision_id = {id!r} is deferred and was not activated; activate it before its reward.", "decision_id")
+    if decision is None or isinstance(event.value, dict):
+        entries = known(transaction, id)
+        before = equal_reward(entries, event)
+        if before is not None:
+            return {"decision_id": id, "learned": False, "event": before.seq}
+        if decision is None:
+            raise too_late(transaction, entries, event)
+    return {"decision_id": id, "learned": True, "event": record(transaction, event).seq}
+
+
+def equal_reward(entries: list[LogEntry], given: events.Rewarded) -> LogEntry | None:
+    """The entry that took in the same reward before. Refused with 409 where another one was taken in."""
+    known_by_arm: dict[str, float] = {}
+    value, last = given.value, None
+    for entry in entries:
+        before = entry.event
+        if not isinstance(before, events.Rewarded):
+            continue
+        last = entry
+        if given.reward_id is not None and before.reward_id == given.reward_id and before.value != value:
+            raise Refused(409, f"reward_id = {given.reward_id!r} was given with another value; it belongs to one reward.", "reward_id")
+        if before == given or (before.value == value and (given.reward_id is None or before.reward_id is None)):
+            return entry
+        known_by_arm |= before.value if isinstance(before.value, dict) else {}
+    if last is None:
+        return None
+    if not isinstance(value, dict) or any(arm in known_by_arm and known_by_arm[arm] != number for arm, number in value.items()):
+        raise Refused(409, f"decision_id = {given.decision!r} was rewarded otherwise; a decision takes one reward.", "value")
+    return last if value.keys() <= known_by_arm.keys() else None
+
+
+def too_late(transaction: Transaction, entries: list[LogEntry], given: events.Rewarded) -> Refused:
+    """Why a closed decision takes no reward; what comes after the window is logged, once."""
+    ended, id = ending(entries), given.decision
+    event = ended.event
+    if isinstance(event, events.Cancelled):
+        return Refused(409, f"decision_id = {id!r} was cancelled; it takes no reward.", "decision_id")
+    if isinstance(event, events.Closed):  # nothing more of this subject goes into the log
+        return Refused(410, f"decision_id = {id!r} was closed: {event.why}; it takes no reward, and none was logged.", "decision_id")
+    late = events.Late(id, given.value, given.reward_id)
+    if not any(entry.kind == "late" and entry.event == late for entry in entries):
+        transaction.record(late)
+    return Refused(
+        410, f"decision_id = {id!r} waited for its reward until {timestamp(ended.time)}; this one was logged, not learned.", "decision_id"
+    )
+
+
+# Erasure -------------------------------------------------------------------------------------------------------------------
+
+
+def erase(transaction: Transaction, subject: str) -> Json:
+    """Blank what the log knows of a subject: features, marks and the subject itself of every decision. Safe to repeat."""
+    transaction.flush()
+    connection, row = transaction.connection, transaction.owned.row
+    entries = erasure.entries_of(connection, row, subject)
+    if not entries:
+        return {"erased": 0, "event": None}
+    for entry in entries:
+        if entry.decision in transaction.experiment.open:
+            transaction.record(events.Closed(str(entry.decision), "its subject was erased"))
+    event = erasure.blank(connection, row, entries)
+    erased = transaction.record(event)
+    transaction.flush()
+    if event.rounds:
+        erasure.drop_snapshots(connection, row, entries[0].seq)
+    write_snapshot(connection, row, transaction.owned.journal)
+    transaction.owned.saved = erased.seq
+    return {"erased": len(entries), "event": erased.seq}
+
+
+# Rollout -------------------------------------------------------------------------------------------------------------------
+
+
+def follow_rules(transaction: Transaction) -> None:
+    """Change the mode where a rule of the rollout says so."""
+    rollout = transaction.experiment.rollout
+    rule = rollout.rule_due()
+    if rule is not None:
+        transaction.record(events.ModeChanged(rule.mode, rollout.share, rule.sent_back, "rule", rule.why, rollout.mode))
+
+
+def change_mode(transaction: Transaction, change: ModeChange) -> Json:
+    """Change the mode by command."""
+    experiment, rollout = transaction.experiment, transaction.experiment.rollout
+    experiment.check_alive()
+    if experiment.spec.oracle is not None:
+        raise Refused(
+            409, f"experiment = {experiment.name!r} plays sets of arms; only single arms are rolled out beside a baseline.", "mode"
+        )
+    if change.mode != "full" and experiment.spec.arms is not None and experiment.spec.baseline is None and rollout.spec.production is None:
+        raise Refused(
+            409, f"experiment = {experiment.name!r} has no baseline, which mode {change.mode} serves; create it with one.", "mode"
+        )
+    share = rollout.share if change.share is None else change.share
+    if (change.mode, share) != (rollout.mode, rollout.share) or rollout.sent_back:
+        transaction.record(events.ModeChanged(change.mode, share, False, "command", change.why, rollout.mode))
+    return describe_rollout(transaction)
+
+
+def reads(act: Callable[[Transaction], Any]) -> Callable[[Transaction], Any]:
+    """An act that changes nothing, so that what the library refuses is its own answer; the other commands of its group go on."""
+
+    @functools.wraps(act)
+    def guarded(transaction: Transaction) -> Any:
+        try:
+            return act(transaction)
+        except ValueError as error:
+            raise invalid(error) from None
+
+    return guarded
+
+
+@reads
+def describe_rollout(transaction: Transaction) -> Json:
+    """Mode, rules and evidence."""
+    holdings = transaction.experiment.holdings()
+    return transaction.experiment.rollout.report() | {"budget_bound": None if holdings is None else holdings["budget_bound"]}
+
+
+@reads
+def standing(transaction: Transaction) -> Json:
+    """All that the certificate and the board need of the live experiment, at one event."""
+    experiment = transaction.experiment
+    facts = {"holdings": experiment.holdings(), "rollout": experiment.rollout.report()}
+    return describe(transaction) | facts | {"identified": identification(experiment.session)}
+
+
+def identification(session: Session) -> Json | None:
+    """How far an identification policy is: its bounds by arm and what it says; None for other policies, and where it says nothing."""
+    if not type(session.policy).TRAITS.stops or session.names is None:
+        return None
+    try:
+        recommended, explained = session.recommend(), session.explain()
+    except ValueError:  # its estimates broke down, or it does not play on without some arm
+        return None
+    named = {side: dict(zip(session.names, np.asarray(explained[side]).tolist(), strict=True)) for side in ("lower", "upper")}
+    numbers = {name: float(recommended.get(name, math.nan)) for name in ("gap_bound", "samples_remaining")}
+    finite = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
+    return finite | {"arm": session.names[recommended["arm"]], "status": recommended["status"], **named}
+
+
+# Reading -------------------------------------------------------------------------------------------------------------------
+
+
+@reads
+def session_view(transaction: Transaction) -> Session:
+    """A view of the session that another thread may ask for explanations."""
+    return transaction.experiment.session.view()
+
+
+def list_open(transaction: Transaction) -> Json:
+    """Open decisions, the first to expire first."""
+    first = itertools.islice(transaction.experiment.open.items(), MOST)
+    listed = [{"id": id, "expires_at": timestamp(each.deadline), "deferred": each.deferred} for id, each in first]
+    return {"open": listed, "total": len(transaction.experiment.open)}

@@ -1,0 +1,147 @@
+"""Keys: 256 random bits, of which the database has the SHA-256; a role each; revocable; with a limit of requests per second."""
+
+import hashlib
+import hmac
+import math
+import secrets
+import threading
+import time
+from typing import Literal, NamedTuple, get_args
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from ..domain.errors import Refused
+from ..log.database import Database
+from ..log.tables import keys
+from .settings import wall_clock
+from .telemetry import logger
+
+Role = Literal["read", "decide", "admin"]
+ROLES: tuple[str, ...] = get_args(Role)  # each may do what those before it may
+PREFIX = "tr_"
+PER_SECOND = 10_000.0
+FRESH = 2.0  # seconds after which the table is read again, so that a revoked key ends everywhere
+KEPT = 30.0  # seconds that keys are still known while the table cannot be read
+K = keys.c
+
+
+class Key(NamedTuple):
+    """A row of the table."""
+
+    id: int
+    digest: bytes
+    role: str
+    note: str
+    per_second: float
+    created: int
+    revoked: int | None
+
+
+def create(connection: Connection, role: str, note: str = "", per_second: float = PER_SECOND) -> str:
+    """Make a key; only its digest is kept, so this is the only time that it is seen."""
+    if role not in ROLES:
+        raise ValueError(f"role = {role!r} is not one of {', '.join(ROLES)}.")
+    if not 0 < per_second < 1e9:
+        raise ValueError(f"per_second = {per_second:g} must be above 0 and below 1e9.")
+    key = PREFIX + secrets.token_urlsafe(32)
+    connection.execute(sa.insert(keys).values(
+        digest=digest_of(key), role=role, note=note[:200], per_second=per_second, created=wall_clock()))  # fmt: skip
+    return key
+
+
+def all_keys(connection: Connection) -> list[Key]:
+    """All keys, also revoked ones."""
+    return [Key(*row) for row in connection.execute(sa.select(keys).order_by(K.id))]
+
+
+def revoke(connection: Connection, id: int) -> None:
+    """End a key. Running services notice within seconds."""
+    changed = connection.execute(sa.update(keys).where(K.id == id, K.revoked.is_(None)).values(revoked=wall_clock()))
+    if changed.rowcount != 1:
+        raise ValueError(f"id = {id} is not a key, or it was revoked before; `tightrope keys list` shows all.")
+
+
+def digest_of(key: str) -> bytes:
+    """What the database keeps of a key. It needs no salt: nobody guesses 256 random bits."""
+    return hashlib.sha256(key.encode()).digest()
+
+
+class Bucket:
+    """A token bucket: so many requests a second, and as many at once after a pause."""
+
+    def __init__(self, per_second: float) -> None:
+        self.per_second, self.most = per_second, max(per_second, 1.0)
+        self.tokens, self.filled = self.most, time.monotonic()
+
+    def take(self) -> float:
+        """Take one; returns 0, or the seconds until there will be one."""
+        now = time.monotonic()
+        self.tokens = min(self.most, self.tokens + (now - self.filled) * self.per_second)
+        self.filled = now
+        if self.tokens < 1.0:
+            return (1.0 - self.tokens) / self.per_second
+        self.tokens -= 1.0
+        return 0.0
+
+
+class KeyRing:
+    """Who may do what: keys from memory, which is refreshed from the table."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self._known: dict[bytes, Key] = {}
+        self._buckets: dict[int, Bucket] = {}
+        self._read = self._tried = -math.inf
+        self._lost = False  # the table could not be read for too long
+        self._reading = threading.Lock()
+
+    def stale(self) -> bool:
+        """Whether it is time to read the table again."""
+        return time.monotonic() - self._tried >= FRESH
+
+    def refresh(self) -> None:
+        """Read the table; blocks. One reader at a time is enough. Where it cannot be read, the known keys hold for a moment."""
+        if not self._reading.acquire(blocking=False):
+            return
+        try:
+            with self.database.read() as connection:
+                known = {key.digest: key for key in all_keys(connection) if key.revoked is None}
+            self._known, self._read, self._lost = known, time.monotonic(), False
+        except (sa.exc.SQLAlchemyError, OSError) as error:
+            self._lost = time.monotonic() - self._read >= KEPT
+            logger().warning("keys not read", error=type(error).__name__)
+        finally:
+            self._tried = time.monotonic()
+            self._reading.release()
+
+    def check(self, given: str | None, role: str) -> Key:
+        """The key of a request, allowed to do what the role says. Refused with 401, 403, 429 or 503."""
+        if not given:
+            raise Refused(401, "The request has no key; send it as the header Authorization: Bearer tr_...")
+        self._check_known()
+        digest = digest_of(given)
+        key = self._known.get(digest)
+        if key is None or not hmac.compare_digest(key.digest, digest):
+            raise Refused(401, "The key is not known, or it was revoked; `tightrope keys create` makes one.")
+        return self._allow(key, role)
+
+    def check_id(self, id: int, role: str) -> Key:
+        """The same for a key that was shown before, such as by who signed in to the board."""
+        self._check_known()
+        key = next((key for key in self._known.values() if key.id == id), None)
+        if key is None:
+            raise Refused(401, "The key was revoked; sign in with another one.")
+        return self._allow(key, role)
+
+    def _check_known(self) -> None:
+        if self._lost:
+            raise Refused(503, f"Keys could not be read for {KEPT:g} seconds; send the same request again.", retry_after=FRESH)
+
+    def _allow(self, key: Key, role: str) -> Key:
+        if ROLES.index(key.role) < ROLES.index(role):
+            raise Refused(403, f"This key may {key.role}, but the request needs one that may {role}.")
+        wait = self._buckets.setdefault(key.id, Bucket(key.per_second)).take()
+        if wait:
+            raise Refused(429, f"This key may send {key.per_second:g} requests a second; wait.", retry_after=wait)
+        return key

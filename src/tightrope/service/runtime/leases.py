@@ -1,0 +1,114 @@
+"""Leases: each experiment is written by one process. A fencing number, checked where events are appended, outlives every pause."""
+
+import contextlib
+import threading
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Protocol
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from ..domain.errors import Refused
+from ..log.database import Database
+from ..log.entries import START
+from ..log.tables import events, experiments
+
+X = experiments.c
+
+
+class Fenced(Protocol):
+    """An experiment that a process writes."""
+
+    fence: int
+
+
+class Leases:
+    """The leases of this process. seconds: after which another process may take over one that is silent."""
+
+    def __init__(self, database: Database, seconds: float, address: str | None = None) -> None:
+        self.database, self.seconds, self.address = database, seconds, address
+        self.owner = uuid.uuid4().hex
+
+    def take(self, connection: Connection, name: str) -> tuple[int, int] | None:
+        """Row and fence of an experiment that is this process's from now on; None: there is none of this name.
+
+        Refused with 503 while another process writes it. An SQLite file is one process's as a whole.
+        """
+        row = connection.execute(sa.select(X.id, X.fence, X.owner, X.lease_until, X.address).where(X.name == name)).one_or_none()
+        if row is None:
+            return None
+        now = self.database.now(connection)
+        if row.owner not in (None, self.owner) and row.lease_until > now and not self.database.sqlite:
+            raise Elsewhere(name, row.address, max(row.lease_until - now, 0.1))
+        unchanged = X.id == row.id, X.fence == row.fence, X.lease_until.is_not_distinct_from(row.lease_until)  # nor renewed meanwhile
+        changed = connection.execute(sa.update(experiments).where(*unchanged).values(
+            fence=row.fence + 1, owner=self.owner, address=self.address, lease_until=now + self.seconds,
+        ))  # fmt: skip
+        if changed.rowcount != 1:
+            raise Elsewhere(name, None, self.seconds)
+        return row.id, row.fence + 1
+
+    def create(self, connection: Connection, name: str, spec: str) -> tuple[int, int]:
+        """Row and fence of a new experiment."""
+        until = self.database.now(connection) + self.seconds
+        inserted = connection.execute(sa.insert(experiments).values(
+            name=name, spec=spec, seq=0, digest=START, fence=1, owner=self.owner, address=self.address, lease_until=until,
+        ))  # fmt: skip
+        assert inserted.inserted_primary_key is not None
+        return int(inserted.inserted_primary_key[0]), 1
+
+    def renew(self, connection: Connection, owned: Mapping[str, Fenced]) -> list[str]:
+        """Extend the leases of what this process writes; returns what others have taken over."""
+        if self.database.sqlite or not owned:
+            return []
+        mine = {row.name: row.fence for row in connection.execute(sa.select(X.name, X.fence).where(X.owner == self.owner))}
+        self.extend(connection)
+        return [name for name, item in owned.items() if mine.get(name) != item.fence]
+
+    def extend(self, connection: Connection) -> None:
+        """Put off the end of every lease of this process."""
+        until = self.database.now(connection) + self.seconds
+        connection.execute(sa.update(experiments).where(X.owner == self.owner).values(lease_until=until))
+
+    @contextlib.contextmanager
+    def kept(self) -> Iterator[None]:
+        """Put it off again and again, from another thread, as long as the block lasts."""
+        if self.database.sqlite:
+            yield
+            return
+        ended = threading.Event()
+
+        def beat() -> None:
+            while not ended.wait(self.seconds / 3):
+                with contextlib.suppress(sa.exc.SQLAlchemyError, OSError), self.database.write() as connection:
+                    self.extend(connection)
+
+        thread = threading.Thread(target=beat, name="leases", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+
+    def free(self, connection: Connection, owned: Iterable[str]) -> list[str]:
+        """Experiments that go on and that no process writes, or this one only by its lease; somebody must close their windows."""
+        known = set(owned)
+        last = sa.select(events.c.kind).where(events.c.experiment == X.id, events.c.seq == X.seq).scalar_subquery()
+        mine = sa.or_(X.owner.is_(None), X.owner == self.owner)  # its own: forgotten when a transaction failed
+        idle = sa.true() if self.database.sqlite else sa.or_(mine, X.lease_until < self.database.now(connection))
+        rows = connection.execute(sa.select(X.name).where(idle, last != "archived"))
+        return [row.name for row in rows if row.name not in known]
+
+    def give_up(self, connection: Connection) -> None:
+        """Let others take over at once."""
+        connection.execute(sa.update(experiments).where(X.owner == self.owner).values(owner=None, lease_until=None))
+
+
+class Elsewhere(Refused):
+    """Another process writes the experiment. address: where it can be reached, if it said so."""
+
+    def __init__(self, name: str, address: str | None, seconds: float) -> None:
+        super().__init__(503, f"experiment = {name!r} is served by another process just now; try again.", "experiment", retry_after=seconds)
+        self.address = address

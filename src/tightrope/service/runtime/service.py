@@ -1,0 +1,114 @@
+"""A running service without its HTTP: asynchronous requests on one side, the writer's thread on the other."""
+
+import asyncio
+import concurrent.futures
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from ..domain.errors import Refused
+from ..domain.spec import ExperimentSpec
+from ..log.database import Database
+from ..log.secrets import secret
+from .histories import Histories
+from .keys import KeyRing
+from .leases import Leases
+from .settings import Settings
+from .writer import Act, Command, Writer
+
+THREADS = {"keys": 1, "reading": 2, "warm-up": 1}  # for work that takes long: it waits for its like, and nothing else for it
+
+
+class Service:
+    """Database, keys and writer of one process."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.database = Database(settings.db)
+        self.own = Database(settings.db)  # connections of the writer and the keys, which must not wait until somebody has read
+        self.leases = Leases(self.own, settings.lease, settings.address)
+        self.writer = Writer(self.own, settings, self.leases, self._deliver)
+        self.keys = KeyRing(self.own)
+        self.threads = {kind: concurrent.futures.ThreadPoolExecutor(number, kind) for kind, number in THREADS.items()}
+        self._refreshing = False
+        self.histories = Histories(self.database)
+        self.secret = b""  # what certificates and cookies are signed with
+        self.closing = False
+        self.ending: Callable[[], bool] = lambda: self.closing  # whether answers that never end must end
+
+    def open(self) -> None:
+        """Make the tables, read the keys, start the writer. Raises ValueError where another process has the file."""
+        self.database.lock()
+        self.database.migrate()
+        with self.database.write() as connection:
+            self.secret = secret(connection, "signing")
+        self.keys.refresh()
+        self.writer.start()
+
+    def close(self) -> None:
+        """Answer what waits, write snapshots, end."""
+        self.closing = True
+        if self.writer.is_alive():
+            self.writer.stop()
+        for pool in self.threads.values():
+            pool.shutdown(wait=False, cancel_futures=True)
+        self.own.close()
+        self.database.close()
+
+    async def ask(self, experiment: str, act: Act, ids: Iterable[str] = (), spec: ExperimentSpec | None = None) -> Any:
+        """The answer to a command, once its events are on disk. Raises Refused."""
+        if self.closing or not self.writer.is_alive():
+            raise shutting_down()
+        ticket = asyncio.get_running_loop().create_future()
+        self.writer.ask(Command(experiment, act, ids, ticket, spec))
+        return await ticket
+
+    async def in_thread(self, kind: str, work: Callable[..., Any], *arguments: Any) -> Any:
+        """What a function returns that takes long, in a thread for its kind (see THREADS). Raises what it raises."""
+        if self.closing:
+            raise shutting_down()
+        return await asyncio.get_running_loop().run_in_executor(self.threads[kind], work, *arguments)
+
+    async def refresh_keys(self) -> None:
+        """Read the keys again. Who asks while they are being read goes on with those that are known."""
+        if self._refreshing:
+            return
+        self._refreshing = True
+        try:
+            await self.in_thread("keys", self.keys.refresh)
+        finally:
+            self._refreshing = False
+
+    def ask_now(self, experiment: str, act: Act, ids: Iterable[str] = (), spec: ExperimentSpec | None = None) -> Any:
+        """The same for a program without an event loop; waits."""
+        ticket: concurrent.futures.Future[Any] = concurrent.futures.Future()
+        self.writer.ask(Command(experiment, act, ids, ticket, spec))
+        return ticket.result()
+
+    def _deliver(self, answers: Sequence[tuple[Any, Any]]) -> None:
+        """Hand a group's answers to those who wait, in their own thread."""
+        loops: dict[asyncio.AbstractEventLoop, list[tuple[Any, Any]]] = {}
+        for ticket, answer in answers:
+            if isinstance(ticket, asyncio.Future):
+                loops.setdefault(ticket.get_loop(), []).append((ticket, answer))
+            elif ticket is not None:
+                settle(ticket, answer)
+        for loop, ready in loops.items():
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(_settle_all, ready)
+
+
+def shutting_down() -> Refused:
+    """The answer of a service that ends."""
+    return Refused(503, "The service is shutting down; send the same request again.", retry_after=1)
+
+
+def _settle_all(ready: Sequence[tuple[Any, Any]]) -> None:
+    for ticket, answer in ready:
+        if not ticket.done():  # the client may have gone
+            settle(ticket, answer)
+
+
+def settle(ticket: Any, answer: Any) -> None:
+    """Give a future its result or its exception."""
+    put: Callable[[Any], None] = ticket.set_exception if isinstance(answer, BaseException) else ticket.set_result
+    put(answer)

@@ -1,0 +1,322 @@
+"""The writer: one thread that decides and appends. What it answers is on disk.
+
+Commands wait in a queue. The thread takes all that wait, applies them one after the other to the live experiments and appends their
+events in one transaction; only then are they answered, and meanwhile the next ones gather. If the transaction fails, nobody is told
+that anything happened, and the experiments are read from the database again before they go on: memory never runs ahead of the log.
+"""
+
+import contextlib
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from ..domain.deciding import Prepared
+from ..domain.errors import Refused, invalid, unknown_experiment
+from ..domain.events import Created, Event
+from ..domain.spec import ExperimentSpec
+from ..log import store
+from ..log.database import Database
+from ..log.entries import LogEntry
+from ..log.journal import Journal
+from ..log.recovery import recover, write_snapshot
+from .garbage_collection import RegularFreeze, freeze
+from .leases import Leases
+from .settings import Settings
+from .telemetry import logger, metrics
+
+OPEN_WEIGHT = 4  # events for each decision that a snapshot writes: with many of them it is worth its time less often
+
+Answer = Any
+Done = Callable[[Sequence[tuple[Any, Answer]]], None]  # (ticket, answer or exception) of every command of a group
+Act = Callable[["Transaction"], Answer]
+
+
+class Command:
+    """Something to do with an experiment. act: does it. ids: decisions that it names, which may be looked up together. spec: creates
+    the experiment where there is none."""
+
+    __slots__ = ("act", "experiment", "ids", "spec", "ticket")
+
+    def __init__(self, experiment: str, act: Act, ids: Iterable[str] = (), ticket: Any = None, spec: ExperimentSpec | None = None) -> None:
+        self.experiment, self.act, self.ids, self.ticket, self.spec = experiment, act, ids, ticket, spec
+
+
+class OwnedExperiment:
+    """A live experiment that this process writes: its row in the database, its fence, and entries that are not on disk yet."""
+
+    def __init__(self, row: int, fence: int, journal: Journal, saved: int) -> None:
+        self.row, self.fence, self.journal, self.experiment = row, fence, journal, journal.experiment
+        self.new: list[LogEntry] = []
+        self.saved = saved  # of the last snapshot; what was replayed behind it counts towards the next one
+
+    def due(self, every: int) -> bool:
+        """Whether a snapshot is worth its time. It writes every open decision, and what the rollout keeps behind the oldest of them: that
+        may be as many as there ever were, so for these alone the log at most doubles between two."""
+        kept = min(OPEN_WEIGHT * len(self.experiment.rollout.evidence.waiting), self.saved)
+        return self.experiment.seq - self.saved >= max(every, OPEN_WEIGHT * len(self.experiment.open), kept)
+
+
+class Transaction:
+    """What a command sees: the experiment, the time, and what the log knows of a decision. What it records is committed with its group."""
+
+    def __init__(self, writer: "Writer", owned: OwnedExperiment, now: int, connection: Connection) -> None:
+        self.writer, self.owned, self.now, self.connection = writer, owned, now, connection
+        self.experiment = owned.experiment
+        self.looked_up: dict[str, list[LogEntry]] = {}
+
+    def record(self, event: Event | Prepared) -> LogEntry:
+        """Make an event happen, or a decision that was prepared."""
+        entry = self.owned.journal.record(event, self.now)
+        self.owned.new.append(entry)
+        if entry.decision is not None and entry.decision in self.looked_up:
+            self.looked_up[entry.decision].append(entry)
+        return entry
+
+    def flush(self) -> None:
+        """Append what happened so far, in the transaction of this group."""
+        self.writer.append(self.connection, self.owned)
+
+    def look_up(self, ids: Iterable[str]) -> None:
+        """Read what the log knows of decisions, all at once."""
+        wanted = {id for id in ids if id not in self.looked_up}
+        if wanted:
+            self.looked_up |= {id: [] for id in wanted}
+            unwritten = (entry for entry in self.owned.new if entry.decision in wanted)
+            for entry in [*store.about(self.connection, self.owned.row, wanted), *unwritten]:
+                self.looked_up[str(entry.decision)].append(entry)
+
+    def may_know(self, id: str) -> bool:
+        """Whether the log may know a decision: it was not looked up, or it is there."""
+        return id in self.experiment.open or id not in self.looked_up or bool(self.looked_up[id])
+
+    def entries(self, id: str) -> list[LogEntry]:
+        """All entries about a decision."""
+        self.look_up((id,))
+        return self.looked_up[id]
+
+
+class Writer(threading.Thread):
+    """See the module. done: is given a group's answers in the writer's thread."""
+
+    def __init__(self, database: Database, settings: Settings, leases: Leases, done: Done) -> None:
+        super().__init__(name="writer", daemon=True)
+        self.database, self.settings, self.leases, self.done = database, settings, leases, done
+        self.queue: queue.SimpleQueue[Command | None] = queue.SimpleQueue()
+        self.owned: dict[str, OwnedExperiment] = {}
+        self.regular_freeze = RegularFreeze(settings)
+        self.failing: str | None = None  # why the last transaction failed
+        self.broken: dict[str, str] = {}  # experiments whose log could not be replayed, and why
+        self._fresh: set[str] = set()  # created, or appended to, in the transaction that is under way
+        self._ending = False
+        self._ticked = 0.0
+
+    def ask(self, command: Command) -> None:
+        """Put a command into the queue."""
+        self.queue.put(command)
+
+    def stop(self) -> None:
+        """Work off what waits, write snapshots, give up the leases and end."""
+        self.queue.put(None)
+        self.join()
+
+    # The loop -------------------------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Serve groups until `stop`."""
+        while not self._ending:
+            group = self._next_group()
+            if group:
+                self._serve(group)
+            if time.monotonic() - self._ticked >= self.settings.tick:
+                self._tick()
+                self.regular_freeze.tick()
+                self._ticked = time.monotonic()
+        self._leave()
+
+    def _next_group(self) -> list[Command]:
+        """All commands that wait, at least one unless the clock's turn comes first."""
+        group: list[Command] = []
+        with contextlib.suppress(queue.Empty):
+            command = self.queue.get(timeout=max(self.settings.tick - (time.monotonic() - self._ticked), 0.001))
+            while True:
+                if command is None:
+                    self._ending = True
+                else:
+                    group.append(command)
+                if len(group) >= self.settings.group:
+                    break
+                command = self.queue.get_nowait()
+        return group
+
+    def _serve(self, group: list[Command]) -> None:
+        """Do a group's commands, bring their events to disk, answer."""
+        answers: list[tuple[Any, Answer]] = []
+        try:
+            by_name: dict[str, list[Command]] = {}
+            for command in group:
+                by_name.setdefault(command.experiment, []).append(command)
+            for name in [name for name in by_name if name not in self.owned]:
+                try:
+                    self._take(name)
+                except Refused as error:
+                    answers += [(command.ticket, error) for command in by_name.pop(name)]
+            with self.database.write() as connection:
+                for name, commands in by_name.items():
+                    answers += self._serve_one(connection, name, commands)
+                self._append(connection)
+            self.failing = None
+            metrics().group.observe(len(group))
+        except Exception as error:
+            refused = self._failed(error, {command.experiment for command in group})
+            answers = [(command.ticket, refused) for command in group]
+        self._after()
+        self.done(answers)
+
+    def _serve_one(self, connection: Connection, name: str, commands: list[Command]) -> list[tuple[Any, Answer]]:
+        owned = self.owned.get(name)
+        if owned is None:
+            try:
+                owned = self._create(connection, name, next((command.spec for command in commands if command.spec is not None), None))
+            except Refused as error:
+                return [(command.ticket, error) for command in commands]
+        transaction = Transaction(self, owned, self.settings.clock(), connection)
+        transaction.look_up(id for command in commands for id in command.ids if id not in owned.experiment.open)
+        answers: list[tuple[Any, Answer]] = []
+        for command in commands:
+            try:
+                answers.append((command.ticket, command.act(transaction)))
+            except Refused as error:
+                answers.append((command.ticket, error))
+        return answers
+
+    def _append(self, connection: Connection) -> None:
+        for owned in self.owned.values():
+            self.append(connection, owned)
+
+    def append(self, connection: Connection, owned: OwnedExperiment) -> None:
+        """Append an experiment's new events. Until the commit they can still be lost with the transaction."""
+        if owned.new:
+            store.append(connection, owned.row, owned.fence, owned.new)
+            metrics().events.inc(len(owned.new))
+            self.regular_freeze.events += len(owned.new)
+            owned.new = []
+            self._fresh.add(owned.experiment.name)
+
+    def _failed(self, error: Exception, touched: set[str]) -> Refused:
+        """Nothing of the group happened: forget what memory thinks, and say so."""
+        outside = isinstance(error, (sa.exc.SQLAlchemyError, OSError, store.Overtaken))
+        self.failing = type(error).__name__
+        logger().error("group failed", error=self.failing, reason=str(getattr(error, "orig", None) or type(error)), exc_info=not outside)
+        metrics().failures.inc()
+        overtaken = isinstance(error, store.Overtaken)
+        self.owned = {
+            name: owned for name, owned in self.owned.items() if name not in touched | self._fresh and not owned.new and not overtaken
+        }
+        self._fresh.clear()
+        if not outside:
+            return Refused(500, "The service met an error of its own, so nothing was done; its log says more.")
+        return Refused(503, "The log could not be written, so nothing was done; send the same request again.", retry_after=1)
+
+    def _after(self) -> None:
+        """What was appended is on disk: count it, and shorten the next start where it is time."""
+        self._fresh.clear()
+        for owned in list(self.owned.values()):
+            if owned.due(self.settings.snapshot_every):
+                self._snapshot(owned)
+
+    def _snapshot(self, owned: OwnedExperiment) -> None:
+        try:
+            with self.database.write() as connection:
+                write_snapshot(connection, owned.row, owned.journal)
+        except (sa.exc.DBAPIError, OSError) as error:  # only the next start takes longer
+            logger().warning("snapshot failed", experiment=owned.experiment.name, error=type(error).__name__)
+        owned.saved = owned.experiment.seq
+
+    # Experiments ----------------------------------------------------------------------------------------------------------
+
+    def _take(self, name: str) -> None:
+        """Hold an experiment that the database has, if it has it: from its last snapshot and the events behind it.
+
+        The lease is on disk before the replay begins and is renewed while it lasts: a replay may take longer than a lease.
+        """
+        if name in self.broken:
+            raise self._unreadable(name)
+        with self.database.write() as connection:
+            lease = self.leases.take(connection, name)
+        if lease is None:
+            return
+        row, fence = lease
+        try:
+            with self.leases.kept(), self.database.read() as connection:
+                journal, saved = recover(connection, row, name)
+        except ValueError as error:
+            self.broken[name] = str(error)
+            logger().error("replay failed", experiment=name, reason=str(error))
+            raise self._unreadable(name) from None
+        self.owned[name] = OwnedExperiment(row, fence, journal, saved)
+
+    def _unreadable(self, name: str) -> Refused:
+        return Refused(503, f"experiment = {name!r} could not be read from its log: {self.broken[name]}", "experiment", retry_after=60)
+
+    def _create(self, connection: Connection, name: str, spec: ExperimentSpec | None) -> OwnedExperiment:
+        """An experiment that the database does not have, by its spec."""
+        if spec is None:
+            raise unknown_experiment(name)
+        journal = Journal(name)
+        try:
+            created = journal.record(Created(spec.plain()), self.settings.clock())
+        except ValueError as error:
+            raise invalid(error) from None
+        owned = OwnedExperiment(*self.leases.create(connection, name, created.text.decode()), journal, created.seq)
+        owned.new.append(created)
+        self._fresh.add(name)
+        self.owned[name] = owned
+        return owned
+
+    def _leave(self) -> None:
+        """The last thing before the process ends: snapshots, and leases for others to take."""
+        for owned in self.owned.values():
+            if owned.experiment.seq > owned.saved:
+                self._snapshot(owned)
+        with contextlib.suppress(sa.exc.SQLAlchemyError, OSError), self.database.write() as connection:
+            self.leases.give_up(connection)
+
+    # The clock ------------------------------------------------------------------------------------------------------------
+
+    def _tick(self) -> None:
+        """Renew leases, take over what nobody holds, close windows."""
+        try:
+            with self.database.write() as connection:
+                for name in self.leases.renew(connection, self.owned):
+                    del self.owned[name]
+                free = self.leases.free(connection, self.owned)
+            before = len(self.owned)
+            for name in free:
+                with contextlib.suppress(Refused):
+                    self._take(name)
+            self.failing = None  # a service that is not ready gets no requests, so none of them could clear it
+        except Exception as error:
+            self._failed(error, set(self.owned))
+            return
+        self._after()
+        if len(self.owned) > before:
+            freeze(self.settings)
+        now = self.settings.clock()
+        for name, owned in list(self.owned.items()):
+            if owned.experiment.due(now) is not None:
+                self._serve([Command(name, close_windows)])
+
+
+def close_windows(transaction: Transaction) -> bool:
+    """Close the windows that are due, not all at once where there are many: others wait too."""
+    for _ in range(transaction.writer.settings.group):
+        event = transaction.experiment.closing(transaction.now)
+        if event is None:
+            break
+        transaction.record(event)
+    return True

@@ -1,0 +1,55 @@
+"""`tightrope serve`: the application on a port, until it is told to stop."""
+
+import dataclasses
+import signal
+import sys
+
+import uvicorn
+
+from .app import create_app
+from .log.database import Database
+from .runtime import keys
+from .runtime.garbage_collection import freeze, rare_collections
+from .runtime.service import Service
+from .runtime.settings import Settings
+from .runtime.telemetry import logger, start_logs
+
+KEEP = 75  # seconds that an idle connection stays
+GRACE = 10  # seconds that open requests have when the service stops
+
+
+@rare_collections()
+def serve(settings: Settings) -> None:
+    """Serve until SIGTERM or Ctrl-C, then answer what is open, write snapshots and end."""
+    start_logs()
+    settings = dataclasses.replace(settings, own_process=True)
+    service = Service(settings)
+    service.open()
+    try:
+        first = first_key(service.database)
+        service.keys.refresh()
+        if first is not None:
+            print(f"Admin key, shown only now: {first}", flush=True)
+        print(f"Serving {service.database.url.render_as_string(hide_password=True)} on http://{settings.host}:{settings.port}", flush=True)
+        for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn ends its requests first, then calls these
+            signal.signal(number, lambda *_: None)
+        sys.setswitchinterval(0.001)  # between the writer's thread and the one that answers
+        config = uvicorn.Config(
+            create_app(settings, service), host=settings.host, port=settings.port, loop="uvloop", http="httptools", log_config=None,
+            access_log=False, timeout_graceful_shutdown=GRACE,
+            timeout_keep_alive=KEEP, server_header=False, date_header=False, backlog=4096,
+        )  # fmt: skip
+        server = uvicorn.Server(config)
+        freeze(settings)
+        service.ending = lambda: server.should_exit
+        server.run()
+    finally:
+        service.close()
+        logger().info("stopped")
+
+
+def first_key(database: Database) -> str | None:
+    """An admin key for a database that has no keys yet."""
+    with database.write() as connection:
+        database.alone(connection)
+        return None if keys.all_keys(connection) else keys.create(connection, "admin", "made at the first start")

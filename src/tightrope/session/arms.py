@@ -1,0 +1,98 @@
+"""The arms of a session: their description, their names, which of them are retired."""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from ..core import checks
+from ..core.types import Oracle
+from ..core.verbs import Arms
+from ..solvers.oracles import set_size
+
+
+def describe_arms(arms: object, points: object, distances: object, dimension: object, oracle: Oracle | None, horizon: object) -> Arms:
+    """`Arms` from what the user gave; exactly one description, or only the dimension of a catalogue."""
+    given = [name for name, value in (("arms", arms), ("points", points), ("distances", distances)) if value is not None]
+    if len(given) > 1 or (not given and dimension is None):
+        raise ValueError(
+            f"give exactly one of arms, points and distances; got {', '.join(given) or 'none'}. "
+            "dimension=d alone takes any number of candidates with their features at every call."
+        )
+    T = None if horizon is None else checks.integer("horizon", horizon, least=1)
+    if oracle is not None and not callable(oracle):
+        raise ValueError(f"oracle = {checks.show(oracle)} is not callable; pass one of tightrope.oracles such as TopK(5), or a function.")
+    blocks = getattr(oracle, "blocks", 1)
+    if not given:
+        d = checks.integer("dimension", dimension, least=1)
+        return Arms(max(1, set_size(oracle, 1)) * blocks, dimension=d, oracle=oracle, horizon=T, blocks=blocks)
+    if arms is None:
+        positions, metric = checks.metric(points, distances)
+        return Arms(metric.shape[0], points=positions, distances=metric, horizon=T)
+    if checks.floats("arms", arms).ndim == 0:
+        d = 0 if dimension is None else checks.integer("dimension", dimension, least=1)
+        number = checks.integer("arms", arms, least=1)
+        checks.fits_in_memory("arms", number, 8 * blocks * max(d, 1))
+        return Arms(number * blocks, dimension=d, oracle=oracle, horizon=T, blocks=blocks)
+    features = checks.matrix("arms", arms)
+    rows, d = features.shape
+    if dimension is not None and dimension != d:
+        raise ValueError(f"dimension = {checks.show(dimension)}, but arms has {d} columns; leave dimension out.")
+    return Arms(rows * blocks, features=features, dimension=d, oracle=oracle, horizon=T, blocks=blocks)
+
+
+class Names:
+    """Unique texts for the rows of a session's arms; without them an arm is its number."""
+
+    def __init__(self, texts: Iterable[object] | None = None) -> None:
+        self.texts: tuple[str, ...] | None = None if texts is None else checked_names("names", texts)
+        self._number = {} if self.texts is None else {text: k for k, text in enumerate(self.texts)}
+
+    def number(self, argument: str, value: object, count: int) -> int:
+        """The arm of a name or number."""
+        if isinstance(value, str):
+            if value in self._number:
+                return self._number[value]
+            if self.texts is None:
+                raise ValueError(f"{argument} = {checks.show(value)} is a name, but these arms have numbers from 0 to {count - 1} only.")
+            raise ValueError(f"{argument} = {checks.show(value)} is not the name of an arm; {nearest(value, self.texts)}")
+        return checks.integer(argument, value, least=0, most=count - 1)
+
+    def of(self, arm: int) -> str | int:
+        """What an arm is called."""
+        return arm if self.texts is None else self.texts[arm]
+
+    def mask(self, eligible: object, count: int) -> object:
+        """A mask, where arms were listed by name; anything else as it is."""
+        listed = list(eligible) if isinstance(eligible, (set, frozenset, list, tuple)) else eligible
+        if isinstance(listed, np.ndarray) and listed.dtype.kind in "UO":
+            listed = listed.tolist()
+        if not isinstance(listed, list) or not listed or not all(isinstance(item, str) for item in listed):
+            return listed
+        chosen = np.zeros(count, dtype=np.bool_)
+        chosen[[self.number("eligible", item, count) for item in listed]] = True
+        return chosen
+
+
+def checked_names(argument: str, texts: Iterable[object], length: int | None = None) -> tuple[str, ...]:
+    """Unique texts, none of them empty."""
+    if isinstance(texts, (str, bytes, Mapping)):
+        raise ValueError(f"{argument} = {checks.show(texts)} is not a list of names.")
+    try:
+        listed = tuple(texts)
+    except TypeError:
+        raise ValueError(f"{argument} = {checks.show(texts)} is not a list of names.") from None
+    for k, text in enumerate(listed):
+        if not isinstance(text, str) or not text:
+            raise ValueError(f"{argument}[{k}] = {checks.show(text)} is not text; a name is text that is not empty.")
+    if len(set(listed)) < len(listed):
+        again = next(text for k, text in enumerate(listed) if text in listed[:k])
+        raise ValueError(f"{argument} has {checks.show(again)} twice; every arm needs a name of its own.")
+    if length is not None and len(listed) != length:
+        raise ValueError(f"{argument} has {len(listed)} entries, but there are {length} arms.")
+    return tuple(str(text) for text in listed)
+
+
+def nearest(value: str, texts: tuple[str, ...]) -> str:
+    """A hint at what was meant."""
+    few = ", ".join(map(repr, texts[:5])) + (", .." if len(texts) > 5 else "")
+    return f"the names are {few}.{checks.hint(value, texts)}"

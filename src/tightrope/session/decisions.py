@@ -1,0 +1,221 @@
+"""Decisions that wait for their rewards: what was decided in which round, and what became of it."""
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..core import checks
+from ..core.types import Action
+from ..core.verbs import Context
+
+REMEMBERED = 10_000  # arms of closed decisions whose ids still answer; older ones are forgotten, so that memory does not grow
+
+Id = str | int
+A = TypeVar("A", np.ndarray, np.ndarray | None)
+Name = str | int
+Chance = float | np.ndarray  # of an arm, or of each arm to be in a set
+Answers = float | dict[int, float] | None  # a reward, or those of a set by arm
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One decision of a session.
+
+    id: the caller's own, or made. arm: its number, or a read-only int array for a set of arms. name: that of the arm (a tuple for a
+    set); without names its number. propensity: the chance with which the policy chose it (for a set an array, the chance of each
+    arm to be in it), propensity_se its standard error (0.0: exact); both NaN where `select` made the decision, which does not ask.
+    reason: one sentence. round: 1 for the session's first decision. context: what the round showed (features, mask, baseline); None
+    once the decision is closed.
+    """
+
+    id: Id
+    arm: Any = field(compare=False)
+    name: Any
+    propensity: Chance = field(compare=False)
+    propensity_se: Chance = field(compare=False)
+    reason: str
+    round: int
+    context: Context | None = field(compare=False, repr=False, default=None)
+
+
+class Open:
+    """An open decision with what its reward will need."""
+
+    __slots__ = ("action", "answers", "context", "decision", "ended", "held", "waiting")
+
+    def __init__(self, decision: Decision, context: Context, action: Action, waiting: set[int] | None) -> None:
+        self.decision = decision
+        self.context = context  # the round's own; `decision` shows read-only views of it
+        self.action: Any = action  # an array where `waiting` is a set
+        self.waiting = waiting  # arms of a set that were not answered; None: a single arm
+        self.answers: Any = None if waiting is None else {}  # the reward, or those of a set by arm
+        self.held: list[tuple[Action, Any]] = []  # (action, reward) that wait for earlier decisions
+        self.ended: str | None = None  # how it ended, where that waits for earlier decisions
+
+
+@dataclass(slots=True)
+class Closed:
+    """What is still known of a closed decision: enough to answer its id once more."""
+
+    decision: Decision  # without its context
+    how: str  # "rewarded", "expired" or "closed"
+    answers: Answers  # as in Open
+
+
+class Book:
+    """The open decisions in order of their rounds, and the last closed ones."""
+
+    def __init__(self) -> None:
+        self.open: OrderedDict[Id, Open] = OrderedDict()  # as the first of a dict is looked for among the places of all that were taken out
+        self.closed: OrderedDict[Id, Closed] = OrderedDict()
+        self._weight = 0  # arms in closed
+        self._by_arm: dict[int, dict[Id, Open]] = {}  # open decisions of single arms
+
+    def known(self, id: Id) -> Decision | None:
+        """The decision of an id, open or closed."""
+        entry: Open | Closed | None = self.open.get(id) or self.closed.get(id)
+        return None if entry is None else entry.decision
+
+    def add(self, entry: Open) -> None:
+        """Open a decision."""
+        id = entry.decision.id
+        self.open[id] = entry
+        if entry.waiting is None:
+            self._by_arm.setdefault(entry.action, {})[id] = entry
+
+    def remove(self, id: Id) -> Open:
+        """Take an open decision out, as if it had never been made. A signal's exception between two lines leaves a book that works."""
+        entry = self.open[id]
+        if entry.waiting is None:
+            same = self._by_arm.get(entry.action, {})
+            same.pop(id, None)
+            if not same:
+                self._by_arm.pop(entry.action, None)
+        del self.open[id]
+        return entry
+
+    def close(self, id: Id, how: str) -> None:
+        """Close an open decision and remember its answers. Its context is let go."""
+        entry = self.open[id]
+        d = entry.decision
+        ended = Closed(Decision(d.id, d.arm, d.name, d.propensity, d.propensity_se, d.reason, d.round), how, entry.answers)
+        self.remove(id)
+        self.remember(ended)
+
+    def remember(self, ended: Closed) -> None:
+        """Keep a closed decision, and forget the oldest beyond REMEMBERED arms."""
+        self.closed[ended.decision.id] = ended
+        self._weight += size_of(ended.decision)
+        while self._weight > REMEMBERED and len(self.closed) > 1:
+            self._weight -= size_of(self.closed.popitem(last=False)[1].decision)
+
+    def first(self) -> Open | None:
+        """The oldest open decision."""
+        return next(iter(self.open.values()), None)
+
+    def oldest_of(self, action: Action, given: Context | None) -> Open | None:
+        """The oldest decision that waits for a reward of this arm, or of all arms of a set, in a round such as the given one."""
+        found: Iterable[Open]
+        if isinstance(action, np.ndarray):
+            wanted = set(action.tolist())
+            if len(wanted) < action.size:
+                return None
+            found = [e for e in self.open.values() if e.waiting is not None and wanted <= e.waiting and bool(wanted) == bool(e.waiting)]
+        else:
+            found = self._by_arm.get(action, {}).values()
+        for entry in found:
+            if entry.ended is None and (given is None or agrees(entry.context, given)):
+                return entry
+        return None
+
+    def candidate(self, name: str) -> int:
+        """The number that a candidate of a catalogue had in the oldest open decision for it."""
+        for entry in self.open.values():
+            if entry.ended is None and entry.decision.name == name:
+                return int(entry.action)
+        raise ValueError(f"arm = {checks.show(name)} has no open decision; give its number in context, the features of its round.")
+
+    def before(self, round: int) -> list[Open]:
+        """Decisions without all their answers that were made before a round."""
+        found = []
+        for entry in self.open.values():
+            if entry.decision.round >= round:
+                break
+            if entry.ended is None:
+                found.append(entry)
+        return found
+
+    def resize(self, before: int, number: int, rows: int) -> None:
+        """More arms: in rounds before they were not eligible and had no features."""
+        made: dict[int, Context] = {}
+        for entry in self.open.values():
+            old = entry.context
+            if id(old) not in made:
+                mask, features = np.zeros(number, dtype=np.bool_), old.features
+                mask[:before] = True if old.eligible is None else old.eligible
+                if features is not None:
+                    features = np.concatenate([features, np.zeros((rows - features.shape[0], features.shape[1]))])
+                made[id(old)] = old._replace(features=features, eligible=mask)
+        for entry in self.open.values():
+            entry.context = made[id(entry.context)]
+
+
+def size_of(decision: Decision) -> int:
+    """How many arms a decision has, at least 1."""
+    return 1 if isinstance(decision.arm, int) else max(1, np.size(decision.arm))
+
+
+def agrees(context: Context, given: Context) -> bool:
+    """Whether all that was given of a round is as it was in a decision's."""
+    for had, value in zip(context, given, strict=True):
+        if value is not None and had is not value and (had is None or not np.array_equal(had, value)):
+            return False
+    return True
+
+
+def shown(context: Context) -> Context:
+    """A context for the caller, whose arrays cannot be written."""
+    if context.features is None and context.eligible is None:
+        return context
+    return context._replace(features=locked(context.features), eligible=locked(context.eligible))
+
+
+def locked(array: A) -> A:
+    """A read-only view."""
+    if array is None:
+        return None
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def reason(event: int, name: object, propensity: Chance) -> str:
+    """Why this action was taken, by the verb `event`."""
+    if isinstance(name, tuple):
+        name = ", ".join(map(str, name[:10])) + (", .." if len(name) > 10 else "")
+    if event == 3:
+        return f"{name}: no arm is safe, this one risks least; the guarantee does not hold in this round"
+    if event == 2:
+        return f"{name}: the baseline is played"
+    if event == 1:
+        return f"{name}: the policy's first choice was not safe, this one is"
+    if isinstance(propensity, np.ndarray):
+        return f"{name}: " + ("drawn by the policy" if (propensity < 1.0).any() else "the policy's choice")
+    if propensity < 1.0:
+        return f"{name}: drawn by the policy with probability {propensity:.3g}"
+    return f"{name}: the policy's choice"
+
+
+def checked_id(value: object) -> Id:
+    """Text, or a whole number."""
+    if isinstance(value, str) and value:
+        return str(value)
+    try:
+        if isinstance(value, (str, float, np.floating)):
+            raise ValueError
+        return checks.integer("id", value)
+    except ValueError:
+        raise ValueError(f"id = {checks.show(value)} is not text or a whole number.") from None

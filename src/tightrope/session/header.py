@@ -1,0 +1,103 @@
+"""The header of a session file as types: what is missing, unknown or of another type is refused in one sentence."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+Count = Annotated[int, Field(ge=0, le=2**62)]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Error = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class Strict(BaseModel):
+    """Known entries only, no conversions."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class ArmsData(Strict):
+    """The sizes of `Arms`."""
+
+    number: Annotated[int, Field(ge=1, le=2**48)]
+    dimension: Annotated[int, Field(ge=0, le=2**32)]
+    horizon: Annotated[int, Field(ge=1)] | None
+    blocks: Annotated[int, Field(ge=1, le=2**32)]
+
+
+class RoundData(Strict):
+    """What a round showed; its arrays stand in the file's `rounds.features` and `rounds.eligible`."""
+
+    rows: Count | None
+    mask: Count | None
+    baseline: Count | None
+    baseline_mean: Number | None
+
+
+class DecisionData(Strict):
+    """A decision and its rewards."""
+
+    id: str | int
+    arm: Count | list[Count]
+    name: str | Count | list[str | Count]
+    propensity: Share | list[Share] | None
+    propensity_se: Error | list[Error] | None
+    reason: str
+    round: Annotated[int, Field(ge=1)]
+    answers: Number | list[tuple[Count, Number]] | None
+
+
+class OpenData(DecisionData):
+    """A decision that waits."""
+
+    context: Count
+    shown: tuple[Count | None, Count | None]
+    waiting: list[Count] | None
+    held: list[list[Count]]
+    ended: Literal["rewarded", "expired", "closed"] | None
+
+
+class ClosedData(DecisionData):
+    """A decision that is remembered."""
+
+    how: Literal["rewarded", "expired", "closed"]
+
+
+class Common(Strict):
+    """What both formats have."""
+
+    policy: dict[str, object]
+    arms: ArmsData
+    oracle: dict[str, object] | str | None
+    changing: bool
+    rounds: Count
+    seed: Annotated[int, Field(ge=0)]
+    rng: dict[str, object]
+
+
+class Header(Common):
+    """The header of a session file."""
+
+    format: Literal[2]
+    catalogue: bool
+    several: bool
+    names: list[str] | None
+    window: Count | None
+    default_reward: Number | None
+    apply: Literal["on arrival", "in order"]
+    after_stop: Literal["winner", "explore"] = "explore"  # what sessions did before they had the choice
+    version: str | None = None  # of the package that wrote the file
+    decided: Count
+    audit: dict[str, object]
+    contexts: list[RoundData]
+    open: list[OpenData]
+    closed: list[ClosedData]
+
+
+def checked_header(text: str) -> Header:
+    """The header of a file."""
+    try:
+        return Header.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise ValueError(f"the file's {'.'.join(map(str, first['loc']))} cannot be read: {first['msg']}.") from None

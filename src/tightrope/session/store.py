@@ -1,0 +1,423 @@
+"""Session files: a JSON header and plain arrays. One format: what an earlier one wrote is refused.
+
+A file may come from a stranger. Its header must have exactly the known entries, of the known types; policies, oracles and bit
+generators are looked up among those registered, and their constructors check every number; nothing else can be named.
+"""
+
+import functools
+import importlib.metadata
+import json
+import math
+import pathlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from ..core import checks, files, streams
+from ..core.policy import Policy, accepts, is_policy
+from ..core.registry import built, described
+from ..core.types import Oracle
+from ..core.verbs import Arms, Context, init
+from .codec import build_oracle, describe_oracle, flatten, restore, same_oracle
+from .decisions import Answers, Book, Chance, Closed, Decision, Open, locked, shown
+
+if TYPE_CHECKING:
+    from .header import DecisionData, Header
+
+Session: TypeAlias = Any  # of session.py, which reads and writes its files here
+
+FORMAT = 2
+MOST_NESTED = 3  # policies inside policies
+MOST_PAIRS = 1024  # of arms, whose ratios LinGapE keeps
+
+
+def save(session: Session, target: pathlib.Path) -> pathlib.Path:
+    """Write a session to one file, whole or not at all."""
+    files.write_arrays(target, *packed_session(session))
+    return target
+
+
+def to_bytes(session: Session) -> bytes:
+    """What `save` writes."""
+    return files.arrays_to_bytes(*packed_session(session))
+
+
+def packed_session(session: Session) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The header and the arrays of a session."""
+    a = session.arms
+    arrays = flatten(session.state)
+    for name in ("features", "distances", "points"):
+        value = getattr(a, name)
+        if value is not None:
+            arrays[f"arms.{name}"] = value
+    if session._retired is not None:
+        arrays["retired"] = session._retired
+    oracle, more = (None, {}) if a.oracle is None else describe_oracle(a.oracle)
+    decisions, contexts = pack_book(session._book, session._last)
+    arrays |= more | contexts
+    header = {
+        "format": FORMAT,
+        "version": version(),
+        "policy": described(session.policy),
+        "arms": {name: getattr(a, name) for name in ("number", "dimension", "horizon", "blocks")},
+        "oracle": oracle,
+        "catalogue": session.catalogue,
+        "changing": session._changing,
+        "several": session._several,
+        "names": session.names,
+        "window": session.window,
+        "default_reward": session.default_reward,
+        "apply": session.apply,
+        "after_stop": session.after_stop,
+        "rounds": session.rounds,
+        "decided": session.decided,
+        "seed": session.seed,
+        "rng": streams.pack(session._rng),
+        "audit": streams.pack(session._audit),
+    } | decisions
+    return header, arrays
+
+
+def load(cls: Any, source: pathlib.Path, oracle: Oracle | None, policy: Policy | None) -> Any:
+    """The session of a file. Raises FileNotFoundError, or ValueError where the file is not one that `save` wrote."""
+    return read(cls, source, f"path = {str(source)!r}", oracle, policy)
+
+
+def from_bytes(cls: Any, data: bytes, oracle: Oracle | None, policy: Policy | None) -> Any:
+    """The session that `to_bytes` wrote."""
+    return read(cls, data, "data", oracle, policy)
+
+
+def read(cls: Any, source: pathlib.Path | bytes, called: str, oracle: Oracle | None, policy: Policy | None) -> Any:
+    """The session of a file or of its bytes; `called` begins the sentences about it."""
+    try:
+        header, arrays = files.read_arrays(source)
+        size = len(source) if isinstance(source, bytes) else source.stat().st_size
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{called} does not exist; pass a file that Session.save wrote.") from None
+    except Exception as error:  # whatever a damaged archive, number or text raises
+        kind = type(error).__name__
+        raise ValueError(f"{called} is not a session file ({kind}); pass one that Session.save wrote.") from None
+    try:
+        return build(cls, called, size, header, arrays, oracle, policy)
+    except ValueError as error:
+        raise ValueError(f"{error}{written_by(header)}") from error
+    except Exception as error:
+        raise ValueError(f"{called} holds what no session has ({type(error).__name__}: {error}).{written_by(header)}") from error
+
+
+@functools.cache
+def version() -> str:
+    """Of this package, where it is installed."""
+    try:
+        return importlib.metadata.version("tightrope")
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown"
+
+
+def written_by(header: object) -> str:
+    """A sentence after a space that names the version which wrote a file, where it says so."""
+    told = header.get("version") if isinstance(header, dict) else None
+    return f" The file was written by tightrope {told[:40]}; this is {version()}." if isinstance(told, str) else ""
+
+
+def build(
+    cls: Any, called: str, size: int, header: object, arrays: dict[str, np.ndarray], oracle: Oracle | None, policy: Policy | None
+) -> Any:
+    """The session of a header and arrays, all of it checked."""
+    version = header.get("format") if isinstance(header, dict) else None
+    if version != FORMAT or isinstance(version, bool):
+        raise ValueError(f"{called} has format {checks.show(version)}, but this version reads {FORMAT}.")
+    from .header import checked_header
+
+    told = checked_header(json.dumps(header))
+    if oracle is None and isinstance(told.oracle, dict):
+        oracle = build_oracle(told.oracle, arrays)
+    if oracle is not None and not same_oracle(oracle, told.oracle, arrays):
+        raise ValueError(f"oracle = {checks.show(oracle)}, but this session was saved with {told.oracle}; pass the same again.")
+    if oracle is None and told.oracle is not None:
+        raise ValueError(f"oracle is missing; this session was saved with {told.oracle}, a function of your own, so pass it again.")
+    if policy is not None and not is_policy(policy):
+        raise ValueError(f"policy = {checks.show(policy)} is not a policy; pass an instance such as UCB().")
+    if policy is None:
+        policy = built(within(told.policy, MOST_NESTED))
+    check_sizes(policy, told, arrays, size)
+    session = cls(
+        policy,
+        **described_arms(told, arrays),
+        oracle=oracle, horizon=told.arms.horizon, seed=told.seed, names=told.names, window=told.window,
+        default_reward=told.default_reward, apply=told.apply, after_stop=told.after_stop,
+    )  # fmt: skip
+    a = session.arms._replace(number=told.arms.number) if session.catalogue else session.arms
+    if (a.number, a.dimension, a.blocks) != (told.arms.number, told.arms.dimension, told.arms.blocks):
+        raise ValueError(f"the header's arms, {told.arms}, are not those that the file's arrays describe.")
+    if a.distances is not None and a.distances.tobytes() != arrays["arms.distances"].tobytes():
+        raise ValueError("arms.distances are not those of arms.points.")
+    session.arms, session._changing = a, told.changing
+    session.state = restore(
+        init(session.policy, session._told()),
+        arrays,
+        session.policy,
+        a,
+    )
+    known = {*flatten(session.state), "retired", "rounds.features", "rounds.eligible"}
+    unknown = [name for name in arrays if name not in known and not name.startswith(("arms.", "oracle."))]
+    if unknown:
+        raise ValueError(f"the file holds {unknown[0]!r}, which this session does not have.")
+    session.rounds, session.decided, session._several = told.rounds, told.decided, told.several
+    session._rng = streams.unpack(told.rng)
+    session._audit = streams.unpack(told.audit)
+    if not hasattr(session._audit.bit_generator, "advance"):
+        raise ValueError(f"audit is {told.audit['bit_generator']}, which cannot jump ahead; sessions write PCG64.")
+    session._retired = read_mask(arrays, "retired", a.number)
+    unpack_book(session, told, arrays)
+    return session
+
+
+def within(data: dict[str, object], depth: int) -> dict[str, object]:
+    """A described policy with at most so many policies inside each other: each level is compiled into the one around it."""
+    for item in data.values():
+        if isinstance(item, dict):
+            if depth == 0:
+                raise ValueError(f"the file's policy holds policies inside policies more than {MOST_NESTED} deep.")
+            within(item, depth - 1)
+    return data
+
+
+def check_sizes(policy: Policy, told: "Header", arrays: dict[str, np.ndarray], size: int) -> None:
+    """Refuse a header that asks for more memory than the arrays of a file of so many bytes can fill, before any is taken.
+
+    Every state stores an array of K numbers, with features one of d x d, and some policies arrays over all pairs of arms.
+    """
+    a, features, kinds = told.arms, arrays.get("arms.features"), accepts(policy)
+    for name in ("arms.features", "arms.distances", "arms.points", "rounds.features", "features"):
+        if name in arrays and arrays[name].dtype != np.float64:
+            raise ValueError(f"{name} in the file is {arrays[name].dtype}, but must be float64.")
+    K, d = a.number, a.dimension
+    if K % a.blocks or (told.oracle is None and a.blocks > 1):
+        raise ValueError(f"the header's {K} arms are not {a.blocks} for every row of features.")
+    shapes = {"features": (K // a.blocks, d), "distances": (K, K)}
+    for name, shape in shapes.items():
+        if f"arms.{name}" in arrays and arrays[f"arms.{name}"].shape != shape:
+            raise ValueError(f"arms.{name} has shape {arrays[f'arms.{name}'].shape}, but the header asks for {shape}.")
+    if "arms.points" in arrays and ("arms.distances" not in arrays or len(arrays["arms.points"]) != K):
+        raise ValueError(f"arms.points is not {K} points with their distances.")
+    most = size // 8
+    counted = told.oracle is None or "sets of lasting arms" in kinds
+    if (counted and most < K) or ({"features", "contexts", "sets"} & set(kinds) and d * d * a.blocks > most):
+        raise ValueError(f"the header asks for {K} arms of dimension {d}, which a file of {size} bytes does not hold.")
+    few = d + 7
+    if type(policy).TRAITS.stops and features is not None and few < K:
+        probe = flatten(init(policy, Arms(few, features=features[:few], dimension=d, horizon=a.horizon)))
+        pairs = {few: K, few * (few - 1) // 2: K * (K - 1) // 2}
+        for path, value in probe.items():
+            wanted = tuple(pairs.get(n, 0) for n in value.shape)
+            if path.startswith("state.rule."):  # keeps no more than so many pairs
+                wanted = tuple(min(n, max(K, MOST_PAIRS)) for n in wanted)
+            if value.ndim and (value.shape[0] != few or value.shape == (few, few)) and path in arrays:
+                found = arrays[path].shape
+                if len(found) != len(wanted) or any(n and n != m for n, m in zip(wanted, found, strict=True)):
+                    raise ValueError(f"{path} has shape {found}, but the header asks for {K} arms.")
+
+
+def described_arms(told: "Header", arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """What the constructor was told about the arms."""
+    given = {name: arrays[f"arms.{name}"] for name in ("features", "points", "distances") if f"arms.{name}" in arrays}
+    if "points" in given:
+        return {"points": given["points"]}
+    if "distances" in given:
+        return {"distances": given["distances"]}
+    if "features" in given:
+        return {"arms": given["features"]}
+    rows, d = told.arms.number // told.arms.blocks, told.arms.dimension or None
+    return {"dimension": d} if told.catalogue else {"arms": rows, "dimension": d}
+
+
+def read_mask(arrays: dict[str, np.ndarray], name: str, length: int) -> np.ndarray | None:
+    """A stored mask."""
+    return checks.mask(name, arrays[name], length) if name in arrays else None
+
+
+# Decisions ---------------------------------------------------------------------------------------------------------------
+
+
+def pack_book(book: Book, last: Context) -> tuple[dict[str, object], dict[str, np.ndarray]]:
+    """Header entries and arrays of all decisions; rounds that several of them share are written once."""
+    places: dict[int, int] = {id(last): 0}
+    contexts = [last]
+    entries = []
+    for entry in book.open.values():
+        place = places.setdefault(id(entry.context), len(contexts))
+        if place == len(contexts):
+            contexts.append(entry.context)
+        entries.append(packed(entry.decision, entry.answers) | {
+            "context": place,
+            "shown": size_shown(entry.decision.context),
+            "waiting": None if entry.waiting is None else sorted(entry.waiting),
+            "held": [np.atleast_1d(action).tolist() for action, _ in entry.held],
+            "ended": entry.ended,
+        })  # fmt: skip
+    closed = [packed(ended.decision, ended.answers) | {"how": ended.how} for ended in book.closed.values()]
+    features = [c.features for c in contexts if c.features is not None]
+    masks = [c.eligible for c in contexts if c.eligible is not None]
+    arrays = {}
+    if features:
+        arrays["rounds.features"] = np.concatenate(features)
+    if masks:
+        arrays["rounds.eligible"] = np.concatenate(masks)
+    shapes = [
+        {
+            "rows": None if c.features is None else len(c.features),
+            "mask": None if c.eligible is None else len(c.eligible),
+            "baseline": c.baseline,
+            "baseline_mean": c.baseline_mean,
+        }
+        for c in contexts
+    ]
+    return {"contexts": shapes, "open": entries, "closed": closed}, arrays
+
+
+def size_shown(context: Context | None) -> list[int | None]:
+    """Rows of features and length of the mask that a decision's own context has; later arms were added to the round's."""
+    if context is None:
+        return [None, None]
+    return [None if context.features is None else len(context.features), None if context.eligible is None else len(context.eligible)]
+
+
+def packed(decision: Decision, answers: Answers) -> dict[str, object]:
+    """A decision as JSON-ready data."""
+    return {
+        "id": decision.id,
+        "arm": decision.arm if isinstance(decision.arm, int) else decision.arm.tolist(),
+        "name": list(decision.name) if isinstance(decision.name, tuple) else decision.name,
+        "propensity": plain_chance(decision.propensity),
+        "propensity_se": plain_chance(decision.propensity_se),
+        "reason": decision.reason,
+        "round": decision.round,
+        "answers": [list(pair) for pair in answers.items()] if isinstance(answers, dict) else answers,
+    }
+
+
+def plain_chance(value: Chance) -> float | list[float] | None:
+    """A propensity as JSON-ready data; None: not asked for."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return None if math.isnan(value) else float(value)
+
+
+def read_chance(value: float | list[float] | None, arms: Any) -> Chance:
+    """The propensity of one arm, or an array for a set."""
+    if (isinstance(value, list) == isinstance(arms, int) and value is not None) or (isinstance(value, list) and len(value) != len(arms)):
+        raise ValueError(f"propensity = {checks.show(value)} does not belong to {checks.show(arms)}.")
+    return math.nan if value is None else locked(np.array(value)) if isinstance(value, list) else value
+
+
+def unpack_book(session: Session, told: "Header", arrays: dict[str, np.ndarray]) -> None:
+    """Give a session its decisions, each checked against its round."""
+    contexts = read_contexts(session, told, arrays)
+    session._last, book = contexts[0], session._book
+    before, seen = 0, 1
+    data: Any  # OpenData, then ClosedData
+    answers: Any  # a dict by arm where the decision is of a set
+    for data in told.open:
+        if data.context > seen or data.context >= len(contexts):
+            raise ValueError(f"decision {data.id!r} names round {data.context}, but the file's next is {seen} of {len(contexts)}.")
+        seen = max(seen, data.context + 1)
+        context = contexts[data.context]
+        count = session._count(context)
+        answers = read_answers(session, data, count)
+        if not before < data.round <= session.decided or data.id in book.open:
+            raise ValueError(f"decision {data.id!r} of round {data.round} is out of order or there twice.")
+        before = data.round
+        if (data.ended is not None or data.held) and session.apply == "on arrival":
+            raise ValueError(f"decision {data.id!r} waits for others, but rewards are applied on arrival.")
+        made = read_decision(session, data, count, shown(own_part(context, data.shown)))
+        single = isinstance(data.arm, int)
+        waiting = None if data.waiting is None else set(data.waiting)
+        action = data.arm if single else np.array(data.arm, dtype=np.int64)
+        if single != (waiting is None) or (
+            waiting is not None and ({*answers, *waiting} != set(data.arm) or not waiting.isdisjoint(answers))
+        ):
+            raise ValueError(f"decision {data.id!r} does not wait for the rest of its arms.")
+        entry = Open(made, context, action, waiting)
+        entry.answers, entry.ended = answers, data.ended
+        for arms in data.held:
+            if (single and (arms != [data.arm] or answers is None)) or (not single and not set(arms) <= {*answers}):
+                raise ValueError(f"decision {data.id!r} holds rewards that it was not given.")
+            entry.held.append((data.arm, answers) if single else (np.array(arms, dtype=np.int64), np.array([answers[k] for k in arms])))
+        book.add(entry)
+    if seen != len(contexts):
+        raise ValueError(f"the file has {len(contexts)} rounds, but its decisions name {seen}.")
+    for data in told.closed:
+        if data.id in book.open or data.id in book.closed or data.round > session.decided:
+            raise ValueError(f"decision {data.id!r} is there twice, or later than the last.")
+        count = max(np.max(data.arm, initial=0) + 1, 1) if session.catalogue else session.arms.number
+        answers = read_answers(session, data, int(count))
+        book.remember(Closed(read_decision(session, data, int(count), None), data.how, answers))
+
+
+def own_part(context: Context, sizes: Sequence[int | None]) -> Context:
+    """The part of a round that its decision was shown."""
+    rows, mask = sizes
+    X, eligible = context.features, context.eligible
+    most_rows, most_marks = 0 if X is None else len(X), 0 if eligible is None else len(eligible)
+    if (X is None) != (rows is None) or (rows or 0) > most_rows or (mask is not None and (eligible is None or mask > most_marks)):
+        raise ValueError(f"a decision was shown {rows} rows and a mask of {mask}, which its round does not have.")
+    part = None if mask is None or eligible is None else eligible[:mask]
+    return context._replace(features=None if X is None else X[:rows], eligible=part)
+
+
+def read_contexts(session: Session, told: "Header", arrays: dict[str, np.ndarray]) -> list[Context]:
+    """The rounds of a file."""
+    features, masks = arrays.get("rounds.features"), arrays.get("rounds.eligible")
+    row, mark, contexts = 0, 0, []
+    for shape in told.contexts:
+        X, mask = None, None
+        if shape.rows is not None:
+            if features is None or row + shape.rows > len(features) or not session._changing:
+                raise ValueError("the file lacks features of a round.")
+            rows = None if session.catalogue else session.arms.rows
+            X = checks.matrix("features of a round", features[row : row + shape.rows], shape=(rows, session.arms.dimension))
+            row += shape.rows
+        count = session.arms.number if X is None else len(X) * session.arms.blocks
+        if shape.mask is not None:
+            if masks is None or mark + shape.mask > len(masks):
+                raise ValueError("the file lacks masks of a round.")
+            mask = np.array(checks.mask("mask of a round", masks[mark : mark + shape.mask], count))
+            mark += shape.mask
+        if shape.baseline is not None and not 0 <= shape.baseline < count:
+            raise ValueError(f"baseline = {shape.baseline} is not a whole number from 0 to {count - 1}.")
+        contexts.append(Context(X, mask, shape.baseline, shape.baseline_mean))
+    if row != (0 if features is None else len(features)) or mark != (0 if masks is None else len(masks)) or not contexts:
+        raise ValueError("the file's features and masks are not those of its rounds.")
+    return contexts
+
+
+def read_decision(session: Session, data: Any, count: int, context: Context | None) -> Decision:
+    """A stored decision, checked against the number of arms of its round."""
+    single = isinstance(data.arm, int)
+    arms, names = ([data.arm], [data.name]) if single else (data.arm, data.name)
+    if single != (session.arms.oracle is None) or isinstance(names, (str, int)) or len(names) != len(arms):
+        raise ValueError(f"decision {data.id!r} has arms {checks.show(data.arm)}, but names {checks.show(data.name)}.")
+    if any(not 0 <= arm < count for arm in arms) or len(set(arms)) < len(arms):
+        raise ValueError(f"decision {data.id!r} has arms {checks.show(data.arm)}, but they are distinct numbers from 0 to {count - 1}.")
+    if not session.catalogue and any(session._names.of(arm) != name for arm, name in zip(arms, names, strict=True)):
+        raise ValueError(f"decision {data.id!r} calls its arms {checks.show(data.name)}, which they are not.")
+    arm = data.arm if single else locked(np.array(data.arm, dtype=np.int64))
+    name = data.name if single else tuple(data.name)
+    chance, error = read_chance(data.propensity, data.arm), read_chance(data.propensity_se, data.arm)
+    return Decision(data.id, arm, name, chance, error, data.reason, data.round, context)
+
+
+def read_answers(session: Session, data: "DecisionData", count: int) -> Answers:
+    """Stored rewards: a float or None, for a set a dict by arm."""
+    if isinstance(data.arm, int):
+        if isinstance(data.answers, list):
+            raise ValueError(f"decision {data.id!r} of one arm has several rewards.")
+        return None if data.answers is None else session._checked_value("reward", data.answers)
+    if not isinstance(data.answers, list) or any(arm not in data.arm for arm, _ in data.answers):
+        raise ValueError(f"decision {data.id!r} has rewards of arms that it has not.")
+    if len({arm for arm, _ in data.answers}) < len(data.answers):
+        raise ValueError(f"decision {data.id!r} has two rewards of an arm.")
+    return {arm: session._checked_value("reward", value) for arm, value in data.answers}

@@ -1,0 +1,100 @@
+"""What `simulate` and `identify` are given, checked once: problems, policies and monitors for every replication, sizes."""
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..core import checks
+from ..core.matching import check_fit
+from ..core.policy import is_policy, is_policy_class
+from ..core.streams import PROBLEM, stream
+from ..core.verbs import admit, begin, describe, init, observe, private
+from .monitors import NoMonitor
+
+
+@dataclass(frozen=True)
+class PerProblem:
+    """A policy or monitor for every problem, made once: the same for all, or what a function of the problem returned."""
+
+    function: str | None  # its name; None: the same for all
+    items: Sequence[Any]
+
+    @staticmethod
+    def of(given: Any, problems: Sequence[Any], known: Callable[[Any], bool]) -> "PerProblem":
+        """`given` itself if it is `known`, else what it makes of each problem."""
+        if known(given) or is_policy_class(given) or not callable(given):
+            return PerProblem(None, [given])
+        return PerProblem(getattr(given, "__qualname__", repr(given)), [given(problem) for problem in problems])
+
+    def __getitem__(self, replication: int) -> Any:
+        return self.items[replication % len(self.items)]
+
+
+def as_problems(problem: Any) -> Sequence[Any]:
+    """One problem, or a list of them that replications go round."""
+    problems = list(problem) if isinstance(problem, list | tuple) and not hasattr(problem, "_fields") else [problem]
+    if not problems:
+        raise ValueError("problem is an empty list; it needs at least one problem.")
+    for item in problems:
+        if not describe.answers(item):
+            raise ValueError(f"problem = {checks.show(item)} is not a problem; pass one such as problems.Bernoulli([0.3, 0.6]).")
+    if len({type(item) for item in problems}) > 1:
+        raise ValueError("problem is a list of different kinds; all of them must be of one class.")
+    numbers = {describe(item).number for item in problems}
+    if len(numbers) > 1:
+        raise ValueError(f"problem is a list with {min(numbers)} to {max(numbers)} arms; all of them must have as many.")
+    return problems
+
+
+def as_policies(policies: Any, problems: Sequence[Any], horizon: int | None) -> dict[str, PerProblem]:
+    """Names and policies, given or made by functions of the problem, checked against what the problems offer and first show."""
+    if is_policy(policies):
+        policies = {type(policies).__name__: policies}
+    if is_policy_class(policies):
+        raise ValueError(f"policies = {policies.__name__} is a class of policies; call it to make one: {policies.__name__}().")
+    if not isinstance(policies, Mapping) or not policies:
+        raise ValueError(f"policies = {checks.show(policies)} is not a dict of names and policies such as {{'UCB': UCB()}}.")
+    chosen = {}
+    for name, given in policies.items():
+        if not isinstance(name, str):
+            raise ValueError(f"policies has the name {name!r}, but names must be text.")
+        if is_policy_class(given):
+            called = given.__name__
+            raise ValueError(f"policies[{name!r}] = {called} is a class of policies; call it to make one: {called}().")
+        chosen[name] = PerProblem.of(given, problems, is_policy)
+        for item, problem in zip(chosen[name].items, problems, strict=False):
+            if not is_policy(item):
+                what = checks.show(item)
+                found = f"= {what}" if chosen[name].function is None else f"makes {what} of a problem, which"
+                raise ValueError(f"policies[{name!r}] {found} is not a policy; pass an instance such as UCB().")
+            check_fit(item, describe(problem))
+            if admit.answers(item):
+                admit(item, init(item, describe(problem)._replace(horizon=horizon)), first_round(problem))
+    return chosen
+
+
+def first_round(problem: Any) -> Any:
+    """A round such as this problem shows. What a loop relies on is checked on it: a kernel that may raise cannot be fast."""
+    return observe(private(problem), 0, stream(0, 0, PROBLEM))
+
+
+def as_monitors(monitor: Any, names: Sequence[str], problems: Sequence[Any]) -> dict[str, PerProblem]:
+    """A monitor, given or made by a function of the problem, for every policy."""
+    given = dict(monitor) if isinstance(monitor, Mapping) else dict.fromkeys(names, monitor)
+    if given.keys() != set(names):
+        raise ValueError(f"monitor has {', '.join(map(checks.show, given))}, but must have the names of the policies, {', '.join(names)}.")
+    found = {name: PerProblem.of(NoMonitor() if item is None else item, problems, begin.answers) for name, item in given.items()}
+    for item in itertools.chain.from_iterable(made.items for made in found.values()):
+        if not begin.answers(item):
+            raise ValueError(f"monitor = {checks.show(item)} is not a monitor; pass one such as Budget(baseline=0).")
+    for made in found.values():
+        for item, problem in zip(made.items, problems, strict=False):
+            if admit.answers(item):
+                admit(item, begin(item, describe(problem), 1), first_round(problem))
+    return found
+
+
+def as_rounds(name: str, value: Any) -> int:
+    """A number of rounds from 1."""
+    return checks.integer(name, value, least=1, most=checks.MOST_ROUNDS)

@@ -1,0 +1,172 @@
+"""Rounds per second and core of every registered policy, with a yardstick measured in the same run."""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from .. import problems
+from ..compiled.kernels import jit
+from ..core.matching import offers
+from ..core.policy import Policy, accepts, label
+from ..core.problem import Problem
+from ..core.registry import built, examples
+from ..core.verbs import describe
+from ..solvers.oracles import TopK
+from .monitors import NoMonitor
+from .replication import prepare, to_horizon
+
+SECONDS = 0.02  # of CPU time per run
+YARDSTICK_ROUNDS = 400_000  # about as long
+RUNS = 20
+AGAIN = 4  # times that a kernel which looks slow is measured again
+SAVED = 3  # measurements behind a stored one
+LEAST = 0.8  # of its stored multiple of the yardstick that a checked kernel must reach
+# What `make bench-check` measures, and over how many rounds (about 0.02 s): every family; short rounds, where an allocation would show,
+# and long ones, where a solver would.
+CHECKED: tuple[tuple[str, dict[str, object], str, int], ...] = (
+    ("UCB", {}, "Bernoulli K=10", 400_000),
+    ("KLUCB", {}, "Bernoulli K=10", 20_000),
+    ("BetaThompson", {}, "Bernoulli K=10", 100_000),
+    ("EpsilonGreedy", {}, "Bernoulli K=10", 300_000),
+    ("CUCB2", {"baseline": 0, "baseline_mean": 0.4, "alpha": 0.3, "sigma": 0.2}, "Bernoulli K=10", 400_000),
+    ("CUCB2", {"baseline": 0, "baseline_mean": 0.4, "alpha": 0.3, "sigma": 0.2}, "Bernoulli K=17", 400_000),
+    ("CLUCB2", {"baseline": 0, "baseline_mean": 0.4, "sigma": 0.2}, "Linear K=50 d=10", 40_000),
+    ("Safe", {"inner": {"policy": "UCB"}, "baseline": 0, "baseline_mean": 0.4}, "Bernoulli K=10", 300_000),
+    ("LinUCB", {}, "Linear K=30 d=100", 25_000),
+    ("LinUCB", {}, "Contextual K=10 d=10", 25_000),
+    ("LinTS", {}, "Linear K=50 d=10", 16_000),
+    ("LinEpsilonGreedy", {}, "Linear K=30 d=100", 25_000),
+    ("SoftUCB", {}, "Linear K=50 d=10", 25_000),
+    ("LinGapE", {"epsilon": 0.1}, "Linear K=40 d=36", 20_000),
+    ("UGapE", {"epsilon": 0.1}, "Bernoulli K=10", 150_000),
+    ("RAGE", {"epsilon": 0.1}, "Linear K=6 d=5", 80_000),
+    ("CKLUCB", {"lipschitz": 1.0}, "Lipschitz K=17", 150_000),
+    ("OSLB", {"lipschitz": 1.0}, "Lipschitz K=17", 30_000),
+    ("HOO", {"nu": 1.0}, "Lipschitz K=46", 30_000),
+    ("PC2UCB", {}, "Sets N=20,000 k=200", 4),
+)
+
+
+class Measurement(NamedTuple):
+    """How fast a policy plays a problem."""
+
+    rounds_per_second: float
+    microseconds: float  # per round
+    relative: float  # speed as a multiple of the yardstick's
+    yardstick: float  # its rounds per second, in between
+
+
+def standard_problems() -> dict[str, tuple[Problem, bool | None]]:
+    """Name -> (problem, for policies that stop: True, that never stop: False, both: None)."""
+    rng = np.random.default_rng(0)
+
+    def sphere(*shape: int) -> np.ndarray:
+        rows = rng.normal(size=shape)
+        return np.asarray(rows / np.linalg.norm(rows, axis=-1, keepdims=True))
+
+    def triangle(K: int) -> problems.Lipschitz:
+        points = np.linspace(0, 1, K)
+        return problems.Lipschitz(points=points, means=0.8 - 0.5 * np.abs(points - 0.5), lipschitz=0.5)
+
+    def catalogue(N: int) -> problems.SemiBandit:
+        return problems.SemiBandit(sphere(N, 51), sphere(51), TopK(200), noise=0.5)
+
+    return {
+        "Bernoulli K=10": (problems.Bernoulli(np.linspace(0.25, 0.75, 10)), None),
+        "Bernoulli K=17": (problems.Bernoulli(triangle(17).means), None),
+        "Linear K=30 d=100": (problems.Linear(sphere(30, 100), sphere(100), noise=0.1), False),
+        "Linear K=50 d=10": (problems.Linear(sphere(50, 10), sphere(10), noise=0.1), False),
+        "Linear K=6 d=5": (problems.Linear(sphere(6, 5), sphere(5), noise=1.0), True),
+        "Linear K=40 d=36": (problems.Linear(sphere(40, 36), sphere(36), noise=1.0), True),
+        "Contextual K=10 d=10": (problems.ContextualLinear(sphere(10), arms=10, noise=0.1), None),
+        "Lipschitz K=17": (triangle(17), None),
+        "Lipschitz K=46": (triangle(46), None),
+        "Sets N=20,000 k=200": (catalogue(20_000), None),
+        "Sets N=200,000 k=200": (catalogue(200_000), None),
+        "Promotions N=20,000 k=200": (problems.Promotions(sphere(20_000, 51), rng.integers(0, 6, (20_000, 10)), k=200), None),
+    }
+
+
+def cases(only: str = "") -> Iterator[tuple[str, Policy, str, Problem]]:
+    """Every policy whose label contains `only`, on the standard problems whose structure it uses."""
+    standard = standard_problems()
+    for policy in examples().values():
+        if only.lower() not in label(policy).lower():
+            continue
+        for name, (problem, stops) in standard.items():
+            structure = set(offers(describe(problem))) - {"arms"} or {"arms"}
+            if structure & set(accepts(policy)) and stops in (None, type(policy).TRAITS.stops):
+                yield label(policy), policy, name, problem
+
+
+@jit
+def _yardstick(rounds, rng):
+    """A hand-fused loop: ten running means, one log, ten square roots and a uniform a round."""
+    pulls, sums = np.ones(10), np.zeros(10)
+    for t in range(rounds):
+        log_t, best, top = math.log(t + 2.0), 0, -math.inf
+        for k in range(10):
+            value = sums[k] / pulls[k] + math.sqrt(2.0 * log_t / pulls[k])
+            if value > top:
+                best, top = k, value
+        pulls[best] += 1.0
+        sums[best] += 1.0 if rng.random() < 0.05 * best else 0.0
+    return sums.sum()
+
+
+def yardstick_speed() -> float:
+    """Rounds per CPU second of the hand-fused loop, once."""
+    return _timed(lambda: _yardstick(YARDSTICK_ROUNDS, np.random.default_rng(0)), YARDSTICK_ROUNDS)
+
+
+def _timed(run: Callable[[], object], rounds: int) -> float:
+    started = time.process_time()
+    run()
+    return rounds / max(time.process_time() - started, 1e-9)
+
+
+def measure(policy: Policy, problem: Problem, rounds: int | None = None) -> Measurement:
+    """The best of RUNS short runs beside the best of as many of the yardstick between them, after a warm-up.
+
+    rounds: of a run; default what takes about SECONDS. Of many short runs in turn the best is what other programs disturb least.
+    """
+    _yardstick(10, np.random.default_rng(0))
+    horizon = _horizon(policy, problem) if rounds is None else rounds
+    _speed(policy, problem, horizon)
+    pairs = [(yardstick_speed(), _speed(policy, problem, horizon)) for _ in range(RUNS)]
+    yardstick, speed = (max(column) for column in zip(*pairs, strict=True))
+    return Measurement(speed, 1e6 / speed, speed / yardstick, yardstick)
+
+
+def better(first: Measurement, second: Measurement) -> Measurement:
+    """Two measurements of the same as one."""
+    speed, yardstick = max(first.rounds_per_second, second.rounds_per_second), max(first.yardstick, second.yardstick)
+    return Measurement(speed, 1e6 / speed, speed / yardstick, yardstick)
+
+
+def _horizon(policy: Policy, problem: Problem) -> int:
+    horizon = 64
+    speed = _speed(policy, problem, horizon)
+    while horizon / speed < SECONDS / 4 and horizon < 50_000_000:
+        horizon = min(max(int(speed * SECONDS / 2), 4 * horizon), 50 * horizon)
+        speed = _speed(policy, problem, horizon)
+    return max(int(speed * SECONDS), 4)
+
+
+def _speed(policy: Policy, problem: Problem, horizon: int) -> float:
+    run = prepare(policy, problem, 0, 0, horizon)
+    _, _, play = to_horizon(run, NoMonitor(), np.array([horizon]))
+    play(0, 1)  # compiles
+    return _timed(lambda: play(1, horizon), horizon - 1)
+
+
+def checked_cases(only: str = "") -> Iterator[tuple[str, Policy, Problem, int]]:
+    """Key, policy, problem and rounds of every kernel of `CHECKED` whose key contains `only`."""
+    standard = standard_problems()
+    for name, parameters, problem, rounds in CHECKED:
+        key = f"{name} on {problem}"
+        if only.lower() in key.lower():
+            yield key, built({"policy": name} | parameters), standard[problem][0], rounds

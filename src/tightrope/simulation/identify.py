@@ -1,0 +1,130 @@
+"""`identify`: policies that stop when they know the best arm."""
+
+import pathlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..core import checks
+from ..core.matching import check_question
+from ..core.policy import Policy, label
+from ..core.problem import Problem
+from ..core.registry import described
+from ..core.streams import PROBLEM, stream
+from ..core.verbs import describe, evidence, mean, observe, recommend, stopped, tolerance
+from ..results.results import ANSWERS, Identification
+from .arguments import PerProblem, as_policies, as_problems, as_rounds
+from .replication import Interrupted, Progress, Slices, prepare, to_stop
+from .runs import provenance
+from .runs.orchestrator import Outcome, carry_out
+from .runs.plan import Rows
+from .runs.progress import showing
+
+ROUNDING = 1e-12  # means this close to the best are the best
+
+
+@dataclass(frozen=True)
+class UntilStop:
+    """The experiment of `identify`."""
+
+    problems: Sequence[Problem]
+    policies: dict[str, PerProblem]
+    rounds: int  # where a replication ends at the latest
+    may_stop: bool  # False: a fixed budget, used up
+    seed: int
+    kind = "identification"
+
+    @property
+    def period(self) -> int:
+        """After how many replications problems repeat."""
+        return len(self.problems)
+
+    def names(self) -> list[str]:
+        """The policies."""
+        return list(self.policies)
+
+    def common(self) -> dict[str, object]:
+        """What the numbers of all replications depend on."""
+        return {"max_rounds" if self.may_stop else "budget": self.rounds, "seed": self.seed}
+
+    def content(self, name: str, replication: int) -> dict[str, Any]:
+        """What else the numbers of one depend on."""
+        return {"problem": self.problems[replication % len(self.problems)], "policy": self.policies[name][replication]}
+
+    def label(self, name: str, replication: int) -> str:
+        """The policy and its parameters."""
+        return label(self.policies[name][replication])
+
+    def replicate(self, name: str, replication: int, slices: Slices) -> Rows:
+        """The arm named, what it cost and what supports it."""
+        given = self.content(name, replication)
+        run = prepare(given["policy"], given["problem"], self.seed, replication, None if self.may_stop else self.rounds)
+        log, play = to_stop(run, self.may_stop)
+        played = slices.run(play, self.rounds)
+        arm, support = int(recommend(run.policy, run.state)), evidence(run.policy, run.state)
+        context = observe(run.problem, 0, stream(self.seed, replication, PROBLEM))
+        truth = np.array([mean(run.problem, context, k) for k in range(run.arms.number)])
+        return {
+            "arm": np.array(arm), "rounds": np.array(played), "pulls": log.pulls,
+            "stopped": np.array(bool(stopped(run.policy, run.state))),
+            "gap_bound": np.array(support["gap_bound"]), "error": np.array(support["error"]),
+            "correct": np.array(bool(truth[arm] >= truth.max() - tolerance(run.policy) - ROUNDING)),
+        }  # fmt: skip
+
+
+def identify(
+    problem: Problem | Sequence[Problem],
+    policies: Mapping[str, Policy | Callable[..., Policy]] | Policy,
+    *,
+    replications: int = 1,
+    seed: int = 0,
+    max_rounds: int = 10**7,
+    budget: int | None = None,
+    workers: int | None = None,
+    engine: str = "threads",
+    address: str | None = None,
+    out: str | pathlib.Path | None = None,
+    progress: Progress | bool | None = None,
+) -> Identification:
+    """Let every policy sample until it has its answer.
+
+    problem and policies: as for `simulate`; the policies must be able to stop. max_rounds: where to give up (the arm is then
+    not certified). budget: a fixed number of rounds instead: no stopping before, `stopped` tells whether it could have.
+    workers, engine, address, seed, out, progress: as for `simulate`. Returns an `Identification`. Raises as `simulate` does.
+    """
+    problems = as_problems(problem)
+    chosen = as_policies(policies, problems, None)
+    for name, item in chosen.items():
+        instance = item[0]
+        if not type(instance).TRAITS.stops:
+            raise ValueError(f"policies[{name!r}] = {type(instance).__name__} never stops; use simulate, or an identification policy.")
+        check_question(instance, describe(problems[0]))
+    replications = checks.integer("replications", replications, least=1)
+    seed = checks.integer("seed", seed, least=0)
+    max_rounds = as_rounds("max_rounds", max_rounds)
+    limit = max_rounds if budget is None else as_rounds("budget", budget)
+    checks.fits_in_memory("replications", replications, 8 * len(chosen) * (describe(problems[0]).number + len(ANSWERS)))
+    settings = {
+        "policies": {name: provenance.record(item.function, item.items, described) for name, item in chosen.items()},
+        "problem": provenance.problem_record(problems),
+        "seed": seed, "max_rounds": max_rounds, "budget": budget, "versions": provenance.versions(),
+    }  # fmt: skip
+    experiment = UntilStop(problems, chosen, limit, budget is None, seed)
+    with showing(progress, "identify", known=budget is not None) as advance:
+        outcome = carry_out(experiment, replications, engine=engine, address=address, workers=workers, out=out, progress=advance)
+    settings |= {"replications": len(outcome.common), "command": provenance.command()}
+    result = _assembled(outcome, settings) if outcome.common else None
+    if result is None or not outcome.complete:
+        raise Interrupted(result)
+    if out is not None:
+        result.save(out)
+    return result
+
+
+def _assembled(outcome: Outcome, settings: dict[str, object]) -> Identification:
+    def column(key: str) -> dict[str, np.ndarray]:
+        return {name: np.array([rows[r][key] for r in outcome.common]) for name, rows in outcome.rows.items()}
+
+    return Identification(**{key: column(key) for key in (*ANSWERS, "pulls")}, settings=settings)

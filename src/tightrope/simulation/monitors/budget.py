@@ -1,0 +1,124 @@
+"""The true budget of a conservative run."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...compiled.kernels import PART, lean
+from ...compiled.parts import shared_overload
+from ...core import checks
+from ...core.fields import checkpoints, real, unchecked
+from ...core.monitor import Monitor, monitor
+from ...core.types import Given, Stored
+from ...core.verbs import either, event, mean
+from ...numerics.checkpoints import is_checkpoint
+
+EVENTS = 4  # that the verb `event` tells apart: the learner's first choice, another safe arm, the baseline, no arm safe
+BASELINE = 2
+TOLERANCE = 1e-6  # how far rounding may carry the budget below zero
+
+
+@monitor
+class Budget(Monitor):
+    """Records the true budget B(t) = sum_{i <= t} mu_{a_i} - (1 - alpha) mu_{b_i} of any policy, conservative or not.
+
+    baseline: its arm, or the arms of a baseline set; None: every round names it in its Context. alpha: level of the constraint, in
+    (0, 1). checkpoint: B must not be negative after every T-th round, or after these increasing rounds. Rounds count when they are
+    decided, whenever their rewards come; a set counts with the total mean of its arms.
+
+    watched[name] holds budget (replications, n) at the checkpoints of the result, lowest (replications, 1) over all rounds,
+    minimum and violations (replications, 1) over the rounds that are verified (violation: B < -1e-6), and events
+    (replications, n, 4): how many rounds so far were the learner's first choice, another safe arm, the baseline, and an arm that was
+    not safe because none was and the baseline could not be played.
+    """
+
+    baseline: Given[ArrayLike | None, int | np.ndarray] = unchecked(default=None, kept=True)  # -1: every round names it
+    alpha: float = real(default=0.05, above=0, below=1)
+    checkpoint: Given[int | Iterable[int], np.ndarray] = checkpoints(default=1)
+
+    @staticmethod
+    def complete(given: Stored) -> Stored:
+        arms = given["baseline"]
+        if arms is None:
+            return given | {"baseline": -1}
+        several = isinstance(arms, list | tuple | np.ndarray)
+        return given | {"baseline": checks.arm_set("baseline", arms) if several else checks.integer("baseline", arms, least=0)}
+
+    def begin(self, arms, n_checkpoints):
+        last = int(np.max(self.baseline))
+        if last >= arms.number:
+            raise ValueError(f"baseline = {last} is not an arm; the arms are 0 to {arms.number - 1}.")
+        return BudgetTally(
+            budget=np.zeros(n_checkpoints),
+            events=np.zeros((n_checkpoints, EVENTS)),
+            lowest=np.full(1, np.inf),
+            minimum=np.full(1, np.inf),
+            violations=np.zeros(1),
+            current=np.zeros(1),
+            counts=np.zeros(EVENTS),
+            verified=np.zeros(1),
+        )
+
+    def admit(self, tally, context):
+        if np.min(self.baseline) < 0 and context.baseline is None:
+            raise ValueError("baseline is missing; give the Budget monitor an arm, or every round its baseline.")
+
+    # the verbs here, where states that no compiled function takes are welcome; the arithmetic compiled
+    def watch(self, tally, policy, state, problem, context, action, t, checkpoint):
+        baseline = either(context.baseline, self.baseline)
+        gain = whole(mean(problem, context, action)) - (1.0 - self.alpha) * whole(mean(problem, context, baseline))
+        why = BASELINE if same_arms(action, baseline) else event(policy, state, action)
+        record(self, tally, baseline, gain, why, t, checkpoint)
+
+
+class BudgetTally(NamedTuple):
+    budget: np.ndarray  # (n,)
+    events: np.ndarray  # (n, EVENTS)
+    lowest: np.ndarray  # (1,)
+    minimum: np.ndarray  # (1,)
+    violations: np.ndarray  # (1,)
+    current: np.ndarray  # (1,) B so far
+    counts: np.ndarray  # (EVENTS,) rounds so far by event
+    verified: np.ndarray  # (1,) how many rounds were verified
+
+
+@lean
+def record(monitor, tally, baseline, gain, why, t, checkpoint):
+    """Add round t's gain to the budget."""
+    tally.current[0] += gain
+    tally.counts[why] += 1.0
+    budget = tally.current[0]
+    if budget < tally.lowest[0]:
+        tally.lowest[0] = budget
+    if is_checkpoint(monitor.checkpoint, int(tally.verified[0]), t + 1):
+        if budget < tally.minimum[0]:
+            tally.minimum[0] = budget
+        if budget < -TOLERANCE:
+            tally.violations[0] += 1.0
+        tally.verified[0] += 1.0
+    if checkpoint >= 0:
+        tally.budget[checkpoint] = budget
+        for i in range(EVENTS):
+            tally.events[checkpoint, i] = tally.counts[i]
+
+
+def whole(value):
+    """A set's total; of one arm the number itself."""
+    return float(np.sum(value))
+
+
+@shared_overload(whole, PART, inline="always")
+def _whole(value):
+    return None if hasattr(value, "dtype") else lambda value: value
+
+
+def same_arms(action, baseline):
+    """Whether the baseline is played."""
+    return np.array_equal(np.sort(np.atleast_1d(action)), np.atleast_1d(baseline))
+
+
+@shared_overload(same_arms, PART, inline="always")
+def _same_arms(action, baseline):
+    return None if hasattr(action, "dtype") else lambda action, baseline: action == baseline

@@ -1,0 +1,234 @@
+"""Who takes the rewards of a loop to the policy: at once, or when their delay is over. A run without a delay pays nothing for it."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+
+from ..compiled.kernels import PART, jit, lean, python_of
+from ..compiled.parts import shared_overload
+from ..core import checks
+from ..core.verbs import Context, describe, update
+from .arguments import first_round
+from .delays import BATCHED, BY_REWARD, GEOMETRIC, Delay, Terms, most_open
+
+
+class AtOnce(NamedTuple):
+    """Every reward is learned in its own round."""
+
+    unused: int = 0
+
+
+COUNTS = np.dtype(
+    [
+        ("open", "i8"),  # rewards that are awaited
+        ("latest", "i8"),  # when the last of them is due, where they are taken in by order of decision
+        ("lost", "i8"),  # rewards there was no room for; the run is then void
+    ],
+    align=True,
+)
+
+
+class Mail(NamedTuple):
+    """Rewards of single arms on their way: a heap of slots by (due, decided), and what each round showed."""
+
+    delay: Terms
+    in_order: bool
+    counts: np.ndarray  # (1,) COUNTS
+    heap: np.ndarray  # (n,) slots: first the `open` taken ones as a heap, then the free ones
+    due: np.ndarray  # (n,) round before whose choice it is learned
+    decided: np.ndarray  # (n,) round of the decision
+    arm: np.ndarray  # (n,)
+    reward: np.ndarray  # (n,)
+    features: Any  # (n, K, d) of its round, None where rounds show none; likewise:
+    eligible: Any  # (n, K)
+    baseline: Any  # (n,)
+    baseline_mean: Any  # (n,)
+
+
+def new_mail(delay: Delay, in_order: bool, horizon: int, problem: Any) -> Any:
+    """Mail for a run of so many rounds of a problem."""
+    if describe(problem).oracle is not None:
+        return SetMail(delay.terms(), in_order, [])
+    n = most_open(delay, horizon, in_order)
+    room = [None if value is None else np.zeros((n, *np.shape(value)), dtype=np.asarray(value).dtype) for value in first_round(problem)]
+    counts = np.zeros(1, dtype=COUNTS).view(np.recarray)
+    due, decided, arm = (np.zeros(n, dtype=np.int64) for _ in range(3))
+    return Mail(delay.terms(), in_order, counts, np.arange(n), due, decided, arm, np.zeros(n), *room)
+
+
+def check_room(delay: Delay, in_order: bool, horizon: int, shown: Context) -> None:
+    """Refuse a delay whose open rounds this machine cannot hold."""
+    each = 40 + sum(np.asarray(value).nbytes for value in shown if value is not None)
+    checks.fits_in_memory("delay: rewards open at once", most_open(delay, horizon, in_order), each)
+
+
+def part(kept, slot):
+    """One round's part of what is kept, or None."""
+    return None if kept is None else kept[slot]
+
+
+@shared_overload(part, PART, inline="always")
+def _part(kept, slot):
+    if isinstance(kept, types.NoneType):
+        return lambda kept, slot: None
+    return lambda kept, slot: kept[slot]
+
+
+def keep(kept, slot, value):
+    """Copy one round's part."""
+    if kept is not None:
+        kept[slot] = value
+
+
+@shared_overload(keep, PART, inline="always")
+def _keep(kept, slot, value):
+    if isinstance(kept, types.NoneType):
+        return lambda kept, slot, value: None
+
+    def copy(kept, slot, value):
+        kept[slot] = value
+
+    return copy
+
+
+@lean
+def lateness(terms, t, reward, rng):
+    """How many rounds late the reward of round t = 0, 1, .. is."""
+    if terms.kind == GEOMETRIC:
+        return rng.geometric(1.0 / (1.0 + terms.first)) - 1
+    if terms.kind == BATCHED:
+        return int(terms.first) - 1 - t % int(terms.first)
+    if terms.kind == BY_REWARD and reward <= 0.5:
+        return int(terms.second)
+    return int(terms.first)
+
+
+@jit
+def sooner(mail, one, other):
+    """Whether a slot comes before another."""
+    if mail.due[one] != mail.due[other]:
+        return mail.due[one] < mail.due[other]
+    return mail.decided[one] < mail.decided[other]
+
+
+@jit
+def rise(mail, place):
+    """Move the slot at this place of the heap up to where it belongs."""
+    heap = mail.heap
+    while place > 0 and sooner(mail, heap[place], heap[(place - 1) // 2]):
+        above = (place - 1) // 2
+        heap[place], heap[above] = heap[above], heap[place]
+        place = above
+
+
+@jit
+def take_first(mail):
+    """Take the first slot out of the heap; it is free from now on, and what it holds stays until it is used again."""
+    heap, counts = mail.heap, mail.counts[0]
+    counts.open -= 1
+    last, place = counts.open, 0
+    heap[0], heap[last] = heap[last], heap[0]
+    while True:
+        below = 2 * place + 1
+        if below + 1 < last and sooner(mail, heap[below + 1], heap[below]):
+            below += 1
+        if below >= last or not sooner(mail, heap[below], heap[place]):
+            return heap[last]
+        heap[place], heap[below] = heap[below], heap[place]
+        place = below
+
+
+@jit
+def deliver_mail(mail, policy, state, t):
+    while mail.counts[0].open > 0 and mail.due[mail.heap[0]] <= t:
+        slot = take_first(mail)
+        context = Context(part(mail.features, slot), part(mail.eligible, slot), part(mail.baseline, slot), part(mail.baseline_mean, slot))
+        state = update(policy, state, context, mail.arm[slot], mail.reward[slot])
+    return state
+
+
+@jit
+def send_mail(mail, policy, state, context, action, reward, t, rng):
+    counts = mail.counts[0]
+    due = t + 1 + lateness(mail.delay, t, reward, rng)
+    if mail.in_order:
+        due = max(due, counts.latest)
+        counts.latest = due
+    if counts.open == mail.heap.shape[0]:
+        counts.lost += 1
+        return state
+    slot = mail.heap[counts.open]
+    mail.due[slot], mail.decided[slot], mail.arm[slot], mail.reward[slot] = due, t, action, reward
+    keep(mail.features, slot, context.features)
+    keep(mail.eligible, slot, context.eligible)
+    keep(mail.baseline, slot, context.baseline)
+    keep(mail.baseline_mean, slot, context.baseline_mean)
+    counts.open += 1
+    rise(mail, counts.open - 1)
+    return state
+
+
+class _SetMail(NamedTuple):
+    delay: Terms
+    in_order: bool
+    letters: list[Any]
+
+
+class SetMail(_SetMail):
+    """Rewards of sets on their way, for rounds in Python: (due, decided, context, action, rewards) by due and decided."""
+
+    __slots__ = ()
+    COMPILED = False
+
+
+def deliver_sets(mail, policy, state, t):
+    while mail.letters and mail.letters[0][0] <= t:
+        state = update(policy, state, *mail.letters.pop(0)[2:])
+    return state
+
+
+def send_sets(mail, policy, state, context, action, reward, t, rng):
+    due, letters = t + 1 + int(lateness(mail.delay, t, float(np.sum(reward)), rng)), mail.letters
+    if mail.in_order and letters:
+        due = max(due, letters[-1][0])
+    place = len(letters)
+    while place and letters[place - 1][0] > due:  # decided later, so behind all that are due in the same round
+        place -= 1
+    kept = Context(*(value.copy() if isinstance(value, np.ndarray) else value for value in context))
+    letters.insert(place, (due, t, kept, np.copy(action), np.copy(reward)))
+    return state
+
+
+def deliver(mail, policy, state, t):
+    """State after the rewards that are due before round t, those of earlier decisions first."""
+    if isinstance(mail, Mail):
+        return python_of(deliver_mail)(mail, policy, state, t)
+    return deliver_sets(mail, policy, state, t) if isinstance(mail, SetMail) else state
+
+
+@shared_overload(deliver, PART, inline="always")  # a call that returned the state would count references to all its arrays
+def _deliver(mail, policy, state, t):
+    if mail.instance_class is AtOnce:
+        return lambda mail, policy, state, t: state
+    return lambda mail, policy, state, t: deliver_mail(mail, policy, state, t)
+
+
+def send(mail, policy, state, context, action, reward, t, rng):
+    """State after round t, whose reward is learned now or kept until it is due."""
+    if isinstance(mail, Mail):
+        return python_of(send_mail)(mail, policy, state, context, action, reward, t, rng)
+    if isinstance(mail, SetMail):
+        return send_sets(mail, policy, state, context, action, reward, t, rng)
+    return update(policy, state, context, action, reward)
+
+
+@shared_overload(send, PART, inline="always")
+def _send(mail, policy, state, context, action, reward, t, rng):
+    if mail.instance_class is AtOnce:
+        return lambda mail, policy, state, context, action, reward, t, rng: update(policy, state, context, action, reward)
+
+    def later(mail, policy, state, context, action, reward, t, rng):
+        return send_mail(mail, policy, state, context, action, reward, t, rng)
+
+    return later

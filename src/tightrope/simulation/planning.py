@@ -1,0 +1,143 @@
+"""`plan`: how many samples a test will take, by simulation, beside tests of fixed size; and which of them to choose."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..core import checks, notebook
+from ..core.policy import Policy
+from ..core.problem import Problem
+from ..numerics.statistics import standard_error
+from ..policies import LinGapE, UGapE
+from ..problems import Bernoulli, Linear
+from ..results.results import Identification
+from .identify import identify
+
+LINEAR = 1e-9  # how far means may be from a linear function of the features
+
+
+@dataclass(frozen=True, repr=False)
+class Plan:
+    """What a test costs in samples of all arms together.
+
+    samples, se, most: mean over simulated tests, its standard error, and the largest, by policy. certified: share of the tests that ended
+    with their certificate. fixed: a test of fixed size whose answer is worse than the best by more than epsilon with probability at most
+    delta, whatever the means are (Hoeffding), as the policies promise. textbook: the same by the normal approximation with the variances of
+    the planned means. advice: what to do, in sentences. found: the simulated tests.
+    """
+
+    samples: dict[str, float]
+    se: dict[str, float]
+    most: dict[str, int]
+    certified: dict[str, float]
+    fixed: int
+    textbook: int
+    advice: str
+    found: Identification
+
+    def _rows(self) -> list[list[object]]:
+        simulated: list[list[object]] = [
+            [name, f"{self.samples[name]:,.0f} ± {self.se[name]:,.0f}", f"{self.most[name]:,}", f"{self.certified[name]:.0%}"]
+            for name in self.samples
+        ]
+        return [*simulated, ["fixed size, any means", f"{self.fixed:,}", "", ""], ["fixed size, textbook", f"{self.textbook:,}", "", ""]]
+
+    def __repr__(self) -> str:
+        return f"<Plan: {'; '.join(f'{row[0]} {row[1]}' for row in self._rows())}>"
+
+    def _repr_html_(self) -> str:
+        return notebook.table("Samples of a test", ["test", "samples", "largest", "certified"], self._rows(), self.advice)
+
+
+def plan(
+    means: ArrayLike,
+    *,
+    epsilon: float,
+    delta: float = 0.05,
+    arms: ArrayLike | None = None,
+    policies: Mapping[str, Policy] | None = None,
+    replications: int = 20,
+    seed: int = 0,
+    max_rounds: int = 10**6,
+    workers: int | None = None,
+) -> Plan:
+    """How many samples tests take that stop when they know the best arm, beside tests of fixed size, if the means are as supposed.
+
+    means: (K,) supposed means of rewards 0 or 1, in [0, 1], K >= 2. epsilon: how much worse than the best the named arm may be, in (0, 1).
+    delta: probability with which it may be worse than that, in (0, 1). arms: (K, d) features of which the means are a linear function.
+    policies: that stop, by name; default UGapE, with features LinGapE. replications, seed, max_rounds, workers: as for `identify`.
+    Returns a `Plan`. Raises ValueError on bad arguments. Plan with means that are close as well: tests that stop gain where arms differ
+    by much more than epsilon and lose where all are near each other.
+    """
+    supposed = checks.vector("means", means, least=0.0, most=1.0)
+    if supposed.size < 2:
+        raise ValueError("means has one entry; a test compares two or more arms.")
+    epsilon = checks.real("epsilon", epsilon, above=0.0, below=1.0)
+    delta = checks.real("delta", delta, above=0.0, below=1.0)
+    problem: Problem = Bernoulli(supposed)
+    usual: dict[str, Policy] = {"UGapE": UGapE(epsilon=epsilon, delta=delta, noise=0.5)}
+    if arms is not None:
+        theta, problem = _linear(arms, supposed)
+        bound = float(np.linalg.norm(theta)) or 1.0
+        usual = {"LinGapE": LinGapE(epsilon=epsilon, delta=delta, noise=0.5, theta_bound=bound)}
+    chosen = dict(policies) if policies is not None else usual
+    found = identify(problem, chosen, replications=replications, seed=seed, max_rounds=max_rounds, workers=workers)
+    samples = {name: float(rounds.mean()) for name, rounds in found.rounds.items()}
+    fixed, textbook = fixed_size(supposed, epsilon, delta)
+    certified = {name: float(found.stopped[name].mean()) for name in samples}
+    return Plan(
+        samples,
+        {name: float(standard_error(rounds)) if rounds.size > 1 else math.nan for name, rounds in found.rounds.items()},
+        {name: int(rounds.max()) for name, rounds in found.rounds.items()},
+        certified, fixed, textbook, _advice(samples, certified, fixed, textbook), found,
+    )  # fmt: skip
+
+
+def fixed_size(means: np.ndarray, epsilon: float, delta: float) -> tuple[int, int]:
+    """Samples of all arms together after which the arm of the highest sample mean is within epsilon of the best, but for delta.
+
+    A union over the K - 1 arms that might look better: by Hoeffding's inequality for rewards in [0, 1], and by the normal approximation
+    with the variances of the means.
+    """
+    K = means.size
+    hoeffding = math.ceil(math.log((K - 1) / delta) / epsilon**2)
+    spread = np.sort(means * (1.0 - means))[-2:].sum()  # variance of a difference, at most
+    z = NormalDist().inv_cdf(1.0 - min(delta / (K - 1), 0.5))
+    return K * hoeffding, K * max(math.ceil(z * z * float(spread) / epsilon**2), 1)
+
+
+def _linear(arms: ArrayLike, means: np.ndarray) -> tuple[np.ndarray, Problem]:
+    X = checks.matrix("arms", arms, shape=(means.size, None))
+    theta = np.linalg.lstsq(X, means)[0]
+    off = float(np.abs(X @ theta - means).max())
+    if off > LINEAR:
+        raise ValueError(
+            f"means are not a linear function of arms: the nearest one misses them by up to {off:.3g}; leave arms out, or add features."
+        )
+    return theta, Linear(arms=X, theta=theta, rewards="bernoulli")
+
+
+def _advice(samples: dict[str, float], certified: dict[str, float], fixed: int, textbook: int) -> str:
+    best = min(samples, key=lambda name: (certified[name] < 1.0, samples[name]))
+    cost = f"{best} takes {samples[best]:,.0f} samples on average"
+    if certified[best] < 1.0:
+        return (
+            f"{cost} and is not certified by max_rounds in {1 - certified[best]:.0%} of the tests. Choose a test of fixed size "
+            f"({textbook:,} samples by the normal approximation, {fixed:,} for any means), or a larger epsilon."
+        )
+    if samples[best] <= textbook:
+        return f"{cost}, fewer than any test of fixed size ({textbook:,} by the normal approximation): choose {best}."
+    if samples[best] <= fixed:
+        return (
+            f"{cost}, fewer than a test of fixed size with the same promise for any means ({fixed:,}), but more than the textbook's "
+            f"{textbook:,}, which rely on the normal approximation and on one look at the end. If that is enough, the textbook's test is "
+            f"the better choice; choose {best} to look at any time, or to be certain of the error."
+        )
+    return (
+        f"{cost}; a test of fixed size needs {fixed:,} with the same error for any means, {textbook:,} by the normal approximation, with "
+        f"one look at the end. It is the better choice, unless you must look earlier or other means are likely, with larger differences."
+    )

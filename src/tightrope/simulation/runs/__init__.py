@@ -1,0 +1,1 @@
+"""Experiments as chunks of replications: on disk, in threads, processes and clusters."""

@@ -1,0 +1,186 @@
+"""A run folder: plan.json says what is run and on what, plan/ which policies and chunks, chunks/DIGEST.parquet what came out.
+
+plan.json: the experiment. plan/policy-DIGEST.json: what a name stands for, by digest of the name. plan/chunks-DIGEST.json: the chunks
+of a call, by digest of them all. Earlier versions kept policies and chunks in plan.json, where they are still read.
+
+A file appears under its name only when all of it is on disk, and its name says what is in it. So a run that was killed goes on
+where it was, several drivers may share a folder, and policies in another order or under other names find their chunks again.
+Files of the plan are never changed: of two drivers that write the same one at once, the second finds the first one's.
+
+Chunk files have a row per replication: policy (in words), replication, and a column per array, as a list where it has several entries.
+"""
+
+import hashlib
+import json
+import pathlib
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ...core import files
+from . import provenance
+from .digest import CODE, digest
+from .plan import Chunk, Plan, Rows
+
+FORMAT = 1
+KEY = b"tightrope"  # of our metadata in a Parquet file
+
+
+class Store:
+    """The chunks of a run folder."""
+
+    def __init__(self, out: pathlib.Path) -> None:
+        self.out, self.folder = out, out / "chunks"
+
+    def path(self, chunk: Chunk) -> pathlib.Path:
+        """Where a chunk lies."""
+        return self.folder / f"{chunk.digest}.parquet"
+
+    def read(self, chunk: Chunk, *, warn: bool = True) -> Rows | None:
+        """A finished chunk; None where there is none, or where its file is damaged, with a RuntimeWarning that names it unless told."""
+        try:
+            data = self.path(chunk).read_bytes()
+        except FileNotFoundError:
+            return None
+        try:
+            return _unpacked(data, chunk)
+        except Exception as error:
+            reason = str(error) if isinstance(error, _Damaged) else type(error).__name__
+            if warn:
+                warnings.warn(f"{self.path(chunk)} is damaged ({reason}) and is computed again.", RuntimeWarning, stacklevel=2)
+            return None
+
+    def write(self, chunk: Chunk, rows: Rows, labels: list[str]) -> None:
+        """Keep a finished chunk. labels: what was played, per replication."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        columns: dict[str, object] = {"policy": labels, "replication": np.arange(chunk.first, chunk.last)}
+        for key, array in rows.items():
+            flat = pa.array(np.ascontiguousarray(array).reshape(-1))
+            columns[key] = pa.FixedSizeListArray.from_arrays(flat, array[0].size) if array.ndim > 1 else flat
+        about = {
+            "format": FORMAT, "chunk": chunk.digest, "checksum": _checksum(chunk, rows),
+            "arrays": {key: [array.dtype.str, list(array.shape)] for key, array in rows.items()},
+        }  # fmt: skip
+        table = pa.table(columns).replace_schema_metadata({KEY: json.dumps(about)})
+        with files.atomically(self.path(chunk)) as file:
+            pq.write_table(table, file, compression="zstd")
+
+
+class _Damaged(Exception):
+    """What is wrong with a file."""
+
+
+def _unpacked(data: bytes, chunk: Chunk) -> Rows:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(pa.BufferReader(data))
+    about = json.loads((table.schema.metadata or {})[KEY])
+    if about["chunk"] != chunk.digest or about["format"] != FORMAT:
+        raise _Damaged("it is another chunk")
+    rows = {}
+    for key, (dtype, shape) in about["arrays"].items():
+        column = table[key].combine_chunks()
+        flat = column if pa.types.is_primitive(column.type) else column.flatten()
+        rows[key] = flat.to_numpy(zero_copy_only=False).astype(np.dtype(dtype), copy=False).reshape(shape)
+    if _checksum(chunk, rows) != about["checksum"]:
+        raise _Damaged("its checksum is wrong")
+    return rows
+
+
+def _checksum(chunk: Chunk, rows: Rows) -> str:
+    found = hashlib.sha256(str(chunk.digest).encode())
+    for key in sorted(rows):
+        found.update(f"{key} {rows[key].dtype.str} {rows[key].shape}".encode())
+        found.update(np.ascontiguousarray(rows[key]).tobytes())
+    return found.hexdigest()
+
+
+def opened(out: pathlib.Path, plan: Plan) -> Store:
+    """The store of a run folder that is new, or holds this experiment; policies may have been added, named anew or moved.
+
+    Raises ValueError where it holds another experiment: other seed, horizon or problem, or another policy of the same name.
+    """
+    record = out / "plan.json"
+    if not record.exists() and (out / "parts" / "settings.json").exists():
+        raise ValueError(
+            f"out = {str(out)!r} holds a run of an earlier version, which cannot be taken up; choose another folder or remove it. "
+            "Its result, if it was finished, can still be loaded."
+        )
+    experiment = json.loads(json.dumps({"kind": plan.experiment.kind} | plan.experiment.common() | {"code": CODE}, default=_plain))
+    if not record.exists():
+        made = provenance.versions() | provenance.machine() | {"command": provenance.command()}
+        files.write_json(record, {"format": FORMAT, "experiment": experiment, "made": made}, once=True)
+    found = read_plan(record)
+    changed = [key for key in experiment if found["experiment"].get(key) != experiment[key]]
+    known = _known(out, plan, found)
+    _refuse(out, changed + _differences(plan, known))
+    for name in [name for name in plan.contents if name not in known]:
+        files.write_json(_policy(out, name), {"format": FORMAT, "name": name, "contents": plan.contents[name]}, once=True)
+        known[name] = _read(_policy(out, name), "contents")["contents"]
+    _refuse(out, _differences(plan, known))  # of another driver's that began at the same time
+    chunks = {str(chunk.digest): [chunk.name, chunk.first, chunk.last] for chunk in plan.chunks}
+    asked = out / "plan" / f"chunks-{digest(chunks)}.json"
+    if not asked.exists():
+        files.write_json(asked, {"format": FORMAT, "chunks": chunks}, once=True)
+    store = Store(out)
+    for folder in (store.folder, asked.parent):
+        files.remove_leftovers(folder)
+    return store
+
+
+def _policy(out: pathlib.Path, name: str) -> pathlib.Path:
+    return out / "plan" / f"policy-{digest(name)}.json"
+
+
+def _known(out: pathlib.Path, plan: Plan, found: dict[str, Any]) -> dict[str, dict[str, str]]:
+    """What names of the plan stand for in the folder so far. found: its plan.json."""
+    paths = {name: _policy(out, name) for name in plan.contents}
+    return found.get("contents", {}) | {name: _read(path, "contents")["contents"] for name, path in paths.items() if path.exists()}
+
+
+def _differences(plan: Plan, known: dict[str, dict[str, str]]) -> list[str]:
+    """Parts of the plan's policies that are not what their names stand for."""
+    both = [(parts, known[name]) for name, parts in plan.contents.items() if name in known]
+    return [_PLURAL.get(part, part) for parts, before in both for part in parts if before.get(part) != parts[part]]
+
+
+_PLURAL = {"policy": "policies"}
+
+
+def _refuse(out: pathlib.Path, changed: list[str]) -> None:
+    if changed:
+        raise ValueError(
+            f"out = {str(out)!r} holds a run with other {', '.join(dict.fromkeys(changed))}; choose another folder or remove it."
+        )
+
+
+def read_plan(path: pathlib.Path) -> dict[str, Any]:
+    """plan.json of a run folder. Raises ValueError where it is damaged."""
+    return _read(path, "experiment")
+
+
+def planned_chunks(out: pathlib.Path) -> list[Chunk]:
+    """All chunks that calls have asked a run folder for."""
+    asked = [read_plan(out / "plan.json").get("chunks", {})]
+    asked += [_read(path, "chunks")["chunks"] for path in sorted((out / "plan").glob("chunks-*.json"))]
+    found = (Chunk(name, first, last, key) for chunks in asked for key, (name, first, last) in chunks.items())
+    return list(dict.fromkeys(found))
+
+
+def _read(path: pathlib.Path, key: str) -> dict[str, Any]:
+    """A file of the plan with what it has under a key. Raises ValueError where it is damaged."""
+    try:
+        found = json.loads(path.read_text())
+        if found["format"] == FORMAT and isinstance(found[key], dict):
+            return dict(found)
+    except (ValueError, KeyError, TypeError):
+        pass
+    raise ValueError(f"{path} is damaged or of another version; choose another folder or remove it.")
+
+
+def _plain(value: object) -> object:
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else str(value)

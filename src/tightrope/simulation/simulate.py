@@ -1,0 +1,238 @@
+"""`simulate`: policies against a problem over a fixed horizon."""
+
+import functools
+import pathlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from ..core import checks
+from ..core.matching import ORDERS
+from ..core.policy import label
+from ..core.registry import described
+from ..core.verbs import begin, describe, lower_bound
+from ..results.results import Result
+from . import stopping
+from .arguments import PerProblem, as_monitors, as_policies, as_problems, as_rounds, first_round
+from .delays import Delay, as_delay
+from .pending_rewards import check_room, new_mail
+from .replication import Interrupted, Progress, Slices, prepare, to_horizon
+from .runs import provenance
+from .runs.executors import held
+from .runs.orchestrator import Outcome, carry_out
+from .runs.plan import Rows
+from .runs.progress import showing
+
+
+def geometric_checkpoints(horizon: int, count: int = 60) -> np.ndarray:
+    """About `count` rounds spread evenly on a log scale, the horizon among them."""
+    return np.unique(np.round(np.geomspace(1, horizon, min(count, horizon))).astype(np.int64))
+
+
+@dataclass(frozen=True)
+class FixedHorizon:
+    """The experiment of `simulate`."""
+
+    problems: Sequence[Any]
+    policies: dict[str, PerProblem]
+    monitors: dict[str, PerProblem]
+    horizon: int
+    checkpoints: np.ndarray
+    seed: int
+    delay: Delay | None = None
+    in_order: bool = False
+    kind = "simulation"
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of a replication."""
+        return self.horizon
+
+    @property
+    def period(self) -> int:
+        """After how many replications problems repeat."""
+        return len(self.problems)
+
+    def names(self) -> list[str]:
+        """The policies."""
+        return list(self.policies)
+
+    def common(self) -> dict[str, Any]:
+        """What the numbers of all replications depend on."""
+        late = {"delay": None if self.delay is None else repr(self.delay), "apply": ORDERS[self.in_order]}
+        return {"horizon": self.horizon, "checkpoints": self.checkpoints.tolist(), "seed": self.seed} | late
+
+    def content(self, name: str, replication: int) -> dict[str, Any]:
+        """What else the numbers of one depend on."""
+        problem = self.problems[replication % len(self.problems)]
+        return {"problem": problem, "policy": self.policies[name][replication], "monitor": self.monitors[name][replication]}
+
+    def label(self, name: str, replication: int) -> str:
+        """The policy and its parameters."""
+        return label(self.policies[name][replication])
+
+    def replicate(self, name: str, replication: int, slices: Slices) -> Rows:
+        """Regret at the checkpoints, pulls, and what the monitor recorded."""
+        given = self.content(name, replication)
+        run = prepare(given["policy"], given["problem"], self.seed, replication, self.horizon)
+        mail = None
+        if self.delay is not None:
+            mail = new_mail(self.delay, self.in_order, self.horizon, given["problem"])
+        log, tally, play = to_horizon(run, given["monitor"], self.checkpoints, mail)
+        slices.run(play, self.horizon)
+        return {"regret": log.regret, "pulls": log.pulls} | {
+            f"watched.{field}": array for field, array in tally._asdict().items() if array.size
+        }
+
+
+def simulate(
+    problem: Any,
+    policies: Mapping[str, Any] | Any,
+    *,
+    horizon: int,
+    replications: int | None = None,
+    seed: int = 0,
+    checkpoints: Any = None,
+    monitor: Any = None,
+    delay: Delay | None = None,
+    apply: Literal["on arrival", "in order"] = "on arrival",
+    workers: int | None = None,
+    engine: str = "threads",
+    address: str | None = None,
+    out: str | pathlib.Path | None = None,
+    progress: Progress | bool | None = None,
+    until: stopping.Ranking | None = None,
+) -> Result:
+    """Play every policy against the same contexts and noise and return regret at checkpoints.
+
+    problem: a problem, or a list of problems of one class: replication r plays problems[r % len].
+    policies: dict of name -> policy, or name -> function of the problem that returns one (for a baseline or an oracle that
+    differs from problem to problem); a single policy is named after its class.
+    horizon: T >= 1. replications: >= 1, default 1. seed: >= 0; streams depend only on seed and replication.
+    checkpoints: increasing rounds in 1..T; default about 60 on a log scale. monitor: records more than regret (see monitors); like
+    a policy it may be a function of the problem, and a dict gives every policy its own.
+    delay: when rewards are learned (see `delays`); None: in their own round. Those still open at T are dropped. apply: "on arrival", or
+    "in order" of decisions, each held back until all earlier ones are in. Contexts, noise and regret count in the round of the decision.
+    workers: how many threads or processes, default all cores. engine: "threads"; "processes" for problems and policies whose rounds are
+    Python (sets of arms); "dask" or "ray" (extras of these names). address: of a running Dask scheduler or Ray cluster, whose workers
+    are used; None: `workers` processes are started here and shut down again. Results depend on none of the three.
+    out: a folder that finished chunks and the result are written to, shared by all machines where there are several; the same call
+    finds them again after an interruption, whatever the order and names of the policies, and so does one with more policies or
+    replications. progress: True shows a bar in a notebook and on a terminal, and lines in a log; a function is called with (rounds
+    done, rounds in all), on a cluster whenever a chunk is done.
+    until: `stopping.Ranking(..)` in place of replications: they are added in groups until the order of the policies is certain, and
+    settings["until"] says what was decided after how many. They are those of a run with that number of replications.
+
+    Returns a `Result`. Raises ValueError on bad arguments, `Interrupted` (a KeyboardInterrupt) with `.result` on Ctrl-C.
+    """
+    problems = as_problems(problem)
+    horizon = as_rounds("horizon", horizon)
+    chosen = as_policies(policies, problems, horizon)
+    if until is not None and replications is not None:
+        raise ValueError(
+            f"replications = {checks.show(replications)} and until were both given; until finds their number, so leave one out."
+        )
+    count = checks.integer("replications", 1 if replications is None else replications, least=1) if until is None else _most(until, chosen)
+    seed = checks.integer("seed", seed, least=0)
+    rounds = geometric_checkpoints(horizon) if checkpoints is None else _checked(checkpoints, horizon)
+    late, in_order = as_delay(delay), checks.choice("apply", apply, ORDERS) == 1
+    experiment = FixedHorizon(problems, chosen, as_monitors(monitor, list(chosen), problems), horizon, rounds, seed, late, in_order)
+    if late is not None:
+        check_room(late, in_order, horizon, first_round(problems[0]))
+    checks.fits_in_memory("replications" if until is None else "until: most", count, _bytes_left(experiment))
+    settings = {
+        "policies": {name: provenance.record(item.function, item.items, described) for name, item in chosen.items()},
+        "problem": provenance.problem_record(problems),
+        "horizon": horizon,
+        "replications": count,
+        "seed": seed,
+        "rounds": rounds.tolist(),
+        "delay": None if late is None else repr(late),
+        "apply": apply,
+        "monitor": {name: provenance.record(item.function, item.items, repr) for name, item in experiment.monitors.items()},
+        "versions": provenance.versions(),
+    }
+    with showing(progress, "simulate", known=until is None) as advance:
+        if until is None:
+            outcome = carry_out(experiment, count, engine=engine, address=address, workers=workers, out=out, progress=advance)
+        else:
+            with held(engine, workers, address) as shared:  # its groups are runs one after the other
+                left = workers if shared == address else None  # a cluster that was started has its size
+                play = functools.partial(carry_out, experiment, engine=engine, address=shared, workers=left, out=out)
+                outcome, settings["until"] = _until_ranked(until, experiment, play, advance)
+    settings |= {"command": provenance.command(), "lower_bound": _mean_bound(problems), "replications": len(outcome.common)}
+    result = _assembled(rounds, outcome, settings) if outcome.common else None
+    if result is None or not outcome.complete:
+        raise Interrupted(result)
+    if out is not None:
+        result.save(out)
+    return result
+
+
+def _most(until: object, policies: Mapping[str, PerProblem]) -> int:
+    """The most replications that a rule may ask for."""
+    if not isinstance(until, stopping.Ranking):
+        raise ValueError(f"until = {checks.show(until)} is not a rule; pass stopping.Ranking(alpha=0.05, least=10, most=1000).")
+    if len(policies) < 2:
+        raise ValueError("until ranks policies, but there is one; give at least two, or replications.")
+    return until.most
+
+
+def _until_ranked(
+    until: stopping.Ranking, experiment: FixedHorizon, play: Callable[..., Outcome], progress: Progress | None
+) -> tuple[Outcome, dict[str, Any] | None]:
+    """Replications in groups until their order is certain, and what the settings say of it; None after an interruption."""
+    scale, outcome = until.scale(experiment.problems, int(experiment.checkpoints[-1])), Outcome({})
+    each = len(experiment.policies) * experiment.horizon
+    begin = 0
+    for end in until.looks(experiment.period):
+        offset = begin * each
+
+        def advance(done: int, total: int, offset: int = offset) -> None:
+            assert progress is not None
+            progress(offset + done, until.most * each)
+
+        outcome.take(play(end, begin=begin, progress=None if progress is None else advance))
+        if not outcome.complete:
+            return outcome, None
+        cost = {name: np.array([rows[r]["regret"][-1] for r in outcome.common]) for name, rows in outcome.rows.items()}
+        found = stopping.judged(cost, scale, until.alpha, experiment.period)
+        if not found.undecided:
+            break
+        begin = end
+    if progress is not None:
+        progress(end * each, end * each)
+    return outcome, stopping.record(until, scale, end, found)
+
+
+def _mean_bound(problems: Sequence[Any]) -> list[float] | None:
+    """Mean (C, a) of the problems' lower bounds; None where they have none."""
+    found = [lower_bound(problem) for problem in problems]
+    return None if None in found else [float(part) for part in np.mean(found, axis=0)]
+
+
+def _checked(checkpoints: Any, horizon: int) -> np.ndarray:
+    given = checks.vector("checkpoints", checkpoints, least=1, most=horizon)
+    if (np.diff(given) <= 0).any() or (given != np.round(given)).any():
+        raise ValueError(f"checkpoints = {checks.show(given)} must be increasing whole rounds from 1 to {horizon}.")
+    return given.astype(np.int64)
+
+
+def _bytes_left(experiment: FixedHorizon) -> int:
+    """How many bytes a replication of all policies adds to the result."""
+    found, told = 0, describe(experiment.problems[0])
+    for name in experiment.policies:
+        tally = begin(experiment.monitors[name][0], told, experiment.checkpoints.size)
+        found += 8 * (experiment.checkpoints.size + told.number) + sum(array.nbytes for array in tally)
+    return found
+
+
+def _assembled(rounds: np.ndarray, outcome: Outcome, settings: dict[str, Any]) -> Result:
+    regret, pulls, watched = {}, {}, {}
+    for name, rows in outcome.rows.items():
+        table = {key: np.stack([rows[r][key] for r in outcome.common]) for key in rows[outcome.common[0]]}
+        regret[name], pulls[name] = table.pop("regret"), table.pop("pulls")
+        watched[name] = {key.removeprefix("watched."): array for key, array in table.items()}
+    return Result(rounds=rounds, regret=regret, pulls=pulls, watched=watched, settings=settings)

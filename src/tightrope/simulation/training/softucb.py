@@ -1,0 +1,185 @@
+"""`train_softucb`: a width learned from whole trajectories, by gradient ascent."""
+
+import pathlib
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...core import checks
+from ...core.matching import check_fit
+from ...core.policy import label
+from ...core.problem import Problem
+from ...core.verbs import describe
+from ...numerics.radii import horizon_radius
+from ...policies.softucb.softucb import SoftUCB, diverged
+from ..arguments import as_rounds
+from ..monitors import NoMonitor
+from ..replication import Interrupted, Progress, Slices, prepare, to_horizon
+from ..runs.orchestrator import carry_out
+from ..runs.plan import Rows
+from ..runs.progress import showing
+
+MAKE: Any = SoftUCB  # a field's default makes it optional
+SETTLED = 0.1  # converged: the means of the last two sixths of the path differ by at most this share of beta, and the gradient turns
+SCALES = {0: None, 1: 0.5, 2: 1.0}  # sub-Gaussian scale of 0/1 and -1/1 rewards; Gaussian ones bring their own
+
+
+@dataclass(frozen=True)
+class TrainedBeta:
+    """What training found.
+
+    beta: the last width. path: (n + 1,) from beta0 on. regret: (n,) pseudo-regret of trajectory i, played with path[i].
+    gradient: (n,) estimates g / T. theory: the beta of Eq 5. status: begins with "converged", "moving", "unmoved", "diverged" or
+    "interrupted" and says what to do. "converged" is of this start: another may lead elsewhere.
+    """
+
+    beta: float
+    path: np.ndarray
+    regret: np.ndarray
+    gradient: np.ndarray
+    theory: float
+    status: str
+
+
+def train_softucb(
+    problem: Problem,
+    horizon: int,
+    trajectories: int = 30,
+    beta0: float = 1.0,
+    step: float | Callable[[int], float] | None = None,
+    eta: float = 0.003,
+    seed: int = 0,
+    *,
+    policy: SoftUCB | None = None,
+    out: str | pathlib.Path | None = None,
+    progress: Progress | bool | None = None,
+) -> TrainedBeta:
+    """Learn SoftUCB's beta offline: play whole trajectories, move beta by the gradient after each (Yang & Toni 2020, Eq 13).
+
+    beta <- max(beta_min, beta + step g / T), g = sum_t [A_t + eta sum_i w_it]; same arms and theta in every trajectory, fresh
+    noise. problem: one with fixed features, such as problems.Linear (a simulator, or a model fitted to past data). horizon: T
+    of each trajectory. trajectories: N >= 1. beta0: start, >= 0. step: a number, or a function of the trajectory 0, 1, ..;
+    default 4 / (1 + n / 20). eta: weight of the widths, >= 0; at T rounds it acts T times, so an online eta is about T times
+    as large. seed: >= 0. policy: a SoftUCB whose other parameters (lam, mass, timing, full_gradient, beta_min, and noise, delta,
+    theta_bound for Eq 5) are used; the default takes the noise of the problem. out: a folder that trajectories are written to and
+    found in again. progress: as for `simulate`, of all trajectories together.
+
+    Stops early, with a RuntimeWarning, where beta passes twice the beta of Eq 5. Returns a `TrainedBeta`; Ctrl-C raises
+    `Interrupted` with that of the trajectories played so far (status "interrupted"). O(N T (K d + d^2)).
+    """
+    horizon = as_rounds("horizon", horizon)
+    trajectories = checks.integer("trajectories", trajectories, least=1)
+    checks.fits_in_memory("trajectories", trajectories, 3 * 8)
+    beta0 = checks.real("beta0", beta0, least=0)
+    seed = checks.integer("seed", seed, least=0)
+    if not describe.answers(problem):
+        raise ValueError(f"problem = {checks.show(problem)} is not a problem; pass one such as problems.Linear(X, theta).")
+    if policy is None:
+        noise = SCALES.get(getattr(problem, "rewards", 0))
+        policy = MAKE(noise=getattr(problem, "noise", 1.0) if noise is None else noise)
+    elif not isinstance(policy, SoftUCB):
+        raise ValueError(f"policy = {checks.show(policy)} is not a SoftUCB; only its width is trained here.")
+    # A step of 0 leaves beta where it is while the state sums up scores and widths.
+    policy = policy._replace(online=True, step=0.0, eta=checks.real("eta", eta, least=0), horizon=horizon)
+    told = describe(problem)
+    check_fit(policy, told)
+    theory = horizon_radius(policy.noise, policy.delta, told.dimension, horizon, policy.lam, policy.theta_bound)
+    beta = max(policy.beta_min, beta0)
+    path: list[float] = [beta]
+    regret: list[float] = []
+    gradients: list[float] = []
+    with showing(progress, "train_softucb") as advance:
+        while len(regret) < trajectories and beta <= 2.0 * theory:
+            n = len(regret)
+            counted = None if advance is None else partial(_all_told, advance, n, trajectories)
+            played = carry_out(Trajectory(problem, policy._replace(beta=beta), seed, n), 1, workers=1, out=out, progress=counted)
+            if not played.complete:
+                status = f"interrupted: after {n} of {trajectories} trajectories."
+                raise Interrupted(TrainedBeta(beta, np.array(path), np.array(regret), np.array(gradients), theory, status))
+            row = next(iter(played.rows.values()))[0]
+            gradient = float(row["scores"]) + policy.eta * float(row["widths"])
+            beta = max(policy.beta_min, beta + _step(step, n) * gradient / horizon)
+            regret.append(float(row["regret"]))
+            gradients.append(gradient / horizon)
+            path.append(beta)
+    message = _status(np.array(path), np.array(gradients), theory, policy)
+    if message.startswith("diverged"):
+        warnings.warn(message, RuntimeWarning, stacklevel=2)
+    return TrainedBeta(beta, np.array(path), np.array(regret), np.array(gradients), theory, message)
+
+
+def _all_told(advance: Progress, before: int, trajectories: int, done: int, total: int) -> None:
+    """Rounds of one trajectory as a part of those of all."""
+    advance(before * total + done, trajectories * total)
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """The experiment of one trajectory with a fixed beta: its regret, and the sums of A_t and of w_it that the gradient is made of."""
+
+    problem: Problem
+    policy: SoftUCB
+    seed: int
+    number: int
+    kind = "training"
+    period = 1
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of a trajectory."""
+        return int(self.policy.horizon)
+
+    def names(self) -> list[str]:
+        """There is only one."""
+        return [f"trajectory {self.number}"]
+
+    def common(self) -> dict[str, object]:
+        """What all trajectories share."""
+        return {"horizon": self.rounds, "seed": self.seed}
+
+    def content(self, name: str, replication: int) -> dict[str, object]:
+        """What this one's numbers depend on."""
+        return {"problem": self.problem, "policy": self.policy, "trajectory": self.number}
+
+    def label(self, name: str, replication: int) -> str:
+        """The policy and its parameters."""
+        return label(self.policy)
+
+    def replicate(self, name: str, replication: int, slices: Slices) -> Rows:
+        """Play it."""
+        run = prepare(self.policy, self.problem, self.seed, self.number, self.rounds)
+        log, _, play = to_horizon(run, NoMonitor(), np.array([self.rounds]))
+        slices.run(play, self.rounds)
+        _, scores, widths = run.state.sums
+        return {"regret": log.regret[0], "scores": np.array(scores), "widths": np.array(widths)}
+
+
+def _step(step: float | Callable[[int], float] | None, n: int) -> float:
+    if step is None:
+        return 4.0 / (1.0 + n / 20.0)
+    return checks.real("step", step(n) if callable(step) else step, least=0)
+
+
+def _status(path: np.ndarray, gradient: np.ndarray, theory: float, policy: SoftUCB) -> str:
+    """Small steps make any path flat; where beta has settled, the gradient takes both signs, or pushes against beta_min."""
+    beta = float(path[-1])
+    if beta > 2.0 * theory:
+        return diverged(beta, theory, policy.eta)
+    half = max(1, (path.size - 1) // 6)
+    late, before = path[-half:].mean(), path[-2 * half : -half].mean()
+    drift, last = float((late - before) / beta), gradient[-2 * half :]
+    floored = beta <= policy.beta_min and float(last.max()) <= 0.0
+    if path.min() == path.max() and not floored:
+        return f"unmoved: beta is {beta:.3g} as at the start, so nothing says where it would settle; pass a larger step."
+    if abs(drift) > SETTLED:
+        return f"moving: beta drifted by {drift:+.0%} over the last {2 * half} trajectories; play more of them, or shorten step."
+    if not floored and (last.min() >= 0.0 or last.max() <= 0.0):
+        return (
+            f"moving: beta drifted by {drift:+.0%} over the last {2 * half} trajectories, but the gradient never changed its sign in them; "
+            "play more of them, or lengthen step."
+        )
+    return f"converged: beta drifted by {drift:+.0%} over the last {2 * half} trajectories."

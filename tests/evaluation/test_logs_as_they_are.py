@@ -1,0 +1,218 @@
+"""Logs as people have them: ids that are no indices, rewards that are still to come, cells that hold something else."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import dataset
+
+import tightrope as tr
+from tightrope.cli import log_files
+
+N = 300
+RNG = np.random.default_rng(4)
+IDS = np.array([10, 20, 30])
+PLAYED = RNG.integers(0, 3, N)
+REWARD = (RNG.random(N) < np.array([0.2, 0.5, 0.8])[PLAYED]) * 1.0
+EVEN = {"reward": REWARD, "propensity": np.full(N, 1 / 3)}
+GOOD = {"arm": [0, 1, 1, 0], "reward": [0.0, 1.0, 0.5, 1.0], "propensity": [0.5] * 4}
+
+
+# What arms are called ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ids", [IDS, IDS * 30_000_000, np.array(["ten", "thirty", "twenty"]), IDS.astype(float)], ids=str)
+@pytest.mark.parametrize("kind", ["dict", "pandas", "arrow", "parquet", "categories"])
+def test_ids_are_labels_whatever_their_type(tmp_path, ids, kind):
+    frame = pd.DataFrame(EVEN | {"arm": ids[PLAYED]})
+    source = {"dict": EVEN | {"arm": ids[PLAYED]}, "pandas": frame, "arrow": pa.Table.from_pandas(frame)}.get(kind)
+    if kind == "categories":
+        source = frame.astype({"arm": "category"})
+    if kind == "parquet":
+        frame.to_parquet(source := tmp_path / "log.parquet", row_group_size=70)
+    log = tr.logs.from_frame(source)
+    assert (log.arms, log.names) == (3, tuple(ids.tolist()))
+    assert log.uniform
+    assert log.plays.tolist() == np.bincount(PLAYED).tolist()
+    same = tr.logs.from_frame(EVEN | {"arm": PLAYED})
+    assert same.names is None
+    assert tr.evaluate(log, log.names[2]).estimates == tr.evaluate(same, 2).estimates
+    assert tr.evaluate(log, [1 / 3] * 3).estimates == tr.evaluate(same, [1 / 3] * 3).estimates
+    assert tr.evaluate_learner(log, tr.UCB(), method="replay").value == tr.evaluate_learner(same, tr.UCB(), method="replay").value
+    if ids.dtype.kind != "U":  # among words a number is a place
+        with pytest.raises(ValueError, match=r"policy = 2 is not the name of an arm; arms are"):
+            tr.evaluate(log, 2)
+    record = json.loads(json.dumps(tr.evaluate(log, log.names[2]).record()))
+    assert tr.Evaluation.from_record(record).support.names == log.names
+
+
+def test_arms_says_more_than_what_occurs():
+    table = EVEN | {"arm": IDS[PLAYED]}
+    for given, plays in (([30, 20, 10, 40], [2, 1, 0]), (["10", "20", "30", "40"], [0, 1, 2]), (np.array([10.0, 20.0, 30.0]), [0, 1, 2])):
+        log = tr.logs.from_frame(table, arms=given)
+        assert log.arms == len(given)
+        assert log.plays[:3].tolist() == np.bincount(PLAYED)[plays].tolist()
+    assert tr.logs.from_frame(table, arms=31).arms == 31  # K: then a number is an index, as it says
+    assert tr.logs.from_frame(EVEN | {"arm": PLAYED}, probabilities=np.full((N, 4), 0.25), propensity=None).arms == 4
+    for wrong, words in (
+        ([], "arms is empty"),
+        ([10, 20, 10], "arms has 10 twice"),
+        ([10, "10"], "arms has '10' twice"),
+        ([1.5, 2], r"arms\[0\] = 1.5 is neither"),
+        ([None], r"arms\[0\] = None is neither"),
+        ("ab", "arms = 'ab' is not a whole number"),
+        (2.5, "arms = 2.5 is not a whole number"),
+        ([10, 20], "row .*: arm = 30 is not among arms"),
+        (3, "arm = .0 is no arm from 0 to 2"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            tr.logs.from_frame(table, arms=wrong)
+
+
+def test_a_session_judges_a_log_whose_arms_have_its_names():
+    session = tr.Session(tr.UCB(), arms=3, names=["10", "20", "30"])
+    log = tr.logs.from_frame(EVEN | {"arm": IDS[PLAYED]})
+    assert tr.evaluate(log, session).value == tr.evaluate(log, np.eye(3)[int(session.propensities().argmax())]).value
+    assert session.learn(EVEN | {"arm": IDS[PLAYED]}) == N
+    assert session.state.pulls.tolist() == np.bincount(PLAYED).tolist()
+
+
+def test_ids_in_a_command(tmp_path):
+    frame = pd.DataFrame(EVEN | {"arm": IDS[PLAYED]}).assign(h10=1 / 3, h20=1 / 3, h30=1 / 3)
+    frame.to_csv(tmp_path / "log.csv", index=False)
+    for options in ({}, {"logger": "h"}):
+        log, _ = log_files.read(tmp_path / "log.csv", log_files.ColumnWords(**options))
+        assert [str(name) for name in log.names] == ["10", "20", "30"]
+        assert tr.evaluate(log, log_files.arm_of("20", log)).value == pytest.approx(tr.evaluate(log, 20).value)
+    assert log_files.read(tmp_path / "log.csv", log_files.ColumnWords(), arms="10,20,30,40")[0].arms == 4
+
+
+# Cells that hold something else --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "columns", "options"),
+    [
+        ("row 1: arm = (None|nan) is no arm", {"arm": ["a", None, "b", "a"]}, {}),
+        ("2 bad rows of 4: row 1: arm = nan is no arm.*row 3", {"arm": [0.0, np.nan, 1.0, np.nan]}, {}),
+        ("row 1: arm = nan is no arm", {"arm": np.array(["a", np.nan, "b", "a"], dtype=object)}, {}),
+        ("row 2: arm = 3 is a number, but the arms before it are names", {"arm": ["a", "b", 3, "a"]}, {}),
+        ("row 2: arm = 'a' is text, but the arms before it are numbers", {"arm": [1, 2, "a", 1]}, {}),
+        ("row 1: arm = inf is no arm", {"arm": [0, np.inf, 1, 0]}, {}),
+        (r"row 1: arm = \[1\] is no arm", {"arm": [0, [1], 1, 0]}, {}),
+        ("row 3: arm = '' is no arm", {"arm": ["a", "b", "a", ""]}, {}),
+        ("row 0: arm = True is no arm", {"arm": np.array([True, 1, 2, 3], dtype=object)}, {}),
+        (r"row 2: reward = \[1\] is not a finite number", {"reward": [0, 1, [1], 0]}, {}),
+        ("row 2: reward = 'yes' is not a finite number", {"reward": [0, 1, "yes", 0]}, {}),
+        (r"row 2: propensity = \[0.5\] is not a finite number", {"propensity": [0.5, 0.5, [0.5], 0.5]}, {}),
+        ("row 3: propensity = (None|nan) is not a finite number", {"propensity": [0.5, 0.5, 0.5, None]}, {}),
+        ("row 1: features x = 'red' is not a finite number", {"x": [1, "red", 2, 3]}, {"features": ["x"]}),
+        (r"row 2: features is \[1.0\], but must be numbers of shape \(2,\)", {"x": [[1, 2], [1, 2], [1.0], [1, 2]]}, {"features": "x"}),
+        ("row 1: features is None, but must be numbers", {"x": [[1, 2], None, [3, 4], [1, 2]]}, {"features": "x"}),
+        ("row 1: r = (None|nan) is not a whole number", {"r": [0, None, 1, 1]}, {"round": "r"}),
+        ("row 2: s = 'top' is not a whole number", {"s": [0, 1, "top", 1]}, {"slot": "s"}),
+        ("time = 't' holds neither numbers nor times", {"t": ["mon", "tue", "wed", "thu"]}, {"time": "t"}),
+        ("row 2: t = (None|nan) is no time", {"t": ["2026-01-01", "2026-01-02", None, "2026-01-03"]}, {"time": "t"}),
+        ("round = 5 is not the name of a column", {}, {"round": 5}),
+        ("arm = 5 is not the name of a column", {}, {"arm": 5}),
+        ("reward = None is not the name of a column", {}, {"reward": None}),
+        ("propensity = .* is neither the name of a column nor a number", {}, {"propensity": [0.5] * 4}),
+        ("features = 5 is neither a column", {}, {"features": 5}),
+    ],
+)
+@pytest.mark.parametrize("kind", ["dict", "pandas"])
+def test_the_first_bad_row_is_named(kind, words, columns, options):
+    table = GOOD | columns
+    with pytest.raises(ValueError, match=words) as caught:
+        tr.logs.from_frame(pd.DataFrame(table) if kind == "pandas" else table, **options)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_no_log_is_said():
+    for wrong in (5, None, [1, 2], np.zeros((3, 2)), object()):
+        with pytest.raises(ValueError, match="is no table"):
+            tr.logs.from_frame(wrong)
+        with pytest.raises(ValueError, match="is not a dict of arrays"):
+            tr.logs.from_obp(wrong)
+    for wrong in (5, None, "session.npz"):
+        with pytest.raises(ValueError, match=r"is not a session; a saved one is read by Session\.load"):
+            tr.logs.from_session(wrong)
+    with pytest.raises(ValueError, match="position must hold one whole number from 0 to 2"):
+        tr.logs.from_obp({"action": [0], "reward": [1], "pscore": [0.5], "position": [3], "pi_b": np.full((1, 2, 3), 0.5)})
+
+
+# Rewards that are still to come ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("none", [None, np.nan, pd.NA], ids=repr)
+def test_a_reward_that_is_missing_means_one_thing_everywhere(tmp_path, none):
+    arrived = np.arange(N) % 3 != 1
+    column = np.array([value if there else none for value, there in zip(REWARD, arrived, strict=True)], dtype=object)
+    table = {"arm": PLAYED, "reward": column, "propensity": EVEN["propensity"]}
+    log = tr.logs.from_frame(table)
+    assert (log.n, log.left_out) == (200, {"rows without a reward": 100})
+    session, some = tr.Session(tr.UCB(), arms=3), tr.Session(tr.UCB(), arms=3)
+    assert session.learn(table) == 200
+    some.learn({"arm": PLAYED[arrived], "reward": REWARD[arrived]})
+    assert session.rounds == some.rounds == 200
+    assert session.state.sums.tolist() == some.state.sums.tolist()
+    pq.write_table(
+        pa.table({"arm": PLAYED, "reward": pa.array([None if value is none else value for value in column])}), tmp_path / "a.parquet"
+    )
+    learned = tr.learn_from(tmp_path, tr.UCB(), arms=3, workers=1)
+    assert learned.rounds == 200
+    np.testing.assert_allclose(learned.state.sums, some.state.sums)
+    assert tr.Session(tr.UCB(), arms=3).learn({"arm": [0, 7], "reward": [none, none]}) == 0
+
+
+# Other tables ------------------------------------------------------------------------------------------------------------
+
+
+def test_arrow_readers_and_filtered_data_sets(tmp_path):
+    table = pa.table({"arm": IDS[PLAYED]} | EVEN)
+    wanted = tr.evaluate(tr.logs.from_frame(table), 30).estimates
+    assert tr.evaluate(tr.logs.from_frame(table.to_reader()), 30).estimates == wanted
+    pq.write_table(table, tmp_path / "log.parquet", row_group_size=50)
+    whole = dataset.dataset(tmp_path)
+    assert tr.evaluate(tr.logs.from_frame(whole), 30).estimates == wanted
+    some = whole.filter(dataset.field("arm") != 10)
+    log = tr.logs.from_frame(some)
+    assert (log.names, log.n) == ((20, 30), int((PLAYED > 0).sum()))
+    learned = tr.learn_from(some, tr.UCB(), arms=3, names=["10", "20", "30"], workers=1)
+    assert learned.state.pulls.tolist() == [0, *np.bincount(PLAYED)[1:].tolist()]
+
+
+def test_files_of_a_folder_may_write_numbers_in_different_types(tmp_path):
+    pq.write_table(pa.table({"arm": [0, 1], "reward": [0, 1], "propensity": [1, 1]}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"arm": [1, 0], "reward": [0.5, 0.25], "propensity": [0.5, 0.5]}), tmp_path / "b.parquet")
+    log = tr.logs.from_frame(tmp_path)
+    assert log.n == 4
+    assert np.concatenate([part.reward for part in log.chunks()]).tolist() == [0.0, 1.0, 0.5, 0.25]
+    pq.write_table(pa.table({"arm": [1], "propensity": [0.5]}), tmp_path / "c.parquet")
+    with pytest.raises(ValueError, match=r"c\.parquet has no column 'reward', which other files have"):
+        tr.logs.from_frame(tmp_path)
+
+
+@pytest.mark.lab("polars")
+def test_lazy_frames_of_polars():
+    import polars
+
+    frame = polars.DataFrame({"arm": IDS[PLAYED]} | EVEN)
+    assert tr.evaluate(tr.logs.from_frame(frame.lazy()), 30).estimates == tr.evaluate(tr.logs.from_frame(frame), 30).estimates
+    assert tr.Session(tr.UCB(), arms=3, names=["10", "20", "30"]).learn(frame.lazy()) == N
+
+
+@pytest.mark.lab("duckdb")
+def test_relations_of_duckdb():
+    import duckdb
+
+    table = pa.table({"arm": IDS[PLAYED]} | EVEN)
+    relation = duckdb.from_arrow(table)
+    assert tr.evaluate(tr.logs.from_frame(relation), 30).estimates == tr.evaluate(tr.logs.from_frame(table), 30).estimates
+
+
+def test_the_module_lists_what_is_public():
+    assert set(dir(tr.logs)) == {"Log", "from_dsjson", "from_frame", "from_obp", "from_session", "to_dsjson", "to_obp"}

@@ -1,0 +1,159 @@
+"""The demo in small, without data: its sections, their sentences and colours, and its page made again."""
+
+import re
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from planted import measured_in_a_browser
+from tiers import thorough
+from tightrope.cli import app
+from tightrope.demo import log, page, price, safe, sets, stop
+from tightrope.demo.setting import Setting
+from tightrope.numerics.statistics import standard_error
+from tightrope.results.results import Result
+
+SIZE = 0.02
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """All sections; nothing is found in the folders of data, nor can be downloaded."""
+    out = tmp_path_factory.mktemp("demo")
+    said: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TIGHTROPE_DATA", "")
+        patch.setenv("XDG_CACHE_HOME", str(out / "cache"))
+        patch.setattr("pooch.retrieve", lambda *words, **options: (_ for _ in ()).throw(OSError("no network")))
+        patch.chdir(out)
+        made = page.run_demo(out / "demo", size=SIZE, say=said.append)
+        yield made, said
+
+
+@thorough
+def test_every_section_has_its_sentence_and_says_where_its_data_are_from(demo):
+    made, said = demo
+    assert [section.title.split(":")[0] for section in made.sections] == [
+        "Safe", "Stop", "Learn the width", "Sets", "Price", "What would it have earned",
+    ]  # fmt: skip
+    html = made.page.read_text()
+    for section in made.sections:
+        assert section.summary.endswith(".")
+        assert section.figures
+        assert html.index(f'id="{section.slug}"') < html.index("<svg", html.index(f'id="{section.slug}"'))  # before the picture
+        assert "ynthetic" in section.text
+    missing = [name for name in ("Jester", "MovieLens", "Open Bandit") if any(name in words for words in said)]
+    assert missing == ["Jester", "MovieLens", "Open Bandit"]
+    assert html.count("Synthetic twin, because the data are not here") == 4
+
+
+@thorough
+def test_a_policy_has_one_colour_on_the_whole_page(demo):
+    made, _ = demo
+    seen: dict[str, set[str]] = {}
+    for section in made.sections:
+        for picture in section.figures:
+            for entry in picture.entries:
+                seen.setdefault(entry.name, set()).add(entry.colour)
+    shared = {"LinUCB", "SoftUCB", "CLUCB2", "Safe(LinTS)", "CKL-UCB", "KL-UCB", "C2UCB", "CombTS", "greedy"}
+    assert shared <= seen.keys()
+    assert all(len(seen[name]) == 1 for name in shared)
+    assert len(set.union(*(seen[name] for name in shared))) == len(shared)
+    titles = re.findall(r"<title>([^<]*)</title>", made.page.read_text())
+    assert any(title.startswith("LinUCB: ") and "of users behind" in title for title in titles)
+
+
+@thorough
+def test_report_makes_the_page_of_a_demo_again_without_playing(demo, monkeypatch):
+    made, _ = demo
+    folder = made.page.parent
+    kept = {path: path.read_bytes() for path in folder.glob("*/regret.parquet")}
+    assert len(kept) == 5
+    made.page.unlink()
+
+    def plays(*words):
+        raise AssertionError("a chunk was played")
+
+    monkeypatch.setattr("tightrope.simulation.runs.executors.recipe.Recipe.compute", plays)
+    done = CliRunner().invoke(app, ["report", str(folder)], terminal_width=400)
+    assert done.exit_code == 0, done.output
+    for section in made.sections:
+        if not section.title.startswith("Sets"):  # whose sentence ends with a measured time
+            assert section.summary in done.output.replace("\n", " ").replace("  ", " ")
+    assert made.page.exists()
+    assert {path: path.read_bytes() for path in folder.glob("*/regret.parquet")} == kept
+    next((folder / "price" / "chunks").iterdir()).unlink()
+    with pytest.raises(AssertionError, match="a chunk was played"):  # or nothing above would have shown that none was
+        CliRunner().invoke(app, ["report", str(folder)], catch_exceptions=False)
+
+
+@thorough
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_page_fits(demo, width, tmp_path):
+    made, _ = demo
+    code = """{scroll: d.documentElement.scrollWidth, panels: [...d.querySelectorAll(".panels > svg")].map(box).map(r => [r.width, r.height])}"""
+    seen = measured_in_a_browser(made.page, width, code, tmp_path)
+    assert seen["scroll"] <= width
+    assert len(seen["panels"]) == 4 + 1 + 2 + 1 + 2 + 2
+    assert all(w > 250 and h > 100 for w, h in seen["panels"])
+
+
+# Sentences of planted results --------------------------------------------------------------------------------------------
+
+
+def harmed(violations, regret):
+    """A result with these violations and final regrets by policy."""
+    rounds = np.array([1, 10])
+    watched = {
+        name: {"violations": np.array(v, dtype=float)[:, None], "budget": np.array([[-1.0, -1.0 if n > 2 else 1.0] for n in v])}
+        for name, v in violations.items()
+    }
+    curves = {name: np.stack([np.zeros(len(values)), values], axis=1) for name, values in regret.items()}
+    return Result(rounds, curves, {name: np.ones((len(v), 2)) for name, v in regret.items()}, watched)
+
+
+@thorough
+def test_data_that_come_later_are_played_beside_the_twin(demo, monkeypatch):
+    made, _ = demo
+    folder = made.page.parent
+    monkeypatch.setattr("tightrope.problems.data.jester", lambda count, **given: safe.twin(count, 5))
+    assert "ynthetic" not in safe.section(Setting(folder, size=SIZE)).text
+    assert {path.name for path in folder.glob("safe, rewards at once*")} == {"safe, rewards at once", "safe, rewards at once, twin"}
+
+
+def test_the_sentence_on_safety_counts_users_and_says_what_safety_costs():
+    noise = np.random.default_rng(0).normal(size=20)
+    violations = {"LinUCB": [3] * 15 + [0] * 5, "CLUCB2": [0] * 20, "Safe(LinTS)": [1] + [0] * 19}
+    one = harmed(violations, {"LinUCB": 10 + noise, "CLUCB2": 30 + noise[::-1], "Safe(LinTS)": 10.01 + noise[::-1]})
+    said = safe.sentence({"at once": one}, {"at once": safe.broken(one)})
+    assert "Of 20 new users" in said
+    assert "with at once LinUCB 15 (of whom 15 still are at the end), CLUCB2 0 and Safe(LinTS) 1;" in said.replace(". After", "; After")
+    assert re.search(r"CLUCB2's by \+(20|19)\.\d", said) and "Safe(LinTS)'s" not in said
+    level = harmed(violations, {"LinUCB": 10 + noise, "CLUCB2": 10.01 + noise[::-1], "Safe(LinTS)": 10.02 + noise[::-1]})
+    assert "no difference in regret is shown" in safe.sentence({"at once": level}, {"at once": safe.broken(level)})
+
+
+def test_a_fixed_test_that_is_shorter_is_said_to_be():
+    rounds = 1000.0 + np.arange(20)
+    assert stop.against(rounds, 5000) == "5.0 times as many"
+    assert stop.against(rounds, 400) == "fewer: 0.40 times as many"
+    assert stop.against(rounds, 1010) == "no difference shown"
+
+
+def test_the_demo_plays_what_its_words_say(tmp_path):
+    assert stop.FEATURES.shape == (12, 5)
+    assert np.linalg.matrix_rank(stop.FEATURES) == 5
+    revenue = price.PRICES * price.demand(price.PRICES) / price.PRICES[-1]
+    assert np.abs(np.diff(revenue) / np.diff(price.PRICES)).max() < price.SLOPE
+    for user in safe.twin(5, seed=3):
+        assert user.means.min() >= 0 and user.means.max() <= 1
+        assert (user.means > user.means[safe.known(user)]).sum() == safe.RANK - 1
+    assert "proved to be the best" in sets.timed(0)
+    rates = stop.FEATURES @ stop.EFFECTS
+    assert (rates >= rates.max() - stop.EPSILON).sum() == 1  # one variant is good enough, or "good enough" would say little
+    case = log.twin(Setting(tmp_path), "")
+    (rows,) = case.log.chunks(log.ROWS)
+    gained = rows.reward * case.policy[rows.arm] * log.ITEMS
+    assert abs(gained.mean() - case.known[0]) < 4 * standard_error(gained)  # "the truth of this twin"
+    assert case.known[0] - rows.reward.mean() > 4 * standard_error(rows.reward)  # and "prefers good items"

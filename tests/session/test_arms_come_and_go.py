@@ -1,0 +1,194 @@
+"""Arms are added, retired, restored; a catalogue brings other candidates with every call."""
+
+import numpy as np
+import pytest
+
+import tightrope as tr
+from tiers import thorough
+from tightrope.core.policy import accepts
+from tightrope.core.verbs import grow
+from tightrope.policies import examples
+
+
+def unit(n, d=3, seed=0):
+    rows = np.random.default_rng(seed).normal(size=(n, d))
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+@thorough
+def test_added_arms_leave_everything_learned_in_place():
+    X = unit(6)
+    for policy in (tr.LinUCB(), tr.LinTS(scale=0.2), tr.LinEpsilonGreedy(), tr.SoftUCB(), tr.Explore(tr.LinUCB(), floor=0.05)):
+        whole, grown = tr.Session(policy, arms=X, seed=1), tr.Session(policy, arms=X[:4], seed=1, names=list("abcd"))
+        for arm, value in ((0, 0.5), (3, 0.25), (1, 1.0)):
+            whole.update(arm, value, context=tr.Context(eligible=np.arange(6) < 4))
+            grown.update("abcd"[arm], value)
+        late = grown.decide(id="late")
+        assert grown.add_arms(["e", "f"], X[4:]) == [4, 5]
+        assert grown.reward("late", 0.75)
+        whole.update(late.arm, 0.75, context=tr.Context(eligible=np.arange(6) < 4))
+        here, there = grown.explain(), whole.explain()
+        for key in ("mean", "width"):
+            np.testing.assert_allclose(here[key], there[key], atol=1e-12, err_msg=f"{policy} {key}")
+        assert grown.names == ("a", "b", "c", "d", "e", "f")
+
+
+def test_new_arms_of_counting_policies_are_tried():
+    for policy in (tr.UCB(), tr.KLUCB(), tr.BetaThompson(), tr.EpsilonGreedy()):
+        session = tr.Session(policy, arms=2, seed=0)
+        for _ in range(20):
+            session.reward(session.decide().id, 0.5)
+        assert session.add_arms(number=2) == [2, 3]
+        chosen = [session.reward(d.id, 0.5) and d.arm for d in (session.decide() for _ in range(60))]
+        assert {2, 3} <= set(chosen)
+        assert session.state.pulls.sum() == 80
+
+
+def test_arms_of_sets_and_of_new_features_grow():
+    X = unit(6)
+    session = tr.Session(tr.C2UCB(), arms=X[:4], oracle=tr.oracles.Knapsack(costs=[1.0] * 4, budget=2), names=list("abcd"))
+    session.decide(id=1)
+    with pytest.raises(ValueError, match="costs"):
+        session.add_arms(["e", "f"], X[4:])
+        session.decide()
+    session = tr.Session(tr.C2UCB(), arms=X[:4], oracle=tr.oracles.Knapsack(costs=[1.0] * 4, budget=2), names=list("abcd"))
+    session.add_arms(["e", "f"], X[4:], oracle=tr.oracles.Knapsack(costs=[1.0] * 6, budget=3))
+    assert len(session.select()) == 3
+    session = tr.Session(tr.LinUCB(), arms=4, dimension=3)
+    made = session.decide(X[:4])
+    session.add_arms(number=2)
+    with pytest.raises(ValueError, match=r"context is missing; pass this round's \(6, 3\)"):
+        session.select()
+    session.decide(X)
+    session.reward(made.id, 1.0)
+    V = np.eye(3) + np.outer(X[made.arm], X[made.arm])
+    np.testing.assert_allclose(session.explain(X)["mean"], X @ np.linalg.solve(V, X[made.arm]), atol=1e-12)
+
+
+def test_who_cannot_grow_says_so_and_nothing_changes():
+    for policy in examples().values():
+        if grow.answers(policy) or "arms" not in accepts(policy):
+            continue
+        session = tr.Session(policy, arms=3)
+        with pytest.raises(ValueError, match="cannot take in new arms; start a new session with all of them"):
+            session.add_arms(number=1)
+        assert session.arms.number == 3
+    for session, given, words in (
+        (tr.Session(tr.CKLUCB(lipschitz=1.0), points=[0.0, 1.0]), {"number": 1}, "metric"),
+        (tr.Session(tr.LinUCB(), arms=unit(3)), {"number": 1}, "features is missing"),
+        (tr.Session(tr.LinUCB(), arms=unit(3)), {"features": unit(1, 2)}, "must have 3 columns"),
+        (tr.Session(tr.UCB(), arms=3), {"names": ["x"]}, "names was given, but these arms have numbers"),
+        (tr.Session(tr.UCB(), arms=3, names=list("abc")), {"number": 1}, "names is missing"),
+        (tr.Session(tr.UCB(), arms=3, names=list("abc")), {"names": ["c"]}, "'c' twice"),
+        (tr.Session(tr.UCB(), arms=3, names=list("abc")), {"names": ["d"], "number": 2}, "the same number"),
+        (tr.Session(tr.UCB(), arms=3), {}, "at least 1"),
+        (tr.Session(tr.LinUCB(), dimension=2), {"number": 1}, "nothing to add"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            session.add_arms(**given)
+
+
+def test_retired_arms_are_not_played_and_still_learn():
+    session = tr.Session(tr.UCB(), arms=3, names=["a", "b", "c"])
+    made = session.decide(id="x")
+    session.retire("a")
+    assert {session.decide().name for _ in range(5)} == {"b"}
+    assert session.retired == ["a"]
+    assert session.reward("x", 1.0)
+    assert made.name == "a"
+    assert session.state.pulls[0] == 1
+    assert session.explain()["probability"][0] == 0
+    with pytest.raises(ValueError, match="every eligible arm is retired"):
+        session.decide(eligible=["a"])
+    session.retire("b")
+    with pytest.raises(ValueError, match="'c' is the last one left"):
+        session.retire("c")
+    with pytest.raises(ValueError, match=r"'d' is not the name of an arm; the names are 'a', 'b', 'c'"):
+        session.retire("d")
+    with pytest.raises(ValueError, match="is a name, but these arms have numbers"):
+        tr.Session(tr.UCB(), arms=3).retire("a")
+    session.restore("a")
+    session.restore("b")
+    assert session.retired == []
+    assert session.decide().name == "b"
+
+
+def test_a_catalogue_takes_any_number_of_candidates(tmp_path):
+    """The same as ridge regression written out, for calls of 1 to 40 candidates."""
+    rng = np.random.default_rng(4)
+    session = tr.Session(tr.LinUCB(lam=0.5, beta=1.3), dimension=3, seed=0)
+    V, b, made = 0.5 * np.eye(3), np.zeros(3), []
+    for t in range(120):
+        features = rng.normal(size=(int(rng.integers(1, 40)), 3))
+        names = [f"item {rng.integers(10**9)}" for _ in features]
+        scores = features @ np.linalg.solve(V, b) + 1.3 * np.sqrt(np.einsum("ki,ij,kj->k", features, np.linalg.inv(V), features))
+        if t % 2:
+            d = session.decide(dict(zip(names, features, strict=True)))
+        else:
+            d = session.decide(features, names=names)
+        assert d.arm == np.argmax(scores), t
+        assert d.name == names[d.arm]
+        made.append((d, features[d.arm]))
+        if t % 3 == 0:
+            d, x = made.pop(int(rng.integers(len(made))))
+            value = float(x @ [0.3, -0.2, 0.1])
+            session.reward(d.id, value)
+            V += np.outer(x, x)
+            b += value * x
+        if t % 25 == 0:
+            session = tr.Session.load(session.save(tmp_path / "catalogue.npz"))
+    left, x = made[0]
+    session.update(left.name, 0.0)
+    assert left.id not in session.open
+    for wrong, words in (
+        ({"context": rng.normal(size=(4, 2))}, "must have 3 columns"),
+        ({"context": rng.normal(size=(2, 3)), "names": ["a"]}, "names has 1 entries, but there are 2 arms"),
+        ({"context": rng.normal(size=(2, 3)), "eligible": ["a"]}, "'a' is a name, but these arms have numbers"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            session.decide(**wrong)
+    for call in (lambda: session.retire(0), lambda: tr.Session(tr.LinUCB(), dimension=3, names=["a"])):
+        with pytest.raises(ValueError, match="call"):
+            call()
+    with pytest.raises(ValueError, match="UCB plays arms"):
+        tr.Session(tr.UCB(), dimension=3)
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        tr.LinTS(scale=0.3), tr.LinEpsilonGreedy(), pytest.param(tr.Explore(tr.LinUCB(), floor=0.01), marks=thorough), pytest.param(tr.CLUCB2(), marks=thorough),
+        pytest.param(tr.Safe(tr.LinUCB()), marks=thorough),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_every_policy_for_new_features_serves_a_catalogue(policy):
+    rng = np.random.default_rng(4)
+    session, fixed = tr.Session(policy, dimension=3, seed=0), tr.Session(policy, arms=7, dimension=3, seed=0)
+    safe = "baseline" in type(policy).FIELDS
+
+    def round_of(n):
+        features = rng.normal(size=(n, 3))
+        features /= np.linalg.norm(features, axis=1, keepdims=True)
+        return tr.Context(features, baseline=0 if safe else None, baseline_mean=0.5 if safe else None)
+
+    for _ in range(30):
+        seen = round_of(7)
+        a, b = session.decide(seen), fixed.decide(seen)
+        assert (a.arm, a.propensity) == (b.arm, b.propensity)
+        session.reward(a.id, 0.5)
+        fixed.reward(b.id, 0.5)
+        before = session._rng.bit_generator.state
+        session.cancel(session.decide(round_of(int(rng.integers(2, 12)))).id)
+        session._rng.bit_generator.state, session.decided = before, fixed.decided  # audit draws go by the number of the decision
+
+
+def test_a_catalogue_of_sets():
+    rng = np.random.default_rng(1)
+    session = tr.Session(tr.C2UCB(), dimension=3, oracle=tr.oracles.TopK(2))
+    for n in (5, 2, 9):
+        made = session.decide({f"{n}-{k}": x for k, x in enumerate(rng.normal(size=(n, 3)))})
+        assert session.reward(made.id, dict.fromkeys(made.name, 1.0))
+    with pytest.raises(ValueError, match="only 1"):
+        session.decide(rng.normal(size=(1, 3)))
+    assert session.state.model.seen[0] == 6

@@ -1,0 +1,213 @@
+"""Session files: those of every format load and continue, and a stranger's choose nothing that runs."""
+
+import collections
+import json
+import os
+import pathlib
+
+import numpy as np
+import pytest
+
+import tightrope as tr
+from session import histories, strangers
+from standard import fits, problems, session_for
+from tiers import thorough
+from tightrope.core import files, streams
+from tightrope.policies import examples
+from tightrope.session import soundness
+
+DATA = pathlib.Path(__file__).parent / "data"
+STRANGERS = int(os.environ.get("TIGHTROPE_STRANGERS", "500"))  # of each kind; 10000 before a release
+
+
+@pytest.mark.parametrize("path", sorted(DATA.glob("session-format-2*.npz")), ids=lambda path: path.stem)
+def test_files_written_before_keep_their_open_decisions(path):
+    session, expected = tr.Session.load(path), json.loads((DATA / "session-format-2.json").read_text())[path.stem]
+    assert [[d.id, d.round, d.reason] for d in session.open.values()] == expected["open"]
+    for id in list(session.open):
+        missing = session._book.open[id].waiting
+        session.reward(id, 0.5 if missing is None else dict.fromkeys(sorted(missing), 0.5))
+    features = np.linspace(0.1, 0.5, 15).reshape(5, 3) if session._changing else None
+    assert [np.atleast_1d(session.decide(features).arm).tolist() for _ in range(6)] == expected["actions"]
+    np.testing.assert_allclose(session.explain(features)["mean"], expected["mean"], rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["test", "seed", "Generator", "RandomState", "bit_generator", "__class__", None, 3, ["PCG64"]])
+def test_a_file_cannot_name_what_is_called(name, tmp_path, monkeypatch):
+    """numpy.random.test starts NumPy's own test suite, seed reseeds the global generator."""
+
+    def called(*given, **named):
+        raise SystemError("a file chose what is called")
+
+    monkeypatch.setattr(np.random, "test", called)
+    monkeypatch.setattr(np.random, "seed", called)
+    path = tr.Session(tr.UCB(), arms=3).save(tmp_path / "s.npz")
+    header, arrays = files.read_arrays(path)
+    header["rng"]["bit_generator"] = name
+    files.write_arrays(path, header, arrays)
+    with pytest.raises(ValueError, match=r"bit_generator = .* is not one of PCG64, PCG64DXSM, Philox, SFC64, MT19937"):
+        tr.Session.load(path)
+
+
+@pytest.mark.parametrize("name", sorted(streams.GENERATORS))
+def test_known_generators_continue(name):
+    generator = np.random.Generator(streams.GENERATORS[name](3))
+    generator.random(5)
+    again = streams.unpack(json.loads(json.dumps(streams.pack(generator), default=files._plain)))
+    assert again.random(3).tolist() == generator.random(3).tolist()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda h: h["policy"].update(policy="os"), "policy = 'os' is not one of"),
+        (lambda h: h["policy"].update(beta=-1.0), "beta = -1"),
+        (lambda h: h["policy"].update(nonsense=1), "no parameter 'nonsense'"),
+        (lambda h: h.update(policy={"policy": "Safe", "baseline": 0, "inner": {"policy": "Safe", "inner": {"policy": "Safe", "inner": {
+            "policy": "Safe", "inner": {"policy": "Safe", "inner": {"policy": "UCB"}}}}}}), "inside policies more than 3 deep"),
+        (lambda h: h["oracle"].update(oracle="choose"), "oracle = 'choose' is not one of TopK, Partition, Knapsack, Promotions"),
+        (lambda h: h["oracle"].update(k=-1), "k = -1"),
+        (lambda h: h["oracle"].update(more=1), "but takes"),
+        (lambda h: h["arms"].update(number=10**12), "header's arms|asks for"),
+        (lambda h: h["arms"].update(dimension=10**6), "asks for"),
+        (lambda h: h.update(seed=-1), "seed cannot be read"),
+        (lambda h: h.update(rounds="many"), "rounds cannot be read"),
+        (lambda h: h.update(extra=1), "extra cannot be read"),
+        (lambda h: h.update(apply="later"), "apply cannot be read"),
+        (lambda h: h.update(window=5), "default_reward, which is missing"),
+        (lambda h: h.update(names=["a"] * 5), "'a' twice"),
+        (lambda h: h.update(format=3), "has format 3, but this version reads 2"),
+        (lambda h: h["open"][0].update(arm=[0, 9]), "they are distinct numbers from 0 to 4"),
+        (lambda h: h["open"][0].update(context=7), "names round 7"),
+        (lambda h: h["open"].append(h["open"][0]), "out of order or there twice"),
+        (lambda h: h["open"][0].update(propensity=[0.5, 1.5]), "propensity"),
+        (lambda h: h["rng"].update(state={"state": -1, "inc": 1}), "PCG64.state.state must be a whole number from 0"),
+        (lambda h: h["rng"].update(has_uint32=[1]), "has_uint32 must be a whole number"),
+    ],
+)  # fmt: skip
+def test_edited_headers_are_refused_with_a_sentence(change, words, tmp_path):
+    session = tr.Session(tr.C2UCB(), arms=histories.kinds()["C2UCB"][1]["arms"], oracle=tr.oracles.TopK(2))
+    if "beta" in words or "nonsense" in words:
+        session = tr.Session(tr.LinUCB(), arms=session.arms.features)
+    session.decide()
+    path = session.save(tmp_path / "s.npz")
+    header, arrays = files.read_arrays(path)
+    change(header)
+    files.write_arrays(path, header, arrays)
+    with pytest.raises(ValueError, match=words) as caught:
+        tr.Session.load(path)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("policy", "arms", "edit", "words"),
+    [
+        (tr.UCB(), {"arms": 3}, {"state.pulls": np.array([1.0, -1.0, 0.0])}, "negative count"),
+        (tr.UCB(), {"arms": 3}, {"state.sums": np.array([0.0, np.nan, 0.0])}, "not finite"),
+        (tr.BetaThompson(), {"arms": 3}, {"state.sums": np.array([0.0, 2.0, 0.0])}, "can add up to"),
+        (tr.UCB(), {"arms": 3}, {"state.pulls": np.zeros(2)}, r"float64 of shape \(2,\), but must be float64 of shape \(3,\)"),
+        (tr.UCB(), {"arms": 3}, {"state.pulls": np.zeros(3, dtype=np.float32)}, "float32"),
+        (tr.UCB(), {"arms": 3}, {"retired": np.ones(4, dtype=bool)}, "retired"),
+        (tr.CKLUCB(lipschitz=1.0), {"points": [0.0, 0.5, 1.0]}, {"state.order": np.array([0, 1, 10**9])}, r"outside \[0, 2\]"),
+        (tr.CKLUCB(lipschitz=1.0), {"points": [0.0, 0.5, 1.0]}, {"state.order": np.array([0, 1, 1])}, "every arm once"),
+        (tr.CKLUCB(lipschitz=1.0), {"points": [0.0, 0.5, 1.0]}, {"state.near": np.full((3, 3), 2, dtype=np.uint32)}, "not what these arms"),
+        (tr.LinUCB(), {"arms": np.eye(3)}, {"state.model.lam": np.array(2.0)}, "is not the 1.0 of this policy"),
+        (tr.LinUCB(), {"arms": np.eye(3)}, {"state.model.features": 2 * np.eye(3)}, "not what these arms give"),
+    ],
+)
+def test_arrays_that_no_kernel_writes_are_refused(policy, arms, edit, words, tmp_path):
+    path = tr.Session(policy, **arms).save(tmp_path / "s.npz")
+    header, arrays = files.read_arrays(path)
+    files.write_arrays(path, header, arrays | edit)
+    with pytest.raises(ValueError, match=words):
+        tr.Session.load(path)
+
+
+def test_a_loaded_state_needs_no_new_compilation(tmp_path):
+    """An aligned record comes back aligned: kernels compiled for one type are not compiled again for another."""
+    from numba import typeof
+
+    policy = tr.CUCB2(baseline=0, baseline_mean=0.5)
+    session = tr.Session(policy, arms=3)
+    again = tr.Session.load(session.save(tmp_path / "s.npz"))
+    assert typeof(again.state) == typeof(session.state)
+    assert typeof(again.state.ledger).dtype.aligned == typeof(session.state.ledger).dtype.aligned
+
+
+def test_no_more_memory_is_taken_than_a_file_has_bytes(tmp_path):
+    """Headers of arrays that claim petabytes, compressed zeros, and states that would grow with the square of the arms."""
+    import io
+    import zipfile
+
+    path = tr.Session(tr.UCB(), arms=3).save(tmp_path / "s.npz")
+    header, arrays = files.read_arrays(path)
+    with zipfile.ZipFile(path) as old:
+        parts = {entry.filename: old.read(entry) for entry in old.infolist()}
+    huge = io.BytesIO()
+    np.lib.format.write_array_header_1_0(huge, {"descr": "<f8", "fortran_order": False, "shape": (10**15,)})
+    for content, kind in ((huge.getvalue(), zipfile.ZIP_STORED), (parts["state.pulls.npy"], zipfile.ZIP_DEFLATED)):
+        with zipfile.ZipFile(path, "w", kind) as new:
+            for name, part in parts.items():
+                new.writestr(name, content if name == "state.pulls.npy" else part)
+        with pytest.raises(ValueError, match="is not a session file"):
+            tr.Session.load(path)
+    plain = tr.Session(tr.CombUCB1(), arms=3, oracle=tr.oracles.TopK(2)).save(path)
+    header, arrays = files.read_arrays(plain)
+    header["arms"]["number"] = 10**9
+    files.write_arrays(path, header, arrays)
+    with pytest.raises(ValueError, match="the header asks for 1000000000 arms"):
+        tr.Session.load(path)
+    X = np.random.default_rng(0).normal(size=(40_000, 1))
+    for policy in ("RAGE", "XYAdaptive", "XYStatic"):
+        small = tr.Session(getattr(tr, policy)(epsilon=0.1), arms=X[:20]).save(path)
+        header, arrays = files.read_arrays(small)
+        header["arms"]["number"] = len(X)
+        files.write_arrays(path, header, arrays | {"arms.features": X})
+        with pytest.raises(ValueError, match="but the header asks for 40000 arms"):
+            tr.Session.load(path)
+    path.write_bytes(b"[" * 100_000)
+    with pytest.raises(ValueError, match="is not a session file"):
+        tr.Session.load(path)
+
+
+def test_every_place_in_a_state_has_its_range():
+    """A whole number in a state may be a place in an array, which compiled code does not check: soundness.PLACES names them all."""
+    missing = set()
+
+    def look(state):
+        for name, value in zip(state._fields, state, strict=True):
+            owner = type(state).__name__
+            if hasattr(value, "_fields"):
+                look(value)
+            elif isinstance(value, np.ndarray):
+                for part in value.dtype.names or [None]:
+                    kind = value.dtype.kind if part is None else value.dtype[part].kind
+                    key = f"{owner}.{name}" if part is None else f"{owner}.{name}.{part}"
+                    if kind in "iu" and key not in soundness.PLACES:
+                        missing.add(key)
+
+    for policy in examples().values():
+        for problem in problems().values():
+            if fits(policy, problem):
+                look(session_for(policy, problem, 0, 50).state)
+    assert missing == set()
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # a damaged file may hold numbers of any size
+@thorough
+@pytest.mark.parametrize("damage", [strangers.edited, strangers.flipped])
+def test_damaged_files_are_refused_or_load_as_they_are(damage, tmp_path, monkeypatch):
+    def called(*given, **named):
+        raise SystemError("a file chose what is called")
+
+    monkeypatch.setattr(np.random, "test", called)
+    monkeypatch.setattr(np.random, "seed", called)
+    monkeypatch.setattr(os, "fsync", lambda handle: None)  # thousands of files need not survive a power cut
+    bases = sorted(strangers.sessions(tmp_path).items())
+    draw, counts = np.random.default_rng(0), collections.Counter()
+    for k in range(STRANGERS):
+        damage(bases[k % len(bases)][1], draw, tmp_path / "stranger.npz")
+        counts[strangers.outcome(tmp_path / "stranger.npz", tmp_path / "again.npz")] += 1
+    print(damage.__name__, dict(counts))
+    assert counts["refused"] > 0.3 * STRANGERS
+    assert counts["loaded"] > 0.01 * STRANGERS

@@ -1,0 +1,37 @@
+"""`plan`: textbook numbers that hold, and advice that follows from the numbers."""
+
+import numpy as np
+import pytest
+
+import tightrope as tr
+from tightrope.simulation.planning import _advice, fixed_size
+
+
+def test_tests_of_fixed_size_keep_their_error_at_the_hardest_means():
+    means, epsilon, delta, runs = np.array([0.5, 0.4, 0.4]), 0.1, 0.1, 20_000
+    fixed, textbook = fixed_size(means, epsilon, delta)
+    assert textbook < fixed
+    rng = np.random.default_rng(0)
+    for size in (fixed, textbook):
+        wrong = (rng.binomial(size // 3, means, (runs, 3)) + rng.random((runs, 3)) * 1e-6).argmax(axis=1) != 0
+        assert wrong.mean() <= delta + 4 * np.sqrt(delta * (1 - delta) / runs)
+    small = (rng.binomial(textbook // 12, means, (runs, 3)) + rng.random((runs, 3)) * 1e-6).argmax(axis=1) != 0
+    assert small.mean() > delta  # a quarter of the samples would not do
+
+
+def test_a_plan_is_what_identify_takes_and_its_advice_names_the_cheapest():
+    planned = tr.plan([0.1, 0.9], epsilon=0.1, delta=0.1, replications=4)
+    assert planned.samples["UGapE"] == planned.found.rounds["UGapE"].mean()
+    assert planned.certified == {"UGapE": 1.0}
+    assert planned._repr_html_().count("<tr>") == 4
+    assert "choose A" in _advice({"A": 50.0}, {"A": 1.0}, 200, 100)
+    assert "If that is enough" in _advice({"A": 150.0}, {"A": 1.0}, 200, 100)
+    assert "It is the better choice" in _advice({"A": 250.0}, {"A": 1.0}, 200, 100)
+    assert "not certified" in _advice({"A": 50.0}, {"A": 0.5}, 200, 100)
+
+
+def test_means_that_are_not_linear_in_the_features_are_refused():
+    with pytest.raises(ValueError, match="not a linear function of arms"):
+        tr.plan([0.1, 0.2, 0.9], epsilon=0.1, arms=[[1.0], [2.0], [3.0]])
+    with pytest.raises(ValueError, match="two or more arms"):
+        tr.plan([0.1], epsilon=0.1)
