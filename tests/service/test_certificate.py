@@ -154,8 +154,8 @@ def read_history(entries):
 
 def facts(history):
     """All that a history knows, comparable."""
-    arms = {id: [vars(arm) | {"mean": arm.mean.state.tolist()}] for id, arm in history.arms.items()}
-    return vars(history) | {"arms": arms, "mean": history.mean.state.tolist()}
+    arms = {id: [vars(arm) | {"mean": arm.mean.state}] for id, arm in history.arms.items()}
+    return vars(history) | {"arms": arms, "mean": history.mean.state}
 
 
 def test_the_history_is_the_same_read_at_once_or_in_parts(certified):
