@@ -184,6 +184,8 @@ def modules_of(numba_type: Any) -> set[str | None]:
         cls = getattr(numba_type, "instance_class", None)
         found = set() if cls is None else answering(cls) | {cls.__module__ if findable(cls) else None}
         return found.union(*(modules_of(inner) for inner in iter(cast(Any, numba_type))))
+    if isinstance(numba_type, types.StructRef):
+        return set[str | None]().union(*(modules_of(inner) for inner in numba_type.field_dict.values()))
     if isinstance(numba_type, types.Dispatcher):
         return {module_of(cast(Any, numba_type).dispatcher.py_func)}
     return set() if isinstance(numba_type, PLAIN) else {None}

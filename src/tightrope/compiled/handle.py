@@ -1,0 +1,220 @@
+"""A handle: one pointer to a policy, its state and its random stream, which live in compiled code between calls.
+
+A call that takes a NamedTuple of arrays across the border from Python asks for the type of every array, wraps each one and, on the way
+back, makes new tuples: more work than a decision. A handle crosses as one pointer, and its type is known when it is made. What Python
+wants to see of the state it asks for (`Handle.state`).
+
+No Python runs while a handle or a number crosses, so a signal's exception cannot come in the middle.
+"""
+
+import ctypes
+import struct
+from collections.abc import Iterator
+from typing import Any, cast
+
+import numpy as np
+from llvmlite import ir
+from numba import types, typeof
+from numba.core import cgutils
+from numba.core.pythonapi import NativeValue
+from numba.experimental import structref
+from numba.extending import box, intrinsic, overload, unbox
+from numba.np.numpy_support import as_dtype
+
+from .kernels import jit
+
+GENERATOR = types.NumPyRandomGeneratorType("NumPyRandomGeneratorType")
+WORDS = types.Array(types.uint64, 1, "C")
+KINDS = (types.Array(types.float64, 2, "C"), types.Array(types.boolean, 1, "C"), types.int64, types.float64)  # of a context's fields
+NUMBERS = (types.Integer, types.Float, types.Boolean)
+
+
+@structref.register
+class HandleType(types.StructRef):  # type: ignore[misc]
+    """Of a handle: the fields of `_made`."""
+
+
+@box(HandleType)
+def _box_handle(typ: HandleType, value: ir.Value, c: Any) -> ir.Value:
+    """In Python a handle is the object that counts its references, and nothing else."""
+    meminfo = cgutils.create_struct_proxy(typ)(c.context, c.builder, value=value).meminfo
+    return c.box(types.MemInfoPointer(types.voidptr), meminfo)
+
+
+@unbox(HandleType)
+def _unbox_handle(typ: HandleType, obj: ir.Value, c: Any) -> NativeValue:
+    crossed = c.unbox(types.MemInfoPointer(types.voidptr), obj)
+    made = cgutils.create_struct_proxy(typ)(c.context, c.builder)
+    made.meminfo = crossed.value
+    return NativeValue(made._getvalue(), is_error=crossed.is_error)
+
+
+@intrinsic
+def _generator(typing: Any, state: Any, uint64: Any, uint32: Any, double: Any) -> Any:
+    """The generator whose state and functions are at these addresses; its owner keeps it alive."""
+
+    def codegen(context: Any, builder: Any, signature: Any, given: Any) -> ir.Value:
+        bits = cgutils.create_struct_proxy(types.NumPyRandomBitGeneratorType("NumPyRandomBitGeneratorType"))(context, builder)
+        bits.state_address = bits.state = given[0]
+        bits.fnptr_next_uint64, bits.fnptr_next_uint32, bits.fnptr_next_double = given[1:]
+        made = cgutils.create_struct_proxy(GENERATOR)(context, builder)
+        made.bit_generator = bits._getvalue()
+        return made._getvalue()
+
+    return GENERATOR(types.uintp, types.uintp, types.uintp, types.uintp), codegen
+
+
+def _made(policy: Any, state: Any, rng: Any, place: Any, half: Any) -> Any:
+    """A new handle."""
+    raise TypeError("handles are made by compiled code")
+
+
+@overload(_made)
+def _overload_made(policy: Any, state: Any, rng: Any, place: Any, half: Any) -> Any:
+    kind = HandleType([("policy", policy), ("state", state), ("rng", rng), ("place", place), ("half", half)])
+
+    def make(policy: Any, state: Any, rng: Any, place: Any, half: Any) -> Any:
+        handle = structref.new(kind)
+        handle.policy, handle.state, handle.rng, handle.place, handle.half = policy, state, rng, place, half
+        return handle
+
+    return make
+
+
+@jit
+def _open(policy, state, place, half, address, uint64, uint32, double):  # type: ignore[no-untyped-def]
+    return _made(policy, state, _generator(address, uint64, uint32, double), place, half)
+
+
+@intrinsic
+def _write(typing: Any, state: Any, out: Any) -> Any:
+    """Writes every number of a state, and the address, sizes and strides of every array, one after the other as 64 bits."""
+
+    def codegen(context: Any, builder: Any, signature: Any, given: Any) -> ir.Value:
+        target = cgutils.create_struct_proxy(WORDS)(context, builder, value=given[1]).data
+        word, place = ir.IntType(64), 0
+
+        def store(value: ir.Value) -> None:
+            nonlocal place
+            builder.store(value, builder.gep(target, [ir.IntType(64)(place)]))
+            place += 1
+
+        def walk(kind: types.Type, value: ir.Value) -> None:
+            if isinstance(kind, types.BaseTuple):
+                for k, inner in enumerate(cast(Any, kind)):
+                    walk(inner, builder.extract_value(value, k))
+            elif isinstance(kind, types.Array):
+                array = cgutils.create_struct_proxy(kind)(context, builder, value=value)
+                store(builder.ptrtoint(array.data, word))
+                for sizes in (array.shape, array.strides):
+                    for k in range(kind.ndim):
+                        store(builder.extract_value(sizes, k))
+            elif isinstance(kind, types.Float):
+                store(builder.bitcast(context.cast(builder, value, kind, types.float64), word))
+            elif isinstance(kind, NUMBERS):
+                store(context.cast(builder, value, kind, types.int64))
+
+        walk(signature.args[0], given[0])
+        return context.get_dummy_value()
+
+    return types.none(state, out), codegen
+
+
+@jit
+def _read(handle, out):  # type: ignore[no-untyped-def]
+    _write(handle.state, out)
+
+
+def _kinds(kind: Any) -> Iterator[Any]:
+    """The types of a state's fields, in order, through tuples in tuples."""
+    if isinstance(kind, types.BaseTuple):
+        for inner in cast(Any, kind):
+            yield from _kinds(inner)
+    else:
+        yield kind
+
+
+def can_be_held(state: Any) -> bool:
+    """Whether a handle can hold a state: a tuple of numbers, arrays, None and such tuples."""
+    return all(isinstance(kind, (*NUMBERS, types.NoneType, types.Array)) for kind in _kinds(typeof(state)))
+
+
+def _arrays(state: Any) -> Iterator[np.ndarray]:
+    """The arrays of a state, through tuples in tuples."""
+    for value in state:
+        if isinstance(value, np.ndarray):
+            yield value
+        elif isinstance(value, tuple):
+            yield from _arrays(value)
+
+
+def compiled_for(kernel: Any, kinds: tuple[Any, ...]) -> Any:
+    """The machine code of a kernel for these types, compiled or read from disk at the first call; `entry_point` calls it unchecked."""
+    if kinds not in kernel.overloads:
+        kernel.compile(kinds)
+    return kernel.overloads[kinds]
+
+
+def stream_words(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Views of all in a PCG64 generator that a draw changes: its place in the stream, and the half of a number that waits.
+
+    Its memory is that of NumPy's `pcg64_state`: a pointer to the place, followed by the half.
+    """
+    address = cast(Any, rng.bit_generator).ctypes.state_address
+    place = (ctypes.c_uint64 * 2).from_address(ctypes.c_uint64.from_address(address).value)
+    half = (ctypes.c_uint64 * 1).from_address(address + ctypes.sizeof(ctypes.c_void_p))
+    return np.frombuffer(place, np.uint64), np.frombuffer(half, np.uint64)
+
+
+class Handle:
+    """A policy, its state and a random stream in compiled code.
+
+    policy, state: NamedTuples of numbers, arrays and such tuples. rng: of PCG64; Python and compiled code draw from one stream.
+    """
+
+    __slots__ = ("_arrays", "_generator", "_out", "_state_type", "pointer", "type")
+
+    def __init__(self, policy: Any, state: Any, rng: np.random.Generator) -> None:
+        self._generator = rng  # keeps the addresses valid
+        bits: Any = rng.bit_generator
+        interface = bits.ctypes
+        functions = [ctypes.cast(getattr(interface, name), ctypes.c_void_p).value for name in ("next_uint64", "next_uint32", "next_double")]
+        given = (policy, state, *stream_words(rng), interface.state_address, *functions)
+        kinds = (typeof(policy), typeof(state), WORDS, WORDS, *(types.uintp,) * 4)
+        opening = compiled_for(_open, kinds)
+        self.pointer: Any = opening.entry_point(*given)
+        self.type = opening.signature.return_type
+        self._state_type = kinds[1]
+        self._arrays = {array.ctypes.data: array for array in _arrays(state)}
+        self._out = np.zeros(sum(1 + 2 * kind.ndim if isinstance(kind, types.Array) else 1 for kind in _kinds(kinds[1])), dtype=np.uint64)
+
+    @property
+    def state(self) -> Any:
+        """The state as Python sees it: its arrays are the very ones that kernels write into."""
+        compiled_for(_read, (self.type, WORDS)).entry_point(self.pointer, self._out)
+        words = iter(self._out.tolist())
+        return self._python(self._state_type, words)
+
+    def _python(self, kind: Any, words: Iterator[int]) -> Any:
+        if isinstance(kind, types.BaseTuple):
+            values = [self._python(inner, words) for inner in cast(Any, kind)]
+            return kind.instance_class(*values) if isinstance(kind, types.BaseNamedTuple) else tuple(values)
+        if isinstance(kind, types.Array):
+            address = next(words)
+            shape, strides = (tuple(next(words) for _ in range(kind.ndim)) for _ in range(2))
+            return self._array(kind, address, shape, strides)
+        if isinstance(kind, types.NoneType):
+            return None
+        if isinstance(kind, types.Float):
+            return struct.unpack("d", struct.pack("Q", next(words)))[0]
+        value = struct.unpack("q", struct.pack("Q", next(words)))[0]
+        return bool(value) if isinstance(kind, types.Boolean) else value
+
+    def _array(self, kind: Any, address: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray:
+        known = self._arrays.get(address)
+        if known is not None and (known.shape, known.strides) == (shape, strides):
+            return known
+        dtype = as_dtype(kind.dtype)
+        size = sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) + dtype.itemsize if all(shape) else 0
+        memory = (ctypes.c_char * size).from_address(address) if size else bytearray()
+        return np.ndarray(shape, dtype, memory, strides=strides).copy()
