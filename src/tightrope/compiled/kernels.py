@@ -7,7 +7,6 @@ from typing import Any
 import numba
 from numba.core.registry import CPUDispatcher
 
-from .boxing import type_at_once  # the module replaces Numba's boxers
 from .cache import KernelCache, config
 from .parts import LeanPartCompiler, LeanWholeCompiler, PartCompiler, WholeCompiler, shared_overload
 
@@ -62,7 +61,6 @@ def jit(function: Callable[..., Any], **more: Any) -> Any:
     kernel = numba.njit(**({"pipeline_class": WholeCompiler} | OPTIONS | more))(function)
     if not INTERPRETED:
         kernel._cache = KernelCache(function)
-        type_at_once(kernel)
     return kernel
 
 

@@ -40,6 +40,36 @@ def describe_arms(arms: object, points: object, distances: object, dimension: ob
     return Arms(rows * blocks, features=features, dimension=d, oracle=oracle, horizon=T, blocks=blocks)
 
 
+def described_addition(
+    arms: Arms, called: tuple[str, ...] | None, names: object, features: object, number: object, oracle: Oracle | None
+) -> tuple[Arms, "Names"]:
+    """The description of a longer list of arms, and what they are called. called: the names of the old ones."""
+    if arms.distances is not None:
+        raise ValueError("arms with a metric cannot be added to; start a new session with all points.")
+    X = None
+    if arms.features is not None:
+        if features is None:
+            raise ValueError(f"features is missing; give the new arms' features, (n, {arms.dimension}).")
+        X = checks.matrix("features", features, shape=(None, arms.dimension))
+    elif features is not None:
+        raise ValueError("features was given, but these arms have no fixed features.")
+    if (names is None) != (called is None) and arms.blocks == 1:
+        missing = names is None
+        raise ValueError(f"names {'is missing' if missing else 'was given'}, but these arms have {'names' if missing else 'numbers'}.")
+    texts = None if names is None else checked_names("names", names)
+    sizes = {len(item) for item in (X, texts) if item is not None}
+    if number is not None:
+        sizes.add(checks.integer("number", number, least=1))
+    if len(sizes) != 1 or 0 in sizes:
+        raise ValueError("names, features and number must say how many arms are added, the same number and at least 1.")
+    longer = arms._replace(
+        number=arms.number + sizes.pop() * arms.blocks,
+        features=None if X is None else np.concatenate([arms.features, X]),
+        oracle=arms.oracle if oracle is None else oracle,
+    )
+    return longer, Names(None if texts is None or called is None else (*called, *texts))
+
+
 class Names:
     """Unique texts for the rows of a session's arms; without them an arm is its number."""
 
@@ -73,12 +103,12 @@ class Names:
         return chosen
 
 
-def checked_names(argument: str, texts: Iterable[object], length: int | None = None) -> tuple[str, ...]:
+def checked_names(argument: str, texts: object, length: int | None = None) -> tuple[str, ...]:
     """Unique texts, none of them empty."""
     if isinstance(texts, (str, bytes, Mapping)):
         raise ValueError(f"{argument} = {checks.show(texts)} is not a list of names.")
     try:
-        listed = tuple(texts)
+        listed = tuple(texts)  # type: ignore[arg-type]
     except TypeError:
         raise ValueError(f"{argument} = {checks.show(texts)} is not a list of names.") from None
     for k, text in enumerate(listed):

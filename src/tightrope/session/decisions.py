@@ -1,7 +1,7 @@
 """Decisions that wait for their rewards: what was decided in which round, and what became of it."""
 
-from collections import OrderedDict
-from collections.abc import Iterable
+import itertools
+from collections import OrderedDict, defaultdict, deque
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -12,6 +12,7 @@ from ..core.types import Action
 from ..core.verbs import Context
 
 REMEMBERED = 10_000  # arms of closed decisions whose ids still answer; older ones are forgotten, so that memory does not grow
+UNNAMED = 1_000  # decisions of `select` with a round of their own that may wait for `update`; older ones are closed without a reward
 
 Id = str | int
 A = TypeVar("A", np.ndarray, np.ndarray | None)
@@ -55,6 +56,13 @@ class Open:
         self.held: list[tuple[Action, Any]] = []  # (action, reward) that wait for earlier decisions
         self.ended: str | None = None  # how it ended, where that waits for earlier decisions
 
+    def plays(self, action: Action) -> bool:
+        """Whether it waits for a reward of this arm, or of all these arms of a set."""
+        if isinstance(action, np.ndarray):
+            wanted = set(action.tolist())
+            return self.waiting is not None and len(wanted) == action.size and wanted <= self.waiting and bool(wanted) == bool(self.waiting)
+        return self.waiting is None and bool(self.action == action)
+
 
 @dataclass(slots=True)
 class Closed:
@@ -66,13 +74,25 @@ class Closed:
 
 
 class Book:
-    """The open decisions in order of their rounds, and the last closed ones."""
+    """The open decisions in order of their rounds, and the last closed ones.
+
+    A decision of `select` has no id that its caller knows; its reward comes by `update`, which names the arm. Where rounds show nothing
+    of their own, all such decisions of an arm are the same to the policy, and only their number is kept.
+    """
 
     def __init__(self) -> None:
-        self.open: OrderedDict[Id, Open] = OrderedDict()  # as the first of a dict is looked for among the places of all that were taken out
+        self.open: OrderedDict[Id, Open] = OrderedDict()  # a plain dict finds its first entry in time that grows with those removed
         self.closed: OrderedDict[Id, Closed] = OrderedDict()
+        self.counts: defaultdict[int, int] = defaultdict(int)  # open decisions of `select` that are only counted, by arm
+        self.unnamed: deque[Id] = deque()  # ids of the others, the oldest first, answered ones among them
+        self.last: Open | None = None  # the last decision, unless it was only counted
         self._weight = 0  # arms in closed
         self._by_arm: dict[int, dict[Id, Open]] = {}  # open decisions of single arms
+
+    @property
+    def waiting(self) -> int:
+        """How many decisions wait for rewards."""
+        return sum(entry.ended is None for entry in self.open.values()) + sum(self.counts.values())
 
     def known(self, id: Id) -> Decision | None:
         """The decision of an id, open or closed."""
@@ -82,7 +102,7 @@ class Book:
     def add(self, entry: Open) -> None:
         """Open a decision."""
         id = entry.decision.id
-        self.open[id] = entry
+        self.open[id] = self.last = entry
         if entry.waiting is None:
             self._by_arm.setdefault(entry.action, {})[id] = entry
 
@@ -112,22 +132,28 @@ class Book:
         while self._weight > REMEMBERED and len(self.closed) > 1:
             self._weight -= size_of(self.closed.popitem(last=False)[1].decision)
 
+    def is_open(self, entry: Open | None) -> bool:
+        """Whether an entry still waits for its answers."""
+        return entry is not None and entry.ended is None and self.open.get(entry.decision.id) is entry
+
+    def too_many(self, id: Id) -> Open | None:
+        """Note a decision of `select`; returns the oldest one that waits where more than UNNAMED do."""
+        self.unnamed.append(id)
+        while len(self.unnamed) > UNNAMED:
+            oldest = self.open.get(self.unnamed.popleft())
+            if self.is_open(oldest):
+                return oldest
+        return None
+
     def first(self) -> Open | None:
         """The oldest open decision."""
         return next(iter(self.open.values()), None)
 
     def oldest_of(self, action: Action, given: Context | None) -> Open | None:
         """The oldest decision that waits for a reward of this arm, or of all arms of a set, in a round such as the given one."""
-        found: Iterable[Open]
-        if isinstance(action, np.ndarray):
-            wanted = set(action.tolist())
-            if len(wanted) < action.size:
-                return None
-            found = [e for e in self.open.values() if e.waiting is not None and wanted <= e.waiting and bool(wanted) == bool(e.waiting)]
-        else:
-            found = self._by_arm.get(action, {}).values()
-        for entry in found:
-            if entry.ended is None and (given is None or agrees(entry.context, given)):
+        entries = self.open.values() if isinstance(action, np.ndarray) else self._by_arm.get(action, {}).values()
+        for entry in entries:
+            if entry.ended is None and entry.plays(action) and (given is None or agrees(entry.context, given)):
                 return entry
         return None
 
@@ -140,13 +166,8 @@ class Book:
 
     def before(self, round: int) -> list[Open]:
         """Decisions without all their answers that were made before a round."""
-        found = []
-        for entry in self.open.values():
-            if entry.decision.round >= round:
-                break
-            if entry.ended is None:
-                found.append(entry)
-        return found
+        early = itertools.takewhile(lambda entry: entry.decision.round < round, self.open.values())
+        return [entry for entry in early if entry.ended is None]
 
     def resize(self, before: int, number: int, rows: int) -> None:
         """More arms: in rounds before they were not eligible and had no features."""

@@ -63,8 +63,8 @@ class ClosedData(DecisionData):
     how: Literal["rewarded", "expired", "closed"]
 
 
-class Common(Strict):
-    """What both formats have."""
+class Header(Strict):
+    """The header of a session file."""
 
     policy: dict[str, object]
     arms: ArmsData
@@ -73,25 +73,22 @@ class Common(Strict):
     rounds: Count
     seed: Annotated[int, Field(ge=0)]
     rng: dict[str, object]
-
-
-class Header(Common):
-    """The header of a session file."""
-
-    format: Literal[2]
+    format: Literal[1]
     catalogue: bool
     several: bool
     names: list[str] | None
     window: Count | None
     default_reward: Number | None
     apply: Literal["on arrival", "in order"]
-    after_stop: Literal["winner", "explore"] = "explore"  # what sessions did before they had the choice
-    version: str | None = None  # of the package that wrote the file
+    after_stop: Literal["winner", "explore"]
+    version: str  # of the package that wrote the file
     decided: Count
     audit: dict[str, object]
     contexts: list[RoundData]
     open: list[OpenData]
     closed: list[ClosedData]
+    counts: list[tuple[Count, Count]]  # (arm, open decisions of it that are only counted)
+    unnamed: list[str | int]  # ids of open decisions that `select` made
 
 
 def checked_header(text: str) -> Header:

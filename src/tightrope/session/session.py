@@ -3,8 +3,9 @@
 import copy
 import math
 import pathlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, Self, SupportsIndex
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, Self, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,44 +15,49 @@ from ..core.matching import ORDERS, check_fit, check_question
 from ..core.policy import Policy, is_policy, label
 from ..core.types import Action, Explanation, Oracle, State
 from ..core.verbs import (
-    Arms,
     Context,
     admit,
+    commit,
     event,
     evidence,
     explain,
     grow,
-    inform,
     init,
     merge,
     propensity,
     recommend,
     reward_range,
     stopped,
-    withdraw,
 )
 from ..logs.tables import NamedColumns
 from ..logs.training import feed, read_training_rows
 from ..numerics.growth import carried
 from ..numerics.states import copied
 from . import store
-from .arms import Names, checked_names, describe_arms
+from .agent import PLAIN, UNPLAYABLE, Agent, agent
+from .arms import Names, checked_names, describe_arms, described_addition
 from .codec import restore
-from .decisions import Book, Chance, Decision, Id, Open, checked_id, locked, reason, shown
-from .direct import Direct, may_draw
+from .decisions import UNNAMED, Book, Chance, Decision, Id, Open, checked_id, locked, reason, shown
 from .forecast import forecast_range
+from .rewards import check_equal, refuse, rewards_by_arm
+from .rounds import Labels, Mask, Played, Round, Rounds
 
-Round = ArrayLike | Context | Mapping[str, ArrayLike]  # features, all that a round shows, or features by a candidate's name
-Mask = ArrayLike | Collection[str]  # which arms may be played: bools, or names
-Played = SupportsIndex | str | Sequence[SupportsIndex | str] | np.ndarray  # an arm, or those of a set, by number or name
 AFTER_STOP: tuple[Literal["winner", "explore"], ...] = ("winner", "explore")
 PER_ARM = {  # what explanations say arm by arm
     "mean", "width", "lower", "upper", "index", "probability", "probability_se", "pulls", "safe", "design", "direction_scores", "rates",
 }  # fmt: skip
 SHOWN_ARMS = 20  # of a session in a notebook
 LEAST_DRAWS, MOST_DRAWS = 10, 10**8  # behind a probability
-NOTHING_SHOWN = Context()
-SIZES = 16  # numbers of candidates whose scratch a catalogue keeps
+
+
+class Choice(NamedTuple):
+    """What a policy would play in a round."""
+
+    agent: Agent  # with the state that met the round
+    action: Any
+    event: int  # how it came about, see the verb `event`
+    certain: bool  # nothing was drawn
+    certified: bool  # it is the answer of an identification policy
 
 
 class Session:
@@ -90,12 +96,13 @@ class Session:
         if not is_policy(policy):
             raise ValueError(f"policy = {checks.show(policy)} is not a policy; pass an instance such as UCB().")
         self.policy = policy
-        self.arms = describe_arms(arms, points, distances, dimension, oracle, horizon)
-        check_fit(policy, self.arms)
+        described = describe_arms(arms, points, distances, dimension, oracle, horizon)
+        check_fit(policy, described)
         if type(policy).TRAITS.stops:
-            check_question(policy, self.arms)
-        self.catalogue = arms is None and points is None and distances is None
-        self._names = Names(None if names is None else self._checked_names(names))
+            check_question(policy, described)
+        catalogue = arms is None and points is None and distances is None
+        called = Names() if names is None else Names(_checked_names(names, described, catalogue))
+        self._rounds = Rounds(policy, described, catalogue, called)
         self._least, self._most = (bound if math.isfinite(bound) else None for bound in reward_range(policy))
         self.default_reward = None if default_reward is None else self._checked_value("default_reward", default_reward)
         self.window = None if window is None else checks.integer("window", window, least=1)
@@ -104,27 +111,47 @@ class Session:
         self.apply = ORDERS[checks.choice("apply", apply, ORDERS)]
         self.after_stop = AFTER_STOP[checks.choice("after_stop", after_stop, AFTER_STOP)]
         self.seed = checks.integer("seed", seed, least=0)
-        self._rng, self._audit = streams.stream(self.seed, 0, streams.POLICY), streams.stream(self.seed, 0, streams.AUDIT)
+        self._audit = streams.stream(self.seed, 0, streams.AUDIT)
         self.rounds = 0  # rewards taken in
         self.decided = 0  # decisions made
         self._book = Book()
-        self._retired: np.ndarray | None = None
-        self._changing = self.arms.dimension > 0 and self.arms.features is None
-        self._last = NOTHING_SHOWN  # what the last decision's round showed
-        self._several = False  # whether rounds have shown different features
-        self._scratch: dict[int, State] = {}
-        self._wanted, self._own = 0, math.nan  # by `decide_beside`: the policy's choice, and its chance of what was played
-        self._agreed = True  # whether the last decision that was followed was also this session's own choice
-        self._tells, self._measures, self._draws = event.answers(policy), propensity.answers(policy), may_draw(policy)
-        self.state = init(policy, self._told())
-        self._direct = Direct(policy)
+        self._commits, self._guards, self._measures = commit.answers(policy), admit.answers(policy), propensity.answers(policy)
+        self._agent = self._agent_of(init(policy, self._rounds.told()), streams.stream(self.seed, 0, streams.POLICY))
+        self._ready()
+
+    def _ready(self) -> None:
+        """Note whether the next round can be one like any other, whose decisions `select` only counts."""
+        rounds = self._rounds
+        self._plain = (
+            self.apply == "on arrival" and self.window is None and not self._guards and not type(self.policy).TRAITS.stops
+            and rounds.arms.oracle is None and not rounds.changing and rounds.retired is None and rounds.last is PLAIN
+        )  # fmt: skip
+
+    def _agent_of(self, state: State, rng: np.random.Generator | None = None) -> Agent:
+        """The agent that goes on from a state."""
+        return agent(self.policy, state, self._agent.rng if rng is None else rng, self._rounds.arms)
+
+    @property
+    def arms(self) -> Any:
+        """Description of the arms: number, features, dimension, points, distances, oracle, horizon."""
+        return self._rounds.arms
+
+    @property
+    def catalogue(self) -> bool:
+        """Whether every call brings its own candidates."""
+        return self._rounds.catalogue
+
+    @property
+    def state(self) -> State:
+        """What the policy knows, as its class says. To read, not to write."""
+        return self._agent.state
 
     def __repr__(self) -> str:
-        number, open_ = self.arms.number, len(self.open)
+        number = self.arms.number
         arms = f"{self.arms.dimension} features a candidate" if self.catalogue else f"{number:,} arm{'s' if number != 1 else ''}"
-        told = [label(self.policy), arms, f"{self.decided:,} decisions", f"{self.rounds:,} rewards", f"{open_:,} open"]
+        told = [label(self.policy), arms, f"{self.decided:,} decisions", f"{self.rounds:,} rewards", f"{self._book.waiting:,} open"]
         if type(self.policy).TRAITS.stops:
-            told.append("certified" if bool(stopped(self.policy, self.state)) else "not certified yet")
+            told.append("certified" if self._agent.stopped() else "not certified yet")
         return f"<Session: {', '.join(told)}>"
 
     def _repr_html_(self) -> str:
@@ -135,7 +162,8 @@ class Session:
         except ValueError:  # no round has shown its features yet
             known = {}
         columns = [name for name in ("mean", "lower", "upper", "index", "probability") if name in known]
-        rows = [[self._names.of(k), *(float(known[name][k]) for name in columns)] for k in range(self.arms.number)] if columns else []
+        called = self._rounds.names
+        rows = [[called.of(k), *(float(known[name][k]) for name in columns)] for k in range(self.arms.number)] if columns else []
         return notebook.table(repr(self).strip("<>"), ["arm", *columns] if columns else [], rows)
 
     # Deciding ------------------------------------------------------------------------------------------------------------
@@ -157,15 +185,40 @@ class Session:
         """
         if id is not None:
             id = checked_id(id)
-            made = self._book.known(id)
-            if made is not None:
-                return made
-        return self._decide(context, eligible, id, names, True).decision
+            known = self._book.known(id)
+            if known is not None:
+                return known
+        seen, labels = self._checked_round(context, eligible, names)
+        choice = self._choice(seen)
+        return self._opened(choice, choice.action, seen, labels, id, *self._chance(choice, seen, choice.action)).decision
 
     def select(self, context: Round | None = None, eligible: Mask | None = None) -> Any:
-        """The arm (int) or set of arms (int array) to play now: `decide` without an id and without asking for the propensity."""
-        action = self._decide(context, eligible, None, None, False).action
-        return action if isinstance(action, int) else action.copy()
+        """The arm (int) or set of arms (int array) to play now: a decision whose reward comes by `update`, and next.
+
+        Where rounds show features of their own, `update` means the last decision; for rewards that come late or never, use `decide` and
+        `reward`. The propensity is not computed.
+        """
+        if self._plain and context is None and eligible is None:
+            arm, why, _ = self._agent.choose()
+            if why != UNPLAYABLE:
+                if self._commits:
+                    self._agent.commit(PLAIN, arm)
+                self._book.counts[arm] += 1
+                self.decided += 1
+                return arm
+        seen, labels = self._checked_round(context, eligible, None)
+        choice = self._choice(seen)
+        entry = self._opened(choice, choice.action, seen, labels, None, math.nan, math.nan)
+        oldest = self._book.too_many(entry.decision.id)
+        if oldest is not None:
+            warnings.warn(
+                f"more than {UNNAMED:,} decisions of select wait for update; the oldest ones are closed without a reward. Where rewards come "
+                "late or never, use decide and reward.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            self._take(oldest, None, None, "closed")
+        return entry.action if isinstance(entry.action, int) else entry.action.copy()
 
     def follow(
         self,
@@ -185,12 +238,14 @@ class Session:
         The others are those of `decide`. On the kind of processor that wrote
         the log both agree to the bit; on another one last digits may differ, and what was played is what counts.
         """
-        if self._book.known(checked_id(id)) is not None:
+        id = checked_id(id)
+        if self._book.known(id) is not None:
             raise ValueError(f"id = {checks.show(id)} was decided already; a log has every decision once.")
         taken = arm if isinstance(arm, int) else np.array(checks.entries("arm", arm, "an array of arms"), dtype=np.int64)
-        self._agreed = True
-        self._decide(context, eligible, id, names, False, taken, (propensity, propensity_se), wanted)
-        return self._agreed
+        seen, labels = self._checked_round(context, eligible, names)
+        choice = self._choice(seen, taken)
+        self._opened(choice, taken, seen, labels, id, propensity, propensity_se)
+        return bool(np.array_equal(choice.action, taken if wanted is None else wanted))
 
     def decide_beside(
         self,
@@ -211,86 +266,54 @@ class Session:
         """
         if self.arms.oracle is not None:
             raise ValueError("this session chooses sets; only a choice of single arms can be made beside another.")
-        if id is not None and self._book.known(checked_id(id)) is not None:
+        id = None if id is None else checked_id(id)
+        if id is not None and self._book.known(id) is not None:
             raise ValueError(f"id = {checks.show(id)} was decided already.")
-        entry = self._decide(context, eligible, id, names, measured, arm, chance=chance)
-        return entry.decision, self._wanted, self._own
+        seen, labels = self._checked_round(context, eligible, names)
+        choice = self._choice(seen, arm)
+        action = choice.action if arm is None else arm
+        own, error = self._chance(choice, seen, action) if measured else (math.nan, math.nan)
+        entry = self._opened(choice, action, seen, labels, id, chance(int(action), float(own)), error)
+        return entry.decision, int(choice.action), float(own)
 
-    def _decide(
-        self,
-        context: Round | None,
-        eligible: Mask | None,
-        id: Id | None,
-        names: Sequence[str] | None,
-        measured: bool,
-        taken: Action | None = None,
-        known: tuple[Chance, Chance] = (math.nan, math.nan),
-        wanted: Action | None = None,
-        chance: Callable[[int, float], float] | None = None,
-    ) -> Open:
-        seen, labels = self._round(context, eligible, names)
-        state = self._state_for(seen)
-        admit(self.policy, state, seen)
-        bits = self._rng.bit_generator
-        before = bits.state if self._draws else None
+    def _checked_round(
+        self, context: Any, eligible: Mask | None, names: Sequence[str] | None, past: bool = False
+    ) -> tuple[Context, Labels]:  # fmt: skip
+        return self._rounds.checked(context, eligible, names, bool(self.decided or self.rounds), past)
+
+    def _choice(self, seen: Context, taken: Action | None = None) -> Choice:
+        """What the policy would play, drawn from its stream. taken: the arm of a log, which is checked before anything is drawn."""
+        one, number = self._agent_for(seen), self._rounds.count(seen)
+        if taken is not None:
+            self._check_playable("arm", taken, number, seen)
+        if self._guards:
+            admit(self.policy, one.state, seen)
         winner = self._winner(seen)
-        try:
-            action: Any = winner if winner is not None else self._checked_action(self._direct.select(state, seen, self._rng), seen)
-            own = action
-            if taken is not None:
-                action = self._checked_action(taken, seen)
-                expected = action if wanted is None else wanted
-                self._agreed = own == expected if isinstance(own, int) else bool(np.array_equal(own, expected))
-        except BaseException:  # an oracle may refuse after noise was drawn
-            if before is not None:
-                bits.state = before
-            raise
-        why = event(self.policy, state, action) if self._tells else 0
-        p, error = known
-        if measured:
-            if winner is not None or (not self._measures and (before is None or streams.same(before, bits.state))):
-                p, error = float(own is action or np.array_equal(own, action)), 0.0  # nothing was drawn, so the choice was certain
-            else:
-                p, error = self._measured(state, seen, action)
-        if chance is not None:
-            self._wanted, self._own = int(own), float(p)
-            p = chance(int(action), self._own)
-        if self._changing or seen.features is not None:
-            self._several = self._several or not (
-                self._last.features is None or self._last.features is seen.features or np.array_equal(self._last.features, seen.features)
-            )
-            self._changing = True
-        self._became(self._direct.commit(state, seen, action), seen)
-        self._last = seen
-        self.decided += 1
-        single = isinstance(action, int)
-        if not single and (measured or taken is not None):
-            p, error = (locked(np.broadcast_to(np.asarray(x, dtype=np.float64), action.shape)) for x in (p, error))
-        name: object
-        if single:
-            name = labels[action] if labels is not None else self._names.of(action)
-        else:
-            name = tuple(labels[k] if labels is not None else self._names.of(k) for k in action.tolist())
-        if id is None:
-            id = str(self.decided)
-            while self._book.known(id) is not None:
-                id += "+"
-        words = reason(why, name, p) if winner is None or action != winner else f"{name}: the certified answer"
-        made = Decision(id, action if single else locked(action), name, p, error, words, self.decided, shown(seen))
-        entry = Open(made, seen, action, None if single else set(action.tolist()))
-        self._book.add(entry)
-        if self.window is not None:
-            self._expire(self.decided - self.window)
-        return entry
+        if winner is not None:
+            return Choice(one, winner, event(self.policy, one.state, winner), True, True)
+        action, why, certain = one.propose(seen, number)
+        if why == UNPLAYABLE:
+            self._check_playable(f"{type(self.policy).__name__}'s choice", action, number, seen)
+        return Choice(one, action, why, certain, False)
 
-    def _measured(self, state: State, seen: Context, action: Action) -> tuple[Chance, Chance]:
-        """The propensity. Its draws begin 2^64 places of the audit stream after those of the decision before, the stream is put back and
-        the state's scratch is left alone: a log can be followed to the bit without computing it again."""
+    def _check_playable(self, what: str, action: Action, number: int, seen: Context) -> None:
+        arms = np.atleast_1d(action)
+        if (arms < 0).any() or (arms >= number).any() or (seen.eligible is not None and not seen.eligible[arms].all()):
+            raise ValueError(f"{what} = {checks.show(action)} must be among the eligible of the arms 0 to {number - 1}.")
+
+    def _chance(self, choice: Choice, seen: Context, action: Action) -> tuple[Chance, Chance]:
+        """(propensity of an action, standard error).
+
+        Its draws begin 2^64 places of the audit stream after those of the decision before, the stream is put back and the state's scratch
+        is left alone: a log can be followed to the bit without computing it again.
+        """
+        if choice.certified or (choice.certain and not self._measures):
+            return float(action is choice.action or np.array_equal(action, choice.action)), 0.0
         bits: Any = self._audit.bit_generator
         origin = bits.state
         bits.advance(self.decided << 64)
         try:
-            chance: tuple[Chance, Chance] = propensity(self.policy, copied(state), seen, action, self._audit)
+            chance: tuple[Chance, Chance] = propensity(self.policy, copied(choice.agent.state), seen, action, self._audit)
         finally:
             bits.state = origin
         return chance
@@ -302,15 +325,52 @@ class Session:
         arm = int(recommend(self.policy, self.state))
         return arm if seen.eligible is None or seen.eligible[arm] else None
 
-    def _checked_action(self, action: Any, seen: Context) -> Action:
-        """The policy's answer as an int or int array; one that is no eligible arm is refused."""
-        if not isinstance(action, int) and np.ndim(action) != 0:
-            return np.asarray(action)
-        arm, count = int(action), self._count(seen)
-        if not 0 <= arm < count or (seen.eligible is not None and not seen.eligible[arm]):
-            name = type(self.policy).__name__
-            raise ValueError(f"{name}'s select returned arm {arm}, but arms are 0 to {count - 1} and must be eligible.")
-        return arm
+    def _opened(
+        self, choice: Choice, action: Any, seen: Context, labels: Labels, id: Id | None, p: Chance, error: Chance
+    ) -> Open:  # fmt: skip
+        """Take an action: the open decision of it."""
+        single = isinstance(action, int)
+        if not single and not (np.ndim(p) == 0 and np.isnan(p)):
+            p, error = (locked(np.broadcast_to(np.asarray(x, dtype=np.float64), action.shape)) for x in (p, error))
+        called = self._rounds.names.of if labels is None else labels.__getitem__
+        name: object = called(action) if single else tuple(called(k) for k in action.tolist())
+        if choice.certified and single and action == choice.action:
+            words = f"{name}: the certified answer"
+        else:
+            why = choice.event if action is choice.action else event(self.policy, choice.agent.state, action)
+            words = reason(why, name, p)
+        if self._commits:
+            choice.agent.commit(seen, action)
+        self._agent = choice.agent
+        self._rounds.met(seen, True)
+        self._plain = self._plain and self._rounds.last is PLAIN
+        self.decided += 1
+        if id is None:
+            id = str(self.decided)
+            while self._book.known(id) is not None:
+                id += "+"
+        made = Decision(id, action if single else locked(action), name, p, error, words, self.decided, shown(seen))
+        entry = Open(made, seen, action, None if single else set(action.tolist()))
+        self._book.add(entry)
+        if self.window is not None:
+            self._settle(self._book.before(self.decided - self.window))
+        return entry
+
+    def _agent_for(self, seen: Context) -> Agent:
+        """The agent that meets a round: of its number of candidates; without data where features come for the first time."""
+        rounds = self._rounds
+        if seen.features is None:
+            return self._agent
+        if rounds.catalogue:
+            return self._sized(rounds.count(seen))
+        return self._agent if rounds.changing else self._agent_of(init(self.policy, rounds.arms._replace(features=None)))
+
+    def _sized(self, number: int) -> Agent:
+        """The agent of a catalogue for a number of candidates."""
+        if number == self.arms.number:
+            return self._agent
+        fresh = init(self.policy, self.arms._replace(number=number))
+        return self._agent_of(carried(fresh, self.state))
 
     # Rewards -------------------------------------------------------------------------------------------------------------
 
@@ -325,18 +385,15 @@ class Session:
         if entry is None or entry.ended is not None:
             return self._repeated(id, entry, value)
         if entry.waiting is not None:
-            return self._reward_set(entry, value)
+            given = rewards_by_arm(entry.decision, value, self._checked_value)
+            fresh = [arm for arm in given if arm not in entry.answers]
+            check_equal(entry.decision, entry.answers, given, "rewarded")
+            if not fresh and entry.waiting:
+                return False
+            self._answer_set(entry, fresh, [given[arm] for arm in fresh], "rewarded")
+            return True
         entry.answers = self._checked_value("reward", value)
         self._take(entry, entry.action, entry.answers, "rewarded")
-        return True
-
-    def _reward_set(self, entry: Open, value: object) -> bool:
-        given = self._by_arm(entry.decision, value)
-        fresh = [arm for arm in given if arm not in entry.answers]
-        self._check_equal(entry.decision, entry.answers, given, "rewarded")
-        if not fresh and entry.waiting:
-            return False
-        self._answer_set(entry, fresh, [given[arm] for arm in fresh], "rewarded")
         return True
 
     def _answer_set(self, entry: Open, arms: Sequence[int], rewards: Sequence[float], how: str) -> None:
@@ -345,27 +402,6 @@ class Session:
         entry.waiting.difference_update(arms)
         action = np.array(arms, dtype=np.int64) if len(arms) else None
         self._take(entry, action, np.array(rewards, dtype=np.float64), None if entry.waiting else how)
-
-    def _by_arm(self, decision: Decision, value: object) -> dict[int, float]:
-        """Rewards of a set by arm, checked."""
-        arms = decision.arm.tolist()
-        if not isinstance(value, Mapping):
-            values = checks.floats("reward", value).reshape(-1)
-            if values.size != len(arms):
-                raise ValueError(
-                    f"reward has {values.size} entries, but decision {decision.id!r} has {len(arms)} arms; "
-                    "for a part of them give {arm: reward}."
-                )
-            value = dict(zip(arms, values.tolist(), strict=True))
-        by_name = dict(zip(decision.name, arms, strict=True))
-        found: dict[int, float] = {}
-        for key, number in value.items():
-            arm = by_name.get(key) if isinstance(key, str) else checks.integer("arm", key)
-            if arm not in arms:
-                raise ValueError(f"arm = {checks.show(key)} is not in decision {decision.id!r}, which has {checks.show(decision.name)}.")
-            assert arm is not None
-            found[arm] = self._checked_value(f"reward[{checks.show(key)}]", number)
-        return found
 
     def _repeated(self, id: Id, entry: Open | None, value: object) -> bool:
         """The answer to a decision that is closed already."""
@@ -379,33 +415,33 @@ class Session:
                 f"id = {checks.show(id)} is not a decision of this session, was cancelled, or was closed too long ago to be known."
             )
         if isinstance(answers, dict):
-            given = self._by_arm(decision, value)
-            self._check_equal(decision, answers, given, str(how))
+            check_equal(decision, answers, rewards_by_arm(decision, value, self._checked_value), str(how))
         elif answers is None or self._checked_value("reward", value) != answers:
-            self._refuse(decision, answers, str(how))
+            refuse(decision, answers, str(how))
         return False
 
-    def _check_equal(self, decision: Decision, answers: dict[int, float], given: dict[int, float], how: str) -> None:
-        for arm, value in given.items():
-            if arm in answers and answers[arm] != value:
-                raise ValueError(f"decision {decision.id!r} was {how} with {answers[arm]:g} for arm {arm}; a reward is given once.")
-            if arm not in answers and how == "closed":
-                self._refuse(decision, None, how)
-
-    def _refuse(self, decision: Decision, answer: float | None, how: str) -> None:
-        told = "without a reward" if answer is None else f"with {answer:g}"
-        raise ValueError(f"decision {decision.id!r} was {how} {told}; a reward is given once, while the decision is open.")
-
     def update(self, arm: Played, reward: ArrayLike, context: Round | None = None) -> None:
-        """Take in the reward of an arm, or the rewards of several arms of a set as two arrays: closes the oldest open decision of it.
+        """Take in the reward of an arm, or the rewards of several arms of a set as two arrays, for an open decision of it.
 
-        Where no decision of the arm is open, it is data from elsewhere: the policy learns from it, a ledger does not count it.
-        context: the features (and baseline, and mask) of the round the reward belongs to; by default those of that decision, or of the
-        only features the session has seen.
+        Where rounds show nothing of their own, that is the oldest one. Where their features change, it is the last decision of the session;
+        with context, the features (and baseline, and mask) of the round, the oldest one that showed them. Where no decision of the arm is
+        open, it is data from elsewhere: the policy learns from it, a ledger does not count it. ValueError where it cannot be known which
+        features the reward belongs to.
         """
-        given = None if context is None else self._round(context, None, None, past=True)[0]
+        counts = self._book.counts
+        if context is None and type(arm) is int and type(reward) is float and counts.get(arm, 0) > 0 and self._within(reward):
+            self._agent.learn(arm, reward)
+            counts[arm] -= 1
+            self.rounds += 1
+            return
+        given = None if context is None else self._checked_round(context, None, None, past=True)[0]
         action, value = self._checked_reward(arm, reward, given)
-        entry = self._book.oldest_of(action, given)
+        if given is None and isinstance(action, int) and counts.get(action, 0) > 0:
+            self._agent.learn(action, value)
+            counts[action] -= 1
+            self.rounds += 1
+            return
+        entry = self._answered(arm, action, given)
         if entry is not None:
             if isinstance(action, np.ndarray):
                 self._answer_set(entry, action.tolist(), value.tolist(), "rewarded")
@@ -413,23 +449,43 @@ class Session:
                 entry.answers = value
                 self._take(entry, action, value, "rewarded")
             return
-        if given is None and self._changing and self._several:
-            what = "these arms have no open decision together" if isinstance(action, np.ndarray) else f"arm {arm} has no open decision"
-            raise ValueError(f"context is missing: {what}, and rounds have shown different features; pass those the reward belongs to.")
-        seen = given if given is not None else self._round(None, self._last.eligible, None, past=True)[0]
-        state = self._state_for(seen)
-        admit(self.policy, state, seen)
-        self._changing = self._changing or seen.features is not None
-        self._became(inform(self.policy, state, seen, action, value), seen)
-        self.rounds += 1
+        seen = given if given is not None else self._checked_round(None, self._rounds.last.eligible, None, past=True)[0]
+        one = self._agent_for(seen)
+        if self._guards:
+            admit(self.policy, one.state, seen)
+        one.inform(seen, action, value)
+        self._learned(one, seen)
+
+    def _answered(self, arm: Played, action: Action, given: Context | None) -> Open | None:
+        """The open decision that `update` means; None: none, the reward is data from elsewhere."""
+        book, rounds = self._book, self._rounds
+        latest = book.last if book.is_open(book.last) and book.last.plays(action) else None  # type: ignore[union-attr]
+        if given is None and rounds.changing and rounds.several:
+            if latest is None:
+                what = "these arms are not" if isinstance(action, np.ndarray) else f"arm {arm} is not"
+                raise ValueError(
+                    f"context is missing: {what} what was decided last, or it has its reward already, and rounds have shown different "
+                    "features; pass those the reward belongs to, or use decide and reward."
+                )
+            return latest
+        entry = book.oldest_of(action, given)
+        if entry is None and latest is not None and given is not None and given.features is not None:
+            raise ValueError(
+                f"context differs from what the open decision {latest.decision.id!r} for arm {arm} was shown; pass the same features, or close "
+                "that decision first."
+            )
+        return entry
+
+    def _within(self, reward: float) -> bool:
+        """Whether a float is a reward that the policy can take in."""
+        return math.isfinite(reward) and (self._least is None or reward >= self._least) and (self._most is None or reward <= self._most)
 
     def _take(self, entry: Open, action: Action | None, value: float | np.ndarray | None, ended: str | None) -> None:
         """Learn from (a part of) a decision's answer, now or, in order, when all earlier decisions are closed."""
-        id = entry.decision.id
         if self.apply == "on arrival":
             self._learn_from(entry, action, value)
             if ended is not None:
-                self._book.close(id, ended)
+                self._book.close(entry.decision.id, ended)
             return
         if action is not None:
             entry.held.append((action, value))
@@ -447,25 +503,32 @@ class Session:
 
     def _learn_from(self, entry: Open, action: Action | None, value: float | np.ndarray | None) -> None:
         if action is not None:
-            seen = entry.context
-            self._became(self._direct.update(self._state_for(seen), seen, action, value), seen)
-            self.rounds += 1
+            one = self._agent_for(entry.context)
+            one.update(entry.context, action, value)
+            self._learned(one, entry.context)
+
+    def _learned(self, one: Agent, seen: Context) -> None:
+        """An agent has learned a reward of a round."""
+        self._agent = one
+        self._rounds.met(seen, False)
+        self.rounds += 1
 
     def cancel(self, id: Id) -> None:
         """Take back an open decision that was never shown: the policy is as it was without it, but for its random stream."""
         entry = self._unanswered(id)
         if entry.answers:
             raise ValueError(f"id = {checks.show(id)} has answers already, so it was shown; close it instead.")
-        seen = entry.context
-        self._became(withdraw(self.policy, self._state_for(seen), seen, entry.action), seen)
+        one = self._agent_for(entry.context)
+        one.withdraw(entry.context, entry.action)
+        self._agent = one
+        self._rounds.met(entry.context, False)
         self._book.remove(entry.decision.id)
         if self.apply != "on arrival":
             self._release()
 
     def close(self, id: Id) -> None:
         """Close a decision that was shown but whose reward, or whose missing rewards of a set, will never come. Nothing is learned."""
-        entry = self._unanswered(id)
-        self._take(entry, None, None, "closed")
+        self._take(self._unanswered(id), None, None, "closed")
 
     def _unanswered(self, id: Id) -> Open:
         id = checked_id(id)
@@ -480,22 +543,17 @@ class Session:
         older_than: rounds (decisions made since), >= 0; default: the window. ids: the open decisions to close instead, whatever
         their age, where another clock says which.
         """
-        if ids is not None:
-            if older_than is not None:
-                raise ValueError("older_than and ids both say what expires; give one of them.")
-            if self.default_reward is None:
-                raise ValueError("default_reward is missing, so nothing can expire; give it to Session, or close decisions one by one.")
-            return self._settle([self._unanswered(id) for id in dict.fromkeys(ids)])
-        if older_than is None and self.window is None:
+        if ids is not None and older_than is not None:
+            raise ValueError("older_than and ids both say what expires; give one of them.")
+        if ids is None and older_than is None and self.window is None:
             raise ValueError("older_than is missing, and this session has no window; give a number of rounds.")
         rounds = self.window if older_than is None else checks.integer("older_than", older_than, least=0)
         if self.default_reward is None:
             raise ValueError("default_reward is missing, so nothing can expire; give it to Session, or close decisions one by one.")
+        if ids is not None:
+            return self._settle([self._unanswered(id) for id in dict.fromkeys(ids)])
         assert rounds is not None
-        return self._expire(self.decided - rounds)
-
-    def _expire(self, before: int) -> list[Id]:
-        return self._settle(self._book.before(before))
+        return self._settle(self._book.before(self.decided - rounds))
 
     def _settle(self, expired: list[Open]) -> list[Id]:
         assert self.default_reward is not None
@@ -510,13 +568,12 @@ class Session:
 
     @property
     def open(self) -> dict[Id, Decision]:
-        """Decisions that wait for rewards, by id, the oldest first."""
+        """Decisions that wait for rewards, by id, the oldest first. Those of `select` in rounds like any other have no id and are not here."""
         return {id: entry.decision for id, entry in self._book.open.items() if entry.ended is None}
 
     def is_open(self, id: Id) -> bool:
         """Whether a decision waits for its reward, or for those of a part of its set."""
-        entry = self._book.open.get(id)
-        return entry is not None and entry.ended is None
+        return self._book.is_open(self._book.open.get(id))
 
     def answered(self) -> Iterator[tuple[Decision, float | dict[int, float] | None]]:
         """Decisions that have ended and are still remembered, with their rewards (of a set by arm; None: closed without one)."""
@@ -526,26 +583,28 @@ class Session:
         for closed in self._book.closed.values():
             yield closed.decision, closed.answers
 
-    def propensities(self, context: Round | None = None, eligible: Mask | None = None) -> np.ndarray:
-        """(K,) chances with which `select` would play each single arm now, as far as the policy computes them exactly, else by draws.
+    def _checked_value(self, argument: str, value: object) -> float:
+        return checks.real(argument, value, least=self._least, most=self._most)
 
-        For policies with an oracle the propensity belongs to a set; ask `decide` for that of the chosen one. Changes nothing.
-        """
-        if self.arms.oracle is not None:
-            raise ValueError("this session chooses sets, whose chances are not those of single arms; see Decision.propensity.")
-        seen, _ = self._round(context, eligible, None)
-        state = copied(self._state_for(seen))
-        admit(self.policy, state, seen)
-        audit, found = streams.stream(self.seed, self.rounds, streams.AUDIT), np.zeros(self._count(seen))
-        winner = self._winner(seen)
-        if winner is not None:
-            found[winner] = 1.0
-            return found
-        for arm in range(found.size):
-            if seen.eligible is None or seen.eligible[arm]:
-                found[arm] = propensity(self.policy, state, seen, arm, audit)[0]
-        total = found.sum()  # chances by draws add up to nearly 1
-        return found / total if total > 0.0 else found
+    def _checked_reward(self, arm: Played, reward: ArrayLike, given: Context | None) -> tuple[Action, Any]:
+        count = self.arms.number if given is None else self._rounds.count(given)
+        called = self._rounds.names
+        if self.arms.oracle is None:
+            if self.catalogue and isinstance(arm, str):
+                return self._book.candidate(arm), self._checked_value("reward", reward)
+            return called.number("arm", arm, count), self._checked_value("reward", reward)
+        listed: Any = [arm] if isinstance(arm, str) else arm
+        if self.names is not None and not isinstance(listed, np.ndarray) and np.ndim(listed) == 1:
+            listed = [called.number("arm", item, count) if isinstance(item, str) else item for item in listed]
+        arms, numbers = np.atleast_1d(checks.entries("arm", listed, "an array of arms")), np.atleast_1d(checks.floats("reward", reward))
+        if arms.size == 0 == numbers.size:  # the answer to an empty set
+            return np.zeros(0, dtype=np.int64), np.zeros(0)
+        values = checks.vector("reward", numbers, length=arms.size, least=self._least, most=self._most, source="one per arm")
+        if arms.dtype.kind not in "iu" or arms.ndim != 1 or (arms < 0).any() or (arms >= count).any():
+            raise ValueError(f"arm = {checks.show(arms)} must hold whole numbers from 0 to {count - 1}.")
+        return arms.astype(np.int64), values
+
+    # Learning from logs and from other sessions ----------------------------------------------------------------------------
 
     def learn(
         self, frame: NamedColumns, arm: str | None = "arm", reward: str = "reward", features: Sequence[str] | str | None = None,
@@ -574,15 +633,16 @@ class Session:
         ValueError
             For a frame with bad rows, with their number and the first of them; then nothing of it is learned.
         """
-        arms, range_ = self.arms, (self._least, self._most)
-        state = self.state
+        rounds, bounds = self._rounds, (self._least, self._most)
+        arms, state = self.arms, self.state
         if self.catalogue:  # a row's features are all there is of its arm
-            arms = self.arms._replace(number=self.arms.blocks)
-            state = self._sized(arms.number)
+            arms = arms._replace(number=arms.blocks)
+            state = self._sized(arms.number).state
             arm = None if arms.blocks == 1 else arm
-        log = read_training_rows(frame, arm, reward, features, baseline, self._changing, arms, self.names, range_)
+        log = read_training_rows(frame, arm, reward, features, baseline, rounds.changing, arms, self.names, bounds)
         state = feed(self.policy, copied(state), arms, log)
-        self.state, self.arms = state, arms if self.catalogue else self.arms
+        rounds.arms = arms
+        self._agent = self._agent_of(state)
         self.rounds += log.rewards.size
         return int(log.rewards.size)
 
@@ -597,41 +657,33 @@ class Session:
         mine, its = (label(one.policy) for one in (self, other))
         if mine != its:
             raise ValueError(f"other has the policy {its}, but this session has {mine}; only equal policies learn the same sums.")
-        if not self._same_arms(other):
+        if not self._rounds.same_arms(other._rounds):
             raise ValueError("other has other arms, features or names than this session; what they learned is not about the same things.")
         if other.open:
             raise ValueError(f"other has {len(other.open)} open decisions; close or cancel them first.")
-        self.state = merge(self.policy, self.state, other.state)
+        self._agent = self._agent_of(merge(self.policy, self.state, other.state))
         self.rounds += other.rounds
-        self._several = self._several or other._several
+        self._rounds.several = self._rounds.several or other._rounds.several
 
     def adopt(self, arrays: dict[str, np.ndarray], rounds: int) -> None:
         """Take over what `flatten` made of the state of a session like this one, which had learned so many rewards and decided nothing."""
-        template = self._sized(self.arms.blocks) if self.catalogue else self.state
         arms = self.arms._replace(number=self.arms.blocks) if self.catalogue else self.arms
-        self.state, self.arms, self.rounds = restore(template, arrays, self.policy, arms), arms, rounds
-
-    def _same_arms(self, other: "Session") -> bool:
-        a, b = self.arms, other.arms
-        if (self.catalogue, self._changing, self.names, a.dimension, a.blocks) != (
-            other.catalogue, other._changing, other.names, b.dimension, b.blocks,
-        ):  # fmt: skip
-            return False
-        if self.catalogue:
-            return True
-        return a.number == b.number and (self._changing or a.features is None or np.array_equal(a.features, b.features))
+        template = self._sized(arms.number).state if self.catalogue else self.state
+        self._rounds.arms = arms
+        self._agent, self.rounds = self._agent_of(restore(template, arrays, self.policy, arms)), rounds
 
     # Arms that come and go -----------------------------------------------------------------------------------------------
 
     @property
     def names(self) -> tuple[str, ...] | None:
         """Names of all arms, also retired ones; None: arms have numbers only."""
-        return self._names.texts
+        return self._rounds.names.texts
 
     @property
     def retired(self) -> list[str | int]:
         """Arms that are not played any more, by name or number."""
-        return [] if self._retired is None else [self._names.of(k) for k in np.flatnonzero(self._retired).tolist()]
+        retired = self._rounds.retired
+        return [] if retired is None else [self._rounds.names.of(k) for k in np.flatnonzero(retired).tolist()]
 
     def add_arms(
         self,
@@ -648,83 +700,34 @@ class Session:
         """
         if self.catalogue:
             raise ValueError("this session takes new candidates at every call; there is nothing to add.")
-        if self.arms.distances is not None:
-            raise ValueError("arms with a metric cannot be added to; start a new session with all points.")
-        a = self.arms
-        X = None
-        if a.features is not None:
-            if features is None:
-                raise ValueError(f"features is missing; give the new arms' features, (n, {a.dimension}).")
-            X = checks.matrix("features", features, shape=(None, a.dimension))
-        elif features is not None:
-            raise ValueError("features was given, but these arms have no fixed features.")
-        if (names is None) != (self.names is None) and a.blocks == 1:
-            missing = names is None
-            raise ValueError(f"names {'is missing' if missing else 'was given'}, but these arms have {'names' if missing else 'numbers'}.")
-        texts = None if names is None else checked_names("names", names)
-        sizes = {len(item) for item in (X, texts) if item is not None}
-        if number is not None:
-            sizes.add(checks.integer("number", number, least=1))
-        if len(sizes) != 1 or 0 in sizes:
-            raise ValueError("names, features and number must say how many arms are added, the same number and at least 1.")
-        more = sizes.pop()
-        both = Names(None if texts is None or self.names is None else (*self.names, *texts))
-        longer = a._replace(
-            number=a.number + more * a.blocks,
-            features=None if X is None else np.concatenate([a.features, X]),
-            oracle=a.oracle if oracle is None else oracle,
-        )
-        told = longer._replace(features=None) if self._changing else longer
-        self.state = grow(self.policy, copied(self.state), told)
-        self.arms, self._names = longer, both
-        self._book.resize(a.number, longer.number, longer.rows)
-        self._last = self._last._replace(features=None, eligible=None)
-        if self._retired is not None:
-            self._retired = np.concatenate([self._retired, np.zeros(longer.number - a.number, dtype=np.bool_)])
-        return list(range(a.number, longer.number))
+        before = self.arms
+        longer, called = described_addition(before, self.names, names, features, number, oracle)
+        told = longer._replace(features=None) if self._rounds.changing else longer
+        state = grow(self.policy, copied(self.state), told)
+        self._rounds.longer(longer, called)
+        self._agent = self._agent_of(state)
+        self._book.resize(before.number, longer.number, longer.rows)
+        return list(range(before.number, longer.number))
 
     def retire(self, arm: str | int) -> None:
         """Stop playing an arm. What was learned stays, and late rewards are still taken in."""
-        self._set_retired(arm, True)
+        self._rounds.retire(arm, True)
+        self._ready()
 
     def restore(self, arm: str | int) -> None:
         """Play a retired arm again."""
-        self._set_retired(arm, False)
-
-    def _set_retired(self, arm: str | int, value: bool) -> None:
-        if self.catalogue:
-            raise ValueError("this session takes new candidates at every call; leave out those that are retired.")
-        k = self._names.number("arm", arm, self.arms.number)
-        now = np.zeros(self.arms.number, dtype=np.bool_) if self._retired is None else self._retired.copy()
-        now[k] = value
-        if now.all():
-            raise ValueError(f"arm = {checks.show(arm)} is the last one left; at least one arm must stay.")
-        self._retired = now if now.any() else None
-
-    # Points --------------------------------------------------------------------------------------------------------------
+        self._rounds.retire(arm, False)
+        self._ready()
 
     def point(self, arm: SupportsIndex | str) -> Any:
         """The point (price, position) of an arm: a float on a line, else a (p,) array."""
-        k = self._names.number("arm", arm, self.arms.number)
-        point = self._points()[k]
+        points = self._rounds.points()
+        point = points[self._rounds.names.number("arm", arm, self.arms.number)]
         return float(point) if np.ndim(point) == 0 else point.copy()
 
     def arm_at(self, point: ArrayLike) -> int:
         """The arm of a point, which must be one of the session's up to rounding (one part in 1e9 of their range)."""
-        points = self._points()
-        wanted = checks.vector("point", np.atleast_1d(checks.floats("point", point)), length=1 if points.ndim == 1 else points.shape[1])
-        apart = np.abs(points.reshape(points.shape[0], -1) - wanted).max(axis=1)
-        k = int(apart.argmin())
-        if apart[k] > 1e-9 * max(float(np.ptp(points)), np.abs(wanted).max()):
-            raise ValueError(
-                f"point = {checks.show(point)} is no point of this session; the nearest is {checks.show(points[k].tolist())}, arm {k}."
-            )
-        return k
-
-    def _points(self) -> np.ndarray:
-        if self.arms.points is None:
-            raise ValueError("these arms have no points; give them as points= when the session starts.")
-        return np.asarray(self.arms.points)
+        return self._rounds.arm_at(point)
 
     # Explaining ----------------------------------------------------------------------------------------------------------
 
@@ -744,34 +747,58 @@ class Session:
         are quicker; None: the policy's own number. Probabilities without "probability_se" are exact and need none. plain: lists, numbers
         and text that `json.dumps` takes, None in place of what is not finite.
         """
-        seen, _ = self._round(context, eligible, None)
-        state, count = self._state_for(seen), self._count(seen)
-        chosen = None if arms is None else [self._names.number("arms", arm, count) for arm in arms]
+        seen, _ = self._checked_round(context, eligible, None)
+        state, count = copied(self._agent_for(seen).state), self._rounds.count(seen)
+        chosen = None if arms is None else [self._rounds.names.number("arms", arm, count) for arm in arms]
         drawn = None if draws is None else checks.integer("draws", draws, least=LEAST_DRAWS, most=MOST_DRAWS)
         admit(self.policy, state, seen)
-        found = dict(explain(self.policy, copied(state), seen, streams.stream(self.seed, self.rounds, streams.AUDIT), drawn))
+        report = dict(explain(self.policy, state, seen, streams.stream(self.seed, self.rounds, streams.AUDIT), drawn))
         winner = self._winner(seen)
         if winner is not None:
-            found["probability"] = np.eye(1, count, winner)[0]
+            report["probability"] = np.eye(1, count, winner)[0]
         if chosen is not None:
-            found = {name: value[chosen] if np.shape(value)[:1] == (count,) and name in PER_ARM else value for name, value in found.items()}
-            found = {"arm": np.array(chosen, dtype=np.int64)} | found
+            report = {
+                name: value[chosen] if np.shape(value)[:1] == (count,) and name in PER_ARM else value for name, value in report.items()
+            }
+            report = {"arm": np.array(chosen, dtype=np.int64)} | report
         if checks.flag("plain", plain):
-            told: Explanation = files.plain(found)
+            told: Explanation = files.plain(report)
             return told
-        return found
+        return report
+
+    def propensities(self, context: Round | None = None, eligible: Mask | None = None) -> np.ndarray:
+        """(K,) chances with which `select` would play each single arm now, as far as the policy computes them exactly, else by draws.
+
+        For policies with an oracle the propensity belongs to a set; ask `decide` for that of the chosen one. Changes nothing.
+        """
+        if self.arms.oracle is not None:
+            raise ValueError("this session chooses sets, whose chances are not those of single arms; see Decision.propensity.")
+        seen, _ = self._checked_round(context, eligible, None)
+        state = copied(self._agent_for(seen).state)
+        admit(self.policy, state, seen)
+        audit, chances = streams.stream(self.seed, self.rounds, streams.AUDIT), np.zeros(self._rounds.count(seen))
+        winner = self._winner(seen)
+        if winner is not None:
+            chances[winner] = 1.0
+            return chances
+        for arm in range(chances.size):
+            if seen.eligible is None or seen.eligible[arm]:
+                chances[arm] = propensity(self.policy, state, seen, arm, audit)[0]
+        total = chances.sum()  # chances by draws add up to nearly 1
+        return chances / total if total > 0.0 else chances
 
     def view(self) -> Self:
         """A copy of what `explain`, `stopped` and `recommend` read, so that another thread may ask them while this session goes on."""
         view = copy.copy(self)
-        view.state, view._scratch, view._direct = copied(self.state), {}, Direct(self.policy)
+        view._rounds = copy.copy(self._rounds)
+        view._agent = Agent(self.policy, copied(self.state), self._agent.rng, self.arms.number)
         return view
 
     @property
     def stopped(self) -> bool:
         """Whether an identification policy has its answer."""
         self._needs_stopping()
-        done = bool(stopped(self.policy, self.state))
+        done = self._agent.stopped()
         if done:
             recommend(self.policy, self.state)  # raises where the run ended because its estimates broke down
         return done
@@ -796,137 +823,12 @@ class Session:
             name = type(self.policy).__name__
             raise ValueError(f"{name} minimises regret and never stops; use LinGapE or another identification policy.")
 
-    # Rounds --------------------------------------------------------------------------------------------------------------
-
-    def _round(
-        self, context: Any, eligible: Mask | None, names: Sequence[str] | None, past: bool = False
-    ) -> tuple[Context, tuple[str, ...] | None]:
-        """The checked round and its candidates' names where it brings them. past: retired arms were still in it. Changes nothing."""
-        last = self._last
-        if context is None and eligible is None and not self._changing and self._retired is None and names is None:
-            return last if last.eligible is None else last._replace(eligible=None), None
-        if names is not None and not self.catalogue:
-            raise ValueError("names was given, but only a catalogue (dimension without arms) takes names with every call.")
-        if self.catalogue and isinstance(context, Mapping):
-            names, context = list(context), [context[name] for name in context]
-        given = context if isinstance(context, Context) else Context(features=context)
-        agreed = last if context is None else given
-        features = given.features
-        if features is not None:
-            self._check_change()
-            number = None if self.catalogue else self.arms.rows
-            features = checks.rows("context", features, shape=(number, self.arms.dimension or None))
-        elif self._changing:
-            features = last.features if last.features is not None else self.arms.features
-            if features is None:
-                rows_text = "n" if self.catalogue else self.arms.rows
-                raise ValueError(f"context is missing; pass this round's ({rows_text}, {self.arms.dimension}) features.")
-        count = self.arms.number if features is None else features.shape[0] * self.arms.blocks
-        labels = None if names is None else checked_names("names", names, count)
-        calling = self._names if labels is None else Names(labels)
-        mask = given.eligible if eligible is None else eligible
-        if mask is not None:
-            mask = checks.mask("eligible", self._per_arm(calling.mask(mask, count), count), count)
-        if self._retired is not None and not past:
-            mask = ~self._retired if mask is None else mask & ~self._retired
-            if not mask.any():
-                raise ValueError("every eligible arm is retired; admit or restore one.")
-        baseline, known = agreed.baseline, agreed.baseline_mean
-        return Context(
-            features,
-            mask,
-            None if baseline is None else calling.number("baseline", baseline, count),
-            None if known is None else checks.real("baseline_mean", known),
-        ), labels
-
-    def _per_arm(self, eligible: object, count: int) -> np.ndarray:
-        """A mask of rows or of (row, block) pairs as one of arms."""
-        eligible = checks.entries("eligible", eligible, "a bool array")
-        blocks, shape = self.arms.blocks, np.shape(eligible)
-        if blocks > 1 and shape == (count // blocks,):
-            return np.repeat(eligible, blocks)
-        return np.reshape(eligible, -1) if shape == (count // blocks, blocks) else eligible
-
-    def _count(self, seen: Context) -> int:
-        """Arms in a round."""
-        return self.arms.number if seen.features is None else seen.features.shape[0] * self.arms.blocks
-
-    def _told(self) -> Arms:
-        return self.arms._replace(features=None) if self._changing else self.arms
-
-    def _state_for(self, seen: Context) -> State:
-        """The state that meets a round: of its number of candidates; without data where features come for the first time."""
-        if seen.features is None:
-            return self.state
-        if self.catalogue:
-            return self._sized(self._count(seen))
-        return self.state if self._changing else init(self.policy, self.arms._replace(features=None))
-
-    def _sized(self, number: int) -> State:
-        """The state of a catalogue for a number of candidates."""
-        if number == self.arms.number:
-            return self.state
-        template = self._scratch.get(number)
-        if template is None:
-            template = init(self.policy, self.arms._replace(number=number))
-            if len(self._scratch) >= SIZES:
-                del self._scratch[next(iter(self._scratch))]
-            self._scratch[number] = template
-        return carried(template, self.state)
-
-    def _became(self, state: State, seen: Context) -> None:
-        """Keep the state that has met a round; a catalogue's has as many arms as that."""
-        self.state = state
-        if self.catalogue and seen.features is not None:
-            self.arms = self.arms._replace(number=self._count(seen))
-
-    def _check_change(self) -> None:
-        """Features that change come too late once something was decided or learned with fixed ones."""
-        if self._changing:
-            return
-        if "contexts" not in type(self.policy).TRAITS.accepts:
-            name, d = type(self.policy).__name__, self.arms.dimension
-            remedy = (
-                f"; for new features every round start with arms={self.arms.rows}, dimension={d}" if self.arms.oracle is not None else ""
-            )
-            raise ValueError(f"context was given, but {name} does not take features that change in a session with fixed arms{remedy}.")
-        if self.rounds or self._book.open or self._book.closed:
-            raise ValueError("context was given, but this session has learned with fixed arms; start it with dimension=d instead.")
-
-    # Checks --------------------------------------------------------------------------------------------------------------
-
-    def _checked_names(self, names: Iterable[str]) -> tuple[str, ...]:
-        if self.catalogue:
-            raise ValueError("names was given, but a catalogue (dimension without arms) takes names with every call of decide.")
-        if self.arms.blocks > 1:
-            raise ValueError("names was given, but arms of this oracle are pairs (row * blocks + block), which have numbers only.")
-        return checked_names("names", names, self.arms.number)
-
-    def _checked_value(self, argument: str, value: object) -> float:
-        return checks.real(argument, value, least=self._least, most=self._most)
-
-    def _checked_reward(self, arm: Played, reward: ArrayLike, given: Context | None) -> tuple[Action, Any]:
-        count = self.arms.number if given is None else self._count(given)
-        if self.arms.oracle is None:
-            if self.catalogue and isinstance(arm, str):
-                return self._book.candidate(arm), self._checked_value("reward", reward)
-            return self._names.number("arm", arm, count), self._checked_value("reward", reward)
-        listed: Any = [arm] if isinstance(arm, str) else arm
-        if self.names is not None and not isinstance(listed, np.ndarray) and np.ndim(listed) == 1:
-            listed = [self._names.number("arm", item, count) if isinstance(item, str) else item for item in listed]
-        arms, numbers = np.atleast_1d(checks.entries("arm", listed, "an array of arms")), np.atleast_1d(checks.floats("reward", reward))
-        if arms.size == 0 == numbers.size:  # the answer to an empty set
-            return np.zeros(0, dtype=np.int64), np.zeros(0)
-        values = checks.vector("reward", numbers, length=arms.size, least=self._least, most=self._most, source="one per arm")
-        if arms.dtype.kind not in "iu" or arms.ndim != 1 or (arms < 0).any() or (arms >= count).any():
-            raise ValueError(f"arm = {checks.show(arms)} must hold whole numbers from 0 to {count - 1}.")
-        return arms.astype(np.int64), values
-
     # Files ---------------------------------------------------------------------------------------------------------------
 
     def forget_round(self) -> None:
         """Let go of what the last decision's round showed, which `decide` would take where the next one brings no context."""
-        self._last = NOTHING_SHOWN
+        self._rounds.last = PLAIN
+        self._ready()
 
     def save(self, path: str | pathlib.Path) -> pathlib.Path:
         """Write the session with its open decisions to one file (JSON header and arrays, no pickle); `load` continues bit for bit."""
@@ -950,3 +852,11 @@ class Session:
     def from_bytes(cls, data: bytes, *, oracle: Oracle | None = None, policy: Policy | None = None) -> Self:
         """The session that `to_bytes` wrote; the arguments of `load`."""
         return store.from_bytes(cls, data, oracle, policy)
+
+
+def _checked_names(names: Iterable[str], arms: Any, catalogue: bool) -> tuple[str, ...]:
+    if catalogue:
+        raise ValueError("names was given, but a catalogue (dimension without arms) takes names with every call of decide.")
+    if arms.blocks > 1:
+        raise ValueError("names was given, but arms of this oracle are pairs (row * blocks + block), which have numbers only.")
+    return checked_names("names", names, arms.number)

@@ -19,6 +19,7 @@ from ..core.policy import Policy, accepts, is_policy
 from ..core.registry import built, described
 from ..core.types import Oracle
 from ..core.verbs import Arms, Context, init
+from .agent import PLAIN
 from .codec import build_oracle, describe_oracle, flatten, restore, same_oracle
 from .decisions import Answers, Book, Chance, Closed, Decision, Open, locked, shown
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 Session: TypeAlias = Any  # of session.py, which reads and writes its files here
 
-FORMAT = 2
+FORMAT = 1
 MOST_NESTED = 3  # policies inside policies
 MOST_PAIRS = 1024  # of arms, whose ratios LinGapE keeps
 
@@ -51,10 +52,11 @@ def packed_session(session: Session) -> tuple[dict[str, Any], dict[str, np.ndarr
         value = getattr(a, name)
         if value is not None:
             arrays[f"arms.{name}"] = value
-    if session._retired is not None:
-        arrays["retired"] = session._retired
+    rounds = session._rounds
+    if rounds.retired is not None:
+        arrays["retired"] = rounds.retired
     oracle, more = (None, {}) if a.oracle is None else describe_oracle(a.oracle)
-    decisions, contexts = pack_book(session._book, session._last)
+    decisions, contexts = pack_book(session._book, rounds.last)
     arrays |= more | contexts
     header = {
         "format": FORMAT,
@@ -63,8 +65,8 @@ def packed_session(session: Session) -> tuple[dict[str, Any], dict[str, np.ndarr
         "arms": {name: getattr(a, name) for name in ("number", "dimension", "horizon", "blocks")},
         "oracle": oracle,
         "catalogue": session.catalogue,
-        "changing": session._changing,
-        "several": session._several,
+        "changing": rounds.changing,
+        "several": rounds.several,
         "names": session.names,
         "window": session.window,
         "default_reward": session.default_reward,
@@ -73,7 +75,7 @@ def packed_session(session: Session) -> tuple[dict[str, Any], dict[str, np.ndarr
         "rounds": session.rounds,
         "decided": session.decided,
         "seed": session.seed,
-        "rng": streams.pack(session._rng),
+        "rng": streams.pack(session._agent.rng),
         "audit": streams.pack(session._audit),
     } | decisions
     return header, arrays
@@ -149,29 +151,28 @@ def build(
         oracle=oracle, horizon=told.arms.horizon, seed=told.seed, names=told.names, window=told.window,
         default_reward=told.default_reward, apply=told.apply, after_stop=told.after_stop,
     )  # fmt: skip
+    rounds = session._rounds
     a = session.arms._replace(number=told.arms.number) if session.catalogue else session.arms
     if (a.number, a.dimension, a.blocks) != (told.arms.number, told.arms.dimension, told.arms.blocks):
         raise ValueError(f"the header's arms, {told.arms}, are not those that the file's arrays describe.")
     if a.distances is not None and a.distances.tobytes() != arrays["arms.distances"].tobytes():
         raise ValueError("arms.distances are not those of arms.points.")
-    session.arms, session._changing = a, told.changing
-    session.state = restore(
-        init(session.policy, session._told()),
-        arrays,
-        session.policy,
-        a,
-    )
+    rounds.arms, rounds.changing, rounds.several = a, told.changing, told.several
+    rng = streams.unpack(told.rng)
+    if not isinstance(rng.bit_generator, np.random.PCG64):
+        raise ValueError(f"rng is {told.rng['bit_generator']}, but sessions draw from PCG64.")
+    session._agent = session._agent_of(restore(init(session.policy, rounds.told()), arrays, session.policy, a), rng)
     known = {*flatten(session.state), "retired", "rounds.features", "rounds.eligible"}
     unknown = [name for name in arrays if name not in known and not name.startswith(("arms.", "oracle."))]
     if unknown:
         raise ValueError(f"the file holds {unknown[0]!r}, which this session does not have.")
-    session.rounds, session.decided, session._several = told.rounds, told.decided, told.several
-    session._rng = streams.unpack(told.rng)
+    session.rounds, session.decided = told.rounds, told.decided
     session._audit = streams.unpack(told.audit)
     if not hasattr(session._audit.bit_generator, "advance"):
         raise ValueError(f"audit is {told.audit['bit_generator']}, which cannot jump ahead; sessions write PCG64.")
-    session._retired = read_mask(arrays, "retired", a.number)
+    rounds.retired = read_mask(arrays, "retired", a.number)
     unpack_book(session, told, arrays)
+    session._ready()
     return session
 
 
@@ -275,7 +276,9 @@ def pack_book(book: Book, last: Context) -> tuple[dict[str, object], dict[str, n
         }
         for c in contexts
     ]
-    return {"contexts": shapes, "open": entries, "closed": closed}, arrays
+    counts = {arm: count for arm, count in book.counts.items() if count}
+    unnamed = [id for id in book.unnamed if id in book.open]
+    return {"contexts": shapes, "open": entries, "closed": closed, "counts": list(counts.items()), "unnamed": unnamed}, arrays
 
 
 def size_shown(context: Context | None) -> list[int | None]:
@@ -316,7 +319,8 @@ def read_chance(value: float | list[float] | None, arms: Any) -> Chance:
 def unpack_book(session: Session, told: "Header", arrays: dict[str, np.ndarray]) -> None:
     """Give a session its decisions, each checked against its round."""
     contexts = read_contexts(session, told, arrays)
-    session._last, book = contexts[0], session._book
+    rounds, book = session._rounds, session._book
+    rounds.last = PLAIN if all(item is None for item in contexts[0]) else contexts[0]
     before, seen = 0, 1
     data: Any  # OpenData, then ClosedData
     answers: Any  # a dict by arm where the decision is of a set
@@ -325,7 +329,7 @@ def unpack_book(session: Session, told: "Header", arrays: dict[str, np.ndarray])
             raise ValueError(f"decision {data.id!r} names round {data.context}, but the file's next is {seen} of {len(contexts)}.")
         seen = max(seen, data.context + 1)
         context = contexts[data.context]
-        count = session._count(context)
+        count = session._rounds.count(context)
         answers = read_answers(session, data, count)
         if not before < data.round <= session.decided or data.id in book.open:
             raise ValueError(f"decision {data.id!r} of round {data.round} is out of order or there twice.")
@@ -355,6 +359,10 @@ def unpack_book(session: Session, told: "Header", arrays: dict[str, np.ndarray])
         count = max(np.max(data.arm, initial=0) + 1, 1) if session.catalogue else session.arms.number
         answers = read_answers(session, data, int(count))
         book.remember(Closed(read_decision(session, data, int(count), None), data.how, answers))
+    if any(arm >= session.arms.number for arm, _ in told.counts) or len({arm for arm, _ in told.counts}) < len(told.counts):
+        raise ValueError("counts names arms that are not there, or one twice.")
+    book.counts.update(told.counts)
+    book.unnamed.extend(id for id in told.unnamed if id in book.open)
 
 
 def own_part(context: Context, sizes: Sequence[int | None]) -> Context:
@@ -375,7 +383,7 @@ def read_contexts(session: Session, told: "Header", arrays: dict[str, np.ndarray
     for shape in told.contexts:
         X, mask = None, None
         if shape.rows is not None:
-            if features is None or row + shape.rows > len(features) or not session._changing:
+            if features is None or row + shape.rows > len(features) or not session._rounds.changing:
                 raise ValueError("the file lacks features of a round.")
             rows = None if session.catalogue else session.arms.rows
             X = checks.matrix("features of a round", features[row : row + shape.rows], shape=(rows, session.arms.dimension))
@@ -402,7 +410,7 @@ def read_decision(session: Session, data: Any, count: int, context: Context | No
         raise ValueError(f"decision {data.id!r} has arms {checks.show(data.arm)}, but names {checks.show(data.name)}.")
     if any(not 0 <= arm < count for arm in arms) or len(set(arms)) < len(arms):
         raise ValueError(f"decision {data.id!r} has arms {checks.show(data.arm)}, but they are distinct numbers from 0 to {count - 1}.")
-    if not session.catalogue and any(session._names.of(arm) != name for arm, name in zip(arms, names, strict=True)):
+    if not session.catalogue and any(session._rounds.names.of(arm) != name for arm, name in zip(arms, names, strict=True)):
         raise ValueError(f"decision {data.id!r} calls its arms {checks.show(data.name)}, which they are not.")
     arm = data.arm if single else locked(np.array(data.arm, dtype=np.int64))
     name = data.name if single else tuple(data.name)

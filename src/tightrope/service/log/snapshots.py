@@ -72,7 +72,7 @@ def fingerprint(journal: Journal) -> bytes:
         [(id, np.asarray(ended.decision.arm).tolist(), _plain(ended.answers), ended.how) for id, ended in book.closed.items()],
     ]
     parts = [
-        streams.pack(session._rng),
+        streams.pack(session._agent.rng),
         streams.pack(session._audit),
         session.rounds,
         session.decided,

@@ -1,0 +1,189 @@
+"""What the rounds of a session show: arms, their names and which of them play, and the check of all that a call says about a round."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..core import checks
+from ..core.policy import Policy
+from ..core.verbs import Arms, Context
+from .agent import PLAIN
+from .arms import Names, checked_names
+
+Round = ArrayLike | Context | Mapping[str, ArrayLike]  # features, all that a round shows, or features by a candidate's name
+Mask = ArrayLike | Collection[str]  # which arms may be played: bools, or names
+Played = SupportsIndex | str | Sequence[SupportsIndex | str] | np.ndarray  # an arm, or those of a set, by number or name
+Labels = tuple[str, ...] | None  # the candidates' names where a round brings them
+
+
+class Rounds:
+    """The arms of a session and what its rounds have shown.
+
+    Attributes
+    ----------
+    arms : Arms
+        Their description; a catalogue's has as many as its last round.
+    catalogue : bool
+        Whether every round brings its own candidates.
+    names : Names
+        What the arms are called.
+    retired : (K,) bool or None
+        Arms that are not played any more.
+    changing : bool
+        Whether features come with every round.
+    last : Context
+        What the last decision's round showed.
+    several : bool
+        Whether rounds have shown different features.
+    """
+
+    def __init__(self, policy: Policy, arms: Arms, catalogue: bool, names: Names) -> None:
+        self.policy, self.arms, self.catalogue, self.names = policy, arms, catalogue, names
+        self.retired: np.ndarray | None = None
+        self.changing = arms.dimension > 0 and arms.features is None
+        self.last = PLAIN
+        self.several = False
+
+    def told(self) -> Arms:
+        """What the policy is told about the arms before the first round."""
+        return self.arms._replace(features=None) if self.changing else self.arms
+
+    def count(self, context: Context) -> int:
+        """Arms in a round."""
+        return self.arms.number if context.features is None else context.features.shape[0] * self.arms.blocks
+
+    def checked(
+        self, context: Any, eligible: Mask | None, names: Sequence[str] | None, begun: bool, past: bool = False
+    ) -> tuple[Context, Labels]:
+        """The round that a call describes, and its candidates' names. Changes nothing.
+
+        begun: whether anything was decided or learned yet. past: for a round in which arms that are retired by now were played.
+        """
+        last = self.last
+        if context is None and eligible is None and not self.changing and self.retired is None and names is None:
+            return last if last.eligible is None else last._replace(eligible=None), None
+        if names is not None and not self.catalogue:
+            raise ValueError("names was given, but only a catalogue (dimension without arms) takes names with every call.")
+        if self.catalogue and isinstance(context, Mapping):
+            names, context = list(context), [context[name] for name in context]
+        given = context if isinstance(context, Context) else Context(features=context)
+        features = self._features(given.features, begun)
+        count = self.arms.number if features is None else features.shape[0] * self.arms.blocks
+        labels = None if names is None else checked_names("names", names, count)
+        calling = self.names if labels is None else Names(labels)
+        mask = self._mask(given.eligible if eligible is None else eligible, calling, count, past)
+        baseline, mean = (last if context is None else given)[2:]
+        number = None if baseline is None else calling.number("baseline", baseline, count)
+        return Context(features, mask, number, None if mean is None else checks.real("baseline_mean", mean)), labels
+
+    def _features(self, given: Any, begun: bool) -> np.ndarray | None:
+        """The features of a round: those given, else those of the round before."""
+        if given is not None:
+            self._check_change(begun)
+            number = None if self.catalogue else self.arms.rows
+            return checks.rows("context", given, shape=(number, self.arms.dimension or None))
+        if not self.changing:
+            return None
+        features = self.last.features if self.last.features is not None else self.arms.features
+        if features is None:
+            rows = "n" if self.catalogue else self.arms.rows
+            raise ValueError(f"context is missing; pass this round's ({rows}, {self.arms.dimension}) features.")
+        return np.asarray(features)
+
+    def _mask(self, given: Any, calling: Names, count: int, past: bool) -> np.ndarray | None:
+        """The arms that may be played."""
+        mask = None
+        if given is not None:
+            mask = checks.mask("eligible", self._per_arm(calling.mask(given, count), count), count)
+        if self.retired is not None and not past:
+            mask = ~self.retired if mask is None else mask & ~self.retired
+            if not mask.any():
+                raise ValueError("every eligible arm is retired; admit or restore one.")
+        return mask
+
+    def _per_arm(self, eligible: object, count: int) -> np.ndarray:
+        """A mask of rows or of (row, block) pairs as one of arms."""
+        eligible = checks.entries("eligible", eligible, "a bool array")
+        blocks, shape = self.arms.blocks, np.shape(eligible)
+        if blocks > 1 and shape == (count // blocks,):
+            return np.repeat(eligible, blocks)
+        return np.reshape(eligible, -1) if shape == (count // blocks, blocks) else eligible
+
+    def _check_change(self, begun: bool) -> None:
+        """Features that change come too late once something was decided or learned with fixed ones."""
+        if self.changing:
+            return
+        if "contexts" not in type(self.policy).TRAITS.accepts:
+            name, d = type(self.policy).__name__, self.arms.dimension
+            remedy = (
+                f"; for new features every round start with arms={self.arms.rows}, dimension={d}" if self.arms.oracle is not None else ""
+            )
+            raise ValueError(f"context was given, but {name} does not take features that change in a session with fixed arms{remedy}.")
+        if begun:
+            raise ValueError("context was given, but this session has learned with fixed arms; start it with dimension=d instead.")
+
+    def met(self, context: Context, decided: bool) -> None:
+        """A round was decided, or only learned from."""
+        features = context.features
+        if features is None:
+            if decided and context is not self.last:  # a mask is no news to the next round, a baseline is
+                self.last = context._replace(eligible=None) if context.baseline is not None or context.baseline_mean is not None else PLAIN
+            return
+        self.changing = True
+        if self.catalogue:
+            self.arms = self.arms._replace(number=self.count(context))
+        if decided:
+            shown = self.last.features
+            self.several = self.several or not (shown is None or shown is features or np.array_equal(shown, features))
+            self.last = context
+
+    def longer(self, arms: Arms, names: Names) -> None:
+        """More arms after the others."""
+        more = arms.number - self.arms.number
+        self.arms, self.names = arms, names
+        self.last = self.last._replace(features=None, eligible=None)
+        if self.retired is not None:
+            self.retired = np.concatenate([self.retired, np.zeros(more, dtype=np.bool_)])
+
+    def retire(self, arm: str | int, value: bool) -> None:
+        """Stop playing an arm, or play it again."""
+        if self.catalogue:
+            raise ValueError("this session takes new candidates at every call; leave out those that are retired.")
+        k = self.names.number("arm", arm, self.arms.number)
+        now = np.zeros(self.arms.number, dtype=np.bool_) if self.retired is None else self.retired.copy()
+        now[k] = value
+        if now.all():
+            raise ValueError(f"arm = {checks.show(arm)} is the last one left; at least one arm must stay.")
+        self.retired = now if now.any() else None
+
+    def same_arms(self, other: "Rounds") -> bool:
+        """Whether what both sessions learn is about the same arms."""
+        a, b = self.arms, other.arms
+        mine, others = (
+            (each.catalogue, each.changing, each.names.texts, each.arms.dimension, each.arms.blocks) for each in (self, other)
+        )  # fmt: skip
+        if mine != others or self.catalogue:
+            return mine == others
+        return a.number == b.number and (self.changing or a.features is None or np.array_equal(a.features, b.features))
+
+    # Points --------------------------------------------------------------------------------------------------------------
+
+    def points(self) -> np.ndarray:
+        """Positions of the arms."""
+        if self.arms.points is None:
+            raise ValueError("these arms have no points; give them as points= when the session starts.")
+        return np.asarray(self.arms.points)
+
+    def arm_at(self, point: ArrayLike) -> int:
+        """The arm of a point, up to one part in 1e9 of their range."""
+        points = self.points()
+        wanted = checks.vector("point", np.atleast_1d(checks.floats("point", point)), length=1 if points.ndim == 1 else points.shape[1])
+        apart = np.abs(points.reshape(points.shape[0], -1) - wanted).max(axis=1)
+        k = int(apart.argmin())
+        if apart[k] > 1e-9 * max(float(np.ptp(points)), np.abs(wanted).max()):
+            raise ValueError(
+                f"point = {checks.show(point)} is no point of this session; the nearest is {checks.show(points[k].tolist())}, arm {k}."
+            )
+        return k
