@@ -118,7 +118,7 @@ FRESH_AFTER = 40  # cases, so that extreme rewards which are legal do not pile u
 def frozen(session: tr.Session) -> dict[str, Any]:
     return {key: value.copy() for key, value in flatten(session.state).items()} | {
         "rounds": session.rounds,
-        "rng": repr(session._rng.bit_generator.state),
+        "rng": repr(session._agent.rng.bit_generator.state),
     }
 
 
@@ -173,18 +173,18 @@ def sessions(cases: list[np.random.Generator]) -> None:
         if used[name] % FRESH_AFTER == 0:
             open_sessions[name] = SESSIONS[name]()
         session = open_sessions[name]
-        before, changing = frozen(session), session._changing
+        before, changing = frozen(session), session._rounds.changing
         method, given = random_call(rng, name, session.arms.number)
         found = attempt(number, getattr(session, method), f"{name}.{method}", given)
         if isinstance(found, ValueError):
             assert equal(before, frozen(session)), f"case {number}: {name}.{method} was refused with {found} and changed the session"
-            assert session._changing == changing, f"case {number}"
+            assert session._rounds.changing == changing, f"case {number}"
         elif method == "select":
             answered += 1
             chosen = np.atleast_1d(found)
             assert ((chosen >= 0) & (chosen < session.arms.number)).all(), f"case {number}"
         elif method == "explain":
-            assert equal(before, frozen(session)) or session._changing != changing, f"case {number}: explain changed the session"
+            assert equal(before, frozen(session)) or session._rounds.changing != changing, f"case {number}: explain changed the session"
     assert answered > 0.03 * len(cases)
 
 

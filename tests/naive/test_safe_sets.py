@@ -30,7 +30,7 @@ def test_same_sets_and_bounds_as_the_twin(seed, period, known):
     twin = naive.SafeSets(X, K, baseline, v, period=period, **GIVEN)
     waiting, events = [], []
     for t in range(130):
-        wanted = select(policy.inner, session.state.inner, session._last, session._rng)
+        wanted = select(policy.inner, session.state.inner, session._rounds.last, session._agent.rng)
         explained = session.explain()
         assert explained["total"] == pytest.approx(twin.left(wanted), abs=1e-8)
         decision = session.decide(id=t)

@@ -181,7 +181,7 @@ def run(kind, seed, path, steps=25):
                 continue
             value = rewards(arms)
             session.update(arms if sets else int(arms[0]), value)
-            last = session._last
+            last = session._rounds.last
             shown = np.ones(K, dtype=bool) if last.eligible is None else last.eligible
             twin.events.append(("inform", None, Context(eligible=shown), arms if sets else int(arms[0]), value))
     assert list(session.open) == [item[0] for item in twin.waiting if not item[2]]
@@ -194,7 +194,7 @@ def differences(kind, session, twin):
     state, told = twin.state(policy, session.arms, "features" in may, session.catalogue)
     features = np.random.default_rng(0).normal(size=(told.number, 3)) / 3 if "features" in may else None
     here = session.explain(features)
-    mask = None if session._retired is None else ~session._retired
+    mask = None if session._rounds.retired is None else ~session._rounds.retired
     there = explain(policy, state, Context(features, mask), tr.core.streams.stream(session.seed, session.rounds, 3))
     return [key for key in here if not (close(here[key], there[key]) or (key == "leader" and tied(there, here[key], there[key])))]
 

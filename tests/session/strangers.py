@@ -171,7 +171,7 @@ def outcome(path, again):
         assert array.tobytes() == told_arrays[name].tobytes(), name
     try:
         for _ in range(2):
-            features = np.ones((session.arms.rows, session.arms.dimension)) / 4 if session._changing else None
+            features = np.ones((session.arms.rows, session.arms.dimension)) / 4 if session._rounds.changing else None
             d = session.decide(features)
             session.reward(d.id, [0.5] * len(d.arm) if isinstance(d.arm, np.ndarray) else 0.5)
         session.explain()

@@ -178,9 +178,9 @@ def test_every_policy_for_new_features_serves_a_catalogue(policy):
         assert (a.arm, a.propensity) == (b.arm, b.propensity)
         session.reward(a.id, 0.5)
         fixed.reward(b.id, 0.5)
-        before = session._rng.bit_generator.state
+        before = session._agent.rng.bit_generator.state
         session.cancel(session.decide(round_of(int(rng.integers(2, 12)))).id)
-        session._rng.bit_generator.state, session.decided = before, fixed.decided  # audit draws go by the number of the decision
+        session._agent.rng.bit_generator.state, session.decided = before, fixed.decided  # audit draws go by the number of the decision
 
 
 def test_a_catalogue_of_sets():

@@ -8,6 +8,7 @@ import pytest
 import tightrope as tr
 from session import histories
 from tightrope.session import decisions
+from tightrope.session.agent import UNPLAYABLE
 
 X = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
 
@@ -31,11 +32,11 @@ def test_a_decision_says_what_was_decided_and_why():
 
 def test_an_id_given_twice_draws_nothing():
     session = tr.Session(tr.BetaThompson(), arms=5, seed=3)
-    one = session.decide(id=7)
-    before = session._rng.bit_generator.state
+    one = session.decide(eligible=np.ones(5, dtype=bool), id=7)
+    before = session._agent.rng.bit_generator.state
     assert session.decide(id=7) is one
     assert session.decide(eligible=np.eye(5, dtype=bool)[0], id=7) is one
-    assert session._rng.bit_generator.state == before
+    assert session._agent.rng.bit_generator.state == before
     session.reward(7, 1.0)
     assert session.decide(id=7) == one
     assert session.decide(id=7).context is None
@@ -83,20 +84,71 @@ def test_a_cancelled_id_is_free_again():
 
 
 def test_a_reward_belongs_to_the_features_of_its_round():
-    """Also through `update`: today's second `select` does not change what the first one's reward trains."""
+    """Also through `update`: a later `select` of another arm does not change what an earlier one's reward trains."""
     rng = np.random.default_rng(0)
-    rounds = [rng.normal(size=(3, 2)) for _ in range(4)]
+    rounds = [rng.normal(size=(3, 2)) for _ in range(3)]
     session, V, b = tr.Session(tr.LinUCB(lam=1.0), arms=3, dimension=2), np.eye(2), np.zeros(2)
-    arms = [session.select(context=features) for features in rounds]
-    for arm, features, value in sorted(zip(arms, rounds, (0.1, 0.2, 0.3, 0.4), strict=True), key=lambda item: item[0]):
+    for arm, features in enumerate(rounds):
+        assert session.select(features, eligible=np.arange(3) == arm) == arm
+    for arm, value in ((1, 0.1), (0, 0.2), (2, 0.3)):
         session.update(arm, value)
-        V += np.outer(features[arm], features[arm])
-        b += value * features[arm]
+        x = rounds[arm][arm]
+        V += np.outer(x, x)
+        b += value * x
     np.testing.assert_allclose(session.explain(X)["mean"], X @ np.linalg.solve(V, b), atol=1e-12)
     with pytest.raises(ValueError, match=r"context is missing: arm 0 has no open decision, and rounds have shown different features"):
         session.update(0, 1.0)
     session.update(0, 1.0, context=rounds[0])
-    assert session.rounds == 5
+    assert session.rounds == 4
+
+
+def test_a_lost_reward_does_not_shift_the_others():
+    """One visitor in twenty never answers; with the oldest decision of the arm, the coefficient 1.0 was learned as .02."""
+    rng, coefficients = np.random.default_rng(5), np.array([1.0, -0.5])
+    session = tr.Session(tr.LinUCB(lam=1.0), arms=3, dimension=2)
+    for _ in range(400):
+        features = rng.normal(size=(3, 2))
+        arm = session.select(features)
+        if rng.random() < 0.95:
+            session.update(arm, float(features[arm] @ coefficients))
+    np.testing.assert_allclose(session.explain(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]))["mean"][:2], coefficients, atol=0.05)
+
+
+def test_a_batch_of_selects_is_refused_at_the_second_reward_of_an_arm():
+    """Nobody can know which of two visitors answered."""
+    session = tr.Session(tr.LinUCB(lam=1.0), arms=2, dimension=1)
+    for x in (1.0, 2.0, 3.0):
+        assert session.select(np.array([[x], [0.0]])) == 0
+    session.update(0, 3.0)  # the last one's; the two before are taken for lost
+    assert not session.open
+    with pytest.raises(ValueError, match="arm 0 has no open decision, and rounds have shown different features"):
+        session.update(0, 2.0)
+
+
+def test_a_context_that_is_not_the_decisions_is_refused():
+    session = tr.Session(tr.LinUCB(), arms=2, dimension=1)
+    session.select([[1.0], [0.0]])
+    with pytest.raises(ValueError, match="context differs from what the open decision '1' for arm 0 was shown"):
+        session.update(0, 1.0, context=[[2.0], [0.0]])
+    session.update(0, 1.0, context=[[1.0], [0.0]])
+    assert session.rounds == 1
+
+
+def test_what_select_opens_is_bounded(monkeypatch):
+    monkeypatch.setattr("tightrope.session.decisions.UNNAMED", 5)
+    session = tr.Session(tr.LinUCB(), arms=2, dimension=1)
+    for x in range(5):
+        session.select([[float(x)], [0.0]])
+    with pytest.warns(RuntimeWarning, match="decisions of select wait for update; the oldest ones are closed"):
+        session.select([[9.0], [0.0]])
+    assert len(session.open) == 5
+    plain = tr.Session(tr.UCB(), arms=2)
+    for _ in range(50):
+        plain.select()
+    assert not plain.open
+    assert "50 open" in repr(plain)
+    plain.update(0, 1.0)
+    assert "49 open" in repr(plain)
 
 
 def test_update_with_a_context_closes_the_decision_of_that_round():
@@ -211,7 +263,7 @@ def test_the_callers_arrays_stay_the_callers():
     mask = np.array([True, True, False])
     made = session.decide(eligible=mask)
     mask[:] = [False, False, True]
-    assert session._last.eligible.tolist() == made.context.eligible.tolist() == [True, True, False]
+    assert session._book.last.context.eligible.tolist() == made.context.eligible.tolist() == [True, True, False]
     features = X.copy()
     session = tr.Session(tr.LinUCB(), arms=3, dimension=2)
     made = session.decide(features)
@@ -223,7 +275,7 @@ def test_the_callers_arrays_stay_the_callers():
 def test_the_policy_is_checked_where_it_answers(monkeypatch):
     session = tr.Session(tr.UCB(), arms=2)
     for answer in (-1, 2):
-        monkeypatch.setattr(session._direct, "select", lambda *given, answer=answer: answer)
+        monkeypatch.setattr(session._agent, "choose", lambda answer=answer: (answer, UNPLAYABLE, True), raising=False)
         with pytest.raises(ValueError, match=f"UCB's select returned arm {answer}, but arms are 0 to 1 and must be eligible"):
             session.decide()
     assert session.decided == 0
@@ -237,7 +289,7 @@ def test_a_file_in_the_middle_changes_nothing(kind, tmp_path):
         again = tr.Session.load(session.save(tmp_path / "b.npz"))
         assert list(again.open.values()) == list(session.open.values())
         assert [c.decision for c in again._book.closed.values()] == [c.decision for c in session._book.closed.values()]
-        features = np.random.default_rng(1).normal(size=(5, 3)) / 3 if session._changing else None
+        features = np.random.default_rng(1).normal(size=(5, 3)) / 3 if session._rounds.changing else None
         for step in range(10):
             first, second = session.decide(features), again.decide(features)
             assert first == second

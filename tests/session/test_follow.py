@@ -42,10 +42,10 @@ def test_the_arm_of_the_log_is_taken_where_the_session_would_have_drawn_another(
     assert session.explain()["mean"][other] == 1.0
     with pytest.raises(ValueError, match="decided already"):
         session.follow(other, "a")
-    before = session._rng.bit_generator.state
+    before = session._agent.rng.bit_generator.state
     with pytest.raises(ValueError, match="arm 7"):
         session.follow(7, "b")
-    assert session._rng.bit_generator.state == before and not session.open
+    assert session._agent.rng.bit_generator.state == before and not session.open
 
 
 def test_expiring_by_id_and_forgetting_a_round():

@@ -44,9 +44,9 @@ def test_a_cancelled_decision_leaves_no_trace(kind):
             d = session.decide(features)
             arms = [(t + i) % 4 for i in range(size)]
             if cancelled:
-                before = session._rng.bit_generator.state  # noise is used up, which is no trace of the decision
+                before = session._agent.rng.bit_generator.state  # noise is used up, which is no trace of the decision
                 session.cancel(session.decide(features).id)
-                session._rng.bit_generator.state = before
+                session._agent.rng.bit_generator.state = before
             if t % 3:
                 session.cancel(d.id)
                 session.update(arms if size > 1 else arms[0], [0.5] * size if size > 1 else 0.5, context=features)

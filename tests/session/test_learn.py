@@ -30,11 +30,11 @@ class Polars:
 def one_by_one(session, features=None):
     for i in range(N):
         if features is None:
-            session.state = inform(session.policy, session.state, Context(), int(ARM[i]), float(REWARD[i]))
+            session._agent.inform(Context(), int(ARM[i]), float(REWARD[i]))
         else:
             shown = np.zeros((5, 3))
             shown[ARM[i]] = features[i]
-            session.state = inform(session.policy, session.state, Context(shown), int(ARM[i]), float(REWARD[i]))
+            session._agent.inform(Context(shown), int(ARM[i]), float(REWARD[i]))
     return session
 
 
@@ -135,7 +135,7 @@ def test_a_baseline_of_each_round():
     one, other = (tr.Session(policy, arms=X * 0.9, seed=0) for _ in range(2))
     one.learn({"arm": ARM, "reward": REWARD, "base": np.where(ARM == 2, 2, 0)}, baseline="base")
     for arm, value in zip(ARM.tolist(), REWARD.tolist(), strict=True):
-        other.state = inform(policy, other.state, Context(baseline=2 if arm == 2 else 0), arm, value)
+        other._agent.inform(Context(baseline=2 if arm == 2 else 0), arm, value)
     assert same_state(one, other)
     with pytest.raises(ValueError, match="baseline is missing"):
         one.learn({"arm": ARM, "reward": REWARD})

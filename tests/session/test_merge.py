@@ -76,7 +76,7 @@ def test_what_is_no_sum_says_so():
     assert inner[0].state.inner.sums.tolist() == [0, 0, 0.5, 0, 0]
     assert {"UCB", "KLUCB", "BetaThompson", "EpsilonGreedy", "LinUCB", "LinTS", "LinEpsilonGreedy", "C2UCB", "Explore"} <= adds
     session, open_ = tr.Session(tr.UCB(), arms=5), tr.Session(tr.UCB(), arms=5)
-    open_.select()
+    open_.decide()
     for other, words in (
         (tr.Session(tr.UCB(alpha=1), arms=5), r"policy UCB\(alpha=1.0\), but this session has UCB"),
         (tr.Session(tr.UCB(), arms=4), "other arms"),

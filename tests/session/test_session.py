@@ -12,7 +12,7 @@ X = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
 def snapshot(session):
     return {key: value.copy() for key, value in flatten(session.state).items()} | {
         "rounds": session.rounds,
-        "rng": str(session._rng.bit_generator.state),
+        "rng": str(session._agent.rng.bit_generator.state),
     }
 
 

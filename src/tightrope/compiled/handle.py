@@ -9,7 +9,7 @@ No Python runs while a handle or a number crosses, so a signal's exception canno
 
 import ctypes
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 import numpy as np
@@ -172,7 +172,7 @@ class Handle:
     policy, state: NamedTuples of numbers, arrays and such tuples. rng: of PCG64; Python and compiled code draw from one stream.
     """
 
-    __slots__ = ("_arrays", "_generator", "_out", "_state_type", "pointer", "type")
+    __slots__ = ("_arrays", "_generator", "_last", "_out", "_state_type", "_words", "pointer", "type")
 
     def __init__(self, policy: Any, state: Any, rng: np.random.Generator) -> None:
         self._generator = rng  # keeps the addresses valid
@@ -186,35 +186,39 @@ class Handle:
         self.type = opening.signature.return_type
         self._state_type = kinds[1]
         self._arrays = {array.ctypes.data: array for array in _arrays(state)}
-        self._out = np.zeros(sum(1 + 2 * kind.ndim if isinstance(kind, types.Array) else 1 for kind in _kinds(kinds[1])), dtype=np.uint64)
+        size = sum(1 + 2 * kind.ndim if isinstance(kind, types.Array) else 1 for kind in _kinds(kinds[1]))
+        self._out, self._words = np.zeros(size, dtype=np.uint64), np.zeros(size, dtype=np.uint64)
+        self._last: Any = None  # the state of _words
 
     @property
     def state(self) -> Any:
-        """The state as Python sees it: its arrays are the very ones that kernels write into."""
+        """The state as Python sees it. Arrays that were there from the start are the very ones that kernels write into, others copies."""
         compiled_for(_read, (self.type, WORDS)).entry_point(self.pointer, self._out)
-        words = iter(self._out.tolist())
-        return self._python(self._state_type, words)
+        if self._last is not None and (self._out == self._words).all():  # the same numbers and the same arrays
+            return self._last
+        state = _python(self._state_type, iter(self._out.tolist()), self._arrays)
+        if all(array.ctypes.data in self._arrays for array in _arrays(state)):
+            self._words[:], self._last = self._out, state
+        return state
 
-    def _python(self, kind: Any, words: Iterator[int]) -> Any:
-        if isinstance(kind, types.BaseTuple):
-            values = [self._python(inner, words) for inner in cast(Any, kind)]
-            return kind.instance_class(*values) if isinstance(kind, types.BaseNamedTuple) else tuple(values)
-        if isinstance(kind, types.Array):
-            address = next(words)
-            shape, strides = (tuple(next(words) for _ in range(kind.ndim)) for _ in range(2))
-            return self._array(kind, address, shape, strides)
-        if isinstance(kind, types.NoneType):
-            return None
-        if isinstance(kind, types.Float):
-            return struct.unpack("d", struct.pack("Q", next(words)))[0]
-        value = struct.unpack("q", struct.pack("Q", next(words)))[0]
-        return bool(value) if isinstance(kind, types.Boolean) else value
 
-    def _array(self, kind: Any, address: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray:
-        known = self._arrays.get(address)
-        if known is not None and (known.shape, known.strides) == (shape, strides):
-            return known
-        dtype = as_dtype(kind.dtype)
-        size = sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) + dtype.itemsize if all(shape) else 0
-        memory = (ctypes.c_char * size).from_address(address) if size else bytearray()
-        return np.ndarray(shape, dtype, memory, strides=strides).copy()
+def _python(kind: Any, words: Iterator[int], known: Mapping[int, np.ndarray]) -> Any:
+    """What `_write` wrote of a value. known: arrays of Python by their addresses."""
+    if isinstance(kind, types.BaseTuple):
+        values = [_python(inner, words, known) for inner in cast(Any, kind)]
+        return kind.instance_class(*values) if isinstance(kind, types.BaseNamedTuple) else tuple(values)
+    if isinstance(kind, types.NoneType):
+        return None
+    word = next(words)
+    if isinstance(kind, types.Float):
+        return struct.unpack("d", struct.pack("Q", word))[0]
+    if not isinstance(kind, types.Array):
+        return (bool if isinstance(kind, types.Boolean) else int)(struct.unpack("q", struct.pack("Q", word))[0])
+    shape, strides = (tuple(next(words) for _ in range(kind.ndim)) for _ in range(2))
+    array = known.get(word)
+    if array is not None and (array.shape, array.strides) == (shape, strides):
+        return array
+    dtype = as_dtype(kind.dtype)
+    size = sum((n - 1) * step for n, step in zip(shape, strides, strict=True)) + dtype.itemsize if all(shape) else 0
+    memory = (ctypes.c_char * size).from_address(word) if size else bytearray()
+    return np.ndarray(shape, dtype, memory, strides=strides).copy()

@@ -12,6 +12,9 @@ class Context(NamedTuple):
     baseline_mean: Any = None  # float: its known mean this round
 
 
+PLAIN = Context()  # a round like any other, which shows nothing of its own
+
+
 class Arms(NamedTuple):
     """What a policy is told about the arms before the first round."""
 

@@ -10,12 +10,12 @@ from numba import types
 from ..compiled.handle import KINDS, Handle, can_be_held, compiled_for
 from ..compiled.kernels import INTERPRETED, jit
 from ..core.policy import Policy, compiled
+from ..core.rounds import PLAIN
 from ..core.streams import same
 from ..core.types import Action, State
 from ..core.verbs import Arms, Context, allowed, commit, event, inform, select, stopped, update, withdraw
 
 UNPLAYABLE = -1  # in place of the event, where `select` returned an arm that is not eligible
-PLAIN = Context()  # of rounds that are like any other
 
 
 class Agent:

@@ -1,13 +1,15 @@
 """Decisions that wait for their rewards: what was decided in which round, and what became of it."""
 
 import itertools
-from collections import OrderedDict, defaultdict, deque
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
 
 from ..core import checks
+from ..core.rounds import PLAIN
 from ..core.types import Action
 from ..core.verbs import Context
 
@@ -29,7 +31,7 @@ class Decision:
     set); without names its number. propensity: the chance with which the policy chose it (for a set an array, the chance of each
     arm to be in it), propensity_se its standard error (0.0: exact); both NaN where `select` made the decision, which does not ask.
     reason: one sentence. round: 1 for the session's first decision. context: what the round showed (features, mask, baseline); None
-    once the decision is closed.
+    once a decision that showed something is closed.
     """
 
     id: Id
@@ -42,19 +44,19 @@ class Decision:
     context: Context | None = field(compare=False, repr=False, default=None)
 
 
-class Open:
-    """An open decision with what its reward will need."""
+class Entry:
+    """A decision with what its reward will need, and with its answers; of a closed one enough to answer its id once more."""
 
     __slots__ = ("action", "answers", "context", "decision", "ended", "held", "waiting")
 
     def __init__(self, decision: Decision, context: Context, action: Action, waiting: set[int] | None) -> None:
         self.decision = decision
-        self.context = context  # the round's own; `decision` shows read-only views of it
+        self.context = context  # the round's own, as long as it is open; `decision` shows read-only views of it
         self.action: Any = action  # an array where `waiting` is a set
         self.waiting = waiting  # arms of a set that were not answered; None: a single arm
         self.answers: Any = None if waiting is None else {}  # the reward, or those of a set by arm
         self.held: list[tuple[Action, Any]] = []  # (action, reward) that wait for earlier decisions
-        self.ended: str | None = None  # how it ended, where that waits for earlier decisions
+        self.ended: str | None = None  # "rewarded", "expired" or "closed"; it stays open while its answers wait for earlier decisions
 
     def plays(self, action: Action) -> bool:
         """Whether it waits for a reward of this arm, or of all these arms of a set."""
@@ -62,15 +64,6 @@ class Open:
             wanted = set(action.tolist())
             return self.waiting is not None and len(wanted) == action.size and wanted <= self.waiting and bool(wanted) == bool(self.waiting)
         return self.waiting is None and bool(self.action == action)
-
-
-@dataclass(slots=True)
-class Closed:
-    """What is still known of a closed decision: enough to answer its id once more."""
-
-    decision: Decision  # without its context
-    how: str  # "rewarded", "expired" or "closed"
-    answers: Answers  # as in Open
 
 
 class Book:
@@ -81,13 +74,13 @@ class Book:
     """
 
     def __init__(self) -> None:
-        self.open: OrderedDict[Id, Open] = OrderedDict()  # a plain dict finds its first entry in time that grows with those removed
-        self.closed: OrderedDict[Id, Closed] = OrderedDict()
+        self.open: OrderedDict[Id, Entry] = OrderedDict()  # a plain dict finds its first entry in time that grows with those removed
+        self.closed: OrderedDict[Id, Entry] = OrderedDict()
         self.counts: defaultdict[int, int] = defaultdict(int)  # open decisions of `select` that are only counted, by arm
-        self.unnamed: deque[Id] = deque()  # ids of the others, the oldest first, answered ones among them
-        self.last: Open | None = None  # the last decision, unless it was only counted
+        self.unnamed: dict[Id, None] = {}  # ids of the others, the oldest first, answered ones among them
+        self.last: Entry | None = None  # the last decision, unless it was only counted
         self._weight = 0  # arms in closed
-        self._by_arm: dict[int, dict[Id, Open]] = {}  # open decisions of single arms
+        self._by_arm: dict[int, dict[Id, Entry]] = {}  # open decisions of single arms
 
     @property
     def waiting(self) -> int:
@@ -96,17 +89,17 @@ class Book:
 
     def known(self, id: Id) -> Decision | None:
         """The decision of an id, open or closed."""
-        entry: Open | Closed | None = self.open.get(id) or self.closed.get(id)
+        entry = self.open.get(id) or self.closed.get(id)
         return None if entry is None else entry.decision
 
-    def add(self, entry: Open) -> None:
-        """Open a decision."""
+    def add(self, entry: Entry) -> None:
+        """Entry a decision."""
         id = entry.decision.id
         self.open[id] = self.last = entry
         if entry.waiting is None:
             self._by_arm.setdefault(entry.action, {})[id] = entry
 
-    def remove(self, id: Id) -> Open:
+    def remove(self, id: Id) -> Entry:
         """Take an open decision out, as if it had never been made. A signal's exception between two lines leaves a book that works."""
         entry = self.open[id]
         if entry.waiting is None:
@@ -119,52 +112,49 @@ class Book:
 
     def close(self, id: Id, how: str) -> None:
         """Close an open decision and remember its answers. Its context is let go."""
-        entry = self.open[id]
-        d = entry.decision
-        ended = Closed(Decision(d.id, d.arm, d.name, d.propensity, d.propensity_se, d.reason, d.round), how, entry.answers)
-        self.remove(id)
-        self.remember(ended)
+        entry = self.remove(id)
+        entry.ended = how
+        self.remember(entry)
 
-    def remember(self, ended: Closed) -> None:
+    def remember(self, ended: Entry) -> None:
         """Keep a closed decision, and forget the oldest beyond REMEMBERED arms."""
+        if ended.context is not PLAIN:
+            d, ended.context = ended.decision, PLAIN
+            ended.decision = Decision(d.id, d.arm, d.name, d.propensity, d.propensity_se, d.reason, d.round)
         self.closed[ended.decision.id] = ended
         self._weight += size_of(ended.decision)
         while self._weight > REMEMBERED and len(self.closed) > 1:
             self._weight -= size_of(self.closed.popitem(last=False)[1].decision)
 
-    def is_open(self, entry: Open | None) -> bool:
+    def is_open(self, entry: Entry | None) -> bool:
         """Whether an entry still waits for its answers."""
-        return entry is not None and entry.ended is None and self.open.get(entry.decision.id) is entry
+        return entry is not None and entry.ended is None and entry.decision.id in self.open
 
-    def too_many(self, id: Id) -> Open | None:
+    def too_many(self, id: Id) -> Entry | None:
         """Note a decision of `select`; returns the oldest one that waits where more than UNNAMED do."""
-        self.unnamed.append(id)
-        while len(self.unnamed) > UNNAMED:
-            oldest = self.open.get(self.unnamed.popleft())
-            if self.is_open(oldest):
-                return oldest
-        return None
+        self.unnamed[id] = None
+        if len(self.unnamed) > UNNAMED:
+            self.unnamed = {id: None for id in self.unnamed if id in self.open}
+        if len(self.unnamed) <= UNNAMED:
+            return None
+        return self.open[next(iter(self.unnamed))]
 
-    def first(self) -> Open | None:
+    def first(self) -> Entry | None:
         """The oldest open decision."""
         return next(iter(self.open.values()), None)
 
-    def oldest_of(self, action: Action, given: Context | None) -> Open | None:
+    def oldest_of(self, action: Action, given: Context | None) -> Entry | None:
         """The oldest decision that waits for a reward of this arm, or of all arms of a set, in a round such as the given one."""
+        return next((entry for entry in self.waiting_for(action) if given is None or agrees(entry.context, given)), None)
+
+    def waiting_for(self, action: Action, called: object = None) -> Iterator[Entry]:
+        """Decisions that wait for a reward of this arm, or of all arms of a set; called: of the candidate of this name."""
+        if isinstance(called, str):
+            return (entry for entry in self.open.values() if entry.ended is None and entry.decision.name == called)
         entries = self.open.values() if isinstance(action, np.ndarray) else self._by_arm.get(action, {}).values()
-        for entry in entries:
-            if entry.ended is None and entry.plays(action) and (given is None or agrees(entry.context, given)):
-                return entry
-        return None
+        return (entry for entry in entries if entry.ended is None and entry.plays(action))
 
-    def candidate(self, name: str) -> int:
-        """The number that a candidate of a catalogue had in the oldest open decision for it."""
-        for entry in self.open.values():
-            if entry.ended is None and entry.decision.name == name:
-                return int(entry.action)
-        raise ValueError(f"arm = {checks.show(name)} has no open decision; give its number in context, the features of its round.")
-
-    def before(self, round: int) -> list[Open]:
+    def before(self, round: int) -> list[Entry]:
         """Decisions without all their answers that were made before a round."""
         early = itertools.takewhile(lambda entry: entry.decision.round < round, self.open.values())
         return [entry for entry in early if entry.ended is None]

@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike
 
 from ..core import checks
 from ..core.policy import Policy
+from ..core.rounds import PLAIN
 from ..core.verbs import Arms, Context
-from .agent import PLAIN
 from .arms import Names, checked_names
 
 Round = ArrayLike | Context | Mapping[str, ArrayLike]  # features, all that a round shows, or features by a candidate's name

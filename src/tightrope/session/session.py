@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from ..core import checks, files, notebook, streams
 from ..core.matching import ORDERS, check_fit, check_question
 from ..core.policy import Policy, is_policy, label
+from ..core.rounds import PLAIN
 from ..core.types import Action, Explanation, Oracle, State
 from ..core.verbs import (
     Context,
@@ -34,10 +35,10 @@ from ..logs.training import feed, read_training_rows
 from ..numerics.growth import carried
 from ..numerics.states import copied
 from . import store
-from .agent import PLAIN, UNPLAYABLE, Agent, agent
+from .agent import UNPLAYABLE, Agent, agent
 from .arms import Names, checked_names, describe_arms, described_addition
 from .codec import restore
-from .decisions import UNNAMED, Book, Chance, Decision, Id, Open, checked_id, locked, reason, shown
+from .decisions import UNNAMED, Book, Chance, Decision, Id, Entry, checked_id, locked, reason, shown
 from .forecast import forecast_range
 from .rewards import check_equal, refuse, rewards_by_arm
 from .rounds import Labels, Mask, Played, Round, Rounds
@@ -116,6 +117,7 @@ class Session:
         self.decided = 0  # decisions made
         self._book = Book()
         self._commits, self._guards, self._measures = commit.answers(policy), admit.answers(policy), propensity.answers(policy)
+        self._stops = type(policy).TRAITS.stops
         self._agent = self._agent_of(init(policy, self._rounds.told()), streams.stream(self.seed, 0, streams.POLICY))
         self._ready()
 
@@ -123,7 +125,7 @@ class Session:
         """Note whether the next round can be one like any other, whose decisions `select` only counts."""
         rounds = self._rounds
         self._plain = (
-            self.apply == "on arrival" and self.window is None and not self._guards and not type(self.policy).TRAITS.stops
+            self.apply == "on arrival" and self.window is None and not self._guards and not self._stops
             and rounds.arms.oracle is None and not rounds.changing and rounds.retired is None and rounds.last is PLAIN
         )  # fmt: skip
 
@@ -150,7 +152,7 @@ class Session:
         number = self.arms.number
         arms = f"{self.arms.dimension} features a candidate" if self.catalogue else f"{number:,} arm{'s' if number != 1 else ''}"
         told = [label(self.policy), arms, f"{self.decided:,} decisions", f"{self.rounds:,} rewards", f"{self._book.waiting:,} open"]
-        if type(self.policy).TRAITS.stops:
+        if self._stops:
             told.append("certified" if self._agent.stopped() else "not certified yet")
         return f"<Session: {', '.join(told)}>"
 
@@ -285,21 +287,21 @@ class Session:
         """What the policy would play, drawn from its stream. taken: the arm of a log, which is checked before anything is drawn."""
         one, number = self._agent_for(seen), self._rounds.count(seen)
         if taken is not None:
-            self._check_playable("arm", taken, number, seen)
+            self._check_playable("the log has", taken, number, seen)
         if self._guards:
             admit(self.policy, one.state, seen)
-        winner = self._winner(seen)
+        winner = self._winner(seen) if self._stops else None
         if winner is not None:
             return Choice(one, winner, event(self.policy, one.state, winner), True, True)
-        action, why, certain = one.propose(seen, number)
+        action, why, certain = one.choose() if seen is PLAIN else one.propose(seen, number)
         if why == UNPLAYABLE:
-            self._check_playable(f"{type(self.policy).__name__}'s choice", action, number, seen)
+            self._check_playable(f"{type(self.policy).__name__}'s select returned", action, number, seen)
         return Choice(one, action, why, certain, False)
 
-    def _check_playable(self, what: str, action: Action, number: int, seen: Context) -> None:
+    def _check_playable(self, who: str, action: Action, number: int, seen: Context) -> None:
         arms = np.atleast_1d(action)
         if (arms < 0).any() or (arms >= number).any() or (seen.eligible is not None and not seen.eligible[arms].all()):
-            raise ValueError(f"{what} = {checks.show(action)} must be among the eligible of the arms 0 to {number - 1}.")
+            raise ValueError(f"{who} arm {checks.show(action)}, but arms are 0 to {number - 1} and must be eligible.")
 
     def _chance(self, choice: Choice, seen: Context, action: Action) -> tuple[Chance, Chance]:
         """(propensity of an action, standard error).
@@ -320,14 +322,14 @@ class Session:
 
     def _winner(self, seen: Context) -> int | None:
         """The certified arm, where it is what is played; None where there is none, it may not be played, or exploring goes on."""
-        if self.after_stop == "explore" or not type(self.policy).TRAITS.stops or not self.stopped:
+        if self.after_stop == "explore" or not self._stops or not self.stopped:
             return None
         arm = int(recommend(self.policy, self.state))
         return arm if seen.eligible is None or seen.eligible[arm] else None
 
     def _opened(
         self, choice: Choice, action: Any, seen: Context, labels: Labels, id: Id | None, p: Chance, error: Chance
-    ) -> Open:  # fmt: skip
+    ) -> Entry:  # fmt: skip
         """Take an action: the open decision of it."""
         single = isinstance(action, int)
         if not single and not (np.ndim(p) == 0 and np.isnan(p)):
@@ -342,15 +344,16 @@ class Session:
         if self._commits:
             choice.agent.commit(seen, action)
         self._agent = choice.agent
-        self._rounds.met(seen, True)
-        self._plain = self._plain and self._rounds.last is PLAIN
+        if seen is not self._rounds.last:
+            self._rounds.met(seen, True)
+            self._plain = self._plain and self._rounds.last is PLAIN
         self.decided += 1
         if id is None:
             id = str(self.decided)
             while self._book.known(id) is not None:
                 id += "+"
         made = Decision(id, action if single else locked(action), name, p, error, words, self.decided, shown(seen))
-        entry = Open(made, seen, action, None if single else set(action.tolist()))
+        entry = Entry(made, seen, action, None if single else set(action.tolist()))
         self._book.add(entry)
         if self.window is not None:
             self._settle(self._book.before(self.decided - self.window))
@@ -383,7 +386,7 @@ class Session:
         id = id if type(id) is str else checked_id(id)
         entry = self._book.open.get(id)
         if entry is None or entry.ended is not None:
-            return self._repeated(id, entry, value)
+            return self._repeated(id, value)
         if entry.waiting is not None:
             given = rewards_by_arm(entry.decision, value, self._checked_value)
             fresh = [arm for arm in given if arm not in entry.answers]
@@ -392,41 +395,39 @@ class Session:
                 return False
             self._answer_set(entry, fresh, [given[arm] for arm in fresh], "rewarded")
             return True
-        entry.answers = self._checked_value("reward", value)
+        entry.answers = value if type(value) is float and self._within(value) else self._checked_value("reward", value)
         self._take(entry, entry.action, entry.answers, "rewarded")
         return True
 
-    def _answer_set(self, entry: Open, arms: Sequence[int], rewards: Sequence[float], how: str) -> None:
+    def _answer_set(self, entry: Entry, arms: Sequence[int], rewards: Sequence[float], how: str) -> None:
         entry.answers |= zip(arms, rewards, strict=True)
         assert entry.waiting is not None
         entry.waiting.difference_update(arms)
         action = np.array(arms, dtype=np.int64) if len(arms) else None
         self._take(entry, action, np.array(rewards, dtype=np.float64), None if entry.waiting else how)
 
-    def _repeated(self, id: Id, entry: Open | None, value: object) -> bool:
-        """The answer to a decision that is closed already."""
-        ended = self._book.closed.get(id)
-        if entry is not None:
-            decision, answers, how = entry.decision, entry.answers, entry.ended
-        elif ended is not None:
-            decision, answers, how = ended.decision, ended.answers, ended.how
-        else:
+    def _repeated(self, id: Id, value: object) -> bool:
+        """The answer to a decision that has ended already."""
+        entry = self._book.open.get(id) or self._book.closed.get(id)
+        if entry is None:
             raise ValueError(
                 f"id = {checks.show(id)} is not a decision of this session, was cancelled, or was closed too long ago to be known."
             )
+        decision, answers, how = entry.decision, entry.answers, str(entry.ended)
         if isinstance(answers, dict):
-            check_equal(decision, answers, rewards_by_arm(decision, value, self._checked_value), str(how))
+            check_equal(decision, answers, rewards_by_arm(decision, value, self._checked_value), how)
         elif answers is None or self._checked_value("reward", value) != answers:
-            refuse(decision, answers, str(how))
+            refuse(decision, answers, how)
         return False
 
     def update(self, arm: Played, reward: ArrayLike, context: Round | None = None) -> None:
         """Take in the reward of an arm, or the rewards of several arms of a set as two arrays, for an open decision of it.
 
-        Where rounds show nothing of their own, that is the oldest one. Where their features change, it is the last decision of the session;
-        with context, the features (and baseline, and mask) of the round, the oldest one that showed them. Where no decision of the arm is
-        open, it is data from elsewhere: the policy learns from it, a ledger does not count it. ValueError where it cannot be known which
-        features the reward belongs to.
+        Where all rounds show the same, that is the oldest one. Where features change, it is the session's last decision, if that is of the
+        arm, and older ones that `select` made of it are closed without a reward; else the only one of the arm. With context, the features
+        (and baseline, and mask) of the round, it is the oldest one that showed them. Where no decision of the arm is open, it is data from
+        elsewhere: the policy learns from it, a ledger does not count it. ValueError where it cannot be known which features the reward
+        belongs to; for rewards that come late or never, use `decide` and `reward`.
         """
         counts = self._book.counts
         if context is None and type(arm) is int and type(reward) is float and counts.get(arm, 0) > 0 and self._within(reward):
@@ -456,31 +457,37 @@ class Session:
         one.inform(seen, action, value)
         self._learned(one, seen)
 
-    def _answered(self, arm: Played, action: Action, given: Context | None) -> Open | None:
+    def _answered(self, arm: Played, action: Action, given: Context | None) -> Entry | None:
         """The open decision that `update` means; None: none, the reward is data from elsewhere."""
         book, rounds = self._book, self._rounds
-        latest = book.last if book.is_open(book.last) and book.last.plays(action) else None  # type: ignore[union-attr]
-        if given is None and rounds.changing and rounds.several:
-            if latest is None:
-                what = "these arms are not" if isinstance(action, np.ndarray) else f"arm {arm} is not"
+        latest = book.last if book.is_open(book.last) else None
+        if given is not None or not (rounds.changing and rounds.several):
+            entry = book.oldest_of(action, given)
+            if entry is None and latest is not None and latest.plays(action) and given is not None and given.features is not None:
                 raise ValueError(
-                    f"context is missing: {what} what was decided last, or it has its reward already, and rounds have shown different "
-                    "features; pass those the reward belongs to, or use decide and reward."
+                    f"context differs from what the open decision {latest.decision.id!r} for arm {checks.show(arm)} was shown; pass the same "
+                    "features, or close that decision first."
                 )
+            return entry
+        waiting = list(book.waiting_for(action, arm if rounds.catalogue else None))
+        if latest in waiting:
+            for older in waiting:  # a reward of `update` belongs to the decision before it, so theirs were lost
+                if older is not latest and older.decision.id in book.unnamed:
+                    self._take(older, None, None, "closed")
             return latest
-        entry = book.oldest_of(action, given)
-        if entry is None and latest is not None and given is not None and given.features is not None:
+        if len(waiting) != 1:
+            what = "these arms have" if isinstance(action, np.ndarray) else f"arm {checks.show(arm)} has"
             raise ValueError(
-                f"context differs from what the open decision {latest.decision.id!r} for arm {arm} was shown; pass the same features, or close "
-                "that decision first."
+                f"context is missing: {what} {len(waiting) or 'no'} open decision{'s' if waiting else ''}, and rounds have shown "
+                "different features; pass those the reward belongs to, or use decide and reward."
             )
-        return entry
+        return waiting[0]
 
     def _within(self, reward: float) -> bool:
         """Whether a float is a reward that the policy can take in."""
         return math.isfinite(reward) and (self._least is None or reward >= self._least) and (self._most is None or reward <= self._most)
 
-    def _take(self, entry: Open, action: Action | None, value: float | np.ndarray | None, ended: str | None) -> None:
+    def _take(self, entry: Entry, action: Action | None, value: float | np.ndarray | None, ended: str | None) -> None:
         """Learn from (a part of) a decision's answer, now or, in order, when all earlier decisions are closed."""
         if self.apply == "on arrival":
             self._learn_from(entry, action, value)
@@ -501,7 +508,7 @@ class Session:
                 return
             self._book.close(entry.decision.id, entry.ended)
 
-    def _learn_from(self, entry: Open, action: Action | None, value: float | np.ndarray | None) -> None:
+    def _learn_from(self, entry: Entry, action: Action | None, value: float | np.ndarray | None) -> None:
         if action is not None:
             one = self._agent_for(entry.context)
             one.update(entry.context, action, value)
@@ -510,7 +517,8 @@ class Session:
     def _learned(self, one: Agent, seen: Context) -> None:
         """An agent has learned a reward of a round."""
         self._agent = one
-        self._rounds.met(seen, False)
+        if seen is not PLAIN:
+            self._rounds.met(seen, False)
         self.rounds += 1
 
     def cancel(self, id: Id) -> None:
@@ -530,7 +538,7 @@ class Session:
         """Close a decision that was shown but whose reward, or whose missing rewards of a set, will never come. Nothing is learned."""
         self._take(self._unanswered(id), None, None, "closed")
 
-    def _unanswered(self, id: Id) -> Open:
+    def _unanswered(self, id: Id) -> Entry:
         id = checked_id(id)
         entry = self._book.open.get(id)
         if entry is None or entry.ended is not None:
@@ -555,7 +563,7 @@ class Session:
         assert rounds is not None
         return self._settle(self._book.before(self.decided - rounds))
 
-    def _settle(self, expired: list[Open]) -> list[Id]:
+    def _settle(self, expired: list[Entry]) -> list[Id]:
         assert self.default_reward is not None
         for entry in expired:
             if entry.waiting is None:
@@ -577,11 +585,9 @@ class Session:
 
     def answered(self) -> Iterator[tuple[Decision, float | dict[int, float] | None]]:
         """Decisions that have ended and are still remembered, with their rewards (of a set by arm; None: closed without one)."""
-        for entry in self._book.open.values():
+        for entry in (*self._book.open.values(), *self._book.closed.values()):
             if entry.ended is not None:
                 yield entry.decision, entry.answers
-        for closed in self._book.closed.values():
-            yield closed.decision, closed.answers
 
     def _checked_value(self, argument: str, value: object) -> float:
         return checks.real(argument, value, least=self._least, most=self._most)
@@ -591,7 +597,12 @@ class Session:
         called = self._rounds.names
         if self.arms.oracle is None:
             if self.catalogue and isinstance(arm, str):
-                return self._book.candidate(arm), self._checked_value("reward", reward)
+                entry = next(self._book.waiting_for(0, arm), None)
+                if entry is None:
+                    raise ValueError(
+                        f"arm = {checks.show(arm)} has no open decision; give its number in context, the features of its round."
+                    )
+                return int(entry.action), self._checked_value("reward", reward)
             return called.number("arm", arm, count), self._checked_value("reward", reward)
         listed: Any = [arm] if isinstance(arm, str) else arm
         if self.names is not None and not isinstance(listed, np.ndarray) and np.ndim(listed) == 1:
@@ -819,7 +830,7 @@ class Session:
         return {"arm": int(recommend(self.policy, self.state)), "status": status} | told
 
     def _needs_stopping(self) -> None:
-        if not type(self.policy).TRAITS.stops:
+        if not self._stops:
             name = type(self.policy).__name__
             raise ValueError(f"{name} minimises regret and never stops; use LinGapE or another identification policy.")
 

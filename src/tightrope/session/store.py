@@ -16,12 +16,12 @@ import numpy as np
 
 from ..core import checks, files, streams
 from ..core.policy import Policy, accepts, is_policy
+from ..core.rounds import PLAIN
 from ..core.registry import built, described
 from ..core.types import Oracle
 from ..core.verbs import Arms, Context, init
-from .agent import PLAIN
 from .codec import build_oracle, describe_oracle, flatten, restore, same_oracle
-from .decisions import Answers, Book, Chance, Closed, Decision, Open, locked, shown
+from .decisions import Answers, Book, Chance, Decision, Entry, locked, shown
 
 if TYPE_CHECKING:
     from .header import DecisionData, Header
@@ -259,7 +259,7 @@ def pack_book(book: Book, last: Context) -> tuple[dict[str, object], dict[str, n
             "held": [np.atleast_1d(action).tolist() for action, _ in entry.held],
             "ended": entry.ended,
         })  # fmt: skip
-    closed = [packed(ended.decision, ended.answers) | {"how": ended.how} for ended in book.closed.values()]
+    closed = [packed(ended.decision, ended.answers) | {"how": ended.ended} for ended in book.closed.values()]
     features = [c.features for c in contexts if c.features is not None]
     masks = [c.eligible for c in contexts if c.eligible is not None]
     arrays = {}
@@ -344,7 +344,7 @@ def unpack_book(session: Session, told: "Header", arrays: dict[str, np.ndarray])
             waiting is not None and ({*answers, *waiting} != set(data.arm) or not waiting.isdisjoint(answers))
         ):
             raise ValueError(f"decision {data.id!r} does not wait for the rest of its arms.")
-        entry = Open(made, context, action, waiting)
+        entry = Entry(made, context, action, waiting)
         entry.answers, entry.ended = answers, data.ended
         for arms in data.held:
             if (single and (arms != [data.arm] or answers is None)) or (not single and not set(arms) <= {*answers}):
@@ -358,11 +358,14 @@ def unpack_book(session: Session, told: "Header", arrays: dict[str, np.ndarray])
             raise ValueError(f"decision {data.id!r} is there twice, or later than the last.")
         count = max(np.max(data.arm, initial=0) + 1, 1) if session.catalogue else session.arms.number
         answers = read_answers(session, data, int(count))
-        book.remember(Closed(read_decision(session, data, int(count), None), data.how, answers))
+        made = read_decision(session, data, int(count), None)
+        entry = Entry(made, PLAIN, data.arm, None if isinstance(data.arm, int) else set())
+        entry.answers, entry.ended = answers, data.how
+        book.remember(entry)
     if any(arm >= session.arms.number for arm, _ in told.counts) or len({arm for arm, _ in told.counts}) < len(told.counts):
         raise ValueError("counts names arms that are not there, or one twice.")
     book.counts.update(told.counts)
-    book.unnamed.extend(id for id in told.unnamed if id in book.open)
+    book.unnamed.update((id, None) for id in told.unnamed if id in book.open)
 
 
 def own_part(context: Context, sizes: Sequence[int | None]) -> Context:

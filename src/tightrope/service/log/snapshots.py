@@ -69,7 +69,7 @@ def fingerprint(journal: Journal) -> bytes:
     book = session._book
     decisions = [
         [(id, np.asarray(entry.action).tolist(), _plain(entry.answers), entry.ended, len(entry.held)) for id, entry in book.open.items()],
-        [(id, np.asarray(ended.decision.arm).tolist(), _plain(ended.answers), ended.how) for id, ended in book.closed.items()],
+        [(id, np.asarray(ended.decision.arm).tolist(), _plain(ended.answers), ended.ended) for id, ended in book.closed.items()],
     ]
     parts = [
         streams.pack(session._agent.rng),
