@@ -181,11 +181,13 @@ def _check_explanation(policy: Policy, problem: Problem, session: Session, pulls
     if not explain.answers(policy):
         return
     K, frozen = pulls.size, {key: value.copy() for key, value in flatten(session.state).items()}
-    drawn = session._rng.bit_generator.state
+    drawn = session._agent.rng.bit_generator.state
     report = session.explain()
     moved = differing(frozen, flatten(session.state))
     _require(not moved, policy, problem, f"explain changes the state in {moved}")
-    _require(session._rng.bit_generator.state == drawn, policy, problem, "explain draws from the policy's own stream; draw from its rng")
+    _require(
+        session._agent.rng.bit_generator.state == drawn, policy, problem, "explain draws from the policy's own stream; draw from its rng"
+    )
     missing = {"mean", "probability"} - set(report)
     _require(not missing, policy, problem, f"explain has no {', '.join(sorted(missing))}")
     mean, chance = np.asarray(report["mean"]), np.asarray(report["probability"])
@@ -197,7 +199,7 @@ def _check_explanation(policy: Policy, problem: Problem, session: Session, pulls
     right = chance.shape == (K,) and (chance >= 0).all() and abs(float(chance.sum()) - chosen.size) < 1e-6
     words = f"explain's probability must be ({K},), not negative, and sum to {chosen.size}, the number of arms it plays"
     _require(right, policy, problem, words)
-    certain = session._rng.bit_generator.state == drawn  # nothing was drawn
+    certain = session._agent.rng.bit_generator.state == drawn  # nothing was drawn
     agrees = (np.abs(chance[chosen] - 1.0) < 1e-6).all() if certain else (chance[chosen] > 0).all()
     _require(agrees, policy, problem, f"select plays {chosen}, to which explain gives the probability {chance[chosen]}")
 

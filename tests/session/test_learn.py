@@ -7,7 +7,7 @@ import pytest
 
 import tightrope as tr
 from session.histories import same_state
-from tightrope.core.verbs import Context, inform
+from tightrope.core.verbs import Context
 
 RNG = np.random.default_rng(0)
 N = 200

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 from llvmlite import ir
-from numba import types, typeof
+from numba import typeof, types
 from numba.core import cgutils
 from numba.core.pythonapi import NativeValue
 from numba.experimental import structref
@@ -26,11 +26,12 @@ from .kernels import jit
 GENERATOR = types.NumPyRandomGeneratorType("NumPyRandomGeneratorType")
 WORDS = types.Array(types.uint64, 1, "C")
 KINDS = (types.Array(types.float64, 2, "C"), types.Array(types.boolean, 1, "C"), types.int64, types.float64)  # of a context's fields
+new: Any = structref.new  # a struct whose fields are empty
 NUMBERS = (types.Integer, types.Float, types.Boolean)
 
 
 @structref.register
-class HandleType(types.StructRef):  # type: ignore[misc]
+class HandleType(types.StructRef):
     """Of a handle: the fields of `_made`."""
 
 
@@ -74,7 +75,7 @@ def _overload_made(policy: Any, state: Any, rng: Any, place: Any, half: Any) -> 
     kind = HandleType([("policy", policy), ("state", state), ("rng", rng), ("place", place), ("half", half)])
 
     def make(policy: Any, state: Any, rng: Any, place: Any, half: Any) -> Any:
-        handle = structref.new(kind)
+        handle = new(kind)
         handle.policy, handle.state, handle.rng, handle.place, handle.half = policy, state, rng, place, half
         return handle
 
@@ -163,7 +164,7 @@ def stream_words(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     address = cast(Any, rng.bit_generator).ctypes.state_address
     place = (ctypes.c_uint64 * 2).from_address(ctypes.c_uint64.from_address(address).value)
     half = (ctypes.c_uint64 * 1).from_address(address + ctypes.sizeof(ctypes.c_void_p))
-    return np.frombuffer(place, np.uint64), np.frombuffer(half, np.uint64)
+    return np.ctypeslib.as_array(place), np.ctypeslib.as_array(half)
 
 
 class Handle:
@@ -206,7 +207,7 @@ def _python(kind: Any, words: Iterator[int], known: Mapping[int, np.ndarray]) ->
     """What `_write` wrote of a value. known: arrays of Python by their addresses."""
     if isinstance(kind, types.BaseTuple):
         values = [_python(inner, words, known) for inner in cast(Any, kind)]
-        return kind.instance_class(*values) if isinstance(kind, types.BaseNamedTuple) else tuple(values)
+        return kind.instance_class(*values) if hasattr(kind, "instance_class") else tuple(values)
     if isinstance(kind, types.NoneType):
         return None
     word = next(words)
@@ -220,5 +221,5 @@ def _python(kind: Any, words: Iterator[int], known: Mapping[int, np.ndarray]) ->
         return array
     dtype = as_dtype(kind.dtype)
     size = sum((n - 1) * step for n, step in zip(shape, strides, strict=True)) + dtype.itemsize if all(shape) else 0
-    memory = (ctypes.c_char * size).from_address(word) if size else bytearray()
+    memory: Any = (ctypes.c_char * size).from_address(word) if size else bytearray()
     return np.ndarray(shape, dtype, memory, strides=strides).copy()

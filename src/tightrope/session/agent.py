@@ -82,7 +82,7 @@ class CompiledAgent(Agent):
         self.policy, self.rng, self.number = policy, rng, number
 
     @property
-    def state(self) -> State:  # type: ignore[override]
+    def state(self) -> State:
         """The state as Python sees it."""
         return self._handle.state
 

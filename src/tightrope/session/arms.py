@@ -1,6 +1,7 @@
 """The arms of a session: their description, their names, which of them are retired."""
 
 from collections.abc import Iterable, Mapping
+from typing import cast
 
 import numpy as np
 
@@ -108,7 +109,7 @@ def checked_names(argument: str, texts: object, length: int | None = None) -> tu
     if isinstance(texts, (str, bytes, Mapping)):
         raise ValueError(f"{argument} = {checks.show(texts)} is not a list of names.")
     try:
-        listed = tuple(texts)  # type: ignore[arg-type]
+        listed = tuple(cast("Iterable[object]", texts))
     except TypeError:
         raise ValueError(f"{argument} = {checks.show(texts)} is not a list of names.") from None
     for k, text in enumerate(listed):

@@ -14,7 +14,8 @@ def rewards_by_arm(decision: Decision, value: object, checked: Callable[[str, ob
         values = checks.floats("reward", value).reshape(-1)
         if values.size != len(arms):
             raise ValueError(
-                f"reward has {values.size} entries, but decision {decision.id!r} has {len(arms)} arms; for a part of them give {{arm: reward}}."
+                f"reward has {values.size} entries, but decision {decision.id!r} has {len(arms)} arms; "
+                "for a part of them give {arm: reward}."
             )
         value = dict(zip(arms, values.tolist(), strict=True))
     by_name = dict(zip(decision.name, arms, strict=True))

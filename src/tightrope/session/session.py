@@ -28,7 +28,6 @@ from ..core.verbs import (
     propensity,
     recommend,
     reward_range,
-    stopped,
 )
 from ..logs.tables import NamedColumns
 from ..logs.training import feed, read_training_rows
@@ -38,7 +37,7 @@ from . import store
 from .agent import UNPLAYABLE, Agent, agent
 from .arms import Names, checked_names, describe_arms, described_addition
 from .codec import restore
-from .decisions import UNNAMED, Book, Chance, Decision, Id, Entry, checked_id, locked, reason, shown
+from .decisions import UNNAMED, Book, Chance, Decision, Entry, Id, checked_id, locked, reason, shown
 from .forecast import forecast_range
 from .rewards import check_equal, refuse, rewards_by_arm
 from .rounds import Labels, Mask, Played, Round, Rounds
@@ -201,6 +200,7 @@ class Session:
         `reward`. The propensity is not computed.
         """
         if self._plain and context is None and eligible is None:
+            arm: Any
             arm, why, _ = self._agent.choose()
             if why != UNPLAYABLE:
                 if self._commits:
@@ -214,8 +214,8 @@ class Session:
         oldest = self._book.too_many(entry.decision.id)
         if oldest is not None:
             warnings.warn(
-                f"more than {UNNAMED:,} decisions of select wait for update; the oldest ones are closed without a reward. Where rewards come "
-                "late or never, use decide and reward.",
+                f"more than {UNNAMED:,} decisions of select wait for update; the oldest ones are closed without a reward. Where rewards "
+                "come late or never, use decide and reward.",
                 RuntimeWarning,
                 stacklevel=2,
             )
@@ -465,8 +465,8 @@ class Session:
             entry = book.oldest_of(action, given)
             if entry is None and latest is not None and latest.plays(action) and given is not None and given.features is not None:
                 raise ValueError(
-                    f"context differs from what the open decision {latest.decision.id!r} for arm {checks.show(arm)} was shown; pass the same "
-                    "features, or close that decision first."
+                    f"context differs from what the open decision {latest.decision.id!r} for arm {checks.show(arm)} was shown; pass the "
+                    "same features, or close that decision first."
                 )
             return entry
         waiting = list(book.waiting_for(action, arm if rounds.catalogue else None))
@@ -576,7 +576,7 @@ class Session:
 
     @property
     def open(self) -> dict[Id, Decision]:
-        """Decisions that wait for rewards, by id, the oldest first. Those of `select` in rounds like any other have no id and are not here."""
+        """Decisions that wait for rewards, by id, the oldest first. Those of `select` in rounds that show nothing are only counted."""
         return {id: entry.decision for id, entry in self._book.open.items() if entry.ended is None}
 
     def is_open(self, id: Id) -> bool:

@@ -16,8 +16,8 @@ import numpy as np
 
 from ..core import checks, files, streams
 from ..core.policy import Policy, accepts, is_policy
-from ..core.rounds import PLAIN
 from ..core.registry import built, described
+from ..core.rounds import PLAIN
 from ..core.types import Oracle
 from ..core.verbs import Arms, Context, init
 from .codec import build_oracle, describe_oracle, flatten, restore, same_oracle
