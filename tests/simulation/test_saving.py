@@ -2,12 +2,15 @@
 
 import json
 import os
+import subprocess
+import sys
 import time
 
 import numpy as np
 import pytest
 
 import tightrope as tr
+from tightrope.core import files
 from tightrope.results import saved
 from tightrope.simulation.runs import provenance, store
 
@@ -246,14 +249,26 @@ def test_folders_work_where_files_cannot_be_linked(tmp_path, monkeypatch):
         simulated(2, tmp_path, seed=5)
 
 
-def test_what_killed_writers_left_is_removed_after_a_day(tmp_path):
+def test_what_killed_writers_left_is_removed(tmp_path):
+    """At the next start if they were processes of this machine, after a day whoever they were."""
     simulated(2, tmp_path)
     chunks = contents(tmp_path / "chunks")
-    old, young = (tmp_path / "chunks" / f".{'ab' * 16}.parquet.{ending}" for ending in ("k1ll_ed0", "wr1t1ng_"))
-    for path, hours in ((old, 25), (young, 23)):
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    here = files._writer().rpartition("-")[0]
+    names = {
+        "old": (25, f"elsewhere-{os.getpid()}.k1ll_ed0"),
+        "killed": (0, f"{here}-{ended.pid}.k1ll_ed1"),
+        "far away": (23, f"elsewhere-{ended.pid}.wr1t1ng_"),
+        "alive": (23, f"{here}-{os.getppid()}.wr1t1ng_"),
+    }
+    paths = {who: tmp_path / "chunks" / f".{'ab' * 16}.parquet.{ending}" for who, (_, ending) in names.items()}
+    for who, path in paths.items():
         path.write_bytes(b"PAR1")
-        os.utime(path, (time.time() - 3600 * hours,) * 2)
+        os.utime(path, (time.time() - 3600 * names[who][0],) * 2)
     for path in tmp_path.glob("chunks/[!.]*"):
         os.utime(path, (0, 0))
+    (unfinished := tmp_path / f".result.json.{here}-{ended.pid}.k1ll_ed2").write_bytes(b"{")
     simulated(2, tmp_path)
-    assert contents(tmp_path / "chunks") == chunks | {young.name: b"PAR1"}
+    assert contents(tmp_path / "chunks") == chunks | {paths[who].name: b"PAR1" for who in ("far away", "alive")}
+    assert not unfinished.exists()

@@ -9,7 +9,7 @@ from dataclasses import replace
 from multiprocessing import connection
 from typing import Any
 
-from ..simulation.runs.executors.sending import end_with_driver, one_thread_of_algebra
+from ..simulation.runs.executors.pools import end_with_driver, one_thread_of_algebra
 from ..simulation.runs.progress import silent
 from .experiment import Run, figures, find_paper, reproduce
 

@@ -20,7 +20,7 @@ from .delays import Delay, as_delay
 from .pending_rewards import check_room, new_mail
 from .replication import Interrupted, Progress, Slices, prepare, to_horizon
 from .runs import provenance
-from .runs.executors import held
+from .runs.executors import Engine, shared
 from .runs.orchestrator import Outcome, carry_out
 from .runs.plan import Rows
 from .runs.progress import showing
@@ -99,7 +99,7 @@ def simulate(
     delay: Delay | None = None,
     apply: Literal["on arrival", "in order"] = "on arrival",
     workers: int | None = None,
-    engine: str = "threads",
+    engine: Engine = "threads",
     address: str | None = None,
     out: str | pathlib.Path | None = None,
     progress: Progress | bool | None = None,
@@ -116,8 +116,9 @@ def simulate(
     delay: when rewards are learned (see `delays`); None: in their own round. Those still open at T are dropped. apply: "on arrival", or
     "in order" of decisions, each held back until all earlier ones are in. Contexts, noise and regret count in the round of the decision.
     workers: how many threads or processes, default all cores. engine: "threads"; "processes" for problems and policies whose rounds are
-    Python (sets of arms); "dask" or "ray" (extras of these names). address: of a running Dask scheduler or Ray cluster, whose workers
-    are used; None: `workers` processes are started here and shut down again. Results depend on none of the three.
+    Python (sets of arms); "dask" or "ray" (extras of these names); or a `concurrent.futures.Executor` with workers of its own. address: of
+    a running Dask scheduler or Ray cluster, whose workers are used; None: `workers` processes are started here and shut down again. Results
+    depend on none of the three.
     out: a folder that finished chunks and the result are written to, shared by all machines where there are several; the same call
     finds them again after an interruption, whatever the order and names of the policies, and so does one with more policies or
     replications. progress: True shows a bar in a notebook and on a terminal, and lines in a log; a function is called with (rounds
@@ -158,9 +159,9 @@ def simulate(
         if until is None:
             outcome = carry_out(experiment, count, engine=engine, address=address, workers=workers, out=out, progress=advance)
         else:
-            with held(engine, workers, address) as shared:  # its groups are runs one after the other
-                left = workers if shared == address else None  # a cluster that was started has its size
-                play = functools.partial(carry_out, experiment, engine=engine, address=shared, workers=left, out=out)
+            with shared(engine, workers, address) as cluster:  # its groups are runs one after the other
+                left = workers if cluster == address else None  # a cluster that was started has its size
+                play = functools.partial(carry_out, experiment, engine=engine, address=cluster, workers=left, out=out)
                 outcome, settings["until"] = _until_ranked(until, experiment, play, advance)
     settings |= {"command": provenance.command(), "lower_bound": _mean_bound(problems), "replications": len(outcome.common)}
     result = _assembled(rounds, outcome, settings) if outcome.common else None

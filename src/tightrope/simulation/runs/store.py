@@ -127,7 +127,7 @@ def opened(out: pathlib.Path, plan: Plan) -> Store:
     if not asked.exists():
         files.write_json(asked, {"format": FORMAT, "chunks": chunks}, once=True)
     store = Store(out)
-    for folder in (store.folder, asked.parent):
+    for folder in (out, store.folder, asked.parent):
         files.remove_leftovers(folder)
     return store
 
