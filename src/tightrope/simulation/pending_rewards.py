@@ -5,12 +5,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
-from ..compiled.kernels import PART, jit, lean, python_of
+from ..compiled.kernels import PART, jit, python_of
 from ..compiled.parts import shared_overload
 from ..core import checks
+from ..core.delay import Delay, lateness
 from ..core.verbs import Context, describe, update
 from .arguments import first_round
-from .delays import BATCHED, BY_REWARD, GEOMETRIC, Delay, Terms, most_open
+from .delays import most_open
 
 
 class AtOnce(NamedTuple):
@@ -32,7 +33,7 @@ COUNTS = np.dtype(
 class Mail(NamedTuple):
     """Rewards of single arms on their way: a heap of slots by (due, decided), and what each round showed."""
 
-    delay: Terms
+    delay: Any
     in_order: bool
     counts: np.ndarray  # (1,) COUNTS
     heap: np.ndarray  # (n,) slots: first the `open` taken ones as a heap, then the free ones
@@ -49,12 +50,12 @@ class Mail(NamedTuple):
 def new_mail(delay: Delay, in_order: bool, horizon: int, problem: Any) -> Any:
     """Mail for a run of so many rounds of a problem."""
     if describe(problem).oracle is not None:
-        return SetMail(delay.terms(), in_order, [])
+        return SetMail(delay, in_order, [])
     n = most_open(delay, horizon, in_order)
     room = [None if value is None else np.zeros((n, *np.shape(value)), dtype=np.asarray(value).dtype) for value in first_round(problem)]
     counts = np.zeros(1, dtype=COUNTS).view(np.recarray)
     due, decided, arm = (np.zeros(n, dtype=np.int64) for _ in range(3))
-    return Mail(delay.terms(), in_order, counts, np.arange(n), due, decided, arm, np.zeros(n), *room)
+    return Mail(delay, in_order, counts, np.arange(n), due, decided, arm, np.zeros(n), *room)
 
 
 def check_room(delay: Delay, in_order: bool, horizon: int, shown: Context) -> None:
@@ -90,18 +91,6 @@ def _keep(kept, slot, value):
         kept[slot] = value
 
     return copy
-
-
-@lean
-def lateness(terms, t, reward, rng):
-    """How many rounds late the reward of round t = 0, 1, .. is."""
-    if terms.kind == GEOMETRIC:
-        return rng.geometric(1.0 / (1.0 + terms.first)) - 1
-    if terms.kind == BATCHED:
-        return int(terms.first) - 1 - t % int(terms.first)
-    if terms.kind == BY_REWARD and reward <= 0.5:
-        return int(terms.second)
-    return int(terms.first)
 
 
 @jit
@@ -170,7 +159,7 @@ def send_mail(mail, policy, state, context, action, reward, t, rng):
 
 
 class _SetMail(NamedTuple):
-    delay: Terms
+    delay: Any
     in_order: bool
     letters: list[Any]
 

@@ -102,7 +102,7 @@ def to_horizon(run: Replication, monitor: Any, rounds: np.ndarray, mail: Any = N
         except Refused as refused:
             raise ValueError(sentence(refused, run.policy, run.problem, run.arms)) from None
         if isinstance(mail, Mail) and mail.counts[0]["lost"]:
-            raise RuntimeError(f"delay had more than {mail.heap.size} rewards open at once; run it with another seed.")
+            raise RuntimeError(f"delay had more than {mail.heap.size} rewards open at once, its `longest`; run it with another seed.")
         return last
 
     return log, tally, play

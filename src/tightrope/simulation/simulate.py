@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..core import checks
+from ..core.delay import Delay
 from ..core.matching import ORDERS
 from ..core.policy import label
 from ..core.registry import described
@@ -16,7 +17,7 @@ from ..core.verbs import begin, describe, lower_bound
 from ..results.results import Result
 from . import stopping
 from .arguments import PerProblem, as_monitors, as_policies, as_problems, as_rounds, first_round
-from .delays import Delay, as_delay
+from .delays import as_delay
 from .pending_rewards import check_room, new_mail
 from .replication import Interrupted, Progress, Slices, prepare, to_horizon
 from .runs import provenance
@@ -67,7 +68,8 @@ class FixedHorizon:
     def content(self, name: str, replication: int) -> dict[str, Any]:
         """What else the numbers of one depend on."""
         problem = self.problems[replication % len(self.problems)]
-        return {"problem": problem, "policy": self.policies[name][replication], "monitor": self.monitors[name][replication]}
+        return {"problem": problem, "policy": self.policies[name][replication], "monitor": self.monitors[name][replication],
+                "delay": self.delay}  # fmt: skip
 
     def label(self, name: str, replication: int) -> str:
         """The policy and its parameters."""

@@ -23,9 +23,15 @@ from ..numerics.mixture import log_mixture
 from ..numerics.statistics import holm
 from ..solvers.oracles import set_size
 
+__all__ = ["Ranking", "sentence"]
 RHO = 0.1  # of the mixture: differences vary far less than their range allows, so V stays small
 GROWTH = 1.5  # of the number of replications between two looks
 ROUNDING = 1e-9  # by how much rounding may carry a difference out of its range
+
+
+def __dir__() -> list[str]:
+    """What is public, and nothing else."""
+    return __all__
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ The driver keeps chunk numbers until the first result is asked for, so that a ru
 """
 
 import contextlib
-import functools
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future, wait
 from typing import Any
@@ -12,7 +11,8 @@ from typing import Any
 from ...replication import Slices, Stopped
 from ..plan import Rows
 from . import worker
-from .pools import Engine, Pool, checked, opened
+from .pool import Pool
+from .pools import Engine, checked, opened
 from .recipe import Advance, Recipe
 from .worker import Answer, Packed
 
@@ -79,18 +79,20 @@ class Chunks:
         self.pool = self.leaving.enter_context(opened(self.engine, self.workers, self.address))
         if self.pool.played is not None:
             self.played = self.pool.played()
-        task = self._task(self.pool)
+        submit = self._submitting(self.pool)
         while self.waiting:
             number = self.waiting.pop(0)
-            self.futures[self.pool.executor.submit(*task, number)] = number
+            self.futures[submit(number)] = number
 
-    def _task(self, pool: Pool) -> tuple[Any, ...]:
-        """What is called with a chunk's number."""
+    def _submitting(self, pool: Pool) -> Callable[[int], Future[Any]]:
+        """What asks the pool for a chunk."""
         if self.packed is not None:
-            return worker.compute, pool.send(self.packed)
+            recipe = pool.send(self.packed)
+            return lambda number: pool.executor.submit(worker.compute, recipe, number)
         assert pool.stop is not None
         slices = {name: Slices(pool.stop.is_set, self.advance) for name in self.recipe.experiment.names()}
-        return (functools.partial(_compute, self.recipe, slices),)
+        chunks = self.recipe.chunks
+        return lambda number: pool.executor.submit(self.recipe.compute, number, slices[chunks[number].name])
 
     def _count(self, number: int | None = None) -> None:
         """Pass on progress: of workers that count rounds now and then, of others when a chunk (number) is done."""
@@ -132,7 +134,3 @@ class Chunks:
                 f"engine = {self.packed.engine!r}: a worker process ended before its chunk was done (memory, or a script without "
                 "`if __name__ == '__main__':`). Finished chunks are kept in out, if it was given; engine = 'threads' needs no workers."
             ) from None
-
-
-def _compute(recipe: Recipe, slices: dict[str, Slices], number: int) -> Rows:
-    return recipe.compute(number, slices[recipe.chunks[number].name])

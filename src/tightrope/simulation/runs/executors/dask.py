@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ....compiled.cache import cache_directory
-from .pools import Pool
+from .pool import Pool
 from .worker import Packed
 
 try:

@@ -7,14 +7,15 @@ import pathlib
 import signal
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
 from multiprocessing import connection, resource_tracker
 from typing import TYPE_CHECKING, Any
 
 from ....core import checks
 from . import worker
+from .pool import Pool
 from .worker import Packed
 
 if TYPE_CHECKING:
@@ -26,22 +27,6 @@ CLUSTERS = ("dask", "ray")  # engines that may be on other machines
 THREADS_OF_ALGEBRA = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")  # libraries read them when they are loaded
 
 Engine = str | Executor
-
-
-@dataclass(frozen=True)
-class Pool:
-    """Workers that are there.
-
-    send: brings a recipe to them once, and returns what each chunk is asked for with. stop: ends what they play within a slice; None
-    where nobody can tell them. played: rounds that they have counted so far; None where they only say when a chunk is done. broken:
-    exceptions that say that workers ended too often.
-    """
-
-    executor: Executor
-    send: Callable[[Packed], Any] = lambda packed: packed
-    stop: "Event | threading.Event | None" = None
-    played: Callable[[], int] | None = None
-    broken: tuple[type[BaseException], ...] = (BrokenExecutor,)
 
 
 def checked(engine: Engine, workers: int | None, address: str | None) -> int:
