@@ -278,13 +278,6 @@ def test_plan_says_what_was_run_and_on_what(tmp_path):
         run({"UCB": UCB}, tmp_path)
 
 
-def test_a_folder_of_an_earlier_version_is_left_alone(tmp_path):
-    (tmp_path / "parts").mkdir()
-    (tmp_path / "parts" / "settings.json").write_text("{}")
-    with pytest.raises(ValueError, match="earlier version"):
-        run({"UCB": UCB}, tmp_path)
-
-
 def test_processes_compute_linear_algebra_in_one_thread(monkeypatch):
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
     with shared("processes", 1, None):
@@ -540,16 +533,6 @@ def test_identification_is_saved_loaded_and_drawn_like_a_result(tmp_path):
         assert again.plot(tmp_path / f"rounds.{ending}").stat().st_size > 1000
     with pytest.raises(ValueError, match=r"holds a result of identification, not of simulation; tr\.load"):
         tr.Result.load(tmp_path)
-
-
-def test_a_result_without_a_kind_is_a_simulation(tmp_path):
-    """Folders written before there were two kinds."""
-    result = tr.simulate(TEN, UCB, horizon=30)
-    result.save(tmp_path)
-    header = json.loads((tmp_path / "result.json").read_text())
-    del header["kind"]
-    (tmp_path / "result.json").write_text(json.dumps(header))
-    assert np.array_equal(tr.load(tmp_path).regret["UCB"], result.regret["UCB"])
 
 
 def test_an_interrupted_training_keeps_its_trajectories_and_goes_on(tmp_path):

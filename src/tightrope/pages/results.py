@@ -4,11 +4,7 @@ import json
 import pathlib
 from collections.abc import Callable, Mapping
 
-from matplotlib.figure import Figure
-
-from ..core import notebook
-from ..plots import curves, style
-from ..plots.pictures import figure_svg
+from ..plots import style
 from ..results.results import Identification, Result
 from . import identification, simulation
 from .page import Section, Table, write_page
@@ -21,18 +17,6 @@ TABLES: dict[str, Callable[..., Table]] = {
     "simulation": simulation.summary_table,
     "identification": identification.summary_table,
 }
-
-
-PICTURES: dict[str, Callable[..., Figure]] = {
-    "simulation": curves.regret_figure,
-    "identification": identification.rounds_figure,
-}
-
-
-def in_notebook(result: Result | Identification) -> str:
-    """HTML of a result: its line, its table, its picture."""
-    table = TABLES[result.kind](result)
-    return notebook.table(repr(result).strip("<>"), table.headers, table.rows, table.caption) + figure_svg(PICTURES[result.kind](result))
 
 
 def provenance_of(result: Result | Identification) -> dict[str, object]:

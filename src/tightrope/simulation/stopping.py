@@ -21,6 +21,7 @@ from ..core.problem import Problem
 from ..core.verbs import describe
 from ..numerics.mixture import log_mixture
 from ..numerics.statistics import holm
+from ..results.summary import ranking_sentence as sentence
 from ..solvers.oracles import set_size
 
 __all__ = ["Ranking", "sentence"]
@@ -122,15 +123,6 @@ def record(rule: Ranking, scale: float, replications: int, found: Judged) -> dic
         "decided": [{"lower": lower, "higher": higher, "after": after} for lower, higher, after in found.decided],
         "undecided": [list(pair) for pair in found.undecided],
     }  # fmt: skip
-
-
-def sentence(made: Mapping[str, Any]) -> str:
-    """What was decided after how many replications, from a result's settings."""
-    n, error = made["replications"], f"error {made['alpha']:g}"
-    if made["certain"]:
-        return f"The order is certain ({error}) after {n} replications."
-    open_ = "; ".join(f"{first} and {second}" for first, second in made["undecided"])
-    return f"After {n} replications the order is undecided ({error}) for {open_}."
 
 
 def _largest_regret(problems: Sequence[Problem]) -> float:

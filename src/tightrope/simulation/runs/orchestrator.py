@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ...results import saved
+from ...results.folder import remove_header
 from ..replication import Progress
 from .executors import Chunks, Engine, Recipe
 from .interrupts import Interrupts
@@ -68,7 +68,7 @@ def carry_out(
                 stored = store.read(plan.chunks[number]) if store is not None else None
                 if stored is None:
                     if store is not None:
-                        saved.remove_header(store.out)  # of an earlier result, which this run extends; its chunks stay
+                        remove_header(store.out)  # of an earlier result, which this run extends; its chunks stay
                     chunks.submit(number)
                 else:
                     chunk = plan.chunks[number]

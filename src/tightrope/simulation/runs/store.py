@@ -105,18 +105,13 @@ def opened(out: pathlib.Path, plan: Plan) -> Store:
     Raises ValueError where it holds another experiment: other seed, horizon or problem, or another policy of the same name.
     """
     record = out / "plan.json"
-    if not record.exists() and (out / "parts" / "settings.json").exists():
-        raise ValueError(
-            f"out = {str(out)!r} holds a run of an earlier version, which cannot be taken up; choose another folder or remove it. "
-            "Its result, if it was finished, can still be loaded."
-        )
     experiment = json.loads(json.dumps({"kind": plan.experiment.kind} | plan.experiment.common() | {"code": CODE}, default=_plain))
     if not record.exists():
         made = provenance.versions() | provenance.machine() | {"command": provenance.command()}
         files.write_json(record, {"format": FORMAT, "experiment": experiment, "made": made}, once=True)
     found = read_plan(record)
     changed = [key for key in experiment if found["experiment"].get(key) != experiment[key]]
-    known = _known(out, plan, found)
+    known = _known(out, plan)
     _refuse(out, changed + _differences(plan, known))
     for name in [name for name in plan.contents if name not in known]:
         files.write_json(_policy(out, name), {"format": FORMAT, "name": name, "contents": plan.contents[name]}, once=True)
@@ -136,10 +131,10 @@ def _policy(out: pathlib.Path, name: str) -> pathlib.Path:
     return out / "plan" / f"policy-{digest(name)}.json"
 
 
-def _known(out: pathlib.Path, plan: Plan, found: dict[str, Any]) -> dict[str, dict[str, str]]:
-    """What names of the plan stand for in the folder so far. found: its plan.json."""
+def _known(out: pathlib.Path, plan: Plan) -> dict[str, dict[str, str]]:
+    """What names of the plan stand for in the folder so far."""
     paths = {name: _policy(out, name) for name in plan.contents}
-    return found.get("contents", {}) | {name: _read(path, "contents")["contents"] for name, path in paths.items() if path.exists()}
+    return {name: _read(path, "contents")["contents"] for name, path in paths.items() if path.exists()}
 
 
 def _differences(plan: Plan, known: dict[str, dict[str, str]]) -> list[str]:
@@ -165,8 +160,7 @@ def read_plan(path: pathlib.Path) -> dict[str, Any]:
 
 def planned_chunks(out: pathlib.Path) -> list[Chunk]:
     """All chunks that calls have asked a run folder for."""
-    asked = [read_plan(out / "plan.json").get("chunks", {})]
-    asked += [_read(path, "chunks")["chunks"] for path in sorted((out / "plan").glob("chunks-*.json"))]
+    asked = [_read(path, "chunks")["chunks"] for path in sorted((out / "plan").glob("chunks-*.json"))]
     found = (Chunk(name, first, last, key) for chunks in asked for key, (name, first, last) in chunks.items())
     return list(dict.fromkeys(found))
 
