@@ -20,10 +20,10 @@ def identification_section(
         picture(rounds_figure(result, palette=palette, width=WIDTH), caption),
         picture(shares_figure(result, palette, width=WIDTH), shares_caption(result)),
     ]
-    return Section(title, text, figures, [summary_table(result)], summary=found(result))
+    return Section(title, text, figures, [summary_table(result)], summary=summary_sentence(result))
 
 
-def found(result: Identification) -> str:
+def summary_sentence(result: Identification) -> str:
     """The result in sentences: who needs fewest rounds, and who named right arms with their certificate."""
     n = result.replications
     answers = [

@@ -28,10 +28,10 @@ def simulation_section(
         picture(regret_figure(result, log_rounds=log_rounds, references=references, palette=palette, width=WIDTH, height=HEIGHT), caption),
         picture(shares_figure(result, palette, width=WIDTH), shares_caption(result)),
     ]
-    return Section(title, text, figures, [summary_table(result)], summary=found(result))
+    return Section(title, text, figures, [summary_table(result)], summary=summary_sentence(result))
 
 
-def found(result: Result) -> str:
+def summary_sentence(result: Result) -> str:
     """The result in a sentence."""
     return sentences.lowest(
         {name: curve[:, -1] for name, curve in result.regret.items()}, f"regret after {int(result.rounds[-1]):,} rounds"

@@ -18,7 +18,7 @@ from ..results.results import Result
 from . import stopping
 from .arguments import PerProblem, as_monitors, as_policies, as_problems, as_rounds, first_round
 from .delays import as_delay
-from .pending_rewards import check_room, new_mail
+from .pending_rewards import check_room, new_pending
 from .replication import Interrupted, Progress, Slices, prepare, to_horizon
 from .runs import provenance
 from .runs.executors import Engine, shared
@@ -79,10 +79,10 @@ class FixedHorizon:
         """Regret at the checkpoints, pulls, and what the monitor recorded."""
         given = self.content(name, replication)
         run = prepare(given["policy"], given["problem"], self.seed, replication, self.horizon)
-        mail = None
+        pending = None
         if self.delay is not None:
-            mail = new_mail(self.delay, self.in_order, self.horizon, given["problem"])
-        log, tally, play = to_horizon(run, given["monitor"], self.checkpoints, mail)
+            pending = new_pending(self.delay, self.in_order, self.horizon, given["problem"])
+        log, tally, play = to_horizon(run, given["monitor"], self.checkpoints, pending)
         slices.run(play, self.horizon)
         return {"regret": log.regret, "pulls": log.pulls} | {
             f"watched.{field}": array for field, array in tally._asdict().items() if array.size
@@ -201,19 +201,19 @@ def _until_ranked(
         if not outcome.complete:
             return outcome, None
         cost = {name: np.array([rows[r]["regret"][-1] for r in outcome.common]) for name, rows in outcome.rows.items()}
-        found = stopping.judged(cost, scale, until.alpha, experiment.period)
-        if not found.undecided:
+        ranking = stopping.judged(cost, scale, until.alpha, experiment.period)
+        if not ranking.undecided:
             break
         begin = end
     if progress is not None:
         progress(end * each, end * each)
-    return outcome, stopping.record(until, scale, end, found)
+    return outcome, stopping.record(until, scale, end, ranking)
 
 
 def _mean_bound(problems: Sequence[Any]) -> list[float] | None:
     """Mean (C, a) of the problems' lower bounds; None where they have none."""
-    found = [lower_bound(problem) for problem in problems]
-    return None if None in found else [float(part) for part in np.mean(found, axis=0)]
+    bounds = [lower_bound(problem) for problem in problems]
+    return None if None in bounds else [float(part) for part in np.mean(bounds, axis=0)]
 
 
 def _checked(checkpoints: Any, horizon: int) -> np.ndarray:
@@ -225,11 +225,11 @@ def _checked(checkpoints: Any, horizon: int) -> np.ndarray:
 
 def _bytes_left(experiment: FixedHorizon) -> int:
     """How many bytes a replication of all policies adds to the result."""
-    found, told = 0, describe(experiment.problems[0])
+    total, description = 0, describe(experiment.problems[0])
     for name in experiment.policies:
-        tally = begin(experiment.monitors[name][0], told, experiment.checkpoints.size)
-        found += 8 * (experiment.checkpoints.size + told.number) + sum(array.nbytes for array in tally)
-    return found
+        tally = begin(experiment.monitors[name][0], description, experiment.checkpoints.size)
+        total += 8 * (experiment.checkpoints.size + description.number) + sum(array.nbytes for array in tally)
+    return total
 
 
 def _assembled(rounds: np.ndarray, outcome: Outcome, settings: dict[str, Any]) -> Result:

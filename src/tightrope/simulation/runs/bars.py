@@ -38,10 +38,10 @@ class Bars(Progress):
     Rich draws on terminals, and in notebooks where ipywidgets is installed.
     """
 
-    def __init__(self, console: Console | None = None, every: float = PLAIN_SECONDS) -> None:
+    def __init__(self, console: Console | None = None, seconds: float = PLAIN_SECONDS) -> None:
         console = Console(stderr=True, highlight=False) if console is None else console
         self.drawn = console.is_terminal or (console.is_jupyter and importlib.util.find_spec("ipywidgets") is not None)
-        self.every = every
+        self.every = seconds
         columns = TextColumn("{task.description}", markup=False), BarColumn(), _Words()
         super().__init__(*columns, console=console, transient=True, disable=not self.drawn)
 

@@ -160,10 +160,10 @@ def _add_unfinished(add: Add, folder: pathlib.Path) -> None:
 
 def _numbers(codes: np.ndarray, places: np.ndarray, given: Sequence[np.ndarray]) -> np.ndarray:
     """Replications by their places among those that each policy has finished."""
-    found = np.empty(places.size, dtype=np.int64)
-    for code, numbers in enumerate(given):
-        found[codes == code] = numbers[places[codes == code]]
-    return found
+    replications = np.empty(places.size, dtype=np.int64)
+    for code, finished in enumerate(given):
+        replications[codes == code] = finished[places[codes == code]]
+    return replications
 
 
 def _chunks(folder: pathlib.Path) -> Iterator[tuple[Chunk, dict[str, np.ndarray]]]:
