@@ -55,7 +55,7 @@ def main():
             planned = tr.plan(means, epsilon=EPSILON, delta=DELTA, policies={name: rule}, replications=given.replications,
                               workers=given.workers)  # fmt: skip
             assert planned.certified[name] == 1.0
-            line(name, planned.found.rounds[name], 1.0 - planned.found.correct[name])
+            line(name, planned.simulated.rounds[name], 1.0 - planned.simulated.correct[name])
         line("fixed size, any means", np.array([planned.fixed]), fixed_size(rates, planned.fixed))
         line("fixed size, textbook", np.array([planned.textbook]), fixed_size(rates, planned.textbook))
 

@@ -10,7 +10,7 @@ import sys
 
 from tightrope.papers import names
 from tightrope.papers.costs import PATH
-from tightrope.papers.experiment import figures, paper_of, saved_in, time_taken
+from tightrope.papers.experiment import figure_records, figures, paper_of, time_taken
 from tightrope.simulation.benchmark import yardstick_speed
 
 
@@ -23,7 +23,7 @@ def main() -> None:
         known.update({key: round(seconds / faster, 1) for key, seconds in known.items()})
     for given in map(pathlib.Path, sys.argv[1:]):
         for folder in (given, *sorted(path for path in given.iterdir() if path.is_dir())):
-            saved = saved_in(folder)
+            saved = figure_records(folder)
             for figure in saved:
                 if took := time_taken(folder / figure):
                     stored["core seconds"][took["scale"]][f"{paper_of(folder, saved)} {figure}"] = took["core seconds"]

@@ -26,6 +26,7 @@ FIELDS = (
 )  # fmt: skip
 INTERFACE = {
     "Simulation": [tr.simulate, tr.stopping.Ranking, tr.Result, tr.PairedComparison, tr.load, tr.query, tr.Interrupted, tr.Budget],
+    "Delays": [getattr(tr.delays, name) for name in tr.delays.__all__],
     "Identification": [tr.identify, tr.Identification, tr.plan, tr.Plan],
     "Service": [tr.Session, tr.Decision, tr.learn_from, tr.scale, tr.Scaled],
     "Inference from logs": [
@@ -40,9 +41,18 @@ INTERFACE = {
     "Lipschitz arms": [tr.lipschitz_lower_bound, tr.LowerBound, tr.least_lipschitz, tr.LeastLipschitz, tr.discretize],
     "Problems": [getattr(tr.problems, name) for name in sorted(tr.problems.__all__) if name != "data"],
     "Data": [getattr(tr.problems.data, name) for name in tr.problems.data.__all__],
-    "Extending": [check_policy, check_problem, tr.extend.policy, tr.extend.problem, tr.extend.recipe, tr.extend.jit, tr.extend.lean],
+    "Extending": [
+        check_policy,
+        check_problem,
+        tr.extend.policy,
+        tr.extend.problem,
+        tr.extend.delay,
+        tr.extend.recipe,
+        tr.extend.jit,
+        tr.extend.lean,
+    ],
     "Fields": [getattr(tr.extend, name) for name in FIELDS],
-    "Oracles": [getattr(tr.oracles, name) for name in tr.oracles.__all__ if name not in ("choose", "set_size")],
+    "Oracles": [getattr(tr.oracles, name) for name in tr.oracles.__all__],
 }
 
 

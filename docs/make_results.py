@@ -12,7 +12,7 @@ import sys
 from typing import Any
 
 from tightrope.papers import costs, names
-from tightrope.papers.experiment import ROWS, SCALES, Outcome, figures, find_paper, paper_of, rows_table, saved_in, sentence, standing
+from tightrope.papers.experiment import ROWS, SCALES, Outcome, figure_records, figures, find_paper, paper_of, rows_table, sentence, standing
 from tightrope.papers.register import counts
 from tightrope.papers.scoring import Row
 
@@ -34,7 +34,7 @@ def table(columns: Any, rows: Any) -> list[str]:
 def taken_in(folders: list[pathlib.Path]) -> None:
     """Keep the rows of the folders' figures."""
     for folder in sorted({path.parent.parent for given in folders for path in given.rglob(ROWS)}):
-        found = saved_in(folder)
+        found = figure_records(folder)
         paper = paper_of(folder, found)
         for name, saved in found.items():
             kept = KEPT / paper / f"{name}.json"

@@ -5,6 +5,7 @@ docs/how-to/write-a-policy.md and write-a-problem.md show both; `tightrope.testi
 """
 
 from .compiled.kernels import borrowed, jit, lean
+from .core.delay import Delay, delay
 from .core.fields import (
     Matrix,
     Vector,
@@ -66,6 +67,7 @@ __all__ = [
     "VERBS",
     "Arms",
     "Context",
+    "Delay",
     "Matrix",
     "Monitor",
     "Policy",
@@ -78,6 +80,7 @@ __all__ = [
     "checkpoints",
     "choice",
     "commit",
+    "delay",
     "derived",
     "describe",
     "draw_reward",

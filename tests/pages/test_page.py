@@ -8,8 +8,9 @@ import pytest
 from planted import identification, measured_in_a_browser, simulation
 from tightrope.pages import page
 from tightrope.pages.results import joined, together, write_report
-from tightrope.pages.simulation import shares, shares_figure, simulation_section
+from tightrope.pages.simulation import simulation_section
 from tightrope.plots import curves, digits, pictures, sentences, style
+from tightrope.plots.shares import shares, shares_figure
 
 RNG = np.random.default_rng(0)
 NOISE = RNG.normal(size=30)

@@ -206,7 +206,7 @@ def test_report_makes_the_page_of_a_reproduction_again(tmp_path):
         assert page.count(words) == again.count(words), words
     with pytest.raises(ValueError, match="which no paper has"):
         (tmp_path / names[0]).rename(tmp_path / "unknown")
-        experiment.report_again(tmp_path)
+        experiment.rewrite_report(tmp_path)
 
 
 def test_a_preset_lists_what_it_plays():

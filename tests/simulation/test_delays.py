@@ -157,3 +157,53 @@ def test_another_delay_is_another_result(tmp_path):
         for other in cases[:number]:
             with pytest.raises(ValueError, match=r"holds a run with other (delay|apply)"):
                 tr.simulate(problem, tr.UCB(), horizon=300, out=out, delay=other[0], apply=other[1])
+
+
+@tr.extend.delay
+class Weekly(tr.extend.Delay):
+    """Rewards of seven rounds arrive together; of the first `grace` rounds at once."""
+
+    grace: int = tr.extend.integer(least=0)
+
+    @tr.extend.lean
+    def lateness(self, t, reward, rng):
+        return 0 if t < self.grace else 6 - t % 7
+
+    def longest(self, horizon, in_order):
+        return 6
+
+
+def test_a_delay_of_ones_own_is_a_class_of_parameters_and_methods(tmp_path):
+    problem = tr.problems.Bernoulli([0.3, 0.5, 0.7])
+    options = {"horizon": 50, "replications": 3, "checkpoints": range(1, 51)}
+    own = tr.simulate(problem, tr.UCB(), delay=Weekly(0), out=tmp_path, **options)
+    assert np.array_equal(own.regret["UCB"], tr.simulate(problem, tr.UCB(), delay=tr.delays.Batched(7), **options).regret["UCB"])
+    assert repr(Weekly(3)) == "Weekly(grace=3)"
+    assert Weekly(0) != Weekly(1) and Weekly(1) == Weekly(grace=1)
+    with pytest.raises(ValueError, match="grace = -1"):
+        Weekly(-1)
+    with pytest.raises(ValueError, match="other delay"):
+        tr.simulate(problem, tr.UCB(), delay=Weekly(1), out=tmp_path, **options)
+    with pytest.raises(TypeError, match="Short needs the method lateness"):
+
+        @tr.extend.delay
+        class Short(tr.extend.Delay):
+            def longest(self, horizon, in_order):
+                return 6
+
+
+@tr.extend.delay
+class TooLong(tr.extend.Delay):
+    """Says that no reward waits, while all do."""
+
+    @tr.extend.lean
+    def lateness(self, t, reward, rng):
+        return 5
+
+    def longest(self, horizon, in_order):
+        return 0
+
+
+def test_a_delay_that_waits_longer_than_it_says_ends_the_run():
+    with pytest.raises(RuntimeError, match="more than 1 rewards open at once"):
+        tr.simulate(tr.problems.Bernoulli([0.3, 0.5]), tr.UCB(), horizon=50, delay=TooLong())

@@ -21,7 +21,7 @@ def test_tests_of_fixed_size_keep_their_error_at_the_hardest_means():
 
 def test_a_plan_is_what_identify_takes_and_its_advice_names_the_cheapest():
     planned = tr.plan([0.1, 0.9], epsilon=0.1, delta=0.1, replications=4)
-    assert planned.samples["UGapE"] == planned.found.rounds["UGapE"].mean()
+    assert planned.samples["UGapE"] == planned.simulated.rounds["UGapE"].mean()
     assert planned.certified == {"UGapE": 1.0}
     assert planned._repr_html_().count("<tr>") == 4
     assert "choose A" in _advice({"A": 50.0}, {"A": 1.0}, 200, 100)

@@ -1,15 +1,17 @@
 """What runs show with `progress=True`, and where."""
 
+import io
 import re
 import sys
 import types
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import tightrope as tr
 from tiers import thorough
-from tightrope.simulation.runs import progress
+from tightrope.simulation.runs import bars, progress
 
 PROBLEM = tr.problems.Bernoulli(np.linspace(0.25, 0.75, 10))
 
@@ -18,59 +20,43 @@ def run(**options):  # a replication is one slice, so there are four calls
     return tr.simulate(PROBLEM, tr.UCB(), horizon=50, replications=4, workers=1, **options)
 
 
-class Notebook:
-    """What a notebook's kernel offers: `display`, which gives a handle that shows something else in the same place."""
+@pytest.fixture
+def lines(monkeypatch, capsys):
+    """A function that gives the lines on standard error since it was last asked, where each call makes one."""
+    make = bars.Bars.__init__
+    monkeypatch.setattr(bars.Bars, "__init__", lambda self, console=None, every=0.0: make(self, console, every))
 
-    def __init__(self, monkeypatch, kernel=True):
-        self.cells = []
-        shell = types.SimpleNamespace(kernel=object()) if kernel else types.SimpleNamespace()
-        ipython, display = types.ModuleType("IPython"), types.ModuleType("IPython.display")
-        ipython.get_ipython = lambda: shell
-        display.display = self.display
-        monkeypatch.setitem(sys.modules, "IPython", ipython)
-        monkeypatch.setitem(sys.modules, "IPython.display", display)
-        monkeypatch.setattr(progress.InNotebook, "every", 0.0)
+    def take():
+        out, err = capsys.readouterr()
+        assert out == ""
+        return err.splitlines()
 
-    def display(self, bundle, *, raw, display_id):
-        assert raw and display_id is True
-        cell = [bundle]
-        self.cells.append(cell)
-        return types.SimpleNamespace(update=lambda bundle, *, raw: cell.append(bundle))
+    return take
 
 
-def shares(cell):
-    return [float(found[1]) for bundle in cell if (found := re.search(r'value="([\d.]+)"', bundle["text/html"]))]
-
-
-def test_a_notebook_has_one_bar_that_grows_and_tells_the_end(monkeypatch, capsys):
-    book = Notebook(monkeypatch)
+def test_a_run_tells_its_share_and_its_end(lines):
     result = run(progress=True)
-    (cell,) = book.cells
-    found = shares(cell)
-    assert found == sorted(found) and found[0] == 0.0 and 0.0 < found[1] < 1.0 and found[-1] == 1.0
-    assert re.fullmatch(r"simulate: 200 rounds in \d+\.\d s", cell[-1]["text/plain"])
-    assert re.search(r"simulate: 50%, [\d,]+ rounds/s, \d+ s left</label>$", cell[2]["text/html"])
-    assert capsys.readouterr().err == ""
-    assert np.array_equal(result.regret["UCB"], run().regret["UCB"])
-    assert len(book.cells) == 1  # without progress there is none
+    said = lines()
+    assert len(said) == 4 + 1
+    for share, line in zip((25, 50, 75), said, strict=False):
+        assert re.fullmatch(rf"simulate: {share}%, [\d,]+ rounds/s, \d+ s left", line)
+    assert re.fullmatch(r"simulate: 200 rounds in \d+\.\d s", said[-1])
+    assert np.array_equal(result.regret["UCB"], run(progress=False).regret["UCB"])
+    assert lines() == []
 
 
-def test_an_identification_promises_no_end(monkeypatch):
-    book = Notebook(monkeypatch)
-    found = tr.identify(tr.problems.Bernoulli([0.1, 0.9]), tr.UGapE(epsilon=0.2, delta=0.1, noise=0.5), max_rounds=10**6, progress=True)
-    (cell,) = book.cells
-    assert shares(cell) == [0.0, 1.0]
-    assert "of at most 1,000,000, " in cell[1]["text/plain"]
-    assert cell[-1]["text/plain"].startswith(f"identify: {int(found.rounds['UGapE'][0]):,} rounds in ")
+def test_an_identification_promises_no_end(lines):
+    answer = tr.identify(tr.problems.Bernoulli([0.1, 0.9]), tr.UGapE(epsilon=0.2, delta=0.1, noise=0.5), max_rounds=10**6, progress=True)
+    said = lines()
+    assert "of at most 1,000,000, " in said[0]
+    assert said[-1].startswith(f"identify: {int(answer.rounds['UGapE'][0]):,} rounds in ")
 
 
-def test_a_bar_ends_where_its_run_was_stopped(monkeypatch):
-    book = Notebook(monkeypatch)
+def test_a_run_that_was_stopped_tells_how_far_it_came(lines):
     with pytest.raises(KeyboardInterrupt), progress.showing(True, "simulate") as advance:
         advance(30, 100)
         raise KeyboardInterrupt
-    assert shares(book.cells[0])[-1] == 0.3
-    assert book.cells[0][-1]["text/plain"].startswith("simulate: 30 rounds in ")
+    assert lines()[-1].startswith("simulate: 30 rounds in ")
 
 
 @thorough
@@ -81,30 +67,33 @@ def test_a_training_counts_all_of_its_trajectories():
     assert calls == sorted(calls)
 
 
-def test_without_notebook_and_terminal_there_are_lines_on_standard_error(monkeypatch, capsys):
-    Notebook(monkeypatch, kernel=False)  # IPython on a terminal
-    monkeypatch.setattr(progress.InLines, "every", 0.0)
+def test_lines_come_now_and_then(capsys):
     run(progress=True)
-    out, err = capsys.readouterr()
-    assert out == ""
-    lines = err.splitlines()
-    assert len(lines) == 4 + 1
-    assert lines[0].startswith("simulate: 25%, ") and lines[-1].startswith("simulate: 200 rounds in ")
-    run(progress=False)
-    assert capsys.readouterr().err == ""
+    assert len(capsys.readouterr().err.splitlines()) == 1  # ten seconds have not passed
 
 
-def test_a_terminal_has_a_bar(capsys):
-    import io
-
-    from rich.console import Console
-
+def test_a_terminal_has_a_bar_for_each_run_and_keeps_their_last_lines():
     screen = io.StringIO()
-    bar = progress.OnTerminal(Console(file=screen, force_terminal=True, width=100))
-    bar.draw(0.5, "half of it")
-    bar.end(1.0, "all of it")
-    assert "half of it" in screen.getvalue()
-    assert capsys.readouterr().err == "all of it\n"
+    with bars.Bars(Console(file=screen, force_terminal=True, width=100)) as drawn:
+        first, second = drawn.run("one"), drawn.run("two", known=False)
+        drawn.advance_to(first, 50, 100)
+        drawn.advance_to(second, 7, 100)
+        drawn.refresh()
+        assert "one" in screen.getvalue() and "50%" in screen.getvalue() and "7 rounds of at most 100" in screen.getvalue()
+        assert "━" in screen.getvalue()
+        drawn.end(first)
+    assert "one: 50 rounds in " in screen.getvalue()
+
+
+@pytest.mark.parametrize("widgets", [False, True])
+def test_a_notebook_has_a_bar_where_rich_can_draw_one(widgets, monkeypatch):
+    console = Console(file=io.StringIO(), force_jupyter=True)
+    monkeypatch.setitem(sys.modules, "ipywidgets", types.SimpleNamespace(__spec__=object()) if widgets else None)
+    if not widgets:
+        monkeypatch.setattr(bars.importlib.util, "find_spec", lambda name: None)
+    drawn = bars.Bars(console)
+    assert drawn.drawn == widgets
+    assert drawn.disable == (not widgets)
 
 
 def test_other_words_for_progress_are_refused():

@@ -1,15 +1,19 @@
 """Plan, executors and store: chunks keyed by content, damaged files, other processes, sizes, interruptions."""
 
 import abc
+import contextlib
 import functools
 import json
+import multiprocessing
 import os
 import pathlib
+import platform
 import subprocess
 import sys
 import threading
 import time
 import warnings
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +24,7 @@ from interrupting import crowding, interrupt, started
 from tiers import thorough, tiered
 from tightrope.simulation.monitors import SetValue
 from tightrope.simulation.runs.digest import Undigestible, digest
-from tightrope.simulation.runs.executors import processes
+from tightrope.simulation.runs.executors import pools, shared
 from tightrope.simulation.runs.store import planned_chunks
 
 TEN = tr.problems.Bernoulli(np.linspace(0.25, 0.75, 10))
@@ -274,18 +278,11 @@ def test_plan_says_what_was_run_and_on_what(tmp_path):
         run({"UCB": UCB}, tmp_path)
 
 
-def test_a_folder_of_an_earlier_version_is_left_alone(tmp_path):
-    (tmp_path / "parts").mkdir()
-    (tmp_path / "parts" / "settings.json").write_text("{}")
-    with pytest.raises(ValueError, match="earlier version"):
-        run({"UCB": UCB}, tmp_path)
-
-
 def test_processes_compute_linear_algebra_in_one_thread(monkeypatch):
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
-    with processes.held(1):
+    with shared("processes", 1, None):
         tr.simulate(TEN, UCB, horizon=10, engine="processes", workers=1)
-        pool = processes._held[0].pool
+        pool = pools._shared[0].executor
         assert pool.submit(os.getenv, "OPENBLAS_NUM_THREADS").result() == "1"
     assert "OPENBLAS_NUM_THREADS" not in os.environ
 
@@ -294,10 +291,10 @@ def test_processes_end_with_a_driver_that_is_killed(tmp_path):
     script = tmp_path / "driver.py"
     script.write_text(
         "import os, time\n"
-        "from tightrope.simulation.runs.executors import processes\n"
+        "from tightrope.simulation.runs.executors import pools, shared\n"
         "if __name__ == '__main__':\n"
-        "    with processes.held(1):\n"
-        "        processes._held[0].pool.submit(os.getpid).result()\n"
+        "    with shared('processes', 1, None):\n"
+        "        pools._shared[0].executor.submit(os.getpid).result()\n"
         "        print('started', flush=True)\n"
         "        time.sleep(600)\n"
     )
@@ -307,13 +304,62 @@ def test_processes_end_with_a_driver_that_is_killed(tmp_path):
         driver.communicate(timeout=30)  # the worker has the same stdout, whose end comes with the last process
 
 
-def test_processes_that_are_held_are_held_by_the_outermost():
-    with processes.held(1):
-        with processes.held(1):
+def test_processes_that_are_shared_are_those_of_the_outermost():
+    with shared("processes", 1, None):
+        with shared("processes", 1, None):
             tr.simulate(TEN, UCB, horizon=10, engine="processes", workers=1)
-            first = processes._held[0].pool.submit(os.getpid).result()
-        assert processes._held[0].pool.submit(os.getpid).result() == first
-    assert not processes._held
+            first = pools._shared[0].executor.submit(os.getpid).result()
+        assert pools._shared[0].executor.submit(os.getpid).result() == first
+    assert not pools._shared
+
+
+def test_any_executor_of_the_standard_protocol_gives_the_numbers_of_threads(tmp_path):
+    """What loky, mpi4py and a Dask client of one's own offer. It knows nothing of this package."""
+    policies = {"UCB": UCB, "Thompson": tr.BetaThompson()}
+    threads = tr.simulate(TEN, policies, horizon=300, replications=5)
+    done = []
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as executor:
+        for out in (None, tmp_path):
+            others = tr.simulate(
+                TEN, policies, horizon=300, replications=5, engine=executor, out=out, progress=lambda *now: done.append(now)
+            )
+            assert all(np.array_equal(threads.regret[name], others.regret[name]) for name in policies)
+        assert done == [(300 * k, 3000) for k in range(1, 11)] * 2
+        with pytest.raises(ValueError, match="engine is an executor, which has its own workers; leave workers and address out"):
+            tr.simulate(TEN, UCB, horizon=5, engine=executor, workers=2)
+    with ThreadPoolExecutor(1) as executor:  # and one in this process
+        here = tr.simulate(TEN, policies, horizon=300, replications=5, engine=executor)
+        assert all(np.array_equal(threads.regret[name], here.regret[name]) for name in policies)
+
+
+def test_workers_of_a_machine_compile_a_name_once(tmp_path, monkeypatch):
+    """The first slice of a name is one worker's; the others wait for its end, and one that dies lets the next one in."""
+    from tightrope.simulation.runs.executors import worker
+
+    monkeypatch.setenv("TIGHTROPE_CACHE", str(tmp_path))
+    order = []
+
+    def visit(name, fails=False):
+        with contextlib.suppress(KeyError), worker._turn_of("key-UCB"):
+            order.append(f"{name} in")
+            time.sleep(0.2)
+            order.append(f"{name} out")
+            if fails:
+                raise KeyError
+
+    first = threading.Thread(target=visit, args=("first", True))
+    first.start()
+    while not order:
+        time.sleep(0.01)
+    visit("second")
+    first.join()
+    assert order == ["first in", "first out", "second in", "second out"]
+    third, fourth = (threading.Thread(target=visit, args=(name,)) for name in ("third", "fourth"))
+    third.start()
+    fourth.start()
+    third.join()
+    fourth.join()
+    assert {*order[4:6]} == {"third in", "fourth in"}  # the kernels are on disk, nobody waits any more
 
 
 def test_processes_give_the_numbers_of_threads(tmp_path):
@@ -344,24 +390,16 @@ def test_the_next_policy_is_begun_before_the_other_chunks_of_this_one():
 
 def test_a_run_whose_chunks_were_stopped_by_another_one_says_so(tmp_path, monkeypatch):
     """Failed before: a result with fewer replications came back."""
+    from tightrope.simulation.replication import Slices
     from tightrope.simulation.runs import orchestrator
 
-    class Robbed(orchestrator.executor.__globals__["Executor"]):
-        def __init__(self, engine, recipe, *rest):
-            self.recipe, self.asked = recipe, []
-
-        def submit(self, number):
-            self.asked.append(number)
-
-        def as_completed(self):
-            for number in self.asked[:-1]:
-                yield number, self.recipe.compute(number, self.recipe.slices(lambda: False, lambda rounds: None)["UCB"])
-
-        def cancel(self):
-            pass
+    class Robbed(orchestrator.Chunks):
+        def as_completed(self, look_up=None):
+            for number in self.waiting[:-1]:
+                yield number, self.recipe.compute(number, Slices(lambda: False, lambda rounds: None))
 
     with monkeypatch.context() as patch:
-        patch.setattr(orchestrator, "executor", Robbed)
+        patch.setattr(orchestrator, "Chunks", Robbed)
         with pytest.raises(RuntimeError, match="1 of 4 chunks were stopped from outside"):
             run({"UCB": UCB}, tmp_path)
     assert len(files(tmp_path)) == 3
@@ -404,21 +442,19 @@ def test_a_missing_engine_is_named_with_its_extra(engine, package, monkeypatch):
         tr.simulate(TEN, UCB, horizon=5, engine=engine)
 
 
-@pytest.mark.lab("threadpoolctl")  # comes with the engines
 def test_a_worker_refuses_what_it_cannot_do_rightly(tmp_path):
     """Other code, a folder that is not there, a class that cannot be found: sentences instead of other numbers."""
     from dataclasses import replace
 
-    from tightrope.simulation.runs.executors import node
+    from tightrope.simulation.runs.executors import worker
     from tightrope.simulation.runs.executors.recipe import Recipe
-    from tightrope.simulation.runs.executors.sending import pickled
     from tightrope.simulation.runs.store import Store
 
-    packed = node.Packed.of("dask", pickled("dask", Recipe(None, [], Store(tmp_path))))
-    assert "is not there on" in str(node.compute(packed, 0))
-    assert "install the same versions" in str(node.compute(replace(packed, code=("abc", "numpy 1.0")), 0))
+    packed = replace(worker.Packed.of("dask", Recipe(None, [], Store(tmp_path))), driver=(platform.node(), 1))
+    assert "is not there on" in str(worker.compute(packed, 0))
+    assert "install the same versions" in str(worker.compute(replace(packed, code=("abc", "numpy 1.0")), 0))
     lost = packed.data.replace(b"Recipe", b"Recipo")
-    assert "into a module that the workers can import" in str(node.compute(node.Packed.of("dask", lost), 0))
+    assert "into a module that the workers can import" in str(worker.compute(replace(packed, key="other", data=lost), 0))
 
 
 INTERRUPTED = """
@@ -497,16 +533,6 @@ def test_identification_is_saved_loaded_and_drawn_like_a_result(tmp_path):
         assert again.plot(tmp_path / f"rounds.{ending}").stat().st_size > 1000
     with pytest.raises(ValueError, match=r"holds a result of identification, not of simulation; tr\.load"):
         tr.Result.load(tmp_path)
-
-
-def test_a_result_without_a_kind_is_a_simulation(tmp_path):
-    """Folders written before there were two kinds."""
-    result = tr.simulate(TEN, UCB, horizon=30)
-    result.save(tmp_path)
-    header = json.loads((tmp_path / "result.json").read_text())
-    del header["kind"]
-    (tmp_path / "result.json").write_text(json.dumps(header))
-    assert np.array_equal(tr.load(tmp_path).regret["UCB"], result.regret["UCB"])
 
 
 def test_an_interrupted_training_keeps_its_trajectories_and_goes_on(tmp_path):

@@ -1,14 +1,16 @@
 """Run folders when saves are cut short, runs are extended, and several drivers write at once."""
 
-import json
 import os
+import subprocess
+import sys
 import time
 
 import numpy as np
 import pytest
 
 import tightrope as tr
-from tightrope.results import saved
+from tightrope.core import files
+from tightrope.results import folder as results
 from tightrope.simulation.runs import provenance, store
 
 PROBLEM = tr.problems.Bernoulli([0.2, 0.8])
@@ -72,14 +74,9 @@ def test_a_killed_save_of_another_result_says_so_and_one_of_the_same_does_no_har
 
 
 @pytest.mark.parametrize(("make", "names"), [(simulated, ["regret", "pulls"]), (identified, ["answers", "pulls"])])
-@pytest.mark.parametrize("earlier", [False, True], ids=["now", "earlier version"])
-def test_a_table_of_another_result_is_named(make, names, earlier, tmp_path):
+def test_a_table_of_another_result_is_named(make, names, tmp_path):
     for count in (10, 20):
         make(count).save(tmp_path / str(count))
-    header = json.loads((tmp_path / "10" / "result.json").read_text())
-    header.pop("files", None)
-    if earlier:
-        (tmp_path / "10" / "result.json").write_text(json.dumps(header))
     assert tr.load(tmp_path / "10").frame().equals(make(10).frame())
     for name in names:
         path = tmp_path / "10" / f"{name}.parquet"
@@ -127,7 +124,7 @@ def test_a_finished_run_stays_finished_while_it_is_repeated(tmp_path, monkeypatc
     def removed(folder):
         raise AssertionError("result.json was removed")
 
-    monkeypatch.setattr(saved, "remove_header", removed)
+    monkeypatch.setattr(results, "remove_header", removed)
     simulated(5, tmp_path)
     assert contents(tmp_path) == before
     with pytest.raises(AssertionError, match="was removed"):  # or nothing above would have shown that it was not
@@ -213,28 +210,6 @@ def test_a_refused_call_leaves_nothing_behind(tmp_path):
     assert contents(tmp_path) == before
 
 
-@pytest.mark.lab("duckdb")
-def test_a_folder_whose_plan_is_one_file_goes_on(tmp_path):
-    """As versions wrote it that kept policies and chunks in plan.json."""
-    simulated(2, tmp_path)
-    plan = json.loads((tmp_path / "plan.json").read_text())
-    parts = [json.loads(path.read_text()) for path in (tmp_path / "plan").iterdir()]
-    plan["contents"] = {part["name"]: part["contents"] for part in parts if "name" in part}
-    plan["chunks"] = next(part["chunks"] for part in parts if "chunks" in part)
-    (tmp_path / "plan.json").write_text(json.dumps(plan))
-    for path in (tmp_path / "plan").iterdir():
-        path.unlink()
-    with pytest.raises(ValueError, match="other policies"):
-        simulated(2, tmp_path, {"UCB": tr.UCB(alpha=9.0)})
-    (tmp_path / "result.json").unlink()
-    assert tr.query(tmp_path, REGRET).n.tolist() == [2]
-    times = {path: path.stat().st_mtime_ns for path in (tmp_path / "chunks").iterdir()}
-    simulated(3, tmp_path, {"UCB": tr.UCB(), "more": tr.UCB(alpha=1.0)})
-    assert all(path.stat().st_mtime_ns == then for path, then in times.items())
-    (tmp_path / "result.json").unlink()
-    assert tr.query(tmp_path, REGRET).n.tolist() == [3, 3]
-
-
 def test_folders_work_where_files_cannot_be_linked(tmp_path, monkeypatch):
     def link(*words, **options):
         raise PermissionError("no hard links here")
@@ -246,14 +221,26 @@ def test_folders_work_where_files_cannot_be_linked(tmp_path, monkeypatch):
         simulated(2, tmp_path, seed=5)
 
 
-def test_what_killed_writers_left_is_removed_after_a_day(tmp_path):
+def test_what_killed_writers_left_is_removed(tmp_path):
+    """At the next start if they were processes of this machine, after a day whoever they were."""
     simulated(2, tmp_path)
     chunks = contents(tmp_path / "chunks")
-    old, young = (tmp_path / "chunks" / f".{'ab' * 16}.parquet.{ending}" for ending in ("k1ll_ed0", "wr1t1ng_"))
-    for path, hours in ((old, 25), (young, 23)):
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    here = files._writer().rpartition("-")[0]
+    names = {
+        "old": (25, f"elsewhere-{os.getpid()}.k1ll_ed0"),
+        "killed": (0, f"{here}-{ended.pid}.k1ll_ed1"),
+        "far away": (23, f"elsewhere-{ended.pid}.wr1t1ng_"),
+        "alive": (23, f"{here}-{os.getppid()}.wr1t1ng_"),
+    }
+    paths = {who: tmp_path / "chunks" / f".{'ab' * 16}.parquet.{ending}" for who, (_, ending) in names.items()}
+    for who, path in paths.items():
         path.write_bytes(b"PAR1")
-        os.utime(path, (time.time() - 3600 * hours,) * 2)
+        os.utime(path, (time.time() - 3600 * names[who][0],) * 2)
     for path in tmp_path.glob("chunks/[!.]*"):
         os.utime(path, (0, 0))
+    (unfinished := tmp_path / f".result.json.{here}-{ended.pid}.k1ll_ed2").write_bytes(b"{")
     simulated(2, tmp_path)
-    assert contents(tmp_path / "chunks") == chunks | {young.name: b"PAR1"}
+    assert contents(tmp_path / "chunks") == chunks | {paths[who].name: b"PAR1" for who in ("far away", "alive")}
+    assert not unfinished.exists()

@@ -37,16 +37,16 @@ def one_page(folder: pathlib.Path, title: str | None, path: pathlib.Path, elsewh
     """The page of one folder."""
     from ..demo.page import RECORD as DEMO
     from ..demo.page import demo_again
-    from ..papers.every import RECORD, reports_again
-    from ..papers.experiment import ROWS, report_again
+    from ..papers.all_papers import RECORD, rewrite_reports
+    from ..papers.experiment import ROWS, rewrite_report
 
     if (folder / RECORD).exists():
-        return Again(reports_again(folder, title, path if elsewhere else None))
+        return Again(rewrite_reports(folder, title, path if elsewhere else None))
     if (folder / DEMO).exists():
         made = demo_again(json.loads((folder / DEMO).read_text()), folder, title=title, path=path, say=say)
         return Again(made.page, lines=[f"{section.title}\n  {section.summary}" for section in made.sections])
     if next(folder.glob(f"*/{ROWS}"), None) is not None:
-        return Again(path, paper=report_again(folder, title, path))
+        return Again(path, paper=rewrite_report(folder, title, path))
     for name in (EVALUATION, COMPARISON):
         if (folder / name).exists():
             return judged_again(folder / name, title, path)

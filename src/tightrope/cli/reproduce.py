@@ -39,7 +39,7 @@ def reproduce(
     with Meter(quiet) as meter:
         run = Run(scale, folder, seed=seed, data=data, workers=workers, engine=engine, address=address, progress=meter)
         if paper == "all":
-            from ..papers.every import reproduce_all, verdicts
+            from ..papers.all_papers import reproduce_all, verdicts
 
             page = reproduce_all(run, say)
             if as_json:
@@ -48,7 +48,7 @@ def reproduce(
                 console.print(f"report: {page}")
             return
         if scale == "paper" and paper in papers.names():
-            from ..papers.every import hours
+            from ..papers.all_papers import hours
 
             say("What takes how long on this machine (what the folder holds already is not played again):")
             for line in hours(paper, run, figure or None):

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 from ..core import files
 from ..core.registry import load_module
-from ..simulation.runs.progress import PLAIN_SECONDS, Pace
+from ..simulation.runs.bars import Bars
 
 if TYPE_CHECKING:
     from ..pages import page
@@ -49,20 +48,15 @@ class Meter:
     """Progress bars on a terminal, plain lines elsewhere, nothing when quiet."""
 
     def __init__(self, quiet: bool) -> None:
-        self.quiet, self.terminal = quiet, errors.is_terminal
-        self.bars = Progress(
-            TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[speed]}"), TimeElapsedColumn(), TimeRemainingColumn(),
-            console=errors, transient=True,
-        )  # fmt: skip
+        self.quiet, self.bars = quiet, Bars(errors)
 
     def __enter__(self) -> "Meter":
-        if self.terminal and not self.quiet:
+        if not self.quiet:
             self.bars.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None:
-        if self.terminal and not self.quiet:
-            self.bars.stop()
+        self.bars.stop()
         if kind is not None and issubclass(kind, KeyboardInterrupt):
             errors.print("Finished chunks are kept: the same command goes on from there.")
 
@@ -70,14 +64,12 @@ class Meter:
         """A callback for one simulation. known: whether all of the rounds will be played, or at most so many."""
         if self.quiet:
             return None
-        pace = Pace(PLAIN_SECONDS, known=known)
-        task = self.bars.add_task(label, total=None, speed="") if self.terminal else None
+        bar = self.bars.run(label, known)
 
         def advance(done: int, total: int) -> None:
-            if task is not None:
-                self.bars.update(task, completed=done, total=total if known else None, speed=pace.speed(done))
-            elif pace.due() or done == total:
-                errors.print(f"{label}: {pace.words(done, total)}")
+            self.bars.advance_to(bar, done, total)
+            if done == total and not self.bars.drawn:
+                self.bars.end(bar)
 
         return advance
 

@@ -16,16 +16,19 @@ import functools
 import hashlib
 import importlib.metadata
 import importlib.util
+import logging
 import os
 import pathlib
 import pickle
 import re
+import stat
 import sys
 import sysconfig
 import threading
 import time
 import types as python_types
 import uuid
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
@@ -39,6 +42,12 @@ config: Any = _config
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PACKAGE = __name__.partition(".")[0]
 STARTED = time.time()
+MAGIC = b"tightrope kernel 1\n"
+DIGEST_BYTES = hashlib.sha256().digest_size
+DAY_SECONDS = 24 * 3600.0
+OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+ANYBODY = stat.S_IWOTH | stat.S_ISVTX  # everybody may write, and (sticky) only the owner of a file may replace it
+log = logging.getLogger(__name__)
 FOLDERS = ("core", "compiled", "numerics", "solvers", "problems", "policies", "results", "simulation")
 PLAIN = (
     types.Number,
@@ -133,16 +142,53 @@ class KernelCache(caching.NullCache):
 
 
 def _numba_cache(function: Callable[..., Any], folder: pathlib.Path) -> Any:
+    if not _private(folder.parent) or not _private(folder):
+        return None
     with _lock:
-        saved, config.CACHE_DIR = config.CACHE_DIR, str(folder)  # read when the cache object is made
+        before, config.CACHE_DIR = config.CACHE_DIR, str(folder)  # read when the cache object is made
         try:
-            made: Any = caching.FunctionCache(function)
+            cache: Any = caching.FunctionCache(function)
         except RuntimeError:
             return None  # no writable cache folder
         finally:
-            config.CACHE_DIR = saved
-    made._cache_file = SignatureFiles(made._cache_path, made._impl.filename_base)
-    return made
+            config.CACHE_DIR = before
+    path = pathlib.Path(cache._cache_path)
+    if folder not in path.parents or not _private(path):  # Numba takes another folder where it cannot write to ours
+        return None
+    cache._cache_file = SignatureFiles(path, cache._impl.filename_base)
+    return cache
+
+
+@functools.cache
+def _private(folder: pathlib.Path) -> bool:
+    """Whether nobody else can put files into a folder: what lies there is executed. A new or empty one of ours is made so.
+
+    A folder that others can write to is not used, with a warning.
+    """
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        if not hasattr(os, "getuid"):
+            return True
+        status = folder.stat()
+        ours = status.st_uid == os.getuid()
+        if ours and status.st_mode & OTHERS_WRITE and not any(folder.iterdir()):
+            folder.chmod(0o700)
+            status = folder.stat()
+        replaceable = [parent for parent in folder.resolve().parents if parent.stat().st_mode & ANYBODY == stat.S_IWOTH]
+    except OSError:
+        return False
+    if status.st_uid in (os.getuid(), 0) and not status.st_mode & OTHERS_WRITE and not replaceable:
+        return True
+    where = replaceable[0] if replaceable else folder
+    warnings.warn(
+        f"Compiled kernels are not kept in {str(folder)!r}: what lies there is executed, and {str(where)!r} (owner {where.stat().st_uid}, "
+        f"mode {stat.S_IMODE(where.stat().st_mode):o}) can be written to by others. Take their right away (chmod go-w), or set "
+        "TIGHTROPE_CACHE to a folder of your own; until then every process compiles anew.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return False
 
 
 class SignatureFiles:
@@ -150,32 +196,54 @@ class SignatureFiles:
 
     Where two processes save two signatures of one function at the same time, Numba's index may lead to the other one's code, and a
     call of that reads arguments of types that they are not. A file that is named by its signature, and says it, cannot be mistaken.
+
+    A file begins with a digest of its bytes and of what it is for: sources (the name of the folder that `sources_key` gives), function,
+    signature, version of Numba. It is checked before anything else is done with the bytes, since one flipped bit in machine code crashes
+    the process or changes numbers. A file that fails is as none: the kernel is compiled and saved anew.
     """
 
-    def __init__(self, folder: str, function: str) -> None:
-        self.folder, self.function = pathlib.Path(folder), function
+    def __init__(self, folder: pathlib.Path, function: str) -> None:
+        self.folder, self.function = folder, function
 
     def _path(self, key: Any) -> pathlib.Path:
         return self.folder / f"{self.function}.{hashlib.sha256(repr(key).encode()).hexdigest()[:24]}.nbc"
 
+    def _digest(self, key: Any, code: bytes) -> bytes:
+        """Of the code of a signature, and of what it is for. The folder's last two names are those of the sources and of the file."""
+        about = (numba.__version__, self.folder.parts[-2:], self.function, repr(key))
+        return hashlib.sha256(repr(about).encode() + b"\0" + code).digest()
+
     def save(self, key: Any, data: Any) -> None:
-        """Write the code of a signature (the first part of key), so that it appears at once or not at all."""
-        path = self._path(key)
+        """Write the code of a signature, so that it appears at once or not at all."""
+        path, code = self._path(key), serialize.dumps((key, data))
         unfinished = path.with_suffix(f".{uuid.uuid4().hex[:16]}")
         try:
-            unfinished.write_bytes(serialize.dumps((numba.__version__, key, data)))
+            unfinished.write_bytes(MAGIC + self._digest(key, code) + code)
             unfinished.replace(path)
         finally:
             unfinished.unlink(missing_ok=True)
+        self._sweep()
+
+    def _sweep(self) -> None:
+        """Remove what processes that were killed while they wrote left behind a day ago."""
+        for path in self.folder.glob(f"{self.function}.*"):
+            with contextlib.suppress(OSError):
+                if path.suffix != ".nbc" and time.time() - path.stat().st_mtime > DAY_SECONDS:
+                    path.unlink()
 
     def load(self, key: Any) -> Any:
-        """The code that was saved for a signature; None where there is none, or another version of Numba wrote it."""
+        """The code that was saved for a signature; None where there is none, or a file that is not what was saved."""
+        path = self._path(key)
         try:
-            content = self._path(key).read_bytes()
-        except FileNotFoundError:
+            content = path.read_bytes()
+        except OSError:
             return None
-        version, found, data = pickle.loads(content)
-        return data if (version, found) == (numba.__version__, key) else None
+        digest, code = content[len(MAGIC) : len(MAGIC) + DIGEST_BYTES], content[len(MAGIC) + DIGEST_BYTES :]
+        if not content.startswith(MAGIC) or digest != self._digest(key, code):
+            log.debug("%s is not what was saved and is compiled anew", path)
+            return None
+        saved_key, data = pickle.loads(code)
+        return data if saved_key == key else None
 
 
 def modules_of(numba_type: Any) -> set[str | None]:

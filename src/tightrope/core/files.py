@@ -6,6 +6,8 @@ import json
 import math
 import os
 import pathlib
+import platform
+import re
 import struct
 import tempfile
 import time
@@ -23,7 +25,7 @@ DAY = 24 * 3600.0
 def atomically(path: pathlib.Path, *, once: bool = False) -> Iterator[BinaryIO]:
     """A file that appears under its name only when all of it is on disk. once: a file that has this name by then stays as it is."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.{_writer()}.")
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
@@ -51,11 +53,41 @@ def _name_once(temporary: str, path: pathlib.Path) -> None:
 
 
 def remove_leftovers(folder: pathlib.Path) -> None:
-    """Remove what writers that were killed left behind; a file younger than a day may be one that is being written."""
+    """Remove what writers that were killed left behind: of processes of this machine that are gone, and what is older than a day.
+
+    A file of another machine that is younger may be one that is being written.
+    """
+    here = _writer().rpartition("-")[0]
     for path in folder.glob(".*.????????"):
+        machine, _, process = path.name.rpartition(".")[0].rpartition(".")[2].rpartition("-")
         with contextlib.suppress(FileNotFoundError):  # another driver removes them too
-            if time.time() - path.stat().st_mtime > DAY:
+            if (machine == here and process.isdigit() and not _lives(int(process))) or time.time() - path.stat().st_mtime > DAY:
                 path.unlink()
+
+
+def remove_older(folder: pathlib.Path, seconds: float) -> None:
+    """Remove files that nobody has written to for so long."""
+    for path in folder.iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            if time.time() - path.stat().st_mtime > seconds:
+                path.unlink()
+
+
+def _writer() -> str:
+    """This machine and process, as names of unfinished files have them."""
+    return f"{re.sub(r'[^0-9A-Za-z]', '', platform.node())}-{os.getpid()}"
+
+
+def _lives(process: int) -> bool:
+    if os.name != "posix":  # a signal of number 0 would end it there
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _keep_name(folder: pathlib.Path) -> None:

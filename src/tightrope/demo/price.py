@@ -5,10 +5,11 @@ from matplotlib.figure import Figure
 
 from .. import policies, problems
 from ..pages.page import Section
-from ..pages.simulation import shares, summary_table
+from ..pages.simulation import summary_table
 from ..plots import sentences, style
 from ..plots.curves import draw_regret
 from ..plots.pictures import picture
+from ..plots.shares import shares
 from ..results.results import Result
 from ..simulation.simulate import simulate
 from ..solvers.covering import LowerBound, lipschitz_lower_bound

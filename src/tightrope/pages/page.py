@@ -92,11 +92,11 @@ def render_page(title: str, lead: str, sections: Sequence[Section], provenance: 
             figures.append({"panels": panels, "caption": each.caption, "entries": entries, "note": each.note})
         shown.append({"slug": section.slug, "title": section.title, "text": section.text, "figures": figures, "tables": section.tables,
                       "summary": section.summary})  # fmt: skip
-    found = [(section.slug, section.title, section.summary) for section in sections if section.summary]
+    summaries = [(section.slug, section.title, section.summary) for section in sections if section.summary]
     environment.filters["numeric"] = lambda text: bool(re.match(r"^[-+−±]?[\d.,]+", str(text)))
     environment.filters["slug"] = slug
     return environment.get_template("page.html.j2").render(
-        title=title, lead=lead, sections=shown, provenance=provenance, found=found, light=LIGHT, dark=DARK
+        title=title, lead=lead, sections=shown, provenance=provenance, summaries=summaries, light=LIGHT, dark=DARK
     )
 
 

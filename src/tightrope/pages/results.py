@@ -4,11 +4,7 @@ import json
 import pathlib
 from collections.abc import Callable, Mapping
 
-from matplotlib.figure import Figure
-
-from ..core import notebook
-from ..plots import curves, style
-from ..plots.pictures import figure_svg
+from ..plots import style
 from ..results.results import Identification, Result
 from . import identification, simulation
 from .page import Section, Table, write_page
@@ -23,23 +19,11 @@ TABLES: dict[str, Callable[..., Table]] = {
 }
 
 
-PICTURES: dict[str, Callable[..., Figure]] = {
-    "simulation": curves.regret_figure,
-    "identification": identification.rounds_figure,
-}
-
-
-def in_notebook(result: Result | Identification) -> str:
-    """HTML of a result: its line, its table, its picture."""
-    table = TABLES[result.kind](result)
-    return notebook.table(repr(result).strip("<>"), table.headers, table.rows, table.caption) + figure_svg(PICTURES[result.kind](result))
-
-
 def provenance_of(result: Result | Identification) -> dict[str, object]:
     """What the page says under "How this was made"."""
     settings = result.settings
-    made = {key: settings[key] for key in ("command", "seed", "horizon", "max_rounds", "budget", "replications") if key in settings}
-    return made | {f"policy {name}": _short(item) for name, item in settings.get("policies", {}).items()} | settings.get("versions", {})
+    run = {key: settings[key] for key in ("command", "seed", "horizon", "max_rounds", "budget", "replications") if key in settings}
+    return run | {f"policy {name}": _short(item) for name, item in settings.get("policies", {}).items()} | settings.get("versions", {})
 
 
 def _short(record: Mapping[str, object]) -> str:
@@ -58,14 +42,14 @@ def write_report(
     """One self-contained page for several results. A policy's name has one colour in all of them."""
     palette = style.Palette(name for result in results.values() for name in result.policies)
     sections = [SECTIONS[result.kind](name, result, text=(texts or {}).get(name, ""), palette=palette) for name, result in results.items()]
-    made: dict[str, object] = {}
+    provenance: dict[str, object] = {}
     for name, result in results.items():
-        found = provenance_of(result)
-        made |= {
+        of_result = provenance_of(result)
+        provenance |= {
             key if len(results) == 1 or key in result.settings.get("versions", {}) or key == "command" else f"{name}: {key}": value
-            for key, value in found.items()
+            for key, value in of_result.items()
         }
-    return write_page(path, title, lead, sections, made)
+    return write_page(path, title, lead, sections, provenance)
 
 
 def together(results: Mapping[str, Result | Identification]) -> dict[str, Result | Identification]:
@@ -76,13 +60,13 @@ def together(results: Mapping[str, Result | Identification]) -> dict[str, Result
     groups: dict[str, dict[str, Result]] = {}
     for label, result in results.items():
         if isinstance(result, Result):
-            asked = {key: result.settings.get(key) for key in ("problem", "rounds", "seed", "delay", "apply")}
-            groups.setdefault(json.dumps(asked, sort_keys=True, default=str), {})[label] = result
-    found: dict[str, Result | Identification] = {}
+            question = {key: result.settings.get(key) for key in ("problem", "rounds", "seed", "delay", "apply")}
+            groups.setdefault(json.dumps(question, sort_keys=True, default=str), {})[label] = result
+    comparisons: dict[str, Result | Identification] = {}
     for group in groups.values():
         if len(group) > 1:
-            found[f"Compared: {', '.join(group)}"] = joined(group)
-    return found
+            comparisons[f"Compared: {', '.join(group)}"] = joined(group)
+    return comparisons
 
 
 def joined(group: Mapping[str, Result]) -> Result:

@@ -36,7 +36,7 @@ from ..results.results import Identification, Result
 from ..simulation.arguments import as_problems
 from ..simulation.identify import identify
 from ..simulation.runs import provenance
-from ..simulation.runs.executors import held
+from ..simulation.runs.executors import shared
 from ..simulation.runs.progress import Meters, silent
 from ..simulation.simulate import simulate
 from . import names
@@ -118,8 +118,8 @@ def figures(paper: str) -> dict[str, ModuleType]:
     """The figures and tables of a paper by name."""
     package = find_paper(paper)
     modules = {
-        found.name.replace("_", "-"): importlib.import_module(f"{package.__name__}.{found.name}")
-        for found in pkgutil.iter_modules(package.__path__)
+        module.name.replace("_", "-"): importlib.import_module(f"{package.__name__}.{module.name}")
+        for module in pkgutil.iter_modules(package.__path__)
     }
     return {name: module for name, module in modules.items() if hasattr(module, "data")}
 
@@ -149,7 +149,7 @@ def reproduce(paper: str, chosen: Iterable[str] | None, run: Run) -> dict[str, O
 @contextlib.contextmanager
 def holding(run: Run) -> Iterator[Run]:
     """The run with workers that all its simulations share."""
-    with held(run.engine or "threads", run.workers, run.address) as address:
+    with shared(run.engine or "threads", run.workers, run.address) as address:
         yield run if address == run.address else replace(run, address=address, workers=None)
 
 
@@ -186,10 +186,10 @@ def time_taken(folder: pathlib.Path) -> dict[str, Any]:
     Figures may run beside each other, so that it is the core seconds of all that add up to those of the whole.
     """
     try:
-        found: dict[str, Any] = json.loads((folder / TIME).read_text())
+        record: dict[str, Any] = json.loads((folder / TIME).read_text())
     except (FileNotFoundError, ValueError):
         return {}
-    return found
+    return record
 
 
 def run_figure(name: str, module: ModuleType, run: Run) -> Outcome:
@@ -258,14 +258,14 @@ def standing(paper: str, outcomes: Mapping[str, Outcome]) -> list[Standing]:
     return standings(claims_of(paper), (row for outcome in outcomes.values() for row in outcome.rows))
 
 
-def claims_frame(found: Iterable[Standing]) -> pd.DataFrame:
+def claims_frame(claims: Iterable[Standing]) -> pd.DataFrame:
     """One line for each claim of a paper: where it stands, its words and number, the verdict and the figures whose rows judge it."""
     return pd.DataFrame([
         {
             "claim": claim.key, "where": claim.where, "the paper's words": claim.words, "number": claim.number, "kind": claim.kind,
             "verdict": verdict, "rows": len(rows), "figures": ", ".join(dict.fromkeys(row.figure for row in rows)) or claim.not_shown,
         }
-        for claim, verdict, rows in found
+        for claim, verdict, rows in claims
     ])  # fmt: skip
 
 
@@ -275,13 +275,13 @@ def claims_table(frame: pd.DataFrame) -> Table:
     return replace(Table.of(frame[order], most_rows=len(frame), verdict_column=0), aligned=False)
 
 
-def sentence(found: Mapping[str, int]) -> str:
+def sentence(number_of: Mapping[str, int]) -> str:
     """`counts` in words."""
-    verdicts = ", ".join(f"{number} {name}" for name, number in found.items() if name not in ("all", "judged") and number)
-    return f"{found['judged']} of {found['all']} claims are judged: {verdicts}."
+    verdicts = ", ".join(f"{number} {name}" for name, number in number_of.items() if name not in ("all", "judged") and number)
+    return f"{number_of['judged']} of {number_of['all']} claims are judged: {verdicts}."
 
 
-def told(rows: list[Row]) -> str:
+def verdict_sentence(rows: list[Row]) -> str:
     """The verdicts of a figure's rows in a sentence; empty where nothing is judged."""
     judged = [row.verdict for row in rows if row.key != OURS and row.verdict in VERDICTS]
     if not judged:
@@ -289,38 +289,41 @@ def told(rows: list[Row]) -> str:
     return f"Of {len(judged)} comparisons with the paper: {', '.join(f'{judged.count(one)} {one}' for one in VERDICTS if one in judged)}."
 
 
-def report_again(
+def rewrite_report(
     folder: pathlib.Path, title: str | None = None, path: pathlib.Path | None = None
 ) -> tuple[str, dict[str, Outcome]]:  # fmt: skip
     """Write folder/report.html (or path) again from what `reproduce` saved there; return the paper and the outcomes as they are shown."""
-    found = saved_in(folder)
-    paper = paper_of(folder, found)
-    names_ = [name for name in figures(paper) if name in found]
-    outcomes, pictures = {name: _again(folder / name, found[name]) for name in names_}, {name: _pictures(folder / name) for name in names_}
-    last = found[next(reversed(outcomes))]
-    made = {"command": last["command"], "seed": last["seed"]} | last["versions"]
-    _write_page(paper, outcomes, pictures, last["scale"], made, folder, title, path)
+    records = figure_records(folder)
+    paper = paper_of(folder, records)
+    names_ = [name for name in figures(paper) if name in records]
+    outcomes, pictures = (
+        {name: _outcome_of(folder / name, records[name]) for name in names_},
+        {name: _pictures(folder / name) for name in names_},
+    )
+    last = records[next(reversed(outcomes))]
+    origin = {"command": last["command"], "seed": last["seed"]} | last["versions"]
+    _write_page(paper, outcomes, pictures, last["scale"], origin, folder, title, path)
     return paper, shown(outcomes, last["scale"])
 
 
-def paper_of(folder: pathlib.Path, found: Mapping[str, Any]) -> str:
+def paper_of(folder: pathlib.Path, records: Mapping[str, Any]) -> str:
     """The paper whose figures were saved in a folder. Raises ValueError where no paper has them."""
-    keys = {row["key"] for saved in found.values() for row in saved["rows"]} - {OURS}  # papers share names of figures, but not claims
-    paper = next((name for name in names() if found.keys() <= figures(name).keys() and keys <= claims_of(name).keys()), None)
+    keys = {row["key"] for record in records.values() for row in record["rows"]} - {OURS}  # papers share names of figures, but not claims
+    paper = next((name for name in names() if records.keys() <= figures(name).keys() and keys <= claims_of(name).keys()), None)
     if paper is None:
-        raise ValueError(f"folder = {str(folder)!r} holds rows of {', '.join(sorted(found))}, which no paper has; run it again.")
+        raise ValueError(f"folder = {str(folder)!r} holds rows of {', '.join(sorted(records))}, which no paper has; run it again.")
     return paper
 
 
-def saved_in(folder: pathlib.Path) -> dict[str, dict[str, Any]]:
+def figure_records(folder: pathlib.Path) -> dict[str, dict[str, Any]]:
     """What `reproduce` saved of each figure of a folder: rows, notes, scale, seed and provenance."""
     return {path.parent.name: json.loads(path.read_text()) for path in folder.glob(f"*/{ROWS}")}
 
 
-def _again(folder: pathlib.Path, saved: Mapping[str, Any]) -> Outcome:
+def _outcome_of(folder: pathlib.Path, record: Mapping[str, Any]) -> Outcome:
     """The outcome of a figure from what was saved of it."""
     tables = {path.stem: pd.read_parquet(path) for path in sorted(folder.glob("*.parquet"))}
-    return Outcome([Row(**row) for row in saved["rows"]], tables=tables, notes=saved["notes"])
+    return Outcome([Row(**row) for row in record["rows"]], tables=tables, notes=record["notes"])
 
 
 def _pictures(folder: pathlib.Path) -> list[Picture]:
@@ -336,32 +339,32 @@ def _report(paper: str, outcomes: dict[str, Outcome], run: Run) -> None:
     """The page of these figures and of the others that an earlier call with the same scale and seed left in the folder."""
     pictures = {name: _pictures(run.out / name) for name in outcomes}
     known = figures(paper)
-    earlier = {name: saved for name, saved in saved_in(run.out).items() if name in known and name not in outcomes}
-    for name, saved in earlier.items():
-        if (saved["scale"], saved["seed"]) == (run.scale, run.seed):
-            outcomes, pictures = outcomes | {name: _again(run.out / name, saved)}, pictures | {name: _pictures(run.out / name)}
+    earlier = {name: record for name, record in figure_records(run.out).items() if name in known and name not in outcomes}
+    for name, record in earlier.items():
+        if (record["scale"], record["seed"]) == (run.scale, run.seed):
+            outcomes, pictures = outcomes | {name: _outcome_of(run.out / name, record)}, pictures | {name: _pictures(run.out / name)}
     outcomes = {name: outcomes[name] for name in known if name in outcomes}
-    made = {"command": provenance.command(), "seed": run.seed} | provenance.versions()
-    _write_page(paper, outcomes, pictures, run.scale, made, run.out)
+    origin = {"command": provenance.command(), "seed": run.seed} | provenance.versions()
+    _write_page(paper, outcomes, pictures, run.scale, origin, run.out)
 
 
 def _write_page(
-    paper: str, outcomes: dict[str, Outcome], pictures: dict[str, list[Picture]], scale: str, made: Mapping[str, object],
+    paper: str, outcomes: dict[str, Outcome], pictures: dict[str, list[Picture]], scale: str, origin: Mapping[str, object],
     folder: pathlib.Path, title: str | None = None, path: pathlib.Path | None = None,
 ) -> None:  # fmt: skip
     outcomes = shown(outcomes, scale)
-    found = standing(paper, outcomes)
-    frame = claims_frame(found)
+    claims = standing(paper, outcomes)
+    frame = claims_frame(claims)
     files.write_text(folder / "claims.csv", frame.to_csv(index=False))
     sections = [
         Section("Claims", "A claim has the worst verdict of its rows; the rows stand with their figures.", [], [claims_table(frame)],
-                summary=sentence(counts(found)))
+                summary=sentence(counts(claims)))
     ]  # fmt: skip
     for name, outcome in outcomes.items():
         tables = [rows_table(outcome.rows)] if outcome.rows else []
         tables += [Table.of(table, caption=label) for label, table in outcome.tables.items()]
-        sections.append(Section(name, outcome.notes, pictures[name], tables, summary=told(outcome.rows)))
+        sections.append(Section(name, outcome.notes, pictures[name], tables, summary=verdict_sentence(outcome.rows)))
     lead = f"Reproduction at scale “{scale}”. Every verdict comes from the stated test, none from a reader's eye."
     if scale == "smoke":
         lead += " This scale only checks that the experiments run, so nothing is judged."
-    write_page(path or folder / "report.html", title or find_paper(paper).TITLE, lead, sections, made)
+    write_page(path or folder / "report.html", title or find_paper(paper).TITLE, lead, sections, origin)

@@ -138,7 +138,7 @@ def draw_bands(
 def line_styles(panels: Sequence[Mapping[str, np.ndarray]], palette: style.Palette | None = None) -> dict[str, str]:
     """Line style by name: where a mean curve lies on earlier ones all along a panel, dashes that let those be seen."""
     palette = style.Palette(panels[0]) if palette is None else palette
-    found: dict[str, str] = {}
+    styles: dict[str, str] = {}
     covered = dict.fromkeys(panels[0], 0)
     for curves in panels:
         means = {name: curve.mean(axis=0) for name, curve in curves.items()}
@@ -148,8 +148,8 @@ def line_styles(panels: Sequence[Mapping[str, np.ndarray]], palette: style.Palet
             below = [covered[other] for other in names[:number] if np.abs(means[name] - means[other]).max() <= COVERED * height]
             covered[name] = max(covered[name], 1 + max(below, default=-1))
     for name in panels[0]:
-        found[name] = palette.line(name, covered[name])
-    return found
+        styles[name] = palette.line(name, covered[name])
+    return styles
 
 
 def save_figure(fig: Figure, path: pathlib.Path) -> pathlib.Path:

@@ -98,12 +98,12 @@ def draw_sequences(
         if e.sequence is not None:
             draw_band(ax, e.sequence, colour, line, name, shade)
         low, high = e.interval
-        beside = APART ** (number + 1) if log_rounds else 1.0 + 0.1 * (number + 1) * (APART - 1.0)
+        offset = APART ** (number + 1) if log_rounds else 1.0 + 0.1 * (number + 1) * (APART - 1.0)
         ax.errorbar(
-            beside * e.rounds, e.value, yerr=[[max(e.value - low, 0.0)], [max(high - e.value, 0.0)]], fmt="D", color=colour, markersize=5,
+            offset * e.rounds, e.value, yerr=[[max(e.value - low, 0.0)], [max(high - e.value, 0.0)]], fmt="D", color=colour, markersize=5,
             capsize=4, label=name if e.sequence is None else None,
         )  # fmt: skip
-        style.hover(ax, [beside * e.rounds], [e.value], [f"{name}: {measured(e.value, e.se)}, {interval(low, high)}"])
+        style.hover(ax, [offset * e.rounds], [e.value], [f"{name}: {measured(e.value, e.se)}, {interval(low, high)}"])
     if log_rounds:
         ax.set_xscale("log")
     _see_late_bounds(ax, [e.sequence for e in evaluations.values() if e.sequence is not None], [e.value for e in evaluations.values()])

@@ -43,24 +43,24 @@ class Differences(Protocol):
     def ratios(self) -> np.ndarray: ...
 
 
-def comparison_figure(found: Differences, *, title: str = "", palette: style.Palette | None = None) -> Figure:
+def comparison_figure(comparison: Differences, *, title: str = "", palette: style.Palette | None = None) -> Figure:
     """A line per pair with its interval, grey where it is undecided; beside it the profile where there are several problems."""
-    fig, axes = style.figure(2 if found.problems > 1 else 1, height=1.3 + 0.36 * max(len(found.pairs), 4))
+    fig, axes = style.figure(2 if comparison.problems > 1 else 1, height=1.3 + 0.36 * max(len(comparison.pairs), 4))
     ax = axes[0]
-    for number, pair in enumerate(found.pairs):
+    for number, pair in enumerate(comparison.pairs):
         colour = style.COLOURS[0] if pair.decided else style.SOFT
         ax.plot([pair.lower, pair.upper], [number, number], color=colour, linewidth=2)
         ax.plot([pair.difference], [number], "D", color=colour, markersize=5)
     ax.axvline(0.0, color=style.INK, linewidth=0.8)
-    ax.set_yticks(range(len(found.pairs)), [f"{pair.first} - {pair.second}" for pair in found.pairs])
+    ax.set_yticks(range(len(comparison.pairs)), [f"{pair.first} - {pair.second}" for pair in comparison.pairs])
     ax.invert_yaxis()
-    ax.set_xlabel(f"difference of {found.cost}", color=style.INK)
-    if found.problems > 1:
-        palette = style.Palette(found.profile) if palette is None else palette
-        for name, share in found.profile.items():
-            end = [*found.ratios, 1.05 * found.ratios[-1]]
+    ax.set_xlabel(f"difference of {comparison.cost}", color=style.INK)
+    if comparison.problems > 1:
+        palette = style.Palette(comparison.profile) if palette is None else palette
+        for name, share in comparison.profile.items():
+            end = [*comparison.ratios, 1.05 * comparison.ratios[-1]]
             axes[1].step(end, [*share, share[-1]], where="post", color=palette.colour(name), linestyle=palette.line(name), label=name)
-        axes[1].set_xlabel(f"times the lowest {found.cost} of the problem", color=style.INK)
+        axes[1].set_xlabel(f"times the lowest {comparison.cost} of the problem", color=style.INK)
         axes[1].set_ylabel("share of problems", color=style.INK)
         axes[1].set_ylim(0.0, 1.02)
         style.legend(axes[1])
@@ -69,6 +69,6 @@ def comparison_figure(found: Differences, *, title: str = "", palette: style.Pal
     return fig
 
 
-def save_comparison(found: Differences, path: pathlib.Path, *, title: str = "") -> pathlib.Path:
+def save_comparison(comparison: Differences, path: pathlib.Path, *, title: str = "") -> pathlib.Path:
     """`comparison_figure` to a file."""
-    return save_figure(comparison_figure(found, title=title), path)
+    return save_figure(comparison_figure(comparison, title=title), path)

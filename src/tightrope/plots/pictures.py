@@ -99,7 +99,7 @@ def inline_svg(text: str) -> str:
 
 def themed(svg: str) -> str:
     """Colours of figures by the variables of the page, each with itself where a page has none."""
-    return re.sub(r"#[0-9a-f]{6}\b", lambda found: theme_colour(found[0]), svg)
+    return re.sub(r"#[0-9a-f]{6}\b", lambda match: theme_colour(match[0]), svg)
 
 
 def theme_colour(colour: str) -> str:
@@ -120,15 +120,15 @@ def unique_ids(svg: str, number: int) -> str:
 
 def _take_legends(fig: Figure) -> tuple[list[Entry], str]:
     """Remove all legends; return what they say, each name once."""
-    found = [*fig.legends, *(legend for ax in fig.axes if (legend := ax.get_legend()) is not None)]
+    legends = [*fig.legends, *(legend for ax in fig.axes if (legend := ax.get_legend()) is not None)]
     curves = {name: handle for ax in reversed(fig.axes) for handle, name in zip(*ax.get_legend_handles_labels(), strict=True)}
     entries: dict[str, Entry] = {}
-    for legend in found:
+    for legend in legends:
         for handle, text in zip(legend.legend_handles, legend.get_texts(), strict=True):
             name = text.get_text()
             entries.setdefault(name, _entry(name, handle, curves.get(name)))
-    note = next((title for legend in found if (title := legend.get_title().get_text())), "")
-    for legend in found:
+    note = next((title for legend in legends if (title := legend.get_title().get_text())), "")
+    for legend in legends:
         _remove(fig, legend)
     return list(entries.values()), note
 

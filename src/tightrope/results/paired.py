@@ -141,13 +141,13 @@ def compared_pairs(
         levels.append(
             Level(name, float(values.mean()), float(standard_error(table[j])), float(interquartile_weights(identity) @ values), low, high)
         )
-    found = []
+    differences = []
     for i, j in itertools.combinations(range(m), 2):
         apart, drawn = table[i] - table[j], means[i] - means[j]
         low, high = np.percentile(drawn, tails).tolist()
-        found.append((names[i], names[j], float(apart.mean()), float(standard_error(apart)), low, high, _chance(drawn, n)))
-    corrected = holm(np.array([item[-1] for item in found])).tolist()
-    pairs = [Pair(*item[:-1], p=p, decided=p <= alpha) for item, p in zip(found, corrected, strict=True)]
+        differences.append((names[i], names[j], float(apart.mean()), float(standard_error(apart)), low, high, _chance(drawn, n)))
+    corrected = holm(np.array([item[-1] for item in differences])).tolist()
+    pairs = [Pair(*item[:-1], p=p, decided=p <= alpha) for item, p in zip(differences, corrected, strict=True)]
     ratios, profile = _profile(table, problems)
     return PairedComparison(what, n, min(problems, n), alpha, levels, pairs, ratios, dict(zip(names, profile, strict=True)))
 

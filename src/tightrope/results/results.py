@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core import files
-from . import paired, saved
+from ..core import files, notebook
+from . import folder as folders
+from . import paired
 from .paired import PairedComparison
-from .saved import Row
+from .summary import Row, compared, regret_summary, rounds_summary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +45,7 @@ class Result:
 
     def summary(self) -> list[Row]:
         """Final regret of every policy, lowest first, with paired differences against the lowest."""
-        return saved.compared({name: curve[:, -1] for name, curve in self.regret.items()})
+        return compared({name: curve[:, -1] for name, curve in self.regret.items()})
 
     def compare(self, *, alpha: float = 0.05, draws: int = paired.DRAWS, seed: int = 0) -> PairedComparison:
         """Compare the final regret of all policies within replications: paired bootstrap, Holm-corrected p-values, interquartile means.
@@ -55,7 +56,7 @@ class Result:
         return paired.compared_pairs(
             {name: curve[:, -1] for name, curve in self.regret.items()},
             "final regret",
-            problems=saved.problems(self.settings),
+            problems=folders.problems(self.settings),
             alpha=alpha,
             draws=draws,
             seed=seed,
@@ -63,7 +64,7 @@ class Result:
 
     def frame(self) -> "pd.DataFrame":
         """A tidy pandas DataFrame: policy, replication, round, regret."""
-        return saved.frame({"regret": self.regret}, ("round", self.rounds))
+        return folders.frame({"regret": self.regret}, ("round", self.rounds))
 
     def plot(
         self,
@@ -81,7 +82,7 @@ class Result:
 
         path: an SVG, PNG, PDF or PGF file (fonts embedded as Type 42; PGF needs LaTeX). ax: Matplotlib axes of your own instead.
         width, height: inches. band: half height of the bands in standard errors, >= 0; 0 for none. policies: names to draw, in this
-        order; default all. log_rounds: logarithmic axis of rounds. options: as for `reports.curves.regret_figure`. Raises ValueError
+        order; default all. log_rounds: logarithmic axis of rounds. options: as for `plots.curves.regret_figure`. Raises ValueError
         for an unknown policy or ending, and where not exactly one of path and ax is given.
         """
         from ..plots.curves import plot_regret
@@ -92,21 +93,23 @@ class Result:
         return f"<Result: {', '.join(self.policies)}; {int(self.rounds[-1]):,} rounds, {self.replications:,} replications>"
 
     def _repr_html_(self) -> str:
-        from ..pages.results import in_notebook
+        from ..plots.curves import regret_figure
+        from ..plots.pictures import figure_svg
 
-        return in_notebook(self)
+        headers, rows, caption = regret_summary(self)
+        return notebook.table(repr(self).strip("<>"), headers, rows, caption) + figure_svg(regret_figure(self))
 
     def save(self, path: str | pathlib.Path) -> pathlib.Path:
         """Write result.json and Parquet files to a folder; `load` reads them back bit for bit."""
         folder = pathlib.Path(path)
         tables = {
-            "regret.parquet": saved.packed({"regret": self.regret}, ("round", self.rounds)),
-            "pulls.parquet": saved.packed({"pulls": self.pulls}, ("arm", None)),
+            "regret.parquet": folders.packed({"regret": self.regret}, ("round", self.rounds)),
+            "pulls.parquet": folders.packed({"pulls": self.pulls}, ("arm", None)),
         }
         watched = {f"{i}.{key}": array for i, name in enumerate(self.policies) for key, array in self.watched.get(name, {}).items()}
         if watched:
             tables["watched.npz"] = files.arrays_to_bytes({}, watched)
-        saved.write(folder, self.kind, {
+        folders.write(folder, self.kind, {
             "policies": self.policies, "replications": self.replications, "rounds": self.rounds.tolist(), "settings": self.settings,
         }, tables)  # fmt: skip
         return folder
@@ -116,8 +119,8 @@ class Result:
         """Read what `save` wrote."""
         folder, header = _header(path, "simulation")
         names, replications = header["policies"], header["replications"]
-        regret = saved.read_table(folder / "regret.parquet", names, ["regret"])["regret"]
-        pulls = saved.read_table(folder / "pulls.parquet", names, ["pulls"])["pulls"]
+        regret = folders.read_table(folder / "regret.parquet", names, ["regret"])["regret"]
+        pulls = folders.read_table(folder / "pulls.parquet", names, ["pulls"])["pulls"]
         watched: dict[str, dict[str, np.ndarray]] = {name: {} for name in names}
         if (folder / "watched.npz").exists():
             for key, array in files.read_arrays(folder / "watched.npz")[1].items():
@@ -167,7 +170,7 @@ class Identification:
 
     def summary(self) -> list[Row]:
         """Rounds that every policy took, fewest first, with paired differences against the fewest."""
-        return saved.compared(self.rounds)
+        return compared(self.rounds)
 
     def compare(self, *, alpha: float = 0.05, draws: int = paired.DRAWS, seed: int = 0) -> PairedComparison:
         """Compare the rounds of all policies within replications: paired bootstrap, Holm-corrected p-values, interquartile means.
@@ -175,11 +178,11 @@ class Identification:
         alpha: error of all decisions together, in (0, 1). draws: of the bootstrap, from 100. seed: of its draws. With fewer than about
         20 replications the intervals are too short; p is never below 2^(1 - replications). Raises ValueError for a single replication.
         """
-        return paired.compared_pairs(self.rounds, "rounds", problems=saved.problems(self.settings), alpha=alpha, draws=draws, seed=seed)
+        return paired.compared_pairs(self.rounds, "rounds", problems=folders.problems(self.settings), alpha=alpha, draws=draws, seed=seed)
 
     def frame(self) -> "pd.DataFrame":
         """A tidy pandas DataFrame, one row per policy and replication: arm, rounds, stopped, correct, gap_bound, error."""
-        return saved.frame({key: getattr(self, key) for key in ANSWERS})
+        return folders.frame({key: getattr(self, key) for key in ANSWERS})
 
     def plot(
         self,
@@ -198,7 +201,7 @@ class Identification:
         width, height: inches; height None: half an inch a policy. band: half length of the bars in standard errors, >= 0; 0 for none.
         policies: names to draw, in this order; default all. options: title. Raises ValueError as `Result.plot` does.
         """
-        from ..pages.identification import plot_rounds
+        from ..plots.rounds import plot_rounds
 
         return plot_rounds(self, path, ax, width, height, band=band, policies=policies, **options)
 
@@ -207,18 +210,20 @@ class Identification:
         return f"<Identification: {runs}>"
 
     def _repr_html_(self) -> str:
-        from ..pages.results import in_notebook
+        from ..plots.pictures import figure_svg
+        from ..plots.rounds import rounds_figure
 
-        return in_notebook(self)
+        headers, rows, caption = rounds_summary(self)
+        return notebook.table(repr(self).strip("<>"), headers, rows, caption) + figure_svg(rounds_figure(self))
 
     def save(self, path: str | pathlib.Path) -> pathlib.Path:
         """Write result.json and Parquet files to a folder; `load` reads them back bit for bit."""
         folder = pathlib.Path(path)
-        saved.write(folder, self.kind, {
+        folders.write(folder, self.kind, {
             "policies": self.policies, "replications": self.replications, "settings": self.settings,
         }, {
-            "answers.parquet": saved.packed({key: getattr(self, key) for key in ANSWERS}),
-            "pulls.parquet": saved.packed({"pulls": self.pulls}, ("arm", None)),
+            "answers.parquet": folders.packed({key: getattr(self, key) for key in ANSWERS}),
+            "pulls.parquet": folders.packed({"pulls": self.pulls}, ("arm", None)),
         })  # fmt: skip
         return folder
 
@@ -227,8 +232,8 @@ class Identification:
         """Read what `save` wrote."""
         folder, header = _header(path, "identification")
         names, replications = header["policies"], header["replications"]
-        answers = saved.read_table(folder / "answers.parquet", names, list(ANSWERS))
-        pulls = saved.read_table(folder / "pulls.parquet", names, ["pulls"])["pulls"]
+        answers = folders.read_table(folder / "answers.parquet", names, list(ANSWERS))
+        pulls = folders.read_table(folder / "pulls.parquet", names, ["pulls"])["pulls"]
         return Identification(
             **answers, pulls={name: array.reshape(replications, -1) for name, array in pulls.items()}, settings=header["settings"]
         )
@@ -239,13 +244,13 @@ KINDS: dict[str, type[Result] | type[Identification]] = {"simulation": Result, "
 
 def load(path: str | pathlib.Path) -> Any:
     """Read a `Result` or `Identification` from the folder it was saved to."""
-    return KINDS[saved.read_header(pathlib.Path(path))["kind"]].load(path)
+    return KINDS[folders.read_header(pathlib.Path(path))["kind"]].load(path)
 
 
 def _header(path: str | pathlib.Path, kind: str) -> tuple[pathlib.Path, dict[str, Any]]:
     folder = pathlib.Path(path)
-    header = saved.read_header(folder)
+    header = folders.read_header(folder)
     if header["kind"] != kind:
         raise ValueError(f"path = {str(folder)!r} holds a result of {header['kind']}, not of {kind}; tr.load reads both.")
-    saved.check(folder, header)
+    folders.check(folder, header)
     return folder, header

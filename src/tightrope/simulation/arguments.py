@@ -66,8 +66,8 @@ def as_policies(policies: Any, problems: Sequence[Any], horizon: int | None) -> 
         for item, problem in zip(chosen[name].items, problems, strict=False):
             if not is_policy(item):
                 what = checks.show(item)
-                found = f"= {what}" if chosen[name].function is None else f"makes {what} of a problem, which"
-                raise ValueError(f"policies[{name!r}] {found} is not a policy; pass an instance such as UCB().")
+                fault = f"= {what}" if chosen[name].function is None else f"makes {what} of a problem, which"
+                raise ValueError(f"policies[{name!r}] {fault} is not a policy; pass an instance such as UCB().")
             check_fit(item, describe(problem))
             if admit.answers(item):
                 admit(item, init(item, describe(problem)._replace(horizon=horizon)), first_round(problem))
@@ -84,15 +84,15 @@ def as_monitors(monitor: Any, names: Sequence[str], problems: Sequence[Any]) -> 
     given = dict(monitor) if isinstance(monitor, Mapping) else dict.fromkeys(names, monitor)
     if given.keys() != set(names):
         raise ValueError(f"monitor has {', '.join(map(checks.show, given))}, but must have the names of the policies, {', '.join(names)}.")
-    found = {name: PerProblem.of(NoMonitor() if item is None else item, problems, begin.answers) for name, item in given.items()}
-    for item in itertools.chain.from_iterable(made.items for made in found.values()):
+    monitors = {name: PerProblem.of(NoMonitor() if item is None else item, problems, begin.answers) for name, item in given.items()}
+    for item in itertools.chain.from_iterable(per_problem.items for per_problem in monitors.values()):
         if not begin.answers(item):
             raise ValueError(f"monitor = {checks.show(item)} is not a monitor; pass one such as Budget(baseline=0).")
-    for made in found.values():
-        for item, problem in zip(made.items, problems, strict=False):
+    for per_problem in monitors.values():
+        for item, problem in zip(per_problem.items, problems, strict=False):
             if admit.answers(item):
                 admit(item, begin(item, describe(problem), 1), first_round(problem))
-    return found
+    return monitors
 
 
 def as_rounds(name: str, value: Any) -> int:

@@ -83,7 +83,7 @@ def foreign_within(policy: Policy) -> Policy | None:
     """The policy itself, or the first of those inside it, that is defined outside; None where all are ours."""
     if is_foreign(policy):
         return policy
-    return next((found for item in policy if is_policy(item) and (found := foreign_within(item)) is not None), None)
+    return next((foreign for item in policy if is_policy(item) and (foreign := foreign_within(item)) is not None), None)
 
 
 def checked(policy: Policy, problem: Problem, arms: Arms) -> tuple[Policy | CheckedPolicy, Problem | CheckedProblem]:
@@ -102,8 +102,8 @@ def checked(policy: Policy, problem: Problem, arms: Arms) -> tuple[Policy | Chec
 def _checked_within(policy: Policy, number: int) -> Policy | CheckedPolicy:
     if foreign_within(policy) is None:
         return policy
-    made = type(policy)._make(_checked_within(item, number) if is_policy(item) else item for item in policy)
-    return CheckedPolicy(made, number) if is_foreign(policy) else made
+    wrapped = type(policy)._make(_checked_within(item, number) if is_policy(item) else item for item in policy)
+    return CheckedPolicy(wrapped, number) if is_foreign(policy) else wrapped
 
 
 def sentence(refused: Refused, policy: Policy, problem: Problem, arms: Arms) -> str:

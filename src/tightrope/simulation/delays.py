@@ -1,111 +1,108 @@
 """Rewards that come late. One that is d rounds late is learned before the choice of the round that is d after the next."""
 
 import math
-from typing import NamedTuple
 
+from ..compiled.kernels import lean
 from ..core import checks
+from ..core.delay import Delay, delay, longest
+from ..core.fields import integer, real
 
-FIXED, GEOMETRIC, BATCHED, BY_REWARD = range(4)
-
-
-class Terms(NamedTuple):
-    """What kernels see of a delay: one type for all, so that a loop is compiled once."""
-
-    kind: int
-    first: float
-    second: float
+__all__ = ["Batched", "ByReward", "Fixed", "Geometric"]
 
 
-class _Fixed(NamedTuple):
-    rounds: int
+def __dir__() -> list[str]:
+    """What is public, and nothing else."""
+    return __all__
 
 
-class Fixed(_Fixed):
-    """Every reward is `rounds` >= 0 rounds late; 0 is as without a delay."""
+@delay
+class Fixed(Delay):
+    """Every reward is as many rounds late.
 
-    __slots__ = ()
+    Parameters
+    ----------
+    rounds : int
+        Rounds, 0 or more; 0 is as without a delay.
 
-    def __new__(cls, rounds: int) -> "Fixed":
-        return super().__new__(cls, checks.integer("rounds", rounds, least=0, most=checks.MOST_ROUNDS))
+    Examples
+    --------
+    >>> import tightrope as tr
+    >>> result = tr.simulate(tr.problems.Bernoulli([0.3, 0.6]), tr.UCB(), horizon=100, delay=tr.delays.Fixed(10))
+    """
 
-    def terms(self) -> Terms:
-        """For kernels."""
-        return Terms(FIXED, float(self.rounds), 0.0)
+    rounds: int = integer(least=0, most=checks.MOST_ROUNDS)
 
-    def longest(self, horizon: int, in_order: bool) -> float:
-        """The most rounds that a reward is open."""
+    @lean
+    def lateness(self, t, reward, rng):
+        return self.rounds
+
+    def longest(self, horizon, in_order):
         return self.rounds
 
 
-class _Geometric(NamedTuple):
-    mean: float
+@delay
+class Geometric(Delay):
+    """A reward arrives in each round with the same chance, so it is a geometric number of rounds late.
 
+    Parameters
+    ----------
+    mean : float
+        Rounds on average, 0 or more.
+    """
 
-class Geometric(_Geometric):
-    """A reward is a geometric number of rounds late, 0 at least and `mean` on average: each round it arrives with the same chance."""
+    mean: float = real(least=0, most=checks.MOST_ROUNDS)
 
-    __slots__ = ()
+    @lean
+    def lateness(self, t, reward, rng):
+        return rng.geometric(1.0 / (1.0 + self.mean)) - 1
 
-    def __new__(cls, mean: float) -> "Geometric":
-        return super().__new__(cls, checks.real("mean", mean, least=0, most=checks.MOST_ROUNDS))
-
-    def terms(self) -> Terms:
-        """For kernels."""
-        return Terms(GEOMETRIC, self.mean, 0.0)
-
-    def longest(self, horizon: int, in_order: bool) -> float:
-        """So many rewards are open at once that more are in less than one run of 10^15.
-
-        In order a reward waits for the latest before it; else the number of open ones is a sum of independent indicators (Bernstein).
-        """
+    def longest(self, horizon, in_order):
+        # So many rewards are open at once that more are in less than one run of 10^15. In order of decision a reward waits for the latest
+        # before it; otherwise the number of open ones is a sum of independent indicators (Bernstein).
         return (self.mean + 1) * (math.log(horizon) + 40) if in_order else self.mean + 12 * math.sqrt(self.mean) + 64
 
 
-class _Batched(NamedTuple):
-    every: int
+@delay
+class Batched(Delay):
+    """Rewards arrive together: those of rounds j * every + 1 .. (j + 1) * every before the round that follows.
 
+    Parameters
+    ----------
+    every : int
+        Rounds of a batch, 1 or more.
+    """
 
-class Batched(_Batched):
-    """Rewards of rounds j * every + 1 .. (j + 1) * every arrive together, before the next round; every >= 1."""
+    every: int = integer(least=1, most=checks.MOST_ROUNDS)
 
-    __slots__ = ()
+    @lean
+    def lateness(self, t, reward, rng):
+        return self.every - 1 - t % self.every
 
-    def __new__(cls, every: int) -> "Batched":
-        return super().__new__(cls, checks.integer("every", every, least=1, most=checks.MOST_ROUNDS))
-
-    def terms(self) -> Terms:
-        """For kernels."""
-        return Terms(BATCHED, float(self.every), 0.0)
-
-    def longest(self, horizon: int, in_order: bool) -> float:
-        """The most rounds that a reward is open."""
+    def longest(self, horizon, in_order):
         return self.every - 1
 
 
-class _ByReward(NamedTuple):
-    early: int
-    late: int
+@delay
+class ByReward(Delay):
+    """High rewards are learned at another time than low ones, as purchases that are reported at once.
 
+    Parameters
+    ----------
+    early : int
+        How many rounds late rewards above 1/2 (of a set: in all) are, 0 or more.
+    late : int
+        How many rounds late the others are, 0 or more.
+    """
 
-class ByReward(_ByReward):
-    """Rewards above 1/2 (of a set: in all) are `early` rounds late, others `late`: as purchases that are reported at once."""
+    early: int = integer(least=0, most=checks.MOST_ROUNDS)
+    late: int = integer(least=0, most=checks.MOST_ROUNDS)
 
-    __slots__ = ()
+    @lean
+    def lateness(self, t, reward, rng):
+        return self.late if reward <= 0.5 else self.early
 
-    def __new__(cls, early: int, late: int) -> "ByReward":
-        rounds = (checks.integer(name, value, least=0, most=checks.MOST_ROUNDS) for name, value in (("early", early), ("late", late)))
-        return super().__new__(cls, *rounds)
-
-    def terms(self) -> Terms:
-        """For kernels."""
-        return Terms(BY_REWARD, float(self.early), float(self.late))
-
-    def longest(self, horizon: int, in_order: bool) -> float:
-        """The most rounds that a reward is open."""
+    def longest(self, horizon, in_order):
         return max(self.early, self.late)
-
-
-Delay = Fixed | Geometric | Batched | ByReward
 
 
 def as_delay(value: object) -> Delay | None:
@@ -115,6 +112,6 @@ def as_delay(value: object) -> Delay | None:
     return value
 
 
-def most_open(delay: Delay, horizon: int, in_order: bool) -> int:
+def most_open(given: Delay, horizon: int, in_order: bool) -> int:
     """How many rewards can be awaited at once."""
-    return int(min(delay.longest(horizon, in_order) + 1, horizon))
+    return int(min(longest(given, horizon, in_order) + 1, horizon))

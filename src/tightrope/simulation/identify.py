@@ -18,6 +18,7 @@ from ..results.results import ANSWERS, Identification
 from .arguments import PerProblem, as_policies, as_problems, as_rounds
 from .replication import Interrupted, Progress, Slices, prepare, to_stop
 from .runs import provenance
+from .runs.executors import Engine
 from .runs.orchestrator import Outcome, carry_out
 from .runs.plan import Rows
 from .runs.progress import showing
@@ -83,7 +84,7 @@ def identify(
     max_rounds: int = 10**7,
     budget: int | None = None,
     workers: int | None = None,
-    engine: str = "threads",
+    engine: Engine = "threads",
     address: str | None = None,
     out: str | pathlib.Path | None = None,
     progress: Progress | bool | None = None,

@@ -63,11 +63,11 @@ def _answered(action, reward):
 
 
 @jit
-def fixed_horizon(policy, state, problem, mail, monitor, tally, log, first, last, problem_rng, noise_rng, policy_rng, delay_rng):
+def fixed_horizon(policy, state, problem, pending, monitor, tally, log, first, last, problem_rng, noise_rng, policy_rng, delay_rng):
     """Play rounds first .. last - 1 and return the state. Splitting a run into several calls changes nothing."""
     total, row = log.total[0], log.row[0]
     for t in range(first, last):
-        state = deliver(mail, policy, state, t)
+        state = deliver(pending, policy, state, t)
         context = observe(problem, t, problem_rng)
         action = select(policy, state, context, policy_rng)
         state = commit(policy, state, context, action)
@@ -80,7 +80,7 @@ def fixed_horizon(policy, state, problem, mail, monitor, tally, log, first, last
             checkpoint = row
             row += 1
         watch(monitor, tally, policy, state, problem, context, action, t, checkpoint)
-        state = send(mail, policy, state, context, answered(action, reward), reward, t, delay_rng)
+        state = send(pending, policy, state, context, answered(action, reward), reward, t, delay_rng)
     log.total[0], log.row[0] = total, row
     return state
 

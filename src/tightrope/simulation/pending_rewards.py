@@ -1,16 +1,17 @@
-"""Who takes the rewards of a loop to the policy: at once, or when their delay is over. A run without a delay pays nothing for it."""
+"""Rewards between their round and the update that learns from them. A run without a delay pays nothing for it."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
 
-from ..compiled.kernels import PART, jit, lean, python_of
+from ..compiled.kernels import PART, jit, python_of
 from ..compiled.parts import shared_overload
 from ..core import checks
+from ..core.delay import Delay, lateness
 from ..core.verbs import Context, describe, update
 from .arguments import first_round
-from .delays import BATCHED, BY_REWARD, GEOMETRIC, Delay, Terms, most_open
+from .delays import most_open
 
 
 class AtOnce(NamedTuple):
@@ -29,10 +30,10 @@ COUNTS = np.dtype(
 )
 
 
-class Mail(NamedTuple):
-    """Rewards of single arms on their way: a heap of slots by (due, decided), and what each round showed."""
+class PendingRewards(NamedTuple):
+    """Rewards of single arms that are awaited: a heap of slots by (due, decided), and what each round showed."""
 
-    delay: Terms
+    delay: Any
     in_order: bool
     counts: np.ndarray  # (1,) COUNTS
     heap: np.ndarray  # (n,) slots: first the `open` taken ones as a heap, then the free ones
@@ -46,15 +47,15 @@ class Mail(NamedTuple):
     baseline_mean: Any  # (n,)
 
 
-def new_mail(delay: Delay, in_order: bool, horizon: int, problem: Any) -> Any:
-    """Mail for a run of so many rounds of a problem."""
+def new_pending(delay: Delay, in_order: bool, horizon: int, problem: Any) -> Any:
+    """Room for the rewards that a run of so many rounds awaits."""
     if describe(problem).oracle is not None:
-        return SetMail(delay.terms(), in_order, [])
+        return PendingSets(delay, in_order, [])
     n = most_open(delay, horizon, in_order)
     room = [None if value is None else np.zeros((n, *np.shape(value)), dtype=np.asarray(value).dtype) for value in first_round(problem)]
     counts = np.zeros(1, dtype=COUNTS).view(np.recarray)
     due, decided, arm = (np.zeros(n, dtype=np.int64) for _ in range(3))
-    return Mail(delay.terms(), in_order, counts, np.arange(n), due, decided, arm, np.zeros(n), *room)
+    return PendingRewards(delay, in_order, counts, np.arange(n), due, decided, arm, np.zeros(n), *room)
 
 
 def check_room(delay: Delay, in_order: bool, horizon: int, shown: Context) -> None:
@@ -92,143 +93,133 @@ def _keep(kept, slot, value):
     return copy
 
 
-@lean
-def lateness(terms, t, reward, rng):
-    """How many rounds late the reward of round t = 0, 1, .. is."""
-    if terms.kind == GEOMETRIC:
-        return rng.geometric(1.0 / (1.0 + terms.first)) - 1
-    if terms.kind == BATCHED:
-        return int(terms.first) - 1 - t % int(terms.first)
-    if terms.kind == BY_REWARD and reward <= 0.5:
-        return int(terms.second)
-    return int(terms.first)
-
-
 @jit
-def sooner(mail, one, other):
+def sooner(pending, one, other):
     """Whether a slot comes before another."""
-    if mail.due[one] != mail.due[other]:
-        return mail.due[one] < mail.due[other]
-    return mail.decided[one] < mail.decided[other]
+    if pending.due[one] != pending.due[other]:
+        return pending.due[one] < pending.due[other]
+    return pending.decided[one] < pending.decided[other]
 
 
 @jit
-def rise(mail, place):
+def rise(pending, place):
     """Move the slot at this place of the heap up to where it belongs."""
-    heap = mail.heap
-    while place > 0 and sooner(mail, heap[place], heap[(place - 1) // 2]):
+    heap = pending.heap
+    while place > 0 and sooner(pending, heap[place], heap[(place - 1) // 2]):
         above = (place - 1) // 2
         heap[place], heap[above] = heap[above], heap[place]
         place = above
 
 
 @jit
-def take_first(mail):
+def take_first(pending):
     """Take the first slot out of the heap; it is free from now on, and what it holds stays until it is used again."""
-    heap, counts = mail.heap, mail.counts[0]
+    heap, counts = pending.heap, pending.counts[0]
     counts.open -= 1
     last, place = counts.open, 0
     heap[0], heap[last] = heap[last], heap[0]
     while True:
         below = 2 * place + 1
-        if below + 1 < last and sooner(mail, heap[below + 1], heap[below]):
+        if below + 1 < last and sooner(pending, heap[below + 1], heap[below]):
             below += 1
-        if below >= last or not sooner(mail, heap[below], heap[place]):
+        if below >= last or not sooner(pending, heap[below], heap[place]):
             return heap[last]
         heap[place], heap[below] = heap[below], heap[place]
         place = below
 
 
 @jit
-def deliver_mail(mail, policy, state, t):
-    while mail.counts[0].open > 0 and mail.due[mail.heap[0]] <= t:
-        slot = take_first(mail)
-        context = Context(part(mail.features, slot), part(mail.eligible, slot), part(mail.baseline, slot), part(mail.baseline_mean, slot))
-        state = update(policy, state, context, mail.arm[slot], mail.reward[slot])
+def deliver_pending(pending, policy, state, t):
+    while pending.counts[0].open > 0 and pending.due[pending.heap[0]] <= t:
+        slot = take_first(pending)
+        context = Context(
+            part(pending.features, slot), part(pending.eligible, slot), part(pending.baseline, slot), part(pending.baseline_mean, slot)
+        )
+        state = update(policy, state, context, pending.arm[slot], pending.reward[slot])
     return state
 
 
 @jit
-def send_mail(mail, policy, state, context, action, reward, t, rng):
-    counts = mail.counts[0]
-    due = t + 1 + lateness(mail.delay, t, reward, rng)
-    if mail.in_order:
+def send_pending(pending, policy, state, context, action, reward, t, rng):
+    counts = pending.counts[0]
+    due = t + 1 + lateness(pending.delay, t, reward, rng)
+    if pending.in_order:
         due = max(due, counts.latest)
         counts.latest = due
-    if counts.open == mail.heap.shape[0]:
+    if counts.open == pending.heap.shape[0]:
         counts.lost += 1
         return state
-    slot = mail.heap[counts.open]
-    mail.due[slot], mail.decided[slot], mail.arm[slot], mail.reward[slot] = due, t, action, reward
-    keep(mail.features, slot, context.features)
-    keep(mail.eligible, slot, context.eligible)
-    keep(mail.baseline, slot, context.baseline)
-    keep(mail.baseline_mean, slot, context.baseline_mean)
+    slot = pending.heap[counts.open]
+    pending.due[slot], pending.decided[slot], pending.arm[slot], pending.reward[slot] = due, t, action, reward
+    keep(pending.features, slot, context.features)
+    keep(pending.eligible, slot, context.eligible)
+    keep(pending.baseline, slot, context.baseline)
+    keep(pending.baseline_mean, slot, context.baseline_mean)
     counts.open += 1
-    rise(mail, counts.open - 1)
+    rise(pending, counts.open - 1)
     return state
 
 
-class _SetMail(NamedTuple):
-    delay: Terms
+class _PendingSets(NamedTuple):
+    delay: Any
     in_order: bool
-    letters: list[Any]
+    waiting: list[Any]
 
 
-class SetMail(_SetMail):
-    """Rewards of sets on their way, for rounds in Python: (due, decided, context, action, rewards) by due and decided."""
+class PendingSets(_PendingSets):
+    """Rewards of sets that are awaited, for rounds in Python: (due, decided, context, action, rewards) by due and decided."""
 
     __slots__ = ()
     COMPILED = False
 
 
-def deliver_sets(mail, policy, state, t):
-    while mail.letters and mail.letters[0][0] <= t:
-        state = update(policy, state, *mail.letters.pop(0)[2:])
+def deliver_sets(pending, policy, state, t):
+    while pending.waiting and pending.waiting[0][0] <= t:
+        state = update(policy, state, *pending.waiting.pop(0)[2:])
     return state
 
 
-def send_sets(mail, policy, state, context, action, reward, t, rng):
-    due, letters = t + 1 + int(lateness(mail.delay, t, float(np.sum(reward)), rng)), mail.letters
-    if mail.in_order and letters:
-        due = max(due, letters[-1][0])
-    place = len(letters)
-    while place and letters[place - 1][0] > due:  # decided later, so behind all that are due in the same round
+def send_sets(pending, policy, state, context, action, reward, t, rng):
+    due, waiting = t + 1 + int(lateness(pending.delay, t, float(np.sum(reward)), rng)), pending.waiting
+    if pending.in_order and waiting:
+        due = max(due, waiting[-1][0])
+    place = len(waiting)
+    while place and waiting[place - 1][0] > due:  # decided later, so behind all that are due in the same round
         place -= 1
     kept = Context(*(value.copy() if isinstance(value, np.ndarray) else value for value in context))
-    letters.insert(place, (due, t, kept, np.copy(action), np.copy(reward)))
+    waiting.insert(place, (due, t, kept, np.copy(action), np.copy(reward)))
     return state
 
 
-def deliver(mail, policy, state, t):
+def deliver(pending, policy, state, t):
     """State after the rewards that are due before round t, those of earlier decisions first."""
-    if isinstance(mail, Mail):
-        return python_of(deliver_mail)(mail, policy, state, t)
-    return deliver_sets(mail, policy, state, t) if isinstance(mail, SetMail) else state
+    if isinstance(pending, PendingRewards):
+        return python_of(deliver_pending)(pending, policy, state, t)
+    return deliver_sets(pending, policy, state, t) if isinstance(pending, PendingSets) else state
 
 
 @shared_overload(deliver, PART, inline="always")  # a call that returned the state would count references to all its arrays
-def _deliver(mail, policy, state, t):
-    if mail.instance_class is AtOnce:
-        return lambda mail, policy, state, t: state
-    return lambda mail, policy, state, t: deliver_mail(mail, policy, state, t)
+def _deliver(pending, policy, state, t):
+    if pending.instance_class is AtOnce:
+        return lambda pending, policy, state, t: state
+    return lambda pending, policy, state, t: deliver_pending(pending, policy, state, t)
 
 
-def send(mail, policy, state, context, action, reward, t, rng):
+def send(pending, policy, state, context, action, reward, t, rng):
     """State after round t, whose reward is learned now or kept until it is due."""
-    if isinstance(mail, Mail):
-        return python_of(send_mail)(mail, policy, state, context, action, reward, t, rng)
-    if isinstance(mail, SetMail):
-        return send_sets(mail, policy, state, context, action, reward, t, rng)
+    if isinstance(pending, PendingRewards):
+        return python_of(send_pending)(pending, policy, state, context, action, reward, t, rng)
+    if isinstance(pending, PendingSets):
+        return send_sets(pending, policy, state, context, action, reward, t, rng)
     return update(policy, state, context, action, reward)
 
 
 @shared_overload(send, PART, inline="always")
-def _send(mail, policy, state, context, action, reward, t, rng):
-    if mail.instance_class is AtOnce:
-        return lambda mail, policy, state, context, action, reward, t, rng: update(policy, state, context, action, reward)
+def _send(pending, policy, state, context, action, reward, t, rng):
+    if pending.instance_class is AtOnce:
+        return lambda pending, policy, state, context, action, reward, t, rng: update(policy, state, context, action, reward)
 
-    def later(mail, policy, state, context, action, reward, t, rng):
-        return send_mail(mail, policy, state, context, action, reward, t, rng)
+    def later(pending, policy, state, context, action, reward, t, rng):
+        return send_pending(pending, policy, state, context, action, reward, t, rng)
 
     return later

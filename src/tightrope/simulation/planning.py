@@ -27,7 +27,7 @@ class Plan:
     samples, se, most: mean over simulated tests, its standard error, and the largest, by policy. certified: share of the tests that ended
     with their certificate. fixed: a test of fixed size whose answer is worse than the best by more than epsilon with probability at most
     delta, whatever the means are (Hoeffding), as the policies promise. textbook: the same by the normal approximation with the variances of
-    the planned means. advice: what to do, in sentences. found: the simulated tests.
+    the planned means. advice: what to do, in sentences. simulated: the simulated tests.
     """
 
     samples: dict[str, float]
@@ -37,7 +37,7 @@ class Plan:
     fixed: int
     textbook: int
     advice: str
-    found: Identification
+    simulated: Identification
 
     def _rows(self) -> list[list[object]]:
         simulated: list[list[object]] = [
@@ -85,15 +85,15 @@ def plan(
         bound = float(np.linalg.norm(theta)) or 1.0
         usual = {"LinGapE": LinGapE(epsilon=epsilon, delta=delta, noise=0.5, theta_bound=bound)}
     chosen = dict(policies) if policies is not None else usual
-    found = identify(problem, chosen, replications=replications, seed=seed, max_rounds=max_rounds, workers=workers)
-    samples = {name: float(rounds.mean()) for name, rounds in found.rounds.items()}
+    simulated = identify(problem, chosen, replications=replications, seed=seed, max_rounds=max_rounds, workers=workers)
+    samples = {name: float(rounds.mean()) for name, rounds in simulated.rounds.items()}
     fixed, textbook = fixed_size(supposed, epsilon, delta)
-    certified = {name: float(found.stopped[name].mean()) for name in samples}
+    certified = {name: float(simulated.stopped[name].mean()) for name in samples}
     return Plan(
         samples,
-        {name: float(standard_error(rounds)) if rounds.size > 1 else math.nan for name, rounds in found.rounds.items()},
-        {name: int(rounds.max()) for name, rounds in found.rounds.items()},
-        certified, fixed, textbook, _advice(samples, certified, fixed, textbook), found,
+        {name: float(standard_error(rounds)) if rounds.size > 1 else math.nan for name, rounds in simulated.rounds.items()},
+        {name: int(rounds.max()) for name, rounds in simulated.rounds.items()},
+        certified, fixed, textbook, _advice(samples, certified, fixed, textbook), simulated,
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from ..core.streams import DELAY, NOISE, POLICY, PROBLEM, stream
 from ..core.verbs import Arms, begin, describe, init, private
 from .checked import Refused, checked, sentence
 from .loops import Log, fixed_horizon, new_log, until_stop
-from .pending_rewards import AtOnce, Mail
+from .pending_rewards import AtOnce, PendingRewards
 
 SLICE_SECONDS = 0.1  # how long a compiled loop runs before it looks up: progress, interruption
 FIRST_SLICE = 64
@@ -83,26 +83,27 @@ def prepare(policy: Any, problem: Any, seed: int, replication: int, horizon: int
     )  # fmt: skip
 
 
-def loop_for(loop: Any, policy: Any, problem: Any, mail: Any = None) -> Any:
-    """The compiled loop, or the interpreted one where the policy, the problem or the mail asks for it."""
-    fits = compiled(policy) and all(getattr(type(item), "COMPILED", True) for item in (problem, mail))
+def loop_for(loop: Any, policy: Any, problem: Any, pending: Any = None) -> Any:
+    """The compiled loop, or the interpreted one where the policy, the problem or the pending rewards ask for it."""
+    fits = compiled(policy) and all(getattr(type(item), "COMPILED", True) for item in (problem, pending))
     return loop if fits else python_of(loop)
 
 
-def to_horizon(run: Replication, monitor: Any, rounds: np.ndarray, mail: Any = None) -> tuple[Log, Any, Play]:
-    """The log, the monitor's tally and the function that plays rounds of a fixed horizon; mail brings the rewards, by default at once."""
-    mail = AtOnce() if mail is None else mail
+def to_horizon(run: Replication, monitor: Any, rounds: np.ndarray, pending: Any = None) -> tuple[Log, Any, Play]:
+    """The log, the monitor's tally and the function that plays rounds of a fixed horizon; pending: the rewards that are
+    awaited, by default none."""
+    pending = AtOnce() if pending is None else pending
     log, tally = new_log(rounds, run.arms.number), begin(monitor, run.arms, rounds.size)
     policy, problem = checked(run.policy, run.problem, run.arms)
-    loop = loop_for(fixed_horizon, run.policy, run.problem, mail)
+    loop = loop_for(fixed_horizon, run.policy, run.problem, pending)
 
     def play(first: int, last: int) -> int:
         try:
-            run.state = loop(policy, run.state, problem, mail, monitor, tally, log, first, last, *run.streams, run.late)
+            run.state = loop(policy, run.state, problem, pending, monitor, tally, log, first, last, *run.streams, run.late)
         except Refused as refused:
             raise ValueError(sentence(refused, run.policy, run.problem, run.arms)) from None
-        if isinstance(mail, Mail) and mail.counts[0]["lost"]:
-            raise RuntimeError(f"delay had more than {mail.heap.size} rewards open at once; run it with another seed.")
+        if isinstance(pending, PendingRewards) and pending.counts[0]["lost"]:
+            raise RuntimeError(f"delay had more than {pending.heap.size} rewards open at once, its `longest`; run it with another seed.")
         return last
 
     return log, tally, play

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..core import checks
+from ..core.delay import Delay
 from ..core.matching import ORDERS
 from ..core.policy import label
 from ..core.registry import described
@@ -16,11 +17,11 @@ from ..core.verbs import begin, describe, lower_bound
 from ..results.results import Result
 from . import stopping
 from .arguments import PerProblem, as_monitors, as_policies, as_problems, as_rounds, first_round
-from .delays import Delay, as_delay
-from .pending_rewards import check_room, new_mail
+from .delays import as_delay
+from .pending_rewards import check_room, new_pending
 from .replication import Interrupted, Progress, Slices, prepare, to_horizon
 from .runs import provenance
-from .runs.executors import held
+from .runs.executors import Engine, shared
 from .runs.orchestrator import Outcome, carry_out
 from .runs.plan import Rows
 from .runs.progress import showing
@@ -67,7 +68,8 @@ class FixedHorizon:
     def content(self, name: str, replication: int) -> dict[str, Any]:
         """What else the numbers of one depend on."""
         problem = self.problems[replication % len(self.problems)]
-        return {"problem": problem, "policy": self.policies[name][replication], "monitor": self.monitors[name][replication]}
+        return {"problem": problem, "policy": self.policies[name][replication], "monitor": self.monitors[name][replication],
+                "delay": self.delay}  # fmt: skip
 
     def label(self, name: str, replication: int) -> str:
         """The policy and its parameters."""
@@ -77,10 +79,10 @@ class FixedHorizon:
         """Regret at the checkpoints, pulls, and what the monitor recorded."""
         given = self.content(name, replication)
         run = prepare(given["policy"], given["problem"], self.seed, replication, self.horizon)
-        mail = None
+        pending = None
         if self.delay is not None:
-            mail = new_mail(self.delay, self.in_order, self.horizon, given["problem"])
-        log, tally, play = to_horizon(run, given["monitor"], self.checkpoints, mail)
+            pending = new_pending(self.delay, self.in_order, self.horizon, given["problem"])
+        log, tally, play = to_horizon(run, given["monitor"], self.checkpoints, pending)
         slices.run(play, self.horizon)
         return {"regret": log.regret, "pulls": log.pulls} | {
             f"watched.{field}": array for field, array in tally._asdict().items() if array.size
@@ -99,7 +101,7 @@ def simulate(
     delay: Delay | None = None,
     apply: Literal["on arrival", "in order"] = "on arrival",
     workers: int | None = None,
-    engine: str = "threads",
+    engine: Engine = "threads",
     address: str | None = None,
     out: str | pathlib.Path | None = None,
     progress: Progress | bool | None = None,
@@ -116,8 +118,9 @@ def simulate(
     delay: when rewards are learned (see `delays`); None: in their own round. Those still open at T are dropped. apply: "on arrival", or
     "in order" of decisions, each held back until all earlier ones are in. Contexts, noise and regret count in the round of the decision.
     workers: how many threads or processes, default all cores. engine: "threads"; "processes" for problems and policies whose rounds are
-    Python (sets of arms); "dask" or "ray" (extras of these names). address: of a running Dask scheduler or Ray cluster, whose workers
-    are used; None: `workers` processes are started here and shut down again. Results depend on none of the three.
+    Python (sets of arms); "dask" or "ray" (extras of these names); or a `concurrent.futures.Executor` with workers of its own. address: of
+    a running Dask scheduler or Ray cluster, whose workers are used; None: `workers` processes are started here and shut down again. Results
+    depend on none of the three.
     out: a folder that finished chunks and the result are written to, shared by all machines where there are several; the same call
     finds them again after an interruption, whatever the order and names of the policies, and so does one with more policies or
     replications. progress: True shows a bar in a notebook and on a terminal, and lines in a log; a function is called with (rounds
@@ -158,9 +161,9 @@ def simulate(
         if until is None:
             outcome = carry_out(experiment, count, engine=engine, address=address, workers=workers, out=out, progress=advance)
         else:
-            with held(engine, workers, address) as shared:  # its groups are runs one after the other
-                left = workers if shared == address else None  # a cluster that was started has its size
-                play = functools.partial(carry_out, experiment, engine=engine, address=shared, workers=left, out=out)
+            with shared(engine, workers, address) as cluster:  # its groups are runs one after the other
+                left = workers if cluster == address else None  # a cluster that was started has its size
+                play = functools.partial(carry_out, experiment, engine=engine, address=cluster, workers=left, out=out)
                 outcome, settings["until"] = _until_ranked(until, experiment, play, advance)
     settings |= {"command": provenance.command(), "lower_bound": _mean_bound(problems), "replications": len(outcome.common)}
     result = _assembled(rounds, outcome, settings) if outcome.common else None
@@ -198,19 +201,19 @@ def _until_ranked(
         if not outcome.complete:
             return outcome, None
         cost = {name: np.array([rows[r]["regret"][-1] for r in outcome.common]) for name, rows in outcome.rows.items()}
-        found = stopping.judged(cost, scale, until.alpha, experiment.period)
-        if not found.undecided:
+        ranking = stopping.judged(cost, scale, until.alpha, experiment.period)
+        if not ranking.undecided:
             break
         begin = end
     if progress is not None:
         progress(end * each, end * each)
-    return outcome, stopping.record(until, scale, end, found)
+    return outcome, stopping.record(until, scale, end, ranking)
 
 
 def _mean_bound(problems: Sequence[Any]) -> list[float] | None:
     """Mean (C, a) of the problems' lower bounds; None where they have none."""
-    found = [lower_bound(problem) for problem in problems]
-    return None if None in found else [float(part) for part in np.mean(found, axis=0)]
+    bounds = [lower_bound(problem) for problem in problems]
+    return None if None in bounds else [float(part) for part in np.mean(bounds, axis=0)]
 
 
 def _checked(checkpoints: Any, horizon: int) -> np.ndarray:
@@ -222,11 +225,11 @@ def _checked(checkpoints: Any, horizon: int) -> np.ndarray:
 
 def _bytes_left(experiment: FixedHorizon) -> int:
     """How many bytes a replication of all policies adds to the result."""
-    found, told = 0, describe(experiment.problems[0])
+    total, description = 0, describe(experiment.problems[0])
     for name in experiment.policies:
-        tally = begin(experiment.monitors[name][0], told, experiment.checkpoints.size)
-        found += 8 * (experiment.checkpoints.size + told.number) + sum(array.nbytes for array in tally)
-    return found
+        tally = begin(experiment.monitors[name][0], description, experiment.checkpoints.size)
+        total += 8 * (experiment.checkpoints.size + description.number) + sum(array.nbytes for array in tally)
+    return total
 
 
 def _assembled(rounds: np.ndarray, outcome: Outcome, settings: dict[str, Any]) -> Result:

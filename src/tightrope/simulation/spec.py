@@ -82,9 +82,9 @@ class Spec(pydantic.BaseModel):
         """`[UCB, {policy: KLUCB}]` names policies after their classes; `a: UCB` is `a: {policy: UCB}`."""
         if isinstance(given, list):
             names = [item.get("policy") if isinstance(item, dict) else item for item in given]
-            again = next((name for k, name in enumerate(names) if name in names[:k]), None)
-            if again is not None:
-                raise ValueError(f"{again} is there twice; give names, as in {{one: {again}, two: {again}}}")
+            repeated = next((name for k, name in enumerate(names) if name in names[:k]), None)
+            if repeated is not None:
+                raise ValueError(f"{repeated} is there twice; give names, as in {{one: {repeated}, two: {repeated}}}")
             given = dict(zip(names, given, strict=True))
         if isinstance(given, dict):
             return {name: {"policy": item} if isinstance(item, str) else item for name, item in given.items()}

@@ -21,11 +21,18 @@ from ..core.problem import Problem
 from ..core.verbs import describe
 from ..numerics.mixture import log_mixture
 from ..numerics.statistics import holm
+from ..results.summary import ranking_sentence as sentence
 from ..solvers.oracles import set_size
 
+__all__ = ["Ranking", "sentence"]
 RHO = 0.1  # of the mixture: differences vary far less than their range allows, so V stays small
 GROWTH = 1.5  # of the number of replications between two looks
 ROUNDING = 1e-9  # by how much rounding may carry a difference out of its range
+
+
+def __dir__() -> list[str]:
+    """What is public, and nothing else."""
+    return __all__
 
 
 @dataclass(frozen=True)
@@ -108,42 +115,35 @@ def _evidence(x: np.ndarray) -> np.ndarray:
     return log_mixture(np.maximum(np.cumsum(x, axis=1), -0.5 * (V + RHO)), V, RHO)  # far below 0 it has no evidence to give
 
 
-def record(rule: Ranking, scale: float, replications: int, found: Judged) -> dict[str, Any]:
+def record(rule: Ranking, scale: float, replications: int, ranking: Judged) -> dict[str, Any]:
     """What the settings of a result say of the rule and its end."""
     return {
         "rule": "Ranking", "alpha": rule.alpha, "least": rule.least, "most": rule.most, "largest_regret_of_a_replication": scale,
-        "replications": replications, "certain": not found.undecided,
-        "decided": [{"lower": lower, "higher": higher, "after": after} for lower, higher, after in found.decided],
-        "undecided": [list(pair) for pair in found.undecided],
+        "replications": replications, "certain": not ranking.undecided,
+        "decided": [{"lower": lower, "higher": higher, "after": after} for lower, higher, after in ranking.decided],
+        "undecided": [list(pair) for pair in ranking.undecided],
     }  # fmt: skip
-
-
-def sentence(made: Mapping[str, Any]) -> str:
-    """What was decided after how many replications, from a result's settings."""
-    n, error = made["replications"], f"error {made['alpha']:g}"
-    if made["certain"]:
-        return f"The order is certain ({error}) after {n} replications."
-    open_ = "; ".join(f"{first} and {second}" for first, second in made["undecided"])
-    return f"After {n} replications the order is undecided ({error}) for {open_}."
 
 
 def _largest_regret(problems: Sequence[Problem]) -> float:
     """The largest regret of a round on any of the problems, from means that stay as they are, or from the range of rewards."""
-    found = []
+    largest = []
     for problem in problems:
-        told = describe(problem)
+        description = describe(problem)
         bounds = []
         best, means = getattr(problem, "best", None), getattr(problem, "means", None)
-        if isinstance(best, float) and isinstance(means, np.ndarray) and told.oracle is None:
+        if isinstance(best, float) and isinstance(means, np.ndarray) and description.oracle is None:
             bounds.append(best - float(means.min()))
-        if told.rewards is not None and math.isfinite(told.rewards[1] - told.rewards[0]):
-            low, high = told.rewards
-            each = high - low if told.oracle is None else max(high, 0.0) - min(low, 0.0)  # a set may hold fewer arms than the best one
-            bounds.append(each * (1 if told.oracle is None else set_size(told.oracle, told.number)))
+        if description.rewards is not None and math.isfinite(description.rewards[1] - description.rewards[0]):
+            low, high = description.rewards
+            each = (
+                high - low if description.oracle is None else max(high, 0.0) - min(low, 0.0)
+            )  # a set may hold fewer arms than the best one
+            bounds.append(each * (1 if description.oracle is None else set_size(description.oracle, description.number)))
         if not bounds:
             raise ValueError(
                 f"until needs the largest regret that a round can have, which {type(problem).__name__} does not say; "
                 "pass Ranking(largest_regret=...)."
             )
-        found.append(min(bounds))
-    return max(found) or 1.0  # 0 where all arms are the best: all differences are 0 then
+        largest.append(min(bounds))
+    return max(largest) or 1.0  # 0 where all arms are the best: all differences are 0 then

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 
 from ... import policies, problems
+from ...core.delay import Delay
 from ...core.problem import Problem
 from ...results.results import Result
-from ...simulation.delays import Batched, ByReward, Delay, Fixed, Geometric
+from ...simulation.delays import Batched, ByReward, Fixed, Geometric
 from ...simulation.monitors import Budget
 from ...solvers import oracles
 from ..experiment import Run

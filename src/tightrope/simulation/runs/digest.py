@@ -42,9 +42,9 @@ class Undigestible(ValueError):
 
 def digest(value: object) -> str:
     """Hexadecimal digest of a value's content. Raises Undigestible, with a sentence, where it has none."""
-    found = _Digest()
-    found.add(value)
-    return found.sha.hexdigest()[:LENGTH]
+    running = _Digest()
+    running.add(value)
+    return running.sha.hexdigest()[:LENGTH]
 
 
 def is_outside(item: type | types.FunctionType | types.ModuleType) -> bool:
@@ -145,9 +145,9 @@ class _Digest:
             except ValueError:  # filled in later, if ever
                 cells.append("empty")
         names = sorted(_globals_read(value.__code__) & value.__globals__.keys())
-        found = [value.__globals__[name] for name in names]
+        values = [value.__globals__[name] for name in names]
         self.each("function", value.__code__, value.__defaults__, value.__kwdefaults__, cells, names)
-        self.each("globals", *found, *_submodules_read(value.__code__, [*found, *cells]))
+        self.each("globals", *values, *_submodules_read(value.__code__, [*values, *cells]))
         return None
 
     def cls(self, value: type) -> None:
@@ -184,10 +184,10 @@ def _globals_read(code: types.CodeType) -> set[str]:
     }
 
 
-def _submodules_read(code: types.CodeType, found: list[object]) -> list[types.ModuleType]:
+def _submodules_read(code: types.CodeType, values: list[object]) -> list[types.ModuleType]:
     """Modules that a function may reach as attributes of packages from outside, whose own source need not import them."""
     names = sorted({name for inner in _codes(code) for name in inner.co_names})
-    packages, reached = [item for item in found if isinstance(item, types.ModuleType)], list[types.ModuleType]()
+    packages, reached = [item for item in values if isinstance(item, types.ModuleType)], list[types.ModuleType]()
     for package in packages:
         inner = [sys.modules.get(f"{package.__name__}.{name}") for name in names]
         reached += (new := [item for item in inner if item is not None and is_outside(item)])
@@ -205,10 +205,10 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 def _found_by_name(value: types.FunctionType) -> bool:
     """Whether a function stands under its name in its module, so that the name says what it does."""
-    found: object = sys.modules.get(value.__module__)
+    item: object = sys.modules.get(value.__module__)
     for part in value.__qualname__.split("."):
-        found = getattr(found, part, None)
-    return python_of(found) is value
+        item = getattr(item, part, None)
+    return python_of(item) is value
 
 
 def _named(module: str) -> tuple[str, str]:

@@ -6,9 +6,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ...results import saved
+from ...results.folder import remove_header
 from ..replication import Progress
-from .executors import Recipe, executor
+from .executors import Chunks, Engine, Recipe
+from .interrupts import Interrupts
 from .plan import Chunk, Experiment, Rows, planned
 from .store import Store, opened
 
@@ -39,7 +40,7 @@ def carry_out(
     experiment: Experiment,
     replications: int,
     *,
-    engine: str = "threads",
+    engine: Engine = "threads",
     address: str | None = None,
     workers: int | None = None,
     out: str | pathlib.Path | None = None,
@@ -59,27 +60,29 @@ def carry_out(
             outcome.rows[chunk.name][chunk.first + i] = {key: array[i] for key, array in rows.items()}
         left.discard(number)
 
-    crew = executor(engine, Recipe(experiment, plan.chunks, store), workers, address, meter.advance)
-    try:
-        for number in in_turn(plan.chunks):
-            found = store.read(plan.chunks[number]) if store is not None else None
-            if found is None:
-                if store is not None:
-                    saved.remove_header(store.out)  # of an earlier result, which this run extends; its chunks stay
-                crew.submit(number)
-            else:
-                chunk = plan.chunks[number]
-                meter.advance((chunk.last - chunk.first) * experiment.rounds)
-                collect(number, found)
-        for number, rows in crew.as_completed():
-            collect(number, rows)
-    except KeyboardInterrupt:
-        outcome.complete = False
-        crew.cancel()
-        for number, rows in crew.as_completed():
-            collect(number, rows)
-    finally:
-        crew.cancel()
+    chunks = Chunks(engine, Recipe(experiment, plan.chunks, store), workers, address, meter.advance)
+    with Interrupts() as interrupts:
+        try:
+            for number in in_turn(plan.chunks):
+                interrupts.check()
+                stored = store.read(plan.chunks[number]) if store is not None else None
+                if stored is None:
+                    if store is not None:
+                        remove_header(store.out)  # of an earlier result, which this run extends; its chunks stay
+                    chunks.submit(number)
+                else:
+                    chunk = plan.chunks[number]
+                    meter.advance((chunk.last - chunk.first) * experiment.rounds)
+                    collect(number, stored)
+            for number, rows in chunks.as_completed(interrupts.check):
+                collect(number, rows)
+        except KeyboardInterrupt:
+            outcome.complete = False
+            chunks.cancel()
+            for number, rows in chunks.as_completed():
+                collect(number, rows)
+        finally:
+            chunks.cancel()
     if left and outcome.complete:
         raise RuntimeError(
             f"{len(left)} of {len(plan.chunks)} chunks were stopped from outside, by a run that shares the workers; run again"

@@ -80,12 +80,12 @@ def planned(experiment: Experiment, replications: int, *, digested: bool, begin:
     for name in experiment.names():
         for first in range(begin, replications, size):
             last = min(first + size, replications)
-            found = known.parts(experiment, name, range(first, min(last, first + experiment.period))) if digested else []
-            chunks.append(Chunk(name, first, last, digest((common, first, last, found)) if digested else None))
+            parts = known.parts(experiment, name, range(first, min(last, first + experiment.period))) if digested else []
+            chunks.append(Chunk(name, first, last, digest((common, first, last, parts)) if digested else None))
     contents = {}
     for name in experiment.names() if digested else ():
-        found = known.parts(experiment, name, range(experiment.period))
-        contents[name] = {part: digest([one[part] for one in found]) for part in found[0]}
+        parts = known.parts(experiment, name, range(experiment.period))
+        contents[name] = {part: digest([one[part] for one in parts]) for part in parts[0]}
     return Plan(experiment, chunks, contents)
 
 
@@ -93,19 +93,19 @@ class _Known:
     """Digests by object, since replications share problems and policies."""
 
     def __init__(self) -> None:
-        self.found: dict[int, tuple[Any, str]] = {}
+        self.digests: dict[int, tuple[Any, str]] = {}
 
     def parts(self, experiment: Experiment, name: str, replications: range) -> list[dict[str, str]]:
         """Digests of what each replication depends on."""
         return [{part: self.one(name, part, item) for part, item in experiment.content(name, r).items()} for r in replications]
 
     def one(self, name: str, part: str, item: Any) -> str:
-        if id(item) not in self.found:
+        if id(item) not in self.digests:
             try:
-                self.found[id(item)] = (item, digest(item))
+                self.digests[id(item)] = (item, digest(item))
             except Undigestible as reason:
                 raise ValueError(
                     f"out cannot be used: the {part} of {name!r} holds something that has no digest ({reason}), so that a later call could "
                     "not tell its results from those of another; call without out, or pass functions, arrays and dataclasses."
                 ) from None
-        return self.found[id(item)][1]
+        return self.digests[id(item)][1]

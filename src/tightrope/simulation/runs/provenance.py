@@ -16,13 +16,13 @@ T = TypeVar("T")
 
 def versions() -> dict[str, str]:
     """Versions of everything a number depends on."""
-    found = {"python": platform.python_version()}
+    versions_of = {"python": platform.python_version()}
     for package in ("tightrope", "numpy", "numba", "scipy"):
         try:
-            found[package] = version(package)
+            versions_of[package] = version(package)
         except PackageNotFoundError:
-            found[package] = "not installed"
-    return found | {"source": SOURCE_HASH, "machine": f"{platform.system()} {platform.machine()}"}
+            versions_of[package] = "not installed"
+    return versions_of | {"source": SOURCE_HASH, "machine": f"{platform.system()} {platform.machine()}"}
 
 
 def command() -> str:

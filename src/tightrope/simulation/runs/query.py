@@ -24,9 +24,9 @@ import numpy as np
 
 from ...core import checks
 from ...core.extras import required
-from ...results import saved
+from ...results import folder as results
+from ...results.folder import Columns
 from ...results.results import ANSWERS
-from ...results.saved import Columns
 from .plan import Chunk
 from .store import Store, planned_chunks, read_plan
 
@@ -96,14 +96,14 @@ def _define(connection: Any, base: pathlib.Path) -> None:
         parts[view].append(f"SELECT {_text(run)} AS run, {chosen} FROM part_{number}")
         number += 1
 
-    runs = {path.parent for name in (saved.HEADER, "plan.json") for path in base.rglob(name)}
+    runs = {path.parent for name in (results.HEADER, "plan.json") for path in base.rglob(name)}
     judged = sorted(base.rglob(VERDICTS))
     if not runs and not judged:
         raise ValueError(f"folder = {str(base)!r} holds no results; pass a folder that simulate, identify or reproduce wrote.")
     for path in judged:
         add(path.parent.relative_to(base).as_posix(), "verdicts", _verdicts(path))
     for run in sorted(runs):
-        read = _add_result if (run / saved.HEADER).exists() else _add_unfinished
+        read = _add_result if (run / results.HEADER).exists() else _add_unfinished
         read(functools.partial(add, run.relative_to(base).as_posix()), run)
     for view, columns in VIEWS.items():
         nothing = "SELECT " + ", ".join(f'NULL::{kind} AS "{column}"' for column, kind in columns.items()) + " WHERE false"
@@ -116,8 +116,8 @@ Add = Callable[[str, Any], None]
 def _add_result(add: Add, folder: pathlib.Path) -> None:
     from pyarrow import dataset
 
-    header = saved.read_header(folder)
-    saved.check(folder, header)
+    header = results.read_header(folder)
+    results.check(folder, header)
     _add_facts(add, header["kind"], True, header["settings"])
     for view, name in FILES.items():
         if (folder / name).exists():
@@ -146,7 +146,7 @@ def _add_unfinished(add: Add, folder: pathlib.Path) -> None:
         return {key: {name: np.stack([done[r][key] for r in sorted(done)]) for name, done in rows.items()} for key in keys}
 
     def long(keys: Sequence[str], inner: tuple[str, np.ndarray | None] | None = None) -> Any:
-        codes, table = saved.long_table(columns(keys), inner)
+        codes, table = results.long_table(columns(keys), inner)
         given = [np.array(sorted(done)) for done in rows.values()]
         numbers = _numbers(codes, table["replication"], given)
         return _table({"policy": np.array(list(rows), dtype=object)[codes]} | table | {"replication": numbers})
@@ -160,10 +160,10 @@ def _add_unfinished(add: Add, folder: pathlib.Path) -> None:
 
 def _numbers(codes: np.ndarray, places: np.ndarray, given: Sequence[np.ndarray]) -> np.ndarray:
     """Replications by their places among those that each policy has finished."""
-    found = np.empty(places.size, dtype=np.int64)
-    for code, numbers in enumerate(given):
-        found[codes == code] = numbers[places[codes == code]]
-    return found
+    replications = np.empty(places.size, dtype=np.int64)
+    for code, finished in enumerate(given):
+        replications[codes == code] = finished[places[codes == code]]
+    return replications
 
 
 def _chunks(folder: pathlib.Path) -> Iterator[tuple[Chunk, dict[str, np.ndarray]]]:

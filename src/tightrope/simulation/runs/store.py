@@ -92,11 +92,11 @@ def _unpacked(data: bytes, chunk: Chunk) -> Rows:
 
 
 def _checksum(chunk: Chunk, rows: Rows) -> str:
-    found = hashlib.sha256(str(chunk.digest).encode())
+    checksum = hashlib.sha256(str(chunk.digest).encode())
     for key in sorted(rows):
-        found.update(f"{key} {rows[key].dtype.str} {rows[key].shape}".encode())
-        found.update(np.ascontiguousarray(rows[key]).tobytes())
-    return found.hexdigest()
+        checksum.update(f"{key} {rows[key].dtype.str} {rows[key].shape}".encode())
+        checksum.update(np.ascontiguousarray(rows[key]).tobytes())
+    return checksum.hexdigest()
 
 
 def opened(out: pathlib.Path, plan: Plan) -> Store:
@@ -105,29 +105,24 @@ def opened(out: pathlib.Path, plan: Plan) -> Store:
     Raises ValueError where it holds another experiment: other seed, horizon or problem, or another policy of the same name.
     """
     record = out / "plan.json"
-    if not record.exists() and (out / "parts" / "settings.json").exists():
-        raise ValueError(
-            f"out = {str(out)!r} holds a run of an earlier version, which cannot be taken up; choose another folder or remove it. "
-            "Its result, if it was finished, can still be loaded."
-        )
     experiment = json.loads(json.dumps({"kind": plan.experiment.kind} | plan.experiment.common() | {"code": CODE}, default=_plain))
     if not record.exists():
-        made = provenance.versions() | provenance.machine() | {"command": provenance.command()}
-        files.write_json(record, {"format": FORMAT, "experiment": experiment, "made": made}, once=True)
-    found = read_plan(record)
-    changed = [key for key in experiment if found["experiment"].get(key) != experiment[key]]
-    known = _known(out, plan, found)
+        origin = provenance.versions() | provenance.machine() | {"command": provenance.command()}
+        files.write_json(record, {"format": FORMAT, "experiment": experiment, "made": origin}, once=True)
+    recorded = read_plan(record)
+    changed = [key for key in experiment if recorded["experiment"].get(key) != experiment[key]]
+    known = _known(out, plan)
     _refuse(out, changed + _differences(plan, known))
     for name in [name for name in plan.contents if name not in known]:
         files.write_json(_policy(out, name), {"format": FORMAT, "name": name, "contents": plan.contents[name]}, once=True)
         known[name] = _read(_policy(out, name), "contents")["contents"]
     _refuse(out, _differences(plan, known))  # of another driver's that began at the same time
     chunks = {str(chunk.digest): [chunk.name, chunk.first, chunk.last] for chunk in plan.chunks}
-    asked = out / "plan" / f"chunks-{digest(chunks)}.json"
-    if not asked.exists():
-        files.write_json(asked, {"format": FORMAT, "chunks": chunks}, once=True)
+    chunks_file = out / "plan" / f"chunks-{digest(chunks)}.json"
+    if not chunks_file.exists():
+        files.write_json(chunks_file, {"format": FORMAT, "chunks": chunks}, once=True)
     store = Store(out)
-    for folder in (store.folder, asked.parent):
+    for folder in (out, store.folder, chunks_file.parent):
         files.remove_leftovers(folder)
     return store
 
@@ -136,10 +131,10 @@ def _policy(out: pathlib.Path, name: str) -> pathlib.Path:
     return out / "plan" / f"policy-{digest(name)}.json"
 
 
-def _known(out: pathlib.Path, plan: Plan, found: dict[str, Any]) -> dict[str, dict[str, str]]:
-    """What names of the plan stand for in the folder so far. found: its plan.json."""
+def _known(out: pathlib.Path, plan: Plan) -> dict[str, dict[str, str]]:
+    """What names of the plan stand for in the folder so far."""
     paths = {name: _policy(out, name) for name in plan.contents}
-    return found.get("contents", {}) | {name: _read(path, "contents")["contents"] for name, path in paths.items() if path.exists()}
+    return {name: _read(path, "contents")["contents"] for name, path in paths.items() if path.exists()}
 
 
 def _differences(plan: Plan, known: dict[str, dict[str, str]]) -> list[str]:
@@ -165,18 +160,17 @@ def read_plan(path: pathlib.Path) -> dict[str, Any]:
 
 def planned_chunks(out: pathlib.Path) -> list[Chunk]:
     """All chunks that calls have asked a run folder for."""
-    asked = [read_plan(out / "plan.json").get("chunks", {})]
-    asked += [_read(path, "chunks")["chunks"] for path in sorted((out / "plan").glob("chunks-*.json"))]
-    found = (Chunk(name, first, last, key) for chunks in asked for key, (name, first, last) in chunks.items())
-    return list(dict.fromkeys(found))
+    calls = [_read(path, "chunks")["chunks"] for path in sorted((out / "plan").glob("chunks-*.json"))]
+    chunks = (Chunk(name, first, last, key) for chunks in calls for key, (name, first, last) in chunks.items())
+    return list(dict.fromkeys(chunks))
 
 
 def _read(path: pathlib.Path, key: str) -> dict[str, Any]:
     """A file of the plan with what it has under a key. Raises ValueError where it is damaged."""
     try:
-        found = json.loads(path.read_text())
-        if found["format"] == FORMAT and isinstance(found[key], dict):
-            return dict(found)
+        content = json.loads(path.read_text())
+        if content["format"] == FORMAT and isinstance(content[key], dict):
+            return dict(content)
     except (ValueError, KeyError, TypeError):
         pass
     raise ValueError(f"{path} is damaged or of another version; choose another folder or remove it.")

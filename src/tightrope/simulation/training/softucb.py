@@ -85,9 +85,9 @@ def train_softucb(
         raise ValueError(f"policy = {checks.show(policy)} is not a SoftUCB; only its width is trained here.")
     # A step of 0 leaves beta where it is while the state sums up scores and widths.
     policy = policy._replace(online=True, step=0.0, eta=checks.real("eta", eta, least=0), horizon=horizon)
-    told = describe(problem)
-    check_fit(policy, told)
-    theory = horizon_radius(policy.noise, policy.delta, told.dimension, horizon, policy.lam, policy.theta_bound)
+    description = describe(problem)
+    check_fit(policy, description)
+    theory = horizon_radius(policy.noise, policy.delta, description.dimension, horizon, policy.lam, policy.theta_bound)
     beta = max(policy.beta_min, beta0)
     path: list[float] = [beta]
     regret: list[float] = []

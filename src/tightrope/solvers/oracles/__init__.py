@@ -4,10 +4,16 @@
 hold, `oracle.blocks` how many arms share a row of features (promotions for the same user). Any callable serves as an oracle.
 """
 
-from .choose import choose, set_size
+from .choose import choose as choose
+from .choose import set_size as set_size
 from .knapsack import Knapsack
 from .partition import Partition
 from .promotions import Assignment, Promotions
 from .top import TopK
 
-__all__ = ["Assignment", "Knapsack", "Partition", "Promotions", "TopK", "choose", "set_size"]
+__all__ = ["Assignment", "Knapsack", "Partition", "Promotions", "TopK"]
+
+
+def __dir__() -> list[str]:
+    """What is public, and nothing else."""
+    return __all__

@@ -1,34 +1,28 @@
-"""What threads and processes share: futures of the standard library."""
+"""Workers that are there, as `Chunks` sees them."""
 
-import contextlib
-from collections.abc import Iterator
-from concurrent.futures import CancelledError, Future, wait
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor, Executor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from ...replication import Stopped
-from ..plan import Rows
+from .worker import Packed
 
-POLL_SECONDS = 0.1  # how often a driver looks up from waiting
+if TYPE_CHECKING:
+    import threading
+    from multiprocessing.synchronize import Event
 
 
+@dataclass(frozen=True)
 class Pool:
-    """Futures by chunk number."""
+    """Workers that are there.
 
-    def __init__(self) -> None:
-        self.futures: dict[Future[Rows | None], int] = {}
+    send: brings a recipe to them once, and returns what each chunk is asked for with. stop: ends what they play within a slice; None
+    where nobody can tell them. played: rounds that they have counted so far; None where they only say when a chunk is done. broken:
+    exceptions that say that workers ended too often.
+    """
 
-    def look_up(self) -> None:
-        """Called while waiting."""
-
-    def forget_cancelled(self) -> None:
-        """Chunks that were never begun are not waited for."""
-        self.futures = {future: number for future, number in self.futures.items() if not future.cancelled()}
-
-    def as_completed(self) -> Iterator[tuple[int, Rows | None]]:
-        """Chunks as they finish."""
-        while self.futures:
-            done, _ = wait(self.futures, timeout=POLL_SECONDS, return_when="FIRST_COMPLETED")
-            self.look_up()
-            for future in done:
-                number = self.futures.pop(future)
-                with contextlib.suppress(Stopped, CancelledError):
-                    yield number, future.result()
+    executor: Executor
+    send: Callable[[Packed], Any] = lambda packed: packed
+    stop: "Event | threading.Event | None" = None
+    played: Callable[[], int] | None = None
+    broken: tuple[type[BaseException], ...] = (BrokenExecutor,)

@@ -1,14 +1,15 @@
-"""Ray's futures. `ray` comes with tightrope[ray]."""
+"""Ray's workers, as an executor. `ray` comes with tightrope[ray]."""
 
 import contextlib
 import logging
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
 from typing import Any
 
 from ....compiled.cache import cache_directory
-from . import node
+from .pool import Pool
 
 try:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no request leaves the host
@@ -18,6 +19,18 @@ except ImportError as error:
 
 DEATHS = 30  # of workers around one chunk before it is given up
 QUIET: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+BROKEN = (ray.exceptions.WorkerCrashedError, ray.exceptions.OutOfMemoryError, ray.exceptions.NodeDiedError)
+
+
+class RayExecutor(Executor):
+    """Calls as tasks of this process's connection, on one core each."""
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        """Ask for a call; a future that is cancelled cancels its task."""
+        reference = ray.remote(function).options(num_cpus=1, max_retries=DEATHS).remote(*arguments, **named)
+        future: Future[Any] = reference.future()
+        future.add_done_callback(lambda ended: ray.cancel(reference) if ended.cancelled() else None)
+        return future
 
 
 @contextlib.contextmanager
@@ -39,20 +52,17 @@ def started(workers: int) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def connected(address: str) -> Iterator["Cluster"]:
+def connected(address: str) -> Iterator[Pool]:
     """The cluster at an address such as 10.0.0.1:6379 or "auto"; a connection of this process to it is used."""
-    if ray.is_initialized() and address in ("auto", ray.get_runtime_context().gcs_address):
-        yield Cluster()
-        return
-    _refuse_second(f"connected to {address!r}")
-    try:
-        ray.init(address=address, **QUIET)
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        raise ValueError(f"address = {address!r}: no Ray cluster answers there ({error}).") from None
-    try:
-        yield Cluster()
-    finally:
-        ray.shutdown()
+    with contextlib.ExitStack() as leaving:
+        if not (ray.is_initialized() and address in ("auto", ray.get_runtime_context().gcs_address)):
+            _refuse_second(f"connected to {address!r}")
+            try:
+                ray.init(address=address, **QUIET)
+            except (ConnectionError, RuntimeError, ValueError) as error:
+                raise ValueError(f"address = {address!r}: no Ray cluster answers there ({error}).") from None
+            leaving.callback(ray.shutdown)
+        yield Pool(RayExecutor(), ray.put, broken=BROKEN)  # the recipe lies in Ray's store of objects
 
 
 def _refuse_second(what: str) -> None:
@@ -61,54 +71,3 @@ def _refuse_second(what: str) -> None:
         raise ValueError(
             f"engine = 'ray': this process is connected to {here!r}, so no other cluster can be {what}; pass address = {here!r}."
         )
-
-
-class Cluster:
-    """Chunks as futures of this process's connection."""
-
-    def __init__(self) -> None:
-        self.futures: dict[Any, int] = {}
-        self.packed: Any = None
-        self.task = ray.remote(node.compute).options(num_cpus=1, max_retries=DEATHS, retry_exceptions=[OSError])
-
-    def send(self, packed: node.Packed) -> None:
-        """The recipe lies in Ray's store of objects; a warm-up for every node that computes."""
-        self.packed = ray.put(packed)
-        warm = ray.remote(node.warm_up)
-        tasks = []
-        for place in ray.nodes():
-            if place["Alive"] and place["Resources"].get("CPU", 0) >= 1:
-                there = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(place["NodeID"], soft=True)
-                tasks.append(warm.options(num_cpus=1, scheduling_strategy=there).remote(self.packed))
-        ray.wait(tasks, num_returns=len(tasks))  # what goes wrong here goes wrong again in a chunk and comes out there
-
-    def start(self, number: int) -> None:
-        """Ask for a chunk."""
-        self.futures[self.task.remote(self.packed, number)] = number
-
-    def finished(self) -> Iterable[tuple[int, node.Answer]]:
-        """Wait for the next chunk."""
-        (future,), _ = ray.wait(list(self.futures), num_returns=1)
-        try:
-            answer = ray.get(future)
-            yield self.futures.pop(future), answer
-        except ray.exceptions.RayTaskError as error:
-            raise error.cause from None
-        except (ray.exceptions.WorkerCrashedError, ray.exceptions.OutOfMemoryError, ray.exceptions.NodeDiedError) as error:
-            raise ChildProcessError(
-                f"engine = 'ray': a chunk was given up after its workers ended again and again ({type(error).__name__}). Finished chunks "
-                "are kept in out, if it was given."
-            ) from None
-
-    def collected(self) -> Iterable[tuple[int, node.Answer]]:
-        """Chunks that are done; the others are cancelled."""
-        if not self.futures:
-            return []
-        done, rest = ray.wait(list(self.futures), num_returns=len(self.futures), timeout=0)
-        for future in rest:
-            ray.cancel(future)
-        found = []
-        for future in done:
-            with contextlib.suppress(Exception):  # one that failed leaves the others as they are
-                found.append((self.futures.pop(future), ray.get(future)))
-        return found

@@ -1,8 +1,7 @@
-"""What every executor is given, and what it must do with it."""
+"""What a worker is given: an experiment, its chunks and the folder that keeps them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -10,7 +9,7 @@ from ...replication import Slices
 from ..plan import Chunk, Experiment, Rows
 from ..store import Store
 
-Advance = Callable[[int], None]
+Advance = Callable[[int], None]  # is told how many rounds more were played
 
 
 @dataclass(frozen=True)
@@ -24,28 +23,14 @@ class Recipe:
     def compute(self, number: int, slices: Slices) -> Rows:
         """Play a chunk's replications and keep the rows in the store if there is one, unless someone else has done so meanwhile."""
         chunk = self.chunks[number]
-        if self.store is not None and (found := self.store.read(chunk, warn=False)) is not None:
-            return found
+        if self.store is not None and (stored := self.store.read(chunk, warn=False)) is not None:
+            return stored
         each = [self.experiment.replicate(chunk.name, r, slices) for r in range(chunk.first, chunk.last)]
         rows = {key: np.stack([one[key] for one in each]) for key in each[0]}
         if self.store is not None:
             self.store.write(chunk, rows, [self.experiment.label(chunk.name, r) for r in range(chunk.first, chunk.last)])
         return rows
 
-    def slices(self, stopping: Callable[[], bool], advance: Advance) -> dict[str, Slices]:
-        """One set of slices a name: policies differ in speed."""
-        return {name: Slices(stopping, advance) for name in self.experiment.names()}
-
-
-class Executor(Protocol):
-    """Computes chunks somewhere."""
-
-    def submit(self, number: int) -> None:
-        """Ask for a chunk."""
-
-    def as_completed(self) -> Iterator[tuple[int, Rows | None]]:
-        """Chunks as they finish, with their rows, or None for rows left in the store. Errors of workers come out here."""
-        ...
-
-    def cancel(self) -> None:
-        """Stop what runs as fast as the engine can and forget the rest; what had finished can still be collected."""
+    def rounds(self, number: int) -> int:
+        """The most rounds that a chunk can have."""
+        return (self.chunks[number].last - self.chunks[number].first) * self.experiment.rounds

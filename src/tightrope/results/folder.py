@@ -1,17 +1,15 @@
-"""What results of every kind share: long tables for frames and files, summaries with paired differences, folders on disk."""
+"""Folders of results: long tables as frames and Parquet files, and a header with their checksums."""
 
 import hashlib
 import io
 import json
 import pathlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..core import files
-from ..numerics.statistics import standard_error
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,32 +20,8 @@ TABLES = ("regret.parquet", "answers.parquet", "pulls.parquet", "watched.npz")
 Columns = Mapping[str, Mapping[str, np.ndarray]]  # column -> policy -> array whose first axis is the replication
 
 
-@dataclass(frozen=True)
-class Row:
-    """One policy's line of a summary of what its runs cost: regret, or rounds."""
-
-    policy: str
-    mean: float
-    se: float
-    median: float
-    worst: float
-    difference: float  # mean paired difference to the best policy
-    difference_se: float
-
-
-def compared(cost: Mapping[str, np.ndarray]) -> list[Row]:
-    """A row for every policy, lowest mean first, with paired differences against that one. cost[name]: (replications,)."""
-    best = min(cost, key=lambda name: float(cost[name].mean()))
-    rows = [
-        Row(name, float(x.mean()), float(standard_error(x)), float(np.median(x)), float(x.max()),
-            float((x - cost[best]).mean()), float(standard_error(x - cost[best])) if name != best else 0.0)
-        for name, x in cost.items()
-    ]  # fmt: skip
-    return sorted(rows, key=lambda row: row.mean)
-
-
 def problems(settings: Mapping[str, Any]) -> int:
-    """How many problems replications go round; 1 where a result of an earlier version does not say."""
+    """How many problems replications go round; 1 where the settings do not say."""
     return int((settings.get("problem") or {}).get("count", 1))
 
 
@@ -121,10 +95,7 @@ def remove_header(folder: pathlib.Path) -> None:
 
 def check(folder: pathlib.Path, header: Mapping[str, Any]) -> None:
     """Raise ValueError where a table is not the one that result.json was written with."""
-    if "files" in header:
-        wrong = [name for name in TABLES if _checksum(folder / name) != header["files"].get(name)]
-    else:
-        wrong = [name for name, each in _rows_of_a_run(header).items() if not _fits(folder / name, header, each)]
+    wrong = [name for name in TABLES if _checksum(folder / name) != header["files"].get(name)]
     if wrong:
         raise ValueError(
             f"{folder / wrong[0]} is not the file that {HEADER} was written with: a save was cut short, two ran at once, or it was "
@@ -141,37 +112,17 @@ def _checksum(path: pathlib.Path) -> str | None:
         return None
 
 
-def _rows_of_a_run(header: Mapping[str, Any]) -> dict[str, int | None]:
-    """How many rows a replication of a policy has in each table; None: as many as arms, which the header does not say."""
-    main = {"regret.parquet": len(header["rounds"])} if header["kind"] == "simulation" else {"answers.parquet": 1}
-    return main | {"pulls.parquet": None}
-
-
-def _fits(path: pathlib.Path, header: Mapping[str, Any], each: int | None) -> bool:
-    """Whether a table has the replications and rows of its header, which is all that headers without checksums can tell."""
-    import pyarrow.parquet as pq
-
-    if not path.exists():
-        return False
-    about = pq.read_metadata(path)
-    place = about.schema.names.index("replication")
-    last = max(about.row_group(i).column(place).statistics.max for i in range(about.num_row_groups))
-    runs = len(header["policies"]) * header["replications"]
-    right = about.num_rows % runs == 0 if each is None else about.num_rows == runs * each
-    return bool(right and last + 1 == header["replications"])
-
-
 def read_header(folder: pathlib.Path) -> dict[str, Any]:
-    """result.json of a folder; folders without a kind hold a simulation."""
+    """result.json of a folder."""
     if not (folder / HEADER).exists():
-        told = f"path = {str(folder)!r} holds "
+        holds = f"path = {str(folder)!r} holds "
         if (folder / "plan.json").exists():
-            raise FileNotFoundError(f"{told}a run that has not finished; run the same call again, which goes on from its chunks.")
-        raise FileNotFoundError(f"{told}no {HEADER}; pass a folder that a result was saved to, or save it again where that was cut short.")
+            raise FileNotFoundError(f"{holds}a run that has not finished; run the same call again, which goes on from its chunks.")
+        raise FileNotFoundError(f"{holds}no {HEADER}; pass a folder that a result was saved to, or save it again where that was cut short.")
     try:
-        header = json.loads((folder / HEADER).read_text())
+        header: dict[str, Any] = json.loads((folder / HEADER).read_text())
     except ValueError:
         raise ValueError(f"{folder / HEADER} is damaged; make the result again.") from None
     if header.get("format") != FORMAT:
         raise ValueError(f"{folder / HEADER} has format {header.get('format')}, but this version reads {FORMAT}.")
-    return {"kind": "simulation"} | header
+    return header

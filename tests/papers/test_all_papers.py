@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 import tightrope
 from tightrope.cli import app
-from tightrope.papers import beside, every, experiment, names
-from tightrope.papers.beside import reproduced
+from tightrope.papers import all_papers, experiment, names, parallel
 from tightrope.papers.experiment import Outcome, Row, Run, claims_of, figures, reproduce
+from tightrope.papers.parallel import reproduced
 from tightrope.papers.register import counts
 from tightrope.problems import Bernoulli
 
@@ -41,10 +41,10 @@ def test_an_interrupted_run_of_all_keeps_the_pages_of_finished_papers_and_goes_o
             raise KeyboardInterrupt
         return saves(paper, chosen, run)
 
-    monkeypatch.setattr(every, "reproduce", stops)
+    monkeypatch.setattr(all_papers, "reproduce", stops)
     said = []
     with pytest.raises(KeyboardInterrupt):
-        every.reproduce_all(Run("laptop", tmp_path, workers=1), said.append)
+        all_papers.reproduce_all(Run("laptop", tmp_path, workers=1), said.append)
     assert said[0].startswith("Scale 'laptop' takes about ")
     assert " about 0 s" not in said[0]
     assert len(set(begun)) == 3
@@ -53,11 +53,11 @@ def test_an_interrupted_run_of_all_keeps_the_pages_of_finished_papers_and_goes_o
     assert "2 of " in page
     assert "figures are not there yet" in page
     with pytest.raises(ValueError, match="holds all papers at scale 'laptop' with seed 0"):
-        every.reproduce_all(Run("smoke", tmp_path))
+        all_papers.reproduce_all(Run("smoke", tmp_path))
     before = page
 
-    monkeypatch.setattr(every, "reproduce", saves)
-    page = every.reproduce_all(Run("laptop", tmp_path, workers=1)).read_text()
+    monkeypatch.setattr(all_papers, "reproduce", saves)
+    page = all_papers.reproduce_all(Run("laptop", tmp_path, workers=1)).read_text()
     assert page != before
     assert all(f'href="{paper}/report.html"' in page for paper in names())
     assert f"{len(names())} of " in page
@@ -95,13 +95,13 @@ def test_papers_play_beside_each_other_and_one_that_fails_ends_the_others(tmp_pa
 
 
 def test_a_paper_whose_process_ends_is_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(beside, "_work", kill_myself)
+    monkeypatch.setattr(parallel, "_work", kill_myself)
     with pytest.raises(ChildProcessError, match="process of paper 'softucb' ended before it was done"):
         list(reproduced(["softucb"], Run("smoke", tmp_path), lambda line: None))
 
 
 def test_papers_beside_each_other_have_one_thread_of_algebra_each(tmp_path, monkeypatch):
-    monkeypatch.setattr(beside, "_work", tell_threads)
+    monkeypatch.setattr(parallel, "_work", tell_threads)
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
     monkeypatch.setenv("MKL_NUM_THREADS", "3")
     said = []
@@ -145,11 +145,11 @@ def test_core_seconds_are_of_the_processes_of_the_figure_too(tmp_path, monkeypat
 
 
 def test_paper_scale_says_the_hours_of_every_figure_before_it_starts(tmp_path):
-    lines = every.plan(Run("paper", tmp_path))
+    lines = all_papers.plan(Run("paper", tmp_path))
     for paper in names():
         for figure in figures(paper):
             assert sum(line.startswith(f"  {paper} {figure}: ") for line in lines) == 1
-    one, four = (every.expected("lipschitz", Run("laptop", tmp_path, workers=workers)) for workers in (1, 4))
+    one, four = (all_papers.expected("lipschitz", Run("laptop", tmp_path, workers=workers)) for workers in (1, 4))
     assert [cost.seconds for cost in one] == pytest.approx([4 * cost.seconds for cost in four], nan_ok=True)
 
 
@@ -182,7 +182,7 @@ def test_a_figure_in_the_folder_of_a_whole_run_leaves_the_whole_report(tmp_path)
     experiment._report(paper, {third: Outcome()}, other)
     assert "a row<" not in (tmp_path / "report.html").read_text()
     assert json.loads((tmp_path / first / "rows.json").read_text())["seed"] == 0
-    assert second in experiment.saved_in(tmp_path)
+    assert second in experiment.figure_records(tmp_path)
 
 
 def test_the_smallest_scale_shows_no_verdicts():

@@ -15,23 +15,23 @@ from ..core import checks, files
 from ..pages.page import Section, Table, write_page
 from ..simulation.runs import provenance
 from . import names
-from .beside import reproduced
 from .costs import expected, in_words, whole
 from .experiment import (
     SCALES,
     Outcome,
     Run,
+    figure_records,
     figures,
     find_paper,
     lasting,
-    report_again,
     reproduce,
-    saved_in,
+    rewrite_report,
     sentence,
     shown,
     standing,
     time_taken,
 )
+from .parallel import reproduced
 from .register import NOT_SHOWN, WORST_FIRST, counts
 from .scoring import NOT_JUDGED, Row
 
@@ -89,19 +89,19 @@ def _longest_first(run: Run) -> list[str]:
 def _claim_folder(run: Run) -> None:
     """Papers at different scales on one front page would be summed up as if they were one."""
     record, wanted = run.out / RECORD, {"scale": run.scale, "seed": run.seed}
-    if record.exists() and (found := json.loads(record.read_text())) != wanted:
-        held = f"scale {found['scale']!r} with seed {found['seed']}"
-        raise ValueError(f"out = {str(run.out)!r} holds all papers at {held}; choose another folder or remove it.")
+    if record.exists() and (recorded := json.loads(record.read_text())) != wanted:
+        content = f"scale {recorded['scale']!r} with seed {recorded['seed']}"
+        raise ValueError(f"out = {str(run.out)!r} holds all papers at {content}; choose another folder or remove it.")
     files.write_json(record, wanted)
 
 
 def plan(run: Run) -> list[str]:
     """The expected time in words: in all, at paper scale by figure, else by paper."""
-    found = {paper: whole(paper, run) for paper in names()}
-    unknown = sum(number for _, number in found.values())
-    total = _expected(sum(seconds for seconds, _ in found.values()), unknown)
+    costs = {paper: whole(paper, run) for paper in names()}
+    unknown = sum(number for _, number in costs.values())
+    total = _expected(sum(seconds for seconds, _ in costs.values()), unknown)
     lines = [f"Scale {run.scale!r} takes about {total} on this machine; what the folder holds already is not played again."]
-    for paper, (seconds, number) in found.items():
+    for paper, (seconds, number) in costs.items():
         lines.append(f"  {paper}: {_expected(seconds, number)}")
         lines += hours(paper, run) if run.scale == "paper" else ()
     return lines
@@ -112,8 +112,8 @@ def hours(paper: str, run: Run, chosen: Collection[str] | None = None) -> list[s
     lines = []
     for cost in expected(paper, run):
         if chosen is None or cost.figure in chosen:
-            told = "not known" if math.isnan(cost.seconds) else f"{cost.seconds / 3600:.2f} h"
-            lines.append(f"  {paper} {cost.figure}: {told}")
+            duration = "not known" if math.isnan(cost.seconds) else f"{cost.seconds / 3600:.2f} h"
+            lines.append(f"  {paper} {cost.figure}: {duration}")
     return lines
 
 
@@ -126,18 +126,18 @@ def _expected(seconds: float, unknown: int) -> str:
 def part_of(paper: str, run: Run) -> Part:
     """What the folder holds of a paper."""
     folder = run.out / paper
-    saved = {name: one for name, one in saved_in(folder).items() if (one["scale"], one["seed"]) == (run.scale, run.seed)}
-    outcomes = {name: Outcome([Row(**row) for row in one["rows"]], notes=one["notes"]) for name, one in saved.items()}
-    told = {}
+    records = {name: one for name, one in figure_records(folder).items() if (one["scale"], one["seed"]) == (run.scale, run.seed)}
+    outcomes = {name: Outcome([Row(**row) for row in one["rows"]], notes=one["notes"]) for name, one in records.items()}
+    states = {}
     for name in figures(paper):
         if name not in outcomes:
-            told[name] = "not yet"
+            states[name] = "not yet"
         elif not outcomes[name].rows and outcomes[name].notes.startswith("Not run: "):
-            told[name] = outcomes[name].notes
+            states[name] = outcomes[name].notes
         else:
-            told[name] = f"{len(outcomes[name].rows)} rows in {in_words(time_taken(folder / name).get('seconds', float('nan')))}"
-    seconds = sum(time_taken(folder / name).get("core seconds", 0.0) for name in saved)
-    return Part(find_paper(paper).TITLE, counts(standing(paper, shown(outcomes, run.scale))), seconds, told)
+            states[name] = f"{len(outcomes[name].rows)} rows in {in_words(time_taken(folder / name).get('seconds', float('nan')))}"
+    seconds = sum(time_taken(folder / name).get("core seconds", 0.0) for name in records)
+    return Part(find_paper(paper).TITLE, counts(standing(paper, shown(outcomes, run.scale))), seconds, states)
 
 
 def verdicts(run: Run) -> dict[str, Any]:
@@ -150,10 +150,10 @@ def front_page(run: Run, title: str | None = None, path: pathlib.Path | None = N
     path = path or run.out / "index.html"
     parts = {paper: part_of(paper, run) for paper in names()}
     total = {key: sum(part.counts[key] for part in parts.values()) for key in next(iter(parts.values())).counts}
-    open_ = [f"{paper} {name}" for paper, part in parts.items() for name, told in part.figures.items() if told == "not yet"]
+    open_ = [f"{paper} {name}" for paper, part in parts.items() for name, state in part.figures.items() if state == "not yet"]
     rows = [[_link(run, path, paper, part.title), *_row(part.counts), _time(part.seconds)] for paper, part in parts.items()]
     rows.append(["all papers", *_row(total), _time(sum(part.seconds for part in parts.values()))])
-    detail = [[_link(run, path, paper, paper), name, told] for paper, part in parts.items() for name, told in part.figures.items()]
+    detail = [[_link(run, path, paper, paper), name, state] for paper, part in parts.items() for name, state in part.figures.items()]
     lead = f"{sentence(total)} Scale “{run.scale}”. Every verdict comes from a stated test, none from a reader's eye."
     if run.scale == "smoke":
         lead += " This scale only checks that the experiments run, so nothing is judged."
@@ -165,24 +165,24 @@ def front_page(run: Run, title: str | None = None, path: pathlib.Path | None = N
         Section("Papers", note, [], [Table(["paper", "claims", *SHOWN, "core time"], rows, aligned=False, stacked=True)]),
         Section("Figures and tables", "", [], [Table(["paper", "figure", "what there is"], detail, aligned=False)]),
     ]
-    made: dict[str, Any] = {"command": provenance.command(), "seed": run.seed}
-    return write_page(path, title or TITLE, lead, sections, made | provenance.versions() | provenance.machine())
+    origin: dict[str, Any] = {"command": provenance.command(), "seed": run.seed}
+    return write_page(path, title or TITLE, lead, sections, origin | provenance.versions() | provenance.machine())
 
 
-def reports_again(folder: pathlib.Path, title: str | None = None, path: pathlib.Path | None = None) -> pathlib.Path:
+def rewrite_reports(folder: pathlib.Path, title: str | None = None, path: pathlib.Path | None = None) -> pathlib.Path:
     """Write the pages of a folder of `reproduce_all` again, each paper's and the front page, whose path is returned.
 
     title: of the front page. path: where it is written, with links to the papers' pages, which stay in the folder.
     """
     record = json.loads((folder / RECORD).read_text())
     for paper in names():
-        if saved_in(folder / paper):
-            report_again(folder / paper)
+        if figure_records(folder / paper):
+            rewrite_report(folder / paper)
     return front_page(Run(record["scale"], folder, seed=record["seed"]), title, path)
 
 
-def _row(found: Mapping[str, int]) -> list[str]:
-    return [str(found[key]) for key in ("all", *SHOWN)]
+def _row(number_of: Mapping[str, int]) -> list[str]:
+    return [str(number_of[key]) for key in ("all", *SHOWN)]
 
 
 def _time(seconds: float) -> str:

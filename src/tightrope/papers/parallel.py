@@ -9,7 +9,7 @@ from dataclasses import replace
 from multiprocessing import connection
 from typing import Any
 
-from ..simulation.runs.executors.sending import end_with_driver, one_thread_of_algebra
+from ..simulation.runs.executors.pools import end_with_driver, one_thread_of_algebra
 from ..simulation.runs.progress import silent
 from .experiment import Run, figures, find_paper, reproduce
 
@@ -28,23 +28,23 @@ def reproduced(papers: Sequence[str], run: Run, say: Say) -> Iterator[str]:
         while waiting or going:
             while waiting and len(going) < (run.workers or os.cpu_count() or 1):
                 paper = waiting.pop(0)
-                told, tell = context.Pipe(duplex=False)
-                process = context.Process(target=_work, args=(paper, replace(run, out=run.out / paper, progress=silent), tell))
+                receiver, sender = context.Pipe(duplex=False)
+                process = context.Process(target=_work, args=(paper, replace(run, out=run.out / paper, progress=silent), sender))
                 with one_thread_of_algebra():
                     process.start()
-                tell.close()
-                going[told] = paper, process
+                sender.close()
+                going[receiver] = paper, process
                 say(f"{paper}: {find_paper(paper).TITLE}")
             for ready in connection.wait(list(going)):
                 paper, process = going[ready]
-                found = _received(ready, paper)
-                if isinstance(found, str):
-                    say(f"  {paper} {found}")
+                message = _received(ready, paper)
+                if isinstance(message, str):
+                    say(f"  {paper} {message}")
                     continue
                 process.join()
                 del going[ready]
-                if found is not None:
-                    raise found
+                if message is not None:
+                    raise message
                 yield paper
     finally:
         for _, process in going.values():
@@ -53,18 +53,18 @@ def reproduced(papers: Sequence[str], run: Run, say: Say) -> Iterator[str]:
             process.join()
 
 
-def _received(told: Any, paper: str) -> str | Exception | None:
+def _received(receiver: Any, paper: str) -> str | Exception | None:
     """A figure that is finished, None at the end, or what went wrong."""
     try:
-        found: str | Exception | None = told.recv()
+        message: str | Exception | None = receiver.recv()
     except EOFError:
-        found = ChildProcessError(
+        message = ChildProcessError(
             f"the process of paper {paper!r} ended before it was done (memory?); the same command goes on from there."
         )
-    return found
+    return message
 
 
-def _work(paper: str, run: Run, tell: Any) -> None:
+def _work(paper: str, run: Run, sender: Any) -> None:
     """A process: all figures of a paper, one after the other."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the driver, which ends this process
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -73,7 +73,7 @@ def _work(paper: str, run: Run, tell: Any) -> None:
         try:
             for figure in figures(paper):
                 reproduce(paper, [figure], run)
-                tell.send(figure)
-            tell.send(None)
+                sender.send(figure)
+            sender.send(None)
         except Exception as error:  # whatever it is, the driver raises it
-            tell.send(error)
+            sender.send(error)

@@ -1,0 +1,114 @@
+"""Results in rows: means with paired differences, and the tables that notebooks, pages and the command line show."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from ..numerics.statistics import standard_error
+from ..plots.digits import measured, rounded
+
+
+@dataclass(frozen=True)
+class Row:
+    """One policy's line of a summary of what its runs cost: regret, or rounds."""
+
+    policy: str
+    mean: float
+    se: float
+    median: float
+    worst: float
+    difference: float  # mean paired difference to the best policy
+    difference_se: float
+
+
+def compared(cost: Mapping[str, np.ndarray]) -> list[Row]:
+    """A row for every policy, lowest mean first, with paired differences against that one. cost[name]: (replications,)."""
+    best = min(cost, key=lambda name: float(cost[name].mean()))
+    rows = [
+        Row(name, float(x.mean()), float(standard_error(x)), float(np.median(x)), float(x.max()),
+            float((x - cost[best]).mean()), float(standard_error(x - cost[best])) if name != best else 0.0)
+        for name, x in cost.items()
+    ]  # fmt: skip
+    return sorted(rows, key=lambda row: row.mean)
+
+
+class Summary(NamedTuple):
+    """A table of ready strings."""
+
+    headers: list[str]
+    rows: list[list[str]]
+    caption: str
+
+
+class Simulated(Protocol):
+    """What the table of a simulation shows."""
+
+    def summary(self) -> list[Row]: ...
+    @property
+    def rounds(self) -> np.ndarray: ...
+    @property
+    def replications(self) -> int: ...
+    @property
+    def settings(self) -> Mapping[str, Any]: ...
+
+
+class Identified(Protocol):
+    """What the table of an identification shows."""
+
+    def summary(self) -> list[Row]: ...
+    @property
+    def correct(self) -> Mapping[str, np.ndarray]: ...
+    @property
+    def stopped(self) -> Mapping[str, np.ndarray]: ...
+    @property
+    def policies(self) -> Sequence[str]: ...
+    @property
+    def replications(self) -> int: ...
+
+
+def regret_summary(result: Simulated) -> Summary:
+    """Final regret ± standard error and the paired difference to the best policy."""
+    rounds, n = int(result.rounds[-1]), result.replications
+    ranked = result.settings.get("until")
+    order = f" {ranking_sentence(ranked)}" if ranked else ""
+    errors = "± one standard error." if n > 1 else "one replication has no standard error."
+    return Summary(
+        ["policy", "final regret", "minus best, paired", "median", "largest"],
+        [cost_cells(row) for row in result.summary()],
+        f"After {rounds:,} rounds, {n} replication{'s' if n != 1 else ''}; {errors}{order}",
+    )
+
+
+def rounds_summary(result: Identified) -> Summary:
+    """Rounds ± standard error, the paired difference to the fewest, and shares of runs that were right and certified."""
+    shares = {name: [_share(result.correct[name]), _share(result.stopped[name])] for name in result.policies}
+    n = result.replications
+    return Summary(
+        ["policy", "rounds", "minus fewest, paired", "median", "largest", "right", "certified"],
+        [cost_cells(row) + shares[row.policy] for row in result.summary()],
+        f"{n} replication{'s' if n != 1 else ''}; ± one standard error.",
+    )
+
+
+def ranking_sentence(ranked: Mapping[str, Any]) -> str:
+    """What a rule of `stopping` decided after how many replications, from a result's settings["until"]."""
+    n, error = ranked["replications"], f"error {ranked['alpha']:g}"
+    if ranked["certain"]:
+        return f"The order is certain ({error}) after {n} replications."
+    undecided = "; ".join(f"{first} and {second}" for first, second in ranked["undecided"])
+    return f"After {n} replications the order is undecided ({error}) for {undecided}."
+
+
+def cost_cells(row: Row) -> list[str]:
+    """Policy, mean, paired difference to the best, median and worst of a summary, to the digits that their standard errors set."""
+    paired = "best" if row.difference == 0 and row.difference_se == 0 else measured(row.difference, row.difference_se, sign=True)
+    return [row.policy, measured(row.mean, row.se), paired, rounded(row.median, row.se), rounded(row.worst, row.se)]
+
+
+def _share(happened: np.ndarray) -> str:
+    """A share of the runs with its standard error, or the count where all runs agree and there is none."""
+    if happened.all() or not happened.any() or happened.size < 2:
+        return f"{happened.mean():.4g}"
+    return measured(float(happened.mean()), float(standard_error(happened)))
