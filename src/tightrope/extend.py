@@ -23,6 +23,22 @@ from .core.fields import (
     unchecked,
     vector,
 )
+from .core.kinds import (
+    ArmIndex,
+    ArmIndexOrNone,
+    ArmOrder,
+    Count,
+    Derived,
+    Extended,
+    Finite,
+    Flag,
+    Kind,
+    NonNegative,
+    Record,
+    RewardSum,
+    Scratch,
+    StateOf,
+)
 from .core.monitor import Monitor, monitor
 from .core.policy import Policy, inner_policy, policy, preset
 from .core.problem import Problem
@@ -65,13 +81,27 @@ from .problems.rewards import draw_reward, reward_kind
 
 __all__ = [
     "VERBS",
+    "ArmIndex",
+    "ArmIndexOrNone",
+    "ArmOrder",
     "Arms",
     "Context",
+    "Count",
     "Delay",
+    "Derived",
+    "Extended",
+    "Finite",
+    "Flag",
+    "Kind",
     "Matrix",
     "Monitor",
+    "NonNegative",
     "Policy",
     "Problem",
+    "Record",
+    "RewardSum",
+    "Scratch",
+    "StateOf",
     "Vector",
     "admit",
     "allowed",

@@ -25,10 +25,12 @@ from . import problems as worlds
 from .compiled.cache import findable
 from .compiled.kernels import INTERPRETED, is_kernel, python_of
 from .core import streams as streams
+from .core.kinds import Record, kind_of
 from .core.matching import check_fit
 from .core.policy import Policy, accepts, is_policy, label
 from .core.problem import Problem
 from .core.registry import built, described, find
+from .core.types import State
 from .core.verbs import (
     VERBS,
     Context,
@@ -103,7 +105,8 @@ def check_policy(policy: Policy, problems: Iterable[Problem] | None = None) -> N
 
     problems: to check it on; default a small one of every kind that fits. Checked: compiled loops, sessions and uncompiled kernels
     make the same decisions to the bit; the same seed gives the same run, wherever a loop is cut; a session goes on after save
-    and load; arms are in range and eligible; `explain` changes nothing; a spec can name the policy. Raises `Broken`.
+    and load; fields of whole numbers declare their kind; arms are in range and eligible; `explain` changes nothing; a spec can name
+    the policy. Raises `Broken`.
     """
     if not is_policy(policy):
         raise ValueError(f"policy = {policy!r} is not an instance of a class made by @policy.")
@@ -150,6 +153,7 @@ def check_pair(policy: Policy, problem: Problem, seed: int = 3, masks: bool = Tr
     whole, _ = play_loop(policy, problem, seed, HORIZON)
     _require(np.array_equal(log.pulls, whole.pulls), policy, problem, "plays differently when a loop is cut, or with the same seed again")
     actions, stepped, session = play_session(policy, problem, seed)
+    _check_kinds(policy, problem, session.state)
     moved = differing(state, stepped)
     _require(not moved, policy, problem, f"differs between loop and session in {moved}")
     _require(np.array_equal(np.bincount(actions, minlength=log.pulls.size), log.pulls), policy, problem, "differs between loop and session")
@@ -175,6 +179,25 @@ def _check_name(policy: Policy) -> None:
         raise Broken(f"{label(policy)} cannot be made again from what a session file or spec says of it: {error}") from None
     if type(again) is not type(policy) or repr(again) != repr(policy):
         raise Broken(f"{name} made again from {described(policy)} is {again!r}; decode what the fields encode.")
+
+
+def _check_kinds(policy: Policy, problem: Problem, state: State) -> None:
+    """Whole numbers may be places in arrays, which compiled kernels do not check: what a file may put there must be declared."""
+    for name, value in zip(state._fields, state, strict=True):
+        if hasattr(value, "_fields"):
+            _check_kinds(policy, problem, value)
+        elif isinstance(value, np.ndarray):
+            kind = kind_of(type(state), name)
+            whole = [part for part in value.dtype.names or () if value.dtype[part].kind in "iu"]
+            if isinstance(kind, Record):
+                declared = all(part in kind.kinds for part in whole)
+            else:
+                declared = kind is not None or (not whole and value.dtype.kind not in "iu")
+            words = (
+                f"{type(state).__name__}.{name} holds whole numbers of no declared kind; annotate the field, as ArmIndex, Count or "
+                "another kind of tightrope.extend"
+            )
+            _require(declared, policy, problem, words)
 
 
 def _check_explanation(policy: Policy, problem: Problem, session: Session, pulls: np.ndarray) -> None:

@@ -10,11 +10,8 @@ import pytest
 
 import tightrope as tr
 from session import histories, strangers
-from standard import fits, problems, session_for
 from tiers import thorough
 from tightrope.core import files, streams
-from tightrope.policies import examples
-from tightrope.session import soundness
 
 DATA = pathlib.Path(__file__).parent / "data"
 STRANGERS = int(os.environ.get("TIGHTROPE_STRANGERS", "500"))  # of each kind; 10000 before a release
@@ -168,29 +165,6 @@ def test_no_more_memory_is_taken_than_a_file_has_bytes(tmp_path):
     path.write_bytes(b"[" * 100_000)
     with pytest.raises(ValueError, match="is not a session file"):
         tr.Session.load(path)
-
-
-def test_every_place_in_a_state_has_its_range():
-    """A whole number in a state may be a place in an array, which compiled code does not check: soundness.PLACES names them all."""
-    missing = set()
-
-    def look(state):
-        for name, value in zip(state._fields, state, strict=True):
-            owner = type(state).__name__
-            if hasattr(value, "_fields"):
-                look(value)
-            elif isinstance(value, np.ndarray):
-                for part in value.dtype.names or [None]:
-                    kind = value.dtype.kind if part is None else value.dtype[part].kind
-                    key = f"{owner}.{name}" if part is None else f"{owner}.{name}.{part}"
-                    if kind in "iu" and key not in soundness.PLACES:
-                        missing.add(key)
-
-    for policy in examples().values():
-        for problem in problems().values():
-            if fits(policy, problem):
-                look(session_for(policy, problem, 0, 50).state)
-    assert missing == set()
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # a damaged file may hold numbers of any size

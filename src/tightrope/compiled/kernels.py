@@ -2,13 +2,15 @@
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numba
 from numba.core.registry import CPUDispatcher
 
 from .cache import KernelCache, config
 from .parts import LeanPartCompiler, LeanWholeCompiler, PartCompiler, WholeCompiler, shared_overload
+
+F = TypeVar("F", bound=Callable[..., Any])  # to type checkers a kernel is the function that it compiles
 
 OPTIONS: Any = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}  # nobody calls kernels from C
 INTERPRETED = bool(config.DISABLE_JIT)
@@ -27,7 +29,7 @@ class _LeanKernel(CPUDispatcher):
         return self.outside(*arguments)
 
 
-def lean(function: Callable[..., Any]) -> Any:
+def lean(function: F) -> F:
     """`jit` for kernels that return numbers or nothing and make no arrays: compiled without reference counts, as a part of every caller.
 
     Counting references to every array of a policy and its state at every call costs 5 ns each, which is most of a round of 0.2 us.
@@ -36,12 +38,12 @@ def lean(function: Callable[..., Any]) -> Any:
     if INTERPRETED:
         return function
     options = OPTIONS | {"nopython": True, "_nrt": False, "no_cpython_wrapper": True, "forceinline": True}
-    kernel = _LeanKernel(function, targetoptions=options, pipeline_class=LeanPartCompiler)
+    kernel: Any = _LeanKernel(function, targetoptions=options, pipeline_class=LeanPartCompiler)
     kernel.outside = jit(function, _nrt=False, pipeline_class=LeanWholeCompiler)
     return kernel
 
 
-def borrowed(function: Callable[..., Any]) -> Callable[..., Any]:
+def borrowed(function: F) -> F:
     """For kernels that return arrays of their arguments and are called by other kernels only, whether these count references or not.
 
     Each kind of caller gets code of its own. Python calls run uncompiled.
@@ -56,9 +58,9 @@ def borrowed(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def jit(function: Callable[..., Any], **more: Any) -> Any:
+def jit(function: F, **more: Any) -> F:
     """Compile `function` without the GIL, with C-like division, cached on disk by the sources it is made of (see `_cache`)."""
-    kernel = numba.njit(**({"pipeline_class": WholeCompiler} | OPTIONS | more))(function)
+    kernel: Any = numba.njit(**({"pipeline_class": WholeCompiler} | OPTIONS | more))(function)
     if not INTERPRETED:
         kernel._cache = KernelCache(function)
     return kernel

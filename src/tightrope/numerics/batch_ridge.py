@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled.kernels import lean
+from ..core.kinds import Count, Finite
 from .cholesky import OUT_OF_DIGITS, PIVOT_TOLERANCE
 from .ridge import REFRESH
 from .scaling import check_digits
@@ -26,9 +27,9 @@ THREAD_WORK = 2e8  # arms x d^2 that keep one thread busy for some 8 ms
 
 class BatchRidge(NamedTuple):
     lam: float
-    design: np.ndarray  # (M, d, d) V
-    response: np.ndarray  # (M, d) b
-    seen: np.ndarray  # (1,) rewards taken in
+    design: Finite  # (M, d, d) V
+    response: Finite  # (M, d) b
+    seen: Count  # (1,) rewards taken in
 
 
 def new_batch_ridge(blocks: int, dimension: int, lam: float) -> BatchRidge:

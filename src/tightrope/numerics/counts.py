@@ -6,13 +6,14 @@ import numpy as np
 
 from ..compiled.kernels import jit
 from ..core.dispatch import verb
+from ..core.kinds import Count, RewardSum, Scratch
 
 
 class Counts(NamedTuple):
-    pulls: np.ndarray  # (K,) rounds in which the arm was fed
-    sums: np.ndarray  # (K,) its rewards
-    rounds: np.ndarray  # (1,) all rounds so far
-    scores: np.ndarray  # (K,) scratch of select
+    pulls: Count  # (K,) rounds in which the arm was fed
+    sums: RewardSum  # (K,) its rewards
+    rounds: Count  # (1,) all rounds so far
+    scores: Scratch  # (K,)
 
     @jit
     def count_reward(self, arm, reward):
@@ -25,10 +26,10 @@ class Counts(NamedTuple):
 class FadingCounts(NamedTuple):
     """Counts in which a reward that is s rounds old has the weight forget^s, whatever arm was played since."""
 
-    pulls: np.ndarray  # (K,) sums of weights
-    sums: np.ndarray  # (K,) weighted rewards
-    rounds: np.ndarray  # (1,) sum of all weights
-    scores: np.ndarray  # (K,) scratch of select
+    pulls: Count  # (K,) sums of weights
+    sums: RewardSum  # (K,) weighted rewards
+    rounds: Count  # (1,) sum of all weights
+    scores: Scratch  # (K,)
     forget: float
 
     @jit

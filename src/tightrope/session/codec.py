@@ -11,7 +11,7 @@ from ..core.policy import Policy
 from ..core.types import Oracle, State
 from ..core.verbs import Arms
 from ..solvers import oracles
-from .soundness import check_array, check_rewards
+from .soundness import check_array, check_rewards, policy_of
 
 
 def is_data(value: object) -> bool:
@@ -35,11 +35,11 @@ def flatten(state: State, prefix: str = "state") -> dict[str, np.ndarray]:
 
 def restore(template: State, flat: dict[str, np.ndarray], policy: Policy, arms: Arms, *, prefix: str = "state") -> State:
     """A state of the template's classes with the stored numbers. Raises ValueError where the file does not fit or they cannot be right."""
-    values, owner = [], type(template).__name__
+    values: list[Any] = []
     for name, value in zip(template._fields, template, strict=True):
         path = f"{prefix}.{name}"
         if hasattr(value, "_fields"):
-            values.append(restore(value, flat, policy, arms, prefix=path))
+            values.append(restore(value, flat, policy_of(template, name, policy), arms, prefix=path))
         elif not is_data(value):
             values.append(value)
         elif path not in flat:
@@ -50,7 +50,7 @@ def restore(template: State, flat: dict[str, np.ndarray], policy: Policy, arms: 
                 raise ValueError(
                     f"{path} in the file is {stored.dtype} of shape {stored.shape}, but must be {value.dtype} of shape {value.shape}."
                 )
-            check_array(owner, name, path, stored, value, policy, arms)
+            check_array(template, name, path, stored, value, policy, arms)
             made = value.copy()  # of the template's memory layout, class and alignment, by which kernels were compiled
             made[...] = stored
             values.append(made)
@@ -59,8 +59,7 @@ def restore(template: State, flat: dict[str, np.ndarray], policy: Policy, arms: 
                 raise ValueError(f"{path} = {checks.show(flat[path])} is not the {value!r} of this policy and these arms.")
             values.append(value)
     state = type(template)(*values)
-    if {"pulls", "sums"} <= {*template._fields} and state.pulls.shape == state.sums.shape:
-        check_rewards(f"{prefix}.sums", state.pulls, state.sums, policy)
+    check_rewards(state, prefix, policy)
     return state
 
 

@@ -11,29 +11,31 @@ no first phase is needed. Each y is scaled by its largest coefficient, because n
 import math
 import warnings
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..compiled.kernels import lean
 from ..core import checks
+from ..core.kinds import ArmIndex, Kind, Scratch
 from ..numerics.kl import DIVERGENCES, bernoulli_divergence_close, divergence
 
 TIE = 1e-12  # true means that differ by less are equal
 OPTIMAL, UNFINISHED = 0, 1
 ZERO = 1e-11  # relative to its column, a number that rounding may have made
 GREEDY_PIVOTS, MOST_PIVOTS = 8, 60  # per arm: then the lowest-index rule, which cannot cycle; then give up
+Variable: TypeAlias = Annotated[np.ndarray, Kind(whole=True, least=0, most=lambda policy, arms: 2 * arms.number + 2)]
 
 
 class Work(NamedTuple):
     """Scratch of one size; `cover` allocates nothing."""
 
-    table: np.ndarray  # (K + 1, K + 1) dictionary of the dual
-    scale: np.ndarray  # (K,) of each y
-    arms: np.ndarray  # (K,) suboptimal arms
-    rows: np.ndarray  # (K,) what a row holds: y_j as j, slack of row i as n + i
-    columns: np.ndarray  # (K,) likewise
+    table: Scratch  # (K + 1, K + 1) dictionary of the dual
+    scale: Scratch  # (K,) of each y
+    arms: ArmIndex  # (K,) suboptimal arms
+    rows: Variable  # (K,) what a row holds: y_j as j, slack of row i as n + i
+    columns: Variable  # (K,) likewise
 
 
 def new_work(K: int) -> Work:

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..compiled.kernels import jit, lean
 from ..core import checks
+from ..core.kinds import Scratch
 from ..numerics.cholesky import cholesky, solve_lower
 
 GAP = 1e-3  # relative distance of value and bound at which the iteration ends
@@ -32,14 +33,14 @@ class Design(NamedTuple):
 class Workspace(NamedTuple):
     """Scratch of the iteration, so that kernels do not allocate."""
 
-    shares: np.ndarray  # (K,) the design; holds the result
-    current: np.ndarray  # (K,) the iterate
-    stakes: np.ndarray  # (M,) mu
-    matrix: np.ndarray  # (d, d)
-    factor: np.ndarray  # (d, d)
-    arms: np.ndarray  # (K, d) L^-1 x_a
-    lines: np.ndarray  # (M, d) L^-1 y_m
-    squares: np.ndarray  # (M,)
+    shares: Scratch  # (K,) the design; holds the result
+    current: Scratch  # (K,) the iterate
+    stakes: Scratch  # (M,) mu
+    matrix: Scratch  # (d, d)
+    factor: Scratch  # (d, d)
+    arms: Scratch  # (K, d) L^-1 x_a
+    lines: Scratch  # (M, d) L^-1 y_m
+    squares: Scratch  # (M,)
 
 
 def new_workspace(K: int, M: int, d: int) -> Workspace:

@@ -5,15 +5,17 @@ Its dual is max y'z subject to |x_a'z| <= 1, and p = |w| / |w|_1 is the allocati
 free, any r = rank(X) independent arms are a feasible basis, so there is no first phase. Bland's rule rules out cycles.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ..compiled.kernels import jit, lean
 from ..core import checks
+from ..core.kinds import Kind, Scratch
 
 TOLERANCE = 1e-10
 OPTIMAL, OUTSIDE_SPAN, ITERATION_LIMIT = 0, 1, 2
+RowOrNone: TypeAlias = Annotated[np.ndarray, Kind(whole=True, least=-1, most=lambda policy, arms: arms.number + arms.dimension)]
 
 
 class Combination(NamedTuple):
@@ -29,10 +31,10 @@ class Combination(NamedTuple):
 class Tableau(NamedTuple):
     """Scratch of the simplex method, so that kernels do not allocate."""
 
-    table: np.ndarray  # (d, K + d + 1) B^-1 (X', I, y)
-    basis: np.ndarray  # (d,) int64: arm of each row, -1 for a row without one
-    signs: np.ndarray  # (d,) sign of its weight
-    costs: np.ndarray  # (K,) x_a'z
+    table: Scratch  # (d, K + d + 1) B^-1 (X', I, y)
+    basis: RowOrNone  # (d,) int64: arm of each row, -1 for a row without one
+    signs: Scratch  # (d,) sign of its weight
+    costs: Scratch  # (K,) x_a'z
 
 
 def new_tableau(K: int, d: int) -> Tableau:

@@ -3,29 +3,28 @@
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from ...compiled.kernels import jit
+from ...core.kinds import Count, Derived, Extended, Finite, RewardSum, Scratch
 from ..cholesky import cholesky, require_finite, solve_lower
 from .factors import LEAP, REFRESH, factorise_pulls
 from .verbs import refresh
 
 
 class ArmRidge(NamedTuple):
-    features: np.ndarray  # (K, d)
+    features: Derived  # (K, d)
     lam: float
-    mean: np.ndarray  # (K,)
-    square: np.ndarray  # (K,) diagonal of product
-    log_det: np.ndarray  # (1,) log det(V) - d log(lam)
-    pulls: np.ndarray  # (K,)
-    sums: np.ndarray  # (K,)
-    updates: np.ndarray  # (1,) since the last factorisation
-    product: np.ndarray  # (K, K) M = X V^-1 X'
-    column: np.ndarray  # (K,) scratch
-    row: np.ndarray  # (d,) scratch
-    solved: np.ndarray  # (K, d) L^-1 x_k at the last factorisation
-    factor: np.ndarray  # (d, d) L at the last factorisation
-    square_root: np.ndarray  # (K, K) scratch of sample
+    mean: Finite  # (K,)
+    square: Finite  # (K,) diagonal of product
+    log_det: Finite  # (1,) log det(V) - d log(lam)
+    pulls: Count  # (K,)
+    sums: RewardSum  # (K,)
+    updates: Count  # (1,) since the last factorisation
+    product: Finite  # (K, K) M = X V^-1 X'
+    column: Scratch  # (K,)
+    row: Scratch  # (d,)
+    solved: Extended  # (K, d) L^-1 x_k at the last factorisation
+    factor: Finite  # (d, d) L at the last factorisation
+    square_root: Scratch  # (K, K) of sample
 
     @jit
     def predict(self, context):

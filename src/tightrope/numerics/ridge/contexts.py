@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit
+from ...core.kinds import Count, Finite, Scratch
 from ...core.verbs import Arms
 from ..cholesky import definite_cholesky, log_det, require_finite, solve_lower, solve_lower_transposed
 from ..scaling import check_digits
@@ -14,18 +15,18 @@ from .verbs import refresh
 
 
 class ContextRidge(NamedTuple):
-    features: np.ndarray  # (K, d) of the last prediction
+    features: Finite  # (K, d) of the last prediction
     lam: float
-    mean: np.ndarray  # (K,) at the last prediction
-    square: np.ndarray  # (K,)
-    log_det: np.ndarray  # (1,) log det(V) - d log(lam)
-    updates: np.ndarray  # (1,) since the last factorisation
-    theta: np.ndarray  # (d,)
-    inverse: np.ndarray  # (d, d) V^-1
-    direction: np.ndarray  # (d,) scratch
-    design: np.ndarray  # (d, d) V
-    response: np.ndarray  # (d,) sum r x
-    factor: np.ndarray  # (d, d) as in FeatureRidge
+    mean: Finite  # (K,) at the last prediction
+    square: Finite  # (K,)
+    log_det: Finite  # (1,) log det(V) - d log(lam)
+    updates: Count  # (1,) since the last factorisation
+    theta: Finite  # (d,)
+    inverse: Finite  # (d, d) V^-1
+    direction: Scratch  # (d,)
+    design: Finite  # (d, d) V
+    response: Finite  # (d,) sum r x
+    factor: Finite  # (d, d) as in FeatureRidge
     keeps_factor: bool
 
     @jit

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import borrowed, jit
+from ...core.kinds import Count, Finite, Scratch
 from ...core.verbs import Arms, Context, either
 from .contexts import ContextRidge, shown_features
 from .factors import predict_arm
@@ -18,19 +19,19 @@ from .verbs import learn, refresh
 
 
 class DisjointRidge(NamedTuple):
-    features: np.ndarray  # (K, d) fixed, or of the last prediction
+    features: Finite  # (K, d) fixed, or of the last prediction
     lam: float
-    mean: np.ndarray  # (K,) at the last prediction
-    square: np.ndarray  # (K,)
-    log_det: np.ndarray  # (1,) the largest of log_dets, plus 2 ln K: a set at level delta then holds for all arms at once
-    log_dets: np.ndarray  # (K,) log det(V_k) - d log(lam)
-    updates: np.ndarray  # (K,) since the arm's last factorisation
-    theta: np.ndarray  # (K, d)
-    inverse: np.ndarray  # (K, d, d) V_k^-1
-    direction: np.ndarray  # (d,) scratch
-    design: np.ndarray  # (K, d, d) V_k
-    response: np.ndarray  # (K, d) sum r x
-    factor: np.ndarray  # (d, d) scratch
+    mean: Finite  # (K,) at the last prediction
+    square: Finite  # (K,)
+    log_det: Finite  # (1,) the largest of log_dets, plus 2 ln K: a set at level delta then holds for all arms at once
+    log_dets: Finite  # (K,) log det(V_k) - d log(lam)
+    updates: Count  # (K,) since the arm's last factorisation
+    theta: Finite  # (K, d)
+    inverse: Finite  # (K, d, d) V_k^-1
+    direction: Scratch  # (d,)
+    design: Finite  # (K, d, d) V_k
+    response: Finite  # (K, d) sum r x
+    factor: Scratch  # (d, d)
 
     @jit
     def predict(self, context):

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit, lean
+from ...core.kinds import Finite, Scratch
 from ...core.verbs import Arms, either
 from ..cholesky import definite_cholesky, log_det, require_finite, solve_lower, solve_lower_transposed
 from .contexts import shown_features
@@ -20,21 +21,21 @@ from .verbs import refresh
 
 
 class FadingRidge(NamedTuple):
-    features: np.ndarray  # (K, d) fixed, or of the last prediction
+    features: Finite  # (K, d) fixed, or of the last prediction
     lam: float
     forget: float
-    mean: np.ndarray  # (K,) at the last prediction
-    square: np.ndarray  # (K,) x' V^-1 W V^-1 x
-    log_det: np.ndarray  # (1,) log det(W) - d log(lam), by which the confidence radius grows
-    theta: np.ndarray  # (d,)
-    inverse: np.ndarray  # (d, d) V^-1 W V^-1
-    root: np.ndarray  # (d, d) its lower Cholesky factor
-    design: np.ndarray  # (d, d) V
-    squared: np.ndarray  # (d, d) W
-    response: np.ndarray  # (d,) sum w r x
-    factor: np.ndarray  # (d, d) scratch
-    product: np.ndarray  # (d, d) scratch
-    direction: np.ndarray  # (d,) scratch
+    mean: Finite  # (K,) at the last prediction
+    square: Finite  # (K,) x' V^-1 W V^-1 x
+    log_det: Finite  # (1,) log det(W) - d log(lam), by which the confidence radius grows
+    theta: Finite  # (d,)
+    inverse: Finite  # (d, d) V^-1 W V^-1
+    root: Finite  # (d, d) its lower Cholesky factor
+    design: Finite  # (d, d) V
+    squared: Finite  # (d, d) W
+    response: Finite  # (d,) sum w r x
+    factor: Scratch  # (d, d)
+    product: Scratch  # (d, d)
+    direction: Scratch  # (d,)
 
     @jit
     def predict(self, context):

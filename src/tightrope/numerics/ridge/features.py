@@ -2,9 +2,8 @@
 
 from typing import NamedTuple
 
-import numpy as np
-
 from ...compiled.kernels import jit
+from ...core.kinds import Count, Derived, Finite, RewardSum, Scratch
 from ..cholesky import require_finite, solve_lower, solve_lower_transposed
 from .factors import (
     AGREEMENT,
@@ -21,21 +20,21 @@ from .verbs import refresh
 
 
 class FeatureRidge(NamedTuple):
-    features: np.ndarray  # (K, d)
+    features: Derived  # (K, d)
     lam: float
-    mean: np.ndarray  # (K,)
-    square: np.ndarray  # (K,)
-    log_det: np.ndarray  # (1,) log det(V) - d log(lam)
-    pulls: np.ndarray  # (K,)
-    sums: np.ndarray  # (K,)
-    updates: np.ndarray  # (1,) since the last factorisation
-    theta: np.ndarray  # (d,)
-    inverse: np.ndarray  # (d, d) V^-1
-    direction: np.ndarray  # (d,) scratch
-    factor: np.ndarray  # (d, d) Cholesky factor of V at the last factorisation, of V itself if keeps_factor
+    mean: Finite  # (K,)
+    square: Finite  # (K,)
+    log_det: Finite  # (1,) log det(V) - d log(lam)
+    pulls: Count  # (K,)
+    sums: RewardSum  # (K,)
+    updates: Count  # (1,) since the last factorisation
+    theta: Finite  # (d,)
+    inverse: Finite  # (d, d) V^-1
+    direction: Scratch  # (d,)
+    factor: Finite  # (d, d) Cholesky factor of V at the last factorisation, of V itself if keeps_factor
     keeps_factor: bool
-    transposed: np.ndarray  # (d, K) features: sums over d run side by side for all arms, in vector registers and unchanged order
-    projection: np.ndarray  # (K,) scratch
+    transposed: Derived  # (d, K) features: sums over d run side by side for all arms, in vector registers and unchanged order
+    projection: Scratch  # (K,)
 
     @jit
     def predict(self, context):

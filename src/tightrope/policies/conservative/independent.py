@@ -7,9 +7,8 @@ reward taken as 0, where open = "nothing": rewards are >= 0, so it stays a lower
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from ...compiled.kernels import lean
+from ...core.kinds import Count, Extended, RewardSum
 from .ledger import (
     CONFIDENCE,
     LOWER,
@@ -17,6 +16,7 @@ from .ledger import (
     NOTHING,
     ORACLE,
     Bounds,
+    Ledger,
     bound_open,
     floor_of,
     known_slack,
@@ -26,13 +26,13 @@ from .ledger import (
 
 
 class Independent(NamedTuple):
-    ledger: np.ndarray  # (1,) LEDGER
+    ledger: Ledger  # (1,)
     bounds: Bounds
-    open: np.ndarray  # (K,) decisions of P by arm
-    own: np.ndarray  # (K,) decisions of D by arm
-    pulls: np.ndarray  # (K,) rewards in the estimates
-    sums: np.ndarray  # (K,) of these rewards
-    mean: np.ndarray  # (K,)
+    open: Count  # (K,) decisions of P by arm
+    own: Count  # (K,) decisions of D by arm
+    pulls: Count  # (K,) rewards in the estimates
+    sums: RewardSum  # (K,) of these rewards
+    mean: Extended  # (K,)
 
     @lean
     def bound_arms(self, policy, context):

@@ -6,12 +6,13 @@ rounds, which count, and earn their known mean, when they are decided. Two state
 """
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ...compiled.kernels import lean
 from ...core.dispatch import lean_verb
+from ...core.kinds import ArmIndexOrNone, Count, Extended, Finite, Kind, Record, Scratch
 from ...core.verbs import either
 
 MARTINGALE, CONFIDENCE, ORACLE = range(3)
@@ -48,14 +49,21 @@ LEDGER = np.dtype(
     ],
     align=True,
 )
+Checkpoint: TypeAlias = Annotated[np.ndarray, Kind(whole=True, least=0, most=lambda policy, arms: policy.checkpoint.size)]
+Event: TypeAlias = Annotated[np.ndarray, Kind(whole=True, least=0, most=UNSAFE)]
+Ledger: TypeAlias = Annotated[np.ndarray, Record(
+    rounds=Count, explored=Count, closed=Count, conserved=Count, conserved_open=Finite, baseline_open=Finite, learned=Finite,
+    rewards=Finite, earned=Finite, promised=Finite, truth=Finite,
+    place=Checkpoint, event=Event, choice=ArmIndexOrNone, stale=ArmIndexOrNone,
+)]  # fmt: skip
 
 
 class Bounds(NamedTuple):
-    lower: np.ndarray  # (K,) LCB (independent: clipped at 0)
-    upper: np.ndarray  # (K,) UCB
-    total: np.ndarray  # (K,) TOT(a)
-    index: np.ndarray  # type: ignore[assignment]  # (K,) scratch of select
-    offer: np.ndarray  # (K,) scratch of select
+    lower: Extended  # (K,) LCB (independent: clipped at 0)
+    upper: Extended  # (K,) UCB
+    total: Extended  # (K,) TOT(a)
+    index: Scratch  # type: ignore[assignment]  # (K,)
+    offer: Scratch  # (K,)
 
 
 def new_ledger() -> np.ndarray:

@@ -8,9 +8,8 @@ than their LCBs added up.
 import math
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ...compiled.kernels import lean
+from ...core.kinds import Count, Finite, Scratch
 from ...numerics.ridge import add_features, learn, predict, project
 from .ledger import (
     CLIP_PAPER,
@@ -19,6 +18,7 @@ from .ledger import (
     MARTINGALE,
     ORACLE,
     Bounds,
+    Ledger,
     bound_open,
     clips_arm,
     floor_of,
@@ -29,15 +29,15 @@ from .ledger import (
 
 
 class Linear(NamedTuple):
-    ledger: np.ndarray  # (1,) LEDGER
+    ledger: Ledger  # (1,)
     bounds: Bounds
-    open: np.ndarray  # (K,) decisions of P by arm
+    open: Count  # (K,) decisions of P by arm
     model: Any  # a ridge
-    played: np.ndarray  # z = sum_D x: (K,) weights of arms or (d,), as the model's `add_features` has it
-    awaited: np.ndarray  # sum_P x, likewise, where arms change and open = "lower"
-    owed: np.ndarray  # sum_{S^b} x_b - (1 - alpha) sum_{i < t} x_b, likewise
-    point: np.ndarray  # scratch, likewise
-    cross: np.ndarray  # (K,) scratch
+    played: Finite  # z = sum_D x: (K,) weights of arms or (d,), as the model's `add_features` has it
+    awaited: Finite  # sum_P x, likewise, where arms change and open = "lower"
+    owed: Finite  # sum_{S^b} x_b - (1 - alpha) sum_{i < t} x_b, likewise
+    point: Scratch  # likewise
+    cross: Scratch  # (K,)
     fixed: bool  # the arms do not change
 
     @lean

@@ -10,11 +10,12 @@ Rewards may come late, as in `Conservative`.
 Per round: the inner policy's cost, plus O(K), or O(K^2) or O(K d + d^2) with features, O(K d^2) if they change.
 """
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 
 from ...compiled.kernels import jit, lean
+from ...core.kinds import StateOf
 from ...core.policy import Policy, accepts, inner_policy, is_policy, policy
 from ...core.registry import find
 from ...core.verbs import (
@@ -49,7 +50,7 @@ from .safesets import SafeSets
 
 class State(NamedTuple):
     guarded: Any  # Independent or Linear
-    inner: Any  # of the inner policy
+    inner: Annotated[Any, StateOf("inner")]
 
 
 @policy("arms", "features", "contexts", "points", paper="Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020")

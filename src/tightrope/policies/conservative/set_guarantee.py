@@ -10,17 +10,18 @@ with the slack of single arms. Where the baseline's total mean v_b is learned, t
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from ...core.kinds import Count, Finite, Record, StateOf
 from ...core.types import Oracle, State
 from ...core.verbs import Context
 from ...numerics.batch_ridge import BatchRidge, predict_solved, solve
 from ...numerics.checkpoints import remaining
 from ...solvers.oracles import choose
 from .guarantee import TOLERANCE
-from .ledger import BASELINE, FREEDMAN, OWN, SAFE_OTHER, UNSAFE, add, martingale_radius, value_of
+from .ledger import BASELINE, FREEDMAN, OWN, SAFE_OTHER, UNSAFE, Checkpoint, Event, add, martingale_radius, value_of
 from .linear import ellipsoid_radius
 
 LEDGER = np.dtype(
@@ -36,6 +37,9 @@ LEDGER = np.dtype(
     ],
     align=True,
 )
+SetLedger: TypeAlias = Annotated[np.ndarray, Record(
+    rounds=Count, explored=Count, awaited=Finite, rewards=Finite, earned=Finite, promised=Finite, place=Checkpoint, event=Event,
+)]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -48,11 +52,11 @@ class Setting:
 
 
 class SetState(NamedTuple):
-    ledger: np.ndarray  # (1,) LEDGER
+    ledger: SetLedger  # (1,)
     model: BatchRidge  # of the guarantee
-    owed: np.ndarray  # (M, d) sum_{S^b} z_b - (1 - alpha) sum_{i < t} z_b
+    owed: Finite  # (M, d) sum_{S^b} z_b - (1 - alpha) sum_{i < t} z_b
     setting: Setting
-    inner: State
+    inner: Annotated[State, StateOf("inner")]
 
 
 class Round(NamedTuple):

@@ -9,11 +9,12 @@ guarantee outside, Safe(Explore(policy)); then only the arms that are safe in a 
 Per round: the inner policy's cost, plus O(K) with a mask.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from ...compiled.kernels import jit, lean
 from ...core import types
 from ...core.fields import real
+from ...core.kinds import StateOf
 from ...core.policy import Policy, inner_policy, label, policy
 from ...core.registry import find
 from ...core.verbs import (
@@ -36,7 +37,7 @@ from ...numerics.selection import count_eligible, uniform_arm
 
 
 class State(NamedTuple):
-    inner: types.State  # of the inner policy
+    inner: Annotated[types.State, StateOf("inner")]
     number: int  # K
 
 

@@ -1,11 +1,12 @@
 """LinGapE's two sampling rules: which arm tells a leader i and a challenger j apart."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ...compiled.kernels import lean
 from ...core.dispatch import lean_verb
+from ...core.kinds import Extended, Kind
 from ...numerics.selection import argmax
 from ...solvers.lp import Tableau, least_l1, new_tableau
 from .gap_ridge import greedy_scores
@@ -14,10 +15,13 @@ from .sampling import furthest_behind
 MOST_PAIRS = 1024  # optimal ratios kept; a pair that lost its place is solved again
 
 
+PairOrNone: TypeAlias = Annotated[np.ndarray, Kind(whole=True, least=-1, most=lambda policy, arms: arms.number * (arms.number - 1) // 2)]
+
+
 class Greedy(NamedTuple):
     """Eq 9: pull what takes most off the squared width."""
 
-    scores: np.ndarray  # (K,) what one more pull takes off it
+    scores: Extended  # (K,) what one more pull takes off it
 
     @lean
     def compare(self, model, i, j):
@@ -31,9 +35,9 @@ class Greedy(NamedTuple):
 class Ratio(NamedTuple):
     """Eq 12: pull what is furthest behind the optimal ratio of the pair."""
 
-    scores: np.ndarray  # (K,) the optimal ratio p of the pair in question
-    pairs: np.ndarray  # (slots,) which pair's ratio a slot holds, -1: none
-    ratios: np.ndarray  # (slots, K)
+    scores: Extended  # (K,) the optimal ratio p of the pair in question
+    pairs: PairOrNone  # (slots,) which pair's ratio a slot holds, -1: none
+    ratios: Extended  # (slots, K)
     tableau: Tableau
 
     @lean

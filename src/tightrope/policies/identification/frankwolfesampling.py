@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit, lean
+from ...core.kinds import Extended, Scratch
 from ...core.policy import policy
 from ...core.verbs import select
 from ...numerics.selection import one_hot
@@ -28,7 +29,7 @@ from .gap_ridge import GapRidge, new_gap_ridge
 from .matrix_game import MatrixGame, new_matrix_game, solve_game
 from .ridge import learn
 from .sampling import furthest_behind
-from .stopping import new_answer
+from .stopping import Answer, new_answer
 
 NEAR = 0.9  # exponent of what counts as near the least rate
 
@@ -44,10 +45,10 @@ class FrankWolfeSampling(GapStop):
         model: GapRidge
         game: Game  # scratch
         payoffs: MatrixGame  # scratch
-        rates: np.ndarray  # (K,) scratch: at which each rival is excluded
-        step: np.ndarray  # (K,) the mixture z of the last step
-        shares: np.ndarray  # (K,) proportions x
-        answer: np.ndarray  # (1,) ANSWER
+        rates: Scratch  # (K,) at which each rival is excluded
+        step: Extended  # (K,) the mixture z of the last step
+        shares: Extended  # (K,) proportions x
+        answer: Answer  # (1,)
 
     def init(self, arms):
         start = coordinates(checked_features(arms, self.epsilon, "FrankWolfeSampling"), self.lam)

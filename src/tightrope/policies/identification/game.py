@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import lean
+from ...core.kinds import Scratch
 from ...solvers.design import whiten
 
 LEAST_WEIGHT = 1e-9  # of an arm in W, which keeps it regular where a mixture gives up on arms
@@ -21,11 +22,11 @@ LEAST_WEIGHT = 1e-9  # of an arm in W, which keeps it regular where a mixture gi
 class Game(NamedTuple):
     """Scratch of the answer, and what it leaves."""
 
-    moves: np.ndarray  # (K,) by how much the answer moves each arm's mean
-    matrix: np.ndarray  # (d, d)
-    factor: np.ndarray  # (d, d)
-    lines: np.ndarray  # (K, d) L^-1 x_a of W = L L'
-    line: np.ndarray  # (d,) L^-1 y
+    moves: Scratch  # (K,) by how much the answer moves each arm's mean
+    matrix: Scratch  # (d, d)
+    factor: Scratch  # (d, d)
+    lines: Scratch  # (K, d) L^-1 x_a of W = L L'
+    line: Scratch  # (d,) L^-1 y
 
 
 def new_game(K: int, d: int) -> Game:

@@ -6,28 +6,29 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import lean
+from ...core.kinds import Count, Extended, Finite, RewardSum, Scratch
 from ...numerics.cholesky import solve_lower
 from ...numerics.ridge import invert_from_factor
 from .coordinates import Coordinates
-from .ridge import factorise, new_progress, solve_means, square_of_gap
+from .ridge import Progress, factorise, new_progress, solve_means, square_of_gap
 
 
 class GapRidge(NamedTuple):
-    features: np.ndarray  # (K, d)
-    columns: np.ndarray  # (d, K) the same, transposed
-    ridge: np.ndarray  # (d,) diagonal of R
+    features: Finite  # (K, d)
+    columns: Finite  # (d, K) the same, transposed
+    ridge: Finite  # (d,) diagonal of R
     ridge_log_det: float
-    mean: np.ndarray  # (K,)
-    square: np.ndarray  # (K,) x_k'A^-1 x_k
-    gap_square: np.ndarray  # (K,) squared widths of x_leader - x_k
-    pulls: np.ndarray  # (K,)
-    sums: np.ndarray  # (K,)
-    progress: np.ndarray  # (1,) PROGRESS
-    inverse: np.ndarray  # (d, d) A^-1
-    direction: np.ndarray  # (d,) scratch
-    projection: np.ndarray  # (K,) scratch
-    design: np.ndarray  # (d, d) scratch
-    factor: np.ndarray  # (d, d) Cholesky factor of A at the last factorisation
+    mean: Extended  # (K,)
+    square: Extended  # (K,) x_k'A^-1 x_k
+    gap_square: Extended  # (K,) squared widths of x_leader - x_k
+    pulls: Count  # (K,)
+    sums: RewardSum  # (K,)
+    progress: Progress  # (1,)
+    inverse: Extended  # (d, d) A^-1
+    direction: Scratch  # (d,)
+    projection: Scratch  # (K,)
+    design: Scratch  # (d, d)
+    factor: Extended  # (d, d) Cholesky factor of A at the last factorisation
 
     @lean
     def rank_one_update(self, arm, reward):

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit, lean
+from ...core.kinds import Extended, Scratch
 from ...core.policy import policy
 from ...core.verbs import allowed, select
 from ...numerics.selection import one_hot
@@ -26,7 +27,7 @@ from .game import Game, hardest_answer, hedge, mix, mixability_gap, new_game
 from .gap_bound import GapStop, decide, gap_evidence, gap_report
 from .gap_ridge import GapRidge, new_gap_ridge
 from .ridge import learn
-from .stopping import new_answer
+from .stopping import Answer, new_answer
 
 
 @policy("features", paper="Degenne, Menard, Shang, Valko 2020", stops=True)
@@ -39,12 +40,12 @@ class LinGame(GapStop):
     class State(NamedTuple):
         model: GapRidge
         game: Game  # scratch
-        losses: np.ndarray  # (K, K) of each answer's learner: minus the gains of the arms
-        gaps: np.ndarray  # (K,) mixability gap of each answer's learner
-        weights: np.ndarray  # (K,) this round's mixture
-        loss: np.ndarray  # (K,) scratch: minus what each arm gains this round
-        tracked: np.ndarray  # (K,) sum of all mixtures, and the first pull of every arm
-        answer: np.ndarray  # (1,) ANSWER
+        losses: Extended  # (K, K) of each answer's learner: minus the gains of the arms
+        gaps: Extended  # (K,) mixability gap of each answer's learner
+        weights: Extended  # (K,) this round's mixture
+        loss: Scratch  # (K,) minus what each arm gains this round
+        tracked: Extended  # (K,) sum of all mixtures, and the first pull of every arm
+        answer: Answer  # (1,)
 
     def init(self, arms):
         start = coordinates(checked_features(arms, self.epsilon, "LinGame"), self.lam)

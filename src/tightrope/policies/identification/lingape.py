@@ -11,8 +11,6 @@ O(K d + d^2) a round; a new leader O(K d^2); rule="ratio" solves an LP of O(K d^
 
 from typing import Literal, NamedTuple
 
-import numpy as np
-
 from ...compiled.kernels import jit, lean
 from ...core.fields import choice, real
 from ...core.policy import policy
@@ -24,7 +22,7 @@ from .coordinates import checked_features, coordinates
 from .gap_bound import GapStop, decide, gap_evidence, gap_report
 from .gap_ridge import GapRidge, new_gap_ridge
 from .ridge import learn
-from .stopping import new_answer
+from .stopping import Answer, new_answer
 
 
 @policy("features", paper="Xu, Honda, Sugiyama 2018, Algorithm 1", stops=True)
@@ -42,7 +40,7 @@ class LinGapE(GapStop):
     class State(NamedTuple):
         model: GapRidge
         rule: Greedy | Ratio
-        answer: np.ndarray  # (1,) ANSWER and `next_decision`, the round when it is due
+        answer: Answer  # (1,) with `next_decision`, the round when it is due
 
     def init(self, arms):
         start = coordinates(checked_features(arms, self.epsilon, "LinGapE"), self.lam)

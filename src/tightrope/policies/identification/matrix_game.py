@@ -5,22 +5,24 @@ dual, normalised, is z. The simplex method on the condensed tableau, in which a 
 rules out cycles.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ...compiled.kernels import lean
+from ...core.kinds import Kind, Scratch
 
 TOLERANCE = 1e-12
 MOST_PIVOTS = 10_000
+Variable: TypeAlias = Annotated[np.ndarray, Kind(whole=True, least=0, most=lambda policy, arms: 2 * arms.number + 2)]
 
 
 class MatrixGame(NamedTuple):
     """Scratch, and the table that callers fill."""
 
-    table: np.ndarray  # (K + 1, J + 1): M; the last column holds the bounds, the last row the costs
-    rows: np.ndarray  # (K,) int64: the variable of each row, j < J for q_j, J + k for the slack of row k
-    columns: np.ndarray  # (J,) int64: the variable of each column
+    table: Scratch  # (K + 1, J + 1): M; the last column holds the bounds, the last row the costs
+    rows: Variable  # (K,) int64: the variable of each row, j < J for q_j, J + k for the slack of row k
+    columns: Variable  # (J,) int64: the variable of each column
 
 
 def new_matrix_game(K: int, J: int) -> MatrixGame:

@@ -14,12 +14,13 @@ O(K d + d^2) a round; at the end of an epoch up to 15 designs, O(K^2 d^2) an ite
 """
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ...compiled.kernels import jit, lean
 from ...core.fields import real
+from ...core.kinds import ArmIndex, Count, Extended, Record
 from ...core.policy import policy
 from ...core.verbs import evidence
 from ...numerics import special
@@ -29,14 +30,16 @@ from .coordinates import checked_features, coordinates
 from .stopping import NO_ESTIMATES, Answering, error_estimate, new_answer, refuse_broken, report, settle
 from .virtual_phases import Designs, best_value, new_designs, replan
 
+OwnAnswer: TypeAlias = Annotated[np.ndarray, Record(leader=ArmIndex, challenger=ArmIndex, rounds=Count, open=Count)]
+
 
 class State(NamedTuple):
     designs: Designs
-    mean: np.ndarray  # (K,) estimates
-    total: np.ndarray  # (d,) sum of the weighted rewards A^-1 x r
-    second: np.ndarray  # (d, d) sum of their outer products
-    pulls: np.ndarray  # (K,)
-    answer: np.ndarray  # (1,) ANSWER, `rounds` (rewards), `open` decisions, `replan` (at which round), `epoch` (0: doubling), `budget`
+    mean: Extended  # (K,) estimates
+    total: Extended  # (d,) sum of the weighted rewards A^-1 x r
+    second: Extended  # (d, d) sum of their outer products
+    pulls: Count  # (K,)
+    answer: OwnAnswer  # (1,) with `rounds` (rewards), `open` decisions, `replan` (at which round), `epoch` (0: doubling), `budget`
 
 
 @policy("features", paper="Xiong, Camilleri, Fazel, Jain, Jamieson 2023", stops=True)

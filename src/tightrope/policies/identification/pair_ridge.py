@@ -6,25 +6,26 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import lean
+from ...core.kinds import Count, Extended, Finite, RewardSum, Scratch
 from ...numerics.cholesky import solve_lower, solve_lower_transposed
 from .coordinates import Coordinates
-from .ridge import factorise, new_progress, solve_means, square_of_gap
+from .ridge import Progress, factorise, new_progress, solve_means, square_of_gap
 
 
 class PairRidge(NamedTuple):
-    features: np.ndarray  # (K, d)
-    ridge: np.ndarray  # (d,) diagonal of R
+    features: Finite  # (K, d)
+    ridge: Finite  # (d,) diagonal of R
     ridge_log_det: float
-    mean: np.ndarray  # (K,)
-    product: np.ndarray  # (K, K) X A^-1 X'
-    pair_square: np.ndarray  # (K, K) squared widths of x_i - x_j
-    pulls: np.ndarray  # (K,)
-    sums: np.ndarray  # (K,)
-    progress: np.ndarray  # (1,) PROGRESS
-    direction: np.ndarray  # (d,) scratch
-    projection: np.ndarray  # (K,) scratch
-    design: np.ndarray  # (d, d) scratch
-    factor: np.ndarray  # (d, d) Cholesky factor of A at the last factorisation
+    mean: Extended  # (K,)
+    product: Extended  # (K, K) X A^-1 X'
+    pair_square: Extended  # (K, K) squared widths of x_i - x_j
+    pulls: Count  # (K,)
+    sums: RewardSum  # (K,)
+    progress: Progress  # (1,)
+    direction: Scratch  # (d,)
+    projection: Scratch  # (K,)
+    design: Scratch  # (d, d)
+    factor: Extended  # (d, d) Cholesky factor of A at the last factorisation
 
     @lean
     def rank_one_update(self, arm, reward):

@@ -17,6 +17,7 @@ import numpy as np
 
 from ...compiled.kernels import jit, lean
 from ...core.fields import real
+from ...core.kinds import Extended, Finite, Flag
 from ...core.policy import policy
 from ...core.verbs import evidence, select
 from ...numerics.selection import argmax, one_hot
@@ -25,7 +26,7 @@ from .coordinates import checked_features, coordinates
 from .elimination import eliminate, leads_over_survivors
 from .pair_ridge import PairRidge, new_pair_ridge
 from .ridge import count_reward, drop_data, refactorise
-from .stopping import NO_ESTIMATES, Answering, new_answer, report, support
+from .stopping import NO_ESTIMATES, Answer, Answering, new_answer, report, support
 
 ACCURACY = 0.01  # of the designs: far below `rounding`
 
@@ -44,12 +45,12 @@ class RAGE(Answering):
 
     class State(NamedTuple):
         model: PairRidge  # of this phase
-        plan: np.ndarray  # (K,) samples of this phase still to take
-        survivors: np.ndarray  # (K,) bool
-        wanted: np.ndarray  # (M,) bool: pairs of survivors
-        directions: np.ndarray  # (M, d)
+        plan: Extended  # (K,) samples of this phase still to take
+        survivors: Flag  # (K,) bool
+        wanted: Flag  # (M,) bool: pairs of survivors
+        directions: Finite  # (M, d)
         work: Workspace
-        answer: np.ndarray  # (1,) ANSWER of the last phase, `phase` t and `value`, the rho_t of its design
+        answer: Answer  # (1,) of the last phase, `phase` t and `value`, the rho_t of its design
 
     def init(self, arms):
         start = coordinates(checked_features(arms, self.epsilon, "RAGE"), 0.0)

@@ -14,11 +14,13 @@ over arms innermost, so that they vectorise without changing the order of any su
 """
 
 import math
+from typing import Annotated, TypeAlias
 
 import numpy as np
 
 from ...compiled.kernels import lean
 from ...core.dispatch import lean_verb
+from ...core.kinds import ArmIndex, Count, Finite, Record
 from ...numerics.cholesky import cholesky, log_det, solve_lower, solve_lower_transposed
 from ...numerics.ridge import REFRESH
 
@@ -31,6 +33,7 @@ PROGRESS = np.dtype([
     ("log_det", "f8"),  # log det(A) - log det(R); without the second term if there is no ridge parameter
     ("leader", "i8"),  # the arm that `GapRidge` measures gaps from
 ])  # fmt: skip
+Progress: TypeAlias = Annotated[np.ndarray, Record(rounds=Count, log_det=Finite, leader=ArmIndex)]
 
 
 def new_progress(K: int) -> np.ndarray:

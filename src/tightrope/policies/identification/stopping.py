@@ -7,11 +7,12 @@ Kernels that run every round do not raise themselves: it would keep Numba from l
 
 import math
 from collections.abc import Callable
-from typing import Protocol
+from typing import Annotated, Protocol, TypeAlias
 
 import numpy as np
 
 from ...compiled.kernels import jit, lean
+from ...core.kinds import ArmIndex, Record
 from ...core.policy import Policy
 from ...core.types import State
 from ...numerics.counts import intervals
@@ -27,6 +28,7 @@ ANSWER = [
     ("certified", "?"),  # whether the leader is the answer
     ("broken", "?"),  # whether an estimate or width is not finite, so that there is no answer
 ]
+Answer: TypeAlias = Annotated[np.ndarray, Record(leader=ArmIndex, challenger=ArmIndex)]
 BROKEN = (
     "an estimated mean or a confidence width is not a finite number of six digits, so no arm can be named; pass "
     "tightrope.scale(X).features instead of features X of very different sizes, and bring rewards to a common size."

@@ -26,6 +26,7 @@ from ...numerics.counts import Counts, count_reward, means, new_counts
 from ...numerics.sampling import beta_draw
 from ...numerics.selection import count_eligible, first_unpulled
 from .chernoff import answer_without_data, decide, hardest_rival
+from .stopping import Answer
 from .support import chernoff_report
 from .top_two import TopTwo, chance_to_lead, chances, top_two_evidence
 
@@ -43,7 +44,7 @@ class TopTwoThompson(TopTwo):
 
     class State(NamedTuple):
         counts: Counts
-        answer: np.ndarray  # (1,) ANSWER, information, required
+        answer: Answer  # (1,) with information, required
 
     def init(self, arms):
         return self.State(new_counts(arms.number), answer_without_data())

@@ -24,6 +24,7 @@ from ...numerics.counts import Counts, count_reward, new_counts
 from ...numerics.kl import upper_root
 from ...numerics.selection import first_unpulled, one_hot
 from .chernoff import answer_without_data, decide, hardest_rival
+from .stopping import Answer
 from .support import chernoff_report
 from .top_two import TopTwo, chances, top_two_evidence
 
@@ -39,7 +40,7 @@ class TopTwoUCB(TopTwo):
 
     class State(NamedTuple):
         counts: Counts
-        answer: np.ndarray  # (1,) ANSWER, information, required
+        answer: Answer  # (1,) with information, required
 
     def init(self, arms):
         return self.State(new_counts(arms.number), answer_without_data())

@@ -19,6 +19,7 @@ import numpy as np
 
 from ...compiled.kernels import jit, lean
 from ...core.fields import real
+from ...core.kinds import Extended
 from ...core.policy import policy
 from ...core.verbs import allowed, evidence, select
 from ...numerics.counts import Counts, count_reward, new_counts
@@ -26,6 +27,7 @@ from ...numerics.selection import first_unpulled, one_hot
 from .chernoff import Chernoff, answer_without_data, decide
 from .proportions import fill_shares
 from .sampling import fewest_pulls
+from .stopping import Answer
 from .support import chernoff_evidence, chernoff_report
 
 
@@ -42,8 +44,8 @@ class TrackAndStop(Chernoff):
 
     class State(NamedTuple):
         counts: Counts
-        shares: np.ndarray  # (K,) proportions that are tracked
-        answer: np.ndarray  # (1,) ANSWER, information, required, and `next_plan`, the round when new proportions are due
+        shares: Extended  # (K,) proportions that are tracked
+        answer: Answer  # (1,) with information, required, and `next_plan`, the round when new proportions are due
 
     def init(self, arms):
         return self.State(new_counts(arms.number), np.zeros(arms.number), answer_without_data(next_plan=0.0))

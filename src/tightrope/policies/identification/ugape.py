@@ -20,7 +20,7 @@ from ...core.verbs import allowed, evidence, select
 from ...numerics.counts import Counts, count_reward, intervals, means, new_counts
 from ...numerics.selection import first_unpulled, one_hot
 from .forecast import STEPS
-from .stopping import NO_ESTIMATES, Answering, new_answer, settle, support
+from .stopping import NO_ESTIMATES, Answer, Answering, new_answer, settle, support
 
 
 @policy("arms", paper="Gabillon, Ghavamzadeh, Lazaric 2012", stops=True)
@@ -36,7 +36,7 @@ class UGapE(Answering):
 
     class State(NamedTuple):
         counts: Counts
-        answer: np.ndarray  # (1,) ANSWER; its leader is the arm with the smallest gap bound, its radius stays infinite
+        answer: Answer  # (1,) its leader is the arm with the smallest gap bound, its radius stays infinite
 
     def init(self, arms):
         return self.State(new_counts(arms.number), new_answer())

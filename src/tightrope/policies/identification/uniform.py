@@ -18,7 +18,7 @@ from .gap_bound import GapStop, decide, gap_evidence, gap_report
 from .gap_ridge import GapRidge, new_gap_ridge
 from .ridge import learn
 from .sampling import fewest_pulls
-from .stopping import new_answer
+from .stopping import Answer, new_answer
 
 
 @policy("features", paper="Xu, Honda, Sugiyama 2018, Eqs 3 and 8", stops=True)
@@ -30,7 +30,7 @@ class Uniform(GapStop):
 
     class State(NamedTuple):
         model: GapRidge
-        answer: np.ndarray  # (1,) ANSWER
+        answer: Answer  # (1,)
 
     def init(self, arms):
         return self.State(new_gap_ridge(coordinates(checked_features(arms, self.epsilon, "Uniform"), self.lam)), new_answer())

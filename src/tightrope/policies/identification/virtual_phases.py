@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import lean
+from ...core.kinds import Finite, Flag
 from ...numerics.cholesky import solve_lower_transposed
 from ...numerics.selection import argmax
 from ...solvers.design import MOST_ITERATIONS, Workspace, design_kernel, g_design, new_workspace, pair_directions, whiten
@@ -21,12 +22,12 @@ MOST_PHASES = 15
 class Designs(NamedTuple):
     """The design of this epoch, and what the next one is made with."""
 
-    features: np.ndarray  # (K, d)
-    robust: np.ndarray  # (K,) shares of the G-optimal design
-    shares: np.ndarray  # (K,) of this epoch's design
-    weights: np.ndarray  # (K, d) A^-1 x under it
-    directions: np.ndarray  # (M, d)
-    wanted: np.ndarray  # (M,) bool scratch: pairs of the phase
+    features: Finite  # (K, d)
+    robust: Finite  # (K,) shares of the G-optimal design
+    shares: Finite  # (K,) of this epoch's design
+    weights: Finite  # (K, d) A^-1 x under it
+    directions: Finite  # (M, d)
+    wanted: Flag  # (M,) bool scratch: pairs of the phase
     work: Workspace
 
 

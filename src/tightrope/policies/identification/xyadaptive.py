@@ -17,6 +17,7 @@ import numpy as np
 
 from ...compiled.kernels import jit, lean
 from ...core.fields import optional_real, real
+from ...core.kinds import Flag
 from ...core.policy import policy
 from ...core.types import Given
 from ...core.verbs import evidence
@@ -25,7 +26,7 @@ from .elimination import eliminate, leads_over_survivors
 from .pair_ridge import PairRidge, new_pair_ridge
 from .ridge import drop_data, learn
 from .sampling import shrinking_probability, unpulled_or_shrinking
-from .stopping import SQRT8, Answering, new_answer, report, static_radius, support
+from .stopping import SQRT8, Answer, Answering, new_answer, report, static_radius, support
 
 
 @policy("features", paper="Soare, Lazaric, Munos 2014, Algorithm 2", stops=True)
@@ -46,8 +47,8 @@ class XYAdaptive(Answering):
 
     class State(NamedTuple):
         model: PairRidge  # of this phase
-        survivors: np.ndarray  # (K,) bool
-        answer: np.ndarray  # (1,) ANSWER of the last phase, `target` width of this one (-1: not set) and `phase`, how many have ended
+        survivors: Flag  # (K,) bool
+        answer: Answer  # (1,) of the last phase, `target` width of this one (-1: not set) and `phase`, how many have ended
 
     def init(self, arms):
         start = coordinates(checked_features(arms, self.epsilon, "XYAdaptive"), 0.0)

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from ...compiled.kernels import jit, lean
 from ...core import checks
 from ...core.fields import flag, real, vector
+from ...core.kinds import Finite
 from ...core.policy import policy
 from ...core.types import Given
 from ...core.verbs import evidence, select
@@ -26,7 +27,7 @@ from .forecast import forecast
 from .gap_ridge import GapRidge, new_gap_ridge
 from .ridge import learn
 from .sampling import furthest_behind
-from .stopping import NO_ESTIMATES, SQRT8, Answering, compare_with_leader, new_answer, report, settle, support
+from .stopping import NO_ESTIMATES, SQRT8, Answer, Answering, compare_with_leader, new_answer, report, settle, support
 
 
 @policy("features", paper="Soare, Lazaric, Munos 2014", stops=True)
@@ -48,9 +49,9 @@ class XYOracle(Answering):
 
     class State(NamedTuple):
         model: GapRidge  # its leader is the best arm
-        design: np.ndarray  # (K,) shares
-        behind: np.ndarray  # (K,) true mean minus that of the best arm
-        answer: np.ndarray  # (1,) ANSWER
+        design: Finite  # (K,) shares
+        behind: Finite  # (K,) true mean minus that of the best arm
+        answer: Answer  # (1,)
 
     def init(self, arms):
         X = checked_features(arms, self.epsilon, "XYOracle")

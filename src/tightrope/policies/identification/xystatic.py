@@ -15,6 +15,7 @@ import numpy as np
 
 from ...compiled.kernels import jit
 from ...core.fields import real
+from ...core.kinds import Flag
 from ...core.policy import policy
 from ...core.verbs import evidence
 from ...numerics.selection import argmax
@@ -23,7 +24,7 @@ from .forecast import forecast
 from .pair_ridge import PairRidge, new_pair_ridge
 from .ridge import learn
 from .sampling import shrinking_probability, unpulled_or_shrinking
-from .stopping import NO_ESTIMATES, SQRT8, Answering, compare_with_leader, new_answer, report, settle, static_radius, support
+from .stopping import NO_ESTIMATES, SQRT8, Answer, Answering, compare_with_leader, new_answer, report, settle, static_radius, support
 
 
 @policy("features", paper="Soare, Lazaric, Munos 2014", stops=True)
@@ -40,8 +41,8 @@ class XYStatic(Answering):
 
     class State(NamedTuple):
         model: PairRidge
-        everyone: np.ndarray  # (K,) bool, True
-        answer: np.ndarray  # (1,) ANSWER
+        everyone: Flag  # (K,) bool, True
+        answer: Answer  # (1,)
 
     def init(self, arms):
         start = coordinates(checked_features(arms, self.epsilon, "XYStatic"), 0.0)

@@ -19,6 +19,7 @@ import numpy as np
 
 from ...compiled.kernels import jit, lean
 from ...core.fields import optional_real, real
+from ...core.kinds import Count, Scratch
 from ...core.policy import Policy, policy
 from ...core.types import Given, Stored
 from ...core.verbs import allowed
@@ -50,13 +51,13 @@ class LinMED(Policy):
 
     class State(NamedTuple):
         model: Ridge
-        rounds: np.ndarray  # (1,) rewards so far
-        design: np.ndarray  # (K,) scratch
-        share: np.ndarray  # (K,) scratch: f
-        weight: np.ndarray  # (K,) scratch: q f
-        information: np.ndarray  # (d, d) scratch
-        factor: np.ndarray  # (d, d) scratch
-        row: np.ndarray  # (d,) scratch
+        rounds: Count  # (1,) rewards so far
+        design: Scratch  # (K,)
+        share: Scratch  # (K,) f
+        weight: Scratch  # (K,) q f
+        information: Scratch  # (d, d)
+        factor: Scratch  # (d, d)
+        row: Scratch  # (d,)
 
     @staticmethod
     def complete(stored: Stored) -> Stored:

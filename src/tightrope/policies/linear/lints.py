@@ -17,6 +17,7 @@ import numpy as np
 
 from ...compiled.kernels import jit, lean
 from ...core.fields import flag, optional_real, real
+from ...core.kinds import Count, Scratch
 from ...core.policy import Policy, policy
 from ...core.types import Given
 from ...numerics.counts import intervals
@@ -49,8 +50,8 @@ class LinTS(Policy):
 
     class State(NamedTuple):
         model: Ridge
-        rounds: np.ndarray  # (1,) rewards so far
-        scores: np.ndarray  # (K,) scratch
+        rounds: Count  # (1,) rewards so far
+        scores: Scratch  # (K,)
 
     def init(self, arms):
         return self.State(

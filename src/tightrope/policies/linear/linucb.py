@@ -19,6 +19,7 @@ import numpy as np
 
 from ...compiled.kernels import jit, lean
 from ...core.fields import choice, flag, optional_real, real
+from ...core.kinds import Extended, Scratch
 from ...core.policy import Policy, policy
 from ...core.types import Given
 from ...numerics.counts import intervals
@@ -50,8 +51,8 @@ class LinUCB(Policy):
 
     class State(NamedTuple):
         model: Ridge
-        beta: np.ndarray  # (1,) fixed radius; NaN: from the determinant
-        scores: np.ndarray  # (K,) scratch
+        beta: Extended  # (1,) fixed radius; NaN: from the determinant
+        scores: Scratch  # (K,)
 
     def init(self, arms):
         model, beta = new_model(arms, self.lam, shared=self.shared, forget=self.forget), self.beta

@@ -15,6 +15,7 @@ import numpy as np
 
 from ...compiled.kernels import jit, lean
 from ...core.fields import real
+from ...core.kinds import Count, Derived, Finite, Flag, RewardSum, Scratch
 from ...core.policy import Policy, policy
 from ...core.verbs import select
 from ...numerics.counts import intervals
@@ -33,17 +34,17 @@ class HOO(Policy):
     rho: float = real(default=0.5, above=0, below=1)
 
     class State(NamedTuple):
-        points: np.ndarray  # (K,)
-        first: np.ndarray  # (cells,) lowest arm of a cell; cell c has the halves 2c + 1 and 2c + 2
-        last: np.ndarray  # (cells,) one past its highest arm
-        pulls: np.ndarray  # (cells,)
-        sums: np.ndarray  # (cells,)
-        bound: np.ndarray  # (cells,) scratch: B
-        depth: np.ndarray  # (cells,)
-        opened: np.ndarray  # (cells,) whether the cell is in the tree
-        rounds: np.ndarray  # (1,)
-        arm_pulls: np.ndarray  # (K,) for the explanation
-        arm_sums: np.ndarray  # (K,)
+        points: Derived  # (K,)
+        first: Derived  # (cells,) lowest arm of a cell; cell c has the halves 2c + 1 and 2c + 2
+        last: Derived  # (cells,) one past its highest arm
+        pulls: Count  # (cells,)
+        sums: RewardSum  # (cells,)
+        bound: Scratch  # (cells,) B
+        depth: Derived  # (cells,)
+        opened: Flag  # (cells,) whether the cell is in the tree
+        rounds: Count  # (1,)
+        arm_pulls: Count  # (K,) for the explanation
+        arm_sums: Finite  # (K,)
 
     def init(self, arms):
         points = line_of(arms, "HOO")

@@ -1,38 +1,40 @@
 """Counts of arms that lie in a metric space, in the form that pooled evidence needs: sorted by pulls, with neighbours by distance."""
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ...compiled.kernels import lean
+from ...core.kinds import ArmIndex, ArmIndexOrNone, ArmOrder, Count, Derived, Extended, Finite, Kind, NonNegative, RewardSum
 from ...core.verbs import allowed
 
 SAME = 1e-12  # distances that differ by less, relative to the largest, are one
+Clock: TypeAlias = Annotated[np.ndarray, Kind(whole=True, least=0, most=2**62)]
 
 
 class Pool(NamedTuple):
     """Counts of all arms, their order by counts, and the metric in the form the sums need."""
 
-    pulls: np.ndarray  # (K,) t
-    sums: np.ndarray  # (K,)
-    mean: np.ndarray  # (K,) 0 where never pulled
-    entropy: np.ndarray  # (K,) t (m ln m + (1-m) ln(1-m)), for Bernoulli rewards
-    rounds: np.ndarray  # (1,)
-    low: np.ndarray  # (1,) least mean of the arms pulled: no evidence lies below it
-    order: np.ndarray  # (K,) arms by (pulls, number)
-    place: np.ndarray  # (K,) where an arm stands in order
-    near: np.ndarray  # (K, K) arms by distance from the row's arm
-    level: np.ndarray  # (K, K) number of that distance
-    reach: np.ndarray  # (levels,) L times the distance
-    log_y: np.ndarray  # (levels,) ln(q - reach) for the q of this stamp
-    log_rest: np.ndarray  # (levels,) ln(1 - q + reach)
-    stamp: np.ndarray  # (levels,) when they were computed
-    clock: np.ndarray  # (1,) the newest stamp
-    witness: np.ndarray  # (K,) place in the row's `near` of the arm with the largest term the last time
-    warm: np.ndarray  # (K,) last index: where Newton starts
-    proved: np.ndarray  # (1,) leader of the proof, or -1
-    proof: np.ndarray  # (3,) B, the f up to which it holds, the others' part of S_leader(B)
+    pulls: Count  # (K,) t
+    sums: RewardSum  # (K,)
+    mean: Finite  # (K,) 0 where never pulled
+    entropy: Finite  # (K,) t (m ln m + (1-m) ln(1-m)), for Bernoulli rewards
+    rounds: Count  # (1,)
+    low: Extended  # (1,) least mean of the arms pulled: no evidence lies below it
+    order: ArmOrder  # (K,) arms by (pulls, number)
+    place: ArmOrder  # (K,) where an arm stands in order
+    near: Derived  # (K, K) arms by distance from the row's arm
+    level: Derived  # (K, K) number of that distance
+    reach: NonNegative  # (levels,) L times the distance
+    log_y: Extended  # (levels,) ln(q - reach) for the q of this stamp
+    log_rest: Extended  # (levels,) ln(1 - q + reach)
+    stamp: Clock  # (levels,) when they were computed
+    clock: Clock  # (1,) the newest stamp
+    witness: ArmIndex  # (K,) place in the row's `near` of the arm with the largest term the last time
+    warm: Extended  # (K,) last index: where Newton starts
+    proved: ArmIndexOrNone  # (1,) leader of the proof, or -1
+    proof: Extended  # (3,) B, the f up to which it holds, the others' part of S_leader(B)
 
 
 def new_pool(distances: np.ndarray, lipschitz: float) -> Pool:

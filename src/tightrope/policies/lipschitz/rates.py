@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import lean
+from ...core.kinds import Count, Extended
 from ...core.verbs import allowed
 from ...numerics.kl import bernoulli_divergence_close
 from ...solvers.covering import Work, cover, new_work
@@ -16,13 +17,13 @@ CLOSE = 1e-3  # below it the logarithms of a level leave too few digits
 class Rates(NamedTuple):
     """The linear program of Theorem 3.1 and its answer."""
 
-    c: np.ndarray  # (K,) rates; 0 for the leader
-    dual: np.ndarray  # (K,)
-    gaps: np.ndarray  # (K,)
-    need: np.ndarray  # (K,)
-    information: np.ndarray  # (K, K)
+    c: Extended  # (K,) rates; 0 for the leader
+    dual: Extended  # (K,)
+    gaps: Extended  # (K,)
+    need: Extended  # (K,)
+    information: Extended  # (K, K)
     work: Work
-    solves: np.ndarray  # (1,) programs solved so far
+    solves: Count  # (1,) programs solved so far
 
 
 def new_rates(K: int) -> Rates:

@@ -15,6 +15,7 @@ import numpy as np
 
 from ...compiled.kernels import jit, lean
 from ...core.fields import real
+from ...core.kinds import Derived, Extended, Scratch
 from ...core.policy import Policy, policy
 from ...core.verbs import allowed, select
 from ...numerics.counts import Counts, count_reward, intervals, means, new_counts
@@ -33,9 +34,9 @@ class Zooming(Policy):
 
     class State(NamedTuple):
         counts: Counts  # an arm is active once it was pulled
-        points: np.ndarray  # (K,)
-        start: np.ndarray  # (K,) scratch: where the balls of this arm and those to its right begin
-        log_horizon: np.ndarray  # (1,) ln T; NaN: unknown
+        points: Derived  # (K,)
+        start: Scratch  # (K,) where the balls of this arm and those to its right begin
+        log_horizon: Extended  # (1,) ln T; NaN: unknown
 
     def init(self, arms):
         points = line_of(arms, "Zooming")

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.fields import unchecked
+from ...core.kinds import Count, Scratch
 from ...core.policy import Policy, policy
 from ...core.types import Stored
 from ...numerics.ridge import learn, predict
@@ -34,8 +35,8 @@ class SquareCB(Gaps, Policy):
         model: Outside
         gamma: float  # NaN: grows
         coefficients: int  # that a linear regression would learn
-        rounds: np.ndarray  # (1,) rewards so far
-        weight: np.ndarray  # (K,) scratch: probabilities
+        rounds: Count  # (1,) rewards so far
+        weight: Scratch  # (K,) probabilities
 
     @staticmethod
     def complete(stored: Stored) -> Stored:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ...core import checks
+from ...core.kinds import Finite
 from ...core.verbs import Arms, either
 
 ACCEPTED = (
@@ -83,8 +84,8 @@ def kind_of(name: str, model: object) -> Any:
 class Outside(NamedTuple):
     """One regression, or one for each arm, in the place of a ridge regression."""
 
-    features: np.ndarray  # (K, d) fixed, or of the last prediction
-    mean: np.ndarray  # (K,) at the last prediction
+    features: Finite  # (K, d) fixed, or of the last prediction
+    mean: Finite  # (K,) at the last prediction
     regressions: np.ndarray  # (1,) or (K,) of objects
 
     def predict(self, context):

@@ -19,6 +19,7 @@ import numpy as np
 from ...compiled.kernels import jit, lean
 from ...core import checks
 from ...core.fields import real, unchecked
+from ...core.kinds import Count, Scratch
 from ...core.policy import Policy, policy
 from ...numerics.counts import intervals
 from ...numerics.growth import longer_ridge
@@ -47,8 +48,8 @@ class SquareCB(Gaps, Policy):
         model: Ridge
         gamma: float  # NaN: grows
         coefficients: int  # that are learned: d, or K d
-        rounds: np.ndarray  # (1,) rewards so far
-        weight: np.ndarray  # (K,) scratch: probabilities
+        rounds: Count  # (1,) rewards so far
+        weight: Scratch  # (K,) probabilities
 
     def init(self, arms):
         model = new_model(arms, self.lam, shared=self.shared)

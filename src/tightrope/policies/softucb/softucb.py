@@ -19,6 +19,7 @@ import numpy as np
 
 from ...compiled.kernels import jit, lean
 from ...core.fields import choice, flag, optional_integer, real
+from ...core.kinds import Extended, Finite, Scratch
 from ...core.policy import Policy, policy
 from ...core.types import Given
 from ...core.verbs import allowed
@@ -35,12 +36,12 @@ LARGEST_GAMMA = 1e300  # gamma where no slack is left; its product with any diff
 class State(NamedTuple):
     model: Ridge
     horizon: float  # T; 0: unknown
-    beta: np.ndarray  # (1,)
-    gamma: np.ndarray  # (2,) of the last round, and its derivative by beta
-    sums: np.ndarray  # (3,) rounds, sum of scores A_t, sum of all widths: what the gradient is made of
-    width: np.ndarray  # (K,) scratch: ||x||_{V^-1}
-    slack: np.ndarray  # (K,) scratch: S
-    weight: np.ndarray  # (K,) scratch: exp(gamma (S - max S)), 0 where not eligible
+    beta: Extended  # (1,)
+    gamma: Extended  # (2,) of the last round, and its derivative by beta
+    sums: Finite  # (3,) rounds, sum of scores A_t, sum of all widths: what the gradient is made of
+    width: Scratch  # (K,) ||x||_{V^-1}
+    slack: Scratch  # (K,) S
+    weight: Scratch  # (K,) exp(gamma (S - max S)), 0 where not eligible
 
 
 @policy("features", "contexts", paper="Yang & Toni 2020")
