@@ -8,7 +8,7 @@ import numpy as np
 from numba import types
 
 from ..compiled.handle import KINDS, Handle, can_be_held, compiled_for
-from ..compiled.kernels import INTERPRETED, jit
+from ..compiled.kernels import is_kernel, jit
 from ..core.policy import Policy, compiled
 from ..core.rounds import PLAIN
 from ..core.streams import same
@@ -134,7 +134,8 @@ class CompiledAgent(Agent):
 
 def agent(policy: Policy, state: State, rng: np.random.Generator, arms: Arms) -> Agent:
     """The agent of a policy: compiled, where it plays single arms and its loop would be."""
-    fits = not INTERPRETED and compiled(policy) and arms.oracle is None and can_be_held(state)
+    kernels = all(is_kernel(verb.verb.of(type(policy))) for verb in (select, update))
+    fits = kernels and compiled(policy) and arms.oracle is None and can_be_held(state)
     return (CompiledAgent if fits else Agent)(policy, state, rng, arms.number)
 
 
