@@ -1,8 +1,9 @@
 """Compares kernels with those of a commit, in the same minutes: `make bench-check AGAINST=main~20`.
 
-The commit's sources are laid out beside these, and each tree has a process of its own. The kernels of `tightrope.simulation.benchmark.CHECKED`
-are played in short runs, in turn here and there, and the best run of each counts: what disturbs the machine disturbs both, and no speed
-of another processor is compared with. Fails where a kernel of this tree is below 0.8 of the commit's, after four more tries.
+The commit's sources are laid out beside these, and each tree has a process of its own. The kernels of `CHECKED` in
+`tightrope.simulation.benchmark` are played in short runs, in turn here and there, and the best run of each counts: what disturbs the
+machine disturbs both, and no speed of another processor is compared with.
+Fails where a kernel of this tree is below 0.8 of the commit's, after four more tries.
 """
 
 import argparse
@@ -79,7 +80,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="kernels whose name contains this")
     options = parser.parse_args()
     with trees(options.commit) as (here, there):
-        keys = [key for key in here.keys if key in there.keys and options.only.lower() in key.lower()]  # noqa: SIM118 - a list
+        keys = [key for key in here.keys if key in there.keys and options.only.lower() in key.lower()]
         best = {key: [0.0, 0.0] for key in keys}
 
         def play(key: str) -> None:
