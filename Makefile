@@ -3,7 +3,8 @@
 # make test-lab: real clusters of Dask and Ray, killed workers, interrupted reproductions, other libraries, the service (minutes).
 # make docs: the site, warnings are errors, in docs/_build/html.  make review: workflows and habits.  make dist: wheel and sdist, tested.
 # make test-floor: the tests with the oldest dependencies that pyproject.toml allows.  make hooks: checks before every commit.
-# make bench-check: has a kernel become slow?  make bench-save: store today's speeds (see CONTRIBUTING.md).
+# make bench-check AGAINST=COMMIT: has a kernel become slow since then?  make bench-check: a first look, at stored
+# speeds.  make bench-save: store today's speeds (see CONTRIBUTING.md).
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -69,7 +70,7 @@ bench: $(VENV)/.installed
 	$(BIN)/tightrope bench
 
 bench-check: $(VENV)/.installed
-	$(BIN)/tightrope bench --check
+	$(if $(AGAINST),$(BIN)/python benchmarks/against.py $(AGAINST),$(BIN)/tightrope bench --check)
 
 bench-save: $(VENV)/.installed
 	$(BIN)/tightrope bench --check --save

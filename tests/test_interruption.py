@@ -2,10 +2,12 @@
 
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 from interrupting import interrupt, started
@@ -48,6 +50,28 @@ def test_ctrl_c_ends_a_command_with_130_and_its_sentence(command, tmp_path):
     assert process.returncode == 130, said
     assert said.endswith("Stopped.\n")
     assert (KEPT in said) == (command != "bench")
+
+
+ENDS = ("threads TERM", "threads INT INT", "processes INT", "processes INT INT", "processes TERM")
+
+
+@pytest.mark.parametrize("case", tiered(ENDS, ["threads INT INT", "processes INT", "processes TERM"]))
+def test_every_engine_has_one_way_out(case, tmp_path):
+    """Failed before: Ctrl-C ended processes in a traceback 7 times of 20, and SIGTERM left warnings of leaked semaphores."""
+    engine, *names = case.split()
+    signals = [getattr(signal, f"SIG{name}") for name in names]
+    (tmp_path / "spec.yaml").write_text(SPEC)
+    words = ["run", str(tmp_path / "spec.yaml"), "--out", str(tmp_path / "out"), "--quiet", "--engine", engine, "--workers", "2"]
+    with started([sys.executable, "-m", "tightrope", *words]) as process:
+        limit = time.monotonic() + 120
+        while not has_begun("run", tmp_path) and process.poll() is None and time.monotonic() < limit:
+            time.sleep(0.05)
+        time.sleep(float(np.random.default_rng(len(engine) + len(signals)).uniform(0.0, 3.0)))
+        for number in signals:
+            (os.killpg if number == signal.SIGINT else os.kill)(process.pid, number)
+            time.sleep(0.05)
+        _, said = process.communicate(timeout=120)
+    assert (process.returncode, said) == (128 + signals[0], KEPT + "Stopped.\n")
 
 
 EXECUTES = """

@@ -1,8 +1,7 @@
 """The command line: one group of commands a file, registered here."""
 
-import signal
 import sys
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 
@@ -18,6 +17,7 @@ from .experiments import demo, report, run
 from .query import query
 from .reproduce import reproduce
 from .shared import INTERRUPTED, console, errors
+from .way_out import WayOut
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None,
                   help="Structured bandits: simulate, reproduce, report.")  # fmt: skip
@@ -27,37 +27,39 @@ for _command in COMMANDS:
 service.register(app)
 
 
-class Stopped(KeyboardInterrupt):
-    """Ctrl-C. Python itself ends by the signal, whatever exit code was asked for, where a plain KeyboardInterrupt passed through `exec`
-    of a string, which Numba calls; of a subclass it takes no notice."""
-
-
-def _stop(number: int, frame: object) -> NoReturn:
-    raise Stopped
-
-
 def main() -> None:
-    """Entry point: errors are one line on stderr and exit code 2; Ctrl-C exits with 130."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _stop)
+    """Entry point: errors are one line on stderr and exit code 2; Ctrl-C ends with 130, SIGTERM with 143, both with "Stopped."."""
+    way_out = WayOut()
+    way_out.open()
     try:
-        code = app(standalone_mode=False)  # typer returns the code of an exit or of Ctrl-C instead of raising
+        code = _answer()
+    except BaseException as error:
+        if way_out.number is None and not isinstance(error, KeyboardInterrupt | typer.Abort):  # `Stopped` and `Interrupted` are such
+            raise
+        code = INTERRUPTED
+    way_out.close()
+    if way_out.number is not None or code == INTERRUPTED:  # whatever became of the exception on its way
+        errors.print("Stopped.")
+        code = way_out.code
+    sys.exit(code)
+
+
+def _answer() -> int | None:
+    """Carry out a command and return its exit code."""
+    try:
+        code: int | None = app(standalone_mode=False)  # typer returns the code of an exit or of Ctrl-C instead of raising
     except (ValueError, OSError, MissingExtra) as error:
         errors.print(f"error: {error}", style="red", soft_wrap=True)
-        sys.exit(2)
+        return 2
     except typer.Exit as leave:
-        sys.exit(leave.exit_code)
-    except (KeyboardInterrupt, typer.Abort):  # `Stopped` and `Interrupted` are such
-        code = INTERRUPTED
+        return leave.exit_code
     except Exception as error:
         show = getattr(error, "show", None)  # click's own usage errors
         if show is None:
             raise
         show()
-        sys.exit(getattr(error, "exit_code", 2))
-    if code == INTERRUPTED:
-        errors.print("Stopped.")
-    sys.exit(code)
+        return int(getattr(error, "exit_code", 2))
+    return code
 
 
 def _version(wanted: bool) -> None:

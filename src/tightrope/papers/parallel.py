@@ -9,7 +9,7 @@ from dataclasses import replace
 from multiprocessing import connection
 from typing import Any
 
-from ..simulation.runs.executors.pools import end_with_driver, one_thread_of_algebra
+from ..simulation.runs.executors.pools import end_with_driver, interrupts_ignored, one_thread_of_algebra
 from ..simulation.runs.progress import silent
 from .experiment import Run, figures, find_paper, reproduce
 
@@ -30,7 +30,7 @@ def reproduced(papers: Sequence[str], run: Run, say: Say) -> Iterator[str]:
                 paper = waiting.pop(0)
                 receiver, sender = context.Pipe(duplex=False)
                 process = context.Process(target=_work, args=(paper, replace(run, out=run.out / paper, progress=silent), sender))
-                with one_thread_of_algebra():
+                with one_thread_of_algebra(), interrupts_ignored():
                     process.start()
                 sender.close()
                 going[receiver] = paper, process

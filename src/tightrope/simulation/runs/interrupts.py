@@ -22,6 +22,7 @@ class Interrupts:
         self.handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}
         self.noted: int | None = None
         self.since = 0.0
+        self.acted = False
 
     def __enter__(self) -> "Interrupts":
         if threading.current_thread() is threading.main_thread():
@@ -41,11 +42,11 @@ class Interrupts:
     def check(self) -> None:
         """Act on a signal that has come: its handler raises KeyboardInterrupt, unless the program has another one."""
         if self.noted is not None:
-            number, self.noted = self.noted, None
+            number, self.noted, self.acted = self.noted, None, True
             self.handlers[number](number, None)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         for number, handler in self.handlers.items():
             signal.signal(number, handler)
-        if kind is None:
+        if kind is None and not self.acted:  # one that came too late to be acted on; a second one while a run ends asks for nothing more
             self.check()

@@ -118,7 +118,8 @@ class Chunks:
                 pool.stop.set()
                 wait(self.futures)
                 pool.stop.clear()
-            self.futures = {future: number for future, number in self.futures.items() if future.done() and not future.cancelled()}
+            ended = {future: number for future, number in self.futures.items() if future.done() and not future.cancelled()}
+            self.futures = {future: number for future, number in ended.items() if future.exception() is None}
         self.leaving.close()
 
     @contextlib.contextmanager
