@@ -35,7 +35,7 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
 }  # fmt: skip
 STATIC = {"board.css": "text/css", "board.js": "text/javascript", "icon.svg": "image/svg+xml"}
-SECTIONS = ("tiles", "pictures", "arms", "decisions", "rollout")  # parts of the page that the stream keeps up to date
+SECTIONS = ("warnings", "tiles", "pictures", "arms", "decisions", "rollout")  # parts of the page that the stream keeps up to date
 
 _streams: set[int] = set()
 

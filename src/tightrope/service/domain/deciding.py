@@ -27,22 +27,31 @@ def decide(experiment: Experiment, id: str, request: DecisionRequest, now: int) 
     if "baseline" in asked or "baseline_mean" in asked:
         check_round_baseline(experiment, asked)
     try:
-        round = experiment.round(asked)
-        holdings = experiment.holdings() if experiment.watched else None
+        round, watched = experiment.round(asked), experiment.watched
         if experiment.rollout.mode == "full":
             drawn = session.decide(round.context, round.eligible, id, round.names)
             choice, why = None, drawn.reason
         else:
             drawn, choice, why = decide_beside(experiment, round, id)
+        budget = noted_budget(experiment, watched)
     except ValueError as error:
         raise invalid(error) from None
-    budget = None if holdings is None else holdings["budget_bound"]
     deadline, version = experiment.deadline(now), session.rounds
     if isinstance(drawn.arm, int):
         chances = drawn.propensity, drawn.propensity_se
         return Prepared(Decided(id, drawn.arm, drawn.name, *chances, why, version, deadline, choice, budget, asked), drawn)
     p, se = (np.asarray(chance).tolist() for chance in (drawn.propensity, drawn.propensity_se))
     return Prepared(Decided(id, drawn.arm.tolist(), list(drawn.name), p, se, why, version, deadline, choice, budget, asked), drawn)
+
+
+def noted_budget(experiment: Experiment, watched: bool) -> float | None:
+    """The lower bound of the budget behind a decision that was drawn, where the log notes it: in watched decisions, and wherever it is
+    lower than ever before, so that the lowest one in the log is that of all decisions."""
+    holdings = experiment.holdings()
+    if holdings is None:
+        return None
+    bound, lowest = float(holdings["budget_bound"]), experiment.rollout.lowest_budget
+    return bound if watched or lowest is None or bound < lowest else None
 
 
 def check_round_baseline(experiment: Experiment, asked: dict[str, Any]) -> None:

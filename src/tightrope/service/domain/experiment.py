@@ -17,16 +17,18 @@ from .rounds import EMPTY, Round, arm_number, read_round
 from .spec import ArmSpec, ExperimentSpec, features_of, made_session
 from .times import MICROSECONDS
 
-WATCH = 20  # decisions after which the rules of the rollout look again
+WATCH = 20  # decisions after which the log notes the budget, and the rules of the rollout look, at least
 
 
 class OpenDecision(NamedTuple):
     """A decision that waits for its reward. deadline: microseconds since 1970; None: it waits for ever. deferred: it was not activated yet.
-    seq: of the event that made it."""
+    seq: of the event that made it. shown: when it counts as shown, so that it cannot be cancelled any more; None: when it is activated,
+    or its window closes."""
 
     deadline: int | None
     deferred: bool
     seq: int
+    shown: int | None
 
 
 class Experiment:
@@ -66,7 +68,7 @@ class Experiment:
 
     @property
     def watched(self) -> bool:
-        """Whether the next decision notes the bound of the budget; the rules look right behind it."""
+        """Whether the next decision notes the bound of the budget in any case; the rules look right behind it."""
         return self.session.decided % WATCH == 0
 
     def holdings(self) -> dict[str, Any] | None:
@@ -100,16 +102,22 @@ class Experiment:
         """Numbers of the arms that are not played."""
         return {self.numbers[str(arm)] for arm in self.session.retired}
 
-    def check_reward(self, reward: events.Reward) -> None:
-        """Refuse a reward that is outside the experiment's range."""
+    def in_range(self, reward: events.Reward) -> tuple[events.Reward, events.Reward | None]:
+        """A reward as it is learned, and as it was given where that is something else: clipped to the experiment's range. Refused where it
+        is outside and the experiment does not clip."""
         if self.reward_range is None:
-            return
+            return reward, None
         low, high = self.reward_range
-        for value in reward.values() if isinstance(reward, dict) else (reward,):
-            if not low <= value <= high:
-                where = f"outside rewards = [{low:g}, {high:g}] of experiment {self.name!r}"
-                remedy = "send rewards within it, or create the experiment with the range that holds"
-                raise Refused(422, f"value = {value:.6g} is {where}; {remedy}.", "value")
+        outside = next((one for one in (reward.values() if isinstance(reward, dict) else (reward,)) if not low <= one <= high), None)
+        if outside is None:
+            return reward, None
+        if self.spec.outside == "refuse":
+            where = f"outside rewards = [{low:g}, {high:g}] of experiment {self.name!r}"
+            remedy = "send rewards within it, or create the experiment with the range that holds"
+            raise Refused(422, f"value = {outside:.6g} is {where}; {remedy}.", "value")
+        if isinstance(reward, dict):
+            return {arm: min(max(one, low), high) for arm, one in reward.items()}, reward
+        return min(max(reward, low), high), reward
 
     def due(self, now: int) -> str | None:
         """The open decision whose window closed first, if any has."""
@@ -145,7 +153,7 @@ def apply(experiment: Experiment, event: events.Event, seq: int, time: int, draw
     if isinstance(event, events.Decided):
         if drawn is None:
             follow(experiment, event, seq)
-        _decided(experiment, event, seq)
+        _decided(experiment, event, seq, time)
     else:
         EFFECTS[type(event)](experiment, event)
     experiment.seq, experiment.time = seq, time
@@ -170,10 +178,12 @@ def follow(experiment: Experiment, event: events.Decided, seq: int) -> None:
     experiment.disagreements += not (same_draw and agreed)
 
 
-def _decided(experiment: Experiment, event: events.Decided, seq: int) -> None:
+def _decided(experiment: Experiment, event: events.Decided, seq: int, time: int) -> None:
     experiment.rollout.open(event)
     experiment.session.forget_round()
-    experiment.open[event.decision] = OpenDecision(event.deadline, event.deferred, seq)
+    within = experiment.spec.cancel_within
+    shown = None if within is None or event.deferred else time + int(within * MICROSECONDS)
+    experiment.open[event.decision] = OpenDecision(event.deadline, event.deferred, seq, shown)
 
 
 def _created(experiment: Experiment, event: events.Created) -> None:
@@ -204,8 +214,8 @@ def _archived(experiment: Experiment, event: events.Archived) -> None:
 
 
 def _activated(experiment: Experiment, event: events.Activated) -> None:
-    id = event.decision
-    experiment.open[id] = OpenDecision(event.deadline, False, experiment.open[id].seq)
+    id, never = event.decision, 0  # it was shown
+    experiment.open[id] = OpenDecision(event.deadline, False, experiment.open[id].seq, never)
     experiment.open.move_to_end(id)
 
 

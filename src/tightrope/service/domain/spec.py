@@ -29,7 +29,7 @@ def seconds(value: object) -> object:
     if match is not None:
         return float(match.group(1)) * UNITS[match.group(2)]
     if isinstance(value, str):
-        raise ValueError(f'window = {value[:40]!r} is not a time; write seconds or text such as "90s", "15m", "12h", "7d".')
+        raise ValueError(f'{value[:40]!r} is not a time; write seconds or text such as "90s", "15m", "12h", "7d".')
     return value
 
 
@@ -165,6 +165,14 @@ class ExperimentSpec(Strict):
         description="Lowest and highest reward of an arm; others are refused. null: that of the rollout, [0, 1] where the policy keeps a "
         "budget, else any.",
     )
+    outside: Literal["refuse", "clip"] = Field(
+        default="refuse", description="What becomes of a reward outside the range: refused, or clipped to it and counted."
+    )
+    cancel_within: Window | None = Field(
+        default=60.0,
+        description="Seconds (or text) after a decision within which it may be cancelled; null: until its window closes. A deferred "
+        "one may be cancelled until it is activated.",
+    )
     apply: Literal["on arrival", "in order"] = "on arrival"
     seed: Annotated[int, Field(ge=0, le=2**53)] = 0
     rollout: RolloutSpec | None = Field(None, description="Begin beside the baseline; null: the policy decides from the first round on.")
@@ -259,6 +267,8 @@ def check_rewards(spec: ExperimentSpec) -> None:
         raise ValueError(
             f"rollout.rewards = {list(spec.rollout.rewards)} was given beside rewards = {list(spec.rewards)}; give one of them."
         )
+    if spec.outside == "clip" and spec.reward_range is None:
+        raise ValueError("outside = 'clip' has no range to clip to; give rewards, such as [0, 1].")
     low, high = spec.reward_range or (-math.inf, math.inf)
     if spec.default_reward is not None and not low <= spec.default_reward <= high:
         raise ValueError(f"default_reward = {spec.default_reward:g} is outside rewards = [{low:g}, {high:g}]; give one within it.")

@@ -161,7 +161,7 @@ def decide(transaction: Transaction, id: str, request: DecisionRequest) -> Json:
     watched = transaction.experiment.watched
     prepared = prepare(transaction.experiment, id, request, transaction.now)
     entry = transaction.record(prepared)
-    if watched:
+    if watched or prepared.event.budget is not None:
         follow_rules(transaction)
     return decision_answer(prepared.event, entry.seq)
 
@@ -227,12 +227,19 @@ def activate(transaction: Transaction, id: str) -> Json:
 
 
 def cancel(transaction: Transaction, id: str) -> Json:
-    """It was never shown: the policy is as it was without it, but for its random stream."""
+    """It was never shown: the policy is as it was without it, but for its random stream. Later than `cancel_within` it counts as shown:
+    who could still take back what did not sell would make every promise false."""
     transaction.experiment.check_alive()
-    if waiting(transaction, id) is None:
+    decision = waiting(transaction, id)
+    if decision is None:
         how = ending(known(transaction, id)).kind
         if how != "cancelled":
             raise Refused(409, f"id = {id!r} was {how}; only an open decision can be cancelled.", "id")
+    elif decision.shown == 0:
+        raise Refused(409, f"id = {id!r} was activated, so it was shown; report its reward instead.", "id")
+    elif decision.shown is not None and max(transaction.now, transaction.experiment.time) > decision.shown:
+        remedy = "report its reward, or create the experiment with a longer cancel_within"
+        raise Refused(409, f"id = {id!r} could be cancelled until {timestamp(decision.shown)}; {remedy}.", "id")
     else:
         record(transaction, events.Cancelled(id), 409)
     return {"id": id, "cancelled": True}
@@ -244,8 +251,8 @@ def cancel(transaction: Transaction, id: str) -> Json:
 def reward(transaction: Transaction, request: RewardRequest) -> Json:
     """Learn what came of a decision."""
     transaction.experiment.check_alive()
-    transaction.experiment.check_reward(request.value)
-    id, event = request.decision_id, events.Rewarded(request.decision_id, request.value, request.reward_id)
+    value, given = transaction.experiment.in_range(request.value)
+    id, event = request.decision_id, events.Rewarded(request.decision_id, value, request.reward_id, given)
     decision = waiting(transaction, id)
     if decision is not None and decision.deferred:
         raise Refused(409, f"decision_id = {id!r} is deferred and was not activated; activate it before its reward.", "decision_id")
@@ -262,17 +269,17 @@ def reward(transaction: Transaction, request: RewardRequest) -> Json:
 def equal_reward(entries: list[LogEntry], given: events.Rewarded) -> LogEntry | None:
     """The entry that took in the same reward before. Refused with 409 where another one was taken in."""
     known_by_arm: dict[str, float] = {}
-    value, last = given.value, None
+    value, last = given.said, None
     for entry in entries:
         before = entry.event
         if not isinstance(before, events.Rewarded):
             continue
         last = entry
-        if given.reward_id is not None and before.reward_id == given.reward_id and before.value != value:
+        if given.reward_id is not None and before.reward_id == given.reward_id and before.said != value:
             raise Refused(409, f"reward_id = {given.reward_id!r} was given with another value; it belongs to one reward.", "reward_id")
-        if before == given or (before.value == value and (given.reward_id is None or before.reward_id is None)):
+        if before == given or (before.said == value and (given.reward_id is None or before.reward_id is None)):
             return entry
-        known_by_arm |= before.value if isinstance(before.value, dict) else {}
+        known_by_arm |= before.said if isinstance(before.said, dict) else {}
     if last is None:
         return None
     if not isinstance(value, dict) or any(arm in known_by_arm and known_by_arm[arm] != number for arm, number in value.items()):
@@ -288,7 +295,7 @@ def too_late(transaction: Transaction, entries: list[LogEntry], given: events.Re
         return Refused(409, f"decision_id = {id!r} was cancelled; it takes no reward.", "decision_id")
     if isinstance(event, events.Closed):  # nothing more of this subject goes into the log
         return Refused(410, f"decision_id = {id!r} was closed: {event.why}; it takes no reward, and none was logged.", "decision_id")
-    late = events.Late(id, given.value, given.reward_id)
+    late = events.Late(id, given.value, given.reward_id, given.given)
     if not any(entry.kind == "late" and entry.event == late for entry in entries):
         transaction.record(late)
     return Refused(
