@@ -8,16 +8,18 @@ import numpy as np
 
 from ...numerics.states import copied
 from ...policies.conservative.holdings import holdings, ledger_of
+from ...session.codec import flatten
 from ...session.decisions import Decision
 from ...session.session import Session
 from . import events
 from .errors import Refused
 from .rollout import Rollout
 from .rounds import EMPTY, Round, arm_number, read_round
-from .spec import ArmSpec, ExperimentSpec, features_of, made_session
+from .spec import GREATEST, LEAST, MODERATE, ArmSpec, ExperimentSpec, features_of, made_session
 from .times import MICROSECONDS
 
 WATCH = 20  # decisions after which the log notes the budget, and the rules of the rollout look, at least
+WORKED_ON = ("features", "transposed")  # arrays of a state that hold the features of the last round, where each has its own
 
 
 class OpenDecision(NamedTuple):
@@ -105,11 +107,13 @@ class Experiment:
     def in_range(self, reward: events.Reward) -> tuple[events.Reward, events.Reward | None]:
         """A reward as it is learned, and as it was given where that is something else: clipped to the experiment's range. Refused where it
         is outside and the experiment does not clip."""
-        if self.reward_range is None:
-            return reward, None
-        low, high = self.reward_range
-        outside = next((one for one in (reward.values() if isinstance(reward, dict) else (reward,)) if not low <= one <= high), None)
-        if outside is None:
+        values = tuple(reward.values()) if isinstance(reward, dict) else (reward,)
+        low, high = self.reward_range or (-GREATEST, GREATEST)
+        outside = next((one for one in values if not low <= one <= high), None)
+        if outside is None or self.reward_range is None:
+            extreme = next((one for one in values if one and not LEAST <= abs(one) <= GREATEST), None)
+            if extreme is not None:
+                raise Refused(422, f"value = {extreme:.6g} has a size that sums of rewards cannot hold; {MODERATE}.", "value")
             return reward, None
         if self.spec.outside == "refuse":
             where = f"outside rewards = [{low:g}, {high:g}] of experiment {self.name!r}"
@@ -253,8 +257,16 @@ def _mode_changed(experiment: Experiment, event: events.ModeChanged) -> None:
     experiment.rollout.change(event)
 
 
-def _only_logged(experiment: Experiment, event: events.Late | events.Erased) -> None:
-    """A reward that came too late, and what was erased, change no state."""
+def _only_logged(experiment: Experiment, event: events.Late) -> None:
+    """A reward that came too late changes no state."""
+
+
+def _erased(experiment: Experiment, event: events.Erased) -> None:
+    """A policy works on a copy of the round's features, which the next round overwrites: nothing of a round that was erased stays there."""
+    if event.rounds and experiment.spec.dimension is not None:
+        for path, array in flatten(experiment.session.state).items():
+            if path.rpartition(".")[2] in WORKED_ON:
+                array[...] = 0.0
 
 
 EFFECTS: dict[type[events.Event], Callable[[Experiment, Any], None]] = {
@@ -271,5 +283,5 @@ EFFECTS: dict[type[events.Event], Callable[[Experiment, Any], None]] = {
     events.Closed: _closed,
     events.ModeChanged: _mode_changed,
     events.Late: _only_logged,
-    events.Erased: _only_logged,
+    events.Erased: _erased,
 }

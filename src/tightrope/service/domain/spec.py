@@ -21,6 +21,8 @@ Row = Annotated[list[Number], Field(min_length=1, max_length=10_000)]
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 LONGEST = 10 * 365 * 86_400  # seconds
+LEAST, GREATEST = 1e-100, 1e100  # size of a reward that is not 0: sums, squares and products of rewards stay finite and can be saved
+MODERATE = f"give 0 or a number whose size is between {LEAST:g} and {GREATEST:g}"
 
 
 def seconds(value: object) -> object:
@@ -269,6 +271,9 @@ def check_rewards(spec: ExperimentSpec) -> None:
         )
     if spec.outside == "clip" and spec.reward_range is None:
         raise ValueError("outside = 'clip' has no range to clip to; give rewards, such as [0, 1].")
+    for field, value in (("default_reward", spec.default_reward), *(("rewards", end) for end in spec.reward_range or ())):
+        if value and not LEAST <= abs(value) <= GREATEST:
+            raise ValueError(f"{field} = {value:g} has a size that sums of rewards cannot hold; {MODERATE}.")
     low, high = spec.reward_range or (-math.inf, math.inf)
     if spec.default_reward is not None and not low <= spec.default_reward <= high:
         raise ValueError(f"default_reward = {spec.default_reward:g} is outside rewards = [{low:g}, {high:g}]; give one within it.")

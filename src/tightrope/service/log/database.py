@@ -14,6 +14,7 @@ from alembic.config import Config
 from sqlalchemy.engine import Connection
 
 BUSY = 10_000  # milliseconds that a connection waits for another's write
+SCRUB_WAIT = 100  # milliseconds that an attempt to empty the write-ahead log keeps others waiting
 SETTING_UP = 8_367_455  # a number for PostgreSQL's advisory locks: whoever has it makes tables and the first key
 
 
@@ -70,6 +71,19 @@ class Database:
                 f"db = {str(self.url.database)!r} is served by another process; SQLite takes one, give --db postgresql://.. for more."
             ) from None
         self._lock = file
+
+    def scrub(self) -> bool:
+        """Take what was deleted out of SQLite's write-ahead log, which keeps copies of it. False where somebody still reads it; try again.
+
+        The database itself keeps none: `secure_delete` overwrites them. PostgreSQL needs a vacuum, which locks: its owner's decision.
+        """
+        if not self.sqlite:
+            return True
+        with self.engine.connect() as connection:
+            connection.exec_driver_sql(f"PRAGMA busy_timeout = {SCRUB_WAIT}")
+            busy = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()[0]
+            connection.exec_driver_sql(f"PRAGMA busy_timeout = {BUSY}")
+        return not busy
 
     def close(self) -> None:
         """Close all connections and let go of the file."""

@@ -19,7 +19,7 @@ from ..domain.times import timestamp
 from ..log import erasure
 from ..log.entries import LogEntry
 from ..log.journal import Journal
-from ..log.recovery import write_snapshot
+from ..log.recovery import check_saveable, write_snapshot
 from .writer import Transaction
 
 Json = dict[str, Any]
@@ -313,6 +313,14 @@ def erase(transaction: Transaction, subject: str) -> Json:
     entries = erasure.entries_of(connection, row, subject)
     if not entries:
         return {"erased": 0, "event": None}
+    try:  # before anything is blanked, which cannot be taken back alone
+        check_saveable(transaction.owned.journal)
+    except ValueError as error:
+        name = transaction.experiment.name
+        raise Refused(
+            409, f"experiment = {name!r} has a state that cannot be saved: {error}. Nothing was erased, because nothing could go on from "
+            "there; archive the experiment, and export and delete its log.", "experiment",
+        ) from None  # fmt: skip
     for entry in entries:
         if entry.decision in transaction.experiment.open:
             transaction.record(events.Closed(str(entry.decision), "its subject was erased"))
@@ -321,7 +329,7 @@ def erase(transaction: Transaction, subject: str) -> Json:
     transaction.flush()
     if event.rounds:
         erasure.drop_snapshots(connection, row, entries[0].seq)
-    write_snapshot(connection, row, transaction.owned.journal)
+    write_snapshot(connection, row, transaction.owned.journal, only=True)
     transaction.owned.saved = erased.seq
     return {"erased": len(entries), "event": erased.seq}
 

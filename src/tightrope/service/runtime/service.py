@@ -15,7 +15,12 @@ from .leases import Leases
 from .settings import Settings
 from .writer import Act, Command, Writer
 
-THREADS = {"keys": 1, "reading": 2, "warm-up": 1}  # for work that takes long: it waits for its like, and nothing else for it
+THREADS = {
+    "keys": 1,
+    "reading": 2,
+    "warm-up": 1,
+    "scrubbing": 1,
+}  # for work that takes long: it waits for its like, and nothing else for it
 
 
 class Service:
