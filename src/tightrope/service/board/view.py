@@ -14,6 +14,7 @@ from . import charts
 from .charts import Interval, Line, short
 
 SHOWN = charts.COLOURS - 1  # arms with a colour of their own; the others share the last
+BEHIND = 1.0  # seconds that a clock may be behind the log before the page says so
 SLICES = 48  # of the pictures that count per stretch of decisions
 MODES = {
     "apprentice": "Production is served; the policy learns from it.",
@@ -161,7 +162,8 @@ def page_of(standing: dict[str, Any], history: History) -> dict[str, Any]:
             "delays": delay_chart(history.observed.delays),
             "difference": difference_chart(rollout["estimate"]),
         },
-        "warnings": warnings, "holdings": holdings, "charged": charge(holdings), "open": standing["open"],
+        "warnings": warnings, "clock_behind": standing["clock_behind"] if standing["clock_behind"] > BEHIND else 0.0,
+        "holdings": holdings, "charged": charge(holdings), "open": standing["open"],
         "expired": history.expired, "late": history.late, "cancelled": history.cancelled,
         "last": [(line, history.outcomes.get(line.id, ""), clock(line.time)) for line in reversed(history.last)],
         "modes": [one | {"time": timestamp(one["time"])} for one in history.modes], "seq": standing["seq"], "digest": standing["digest"],

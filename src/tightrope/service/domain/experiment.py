@@ -1,8 +1,7 @@
 """The state of an experiment, and `apply`: how each kind of event changes it. Live and in a replay it is the same function."""
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,20 +16,10 @@ from .rollout import Rollout
 from .rounds import EMPTY, Round, arm_number, read_round
 from .spec import GREATEST, LEAST, MODERATE, ArmSpec, ExperimentSpec, features_of, made_session
 from .times import MICROSECONDS
+from .windows import OpenDecision, OpenDecisions
 
 WATCH = 20  # decisions after which the log notes the budget, and the rules of the rollout look, at least
 WORKED_ON = ("features", "transposed")  # arrays of a state that hold the features of the last round, where each has its own
-
-
-class OpenDecision(NamedTuple):
-    """A decision that waits for its reward. deadline: microseconds since 1970; None: it waits for ever. deferred: it was not activated yet.
-    seq: of the event that made it. shown: when it counts as shown, so that it cannot be cancelled any more; None: when it is activated,
-    or its window closes."""
-
-    deadline: int | None
-    deferred: bool
-    seq: int
-    shown: int | None
 
 
 class Experiment:
@@ -47,7 +36,7 @@ class Experiment:
         self.reward_range: tuple[float, float] | None
         self.status = "new"  # then "running", "paused" or "archived"
         self.masked: set[str] = set()
-        self.open: OrderedDict[str, OpenDecision] = OrderedDict()  # the first to end first: windows are equally long, time does not go back
+        self.open = OpenDecisions()
         self.seq, self.time = 0, 0
         self.disagreements = 0  # decisions of a replay whose arm this machine would not have drawn
         self.numbers: dict[str, int] = {}  # of arms, by id
@@ -90,7 +79,7 @@ class Experiment:
 
     def deadline(self, now: int) -> int | None:
         """When the window of a decision of now closes, in microseconds since 1970."""
-        return None if self.spec.window is None else max(now, self.time) + int(self.spec.window * MICROSECONDS)
+        return None if self.spec.window is None else now + int(self.spec.window * MICROSECONDS)
 
     def round(self, asked: dict[str, Any]) -> Round:
         """What a request says of its round, in the session's words."""
@@ -125,9 +114,7 @@ class Experiment:
 
     def due(self, now: int) -> str | None:
         """The open decision whose window closed first, if any has."""
-        id = next(iter(self.open), None)
-        deadline = None if id is None else self.open[id].deadline
-        return id if deadline is not None and deadline <= now else None
+        return self.open.first_due(now)
 
     def closing(self, now: int) -> events.Cancelled | events.Expired | None:
         """The event that closes the decision whose window closed first; None where none has."""
@@ -185,9 +172,10 @@ def follow(experiment: Experiment, event: events.Decided, seq: int) -> None:
 def _decided(experiment: Experiment, event: events.Decided, seq: int, time: int) -> None:
     experiment.rollout.open(event)
     experiment.session.forget_round()
-    within = experiment.spec.cancel_within
-    shown = None if within is None or event.deferred else time + int(within * MICROSECONDS)
-    experiment.open[event.decision] = OpenDecision(event.deadline, event.deferred, seq, shown)
+    window, within = experiment.spec.window, experiment.spec.cancel_within
+    made = time if event.deadline is None or window is None else event.deadline - int(window * MICROSECONDS)  # by the clock, not by the log
+    shown = None if within is None or event.deferred else made + int(within * MICROSECONDS)
+    experiment.open.begin(event.decision, OpenDecision(event.deadline, event.deferred, seq, shown))
 
 
 def _created(experiment: Experiment, event: events.Created) -> None:
@@ -219,8 +207,7 @@ def _archived(experiment: Experiment, event: events.Archived) -> None:
 
 def _activated(experiment: Experiment, event: events.Activated) -> None:
     id, never = event.decision, 0  # it was shown
-    experiment.open[id] = OpenDecision(event.deadline, False, experiment.open[id].seq, never)
-    experiment.open.move_to_end(id)
+    experiment.open.begin(id, OpenDecision(event.deadline, False, experiment.open[id].seq, never))
 
 
 def _cancelled(experiment: Experiment, event: events.Cancelled) -> None:

@@ -12,10 +12,11 @@ from ...session.session import Session
 from ..domain import events
 from ..domain.deciding import decide as prepare
 from ..domain.errors import Refused, invalid
-from ..domain.experiment import Experiment, OpenDecision
+from ..domain.experiment import Experiment
 from ..domain.requests import MOST, ArmChange, ArmsRequest, DecisionRequest, ModeChange, RewardRequest
 from ..domain.spec import ArmSpec, ExperimentSpec
-from ..domain.times import timestamp
+from ..domain.times import MICROSECONDS, timestamp
+from ..domain.windows import OpenDecision
 from ..log import erasure
 from ..log.entries import LogEntry
 from ..log.journal import Journal
@@ -189,7 +190,7 @@ def waiting(transaction: Transaction, id: str) -> OpenDecision | None:
     """The open decision of an id; one whose window has just closed is closed first."""
     experiment = transaction.experiment
     decision = experiment.open.get(id)
-    if decision is not None and decision.deadline is not None and decision.deadline <= max(transaction.now, experiment.time):
+    if decision is not None and decision.deadline is not None and decision.deadline <= transaction.now:
         while (event := experiment.closing(transaction.now)) is not None:
             transaction.record(event)
         decision = experiment.open.get(id)
@@ -237,7 +238,7 @@ def cancel(transaction: Transaction, id: str) -> Json:
             raise Refused(409, f"id = {id!r} was {how}; only an open decision can be cancelled.", "id")
     elif decision.shown == 0:
         raise Refused(409, f"id = {id!r} was activated, so it was shown; report its reward instead.", "id")
-    elif decision.shown is not None and max(transaction.now, transaction.experiment.time) > decision.shown:
+    elif decision.shown is not None and transaction.now > decision.shown:
         remedy = "report its reward, or create the experiment with a longer cancel_within"
         raise Refused(409, f"id = {id!r} could be cancelled until {timestamp(decision.shown)}; {remedy}.", "id")
     else:
@@ -387,7 +388,8 @@ def describe_rollout(transaction: Transaction) -> Json:
 def standing(transaction: Transaction) -> Json:
     """All that the certificate and the board need of the live experiment, at one event."""
     experiment = transaction.experiment
-    facts = {"holdings": experiment.holdings(), "rollout": experiment.rollout.report()}
+    behind = max(experiment.time - transaction.now, 0) / MICROSECONDS
+    facts = {"holdings": experiment.holdings(), "rollout": experiment.rollout.report(), "clock_behind": behind}
     return describe(transaction) | facts | {"identified": identification(experiment.session)}
 
 

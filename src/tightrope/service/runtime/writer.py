@@ -24,6 +24,7 @@ from ..log.database import Database
 from ..log.entries import LogEntry
 from ..log.journal import Journal
 from ..log.recovery import recover, write_snapshot
+from .clock_watch import ClockWatch
 from .garbage_collection import RegularFreeze, freeze
 from .leases import Leases
 from .settings import Settings
@@ -109,6 +110,7 @@ class Writer(threading.Thread):
         self.queue: queue.SimpleQueue[Command | None] = queue.SimpleQueue()
         self.owned: dict[str, OwnedExperiment] = {}
         self.regular_freeze = RegularFreeze(settings)
+        self.clock_watch = ClockWatch(settings)
         self.failing: str | None = None  # why the last transaction failed
         self.broken: dict[str, str] = {}  # experiments whose log could not be replayed, and why
         self._fresh: set[str] = set()  # created, or appended to, in the transaction that is under way
@@ -307,6 +309,7 @@ class Writer(threading.Thread):
         if len(self.owned) > before:
             freeze(self.settings)
         now = self.settings.clock()
+        self.clock_watch.look(owned.experiment.time for owned in self.owned.values())
         for name, owned in list(self.owned.items()):
             if owned.experiment.due(now) is not None:
                 self._serve([Command(name, close_windows)])
