@@ -4,7 +4,7 @@ import pytest
 
 from tightrope.compiled.cache import KernelCache
 from tightrope.service.domain.deciding import decide
-from tightrope.service.domain.events import Created, Rewarded
+from tightrope.service.domain.events import Cancelled, Created, Expired, ModeChanged, Rewarded
 from tightrope.service.domain.requests import DecisionRequest
 from tightrope.service.domain.spec import ExperimentSpec
 from tightrope.service.log.journal import Journal
@@ -14,8 +14,13 @@ from tightrope.service.runtime.warm_up import warm_up
 NOW = 1_800_000_000_000_000
 ARMS = [{"id": "low"}, {"id": "mid"}, {"id": "high"}]
 ROWS = [[1.0, 0.2], [0.3, 0.4], [0.5, 0.1]]
+OWN = {"policy": "CLUCB2", "dimension": 2, "arms": ARMS, "alpha": 0.1, "guarantee": {"sigma": 0.5, "arm_bound": 2.0}, "default_reward": 0.0}
 SPECS = {
     "arms": ({"policy": "UCB", "arms": ARMS}, {}),
+    "a mask": ({"policy": "LinTS", "arms": ARMS, "dimension": 2}, {"context": ROWS, "eligible": ["low", "mid"]}),
+    "a mask and a promise": ({"policy": "UCB", "arms": ARMS, "baseline": "mid", "baseline_mean": 0.5, "alpha": 0.1}, {"excluded": ["low"]}),
+    "baselines of rounds": (OWN, {"context": ROWS, "baseline": "mid", "baseline_mean": 0.5}),
+    "learned baselines of rounds": (OWN, {"context": ROWS, "baseline": "high", "excluded": ["low"]}),
     "contexts": ({"policy": "LinUCB", "arms": ARMS, "dimension": 2}, {"context": ROWS}),
     "candidates": ({"policy": "LinUCB", "dimension": 2}, {"context": {"new": ROWS[0], "old": ROWS[1], "other": ROWS[2]}}),
     "a promise": ({"policy": "UCB", "arms": ARMS, "baseline": "mid", "baseline_mean": 0.5, "alpha": 0.1}, {}),
@@ -37,6 +42,14 @@ def test_after_a_warm_up_nothing_is_compiled(name, monkeypatch):
     for id in ("a", "b"):
         journal.record(decide(journal.experiment, id, DecisionRequest(**asked), NOW), NOW)
         journal.record(Rewarded(id, 1.0), NOW)
+    for id, ended in (("c", Cancelled("c")), ("d", Expired("d", spec.default_reward))):
+        journal.record(decide(journal.experiment, id, DecisionRequest(**asked), NOW), NOW)
+        journal.record(ended, NOW)
+    if "rollout" in given or name == "a promise":
+        journal.record(ModeChanged("shadow", 0.5, False, "command", "", "full"), NOW)
+        journal.record(decide(journal.experiment, "e", DecisionRequest(**asked), NOW), NOW)
+    if "context" not in asked:
+        journal.experiment.session.view().explain()
     assert missing == []
 
 

@@ -63,6 +63,8 @@ def check_round_baseline(experiment: Experiment, asked: dict[str, Any]) -> None:
         raise Refused(422, message, field)
     if spec.rollout is not None and spec.rollout.production is not None:
         raise Refused(422, f"{field} was given, but experiment {name!r} has its baseline in rollout.production; leave it out.", field)
+    if not spec.rounds_have_baselines:
+        raise Refused(422, f"{field} was given, but nothing in experiment {name!r} is measured against a baseline; leave it out.", field)
     if spec.baseline_mean is not None and "baseline_mean" not in asked:
         arm = asked["baseline"]
         message = f"baseline_mean is missing: that of experiment {name!r} is not this round's; say what {arm!r} earns on average."

@@ -195,6 +195,13 @@ class ExperimentSpec(Strict):
         return "policy" in described and {"baseline", "alpha"} <= {*find(described["policy"]).FIELDS}
 
     @property
+    def rounds_have_baselines(self) -> bool:
+        """Whether a request may say what its round's baseline is: the spec names none, and something is measured against it."""
+        if self.baseline is not None or (self.rollout is not None and self.rollout.production is not None):
+            return False
+        return self.alpha is not None or self.keeps_budget or self.rollout is not None or self.arms is None
+
+    @property
     def reward_range(self) -> tuple[float, float] | None:
         """Lowest and highest reward of an arm; None: any reward is taken."""
         if self.rewards is not None or self.rollout is not None:

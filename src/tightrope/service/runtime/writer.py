@@ -102,11 +102,12 @@ class Transaction:
 
 
 class Writer(threading.Thread):
-    """See the module. done: is given a group's answers in the writer's thread."""
+    """See the module. done: is given a group's answers in the writer's thread. taken: is told the spec of each experiment that it takes
+    over."""
 
-    def __init__(self, database: Database, settings: Settings, leases: Leases, done: Done) -> None:
+    def __init__(self, database: Database, settings: Settings, leases: Leases, done: Done, taken: Callable[[ExperimentSpec], None]) -> None:
         super().__init__(name="writer", daemon=True)
-        self.database, self.settings, self.leases, self.done = database, settings, leases, done
+        self.database, self.settings, self.leases, self.done, self.taken = database, settings, leases, done, taken
         self.queue: queue.SimpleQueue[Command | None] = queue.SimpleQueue()
         self.owned: dict[str, OwnedExperiment] = {}
         self.regular_freeze = RegularFreeze(settings)
@@ -131,6 +132,7 @@ class Writer(threading.Thread):
     def run(self) -> None:
         """Serve groups until `stop`."""
         while not self._ending:
+            self.leases.seen()
             group = self._next_group()
             if group:
                 self._serve(group)
@@ -254,13 +256,14 @@ class Writer(threading.Thread):
             return
         row, fence = lease
         try:
-            with self.leases.kept(), self.database.read() as connection:
+            with self.database.read() as connection:
                 journal, saved = recover(connection, row, name)
         except ValueError as error:
             self.broken[name] = str(error)
             logger().error("replay failed", experiment=name, reason=str(error))
             raise self._unreadable(name) from None
         self.owned[name] = OwnedExperiment(row, fence, journal, saved)
+        self.taken(journal.experiment.spec)
 
     def _unreadable(self, name: str) -> Refused:
         return Refused(503, f"experiment = {name!r} could not be read from its log: {self.broken[name]}", "experiment", retry_after=60)
