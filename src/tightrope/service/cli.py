@@ -170,7 +170,7 @@ def import_log(
 def create_key(
     role: Annotated[str, typer.Argument(help="read, decide or admin; each may do what those before it may.")],
     note: Annotated[str, typer.Option(help="Whose it is.")] = "",
-    per_second: Annotated[float, typer.Option(help="Requests per second.")] = 10_000.0,
+    per_second: Annotated[float, typer.Option(help="Decisions, rewards and other requests per second.")] = 100_000.0,
     db: Db = "tightrope.db",
 ) -> None:
     """Make a key. It is printed once; the database has only its digest."""

@@ -22,6 +22,7 @@ Row = Annotated[list[Number], Field(min_length=1, max_length=10_000)]
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 LONGEST = 10 * 365 * 86_400  # seconds
 LEAST, GREATEST = 1e-100, 1e100  # size of a reward that is not 0: sums, squares and products of rewards stay finite and can be saved
+MOST_BYTES = 256e6  # of a policy's state
 MODERATE = f"give 0 or a number whose size is between {LEAST:g} and {GREATEST:g}"
 
 
@@ -286,6 +287,24 @@ def check_rewards(spec: ExperimentSpec) -> None:
         raise ValueError(f"default_reward = {spec.default_reward:g} is outside rewards = [{low:g}, {high:g}]; give one within it.")
 
 
+def check_size(spec: ExperimentSpec) -> None:
+    """Raise ValueError where features make a state that is too large to decide with while others wait."""
+    rows = [arm.features for arm in spec.arms or () if arm.features is not None]
+    d = spec.dimension or max((len(row) for row in rows), default=0)
+    described = spec.described_policy
+    if not d or "policy" not in described or not {"features", "contexts", "sets"} & {*find(described["policy"]).TRAITS.accepts}:
+        return
+    arms = len(spec.arms or ())
+    size, steps = 8 * (3 * d * d + 2 * arms * d), 4 * d * d + 2 * arms * d
+    if size > MOST_BYTES:
+        field = "dimension" if spec.dimension else "arms"
+        raise ValueError(
+            f"{field} = {d if spec.dimension else f'{arms} with {d} features each'} takes about {size / 1e9:.2g} GB and "
+            f"{steps / 1e9:.2g} s a decision, but at most {MOST_BYTES / 1e9:.2g} GB are taken; use fewer features, such as the first 100 "
+            "principal components."
+        )
+
+
 def made_oracle(spec: ExperimentSpec) -> Oracle | None:
     """The oracle of a spec, by name."""
     if spec.oracle is None:
@@ -320,6 +339,7 @@ def made_session(spec: ExperimentSpec) -> Session:
     check_alpha(spec)
     check_rewards(spec)
     check_rollout(spec)
+    check_size(spec)
     described: dict[str, Any] = {"arms": None, "dimension": spec.dimension}
     names = None
     if spec.arms is not None:

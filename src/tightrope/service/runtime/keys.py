@@ -20,7 +20,7 @@ from .telemetry import logger
 Role = Literal["read", "decide", "admin"]
 ROLES: tuple[str, ...] = get_args(Role)  # each may do what those before it may
 PREFIX = "tr_"
-PER_SECOND = 10_000.0
+PER_SECOND = 100_000.0
 FRESH = 2.0  # seconds after which the table is read again, so that a revoked key ends everywhere
 KEPT = 30.0  # seconds that keys are still known while the table cannot be read
 K = keys.c
@@ -68,7 +68,7 @@ def digest_of(key: str) -> bytes:
 
 
 class Bucket:
-    """A token bucket: so many requests a second, and as many at once after a pause."""
+    """A token bucket: so many decisions, rewards or other requests a second, and as many at once after a pause."""
 
     def __init__(self, per_second: float) -> None:
         self.per_second, self.most = per_second, max(per_second, 1.0)
@@ -143,5 +143,10 @@ class KeyRing:
             raise Refused(403, f"This key may {key.role}, but the request needs one that may {role}.")
         wait = self._buckets.setdefault(key.id, Bucket(key.per_second)).take()
         if wait:
-            raise Refused(429, f"This key may send {key.per_second:g} requests a second; wait.", retry_after=wait)
+            raise Refused(429, f"This key may send {key.per_second:g} decisions, rewards or requests a second; wait.", retry_after=wait)
         return key
+
+    def charge(self, key: Key, count: int) -> None:
+        """Count the other items of a batch, beside its request; what there is not yet is paid off afterwards."""
+        if count > 0:
+            self._buckets[key.id].tokens -= count

@@ -7,9 +7,11 @@ import contextlib
 import hashlib
 import math
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
+from ...core.policy import label
 from ..domain.deciding import decide
 from ..domain.errors import Refused
 from ..domain.events import Cancelled, Created, Event, Expired, ModeChanged, Rewarded
@@ -21,6 +23,7 @@ from .settings import Settings
 
 CANDIDATES = 3  # of a decision that brings its own
 LENGTH = 0.1  # of its features, which policies with a promise bound
+TRIES, MOST_SECONDS = 5, 0.5  # that are timed, and what one decision may take
 MOST = 1000  # candidates of a rehearsal; a policy that plays more in a set is left to its first decision
 
 _one_at_a_time = threading.Lock()  # a client that asks again while the first request compiles must not compile beside it
@@ -45,8 +48,26 @@ def warm_up(spec: ExperimentSpec, settings: Settings) -> None:
             for number, request in enumerate(sample_requests(spec)):
                 rehearse(journal, request, str(number))
             look(journal)
+            check_seconds(journal, spec)
         _rehearsed.add(kind)
         freeze(settings)
+
+
+def check_seconds(journal: Journal, spec: ExperimentSpec) -> None:
+    """Raise ValueError where a decision takes so long, now that nothing has to be compiled, that others would wait for it."""
+    request, seconds = next(sample_requests(spec)), math.inf
+    for number in range(TRIES):
+        began = time.perf_counter()
+        with contextlib.suppress(Refused, ValueError):
+            decide(journal.experiment, f"timed {number}", request, 0)
+        seconds = min(seconds, time.perf_counter() - began)
+        if seconds <= MOST_SECONDS:
+            return
+    raise ValueError(
+        f"policy = {label(journal.experiment.session.policy)} takes {seconds:.2g} s for a decision among {len(spec.arms or ()):,} arms, "
+        f"in which all other requests wait; {MOST_SECONDS:g} s are allowed. Use fewer arms, fewer features or a policy that draws nothing, "
+        "such as LinUCB."
+    )
 
 
 def modes(spec: ExperimentSpec) -> list[Any]:
