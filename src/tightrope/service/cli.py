@@ -53,12 +53,18 @@ def opened(db: str, must_exist: bool = True) -> "Database":
 @contextlib.contextmanager
 def reading(db: str) -> "Iterator[Connection]":
     """A connection that only reads."""
+    require()
+    from sqlalchemy.exc import DatabaseError
+
+    from .log.database import damaged
     from .runtime.garbage_collection import rare_collections
 
     database = opened(db)
     try:
         with rare_collections(), database.read() as connection:
             yield connection
+    except DatabaseError as error:
+        raise damaged(error) from None
     finally:
         database.close()
 

@@ -112,7 +112,9 @@ class Writer(threading.Thread):
         self.owned: dict[str, OwnedExperiment] = {}
         self.regular_freeze = RegularFreeze(settings)
         self.clock_watch = ClockWatch(settings)
+        self.replayed = False  # whether all experiments that nobody else writes were read once
         self.failing: str | None = None  # why the last transaction failed
+        self.held: dict[str, tuple[int, int]] = {}  # row and fence of experiments that stay this process's, as all of an SQLite file
         self.broken: dict[str, str] = {}  # experiments whose log could not be replayed, and why
         self._fresh: set[str] = set()  # created, or appended to, in the transaction that is under way
         self._ending = False
@@ -134,7 +136,10 @@ class Writer(threading.Thread):
         while not self._ending:
             self.leases.seen()
             group = self._next_group()
-            if group:
+            if group and self.failing is not None and self.database.sqlite:
+                for command in group:  # reads are answered while a full disk takes no events
+                    self._serve([command])
+            elif group:
                 self._serve(group)
             if time.monotonic() - self._ticked >= self.settings.tick:
                 self._tick()
@@ -228,6 +233,8 @@ class Writer(threading.Thread):
 
     def _after(self) -> None:
         """What was appended is on disk: count it, and shorten the next start where it is time."""
+        if self.database.sqlite:
+            self.held |= {name: (self.owned[name].row, self.owned[name].fence) for name in self._fresh if name in self.owned}
         self._fresh.clear()
         for owned in list(self.owned.values()):
             if owned.due(self.settings.snapshot_every):
@@ -250,10 +257,14 @@ class Writer(threading.Thread):
         """
         if name in self.broken:
             raise self._unreadable(name)
-        with self.database.write() as connection:
-            lease = self.leases.take(connection, name)
+        lease = self.held.get(name)
         if lease is None:
-            return
+            with self.database.write() as connection:
+                lease = self.leases.take(connection, name)
+            if lease is None:
+                return
+            if self.database.sqlite:
+                self.held[name] = lease
         row, fence = lease
         try:
             with self.database.read() as connection:
@@ -304,6 +315,7 @@ class Writer(threading.Thread):
             for name in free:
                 with contextlib.suppress(Refused):
                     self._take(name)
+            self.replayed = True
             self.failing = None  # a service that is not ready gets no requests, so none of them could clear it
         except Exception as error:
             self._failed(error, set(self.owned))
