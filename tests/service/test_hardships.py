@@ -170,6 +170,11 @@ def test_a_large_form_is_refused(served):
         assert answer.status_code in (401, 413), answer.text
 
 
+def test_the_root_leads_to_the_board(served):
+    answer = served("GET", "/", key=None)
+    assert answer.status_code == 307 and answer.headers["location"] == "/board"
+
+
 def test_signing_out_ends_the_cookie_for_whoever_has_a_copy(served):
     signed = served("POST", "/board/login", b"key=" + served.keys["read"].encode(), None)
     cookie = signed.headers["set-cookie"].split(";")[0]

@@ -9,6 +9,8 @@ from running import PRICES, ask, create, decide, reward, state
 
 from tightrope.service.board.view import page_of
 from tightrope.service.domain.errors import Refused
+from tightrope.service.domain.requests import ArmsRequest
+from tightrope.service.log.verification import replay
 from tightrope.service.runtime import commands
 from tightrope.service.runtime.certificates import issue
 from tightrope.service.runtime.histories import Histories
@@ -227,6 +229,33 @@ def test_who_cancels_what_did_not_sell_is_told_on_the_certificate_and_the_board(
     standing = ask(service, commands.standing)
     shown = page_of(standing, Histories(service.database).exactly("price", standing["seq"]))
     assert any("cancelled" in one.says for one in shown["warnings"])
+
+
+def test_new_arms_come_under_a_promise_and_the_log_replays(service, clock):
+    create(service, GUARD)
+    drive(service, clock, {"low": 0.4, "mid": 0.5, "high": 0.6}, 60)
+    told = ask(service, commands.add_arms, ArmsRequest(arms=[{"id": "bold"}]))
+    assert [arm["id"] for arm in told["arms"]] == ["low", "mid", "high", "bold"]
+    drive(service, clock, {"low": 0.4, "mid": 0.5, "high": 0.6, "bold": 0.9}, 200, seed=1)
+    found, now = certified(service), state(service)
+    assert found["budget"]["bound"] >= 0.0 and "do not rely" not in found["promise"]
+    assert Histories(service.database).exactly("price", now["seq"]).arms["bold"].plays > 0
+    with service.database.read() as connection:
+        assert replay(connection, 1, "price").fingerprint == now["fingerprint"]
+
+
+def test_sentences_call_arms_by_their_ids(service):
+    spec = {"name": "price", "policy": "LinUCB", "baseline": "mid", "baseline_mean": 0.5, "alpha": 0.1}
+    arms = [{"id": "low", "features": [0.1, 0.5]}, {"id": "mid", "features": [0.5, 0.5]}]
+    with pytest.raises(Refused, match="arm 'high' has norm 5,"):
+        create(service, spec | {"arms": [*arms, {"id": "high", "features": [3.0, 4.0]}]})
+    create(service, spec | {"arms": arms})
+    with pytest.raises(Refused, match="arm 'huge' has norm 10,"):
+        ask(service, commands.add_arms, ArmsRequest(arms=[{"id": "huge", "features": [6.0, 8.0]}]))
+    create(service, {"name": "own", "policy": "LinUCB", "dimension": 2, "alpha": 0.1})
+    with pytest.raises(Refused, match="arm 'far' has norm 5,"):
+        context = {"near": [0.1, 0.1], "far": [3.0, 4.0]}
+        decide(service, "a", "own", context=context, baseline="near", baseline_mean=0.5)
 
 
 def test_never_below_is_the_minimum_over_all_decisions(service, clock):

@@ -22,6 +22,7 @@ from ...core.verbs import (
     admit,
     commit,
     explain,
+    grow,
     inform,
     init,
     propensity,
@@ -39,6 +40,7 @@ from .guarantee import (
     close_round,
     fall_back,
     is_safe,
+    longer_state,
     new_state,
     open_round,
     why_instead,
@@ -113,6 +115,9 @@ class Safe(Limits):
     def admit(self, state, context):
         check_round(self, state.guarded, context)
         admit(self.inner, state.inner, context)
+
+    def grow(self, state, arms):
+        return State(longer_state(self, state.guarded, arms), grow(self.inner, state.inner, arms))
 
     def reward_range(self):
         return reward_range(self.inner)

@@ -72,7 +72,8 @@ def guarantees(holdings: dict[str, Any], spec: ExperimentSpec, history: History)
         if holdings["learned"]:
             found.append(at_most_one(spec, history))
     else:
-        found.append(linear(*holdings["norms"], history))
+        coefficients, longest = holdings["norms"]
+        found.append(linear(coefficients, longest, history))
     if holdings["lower"] or (holdings["norms"] is not None and spec.apply != "in order"):
         found.append(delays(history))
     elif holdings["norms"] is not None and spec.default_reward is None:

@@ -26,8 +26,8 @@ def decide(experiment: Experiment, id: str, request: DecisionRequest, now: int) 
     asked, session = request.asked(), experiment.session
     if "baseline" in asked or "baseline_mean" in asked:
         check_round_baseline(experiment, asked)
+    round, watched = experiment.round(asked), experiment.watched
     try:
-        round, watched = experiment.round(asked), experiment.watched
         if experiment.rollout.mode == "full":
             drawn = session.decide(round.context, round.eligible, id, round.names)
             choice, why = None, drawn.reason
@@ -35,7 +35,7 @@ def decide(experiment: Experiment, id: str, request: DecisionRequest, now: int) 
             drawn, choice, why = decide_beside(experiment, round, id)
         budget = noted_budget(experiment, watched)
     except ValueError as error:
-        raise invalid(error) from None
+        raise invalid(error, round.names or list(experiment.numbers)) from None
     deadline, version = experiment.deadline(now), session.rounds
     if isinstance(drawn.arm, int):
         chances = drawn.propensity, drawn.propensity_se

@@ -32,7 +32,7 @@ async def create_experiment(spec: ExperimentSpec, service: Served) -> Response:
     try:
         await service.in_thread("warm-up", warm_up, spec, service.settings)
     except ValueError as error:
-        raise invalid(error) from None
+        raise invalid(error, [arm.id for arm in spec.arms or ()]) from None
     new, described = await service.ask(spec.name, lambda transaction: commands.create(transaction, spec), spec=spec)
     return answer(described, 201 if new else 200)
 

@@ -46,7 +46,8 @@ def verify(connection: Connection, row: int, name: str) -> Verification:
             for seq, left in entry.body["events"]:
                 if blanked.get(seq) == left:
                     blanked[seq] = ""
-        sealed_subject = entry.event.subject if entry.kind == Decided.kind and body_digest == entry.body_digest else None
+        event = entry.event if entry.kind == Decided.kind and body_digest == entry.body_digest else None
+        sealed_subject = event.subject if isinstance(event, Decided) else None
         if entry.subject != sealed_subject and (sealed_subject is not None or body_digest == entry.body_digest):
             errors.append(f"event {entry.seq} has another subject than its body, so that an erasure would miss it.")
         digest = chained(name, digest, entry.seq, entry.kind, entry.time, entry.decision, entry.body_digest)

@@ -141,7 +141,8 @@ def record(transaction: Transaction, event: events.Event, status: int = 422) -> 
     try:
         return transaction.record(event)
     except ValueError as error:
-        refused = invalid(error)
+        added = [str(arm["id"]) for arm in event.arms] if isinstance(event, events.ArmsAdded) else []
+        refused = invalid(error, [*transaction.experiment.numbers, *added])
         refused.status = status
         raise refused from None
 

@@ -287,7 +287,7 @@ class Writer(threading.Thread):
         try:
             created = journal.record(Created(spec.plain()), self.settings.clock())
         except ValueError as error:
-            raise invalid(error) from None
+            raise invalid(error, [arm.id for arm in spec.arms or ()]) from None
         owned = OwnedExperiment(*self.leases.create(connection, name, created.text.decode()), journal, created.seq)
         owned.new.append(created)
         self._fresh.add(name)
