@@ -24,7 +24,8 @@ def test_every_answer_has_its_documented_shape(served):
         (answers.DecisionAnswer, 200, served("POST", "/v1/experiments/price/decisions", {"id": "b", "deferred": True}, "decide")),
         (answers.ActivationAnswer, 200, served("POST", "/v1/experiments/price/decisions/b/activate", None, "decide")),
         (answers.OpenAnswer, 200, served("GET", "/v1/experiments/price/open", None, "read")),
-        (answers.CancellationAnswer, 200, served("DELETE", "/v1/experiments/price/decisions/b", None, "decide")),
+        (answers.DecisionAnswer, 200, served("POST", "/v1/experiments/price/decisions", {"id": "c"}, "decide")),
+        (answers.CancellationAnswer, 200, served("DELETE", "/v1/experiments/price/decisions/c", None, "decide")),
         (answers.ArmsAnswer, 201, served("POST", "/v1/experiments/price/arms", {"arms": [{"id": "huge"}]})),
         (answers.ArmAnswer, 200, served("PATCH", "/v1/experiments/price/arms/huge", {"status": "masked"})),
         (answers.StateAnswer, 200, served("GET", "/v1/experiments/price/state")),
@@ -61,6 +62,11 @@ def test_keys(served):
     error(served("POST", "/v1/experiments/price/decisions", {}, "tr_wrong"), 401)
     assert "may read" in error(served("POST", "/v1/experiments/price/decisions", {}, "read"), 403)["message"]
     error(served("POST", "/v1/experiments", PRICES, "decide"), 403)
+    batch = {"decisions": [{} for _ in range(40)]}
+    assert served("POST", "/v1/experiments/price/decisions:batch", batch, "slow").status_code == 200
+    paid = served("POST", "/v1/experiments/price/decisions", {}, "slow")  # a batch counts its items: 39 too many at 2 a second
+    assert 15 <= int(paid.headers["Retry-After"]) <= 20 and error(paid, 429)
+    served.service.keys._buckets.clear()
     slow = [served("POST", "/v1/experiments/price/decisions", {}, "slow") for _ in range(4)]
     assert slow[0].status_code == 200
     assert int(slow[-1].headers["Retry-After"]) >= 1 and error(slow[-1], 429)

@@ -176,9 +176,9 @@ def production(run):
 def sent_back(run):
     """The budget's bound falls below its least: the rule returns to shadow."""
     run.create(policy="UCB", arms=THREE, **GUARD | {"alpha": 0.05}, window=None)
-    for _ in range(21):
+    for _ in range(3):
         run.decide(excluded=["mid"])
-    run.rounds(5)
+    run.rounds(21)
 
 
 def late(run):

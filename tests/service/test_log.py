@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import pathlib
 import re
 
 import numpy as np
@@ -72,6 +73,7 @@ def swap(connection):
         (lambda c: c.execute(sa.update(events).where(E.seq == 5).values(body=b'{"value":1.0}')), "event 5 has another body"),
         (lambda c: c.execute(sa.update(events).where(E.seq == 5).values(time=E.time + 1)), "event 5 .* is not the one"),
         (lambda c: c.execute(sa.update(events).where(E.seq == 4).values(key="other")), "event 4 .* is not the one"),
+        (lambda c: c.execute(sa.update(events).where(E.seq == 4).values(subject="user-9")), "event 4 has another subject"),
         (lambda c: c.execute(sa.delete(events).where(E.seq == 6)), "event 6 is missing"),
         (lambda c: c.execute(sa.delete(events).where(E.seq > 18)), "the end was cut off"),
         (swap, "event 4 .* is not the one"),
@@ -232,7 +234,7 @@ def test_a_log_with_an_erasure_goes_to_another_database_with_the_snapshot_behind
         assert run("log", command, "--db", tmp_path / "b.db")[0] == 0
     with service_at(tmp_path / "b.db", clock) as service:
         assert state(service, "p") == told
-    last = len(path.read_text().splitlines()) - 1
+    last = len(path.read_text().splitlines()) - 2
     for value in (
         {"fingerprint": "00" * 32},
         {"rest": "{}"},
@@ -245,7 +247,8 @@ def test_a_log_with_an_erasure_goes_to_another_database_with_the_snapshot_behind
         assert code == 1 and ("snapshot" in said or "is not an event" in said), said
     assert run("log", "verify", "--db", tmp_path / "c.db") == (0, "")
     without = tmp_path / "without.jsonl"
-    without.write_text("\n".join(path.read_text().splitlines()[:-1]))
+    lines = path.read_text().splitlines()
+    without.write_text("\n".join([*lines[:-2], lines[-1]]))
     assert "event 7 was erased, and there is no snapshot behind it" in run("log", "import", without, "--db", tmp_path / "c.db")[1]
 
 
@@ -318,3 +321,89 @@ def test_migrations_make_the_tables_that_the_code_has(tmp_path):
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
         assert connection.exec_driver_sql("PRAGMA secure_delete").scalar() == 1
     database.close()
+
+
+@pytest.mark.parametrize("kept", [1, 5, -1])
+def test_half_a_file_is_refused_as_a_whole(written, tmp_path, kept):
+    database, _ = written
+    path = tmp_path / "log.jsonl"
+    run("log", "export", path, "--experiment", "price", "--db", database.url.database)
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join(lines[:kept]) + "\n")
+    code, said = run("log", "import", path, "--db", tmp_path / "b.db")
+    assert code == 1 and "has no end: the file was cut off" in said
+    assert run("log", "verify", "--db", tmp_path / "b.db") == (0, "")
+    path.write_text("\n".join([*lines[:kept], json.dumps(json.loads(lines[-1]) | {"end": 99}), *lines[kept:]]))
+    code, said = run("log", "import", path, "--db", tmp_path / "b.db")
+    assert code == 1 and "its end says another number or digest" in said
+
+
+LINEAR = {"name": "p", "policy": "LinTS", "arms": [{"id": "a"}, {"id": "b"}], "dimension": 2, "window": "1h", "default_reward": 0.0}
+
+
+def test_an_erasure_that_nothing_could_go_on_from_is_refused_and_nothing_is_blanked(tmp_path, clock, monkeypatch):
+    with service_at(tmp_path / "a.db", clock) as service:
+        create(service, LINEAR)
+        decide(service, "d", "p", context=[[1.0, 0.0], [0.0, 1.0]], subject="someone")
+        before = state(service, "p")
+
+        def infinite(transaction):
+            transaction.experiment.session.state.model.response[0] = np.inf
+
+        ask(service, infinite, name="p")
+        with pytest.raises(Refused, match=r"cannot be saved.*Nothing was erased") as error:
+            ask(service, commands.erase, "someone", name="p")
+        assert error.value.status == 409
+        service.writer._leave = lambda: None
+    with service_at(tmp_path / "a.db", clock) as service:
+        assert state(service, "p") == before
+        assert ask(service, commands.erase, "someone", name="p")["erased"] == 1
+
+
+@pytest.mark.parametrize("value", [1e308, -1e101, 5e-324, 1e-200])
+def test_rewards_that_make_a_state_that_cannot_be_saved_are_refused(service, value):
+    create(service)
+    decide(service, "a")
+    with pytest.raises(Refused, match="sums of rewards cannot hold"):
+        reward(service, "a", value)
+    for spec in ({"default_reward": value}, {"rewards": [-abs(value) - 1.0, abs(value)], "default_reward": 0.0}):
+        with pytest.raises(Refused, match="sums of rewards cannot hold"):
+            create(service, PRICES | {"name": "other"} | spec)
+
+
+@pytest.mark.parametrize("policy", ["UCB", "EpsilonGreedy", "LinUCB", "LinTS", "SquareCB", "UGapE"])
+def test_the_greatest_rewards_leave_a_state_that_can_be_saved(service, policy):
+    rows = [{"id": str(k), "features": row} for k, row in enumerate([[1.0, 0.0], [0.0, 1.0], [0.7, 0.7]])]
+    create(service, PRICES | {"policy": policy, "arms": rows})
+    for n in range(9):
+        decide(service, f"d{n}")
+        reward(service, f"d{n}", [1e100, -1e100, 1e-100][n % 3])
+    ask(service, lambda transaction: recovery.check_saveable(transaction.owned.journal))
+
+
+def test_no_file_has_what_was_erased(served):
+    assert served("POST", "/v1/experiments", LINEAR).status_code == 201
+    secret = 0.123456789012345
+    for _ in range(40):
+        asked = {"context": [[secret, 0.5], [0.25, 77.0625]], "subject": "someone-special"}
+        assert served("POST", "/v1/experiments/p/decisions", asked, "decide").status_code == 200
+    folder = pathlib.Path(served.service.database.url.database).parent
+    texts = (b"someone-special", b"0.123456789012345", np.float64(secret).tobytes())
+
+    def copies():
+        return sum(file.read_bytes().count(text) for file in folder.iterdir() for text in texts)
+
+    assert copies() > 40
+    assert served("POST", "/v1/experiments/p/erase", {"subject": "someone-special"}).json()["erased"] == 40
+    assert copies() == 0
+
+
+def test_an_erasure_waits_for_whoever_reads_the_old_copies(served, monkeypatch):
+    monkeypatch.setattr("tightrope.service.http.reading.SCRUBS", 2)
+    served("POST", "/v1/experiments", LINEAR)
+    served("POST", "/v1/experiments/p/decisions", {"context": [[1.0, 0.0], [0.0, 1.0]], "subject": "x"}, "decide")
+    with served.service.database.read() as connection:
+        connection.execute(sa.select(E.seq)).all()
+        answer = served("POST", "/v1/experiments/p/erase", {"subject": "x"})
+        assert answer.status_code == 503 and "send the same request again" in answer.json()["error"]["message"]
+    assert served("POST", "/v1/experiments/p/erase", {"subject": "x"}).json() == {"erased": 0, "event": None}

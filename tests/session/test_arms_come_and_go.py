@@ -192,3 +192,80 @@ def test_a_catalogue_of_sets():
     with pytest.raises(ValueError, match="only 1"):
         session.decide(rng.normal(size=(1, 3)))
     assert session.state.model.seen[0] == 6
+
+
+GUARDS = {
+    "CUCB2": (tr.CUCB2, {}, False),
+    "CUCB2 learns the baseline": (tr.CUCB2, {"baseline_mean": None}, False),
+    "Safe": (lambda **given: tr.Safe(tr.UCB(alpha=0.5), **given), {}, False),
+    "Safe that falls back in two steps": (lambda **given: tr.Safe(tr.EpsilonGreedy(), **given), {"selection": "two-step"}, False),
+    "CLUCB2": (tr.CLUCB2, {}, True),
+    "Safe LinUCB learns the baseline": (lambda **given: tr.Safe(tr.LinUCB(), **given), {"baseline_mean": None}, True),
+}
+
+
+@pytest.mark.parametrize("name", GUARDS)
+def test_a_promise_holds_while_arms_are_added(name):
+    """Five runs of 1200 rounds, each with arms that come twice, most of them worse than the baseline: the true budget never falls below 0
+    (delta = 0.01, so one run in a hundred might), and the good newcomer is found where the budget lets it."""
+    make, more, linear = GUARDS[name]
+    X = np.array([[0.8, 0.0, 0.0], [0.2, 0.5, 0.0], [0.0, 0.1, 0.6], [0.05, 0.0, 0.0], [0.0, 0.9, 0.1], [0.1, 0.0, 0.1]])
+    means = X @ [0.5, 0.75, 0.1]  # 0.4 (the baseline), 0.475, 0.135, 0.025, 0.685, 0.06
+    given = {"baseline": 0, "baseline_mean": means[0], "alpha": 0.2, "sigma": 0.5} | more
+    played = np.zeros(6)
+    for seed in range(5):
+        rng, budget = np.random.default_rng(seed), 0.0
+        session = tr.Session(make(**given), arms=X[:3] if linear else 3, seed=seed)
+        waiting = []
+        for n in range(1200):
+            if n in (200, 500):
+                k = session.arms.number
+                session.add_arms(features=X[k : k + (1 if n == 200 else 2)]) if linear else session.add_arms(number=1 if n == 200 else 2)
+            made = session.decide()
+            budget += means[made.arm] - 0.8 * means[0]
+            assert budget >= -1e-9, (name, seed, n)
+            played[made.arm] += 1
+            waiting.append(made)
+            if len(waiting) > 20:
+                done = waiting.pop(int(rng.integers(len(waiting))))
+                session.reward(done.id, float(rng.random() < means[done.arm]))
+        twin = tr.Session.from_bytes(session.to_bytes())
+        assert twin.decide().arm == session.decide().arm
+    assert played[3:].sum() > 0 and played[4] > 20
+
+
+def test_delta_is_not_shared_out_anew_when_arms_are_added():
+    """Widths of the first arms stay as they are, and a newcomer's lower bound stays 0 whatever it earns."""
+    session, fixed = (tr.Session(tr.CUCB2(baseline=0, baseline_mean=0.5, alpha=0.9, sigma=0.1), arms=2, seed=0) for _ in range(2))
+    for one in (session, fixed):
+        for _ in range(50):
+            one.update(1, 0.75)
+    session.add_arms(number=3)
+    for _ in range(300):
+        session.update(3, 1.0)
+    session.select(), fixed.select()
+    here, there = session.explain(), fixed.explain()
+    for side in ("lower", "upper"):
+        assert here[side][1] == there[side][1]
+    assert here["lower"][1] > 0.5 and here["lower"][3] == 0.0 and 1.0 < here["upper"][3] < 1.1
+    with pytest.raises(ValueError, match="bound = 'confidence' adds up lower bounds"):
+        tr.Session(tr.CUCB(baseline=0, baseline_mean=0.5, alpha=0.1, sigma=0.1), arms=2).add_arms(number=1)
+
+
+def test_linear_bounds_with_added_arms_are_those_of_all_arms_from_the_start():
+    """Also where the regression moves from the space of arms to that of features."""
+    X = unit(12, 4) / 2
+    for policy in (tr.CLUCB2(baseline=0, alpha=0.3, sigma=0.1), tr.Safe(tr.LinUCB(), baseline=0, baseline_mean=0.2, alpha=0.3, sigma=0.1)):
+        whole, grown = tr.Session(policy, arms=X, seed=1), tr.Session(policy, arms=X[:3], seed=1)
+        rng, few = np.random.default_rng(0), np.arange(12) < 3
+        for _ in range(60):
+            first, second = whole.decide(eligible=few), grown.decide()
+            assert first.arm == second.arm
+            value = float(rng.random() < 0.3)
+            whole.reward(first.id, value), grown.reward(second.id, value)
+        open_, same = whole.decide(eligible=few), grown.decide()
+        grown.add_arms(features=X[3:])
+        whole.reward(open_.id, 1.0), grown.reward(same.id, 1.0)
+        here, there = grown.explain(), whole.explain()
+        for key in ("lower", "upper", "total", "slack", "budget_bound"):
+            np.testing.assert_allclose(here[key], there[key], atol=1e-9, err_msg=f"{policy} {key}")

@@ -8,7 +8,9 @@ import sqlalchemy as sa
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.responses import RedirectResponse
 
+from .board.login import PATH
 from .board.routes import router as board
 from .domain.errors import Refused, not_valid
 from .http import decisions, experiments, health, reading, rollout
@@ -40,6 +42,7 @@ def create_app(settings: Settings, service: Service | None = None) -> FastAPI:
     app.state.service = served
     for router in ROUTERS:
         app.include_router(router)
+    app.add_api_route("/", _home, include_in_schema=False)
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(RequestValidationError, _not_valid)
     app.add_exception_handler(HTTPException, _http)
@@ -48,6 +51,11 @@ def create_app(settings: Settings, service: Service | None = None) -> FastAPI:
     app.add_middleware(FastRoutes, routes=decisions.router.routes)
     app.add_middleware(Limits, most_bytes=settings.most_bytes)
     return app
+
+
+async def _home() -> Response:
+    """People go to the board."""
+    return RedirectResponse(PATH, 307)
 
 
 async def _refused(request: Request, error: Exception) -> Response:

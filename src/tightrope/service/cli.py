@@ -53,12 +53,18 @@ def opened(db: str, must_exist: bool = True) -> "Database":
 @contextlib.contextmanager
 def reading(db: str) -> "Iterator[Connection]":
     """A connection that only reads."""
+    require()
+    from sqlalchemy.exc import DatabaseError
+
+    from .log.database import damaged
     from .runtime.garbage_collection import rare_collections
 
     database = opened(db)
     try:
         with rare_collections(), database.read() as connection:
             yield connection
+    except DatabaseError as error:
+        raise damaged(error) from None
     finally:
         database.close()
 
@@ -170,7 +176,7 @@ def import_log(
 def create_key(
     role: Annotated[str, typer.Argument(help="read, decide or admin; each may do what those before it may.")],
     note: Annotated[str, typer.Option(help="Whose it is.")] = "",
-    per_second: Annotated[float, typer.Option(help="Requests per second.")] = 10_000.0,
+    per_second: Annotated[float, typer.Option(help="Decisions, rewards and other requests per second.")] = 100_000.0,
     db: Db = "tightrope.db",
 ) -> None:
     """Make a key. It is printed once; the database has only its digest."""

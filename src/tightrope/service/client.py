@@ -23,7 +23,7 @@ require(("httpx",))
 import httpx  # noqa: E402  after the sentence for those who do not have it
 
 RETRIED = (429, 502, 503, 504)
-CREATION_SECONDS = 60.0  # that one attempt to create an experiment may take
+CREATION_SECONDS = 180.0  # that one attempt to create an experiment may take
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 5.0  # seconds
 MOST = 10_000  # items of one batch
 
@@ -104,7 +104,7 @@ class Client:
     def create(self, spec: Mapping[str, Any]) -> dict[str, Any]:
         """Create the experiment of a spec and talk about it from now on; the same spec again changes nothing.
 
-        The service compiles the policy first, so this may take half a minute.
+        The service compiles the policy first, so this may take a minute.
         """
         created = self._send("POST", "/v1/experiments", dict(spec), timeout=CREATION_SECONDS)
         self.experiment, self._arms = created["name"], None

@@ -7,6 +7,7 @@ import sys
 import uvicorn
 
 from .app import create_app
+from .http.patience import PatientProtocol
 from .log.database import Database
 from .runtime import keys
 from .runtime.garbage_collection import freeze, rare_collections
@@ -35,7 +36,7 @@ def serve(settings: Settings) -> None:
             signal.signal(number, lambda *_: None)
         sys.setswitchinterval(0.001)  # between the writer's thread and the one that answers
         config = uvicorn.Config(
-            create_app(settings, service), host=settings.host, port=settings.port, loop="uvloop", http="httptools", log_config=None,
+            create_app(settings, service), host=settings.host, port=settings.port, loop="uvloop", http=PatientProtocol, log_config=None,
             access_log=False, timeout_graceful_shutdown=GRACE,
             timeout_keep_alive=KEEP, server_header=False, date_header=False, backlog=4096,
         )  # fmt: skip

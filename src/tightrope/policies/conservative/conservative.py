@@ -32,6 +32,7 @@ from .guarantee import (
     fall_back,
     first_of,
     is_safe,
+    longer_state,
     new_state,
     open_round,
     why_instead,
@@ -98,6 +99,9 @@ class Conservative(Limits):
     @jit
     def event(self, state, action):
         return int(state.ledger[0].event)
+
+    def grow(self, state, arms):
+        return longer_state(self, state, arms)
 
     def admit(self, state, context):
         check_round(self, state, context)

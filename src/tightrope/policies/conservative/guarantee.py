@@ -26,11 +26,13 @@ from ...core.policy import Policy, is_policy, label
 from ...core.types import Given
 from ...core.verbs import allowed
 from ...numerics.checkpoints import remaining
-from ...numerics.ridge import check_context, new_ridge, sum_size
+from ...numerics.growth import longer, longer_ridge
+from ...numerics.ridge import ArmRidge, check_context, new_ridge, sum_size
 from ...numerics.selection import argmax, largest
 from .independent import Independent
 from .ledger import (
     BASELINE,
+    CONFIDENCE,
     CONSTRAINED,
     INDEPENDENT,
     ORACLE,
@@ -38,6 +40,7 @@ from .ledger import (
     SAFE_OTHER,
     TWO_STEP,
     UNSAFE,
+    Bounds,
     add,
     baseline_of,
     bound_arms,
@@ -113,7 +116,7 @@ def new_state(policy: Any, arms: Any) -> Any:
         raise ValueError(f"true_means has length {policy.true_means.size}, but bound = 'oracle' needs the {K} true means.")
     if policy.bound == ORACLE and arms.dimension and arms.features is None:
         raise ValueError("bound = 'oracle' needs arms whose means do not change; these come with new features every round.")
-    ledger, bounds = new_ledger(), new_bounds(K)
+    ledger, bounds = new_ledger(K), new_bounds(K)
     if policy.model == INDEPENDENT or not arms.dimension:
         bounds.upper[:] = np.inf
         return Independent(ledger, bounds, *(np.zeros(K) for _ in range(5)))
@@ -125,6 +128,32 @@ def new_state(policy: Any, arms: Any) -> Any:
         ledger, bounds, np.zeros(K), model, np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(K),
         arms.features is not None,
     )  # fmt: skip
+
+
+def longer_state(policy: Any, state: Any, arms: Any) -> Any:
+    """The ledger and its estimates with more arms, of which nothing is known but that they earn at least 0; see `Independent` for what that
+    means where each arm has a width of its own. The ledger does not care which arm earned what. O(K), or that of a new factorisation."""
+    fresh, K, count = new_state(policy, arms), state.bounds.lower.size, arms.number
+    if policy.bound == CONFIDENCE and isinstance(state, Independent):
+        raise ValueError(
+            "bound = 'confidence' adds up lower bounds of arms, and those of new arms would stay at 0; take bound = 'martingale' to add "
+            "arms."
+        )
+    bounds = Bounds(*(np.concatenate([old, new[K:]]) for old, new in zip(state.bounds, fresh.bounds, strict=True)))
+    if isinstance(state, Independent):
+        counts = (longer(getattr(state, name), count) for name in ("open", "own", "pulls", "sums", "mean"))
+        return Independent(state.ledger, bounds, *counts)
+    model = longer_ridge(state.model, arms, policy.lam)
+    weights = {name: longer_sum(getattr(state, name), state.model, model) for name in ("played", "awaited", "owed", "point")}
+    return state._replace(bounds=bounds, open=longer(state.open, count), model=model, cross=np.zeros(count), **weights)
+
+
+def longer_sum(total: np.ndarray, old: Any, model: Any) -> np.ndarray:
+    """A sum of features as another model's `add_features` has it: weights of arms, or a vector."""
+    size = sum_size(model)
+    if not isinstance(old, ArmRidge):
+        return total
+    return longer(total, size) if isinstance(model, ArmRidge) else np.asarray(total @ old.features)
 
 
 def check_norms(policy: Any, features: np.ndarray) -> None:

@@ -2,6 +2,9 @@
 
 With n_a pulls whose reward is in and open decisions of the arm besides, UCB_a comes from the n_a. LCB_a comes from all of them, an open
 reward taken as 0, where open = "nothing": rewards are >= 0, so it stays a lower bound whatever decides when rewards arrive.
+
+delta is shared by the arms that there were from the start. Nothing of it is left for arms that are added, so their lower bound stays the
+trivial one, 0: they are played from what is in hand, and what they earn counts in the ledger like any other reward.
 """
 
 import math
@@ -122,12 +125,15 @@ def counted_open(state, policy, arm):
 @lean
 def bound_arm(state, policy, arm):
     """LCB and UCB of one arm."""
-    bounds, K, n = state.bounds, state.pulls.shape[0], state.pulls[arm]
+    bounds, K, n = state.bounds, state.ledger[0].arms, state.pulls[arm]
     width = 0.0
     if n > 0.0:
         width = pull_radius(policy.sigma, policy.delta, K, n)
-        bounds.lower[arm] = max(state.mean[arm] - width, 0.0)
         bounds.upper[arm] = state.mean[arm] + width
+        if arm < K:
+            bounds.lower[arm] = max(state.mean[arm] - width, 0.0)
+    if arm >= K:
+        return
     waiting = counted_open(state, policy, arm)
     if policy.open == NOTHING and waiting > 0.0:
         n += waiting
@@ -142,7 +148,7 @@ def worst_baseline(state, policy, weight, baseline):
     upper, waiting = state.bounds.upper[baseline], counted_open(state, policy, baseline)
     if policy.open == NOTHING and waiting > 0.0:
         n = state.pulls[baseline] + waiting
-        width = pull_radius(policy.sigma, policy.delta, state.pulls.shape[0], n)
+        width = pull_radius(policy.sigma, policy.delta, state.ledger[0].arms, n)
         upper = (state.sums[baseline] + waiting) / n + width
     return weight * min(upper, 1.0)
 

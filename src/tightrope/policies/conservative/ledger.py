@@ -45,6 +45,7 @@ LEDGER = np.dtype(
         ("bound", "f8"),  # lower bound of sum_D mu
         ("reference", "f8"),  # what a safe arm's bound is compared with
         ("beta", "f8"),  # radius of the ellipsoid
+        ("arms", "f8"),  # that there were from the start: they share delta
         ("stale", "f8"),  # arm whose bounds a decision has changed, -1: none
     ],
     align=True,
@@ -66,10 +67,10 @@ class Bounds(NamedTuple):
     offer: Scratch  # (K,)
 
 
-def new_ledger() -> np.ndarray:
-    """No round decided yet."""
+def new_ledger(number: int) -> np.ndarray:
+    """No round decided yet, on so many arms."""
     ledger = np.zeros(1, dtype=LEDGER).view(np.recarray)
-    ledger["event"], ledger["choice"], ledger["stale"] = BASELINE, -1, -1
+    ledger["event"], ledger["choice"], ledger["stale"], ledger["arms"] = BASELINE, -1, -1, number
     return ledger
 
 

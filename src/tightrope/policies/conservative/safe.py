@@ -10,6 +10,7 @@ Rewards may come late, as in `Conservative`.
 Per round: the inner policy's cost, plus O(K), or O(K^2) or O(K d + d^2) with features, O(K d^2) if they change.
 """
 
+import math
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
@@ -20,9 +21,9 @@ from ...core.policy import Policy, accepts, inner_policy, is_policy, policy
 from ...core.registry import find
 from ...core.verbs import (
     admit,
-    allowed,
     commit,
     explain,
+    grow,
     inform,
     init,
     propensity,
@@ -33,12 +34,14 @@ from ...core.verbs import (
 )
 from .explanation import explanation
 from .guarantee import (
+    TOLERANCE,
     Limits,
     bound_round,
     check_round,
     close_round,
     fall_back,
     is_safe,
+    longer_state,
     new_state,
     open_round,
     why_instead,
@@ -46,6 +49,8 @@ from .guarantee import (
 )
 from .ledger import BASELINE, OWN, learn_reward
 from .safesets import SafeSets
+
+DRAWS, LEAST_DRAWS, DRAWN_SCORES = 800, 100, 2_400_000  # behind one propensity: fewer of them for many arms
 
 
 class State(NamedTuple):
@@ -112,16 +117,35 @@ class Safe(Limits):
         check_round(self, state.guarded, context)
         admit(self.inner, state.inner, context)
 
+    def grow(self, state, arms):
+        return State(longer_state(self, state.guarded, arms), grow(self.inner, state.inner, arms))
+
     def reward_range(self):
         return reward_range(self.inner)
 
     def propensity(self, state, context, action, rng):
-        """The chances of all that the inner policy can want and that leads to this arm; their errors at worst add up."""
+        """The chance that the inner policy wants something that leads to this arm: the arm itself where that is safe, and whatever is not
+        safe where this arm is played instead. O(K), and one Monte Carlo for all wishes where the inner policy's chances are drawn."""
         baseline, _ = bound_round(self, state.guarded, context)
-        count = state.guarded.bounds.lower.size
-        wishes = [k for k in range(count) if allowed(context.eligible, k) and admitted(self, state, context, baseline, k)[0] == action]
-        found = [propensity(self.inner, state.inner, context, k, rng) for k in wishes]
-        return min(sum(p for p, _ in found), 1.0), sum(error for _, error in found)
+        guarded = state.guarded
+        eligible = np.ones(guarded.bounds.total.size, dtype=np.bool_) if context.eligible is None else context.eligible
+        own = guarded.bounds.total + guarded.ledger[0].slack >= -TOLERANCE
+        own[baseline] = True
+        unsafe = eligible & ~own
+        wishes = np.zeros_like(own)
+        wishes[action] = own[action]
+        if unsafe.any() and fall_back(self, guarded, context, baseline) == action:
+            wishes |= unsafe
+        if (wishes == eligible).all():
+            return 1.0, 0.0
+        listed = np.flatnonzero(wishes)
+        if listed.size < 2:
+            return propensity(self.inner, state.inner, context, int(listed[0]), rng) if listed.size else (0.0, 0.0)
+        draws = int(min(DRAWS, max(LEAST_DRAWS, DRAWN_SCORES // own.size)))
+        told = explain(self.inner, state.inner, context, rng, draws)
+        chance = min(float(told["probability"][listed].sum()), 1.0)
+        errors = told["probability_se"][listed] if "probability_se" in told else np.zeros(1)
+        return chance, math.sqrt(float((errors * errors).sum()))  # counts of different arms in the same draws are negatively correlated
 
     def explain(self, state, context, rng, draws=None):
         baseline, _ = bound_round(self, state.guarded, context)

@@ -35,7 +35,7 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
 }  # fmt: skip
 STATIC = {"board.css": "text/css", "board.js": "text/javascript", "icon.svg": "image/svg+xml"}
-SECTIONS = ("tiles", "pictures", "arms", "decisions", "rollout")  # parts of the page that the stream keeps up to date
+SECTIONS = ("warnings", "tiles", "pictures", "arms", "decisions", "rollout")  # parts of the page that the stream keeps up to date
 
 _streams: set[int] = set()
 
@@ -62,7 +62,10 @@ def service_of(request: Request) -> Service:
 
 async def form(request: Request) -> dict[str, str]:
     """The fields of a form."""
-    fields = parse_qs((await request.body()).decode("utf-8", "replace"), max_num_fields=20)
+    try:
+        fields = parse_qs((await request.body()).decode("utf-8", "replace"), max_num_fields=20)
+    except ValueError:
+        raise Refused(413, "The form has more fields than any of this service; send its own.") from None
     return {name: values[0] for name, values in fields.items()}
 
 
@@ -126,8 +129,10 @@ def onward(goal: str) -> str:
 
 @router.post("/logout")
 async def logout(request: Request) -> Response:
-    """Forget the cookie."""
-    check_token(service_of(request), request, (await form(request)).get("token", ""))
+    """End the cookie, for whoever has a copy of it too."""
+    service = service_of(request)
+    check_token(service, request, (await form(request)).get("token", ""))
+    await service.in_thread("keys", service.keys.sign_out, request.cookies[COOKIE])
     answer = RedirectResponse(f"{PATH}/login", 303, HEADERS)
     answer.delete_cookie(COOKIE, path=PATH)
     return answer
@@ -181,37 +186,52 @@ async def stream(request: Request, name: str) -> Response:
     signed_in(service, request)
     if len(_streams) >= STREAMS:
         raise Refused(503, f"{STREAMS} pages are being kept up to date already; load this one again from time to time.", retry_after=60)
-    first = await look(service, name)
+    mark = id(request)
+    _streams.add(mark)  # before anything is awaited, so that the limit holds
+    try:
+        first = await look(service, name)
+    except BaseException:
+        _streams.discard(mark)
+        raise
 
     async def changes() -> AsyncIterator[str]:
-        mark = id(request)
-        _streams.add(mark)
-        try:
-            seq, spoke, shown = first["seq"], time.monotonic(), rendered(first)
-            yield "retry: 2000\n\n"
-            while not service.ending() and not await request.is_disconnected():
-                owned = service.writer.owned.get(name)
-                if owned is None or owned.experiment.seq != seq:
-                    try:
-                        page_now = await look(service, name)
-                        signed_in(service, request)
-                    except Refused:
-                        return
-                    seq = page_now["seq"]
-                    fresh = await asyncio.to_thread(rendered, page_now)
-                    new = {part: html for part, html in fresh.items() if html != shown.get(part)}
-                    shown = fresh
-                    if new:
-                        spoke = time.monotonic()
-                        yield f"data: {json.dumps(new)}\n\n"
-                elif time.monotonic() - spoke > QUIET:
+        seq, spoke, shown = first["seq"], time.monotonic(), rendered(first)
+        yield "retry: 2000\n\n"
+        while not service.ending() and not await request.is_disconnected():
+            owned = service.writer.owned.get(name)
+            if owned is None or owned.experiment.seq != seq:
+                try:
+                    page_now = await look(service, name)
+                    signed_in(service, request)
+                except Refused:
+                    return
+                seq = page_now["seq"]
+                fresh = await asyncio.to_thread(rendered, page_now)
+                new = {part: html for part, html in fresh.items() if html != shown.get(part)}
+                shown = fresh
+                if new:
                     spoke = time.monotonic()
-                    yield ": still here\n\n"
-                await asyncio.sleep(BEAT)
-        finally:
-            _streams.discard(mark)
+                    yield f"data: {json.dumps(new)}\n\n"
+            elif time.monotonic() - spoke > QUIET:
+                spoke = time.monotonic()
+                yield ": still here\n\n"
+            await asyncio.sleep(BEAT)
 
-    return StreamingResponse(changes(), media_type="text/event-stream", headers=HEADERS | {"X-Accel-Buffering": "no"})
+    return Counted(changes(), mark)
+
+
+class Counted(StreamingResponse):
+    """A stream that counts until its connection ends, in whatever way."""
+
+    def __init__(self, changes: AsyncIterator[str], mark: int) -> None:
+        super().__init__(changes, media_type="text/event-stream", headers=HEADERS | {"X-Accel-Buffering": "no"})
+        self.mark = mark
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            _streams.discard(self.mark)
 
 
 def rendered(shown: dict[str, Any]) -> dict[str, str]:

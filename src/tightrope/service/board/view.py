@@ -5,15 +5,17 @@ from typing import Any
 
 from markupsafe import Markup
 
+from ..domain.assumptions import CONTRADICTED, assumptions
 from ..domain.certificate import charge
 from ..domain.history import History, Point
+from ..domain.observations import BARS
 from ..domain.times import timestamp
 from . import charts
 from .charts import Interval, Line, short
 
 SHOWN = charts.COLOURS - 1  # arms with a colour of their own; the others share the last
+BEHIND = 1.0  # seconds that a clock may be behind the log before the page says so
 SLICES = 48  # of the pictures that count per stretch of decisions
-DELAYS = ("<1s", "10s", "1m", "10m", "1h", "6h", "1d", "7d", ">7d")
 MODES = {
     "apprentice": "Production is served; the policy learns from it.",
     "shadow": "Production is served; the log notes what the policy would have played.",
@@ -117,6 +119,12 @@ def interval_chart(rows: list[dict[str, Any]], baseline: float | None) -> Markup
     return charts.intervals(intervals, words, "mean reward", baseline)
 
 
+def delay_chart(delays: list[int]) -> Markup | None:
+    """How long rewards took."""
+    words = ", ".join(f"{label} {count}" for label, count in zip(BARS, delays, strict=True) if count)
+    return charts.bars(BARS, delays, f"How long rewards took: {words}", "from decision to reward")
+
+
 def difference_chart(estimate: dict[str, Any] | None) -> Markup | None:
     """Policy against baseline."""
     if estimate is None or estimate["difference"] is None:
@@ -144,16 +152,17 @@ def page_of(standing: dict[str, Any], history: History) -> dict[str, Any]:
     rollout, holdings = standing["rollout"], standing["holdings"]
     marks = [(float(one["decisions"]), f"mode {one['mode']}") for one in history.modes[1:]]
     spec = standing["spec"]
+    warnings = [one for one in assumptions(holdings, history, rollout) if one.verdict == CONTRADICTED]
     return {
         "name": standing["name"], "status": standing["status"], "spec": spec, "rollout": rollout, "about": MODES[rollout["mode"]],
         "tiles": tiles(standing, history), "mean": charts.short, "rows": rows, "legend": legend, "source": source, "identified": identified,
         "pictures": {
             "reward": reward_chart(points, marks), "regret": regret_chart(points), "shares": shares,
             "intervals": interval_chart(rows, spec.get("baseline_mean")), "budget": budget_chart(points, rollout["least_budget"], marks),
-            "delays": charts.bars(DELAYS, history.delays, "How long rewards took: " + ", ".join(
-                f"{label} {count}" for label, count in zip(DELAYS, history.delays, strict=True) if count), "from decision to reward"),
+            "delays": delay_chart(history.observed.delays),
             "difference": difference_chart(rollout["estimate"]),
         },
+        "warnings": warnings, "clock_behind": standing["clock_behind"] if standing["clock_behind"] > BEHIND else 0.0,
         "holdings": holdings, "charged": charge(holdings), "open": standing["open"],
         "expired": history.expired, "late": history.late, "cancelled": history.cancelled,
         "last": [(line, history.outcomes.get(line.id, ""), clock(line.time)) for line in reversed(history.last)],

@@ -4,6 +4,7 @@ import hashlib
 import json
 from typing import Any
 
+from .assumptions import CONTRADICTED, Assumption, assumptions
 from .history import History
 from .signatures import agrees, signature
 from .times import timestamp
@@ -16,9 +17,11 @@ def certificate(standing: dict[str, Any], history: History, key: bytes, issued: 
     key: signs it. issued: microseconds since 1970."""
     holdings, spec = standing["holdings"], standing["spec"]
     budget = None
+    assumed = assumptions(holdings, history, standing["rollout"])
     if holdings is not None:
         budget = {
             "bound": holdings["budget_bound"],
+            "bound_if_cancelled_were_shown": bound_if_shown(holdings, history),
             "lowest_bound": min(bound for bound in (holdings["budget_bound"], history.lowest_budget) if bound is not None),
             "over_time": [[point.decisions, point.budget] for point in history.curve() if point.budget is not None],
             "alpha": holdings["alpha"], "delta": holdings["delta"], "sigma": holdings["sigma"],
@@ -39,8 +42,9 @@ def certificate(standing: dict[str, Any], history: History, key: bytes, issued: 
         "mode": standing["rollout"]["mode"],
         "modes": [mode | {"time": timestamp(mode["time"])} for mode in history.modes],
         "estimate": standing["rollout"]["estimate"],
-        "promise": promise(holdings, spec),
-        "assumptions": assumptions(holdings, spec, standing["rollout"], history.cancelled),
+        "clipped": history.observed.clipped,
+        "promise": promise(holdings, spec, assumed),
+        "assumptions": [one._asdict() for one in assumed],
     }
     text = canonical(body)
     return body | {"sha256": hashlib.sha256(text).hexdigest(), "hmac_sha256": signature(key, text)}
@@ -81,7 +85,25 @@ def charge(holdings: dict[str, Any] | None) -> str:
     return f"{open['decisions']} open decisions of the policy count as having earned at least {charged:.6g}."
 
 
-def promise(holdings: dict[str, Any] | None, spec: dict[str, Any]) -> str:
+def bound_if_shown(holdings: dict[str, Any], history: History) -> float:
+    """The lower bound of the budget if every cancelled decision was shown after all and earned nothing."""
+    spec = history.spec
+    mean = holdings["baseline_mean"]
+    if mean is None:  # it earns at most the most that there can be
+        mean = history.reward_range[1] * (len(spec.baseline) if spec is not None and isinstance(spec.baseline, list) else 1)
+    return float(holdings["budget_bound"] - history.cancelled_others * (1.0 - holdings["alpha"]) * mean)
+
+
+def promise(holdings: dict[str, Any] | None, spec: dict[str, Any], assumed: list[Assumption]) -> str:
+    """What is promised, in sentences, what it does not cover, and whether the log contradicts what it rests on."""
+    broken = [one for one in assumed if one.verdict == CONTRADICTED]
+    said = promised(holdings, spec)
+    if holdings is None or not broken:
+        return said
+    return f"{said} But the log contradicts what this rests on, so do not rely on it: " + " ".join(one.why for one in broken)
+
+
+def promised(holdings: dict[str, Any] | None, spec: dict[str, Any]) -> str:
     """What is promised, in a sentence, and what it does not cover."""
     if holdings is None:
         return "None: the policy keeps no budget. Create the experiment with a baseline and alpha for a promise."
@@ -120,56 +142,3 @@ def unguarded(spec: dict[str, Any]) -> list[str]:
     """Arms other than the baseline that production plays."""
     production = (spec.get("rollout") or {}).get("production") or {}
     return [arm for arm in production if arm != spec.get("baseline")]
-
-
-def assumptions(holdings: dict[str, Any] | None, spec: dict[str, Any], rollout: dict[str, Any], cancelled: int) -> list[str]:
-    """What the certificate's numbers rest on, in words. cancelled: decisions."""
-    sentences = [] if holdings is None else guarantees(holdings, spec)
-    if rollout["estimate"] is not None:
-        sentences += [
-            "Every reward is within the declared range, and a decision without a reward is as good as one with it.",
-            "The difference between policy and baseline is bounded at all times at once, "
-            f"each side with error {rollout['estimate']['error']:.3g}.",
-        ]
-    if spec.get("default_reward") is not None:
-        sentences.append(f"A decision without a reward when its window closes has earned {spec['default_reward']:.6g}.")
-    if cancelled:
-        sentences.append(
-            f"{cancelled} cancelled decision{'s' if cancelled > 1 else ''} count for nothing: none was shown, and whether one is cancelled "
-            "does not depend on its arm or its reward."
-        )
-    return [*sentences, "Each decision was carried out as it was answered, and each reward was reported once and truly."]
-
-
-def guarantees(holdings: dict[str, Any], spec: dict[str, Any]) -> list[str]:
-    """What the budget rests on; docs/explanation/conservative-guarantee.md says why."""
-    sentences = [
-        f"Rewards are at least 0, and their noise is sub-Gaussian with scale sigma = {holdings['sigma']:.6g} "
-        "(1/2 is enough for any reward between 0 and 1).",
-    ]
-    if holdings["freedman"]:
-        sentences.append("The reward of an arm differs from what it earns on average by at most 1.")
-    if not holdings["sets"]:
-        sentences.append("What an arm earns on average is between 0 and 1.")
-    if holdings["norms"] is None:
-        sentences.append("What an arm earns on average does not change during the experiment.")
-        if holdings["learned"]:
-            sentences.append("Rewards are at most 1.")
-    else:
-        coefficients, longest = holdings["norms"]
-        sentences.append(
-            "What an arm earns on average is a linear function of its features, which does not change during the experiment; the norm of "
-            f"its coefficients is at most {coefficients:.6g} (theta_bound), that of features at most {longest:.6g} (arm_bound)."
-        )
-    if holdings["lower"] or (holdings["norms"] is not None and spec.get("apply") != "in order"):
-        sentences.append("When a reward arrives, and whether it does, does not depend on what it is.")
-    elif holdings["norms"] is not None and spec.get("default_reward") is None:
-        sentences.append("Whether a reward arrives does not depend on what it is.")
-    sentences.append("The baseline can be played in every round; where it could not, a decision's reason says so.")
-    if holdings["baseline_mean"] is not None:
-        sentences.append(f"The baseline earns {holdings['baseline_mean']:.6g} on average, or what a round said that it earns.")
-    else:
-        sentences.append(
-            "The baseline's mean is learned." if holdings["learned"] else "A round's baseline earns on average what the round said."
-        )
-    return sentences

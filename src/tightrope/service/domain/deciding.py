@@ -26,23 +26,32 @@ def decide(experiment: Experiment, id: str, request: DecisionRequest, now: int) 
     asked, session = request.asked(), experiment.session
     if "baseline" in asked or "baseline_mean" in asked:
         check_round_baseline(experiment, asked)
+    round, watched = experiment.round(asked), experiment.watched
     try:
-        round = experiment.round(asked)
-        holdings = experiment.holdings() if experiment.watched else None
         if experiment.rollout.mode == "full":
             drawn = session.decide(round.context, round.eligible, id, round.names)
             choice, why = None, drawn.reason
         else:
             drawn, choice, why = decide_beside(experiment, round, id)
+        budget = noted_budget(experiment, watched)
     except ValueError as error:
-        raise invalid(error) from None
-    budget = None if holdings is None else holdings["budget_bound"]
+        raise invalid(error, round.names or list(experiment.numbers)) from None
     deadline, version = experiment.deadline(now), session.rounds
     if isinstance(drawn.arm, int):
         chances = drawn.propensity, drawn.propensity_se
         return Prepared(Decided(id, drawn.arm, drawn.name, *chances, why, version, deadline, choice, budget, asked), drawn)
     p, se = (np.asarray(chance).tolist() for chance in (drawn.propensity, drawn.propensity_se))
     return Prepared(Decided(id, drawn.arm.tolist(), list(drawn.name), p, se, why, version, deadline, choice, budget, asked), drawn)
+
+
+def noted_budget(experiment: Experiment, watched: bool) -> float | None:
+    """The lower bound of the budget behind a decision that was drawn, where the log notes it: in watched decisions, and wherever it is
+    lower than ever before, so that the lowest one in the log is that of all decisions."""
+    holdings = experiment.holdings()
+    if holdings is None:
+        return None
+    bound, lowest = float(holdings["budget_bound"]), experiment.rollout.lowest_budget
+    return bound if watched or lowest is None or bound < lowest else None
 
 
 def check_round_baseline(experiment: Experiment, asked: dict[str, Any]) -> None:
@@ -54,6 +63,8 @@ def check_round_baseline(experiment: Experiment, asked: dict[str, Any]) -> None:
         raise Refused(422, message, field)
     if spec.rollout is not None and spec.rollout.production is not None:
         raise Refused(422, f"{field} was given, but experiment {name!r} has its baseline in rollout.production; leave it out.", field)
+    if not spec.rounds_have_baselines:
+        raise Refused(422, f"{field} was given, but nothing in experiment {name!r} is measured against a baseline; leave it out.", field)
     if spec.baseline_mean is not None and "baseline_mean" not in asked:
         arm = asked["baseline"]
         message = f"baseline_mean is missing: that of experiment {name!r} is not this round's; say what {arm!r} earns on average."

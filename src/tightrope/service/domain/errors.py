@@ -10,6 +10,7 @@ CODES = {
 }  # fmt: skip
 
 _ARGUMENT = re.compile(r"([a-z_][a-z0-9_]*(?:\[[^\]]*\]|\.[a-z0-9_]+)*) (?:= |is |has |was )")
+_ARM = re.compile(r"\barm (\d{1,9})\b")
 
 
 class Refused(Exception):
@@ -27,12 +28,22 @@ class Refused(Exception):
         return {"error": {"code": CODES.get(self.status, "error"), "message": self.message, "field": self.field}}
 
 
-def invalid(error: ValueError, within: str = "") -> Refused:
-    """The library's sentence as an answer; the argument it begins with is the field. within: the part of the request it belongs to."""
-    message = str(error)
+def invalid(error: ValueError, names: Sequence[str] = ()) -> Refused:
+    """The library's sentence as an answer; the argument it begins with is the field. names: of arms by number, where it speaks of them."""
+    message = with_names(str(error), names)
     match = _ARGUMENT.match(message)
     field = match.group(1) if match else None
-    return Refused(422, message, ".".join(part for part in (within, field) if part) or None)
+    return Refused(422, message, field)
+
+
+def with_names(message: str, names: Sequence[str]) -> str:
+    """The library's sentence with arms as clients call them. names: of the arms by number."""
+
+    def named(match: re.Match[str]) -> str:
+        number = int(match.group(1))
+        return f"arm {names[number]!r}" if number < len(names) else match.group()
+
+    return _ARM.sub(named, message)
 
 
 def not_valid(errors: Sequence[Any]) -> Refused:

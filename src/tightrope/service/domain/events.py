@@ -165,7 +165,8 @@ class Decided(DecisionEvent):
 
     arm: its number, or a list of them. name: its id, or a list. propensity, propensity_se: one number, or one for each arm of a set.
     policy_version: rewards that the policy had learned. deadline: when the window closes, in microseconds since 1970; None: never.
-    rollout: in a mode other than full. budget: the lower bound of the budget, in every WATCHED-th decision. asked: the request without its
+    rollout: in a mode other than full. budget: the lower bound of the budget with this decision, in every
+    WATCH-th one and wherever it is lower than ever before. asked: the request without its
     id and without defaults, {} for one that says nothing; after an erasure what is left of it.
     """
 
@@ -236,15 +237,27 @@ class Cancelled(DecisionEvent):
 
 @dataclass(slots=True)
 class Rewarded(DecisionEvent):
-    """Its reward, or a part of it, was learned. reward_id: the client's id of the reward."""
+    """Its reward, or a part of it, was learned. reward_id: the client's id of the reward. given: what the client said, where that was
+    outside the experiment's range and was clipped to it; None: the same as value."""
 
     kind = "rewarded"
     value: Reward
     reward_id: str | None = None
+    given: Reward | None = None
+
+    @property
+    def said(self) -> Reward:
+        """What the client said."""
+        return self.value if self.given is None else self.given
 
     @property
     def body(self) -> Body:
-        return {"value": self.value} if self.reward_id is None else {"value": self.value, "reward_id": self.reward_id}
+        body: Body = {"value": self.value}
+        if self.reward_id is not None:
+            body["reward_id"] = self.reward_id
+        if self.given is not None:
+            body["given"] = self.given
+        return body
 
 
 @dataclass(slots=True)
@@ -254,6 +267,7 @@ class Late(DecisionEvent):
     kind = "late"
     value: Reward
     reward_id: str | None = None
+    given: Reward | None = None
 
     body = Rewarded.body
 

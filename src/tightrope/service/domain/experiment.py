@@ -1,32 +1,25 @@
 """The state of an experiment, and `apply`: how each kind of event changes it. Live and in a replay it is the same function."""
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ...numerics.states import copied
 from ...policies.conservative.holdings import holdings, ledger_of
+from ...session.codec import flatten
 from ...session.decisions import Decision
 from ...session.session import Session
 from . import events
 from .errors import Refused
 from .rollout import Rollout
 from .rounds import EMPTY, Round, arm_number, read_round
-from .spec import ArmSpec, ExperimentSpec, features_of, made_session
+from .spec import GREATEST, LEAST, MODERATE, ArmSpec, ExperimentSpec, features_of, made_session
 from .times import MICROSECONDS
+from .windows import OpenDecision, OpenDecisions
 
-WATCH = 20  # decisions after which the rules of the rollout look again
-
-
-class OpenDecision(NamedTuple):
-    """A decision that waits for its reward. deadline: microseconds since 1970; None: it waits for ever. deferred: it was not activated yet.
-    seq: of the event that made it."""
-
-    deadline: int | None
-    deferred: bool
-    seq: int
+WATCH = 20  # decisions after which the log notes the budget, and the rules of the rollout look, at least
+WORKED_ON = ("features", "transposed")  # arrays of a state that hold the features of the last round, where each has its own
 
 
 class Experiment:
@@ -43,7 +36,7 @@ class Experiment:
         self.reward_range: tuple[float, float] | None
         self.status = "new"  # then "running", "paused" or "archived"
         self.masked: set[str] = set()
-        self.open: OrderedDict[str, OpenDecision] = OrderedDict()  # the first to end first: windows are equally long, time does not go back
+        self.open = OpenDecisions()
         self.seq, self.time = 0, 0
         self.disagreements = 0  # decisions of a replay whose arm this machine would not have drawn
         self.numbers: dict[str, int] = {}  # of arms, by id
@@ -66,7 +59,7 @@ class Experiment:
 
     @property
     def watched(self) -> bool:
-        """Whether the next decision notes the bound of the budget; the rules look right behind it."""
+        """Whether the next decision notes the bound of the budget in any case; the rules look right behind it."""
         return self.session.decided % WATCH == 0
 
     def holdings(self) -> dict[str, Any] | None:
@@ -86,7 +79,7 @@ class Experiment:
 
     def deadline(self, now: int) -> int | None:
         """When the window of a decision of now closes, in microseconds since 1970."""
-        return None if self.spec.window is None else max(now, self.time) + int(self.spec.window * MICROSECONDS)
+        return None if self.spec.window is None else now + int(self.spec.window * MICROSECONDS)
 
     def round(self, asked: dict[str, Any]) -> Round:
         """What a request says of its round, in the session's words."""
@@ -100,22 +93,28 @@ class Experiment:
         """Numbers of the arms that are not played."""
         return {self.numbers[str(arm)] for arm in self.session.retired}
 
-    def check_reward(self, reward: events.Reward) -> None:
-        """Refuse a reward that is outside the experiment's range."""
-        if self.reward_range is None:
-            return
-        low, high = self.reward_range
-        for value in reward.values() if isinstance(reward, dict) else (reward,):
-            if not low <= value <= high:
-                where = f"outside rewards = [{low:g}, {high:g}] of experiment {self.name!r}"
-                remedy = "send rewards within it, or create the experiment with the range that holds"
-                raise Refused(422, f"value = {value:.6g} is {where}; {remedy}.", "value")
+    def in_range(self, reward: events.Reward) -> tuple[events.Reward, events.Reward | None]:
+        """A reward as it is learned, and as it was given where that is something else: clipped to the experiment's range. Refused where it
+        is outside and the experiment does not clip."""
+        values = tuple(reward.values()) if isinstance(reward, dict) else (reward,)
+        low, high = self.reward_range or (-GREATEST, GREATEST)
+        outside = next((one for one in values if not low <= one <= high), None)
+        if outside is None or self.reward_range is None:
+            extreme = next((one for one in values if one and not LEAST <= abs(one) <= GREATEST), None)
+            if extreme is not None:
+                raise Refused(422, f"value = {extreme:.6g} has a size that sums of rewards cannot hold; {MODERATE}.", "value")
+            return reward, None
+        if self.spec.outside == "refuse":
+            where = f"outside rewards = [{low:g}, {high:g}] of experiment {self.name!r}"
+            remedy = "send rewards within it, or create the experiment with the range that holds"
+            raise Refused(422, f"value = {outside:.6g} is {where}; {remedy}.", "value")
+        if isinstance(reward, dict):
+            return {arm: min(max(one, low), high) for arm, one in reward.items()}, reward
+        return min(max(reward, low), high), reward
 
     def due(self, now: int) -> str | None:
         """The open decision whose window closed first, if any has."""
-        id = next(iter(self.open), None)
-        deadline = None if id is None else self.open[id].deadline
-        return id if deadline is not None and deadline <= now else None
+        return self.open.first_due(now)
 
     def closing(self, now: int) -> events.Cancelled | events.Expired | None:
         """The event that closes the decision whose window closed first; None where none has."""
@@ -145,7 +144,7 @@ def apply(experiment: Experiment, event: events.Event, seq: int, time: int, draw
     if isinstance(event, events.Decided):
         if drawn is None:
             follow(experiment, event, seq)
-        _decided(experiment, event, seq)
+        _decided(experiment, event, seq, time)
     else:
         EFFECTS[type(event)](experiment, event)
     experiment.seq, experiment.time = seq, time
@@ -170,10 +169,13 @@ def follow(experiment: Experiment, event: events.Decided, seq: int) -> None:
     experiment.disagreements += not (same_draw and agreed)
 
 
-def _decided(experiment: Experiment, event: events.Decided, seq: int) -> None:
+def _decided(experiment: Experiment, event: events.Decided, seq: int, time: int) -> None:
     experiment.rollout.open(event)
     experiment.session.forget_round()
-    experiment.open[event.decision] = OpenDecision(event.deadline, event.deferred, seq)
+    window, within = experiment.spec.window, experiment.spec.cancel_within
+    made = time if event.deadline is None or window is None else event.deadline - int(window * MICROSECONDS)  # by the clock, not by the log
+    shown = None if within is None or event.deferred else made + int(within * MICROSECONDS)
+    experiment.open.begin(event.decision, OpenDecision(event.deadline, event.deferred, seq, shown))
 
 
 def _created(experiment: Experiment, event: events.Created) -> None:
@@ -204,9 +206,8 @@ def _archived(experiment: Experiment, event: events.Archived) -> None:
 
 
 def _activated(experiment: Experiment, event: events.Activated) -> None:
-    id = event.decision
-    experiment.open[id] = OpenDecision(event.deadline, False, experiment.open[id].seq)
-    experiment.open.move_to_end(id)
+    id, never = event.decision, 0  # it was shown
+    experiment.open.begin(id, OpenDecision(event.deadline, False, experiment.open[id].seq, never))
 
 
 def _cancelled(experiment: Experiment, event: events.Cancelled) -> None:
@@ -243,8 +244,16 @@ def _mode_changed(experiment: Experiment, event: events.ModeChanged) -> None:
     experiment.rollout.change(event)
 
 
-def _only_logged(experiment: Experiment, event: events.Late | events.Erased) -> None:
-    """A reward that came too late, and what was erased, change no state."""
+def _only_logged(experiment: Experiment, event: events.Late) -> None:
+    """A reward that came too late changes no state."""
+
+
+def _erased(experiment: Experiment, event: events.Erased) -> None:
+    """A policy works on a copy of the round's features, which the next round overwrites: nothing of a round that was erased stays there."""
+    if event.rounds and experiment.spec.dimension is not None:
+        for path, array in flatten(experiment.session.state).items():
+            if path.rpartition(".")[2] in WORKED_ON:
+                array[...] = 0.0
 
 
 EFFECTS: dict[type[events.Event], Callable[[Experiment, Any], None]] = {
@@ -261,5 +270,5 @@ EFFECTS: dict[type[events.Event], Callable[[Experiment, Any], None]] = {
     events.Closed: _closed,
     events.ModeChanged: _mode_changed,
     events.Late: _only_logged,
-    events.Erased: _only_logged,
+    events.Erased: _erased,
 }

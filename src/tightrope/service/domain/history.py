@@ -1,19 +1,19 @@
 """What the log tells at a glance: curves, arms, delays, the last decisions. Read from the events, off the writer's path, and kept up to
 date by reading only what is new. Memory does not grow with the log but with open decisions."""
 
+import math
 from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ...evaluation.sequences import ConfidenceSequence, bounds_of
 from . import events
+from .observations import Observations, bar_of
 from .spec import ExperimentSpec
-from .times import MICROSECONDS
 
 POINTS = 240  # of a curve at most; every second is dropped when there are more
 LAST = 12  # decisions shown
 ERROR = 0.05  # of all intervals of one kind together
-DELAYS = (1, 10, 60, 600, 3600, 21_600, 86_400, 604_800)  # seconds, upper ends of the histogram's bars but the last
 
 
 class Point(NamedTuple):
@@ -40,6 +40,16 @@ class DecisionLine(NamedTuple):
     reason: str
 
 
+class OpenLine(NamedTuple):
+    """An open decision. time: when it was made or activated. arms: that were played. left: those whose rewards are missing. number: it is
+    the n-th decision."""
+
+    time: int
+    arms: tuple[str, ...]
+    left: tuple[str, ...]
+    number: int
+
+
 class ArmHistory:
     """What became of one arm."""
 
@@ -47,6 +57,7 @@ class ArmHistory:
         self.plays = self.rewards = 0
         self.total = 0.0  # of its rewards
         self.weights = self.squared_weights = 0.0  # sums of 1 / propensity and of its square
+        self.lowest, self.highest = math.inf, -math.inf  # reward
         self.mean = ConfidenceSequence(ERROR, k=0.0)  # of its rewards, scaled to [0, 1]
 
     def play(self, chance: float) -> None:
@@ -60,6 +71,7 @@ class ArmHistory:
         """Its reward came. scaled: the same in [0, 1]."""
         self.rewards += 1
         self.total += value
+        self.lowest, self.highest = min(self.lowest, value), max(self.highest, value)
         self.mean.add(scaled, 1.0 - scaled)
 
     @property
@@ -77,15 +89,16 @@ class History:
         self.status = "running"
         self.arms: dict[str, ArmHistory] = {}  # by id, in the spec's order
         self.mean = ConfidenceSequence(2.0 * ERROR, k=0.0)  # of all rewards, scaled to [0, 1]; each side by itself with ERROR
-        self.decisions = self.baseline_decisions = self.late = self.cancelled = self.expired = 0
+        self.decisions = self.baseline_decisions = self.late = self.expired = 0
+        self.cancelled = self.cancelled_others = 0  # all, and those of other arms than the baseline
         self.total, self.outside = 0.0, 0  # of all rewards; how many were outside the declared range
         self.budget: float | None = None
         self.lowest_budget: float | None = None
         self.modes: list[dict[str, Any]] = []
         self.points: list[Point] = []
         self.stride = 1
-        self.open: dict[str, tuple[int, tuple[str, ...]]] = {}  # when it was made or activated, and the arms whose rewards are missing
-        self.delays = [0] * (len(DELAYS) + 1)
+        self.open: dict[str, OpenLine] = {}
+        self.observed = Observations()
         self.last: deque[DecisionLine] = deque(maxlen=LAST)
         self.outcomes: dict[str, str] = {}  # of the last decisions, in words
 
@@ -110,7 +123,9 @@ class History:
         self._add_arms(arm["id"] for arm in event.arms)
 
     def _add_arms(self, ids: Any) -> None:
-        self.arms.update((id, ArmHistory()) for id in ids)
+        added = list(ids)
+        self.arms.update((id, ArmHistory()) for id in added)
+        self.observed.know(added)
 
     def _paused(self, event: events.Paused, time: int) -> None:
         self.status = "paused"
@@ -139,7 +154,8 @@ class History:
         if event.budget is not None:
             self.budget = event.budget
             self.lowest_budget = event.budget if self.lowest_budget is None else min(self.lowest_budget, event.budget)
-        self.open[event.decision] = (time, names)
+        self.open[event.decision] = OpenLine(time, names, names, self.decisions)
+        self.observed.decided(self.decisions, event.asked, baseline)
         if len(self.last) == LAST:
             self.outcomes.pop(self.last[0].id, None)
         self.last.append(DecisionLine(event.decision, time, names, min(chances, default=1.0), event.reason))
@@ -160,27 +176,27 @@ class History:
 
     def _activated(self, event: events.Activated, time: int) -> None:
         if event.decision in self.open:
-            self.open[event.decision] = (time, self.open[event.decision][1])
+            self.open[event.decision] = self.open[event.decision]._replace(time=time)
 
     def _rewarded(self, event: events.Rewarded, time: int) -> None:
         if event.decision not in self.open:
             return
-        began, names = self.open[event.decision]
-        seconds = (time - began) / MICROSECONDS
-        self.delays[next((k for k, end in enumerate(DELAYS) if seconds < end), len(DELAYS))] += 1
-        value = event.value
+        line, value = self.open[event.decision], event.value
+        bar = bar_of(time - line.time)
+        self.observed.delays[bar] += 1
+        self.observed.clipped += event.given is not None
         if isinstance(value, dict):
             for name, number in value.items():
-                self._reward(name, number)
-            left = tuple(name for name in names if name not in value)
-            self.open[event.decision] = (began, left)
+                self._reward(name, number, line.number, bar)
+            left = tuple(name for name in line.left if name not in value)
+            self.open[event.decision] = line._replace(left=left)
             if left:
                 return
         else:
-            self._reward(names[0], value)
+            self._reward(line.arms[0], value, line.number, bar)
         self._end(event.decision, "reward " + (f"{sum(value.values()):g}" if isinstance(value, dict) else f"{value:g}"))
 
-    def _reward(self, arm: str, value: float) -> None:
+    def _reward(self, arm: str, value: float, number: int, bar: int | None) -> None:
         low, high = self.reward_range
         self.total += value
         scaled = (value - low) / (high - low)
@@ -188,6 +204,7 @@ class History:
             self.outside += 1
             scaled = min(max(scaled, 0.0), 1.0)  # no bound is shown any more, and squares of such numbers may have no float
         self.mean.add(scaled, 1.0 - scaled)
+        self.observed.rewarded(arm, value, scaled, number, bar)
         if arm in self.arms:
             self.arms[arm].reward(value, scaled)
 
@@ -195,23 +212,34 @@ class History:
         if event.decision not in self.open:
             return
         self.expired += 1
-        if event.reward is not None:
-            for name in self.open[event.decision][1]:
-                self._reward(name, event.reward)
+        line = self.open[event.decision]
+        if event.reward is None:
+            self.observed.without_reward += 1
+        else:
+            for name in line.left:
+                self._reward(name, event.reward, line.number, None)
         self._end(event.decision, "window closed" + ("" if event.reward is None else f", {event.reward:g} taken"))
 
     def _closed(self, event: events.Closed, time: int) -> None:
+        self.observed.without_reward += event.decision in self.open
         self._end(event.decision, "closed without a reward")
 
     def _cancelled(self, event: events.Cancelled, time: int) -> None:
         self.cancelled += 1
-        self._end(event.decision, "cancelled")
+        line = self.open.get(event.decision)
+        if line is not None:
+            baseline = None if self.spec is None else self.spec.baseline
+            self.cancelled_others += line.arms != ((baseline,) if isinstance(baseline, str) else tuple(baseline or ()))
+            self.observed.cancel_delays[bar_of(time - line.time)] += 1
+        self._end(event.decision, "cancelled", True)
 
     def _late(self, event: events.Late, time: int) -> None:
         self.late += 1
 
-    def _end(self, decision: str, outcome: str) -> None:
-        self.open.pop(decision, None)
+    def _end(self, decision: str, outcome: str, cancelled: bool = False) -> None:
+        line = self.open.pop(decision, None)
+        if line is not None:
+            self.observed.ended(line.number, line.arms, cancelled)
         if decision in self.outcomes:
             self.outcomes[decision] = outcome
 

@@ -56,6 +56,9 @@ class Batch(Strict):
 
     ITEMS: ClassVar[tuple[str, type[Strict]]]  # the field that lists them, and what each is
 
+    def __len__(self) -> int:
+        return len(getattr(self, self.ITEMS[0]))
+
     @classmethod
     def read(cls, text: bytes) -> Self:
         """The batch of a request. An item that is not valid becomes the `Refused` that it would be alone; a batch that is none raises

@@ -53,6 +53,7 @@ class Rollout:
         self.rewards_in_mode = 0
         self.decisions = self.baseline_decisions = 0  # of the experiment, and of them the baseline's by mode or by choice
         self.budget: float | None = None  # its lower bound, in the last decision that noted it
+        self.lowest_budget: float | None = None  # of all decisions
         self.armed = self.spec.least_budget <= 0.0  # whether the budget was ever above its least
         self.evidence = self._new_evidence()
 
@@ -106,6 +107,7 @@ class Rollout:
         self.decisions += 1
         if event.budget is not None:
             self.budget = event.budget
+            self.lowest_budget = event.budget if self.lowest_budget is None else min(self.lowest_budget, event.budget)
             self.armed = self.armed or event.budget >= self.spec.least_budget
         choice, chance = event.rollout, event.propensity
         if choice is None:
@@ -141,14 +143,16 @@ class Rollout:
     def pack(self) -> dict[str, Any]:
         """All of it in JSON's terms, as snapshots keep it."""
         return {"mode": self.mode, "share": self.share, "held": self.sent_back, "stage": self.stage, "seen": self.rewards_in_mode,
-                "decided": self.decisions, "usual": self.baseline_decisions, "budget": self.budget, "armed": self.armed,
+                "decided": self.decisions, "usual": self.baseline_decisions, "budget": self.budget,
+                "lowest": self.lowest_budget, "armed": self.armed,
                 "gate": self.evidence.pack()}  # fmt: skip
 
     def unpack(self, packed: dict[str, Any]) -> None:
         """Become what `pack` wrote."""
         self.mode, self.share, self.sent_back, self.stage = packed["mode"], packed["share"], packed["held"], packed["stage"]
         self.rewards_in_mode, self.decisions, self.baseline_decisions = packed["seen"], packed["decided"], packed["usual"]
-        self.armed, self.budget, self.evidence = packed["armed"], packed["budget"], Evidence.unpack(packed["gate"])
+        self.armed, self.budget, self.lowest_budget = packed["armed"], packed["budget"], packed["lowest"]
+        self.evidence = Evidence.unpack(packed["gate"])
 
     # Rules ----------------------------------------------------------------------------------------------------------------
 

@@ -21,6 +21,9 @@ Row = Annotated[list[Number], Field(min_length=1, max_length=10_000)]
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 LONGEST = 10 * 365 * 86_400  # seconds
+LEAST, GREATEST = 1e-100, 1e100  # size of a reward that is not 0: sums, squares and products of rewards stay finite and can be saved
+MOST_BYTES = 256e6  # of a policy's state
+MODERATE = f"give 0 or a number whose size is between {LEAST:g} and {GREATEST:g}"
 
 
 def seconds(value: object) -> object:
@@ -29,7 +32,7 @@ def seconds(value: object) -> object:
     if match is not None:
         return float(match.group(1)) * UNITS[match.group(2)]
     if isinstance(value, str):
-        raise ValueError(f'window = {value[:40]!r} is not a time; write seconds or text such as "90s", "15m", "12h", "7d".')
+        raise ValueError(f'{value[:40]!r} is not a time; write seconds or text such as "90s", "15m", "12h", "7d".')
     return value
 
 
@@ -165,6 +168,14 @@ class ExperimentSpec(Strict):
         description="Lowest and highest reward of an arm; others are refused. null: that of the rollout, [0, 1] where the policy keeps a "
         "budget, else any.",
     )
+    outside: Literal["refuse", "clip"] = Field(
+        default="refuse", description="What becomes of a reward outside the range: refused, or clipped to it and counted."
+    )
+    cancel_within: Window | None = Field(
+        default=60.0,
+        description="Seconds (or text) after a decision within which it may be cancelled; null: until its window closes. A deferred "
+        "one may be cancelled until it is activated.",
+    )
     apply: Literal["on arrival", "in order"] = "on arrival"
     seed: Annotated[int, Field(ge=0, le=2**53)] = 0
     rollout: RolloutSpec | None = Field(None, description="Begin beside the baseline; null: the policy decides from the first round on.")
@@ -183,6 +194,13 @@ class ExperimentSpec(Strict):
         """Whether the policy keeps a budget by itself, without Safe."""
         described = self.described_policy
         return "policy" in described and {"baseline", "alpha"} <= {*find(described["policy"]).FIELDS}
+
+    @property
+    def rounds_have_baselines(self) -> bool:
+        """Whether a request may say what its round's baseline is: the spec names none, and something is measured against it."""
+        if self.baseline is not None or (self.rollout is not None and self.rollout.production is not None):
+            return False
+        return self.alpha is not None or self.keeps_budget or self.rollout is not None or self.arms is None
 
     @property
     def reward_range(self) -> tuple[float, float] | None:
@@ -259,9 +277,32 @@ def check_rewards(spec: ExperimentSpec) -> None:
         raise ValueError(
             f"rollout.rewards = {list(spec.rollout.rewards)} was given beside rewards = {list(spec.rewards)}; give one of them."
         )
+    if spec.outside == "clip" and spec.reward_range is None:
+        raise ValueError("outside = 'clip' has no range to clip to; give rewards, such as [0, 1].")
+    for field, value in (("default_reward", spec.default_reward), *(("rewards", end) for end in spec.reward_range or ())):
+        if value and not LEAST <= abs(value) <= GREATEST:
+            raise ValueError(f"{field} = {value:g} has a size that sums of rewards cannot hold; {MODERATE}.")
     low, high = spec.reward_range or (-math.inf, math.inf)
     if spec.default_reward is not None and not low <= spec.default_reward <= high:
         raise ValueError(f"default_reward = {spec.default_reward:g} is outside rewards = [{low:g}, {high:g}]; give one within it.")
+
+
+def check_size(spec: ExperimentSpec) -> None:
+    """Raise ValueError where features make a state that is too large to decide with while others wait."""
+    rows = [arm.features for arm in spec.arms or () if arm.features is not None]
+    d = spec.dimension or max((len(row) for row in rows), default=0)
+    described = spec.described_policy
+    if not d or "policy" not in described or not {"features", "contexts", "sets"} & {*find(described["policy"]).TRAITS.accepts}:
+        return
+    arms = len(spec.arms or ())
+    size, steps = 8 * (3 * d * d + 2 * arms * d), 4 * d * d + 2 * arms * d
+    if size > MOST_BYTES:
+        field = "dimension" if spec.dimension else "arms"
+        raise ValueError(
+            f"{field} = {d if spec.dimension else f'{arms} with {d} features each'} takes about {size / 1e9:.2g} GB and "
+            f"{steps / 1e9:.2g} s a decision, but at most {MOST_BYTES / 1e9:.2g} GB are taken; use fewer features, such as the first 100 "
+            "principal components."
+        )
 
 
 def made_oracle(spec: ExperimentSpec) -> Oracle | None:
@@ -298,6 +339,7 @@ def made_session(spec: ExperimentSpec) -> Session:
     check_alpha(spec)
     check_rewards(spec)
     check_rollout(spec)
+    check_size(spec)
     described: dict[str, Any] = {"arms": None, "dimension": spec.dimension}
     names = None
     if spec.arms is not None:

@@ -267,16 +267,27 @@ class RolloutAnswer(BaseModel):
     estimate: dict[str, Any] | None
 
 
+class AssumptionAnswer(BaseModel):
+    """What is assumed, and what the log says to it. holds: the service sees to it. agrees: the log shows nothing against it. contradicted:
+    the log shows that it is wrong. unseen: no log can show it."""
+
+    says: str
+    verdict: Literal["holds", "agrees", "contradicted", "unseen"]
+    why: str
+
+
 class CertificateAnswer(BaseModel):
     """sha256: of the canonical JSON of all other fields but hmac_sha256. `tightrope certificate FILE` checks both, and the log's head."""
 
     model_config = ConfigDict(extra="allow") | example(
         kind="tightrope certificate 1", experiment="checkout-price", issued="2026-07-01T12:00:00.000000Z",
         log={"events": 7, "digest": D2, "time": "2026-07-01T11:59:00.000000Z"},
-        budget={"bound": 0.018, "lowest_bound": 0.0, "over_time": [[1, 0.0], [3, 0.018]], "alpha": 0.05, "delta": 0.01, "sigma": 0.5},
+        budget={"bound": 0.018, "bound_if_cancelled_were_shown": 0.018, "lowest_bound": 0.0,
+                "over_time": [[1, 0.0], [3, 0.018]], "alpha": 0.05, "delta": 0.01, "sigma": 0.5},
         promise="With probability at least 0.99, in every round the expected reward of all decisions so far is at least 0.95 times what "
         "the baseline alone would have earned.",
-        assumptions=["What an arm earns on average does not change during the experiment, but for what features explain."],
+        assumptions=[{"says": "What an arm earns on average does not change during the experiment.", "verdict": "agrees",
+                      "why": "Stretches of the log, compared arm by arm, do not surely differ."}],
         sha256=D1, hmac_sha256=D2,
     )  # fmt: skip
 
@@ -286,6 +297,6 @@ class CertificateAnswer(BaseModel):
     log: dict[str, Any]
     budget: dict[str, Any] | None
     promise: str
-    assumptions: list[str]
+    assumptions: list[AssumptionAnswer]
     sha256: str
     hmac_sha256: str

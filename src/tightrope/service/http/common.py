@@ -9,7 +9,7 @@ from pydantic_core import to_json
 
 from ..domain.errors import Refused
 from ..domain.requests import TEXT
-from ..runtime.keys import Role
+from ..runtime.keys import Key, Role
 from ..runtime.service import Service
 
 Name = Annotated[str, Path(description="Name of the experiment.", max_length=100, pattern=TEXT)]
@@ -72,12 +72,12 @@ def needs(role: Role) -> Any:
     return Depends(check)
 
 
-async def check_key(request: Request, key: str | None, role: Role) -> None:
-    """Raise Refused unless the key may do what the role says."""
+async def check_key(request: Request, key: str | None, role: Role) -> Key:
+    """The key, if it may do what the role says; else Refused."""
     served: Service = request.app.state.service
     if served.keys.stale():
         await served.refresh_keys()
-    served.keys.check(key, role)
+    return served.keys.check(key, role)
 
 
 def answer(data: Any, status: int = 200) -> Response:

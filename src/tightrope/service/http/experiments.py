@@ -27,12 +27,12 @@ router = APIRouter(prefix="/v1/experiments", tags=["experiments"])
 async def create_experiment(spec: ExperimentSpec, service: Served) -> Response:
     """Create an experiment. The same name and spec again changes nothing (200); another spec is refused (409).
 
-    The first experiment of a kind may take half a minute, in which its policy is compiled; its decisions then need not wait.
+    The first experiment of a kind may take a minute, in which its policy is compiled; its decisions then need not wait.
     """
     try:
         await service.in_thread("warm-up", warm_up, spec, service.settings)
     except ValueError as error:
-        raise invalid(error) from None
+        raise invalid(error, [arm.id for arm in spec.arms or ()]) from None
     new, described = await service.ask(spec.name, lambda transaction: commands.create(transaction, spec), spec=spec)
     return answer(described, 201 if new else 200)
 

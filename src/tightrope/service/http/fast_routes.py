@@ -34,10 +34,12 @@ class FastRoute(APIRoute):
         async def handle(request: Request) -> Response:
             try:
                 scheme, _, key = request.headers.get("authorization", "").partition(" ")
-                await check_key(request, key if scheme.lower() == "bearer" else None, "decide")
+                known = await check_key(request, key if scheme.lower() == "bearer" else None, "decide")
                 given: dict[str, Any] = {name: request.path_params[name] for name in parts}
                 for name, read in readers.items():
                     given[name] = read(await request.body())
+                    if isinstance(given[name], Batch):
+                        request.app.state.service.keys.charge(known, len(given[name]) - 1)
                 answer: Response = await self.endpoint(**given, service=request.app.state.service)
             except Refused as error:
                 return refusal(error)

@@ -30,9 +30,11 @@ async def healthz() -> Response:
 
 @router.get("/readyz", responses=replies(Health))
 async def readyz(service: Served) -> Response:
-    """Decisions can be made: the writer works and the last commit succeeded."""
+    """Decisions can be made: all logs are read, the writer works and the last commit succeeded."""
     if service.closing or not service.writer.is_alive():
         raise Refused(503, "The service is shutting down.", retry_after=1)
+    if not service.writer.replayed:
+        raise Refused(503, "The logs of the experiments are still being read.", retry_after=1)
     if service.writer.failing is not None:
         raise Refused(503, f"The last commit failed ({service.writer.failing}).", retry_after=1)
     return answer({"status": "ok"})

@@ -1,5 +1,6 @@
 """Reading: the state of now or of any event before, explanations, the log, and what another policy would have earned."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
@@ -22,6 +23,7 @@ from .answers import ErasureAnswer, EvaluationAnswer, ExplanationAnswer, LogAnsw
 from .common import Name, Served, answer, needs, replies
 
 router = APIRouter(prefix="/v1/experiments/{name}", tags=["reading"])
+SCRUBS, SCRUB_PAUSE = 100, 0.1  # attempts, seconds
 
 Seq = Annotated[int | None, Query(ge=1, le=2**62, description="As it was after this event; default: now.")]
 
@@ -154,5 +156,11 @@ async def evaluate(name: Name, service: Served, asked: Annotated[EvaluationQuery
 
 @router.post("/erase", dependencies=[needs("admin")], responses=replies(ErasureAnswer, 404, 409))
 async def erase_subject(name: Name, request: EraseRequest, service: Served) -> Response:
-    """Blank what the log knows of a subject; digests stay, so that the chain still holds."""
-    return answer(await service.ask(name, lambda transaction: commands.erase(transaction, request.subject)))
+    """Blank what the log knows of a subject; digests stay, so that the chain still holds. Answered when no file of SQLite has it any more;
+    where a long read holds it fast, 503: the same request again goes on from there."""
+    erased = await service.ask(name, lambda transaction: commands.erase(transaction, request.subject))
+    for _ in range(SCRUBS):
+        if await service.in_thread("scrubbing", service.database.scrub):
+            return answer(erased)
+        await asyncio.sleep(SCRUB_PAUSE)
+    raise Refused(503, "The data is erased, but somebody reads the file that has old copies; send the same request again.", retry_after=5)

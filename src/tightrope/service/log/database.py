@@ -11,9 +11,11 @@ from typing import Any, BinaryIO
 import sqlalchemy as sa
 from alembic import command
 from alembic.config import Config
+from alembic.util import CommandError
 from sqlalchemy.engine import Connection
 
 BUSY = 10_000  # milliseconds that a connection waits for another's write
+SCRUB_WAIT = 100  # milliseconds that an attempt to empty the write-ahead log keeps others waiting
 SETTING_UP = 8_367_455  # a number for PostgreSQL's advisory locks: whoever has it makes tables and the first key
 
 
@@ -35,10 +37,15 @@ class Database:
         config = Config()
         config.set_main_option("script_location", str(importlib.resources.files("tightrope.service.log") / "migrations"))
         config.set_main_option("path_separator", "os")
-        with self.write() as connection:
-            self.alone(connection)
-            config.attributes["connection"] = connection
-            command.upgrade(config, "head")
+        try:
+            with self.write() as connection:
+                self.alone(connection)
+                config.attributes["connection"] = connection
+                command.upgrade(config, "head")
+        except CommandError:  # a revision that this version does not know
+            raise ValueError("db was written by a newer version of tightrope; install that one, or restore an older backup.") from None
+        except sa.exc.DatabaseError as error:
+            raise damaged(error) from None
 
     @contextlib.contextmanager
     def read(self) -> Iterator[Connection]:
@@ -71,6 +78,19 @@ class Database:
             ) from None
         self._lock = file
 
+    def scrub(self) -> bool:
+        """Take what was deleted out of SQLite's write-ahead log, which keeps copies of it. False where somebody still reads it; try again.
+
+        The database itself keeps none: `secure_delete` overwrites them. PostgreSQL needs a vacuum, which locks: its owner's decision.
+        """
+        if not self.sqlite:
+            return True
+        with self.engine.connect() as connection:
+            connection.exec_driver_sql(f"PRAGMA busy_timeout = {SCRUB_WAIT}")
+            busy = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()[0]
+            connection.exec_driver_sql(f"PRAGMA busy_timeout = {BUSY}")
+        return not busy
+
     def close(self) -> None:
         """Close all connections and let go of the file."""
         self.engine.dispose()
@@ -83,6 +103,13 @@ class Database:
         if self.sqlite:
             return float(connection.exec_driver_sql("SELECT (julianday('now') - 2440587.5) * 86400.0").scalar_one())
         return float(connection.exec_driver_sql("SELECT extract(epoch FROM clock_timestamp())").scalar_one())
+
+
+def damaged(error: sa.exc.DatabaseError) -> ValueError:
+    """A database that cannot be read, or not be reached, in a sentence."""
+    if isinstance(error, sa.exc.OperationalError):
+        return ValueError(f"db cannot be reached ({error.orig}); see whether it runs, and whether it may be written.")
+    return ValueError(f"db cannot be read ({error.orig}); restore it from a backup, and see whether the disk is well.")
 
 
 def checked_url(url: str) -> sa.URL:

@@ -44,8 +44,16 @@ def newest_snapshot(connection: Connection, row: int, name: str, until: int | No
     return Journal(name)
 
 
-def write_snapshot(connection: Connection, row: int, journal: Journal) -> None:
-    """Keep the experiment as it is now, and thin out the older snapshots."""
+def check_saveable(journal: Journal) -> None:
+    """Raise ValueError where a snapshot of the experiment could not be read back."""
+    restored(journal.experiment.name, *pack(journal), fingerprint(journal))
+
+
+def write_snapshot(connection: Connection, row: int, journal: Journal, only: bool = False) -> None:
+    """Keep the experiment as it is now, and thin out the older snapshots. only: no replay will find this state again, so it is read back
+    first; raises ValueError where it cannot be."""
+    if only:
+        check_saveable(journal)
     session, rest = pack(journal)
     seq = journal.experiment.seq
     connection.execute(sa.delete(snapshots).where(S.experiment == row, S.seq == seq))

@@ -9,7 +9,6 @@ from pydantic_core import from_json, to_json
 from ...core import streams
 from ...session.codec import flatten
 from ...session.session import Session
-from ..domain.experiment import OpenDecision
 from ..domain.spec import ExperimentSpec
 from .journal import Journal
 
@@ -42,7 +41,7 @@ def unpack(name: str, session: bytes, rest: str) -> Journal:
     experiment.adopt(ExperimentSpec.model_validate(packed["spec"]), Session.from_bytes(session))
     experiment.rollout.unpack(packed["rollout"])
     experiment.status, experiment.masked = packed["status"], set(packed["masked"])
-    experiment.open.update((id, OpenDecision(*waiting)) for id, *waiting in packed["open"])
+    experiment.open.begin_all(packed["open"])
     experiment.seq, experiment.time = packed["seq"], packed["time"]
     journal.digest = bytes.fromhex(packed["digest"])
     return journal

@@ -28,6 +28,13 @@ class ExportedSnapshot(NamedTuple):
     session: bytes
 
 
+class ExportedEnd(NamedTuple):
+    """The last line of an exported log: how many events it has, and the digest of the last."""
+
+    events: int
+    digest: bytes
+
+
 class Imported(NamedTuple):
     """What `read_log` brought in. snapshot: the event whose snapshot came along; None: none was needed."""
 
@@ -39,9 +46,9 @@ class Imported(NamedTuple):
 def write_log(connection: Connection, row: int, name: str, path: pathlib.Path) -> int:
     """Write every event with its digests as lines of JSON; `read_log` brings them into another database. Returns their number.
 
-    Behind an erasure the last line is the first snapshot that goes on from there.
+    Behind an erasure the first snapshot that goes on from there stands behind the events. The last line says that the file is whole.
     """
-    count = 0
+    count, digest = 0, START
     with files.atomically(path) as file:
         for entry in store.read(connection, row):
             line = {
@@ -49,7 +56,7 @@ def write_log(connection: Connection, row: int, name: str, path: pathlib.Path) -
                 "subject": entry.subject, "body": entry.text.decode(), "body_digest": entry.body_digest.hex(), "digest": entry.digest.hex(),
             }  # fmt: skip
             file.write(json.dumps(line).encode() + b"\n")
-            count += 1
+            count, digest = count + 1, entry.digest
         erased = erased_rounds(connection, row)
         if erased:
             behind = connection.execute(
@@ -60,15 +67,19 @@ def write_log(connection: Connection, row: int, name: str, path: pathlib.Path) -
             snapshot = {"experiment": name, "snapshot": behind.seq, "fingerprint": behind.fingerprint.hex(), "rest": behind.rest,
                         "session": base64.b64encode(behind.session).decode()}  # fmt: skip
             file.write(json.dumps(snapshot).encode() + b"\n")
+        file.write(json.dumps({"experiment": name, "end": count, "digest": digest.hex()}).encode() + b"\n")
     return count
 
 
-def read_lines(path: pathlib.Path) -> Iterator[tuple[str, LogEntry | ExportedSnapshot]]:
-    """Experiment, and event or snapshot, of every line. Raises ValueError naming the first line that is neither."""
+def read_lines(path: pathlib.Path) -> Iterator[tuple[str, LogEntry | ExportedSnapshot | ExportedEnd]]:
+    """Experiment, and event, snapshot or end, of every line. Raises ValueError naming the first line that is neither."""
     with path.open("rb") as file:
         for number, text in enumerate(file, 1):
             try:
                 line = json.loads(text)
+                if "end" in line:
+                    yield str(line["experiment"]), ExportedEnd(int(line["end"]), bytes.fromhex(line["digest"]))
+                    continue
                 if "snapshot" in line:
                     session = base64.b64decode(line["session"], validate=True)
                     snapshot = ExportedSnapshot(int(line["snapshot"]), bytes.fromhex(line["fingerprint"]), line["rest"], session)
@@ -87,10 +98,18 @@ def read_log(connection: Connection, path: pathlib.Path) -> Imported:
     name, digest, count, row = "", START, 0, 0
     page: list[LogEntry] = []
     snapshot: ExportedSnapshot | None = None
+    end: ExportedEnd | None = None
     for experiment, item in read_lines(path):
+        if end is not None:
+            raise ValueError(f"{path.name} goes on behind its end; the file is not what was exported.")
+        if isinstance(item, ExportedEnd):
+            end = item
+            if (experiment, end.events, end.digest) != (name, count, digest):
+                raise ValueError(f"{path.name} has {count} events of {name!r}, but its end says another number or digest.")
+            continue
         if isinstance(item, ExportedSnapshot) or snapshot is not None:
             if snapshot is not None or experiment != name:
-                raise ValueError(f"{path.name}, line {count + 1}: a snapshot is the last line and of the same experiment.")
+                raise ValueError(f"{path.name}, line {count + 1}: a snapshot stands behind all events and is of the same experiment.")
             assert isinstance(item, ExportedSnapshot)
             snapshot = item
             continue
@@ -114,6 +133,8 @@ def read_log(connection: Connection, path: pathlib.Path) -> Imported:
         store.append(connection, row, 0, page)
     if not count:
         raise ValueError(f"{path.name} has no events.")
+    if end is None:
+        raise ValueError(f"{path.name} has no end: the file was cut off behind event {count}; export it again.")
     if snapshot is not None:
         try:
             journal = restored(name, snapshot.session, snapshot.rest, snapshot.fingerprint)

@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from pydantic_core import from_json
 from sqlalchemy.engine import Connection
 
+from ..domain.events import Decided
 from . import store
 from .entries import START, chained
 from .journal import Journal
@@ -45,6 +46,10 @@ def verify(connection: Connection, row: int, name: str) -> Verification:
             for seq, left in entry.body["events"]:
                 if blanked.get(seq) == left:
                     blanked[seq] = ""
+        event = entry.event if entry.kind == Decided.kind and body_digest == entry.body_digest else None
+        sealed_subject = event.subject if isinstance(event, Decided) else None
+        if entry.subject != sealed_subject and (sealed_subject is not None or body_digest == entry.body_digest):
+            errors.append(f"event {entry.seq} has another subject than its body, so that an erasure would miss it.")
         digest = chained(name, digest, entry.seq, entry.kind, entry.time, entry.decision, entry.body_digest)
         if digest != entry.digest:
             errors.append(

@@ -12,14 +12,15 @@ from ...session.session import Session
 from ..domain import events
 from ..domain.deciding import decide as prepare
 from ..domain.errors import Refused, invalid
-from ..domain.experiment import Experiment, OpenDecision
+from ..domain.experiment import Experiment
 from ..domain.requests import MOST, ArmChange, ArmsRequest, DecisionRequest, ModeChange, RewardRequest
 from ..domain.spec import ArmSpec, ExperimentSpec
-from ..domain.times import timestamp
+from ..domain.times import MICROSECONDS, timestamp
+from ..domain.windows import OpenDecision
 from ..log import erasure
 from ..log.entries import LogEntry
 from ..log.journal import Journal
-from ..log.recovery import write_snapshot
+from ..log.recovery import check_saveable, write_snapshot
 from .writer import Transaction
 
 Json = dict[str, Any]
@@ -140,7 +141,8 @@ def record(transaction: Transaction, event: events.Event, status: int = 422) -> 
     try:
         return transaction.record(event)
     except ValueError as error:
-        refused = invalid(error)
+        added = [str(arm["id"]) for arm in event.arms] if isinstance(event, events.ArmsAdded) else []
+        refused = invalid(error, [*transaction.experiment.numbers, *added])
         refused.status = status
         raise refused from None
 
@@ -161,7 +163,7 @@ def decide(transaction: Transaction, id: str, request: DecisionRequest) -> Json:
     watched = transaction.experiment.watched
     prepared = prepare(transaction.experiment, id, request, transaction.now)
     entry = transaction.record(prepared)
-    if watched:
+    if watched or prepared.event.budget is not None:
         follow_rules(transaction)
     return decision_answer(prepared.event, entry.seq)
 
@@ -189,7 +191,7 @@ def waiting(transaction: Transaction, id: str) -> OpenDecision | None:
     """The open decision of an id; one whose window has just closed is closed first."""
     experiment = transaction.experiment
     decision = experiment.open.get(id)
-    if decision is not None and decision.deadline is not None and decision.deadline <= max(transaction.now, experiment.time):
+    if decision is not None and decision.deadline is not None and decision.deadline <= transaction.now:
         while (event := experiment.closing(transaction.now)) is not None:
             transaction.record(event)
         decision = experiment.open.get(id)
@@ -227,12 +229,19 @@ def activate(transaction: Transaction, id: str) -> Json:
 
 
 def cancel(transaction: Transaction, id: str) -> Json:
-    """It was never shown: the policy is as it was without it, but for its random stream."""
+    """It was never shown: the policy is as it was without it, but for its random stream. Later than `cancel_within` it counts as shown:
+    who could still take back what did not sell would make every promise false."""
     transaction.experiment.check_alive()
-    if waiting(transaction, id) is None:
+    decision = waiting(transaction, id)
+    if decision is None:
         how = ending(known(transaction, id)).kind
         if how != "cancelled":
             raise Refused(409, f"id = {id!r} was {how}; only an open decision can be cancelled.", "id")
+    elif decision.shown == 0:
+        raise Refused(409, f"id = {id!r} was activated, so it was shown; report its reward instead.", "id")
+    elif decision.shown is not None and transaction.now > decision.shown:
+        remedy = "report its reward, or create the experiment with a longer cancel_within"
+        raise Refused(409, f"id = {id!r} could be cancelled until {timestamp(decision.shown)}; {remedy}.", "id")
     else:
         record(transaction, events.Cancelled(id), 409)
     return {"id": id, "cancelled": True}
@@ -244,8 +253,8 @@ def cancel(transaction: Transaction, id: str) -> Json:
 def reward(transaction: Transaction, request: RewardRequest) -> Json:
     """Learn what came of a decision."""
     transaction.experiment.check_alive()
-    transaction.experiment.check_reward(request.value)
-    id, event = request.decision_id, events.Rewarded(request.decision_id, request.value, request.reward_id)
+    value, given = transaction.experiment.in_range(request.value)
+    id, event = request.decision_id, events.Rewarded(request.decision_id, value, request.reward_id, given)
     decision = waiting(transaction, id)
     if decision is not None and decision.deferred:
         raise Refused(409, f"decision_id = {id!r} is deferred and was not activated; activate it before its reward.", "decision_id")
@@ -262,17 +271,17 @@ def reward(transaction: Transaction, request: RewardRequest) -> Json:
 def equal_reward(entries: list[LogEntry], given: events.Rewarded) -> LogEntry | None:
     """The entry that took in the same reward before. Refused with 409 where another one was taken in."""
     known_by_arm: dict[str, float] = {}
-    value, last = given.value, None
+    value, last = given.said, None
     for entry in entries:
         before = entry.event
         if not isinstance(before, events.Rewarded):
             continue
         last = entry
-        if given.reward_id is not None and before.reward_id == given.reward_id and before.value != value:
+        if given.reward_id is not None and before.reward_id == given.reward_id and before.said != value:
             raise Refused(409, f"reward_id = {given.reward_id!r} was given with another value; it belongs to one reward.", "reward_id")
-        if before == given or (before.value == value and (given.reward_id is None or before.reward_id is None)):
+        if before == given or (before.said == value and (given.reward_id is None or before.reward_id is None)):
             return entry
-        known_by_arm |= before.value if isinstance(before.value, dict) else {}
+        known_by_arm |= before.said if isinstance(before.said, dict) else {}
     if last is None:
         return None
     if not isinstance(value, dict) or any(arm in known_by_arm and known_by_arm[arm] != number for arm, number in value.items()):
@@ -288,7 +297,7 @@ def too_late(transaction: Transaction, entries: list[LogEntry], given: events.Re
         return Refused(409, f"decision_id = {id!r} was cancelled; it takes no reward.", "decision_id")
     if isinstance(event, events.Closed):  # nothing more of this subject goes into the log
         return Refused(410, f"decision_id = {id!r} was closed: {event.why}; it takes no reward, and none was logged.", "decision_id")
-    late = events.Late(id, given.value, given.reward_id)
+    late = events.Late(id, given.value, given.reward_id, given.given)
     if not any(entry.kind == "late" and entry.event == late for entry in entries):
         transaction.record(late)
     return Refused(
@@ -306,6 +315,14 @@ def erase(transaction: Transaction, subject: str) -> Json:
     entries = erasure.entries_of(connection, row, subject)
     if not entries:
         return {"erased": 0, "event": None}
+    try:  # before anything is blanked, which cannot be taken back alone
+        check_saveable(transaction.owned.journal)
+    except ValueError as error:
+        name = transaction.experiment.name
+        raise Refused(
+            409, f"experiment = {name!r} has a state that cannot be saved: {error}. Nothing was erased, because nothing could go on from "
+            "there; archive the experiment, and export and delete its log.", "experiment",
+        ) from None  # fmt: skip
     for entry in entries:
         if entry.decision in transaction.experiment.open:
             transaction.record(events.Closed(str(entry.decision), "its subject was erased"))
@@ -314,7 +331,7 @@ def erase(transaction: Transaction, subject: str) -> Json:
     transaction.flush()
     if event.rounds:
         erasure.drop_snapshots(connection, row, entries[0].seq)
-    write_snapshot(connection, row, transaction.owned.journal)
+    write_snapshot(connection, row, transaction.owned.journal, only=True)
     transaction.owned.saved = erased.seq
     return {"erased": len(entries), "event": erased.seq}
 
@@ -372,7 +389,8 @@ def describe_rollout(transaction: Transaction) -> Json:
 def standing(transaction: Transaction) -> Json:
     """All that the certificate and the board need of the live experiment, at one event."""
     experiment = transaction.experiment
-    facts = {"holdings": experiment.holdings(), "rollout": experiment.rollout.report()}
+    behind = max(experiment.time - transaction.now, 0) / MICROSECONDS
+    facts = {"holdings": experiment.holdings(), "rollout": experiment.rollout.report(), "clock_behind": behind}
     return describe(transaction) | facts | {"identified": identification(experiment.session)}
 
 

@@ -14,13 +14,15 @@ from sqlalchemy.engine import Connection
 from ..domain.errors import Refused
 from ..log.database import Database
 from ..log.tables import keys
+from ..log.tables import secrets as secrets_table
 from .settings import wall_clock
 from .telemetry import logger
 
 Role = Literal["read", "decide", "admin"]
 ROLES: tuple[str, ...] = get_args(Role)  # each may do what those before it may
 PREFIX = "tr_"
-PER_SECOND = 10_000.0
+ENDED = "ended "  # cookies in the table of secrets
+PER_SECOND = 100_000.0
 FRESH = 2.0  # seconds after which the table is read again, so that a revoked key ends everywhere
 KEPT = 30.0  # seconds that keys are still known while the table cannot be read
 K = keys.c
@@ -67,8 +69,13 @@ def digest_of(key: str) -> bytes:
     return hashlib.sha256(key.encode()).digest()
 
 
+def ended(cookie: str) -> str:
+    """How the table of secrets names a cookie that was ended."""
+    return ENDED + hashlib.sha256(cookie.encode()).hexdigest()[:32]
+
+
 class Bucket:
-    """A token bucket: so many requests a second, and as many at once after a pause."""
+    """A token bucket: so many decisions, rewards or other requests a second, and as many at once after a pause."""
 
     def __init__(self, per_second: float) -> None:
         self.per_second, self.most = per_second, max(per_second, 1.0)
@@ -93,6 +100,7 @@ class KeyRing:
         self._known: dict[bytes, Key] = {}
         self._buckets: dict[int, Bucket] = {}
         self._read = self._tried = -math.inf
+        self._signed_out: set[str] = set()  # cookies of the board that were ended
         self._lost = False  # the table could not be read for too long
         self._reading = threading.Lock()
 
@@ -107,6 +115,8 @@ class KeyRing:
         try:
             with self.database.read() as connection:
                 known = {key.digest: key for key in all_keys(connection) if key.revoked is None}
+                ended_names = sa.select(secrets_table.c.name).where(secrets_table.c.name.like(f"{ENDED}%"))
+                self._signed_out |= set(connection.execute(ended_names).scalars())
             self._known, self._read, self._lost = known, time.monotonic(), False
         except (sa.exc.SQLAlchemyError, OSError) as error:
             self._lost = time.monotonic() - self._read >= KEPT
@@ -143,5 +153,22 @@ class KeyRing:
             raise Refused(403, f"This key may {key.role}, but the request needs one that may {role}.")
         wait = self._buckets.setdefault(key.id, Bucket(key.per_second)).take()
         if wait:
-            raise Refused(429, f"This key may send {key.per_second:g} requests a second; wait.", retry_after=wait)
+            raise Refused(429, f"This key may send {key.per_second:g} decisions, rewards or requests a second; wait.", retry_after=wait)
         return key
+
+    def sign_out(self, cookie: str) -> None:
+        """End a cookie of the board, here at once and in other processes with their next look; blocks."""
+        name = ended(cookie)
+        self._signed_out |= {name}
+        with self.database.write() as connection:
+            if connection.execute(sa.select(secrets_table.c.name).where(secrets_table.c.name == name)).one_or_none() is None:
+                connection.execute(sa.insert(secrets_table).values(name=name, value=str(wall_clock()).encode()))
+
+    def signed_out(self, cookie: str) -> bool:
+        """Whether a cookie was ended."""
+        return bool(self._signed_out) and ended(cookie) in self._signed_out
+
+    def charge(self, key: Key, count: int) -> None:
+        """Count the other items of a batch, beside its request; what there is not yet is paid off afterwards."""
+        if count > 0:
+            self._buckets[key.id].tokens -= count

@@ -2,8 +2,9 @@
 
 import contextlib
 import threading
+import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 import sqlalchemy as sa
@@ -15,6 +16,7 @@ from ..log.entries import START
 from ..log.tables import events, experiments
 
 X = experiments.c
+STUCK = 300.0  # seconds without a sign of the writer after which its leases are left to run out
 
 
 class Fenced(Protocol):
@@ -29,6 +31,8 @@ class Leases:
     def __init__(self, database: Database, seconds: float, address: str | None = None) -> None:
         self.database, self.seconds, self.address = database, seconds, address
         self.owner = uuid.uuid4().hex
+        self._ended, self._seen = threading.Event(), time.monotonic()
+        self._thread: threading.Thread | None = None
 
     def take(self, connection: Connection, name: str) -> tuple[int, int] | None:
         """Row and fence of an experiment that is this process's from now on; None: there is none of this name.
@@ -71,26 +75,28 @@ class Leases:
         until = self.database.now(connection) + self.seconds
         connection.execute(sa.update(experiments).where(X.owner == self.owner).values(lease_until=until))
 
-    @contextlib.contextmanager
-    def kept(self) -> Iterator[None]:
-        """Put it off again and again, from another thread, as long as the block lasts."""
-        if self.database.sqlite:
-            yield
-            return
-        ended = threading.Event()
+    def start(self) -> None:
+        """Put it off again and again, from a thread that waits for nothing else: the writer may replay, or compile, for longer than a
+        lease."""
+        if not self.database.sqlite:
+            self._thread = threading.Thread(target=self._beat, name="leases", daemon=True)
+            self._thread.start()
 
-        def beat() -> None:
-            while not ended.wait(self.seconds / 3):
+    def stop(self) -> None:
+        """Put it off no more."""
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def seen(self) -> None:
+        """The writer is at work."""
+        self._seen = time.monotonic()
+
+    def _beat(self) -> None:
+        while not self._ended.wait(self.seconds / 3):
+            if time.monotonic() - self._seen < STUCK:
                 with contextlib.suppress(sa.exc.SQLAlchemyError, OSError), self.database.write() as connection:
                     self.extend(connection)
-
-        thread = threading.Thread(target=beat, name="leases", daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            ended.set()
-            thread.join()
 
     def free(self, connection: Connection, owned: Iterable[str]) -> list[str]:
         """Experiments that go on and that no process writes, or this one only by its lease; somebody must close their windows."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import concurrent.futures
+import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -13,9 +14,15 @@ from .histories import Histories
 from .keys import KeyRing
 from .leases import Leases
 from .settings import Settings
+from .warm_up import warm_up
 from .writer import Act, Command, Writer
 
-THREADS = {"keys": 1, "reading": 2, "warm-up": 1}  # for work that takes long: it waits for its like, and nothing else for it
+THREADS = {
+    "keys": 1,
+    "reading": 2,
+    "warm-up": 1,
+    "scrubbing": 1,
+}  # for work that takes long: it waits for its like, and nothing else for it
 
 
 class Service:
@@ -26,7 +33,7 @@ class Service:
         self.database = Database(settings.db)
         self.own = Database(settings.db)  # connections of the writer and the keys, which must not wait until somebody has read
         self.leases = Leases(self.own, settings.lease, settings.address)
-        self.writer = Writer(self.own, settings, self.leases, self._deliver)
+        self.writer = Writer(self.own, settings, self.leases, self._deliver, self._rehearse)
         self.keys = KeyRing(self.own)
         self.threads = {kind: concurrent.futures.ThreadPoolExecutor(number, kind) for kind, number in THREADS.items()}
         self._refreshing = False
@@ -42,6 +49,7 @@ class Service:
         with self.database.write() as connection:
             self.secret = secret(connection, "signing")
         self.keys.refresh()
+        self.leases.start()
         self.writer.start()
 
     def close(self) -> None:
@@ -49,6 +57,7 @@ class Service:
         self.closing = True
         if self.writer.is_alive():
             self.writer.stop()
+        self.leases.stop()
         for pool in self.threads.values():
             pool.shutdown(wait=False, cancel_futures=True)
         self.own.close()
@@ -83,6 +92,12 @@ class Service:
         ticket: concurrent.futures.Future[Any] = concurrent.futures.Future()
         self.writer.ask(Command(experiment, act, ids, ticket, spec))
         return ticket.result()
+
+    def _rehearse(self, spec: ExperimentSpec) -> None:
+        """Compile, beside the writer, what requests of an experiment can reach that its log did not."""
+        if self.settings.own_process:
+            with contextlib.suppress(RuntimeError):  # the service is shutting down
+                self.threads["warm-up"].submit(warm_up, spec, self.settings)
 
     def _deliver(self, answers: Sequence[tuple[Any, Any]]) -> None:
         """Hand a group's answers to those who wait, in their own thread."""

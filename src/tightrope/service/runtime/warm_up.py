@@ -1,53 +1,129 @@
-"""Warming up before an experiment begins: what its first decision would have to wait for is compiled by then."""
+"""Rehearsals: what requests can reach of an experiment's policy is compiled before the experiment begins, and not in the writer's thread.
+
+A kernel is compiled anew for every kind of round: with and without features, a mask, a baseline of its own and that one's mean.
+"""
 
 import contextlib
+import hashlib
+import math
 import threading
+import time
 from collections.abc import Iterator
+from typing import Any
 
+from ...core.policy import label
 from ..domain.deciding import decide
 from ..domain.errors import Refused
-from ..domain.events import Created, Rewarded
+from ..domain.events import Cancelled, Created, Event, Expired, ModeChanged, Rewarded
 from ..domain.requests import DecisionRequest
 from ..domain.spec import ExperimentSpec, made_oracle
 from ..log.journal import Journal
 from .garbage_collection import freeze
 from .settings import Settings
 
-CANDIDATES = 2  # of a decision that brings its own
-MOST = 1000  # candidates of a warm-up; a policy that plays more in a set is left to its first decision
-ID = "warm-up"
+CANDIDATES = 3  # of a decision that brings its own
+LENGTH = 0.1  # of its features, which policies with a promise bound
+TRIES, MOST_SECONDS = 5, 0.5  # that are timed, and what one decision may take
+MOST = 1000  # candidates of a rehearsal; a policy that plays more in a set is left to its first decision
 
 _one_at_a_time = threading.Lock()  # a client that asks again while the first request compiles must not compile beside it
+_rehearsed: set[bytes] = set()  # digests of specs, without what compiles nothing
 
 
 def warm_up(spec: ExperimentSpec, settings: Settings) -> None:
-    """Play a round of an experiment that nobody sees: its kernels are then compiled, or read from their cache.
+    """Play rounds of an experiment that nobody sees: its kernels are then compiled, or read from their cache.
 
     Takes some seconds the first time that a kind of policy runs on a machine, else milliseconds. What cannot be tried is left to
     the first decision. Raises ValueError where the spec describes no session.
     """
+    kind = hashlib.sha256(spec.model_copy(update={"name": "any", "seed": 0}).model_dump_json().encode()).digest()
     with _one_at_a_time:
-        for request in sample_requests(spec):
+        if kind in _rehearsed:
+            return
+        for mode in modes(spec):
             journal = Journal(spec.name)
             journal.record(Created(spec.plain()), 0)
-            with contextlib.suppress(Refused, ValueError):
-                prepared = decide(journal.experiment, ID, request, 0)
-                journal.record(prepared, 0)
-                arm, names = prepared.event.arm, prepared.event.name
-                journal.record(Rewarded(ID, 0.0 if isinstance(arm, int) else dict.fromkeys(names, 0.0)), 0)
-                break
+            if mode != journal.experiment.rollout.mode:
+                journal.record(ModeChanged(mode, 0.5, False, "command", "", journal.experiment.rollout.mode), 0)
+            for number, request in enumerate(sample_requests(spec)):
+                rehearse(journal, request, str(number))
+            look(journal)
+            check_seconds(journal, spec)
+        _rehearsed.add(kind)
         freeze(settings)
 
 
+def check_seconds(journal: Journal, spec: ExperimentSpec) -> None:
+    """Raise ValueError where a decision takes so long, now that nothing has to be compiled, that others would wait for it."""
+    request, seconds = next(sample_requests(spec)), math.inf
+    for number in range(TRIES):
+        began = time.perf_counter()
+        with contextlib.suppress(Refused, ValueError):
+            decide(journal.experiment, f"timed {number}", request, 0)
+        seconds = min(seconds, time.perf_counter() - began)
+        if seconds <= MOST_SECONDS:
+            return
+    raise ValueError(
+        f"policy = {label(journal.experiment.session.policy)} takes {seconds:.2g} s for a decision among {len(spec.arms or ()):,} arms, "
+        f"in which all other requests wait; {MOST_SECONDS:g} s are allowed. Use fewer arms, fewer features or a policy that draws nothing, "
+        "such as LinUCB."
+    )
+
+
+def modes(spec: ExperimentSpec) -> list[Any]:
+    """Modes in which an experiment decides by other calls: beside a baseline, whose own chance it measures or not, and alone."""
+    if spec.oracle is not None or (spec.arms is not None and spec.rollout is None and not isinstance(spec.baseline, str)):
+        return ["full"]
+    return ["full", "capped"]
+
+
+def rehearse(journal: Journal, request: DecisionRequest, id: str) -> None:
+    """All that can become of a decision."""
+    for ending in ("rewarded", "cancelled", "expired"):
+        with contextlib.suppress(Refused, ValueError):
+            prepared = decide(journal.experiment, f"{id} {ending}", request, 0)
+            journal.record(prepared, 0)
+            journal.record(end(ending, prepared.event.decision, prepared.event.arm, prepared.event.name, journal), 0)
+
+
+def end(ending: str, id: str, arm: int | list[int], names: list[str], journal: Journal) -> Event:
+    """The event that ends a decision in some way."""
+    if ending == "cancelled":
+        return Cancelled(id)
+    if ending == "expired":
+        return Expired(id, journal.experiment.spec.default_reward)
+    least = (journal.experiment.reward_range or (0.0, 1.0))[0]
+    return Rewarded(id, least if isinstance(arm, int) else dict.fromkeys(names, least))
+
+
+def look(journal: Journal) -> None:
+    """What the board, the certificate and explanations ask."""
+    session = journal.experiment.session
+    with contextlib.suppress(ValueError):
+        journal.experiment.holdings()
+    with contextlib.suppress(ValueError):
+        session.view().explain()
+    if type(session.policy).TRAITS.stops:
+        with contextlib.suppress(ValueError):
+            session.view().recommend()
+
+
 def sample_requests(spec: ExperimentSpec) -> Iterator[DecisionRequest]:
-    """Requests that fit the spec; where candidates come with every decision, the second one names a baseline too."""
-    if spec.dimension is None:
-        yield DecisionRequest()
-        return
-    ids = [str(k) for k in range(CANDIDATES)] if spec.arms is None else [arm.id for arm in spec.arms]
-    oracle = made_oracle(spec) if spec.arms is None else None
-    size = 0 if oracle is None else int(getattr(oracle, "size", 0))
-    ids += [f"more {k}" for k in range(min(size, MOST))]
-    context = {id: [1.0 / (k + 1)] * spec.dimension for k, id in enumerate(ids)}
-    yield DecisionRequest(context=context)
-    yield DecisionRequest(context=context, baseline=ids[0], baseline_mean=0.5)
+    """Requests of every kind that fit the spec; what does not fit after all is refused when it is tried."""
+    given: dict[str, Any] = {}
+    ids = [arm.id for arm in spec.arms or ()]
+    if spec.dimension is not None:
+        if spec.arms is None:
+            oracle = made_oracle(spec)
+            size = 0 if oracle is None else int(getattr(oracle, "size", 0))
+            ids = [str(k) for k in range(CANDIDATES + min(size, MOST))]
+        short = LENGTH / math.sqrt(spec.dimension)
+        given = {"context": {id: [short / (k + 1)] * spec.dimension for k, id in enumerate(ids)}}
+    spare = next((id for id in reversed(ids) if id != spec.baseline and id not in (spec.baseline or ())), None)
+    masks: list[dict[str, Any]] = [{}] if spare is None or len(ids) < 2 else [{}, {"excluded": [spare]}]
+    baselines: list[dict[str, Any]] = [{}]
+    if spec.rounds_have_baselines and ids:
+        baselines += [{"baseline": ids[0]}, {"baseline": ids[0], "baseline_mean": 0.5}]
+    for baseline in baselines:
+        for mask in masks:
+            yield DecisionRequest(**given, **mask, **baseline)

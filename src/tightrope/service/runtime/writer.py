@@ -24,6 +24,7 @@ from ..log.database import Database
 from ..log.entries import LogEntry
 from ..log.journal import Journal
 from ..log.recovery import recover, write_snapshot
+from .clock_watch import ClockWatch
 from .garbage_collection import RegularFreeze, freeze
 from .leases import Leases
 from .settings import Settings
@@ -101,15 +102,19 @@ class Transaction:
 
 
 class Writer(threading.Thread):
-    """See the module. done: is given a group's answers in the writer's thread."""
+    """See the module. done: is given a group's answers in the writer's thread. taken: is told the spec of each experiment that it takes
+    over."""
 
-    def __init__(self, database: Database, settings: Settings, leases: Leases, done: Done) -> None:
+    def __init__(self, database: Database, settings: Settings, leases: Leases, done: Done, taken: Callable[[ExperimentSpec], None]) -> None:
         super().__init__(name="writer", daemon=True)
-        self.database, self.settings, self.leases, self.done = database, settings, leases, done
+        self.database, self.settings, self.leases, self.done, self.taken = database, settings, leases, done, taken
         self.queue: queue.SimpleQueue[Command | None] = queue.SimpleQueue()
         self.owned: dict[str, OwnedExperiment] = {}
         self.regular_freeze = RegularFreeze(settings)
+        self.clock_watch = ClockWatch(settings)
+        self.replayed = False  # whether all experiments that nobody else writes were read once
         self.failing: str | None = None  # why the last transaction failed
+        self.held: dict[str, tuple[int, int]] = {}  # row and fence of experiments that stay this process's, as all of an SQLite file
         self.broken: dict[str, str] = {}  # experiments whose log could not be replayed, and why
         self._fresh: set[str] = set()  # created, or appended to, in the transaction that is under way
         self._ending = False
@@ -129,8 +134,12 @@ class Writer(threading.Thread):
     def run(self) -> None:
         """Serve groups until `stop`."""
         while not self._ending:
+            self.leases.seen()
             group = self._next_group()
-            if group:
+            if group and self.failing is not None and self.database.sqlite:
+                for command in group:  # reads are answered while a full disk takes no events
+                    self._serve([command])
+            elif group:
                 self._serve(group)
             if time.monotonic() - self._ticked >= self.settings.tick:
                 self._tick()
@@ -224,6 +233,8 @@ class Writer(threading.Thread):
 
     def _after(self) -> None:
         """What was appended is on disk: count it, and shorten the next start where it is time."""
+        if self.database.sqlite:
+            self.held |= {name: (self.owned[name].row, self.owned[name].fence) for name in self._fresh if name in self.owned}
         self._fresh.clear()
         for owned in list(self.owned.values()):
             if owned.due(self.settings.snapshot_every):
@@ -246,19 +257,24 @@ class Writer(threading.Thread):
         """
         if name in self.broken:
             raise self._unreadable(name)
-        with self.database.write() as connection:
-            lease = self.leases.take(connection, name)
+        lease = self.held.get(name)
         if lease is None:
-            return
+            with self.database.write() as connection:
+                lease = self.leases.take(connection, name)
+            if lease is None:
+                return
+            if self.database.sqlite:
+                self.held[name] = lease
         row, fence = lease
         try:
-            with self.leases.kept(), self.database.read() as connection:
+            with self.database.read() as connection:
                 journal, saved = recover(connection, row, name)
         except ValueError as error:
             self.broken[name] = str(error)
             logger().error("replay failed", experiment=name, reason=str(error))
             raise self._unreadable(name) from None
         self.owned[name] = OwnedExperiment(row, fence, journal, saved)
+        self.taken(journal.experiment.spec)
 
     def _unreadable(self, name: str) -> Refused:
         return Refused(503, f"experiment = {name!r} could not be read from its log: {self.broken[name]}", "experiment", retry_after=60)
@@ -271,7 +287,7 @@ class Writer(threading.Thread):
         try:
             created = journal.record(Created(spec.plain()), self.settings.clock())
         except ValueError as error:
-            raise invalid(error) from None
+            raise invalid(error, [arm.id for arm in spec.arms or ()]) from None
         owned = OwnedExperiment(*self.leases.create(connection, name, created.text.decode()), journal, created.seq)
         owned.new.append(created)
         self._fresh.add(name)
@@ -299,6 +315,7 @@ class Writer(threading.Thread):
             for name in free:
                 with contextlib.suppress(Refused):
                     self._take(name)
+            self.replayed = True
             self.failing = None  # a service that is not ready gets no requests, so none of them could clear it
         except Exception as error:
             self._failed(error, set(self.owned))
@@ -307,6 +324,7 @@ class Writer(threading.Thread):
         if len(self.owned) > before:
             freeze(self.settings)
         now = self.settings.clock()
+        self.clock_watch.look(owned.experiment.time for owned in self.owned.values())
         for name, owned in list(self.owned.items()):
             if owned.experiment.due(now) is not None:
                 self._serve([Command(name, close_windows)])

@@ -1,0 +1,272 @@
+"""What a certificate's numbers rest on, in words, and what the log of the experiment says to each of it."""
+
+import math
+from typing import Any, NamedTuple
+
+from ...evaluation.sequences import bounds_of
+from .history import History
+from .observations import BARS, ERROR
+from .spec import ExperimentSpec
+
+HOLDS, AGREES, CONTRADICTED, UNSEEN = "holds", "agrees", "contradicted", "unseen"
+ROUNDING = 1.0 + 1e-9
+
+
+class Assumption(NamedTuple):
+    """says: what is assumed. verdict: "holds" (the service sees to it), "agrees" (the log shows nothing against it), "contradicted" (the
+    log shows that it is wrong), "unseen" (no log can show it). why: a sentence."""
+
+    says: str
+    verdict: str
+    why: str
+
+
+def unseen(says: str, why: str = "No log can show this.") -> Assumption:
+    """An assumption that is taken on trust."""
+    return Assumption(says, UNSEEN, why)
+
+
+def assumptions(holdings: dict[str, Any] | None, history: History, rollout: dict[str, Any]) -> list[Assumption]:
+    """What the certificate of an experiment rests on."""
+    spec, seen = history.spec, history.observed
+    assert spec is not None
+    found = [] if holdings is None else guarantees(holdings, spec, history)
+    if rollout["estimate"] is not None:
+        found += [
+            in_range(spec, history),
+            every_reward_comes(spec, history),
+            Assumption(
+                "The difference between policy and baseline is bounded at all times at once, "
+                f"each side with error {rollout['estimate']['error']:.3g}.",
+                HOLDS, "The service computes it so.",
+            ),
+        ]  # fmt: skip
+    if spec.default_reward is not None:
+        says = f"A decision without a reward when its window closes has earned {spec.default_reward:.6g}."
+        found.append(
+            unseen(says, f"{plural(history.expired, 'window')} closed without a reward; {plural(history.late, 'reward')} came later.")
+        )
+    if seen.clipped:
+        low, high = history.reward_range
+        says = f"A reward outside [{low:g}, {high:g}] is worth as much as the end that is nearer to it."
+        found.append(unseen(says, f"{plural(seen.clipped, 'decision')} had such a reward, which was clipped."))
+    if history.cancelled:
+        found.append(cancellations(history))
+    return [*found, unseen("Each decision was carried out as it was answered, and each reward was reported once and truly.")]
+
+
+def plural(count: int, what: str) -> str:
+    """A number and what it counts."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def guarantees(holdings: dict[str, Any], spec: ExperimentSpec, history: History) -> list[Assumption]:
+    """What the budget rests on; docs/explanation/conservative-guarantee.md says why."""
+    found = [noise(holdings["sigma"], spec, history)]
+    if holdings["freedman"]:
+        found.append(deviations(spec, history))
+    if not holdings["sets"]:
+        found.append(means_in_unit(spec, history))
+    if holdings["norms"] is None:
+        found.append(steady("What an arm earns on average does not change during the experiment.", history))
+        if holdings["learned"]:
+            found.append(at_most_one(spec, history))
+    else:
+        coefficients, longest = holdings["norms"]
+        found.append(linear(coefficients, longest, history))
+    if holdings["lower"] or (holdings["norms"] is not None and spec.apply != "in order"):
+        found.append(delays(history))
+    elif holdings["norms"] is not None and spec.default_reward is None:
+        found.append(whether_it_comes("Whether a reward arrives does not depend on what it is.", history))
+    found.append(baseline_is_there(history))
+    found.append(baseline_mean(holdings, spec, history))
+    return found
+
+
+def mean_bounds(history: History) -> dict[str, tuple[float, float]]:
+    """By arm, bounds on what it earns on average that hold at all times and for all arms at once; none where arms have no one mean."""
+    arms = history.observed.settled() if history.comparable else {}
+    low, high = history.reward_range
+    bounds = bounds_of(list(arms.values()), ERROR / max(len(arms), 1))
+    return {id: (low + (high - low) * least, low + (high - low) * most) for id, (least, most) in zip(arms, bounds, strict=True)}
+
+
+# Rewards -------------------------------------------------------------------------------------------------------------------
+
+
+def seen_range(history: History) -> str:
+    """The rewards of the log, in words."""
+    seen = history.observed
+    if not history.rewards:
+        return "There is no reward yet."
+    return f"The {plural(history.rewards, 'reward')} of the log are from {seen.lowest:.6g} to {seen.highest:.6g}."
+
+
+def noise(sigma: float, spec: ExperimentSpec, history: History) -> Assumption:
+    """Rewards from 0 on, and sub-Gaussian."""
+    says = (
+        f"Rewards are at least 0, and their noise is sub-Gaussian with scale sigma = {sigma:.6g} "
+        "(1/2 is enough for any reward between 0 and 1)."
+    )
+    seen, declared = history.observed, spec.reward_range
+    if seen.lowest < 0.0:
+        return Assumption(says, CONTRADICTED, f"The log has a reward of {seen.lowest:.6g}.")
+    if declared is not None and declared[0] >= 0.0 and sigma * ROUNDING >= (declared[1] - declared[0]) / 2:
+        return Assumption(
+            says, HOLDS, f"Rewards outside [{declared[0]:g}, {declared[1]:g}] are not learned, and half of that is at most sigma."
+        )
+    low, high = history.reward_range
+    for arm, variance in seen.least_variance().items() if history.comparable else ():
+        if (high - low) ** 2 * variance > sigma**2 * ROUNDING:
+            return Assumption(says, CONTRADICTED, f"The rewards of arm {arm!r} vary by more than sigma = {sigma:.6g} allows.")
+    return Assumption(says, AGREES, seen_range(history))
+
+
+def deviations(spec: ExperimentSpec, history: History) -> Assumption:
+    """No reward is more than 1 from its mean."""
+    says, seen, declared = "The reward of an arm differs from what it earns on average by at most 1.", history.observed, spec.reward_range
+    if declared is not None and declared[1] - declared[0] <= ROUNDING:
+        return Assumption(says, HOLDS, f"Rewards outside [{declared[0]:g}, {declared[1]:g}] are not learned.")
+    for arm, (least, most) in mean_bounds(history).items():
+        if max(history.arms[arm].highest - most, least - history.arms[arm].lowest) > ROUNDING:
+            return Assumption(says, CONTRADICTED, f"A reward of arm {arm!r} is further from its mean than 1.")
+    return Assumption(says, AGREES, seen_range(history)) if seen.highest - seen.lowest <= ROUNDING else unseen(says, seen_range(history))
+
+
+def means_in_unit(spec: ExperimentSpec, history: History) -> Assumption:
+    """Means between 0 and 1."""
+    says, declared = "What an arm earns on average is between 0 and 1.", spec.reward_range
+    if declared is not None and declared[0] >= 0.0 and declared[1] <= 1.0:
+        return Assumption(says, HOLDS, f"Rewards outside [{declared[0]:g}, {declared[1]:g}] are not learned.")
+    for arm, (least, most) in mean_bounds(history).items():
+        if least > 1.0 or most < 0.0:
+            return Assumption(says, CONTRADICTED, f"Arm {arm!r} earns between {least:.6g} and {most:.6g} on average.")
+    return Assumption(says, AGREES, seen_range(history))
+
+
+def at_most_one(spec: ExperimentSpec, history: History) -> Assumption:
+    """Rewards up to 1."""
+    says, declared = "Rewards are at most 1.", spec.reward_range
+    if history.observed.highest > 1.0:
+        return Assumption(says, CONTRADICTED, f"The log has a reward of {history.observed.highest:.6g}.")
+    if declared is not None and declared[1] <= 1.0:
+        return Assumption(says, HOLDS, f"Rewards outside [{declared[0]:g}, {declared[1]:g}] are not learned.")
+    return Assumption(says, AGREES, seen_range(history))
+
+
+def in_range(spec: ExperimentSpec, history: History) -> Assumption:
+    """Rewards within the declared range."""
+    says = "Every reward is within the declared range."
+    if history.outside:
+        return Assumption(says, CONTRADICTED, f"{plural(history.outside, 'reward')} of the log are outside.")
+    return Assumption(says, HOLDS if spec.reward_range is not None else AGREES, seen_range(history))
+
+
+# Time and delays -----------------------------------------------------------------------------------------------------------
+
+
+def steady(says: str, history: History) -> Assumption:
+    """Means do not change."""
+    if not history.comparable:
+        return unseen(says, "What an arm earns depends on the round here, so that the log does not show it.")
+    found = history.observed.drift()
+    if found is None:
+        return Assumption(says, AGREES, "Stretches of the log, compared arm by arm, do not surely differ.")
+    arm, (more, least, less, most) = found
+    low, high = history.reward_range
+    least, most = low + (high - low) * least, low + (high - low) * most
+    values = f"at least {least:.4g} in decisions from {more} on, at most {most:.4g} in those from {less} on"
+    return Assumption(says, CONTRADICTED, f"Arm {arm!r} earned {values}.")
+
+
+def delays(history: History) -> Assumption:
+    """When and whether a reward comes is not about what it is."""
+    says = "When a reward arrives, and whether it does, does not depend on what it is."
+    found = history.observed.telling_delays() if history.comparable else None
+    if found is not None:
+        arm, (more, least, less, most) = found
+        low, high = history.reward_range
+        least, most = low + (high - low) * least, low + (high - low) * most
+        values = f"at least {least:.4g} on average where they took {more}, at most {most:.4g} where {less}"
+        return Assumption(says, CONTRADICTED, f"Rewards of arm {arm!r} are {values} (upper ends of {', '.join(BARS)}).")
+    return whether_it_comes(says, history)
+
+
+def whether_it_comes(says: str, history: History) -> Assumption:
+    """Whether a reward comes is not about what it is."""
+    missing = history.observed.without_reward
+    if not missing:
+        return Assumption(says, AGREES, "Every decision that has ended has a reward.")
+    return unseen(says, f"{plural(missing, 'decision')} ended without a reward; nobody knows what those would have been.")
+
+
+def every_reward_comes(spec: ExperimentSpec, history: History) -> Assumption:
+    """A missing reward is like one that came."""
+    return whether_it_comes("A decision without a reward is as good as one with it.", history)
+
+
+def cancellations(history: History) -> Assumption:
+    """Cancelled decisions were never shown."""
+    one, seen = history.cancelled == 1, history.observed
+    says = (
+        f"{plural(history.cancelled, 'cancelled decision')} {'counts' if one else 'count'} for nothing: none was shown, and whether one is "
+        "cancelled does not depend on its arm or its reward."
+    )
+    uneven = seen.uneven_cancellation()
+    if uneven is not None:
+        why = (
+            f"Of arm {uneven.more!r} at least {uneven.more_least:.1%} are cancelled, of arm {uneven.less!r} at most {uneven.less_most:.1%}."
+        )
+        return Assumption(says, CONTRADICTED, why)
+    if seen.late_cancellation():
+        return Assumption(says, CONTRADICTED, "Most cancellations come later than most rewards, when a reward may be known.")
+    share = history.cancelled / max(history.decisions, 1)
+    return unseen(says, f"They are {share:.1%} of all decisions, and no arm surely has a larger share of them than another.")
+
+
+# The baseline and features -------------------------------------------------------------------------------------------------
+
+
+def linear(coefficients: float, longest: float, history: History) -> Assumption:
+    """Means are linear in features, which are not too long."""
+    says = (
+        "What an arm earns on average is a linear function of its features, which does not change during the experiment; the norm of "
+        f"its coefficients is at most {coefficients:.6g} (theta_bound), that of features at most {longest:.6g} (arm_bound)."
+    )
+    spec = history.spec
+    assert spec is not None
+    fixed = (math.hypot(*arm.features) for arm in spec.arms or () if arm.features is not None)
+    norm = max(history.observed.longest, *fixed, 0.0)
+    if norm > longest * ROUNDING:
+        return Assumption(says, CONTRADICTED, f"The log has features of norm {norm:.6g}.")
+    drift = steady("", history) if history.comparable else None
+    if drift is not None and drift.verdict == CONTRADICTED:
+        return Assumption(says, CONTRADICTED, drift.why)
+    return unseen(says, f"The longest features have the norm {norm:.6g}; whether what they explain is linear is not checked.")
+
+
+def baseline_is_there(history: History) -> Assumption:
+    """The baseline can be played."""
+    says = "The baseline can be played in every round; where it could not, a decision's reason says so."
+    missing = history.observed.without_baseline
+    if missing:
+        return Assumption(says, CONTRADICTED, f"It was not eligible in {plural(missing, 'round')}.")
+    return Assumption(says, HOLDS, "It was eligible in every round of the log.")
+
+
+def baseline_mean(holdings: dict[str, Any], spec: ExperimentSpec, history: History) -> Assumption:
+    """The baseline earns what was said, or what was learned."""
+    stated = holdings["baseline_mean"]
+    if stated is None:
+        if holdings["learned"]:
+            return Assumption("The baseline's mean is learned.", HOLDS, "Its rewards are data like any other.")
+        return unseen("A round's baseline earns on average what the round said.")
+    arm = spec.baseline if isinstance(spec.baseline, str) else None
+    says = f"The baseline earns {stated:.6g} on average, or what a round said that it earns."
+    bounds = mean_bounds(history).get(str(arm))
+    if bounds is None:
+        return unseen(says, "The log has no rewards to compare it with." if history.comparable else "The log does not show it.")
+    least, most = bounds
+    if not least <= stated <= most:
+        return Assumption(says, CONTRADICTED, f"By the log it earns between {least:.6g} and {most:.6g}.")
+    return Assumption(says, AGREES, f"By the log it earns between {least:.6g} and {most:.6g}.")

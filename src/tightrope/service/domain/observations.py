@@ -1,0 +1,183 @@
+"""What the log shows of what a promise rests on: do means stay, do delays depend on rewards, which decisions were cancelled, and so on.
+
+Every comparison is of bounds that hold at all times at once: two that do not meet contradict what was assumed, and a promise that is kept
+as it was assumed is contradicted in one of a hundred experiments at most. Memory grows with arms, not with the log.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...evaluation.sequences import ConfidenceSequence, bounds_of
+from .times import MICROSECONDS
+
+ERROR = 0.01  # of each kind of comparison
+DELAYS = (1, 10, 60, 600, 3600, 21_600, 86_400, 604_800)  # seconds, upper ends of the histogram's bars but the last
+BARS = ("<1s", "10s", "1m", "10m", "1h", "6h", "1d", "7d", ">7d")
+FIRST_PERIOD = 6  # the first period has 2^6 decisions, each of the others as many as all before
+MOST_ARMS = 1000  # that are compared with each other
+
+
+class Apart(NamedTuple):
+    """Two groups whose bounds do not meet: the one with more, and the one with less."""
+
+    more: str
+    more_least: float
+    less: str
+    less_most: float
+
+
+def apart(groups: dict[str, ConfidenceSequence], error: float) -> Apart | None:
+    """Two groups that surely differ, of groups that should be alike. error: of all of them together."""
+    filled = {name: one for name, one in groups.items() if one.rounds}
+    if len(filled) < 2:
+        return None
+    bounds = dict(zip(filled, bounds_of(list(filled.values()), error / len(filled)), strict=True))
+    more, less = max(bounds, key=lambda name: bounds[name][0]), min(bounds, key=lambda name: bounds[name][1])
+    if bounds[more][0] <= bounds[less][1]:
+        return None
+    return Apart(more, bounds[more][0], less, bounds[less][1])
+
+
+def bar_of(microseconds: int) -> int:
+    """The bar of a delay."""
+    seconds = microseconds / MICROSECONDS
+    return next((k for k, end in enumerate(DELAYS) if seconds < end), len(DELAYS))
+
+
+def period_of(decision: int) -> int:
+    """The period of the n-th decision: 0 for the first 64, 1 for the next 64, 2 for the next 128, and so on."""
+    return max((decision - 1).bit_length() - FIRST_PERIOD, 0)
+
+
+class ArmObservations:
+    """What was seen of one arm. All rewards are scaled to [0, 1]."""
+
+    __slots__ = ("by_delay", "by_period", "cancelled", "differences", "unpaired")
+
+    def __init__(self) -> None:
+        self.by_delay: dict[int, ConfidenceSequence] = {}  # rewards by how long they took
+        self.by_period: dict[int, ConfidenceSequence] = {}  # rewards by when they were decided
+        self.differences = ConfidenceSequence(ERROR, k=0.0)  # squared, of two rewards each: their mean is twice the variance
+        self.unpaired: float | None = None  # the first of the next two
+        self.cancelled = ConfidenceSequence(ERROR, k=0.0)  # 1 for a cancelled decision, 0 for another
+
+
+class Observations:
+    """What was seen of one experiment."""
+
+    def __init__(self) -> None:
+        self.arms: dict[str, ArmObservations] = {}
+        self.lowest, self.highest = math.inf, -math.inf  # reward
+        self.clipped = 0  # rewards that were outside the range
+        self.without_reward = 0  # decisions that ended without one, nor a default one
+        self.without_baseline = 0  # rounds in which the baseline was not eligible
+        self.longest = 0.0  # norm of features
+        self.unended: dict[int, int] = {}  # decisions of each period that are open
+        self.delays = [0] * len(BARS)
+        self.cancel_delays = [0] * len(BARS)
+
+    def know(self, arms: Iterable[str]) -> None:
+        """Arms that may be played."""
+        self.arms.update((arm, ArmObservations()) for arm in arms)
+
+    def decided(self, number: int, asked: dict[str, Any], baseline: Any) -> None:
+        """The n-th decision was made."""
+        period = period_of(number)
+        self.unended[period] = self.unended.get(period, 0) + 1
+        if not asked:
+            return
+        context = asked.get("context")
+        if isinstance(baseline, str):
+            eligible = asked.get("eligible")
+            out = baseline in asked.get("excluded", ()) or (eligible is not None and baseline not in eligible)
+            self.without_baseline += out or (isinstance(context, dict) and baseline not in context)
+        if context:
+            rows = context.values() if isinstance(context, dict) else context
+            self.longest = max(self.longest, *(math.hypot(*row) for row in rows))
+
+    def rewarded(self, arm: str, value: float, scaled: float, number: int, bar: int | None) -> None:
+        """A reward of an arm, of the n-th decision. bar: of its delay; None: a default reward."""
+        self.lowest, self.highest = min(self.lowest, value), max(self.highest, value)
+        seen = self.arms.get(arm)
+        if seen is None:
+            return
+        if seen.unpaired is None:
+            seen.unpaired = scaled
+        else:
+            square = (scaled - seen.unpaired) ** 2
+            seen.differences.add(square, 1.0 - square)
+            seen.unpaired = None
+        groups = [(seen.by_period, period_of(number))]
+        if bar is not None:
+            groups.append((seen.by_delay, bar))
+        for group, key in groups:
+            if key not in group:
+                group[key] = ConfidenceSequence(ERROR, k=0.0)
+            group[key].add(scaled, 1.0 - scaled)
+
+    def ended(self, number: int, arms: Sequence[str], cancelled: bool = False) -> None:
+        """The n-th decision is not open any more. arms: that were played."""
+        self.unended[period_of(number)] -= 1
+        for arm in arms:
+            if arm in self.arms:
+                self.arms[arm].cancelled.add(float(cancelled), float(not cancelled))
+
+    # What follows from it -------------------------------------------------------------------------------------------------
+
+    def settled(self) -> dict[str, ConfidenceSequence]:
+        """By arm, its rewards of periods without open decisions: what comes first may be what comes quickly. The mean of an earlier part of
+        a period is known when its next reward comes, so that the sums of several sequences are those of one."""
+        found = {}
+        for arm, seen in self.arms.items():
+            states = [one.state for period, one in seen.by_period.items() if not self.unended.get(period)]
+            if states:
+                found[arm] = ConfidenceSequence(ERROR, k=0.0, state=np.sum(states, axis=0))
+        return found
+
+    def drift(self) -> tuple[str, Apart] | None:
+        """An arm whose mean reward has changed, and the periods. Periods with open decisions are left out: what is known of them first
+        may be what comes quickly."""
+        for arm, seen in self.arms.items():
+            ended = {f"{64 << j if j else 1}": one for j, one in seen.by_period.items() if not self.unended.get(j)}
+            found = apart(ended, ERROR / min(len(self.arms), MOST_ARMS))
+            if found is not None:
+                return arm, found
+        return None
+
+    def telling_delays(self) -> tuple[str, Apart] | None:
+        """An arm whose rewards differ by how long they took, and the delays."""
+        for arm, seen in self.arms.items():
+            found = apart({BARS[bar]: one for bar, one in seen.by_delay.items()}, ERROR / min(len(self.arms), MOST_ARMS))
+            if found is not None:
+                return arm, found
+        return None
+
+    def least_variance(self) -> dict[str, float]:
+        """By arm, what the variance of its scaled rewards surely is at least, where its mean does not change."""
+        arms = {arm: seen.differences for arm, seen in self.arms.items() if seen.differences.rounds}
+        bounds = bounds_of(list(arms.values()), ERROR / max(len(arms), 1))
+        return {arm: least / 2.0 for arm, (least, _) in zip(arms, bounds, strict=True)}
+
+    def uneven_cancellation(self) -> Apart | None:
+        """Two arms of which surely different shares are cancelled."""
+        return apart({arm: seen.cancelled for arm, seen in self.arms.items()}, ERROR)
+
+    def late_cancellation(self) -> bool:
+        """Whether most cancellations come after most rewards, so that they may depend on what the reward was."""
+        cancelled, rewards = sum(self.cancel_delays), sum(self.delays)
+        if cancelled < 10 or rewards < 10:
+            return False
+        return median_bar(self.cancel_delays) > median_bar(self.delays)
+
+
+def median_bar(counts: Sequence[int]) -> int:
+    """The bar that has the middle one."""
+    seen, half = 0, sum(counts) / 2
+    for bar, count in enumerate(counts):
+        seen += count
+        if seen >= half:
+            return bar
+    return len(counts) - 1
