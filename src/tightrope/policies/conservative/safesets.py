@@ -179,5 +179,5 @@ def sentence(wanted: np.ndarray, chosen: np.ndarray, why: int, left: float) -> s
 
 
 def example():
-    inner = find("C2UCB")(), find("CombTS")(v=0.3)
+    inner = find("C2UCB")(alpha=1.0), find("CombTS")(v=0.3)
     return [SafeSets(inner[0], baseline=[0, 1], baseline_mean=0.1, alpha=0.3, sigma=0.3), SafeSets(inner[1], baseline=[1, 2], alpha=0.5)]
