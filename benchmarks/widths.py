@@ -2,8 +2,8 @@
 
 `python benchmarks/widths.py` plays the development worlds, by which the constants of LinUCB, LinTS and others were chosen;
 `python benchmarks/widths.py --confirm` plays those that were tried once, after the choice. For every world: mean regret after 3,000 rounds
-with its standard error, the largest, and in how many runs regret was above a quarter of what uniform play has. Every replication has its own
-theta and arms. "theorem" is told the noise.
+with its standard error, the largest, and in how many runs regret was above a quarter of what uniform play has. Every run has its own theta
+and arms. "theorem" is told the noise.
 """
 
 import argparse

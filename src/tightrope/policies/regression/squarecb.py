@@ -36,9 +36,9 @@ class SquareCB(Gaps, Policy):
     """Inverse gap weighting: 1 / (K + gamma (best prediction - the arm's)), the rest for the best arm.
 
     gamma: how sharply the best arm is preferred; None: by `growth`, which is the "schedule" scale t^power / noise, or from the "horizon"
-    sqrt(K T / (Reg + ln(2 / delta))) / noise. noise: scale of the rewards' noise; None: learned from the residuals, with growth="horizon" 1.
-    shared: one regression for all arms; False: one for each, learned from the arm's own rewards; None: one for each where a round shows all
-    arms one context (d,), else one for all.
+    sqrt(K T / (Reg + ln(2 / delta))) / noise. noise: scale of the rewards' noise; None: learned, or 1 with growth="horizon".
+    shared: one regression for all arms; False: one for each, learned from the arm's own rewards; None: one for each where a round shows
+    all arms one context (d,), else one for all.
     lam: ridge parameter. model: None for ridge regression, or a regression of your own, with which rounds are plain Python: an object
     with partial_fit(X, y) and predict(X), as scikit-learn's; with learn_one(x, y) and predict_one(x), as River's; or a function of (n, d)
     rows that returns n predictions and learns elsewhere.

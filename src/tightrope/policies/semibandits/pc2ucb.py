@@ -11,6 +11,8 @@ from ...core.fields import real
 from ...core.policy import policy
 from .sets import Optimistic, Scoring, best_set, new_state, predictions, width_factor
 
+WIDTH = 1.25  # standard errors; the perturbation adds half of it on average
+
 
 @policy("sets", paper="Takemura & Ito 2019, Algorithm 1", compiled=False)
 class PC2UCB(Optimistic):
@@ -19,6 +21,7 @@ class PC2UCB(Optimistic):
     alpha, width, lam, delta, noise, theta_bound, ties: as for C2UCB. c: largest relative perturbation, >= 0; 0 is C2UCB.
     """
 
+    width: float = real(default=WIDTH, least=0)
     c: float = real(default=1.0, least=0)
 
     def init(self, arms):

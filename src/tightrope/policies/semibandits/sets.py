@@ -20,7 +20,7 @@ from ...numerics.noise import bounded
 from ...solvers.oracles import TopK, choose, set_size
 from .inclusion import exact_is_cheap, top_k_probability
 
-WIDTH = 2.5  # standard errors
+WIDTH = 2.0  # standard errors
 TIE = 2.0**-36  # scores that agree to this part of the largest are tied: what rounding can do to equal means and widths
 DRAWS, DRAWN_SCORES = 1000, 10**7  # Monte Carlo of `probability`: as many draws, but fewer (at least 50) for many arms
 
