@@ -23,6 +23,7 @@ class ArmsData(Strict):
     dimension: Annotated[int, Field(ge=0, le=2**32)]
     horizon: Annotated[int, Field(ge=1)] | None
     blocks: Annotated[int, Field(ge=1, le=2**32)]
+    common: bool = False
 
 
 class RoundData(Strict):

@@ -33,7 +33,8 @@ from ..core.verbs import (
 from ..logs.tables import NamedColumns
 from ..logs.training import feed, read_training_rows
 from ..numerics.growth import carried
-from ..numerics.states import copied
+from ..numerics.ridge import regressions_in
+from ..numerics.states import copied, same_form
 from . import store
 from .arms import Names, checked_names, describe_arms
 from .codec import restore
@@ -51,6 +52,7 @@ PER_ARM = {  # what explanations say arm by arm
 SHOWN_ARMS = 20  # of a session in a notebook
 LEAST_DRAWS, MOST_DRAWS = 10, 10**8  # behind a probability
 NOTHING_SHOWN = Context()
+MOST_EQUAL = 20  # rounds whose arms all look the same, before that is taken for a mistake
 SIZES = 16  # numbers of candidates whose scratch a catalogue keeps
 
 
@@ -112,6 +114,8 @@ class Session:
         self._changing = self.arms.dimension > 0 and self.arms.features is None
         self._last = NOTHING_SHOWN  # what the last decision's round showed
         self._several = False  # whether rounds have shown different features
+        self._alike = False  # whether the last round that was given showed all arms one row, (d,)
+        self._equal = 0  # rounds so far whose rows, (K, d), were all equal; -1 once they were not
         self._scratch: dict[int, State] = {}
         self._wanted, self._own = 0, math.nan  # by `decide_beside`: the policy's choice, and its chance of what was played
         self._agreed = True  # whether the last decision that was followed was also this session's own choice
@@ -122,7 +126,8 @@ class Session:
     def __repr__(self) -> str:
         number, open_ = self.arms.number, len(self.open)
         arms = f"{self.arms.dimension} features a candidate" if self.catalogue else f"{number:,} arm{'s' if number != 1 else ''}"
-        told = [label(self.policy), arms, f"{self.decided:,} decisions", f"{self.rounds:,} rewards", f"{open_:,} open"]
+        model = [] if (form := regressions_in(self.state)) is None or not (self.rounds or self.decided) else [form]
+        told = [label(self.policy), arms, *model, f"{self.decided:,} decisions", f"{self.rounds:,} rewards", f"{open_:,} open"]
         if type(self.policy).TRAITS.stops:
             told.append("certified" if bool(stopped(self.policy, self.state)) else "not certified yet")
         return f"<Session: {', '.join(told)}>"
@@ -229,7 +234,7 @@ class Session:
         chance: Callable[[int, float], float] | None = None,
     ) -> Open:
         seen, labels = self._round(context, eligible, names)
-        state = self._state_for(seen)
+        state = self._state_for(seen, self._alike or self._always_equal(seen))
         admit(self.policy, state, seen)
         bits = self._rng.bit_generator
         before = bits.state if self._draws else None
@@ -261,6 +266,7 @@ class Session:
             )
             self._changing = True
         self._became(self._direct.commit(state, seen, action), seen)
+        self._met(seen)
         self._last = seen
         self.decided += 1
         single = isinstance(action, int)
@@ -417,10 +423,11 @@ class Session:
             what = "these arms have no open decision together" if isinstance(action, np.ndarray) else f"arm {arm} has no open decision"
             raise ValueError(f"context is missing: {what}, and rounds have shown different features; pass those the reward belongs to.")
         seen = given if given is not None else self._round(None, self._last.eligible, None, past=True)[0]
-        state = self._state_for(seen)
+        state = self._state_for(seen, self._alike)
         admit(self.policy, state, seen)
         self._changing = self._changing or seen.features is not None
         self._became(inform(self.policy, state, seen, action, value), seen)
+        self._met(seen)
         self.rounds += 1
 
     def _take(self, entry: Open, action: Action | None, value: float | np.ndarray | None, ended: str | None) -> None:
@@ -534,7 +541,7 @@ class Session:
         if self.arms.oracle is not None:
             raise ValueError("this session chooses sets, whose chances are not those of single arms; see Decision.propensity.")
         seen, _ = self._round(context, eligible, None)
-        state = copied(self._state_for(seen))
+        state = copied(self._state_for(seen, self._alike))
         admit(self.policy, state, seen)
         audit, found = streams.stream(self.seed, self.rounds, streams.AUDIT), np.zeros(self._count(seen))
         winner = self._winner(seen)
@@ -745,7 +752,7 @@ class Session:
         and text that `json.dumps` takes, None in place of what is not finite.
         """
         seen, _ = self._round(context, eligible, None)
-        state, count = self._state_for(seen), self._count(seen)
+        state, count = self._state_for(seen, self._alike), self._count(seen)
         chosen = None if arms is None else [self._names.number("arms", arm, count) for arm in arms]
         drawn = None if draws is None else checks.integer("draws", draws, least=LEAST_DRAWS, most=MOST_DRAWS)
         admit(self.policy, state, seen)
@@ -821,6 +828,8 @@ class Session:
             if features is None:
                 rows_text = "n" if self.catalogue else self.arms.rows
                 raise ValueError(f"context is missing; pass this round's ({rows_text}, {self.arms.dimension}) features.")
+        lasting = self.arms.number if self.arms.oracle is None and not self.catalogue else 1
+        self._alike = lasting > 1 and (np.ndim(given.features) == 1 if given.features is not None else self.arms.common)
         count = self.arms.number if features is None else features.shape[0] * self.arms.blocks
         labels = None if names is None else checked_names("names", names, count)
         calling = self._names if labels is None else Names(labels)
@@ -854,12 +863,25 @@ class Session:
     def _told(self) -> Arms:
         return self.arms._replace(features=None) if self._changing else self.arms
 
-    def _state_for(self, seen: Context) -> State:
-        """The state that meets a round: of its number of candidates; without data where features come for the first time."""
+    def _state_for(self, seen: Context, alike: bool = False) -> State:
+        """The state that meets a round: of its number of candidates; without data where features come for the first time.
+
+        alike: whether all arms are shown one row, so that only a regression for each can tell them apart. Raises where the policy has one.
+        """
         if seen.features is None:
             return self.state
         if self.catalogue:
             return self._sized(self._count(seen))
+        if alike and not self.arms.common:
+            apart = init(self.policy, self.arms._replace(features=None, common=True))
+            if not (self.rounds or self.decided):
+                return apart
+            if not same_form(apart, self.state):
+                raise ValueError(
+                    "context shows all arms the same row, but this session began with a row of its own for every arm, (K, d), and has one "
+                    "regression for all of them; start a new session with shared=False, or with rows of shape (d,) from the first round on."
+                )
+            return self.state
         return self.state if self._changing else init(self.policy, self.arms._replace(features=None))
 
     def _sized(self, number: int) -> State:
@@ -873,6 +895,22 @@ class Session:
                 del self._scratch[next(iter(self._scratch))]
             self._scratch[number] = template
         return carried(template, self.state)
+
+    def _always_equal(self, seen: Context) -> bool:
+        """Whether the arms' rows have been equal to each other in every one of many rounds."""
+        features = seen.features
+        if self._equal < 0 or features is None or self.arms.oracle is not None or self.catalogue or self.arms.common or len(features) < 2:
+            return False
+        return self._equal >= MOST_EQUAL and bool((features == features[0]).all())
+
+    def _met(self, seen: Context) -> None:
+        """Note of what kind a round was that the policy has met."""
+        if seen.features is None:
+            return
+        if self._alike and not self.arms.common:
+            self.arms = self.arms._replace(common=True)
+        elif self._equal >= 0:
+            self._equal = self._equal + 1 if bool((seen.features == seen.features[0]).all()) else -1
 
     def _became(self, state: State, seen: Context) -> None:
         """Keep the state that has met a round; a catalogue's has as many arms as that."""

@@ -60,7 +60,7 @@ def packed_session(session: Session) -> tuple[dict[str, Any], dict[str, np.ndarr
         "format": FORMAT,
         "version": version(),
         "policy": described(session.policy),
-        "arms": {name: getattr(a, name) for name in ("number", "dimension", "horizon", "blocks")},
+        "arms": {name: getattr(a, name) for name in ("number", "dimension", "horizon", "blocks", "common")},
         "oracle": oracle,
         "catalogue": session.catalogue,
         "changing": session._changing,
@@ -154,7 +154,7 @@ def build(
         raise ValueError(f"the header's arms, {told.arms}, are not those that the file's arrays describe.")
     if a.distances is not None and a.distances.tobytes() != arrays["arms.distances"].tobytes():
         raise ValueError("arms.distances are not those of arms.points.")
-    session.arms, session._changing = a, told.changing
+    session.arms, session._changing = a._replace(common=told.arms.common), told.changing
     session.state = restore(
         init(session.policy, session._told()),
         arrays,

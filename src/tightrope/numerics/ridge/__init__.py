@@ -57,6 +57,7 @@ __all__ = [
     "project",
     "refresh",
     "regressions",
+    "regressions_in",
     "remembered",
     "sample",
     "sum_size",
@@ -136,6 +137,16 @@ def untried_first(model: Ridge, eligible: np.ndarray | None) -> np.ndarray | Non
 def regressions(model: Ridge) -> int:
     """How many regressions there are, in all of which a confidence set has to hold."""
     return model.mean.size if isinstance(model, DisjointRidge) else 1
+
+
+def regressions_in(state: Any) -> str | None:
+    """In words, whether a state has a regression for each arm or one for all; None where it has none of these forms."""
+    if isinstance(state, DisjointRidge):
+        return "a regression for each arm"
+    if isinstance(state, (ArmRidge, FeatureRidge, ContextRidge, FadingRidge)):
+        return "one regression for all arms"
+    found = (regressions_in(field) for field in state if hasattr(field, "_fields")) if hasattr(state, "_fields") else ()
+    return next((words for words in found if words is not None), None)
 
 
 @singledispatch
