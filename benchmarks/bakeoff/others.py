@@ -110,7 +110,7 @@ LIBRARIES = {
     "vowpalwabbit": {name: vowpal(options) for name, options in VOWPAL.items()},
     "mabwiser": {f"MABWiser {name}": mabwiser(name) for name in ("LinUCB", "LinTS", "LinGreedy")},
     "river": {"River LinUCBDisjoint": river_linucb},
-    "bayesianbandits": {f"bayesianbandits {name}": bayesian(name) for name in ("ThompsonSampling", "UpperConfidenceBound")},
+    "bayesianbandits": {f"bayesianbandits {name}": bayesian(name) for name in ("ThompsonSampling",)},
     "coba": {f"coba {name}": coba(name) for name in ("LinUCBLearner", "LinTSLearner")},
 }
 

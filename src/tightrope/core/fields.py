@@ -65,8 +65,22 @@ def real(
     return Field(default, text, encode, required=default is None, schema=float, named=kw_only)
 
 
+def scale_bound(default: float, *, above: Bound = None, least: Bound = None) -> Any:
+    """A float that a guarantee rests on: a bound on the noise, which nobody learns silently."""
+
+    def encode(name: str, value: object) -> float:
+        if value is None:
+            raise ValueError(
+                f"{name} = None would be learned from the rewards, but the guarantee needs a bound on the noise beforehand; give its "
+                "sub-Gaussian scale (1/2 for rewards in [0, 1]), or take UGapE(noise=None), whose guarantee holds for unknown variances."
+            )
+        return checks.real(name, value, above=above, least=least)
+
+    return Field(default, f"number in {_bounds(above, least, None, None)}", encode, schema=float)
+
+
 def optional_real(
-    default: None = None, *, above: Bound = None, least: Bound = None, below: Bound = None, most: Bound = None, words: str = ""
+    default: float | None = None, *, above: Bound = None, least: Bound = None, below: Bound = None, most: Bound = None, words: str = ""
 ) -> Any:
     """A float or None (stored as NaN). words: what None means."""
 

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...core.fields import arm_set, checkpoints, choice, optional_integer, optional_real, real
+from ...core.fields import arm_set, checkpoints, choice, optional_integer, optional_real, real, scale_bound
 from ...core.policy import Policy, inner_policy, policy
 from ...core.registry import find
 from ...core.streams import same
@@ -48,7 +48,7 @@ class SafeSets(Policy):
     baseline_mean: Given[float | None, float] = optional_real(default=None, least=0, words="learn it")
     alpha: float = real(default=0.05, above=0, below=1)
     delta: float = real(default=0.01, above=0, below=1)
-    sigma: float = real(default=1.0, least=0)
+    sigma: float = scale_bound(default=1.0, least=0)
     lam: float = real(default=1.0, above=0)
     theta_bound: float = real(default=1.0, least=0)
     arm_bound: float = real(default=1.0, above=0)
