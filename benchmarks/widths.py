@@ -75,12 +75,27 @@ def play(spec, runs, choose=policies):
     return {name: np.array(values) for name, values in found.items()}, np.array(coin)
 
 
+def picture(path):
+    """Regret over time of the default widths and of those with a proof, on the first development world."""
+    K, d, noise, new, kind = next(iter(DEVELOPMENT.values()))
+    chosen = {
+        "LinUCB": tr.LinUCB(), "LinUCB, theorem": tr.LinUCB(width="theorem", noise=noise),
+        "LinTS": tr.LinTS(), "LinTS, theorem": tr.LinTS(width="theorem", noise=noise),
+    }  # fmt: skip
+    worlds = [world(K, d, noise, new, kind, seed) for seed in range(20)]
+    tr.simulate(worlds, chosen, horizon=HORIZON, replications=20, seed=0).plot(path)
+
+
 def main():
     """A table."""
     given = argparse.ArgumentParser(description=__doc__)
     given.add_argument("--confirm", action="store_true")
     given.add_argument("--runs", type=int, default=100)
+    given.add_argument("--picture", help="a file for the picture of the pages of LinUCB and LinTS, instead of the table")
     options = given.parse_args()
+    if options.picture:
+        picture(options.picture)
+        return
     for name, spec in (CONFIRMATION if options.confirm else DEVELOPMENT).items():
         began = time.perf_counter()
         found, coin = play(spec, options.runs)

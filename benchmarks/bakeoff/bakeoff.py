@@ -206,6 +206,9 @@ def page(lines, kinds, sizes, to):
             for name in ranked
         ]),
     ]  # fmt: skip
+    never = sorted(set(failed) - set(policies))
+    if never:
+        text += [f"On no set: {', '.join(never)}.", ""]
     rows, at_most, better, worse = [], {"LinUCB": 0, "LinTS": 0}, {"LinUCB": 0, "LinTS": 0}, []
     for s in sets:
         rivals = [name for name in RIVALS if (s, name) in losses]

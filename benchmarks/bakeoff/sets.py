@@ -1,9 +1,9 @@
 """Labelled data that packages ship, as rows and classes: `python sets.py FOLDER` writes one .npz a set. Runs where those packages are.
 
-DEVELOPMENT: the sets by which the defaults were chosen. CONFIRMATION: those that were played once, after the choice. Columns with text become
-one column for each of their ten most frequent values, missing numbers the mean and a column that says so; numbers are brought to mean 0 and
-standard deviation 1 and divided by the square root of their count; a column of ones follows. Where the label is a number it is cut into
-classes of equal size.
+DEVELOPMENT: the sets by which the defaults were chosen. CONFIRMATION: those that were played once, after the choice. Columns with text
+become one column for each of their ten most frequent values, missing numbers the mean and a column that says so; numbers are brought to
+mean 0 and standard deviation 1 and divided by the square root of their count; a column of ones follows. Where the label is a number it is
+cut into classes of equal size.
 """
 
 import pathlib
