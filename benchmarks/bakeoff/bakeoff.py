@@ -1,7 +1,9 @@
-"""Ours and others on labelled data that packages ship: `python benchmarks/bakeoff/bakeoff.py` writes docs/results/bakeoff.md and its picture.
+"""Ours and others on labelled data that packages ship: `python benchmarks/bakeoff/bakeoff.py` writes docs/results/bakeoff.md and its
+picture.
 
 As Bietti, Agarwal, Langford 2021 do it: a row is shown, an arm is a class, and only whether it was the right one is learned. The loss is
-progressive, the share of mistakes in all rounds; every policy meets the same rows in the same order, and has its defaults. --environment is a
+progressive, the share of mistakes in all rounds; every policy meets the same rows in the same order, and has its defaults. --environment
+is a
 folder for the others' packages and is made with pip on the first run; --others, a folder with what they printed, spares that run. Sets by
 which our defaults were chosen and sets that were played once, after the choice, are told apart in `sets.py`, and on the page.
 """
@@ -190,15 +192,20 @@ def page(lines, kinds, sizes, to):
     ranked = sorted(policies, key=lambda name: -score(name, fresh))
     text = [
         "# A bake-off with defaults", "",
-        f"Made by `python benchmarks/bakeoff/bakeoff.py`: {len(sets)} sets of labelled data that packages ship, as contextual bandits (Bietti, "
-        f"Agarwal, Langford 2021). A row is shown, an arm is a class, and only whether it was the right one is learned. The loss is the share of "
-        f"mistakes in all {ROUNDS:,} rounds, in {SEEDS} orders of the rows that all policies meet alike (3 for the libraries other than Vowpal "
+        f"Made by `python benchmarks/bakeoff/bakeoff.py`: {len(sets)} sets of labelled data that packages "
+        f"ship, as contextual bandits (Bietti, "
+        f"Agarwal, Langford 2021). A row is shown, an arm is a class, and only whether it was the right one "
+        f"is learned. The loss is the share of "
+        f"mistakes in all {ROUNDS:,} rounds, in {SEEDS} orders of the rows that all policies meet alike (3 "
+        f"for the libraries other than Vowpal "
         "Wabbit). Every policy has its defaults. Our widths were chosen on the development sets and on the development worlds of "
         "`benchmarks/widths.py`; the confirmation sets were played once, after that.", "",
         "![Loss relative to the best, by policy](../images/bakeoff.svg)", "",
         "## Wins minus losses", "",
-        f"A win is a smaller loss on a set by a paired t-test over orders at {LEVEL:g}; against all other policies, over all sets. *Did not run*: "
-        f"sets on which a run takes longer than {LIMIT:g} s, or fails. Times are wall-clock times of a round on a shared machine, with choosing and "
+        f"A win is a smaller loss on a set by a paired t-test over orders at {LEVEL:g}; against all other "
+        f"policies, over all sets. *Did not run*: "
+        f"sets on which a run takes longer than {LIMIT:g} s, or fails. Times are wall-clock times of a round "
+        f"on a shared machine, with choosing and "
         "learning; ours are those of `simulate`.", "",
         *table(["policy", "confirmation", "development", "median µs a round", "did not run"], [
             [name, f"{score(name, fresh):+d}", f"{score(name, [s for s in sets if s not in fresh]):+d}", f"{np.median(times[name]):,.3g}",
@@ -228,10 +235,12 @@ def page(lines, kinds, sizes, to):
         "The last column is the best of its seven on that set, which nobody knows before; losses with standard errors over orders.", "",
         *table(["data", "classes, columns", *OURS, "Vowpal Wabbit's best"], rows),
         *(
-            f"- {name} has at most 1.1 times that loss on {at_most[name]} of {len(sets)} sets, and a significantly smaller one on {better[name]}."
+            f"- {name} has at most 1.1 times that loss on {at_most[name]} of {len(sets)} sets, and a "
+            f"significantly smaller one on {better[name]}."
             for name in at_most
         ),
-        f"- Defaults of ours that are worse than our own epsilon-greedy by more than four standard errors: {'; '.join(worse) or 'none'}.", "",
+        f"- Defaults of ours that are worse than our own epsilon-greedy by more than four standard errors: "
+        f"{'; '.join(worse) or 'none'}.", "",
     ]  # fmt: skip
     to.write_text("\n".join(text))
     picture(losses, sets, ranked, to.parent.parent / "images" / "bakeoff.svg")
