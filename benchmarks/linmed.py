@@ -20,8 +20,8 @@ def main():
                 "LinMED, best=0.9": tr.LinMED(noise=noise),
                 "LinMED, best=0.5": tr.LinMED(noise=noise, best=0.5, design=0.25),
                 "LinMED, best=0.99": tr.LinMED(noise=noise, best=0.99, design=0.005),
-                "LinUCB, Eq 5": tr.LinUCB(noise=noise),
-                "LinTS, v_t": tr.LinTS(noise=noise),
+                "LinUCB, Eq 5": tr.LinUCB(width="theorem", noise=noise),
+                "LinTS, v_t": tr.LinTS(width="theorem", noise=noise),
             }
             result = tr.simulate(problems, policies, horizon=HORIZON, replications=INSTANCES)
             for policy, regret in result.regret.items():

@@ -29,7 +29,7 @@ DATA = {
 }
 POLICIES = {
     "epsilon-greedy": tr.LinEpsilonGreedy(shared=False),
-    "SquareCB": tr.SquareCB(shared=False),
+    "SquareCB": tr.SquareCB(shared=False, scale=10.0, noise=1.0),
     "SquareCB, horizon": tr.SquareCB(shared=False, growth="horizon"),
     "LinUCB": tr.LinUCB(shared=False, beta=0.3),
 }
@@ -37,8 +37,8 @@ POLICIES = {
 
 RARE = {  # "scaled": gamma for rewards of the size of the click rate, about 1 / 250
     "epsilon-greedy": tr.LinEpsilonGreedy(),
-    "SquareCB": tr.SquareCB(),
-    "SquareCB, scaled": tr.SquareCB(scale=2500.0),
+    "SquareCB": tr.SquareCB(scale=10.0, noise=1.0),
+    "SquareCB, scaled": tr.SquareCB(scale=2500.0, noise=1.0),
 }
 ORDERS, RUNS = 40, 20
 

@@ -16,7 +16,7 @@ from tightrope.extend import Arms, Context, Policy, integer, jit, policy, real
 
 problem = tr.problems.Linear(np.eye(3), [0.1, 0.5, 0.3], noise=0.1)
 other = tr.problems.Lipschitz([0.0, 1.0], [0.4, 0.5], 1.0, rewards="gaussian")
-result = tr.simulate(problem, {"UCB": tr.UCB(alpha=1.5), "LinUCB": tr.LinUCB(radius="determinant")}, horizon=100, replications=2)
+result = tr.simulate(problem, {"UCB": tr.UCB(alpha=1.5), "LinUCB": tr.LinUCB(width="theorem", radius="determinant")}, horizon=100, replications=2)
 regret: float = float(result.regret["UCB"][:, -1].mean())
 session = tr.Session(tr.CUCB2(baseline=0, baseline_mean=0.5), arms=3)
 safe = tr.Safe(tr.KLUCB(), baseline=1, alpha=0.1)
@@ -58,7 +58,7 @@ half: float = Mine(count=2, width=0.5).width / 2
 BAD = {
     "tr.UCBB()": "attr-defined",
     "tr.UCB(alpa=1)": "call-arg",
-    "tr.LinUCB(radius='nonsense')": "arg-type",
+    "tr.LinUCB(width='theorem', radius='nonsense')": "arg-type",
     "tr.Session('nonsense')": "arg-type",
     "tr.CUCB2(baselin=0)": "call-arg",
     "tr.CKLUCB()": "call-arg",

@@ -34,7 +34,7 @@ def version():
 PLAYS = {
     UCB: ("UCB", loop(tr.UCB(), bernoulli)),
     KLUCB: ("KL-UCB", loop(tr.KLUCB(), bernoulli)),
-    LINUCB: ("LinUCB", loop(tr.LinUCB(noise=0.1), lambda task: tr.problems.Linear(task.X, task.theta, noise=task.noise))),
+    LINUCB: ("LinUCB", loop(tr.LinUCB(width="theorem", noise=0.1), lambda task: tr.problems.Linear(task.X, task.theta, noise=task.noise))),
     DISJOINT: ("LinUCB(shared=False)", loop(tr.LinUCB(shared=False, beta=1.0), lambda task: tr.problems.Classification(
         task.X, task.theta, intercept=False, expand=False))),
     HOO: ("HOO, 64 points", loop(tr.HOO(nu=0.5), lambda task: tr.problems.Lipschitz(

@@ -21,7 +21,7 @@ def test_gymnasium_accepts_the_environment(name):
     check_env(tr.adapters.gym.env(PROBLEMS[name], horizon=20), skip_render_check=True)
 
 
-@pytest.mark.parametrize(("name", "policy"), [("arms", tr.UCB()), ("contexts", tr.LinUCB(noise=0.1))])
+@pytest.mark.parametrize(("name", "policy"), [("arms", tr.UCB()), ("contexts", tr.LinUCB(width="theorem", noise=0.1))])
 def test_an_episode_is_a_replication_of_simulate(name, policy):
     """A session that plays the environment loses what `simulate` says, to the bit, in the first episode and the next."""
     problem, T = PROBLEMS[name], 60
@@ -57,7 +57,9 @@ def test_there_and_back():
     assert all(np.array_equal(found.pulls[name], again.pulls[name]) for name in policies)
     assert len({found.regret["Thompson"][r].tobytes() for r in range(3)}) == 3
     contexts = tr.adapters.gym.problem_from_env(lambda: tr.adapters.gym.env(PROBLEMS["contexts"], 10))
-    learned = tr.simulate(contexts, {"LinUCB": tr.LinUCB(noise=0.1), "dice": tr.Explore(tr.LinUCB(), floor=1 / 3)}, horizon=300)
+    learned = tr.simulate(
+        contexts, {"LinUCB": tr.LinUCB(width="theorem", noise=0.1), "dice": tr.Explore(tr.LinUCB(), floor=1 / 3)}, horizon=300
+    )
     assert learned.regret["LinUCB"][0, -1] < 0.5 * learned.regret["dice"][0, -1]
 
 
@@ -80,7 +82,7 @@ class Shared(gymnasium.Env):
 
 def test_an_observation_that_all_arms_share():
     problem = tr.adapters.gym.problem_from_env(Shared(), best=1.0)
-    result = tr.simulate(problem, {"LinUCB": tr.LinUCB(noise=0.5, delta=0.5)}, horizon=400, seed=2, checkpoints=[200, 400])
+    result = tr.simulate(problem, {"LinUCB": tr.LinUCB(width="theorem", noise=0.5, delta=0.5)}, horizon=400, seed=2, checkpoints=[200, 400])
     late = np.diff(result.regret["LinUCB"][0])[0]
     assert late < 0.1 * 200  # blind guesses lose half
 

@@ -45,7 +45,7 @@ def test_the_protocol():
 
 def test_contexts():
     rng = np.random.default_rng(0)
-    policy = tr.adapters.river.RiverContextualPolicy(tr.LinUCB(noise=0.2), ["left", "right"], features=["x", "one"])
+    policy = tr.adapters.river.RiverContextualPolicy(tr.LinUCB(width="theorem", noise=0.2), ["left", "right"], features=["x", "one"])
     assert isinstance(policy, bandit.base.ContextualPolicy)
     right = []
     for _ in range(200):

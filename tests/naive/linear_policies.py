@@ -166,3 +166,42 @@ class LinMED:
     def update(self, X, arm, reward):
         self.ridge.feed(X[arm], reward)
         self.t += 1
+
+
+class LearnedNoise:
+    """What is learned of the noise from all rewards kept: sigma, and the scale that widths are multiples of.
+
+    The normal-inverse-gamma posterior with a prior worth two rewards of the mean square; the sum of squares is that of the residuals and of
+    the penalty. The penalty may hide lam ||theta||^2, shared among the directions that are known by parts.
+    """
+
+    def __init__(self, d, lam, forget=1.0, models=1):
+        self.d, self.lam, self.forget, self.rows, self.models = d, lam, forget, [], models
+
+    def feed(self, x, reward, model=0):
+        self.rows.append((x, reward, model))
+
+    def fitted(self):
+        """(theta, rows X, rewards y, weights w) of every model."""
+        weight = self.forget ** np.arange(len(self.rows))[::-1]
+        for m in range(self.models):
+            own = [(x, r, w) for (x, r, model), w in zip(self.rows, weight, strict=True) if model == m]
+            X = np.array([x for x, _, _ in own]).reshape(-1, self.d)
+            y, w = np.array([r for _, r, _ in own]), np.array([w for _, _, w in own])
+            V = self.lam * np.eye(self.d) + (X.T * w) @ X
+            yield np.linalg.solve(V, X.T @ (w * y)), X, y, w, V
+
+    def sigma(self):
+        squares, count, residual = 0.0, 0.0, 0.0
+        for theta, X, y, w, _ in self.fitted():
+            squares, count = squares + w @ y**2, count + w.sum()
+            residual += w @ (y - X @ theta) ** 2 + self.lam * theta @ theta
+        return math.sqrt((2 * squares / count + residual) / (2 + count)) if squares > 0 else 1.0
+
+    def scale(self):
+        size, known = 0.0, 0.0
+        for theta, X, _, w, V in self.fitted():
+            inverse = np.linalg.inv(V)
+            size += theta @ theta
+            known += self.d - self.lam * np.trace(inverse @ (self.lam * np.eye(self.d) + (X.T * w**2) @ X) @ inverse)
+        return max(self.sigma(), math.sqrt(self.lam * size / known)) if known > 1e-9 else self.sigma()

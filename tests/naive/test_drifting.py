@@ -53,7 +53,7 @@ def test_thompson_sampling_draws_from_the_weighted_counts():
 @pytest.mark.parametrize("changing", [False, True])
 @pytest.mark.parametrize("name", ["LinUCB", "LinTS"])
 def test_linear_policies_that_forget_play_as_the_twin(name, changing):
-    policy = tr.LinUCB(lam=0.5, noise=0.3, forget=0.93) if name == "LinUCB" else tr.LinTS(lam=0.5, scale=0.3, forget=0.93)
+    policy = tr.LinUCB(width="theorem", lam=0.5, noise=0.3, forget=0.93) if name == "LinUCB" else tr.LinTS(lam=0.5, scale=0.3, forget=0.93)
     twin = (naive.DLinUCB if name == "LinUCB" else naive.DLinTS)(d, 0.5, 0.93, 0.3, 0.1)
     data, rng = np.random.default_rng(9), stream(2, 0, POLICY)
     X, theta = data.normal(size=(K, d)), unit_rows(data, 1, d)[0]
@@ -111,7 +111,7 @@ def test_linear_forgetting_pays_where_theta_turns():
     angles = np.linspace(0, 2 * np.pi, 9)
     thetas, X = np.stack([np.cos(angles), np.sin(angles)], axis=1), unit_rows(np.random.default_rng(0), 12, 2)
     problem = tr.problems.Drifting(thetas, every=400, change="lines", arms=X, rewards="gaussian", noise=0.3)
-    policies = {"stays": tr.LinUCB(noise=0.3), "forgets": tr.LinUCB(noise=0.3, forget=0.98)}
+    policies = {"stays": tr.LinUCB(width="theorem", noise=0.3), "forgets": tr.LinUCB(width="theorem", noise=0.3, forget=0.98)}
     result = tr.simulate(problem, policies, horizon=3200, replications=10)
     difference = (result.regret["stays"] - result.regret["forgets"])[:, -1]
     assert difference.mean() > 4 * difference.std(ddof=1) / np.sqrt(10)

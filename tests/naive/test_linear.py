@@ -25,8 +25,8 @@ def test_same_arms_as_the_twin(name, kind):
         "LinEpsilonGreedy": naive.LinEpsilonGreedy(d, 0.5, 0.2),
     }[name]
     policy = {
-        "LinUCB": tr.LinUCB(lam=0.5, noise=0.3),
-        "LinTS": tr.LinTS(lam=0.5, noise=0.05),
+        "LinUCB": tr.LinUCB(width="theorem", lam=0.5, noise=0.3),
+        "LinTS": tr.LinTS(width="theorem", lam=0.5, noise=0.05),
         "LinEpsilonGreedy": tr.LinEpsilonGreedy(lam=0.5, epsilon=0.2),
     }[name]
     changing = kind == "changing"
@@ -51,7 +51,7 @@ def test_same_arms_as_the_twin(name, kind):
     np.testing.assert_allclose(state.log_det[0], np.linalg.slogdet(twin.ridge.V)[1] - d * np.log(0.5), atol=1e-9)
 
 
-@pytest.mark.parametrize("policy", [tr.LinTS(scale=0.4), tr.LinTS(noise=0.1), tr.LinEpsilonGreedy(epsilon=0.3)])
+@pytest.mark.parametrize("policy", [tr.LinTS(scale=0.4), tr.LinTS(width="theorem", noise=0.1), tr.LinEpsilonGreedy(epsilon=0.3)])
 def test_probability_is_how_often_select_plays_the_arm(policy):
     data = np.random.default_rng(3)
     X = unit_rows(data, 5, 3)
@@ -70,7 +70,7 @@ def test_probability_is_how_often_select_plays_the_arm(policy):
 
 def test_linear_thompson_width_follows_agrawal_and_goyal():
     X = unit_rows(np.random.default_rng(0), 6, 3)
-    session = tr.Session(tr.LinTS(noise=0.5, delta=0.05), arms=X)
+    session = tr.Session(tr.LinTS(width="theorem", noise=0.5, delta=0.05), arms=X)
     for t in range(1, 6):
         v = 0.5 * np.sqrt(9 * 3 * np.log(t / 0.05))
         report = session.explain()
@@ -81,8 +81,8 @@ def test_linear_thompson_width_follows_agrawal_and_goyal():
 
 K, d = 5, 3
 TWINS = {
-    "LinUCB": (tr.LinUCB(lam=0.5, noise=0.4, shared=False), lambda: naive.DisjointLinUCB(K, d, 0.5, noise=0.4)),
-    "LinUCB, horizon": (tr.LinUCB(lam=0.5, noise=0.3, shared=False, radius="horizon"),
+    "LinUCB": (tr.LinUCB(width="theorem", lam=0.5, noise=0.4, shared=False), lambda: naive.DisjointLinUCB(K, d, 0.5, noise=0.4)),
+    "LinUCB, horizon": (tr.LinUCB(width="theorem", lam=0.5, noise=0.3, shared=False, radius="horizon"),
                         lambda: naive.DisjointLinUCB(K, d, 0.5, horizon_radius(0.3, 0.1 / K, d, ROUNDS, 0.5, 1.0))),
     "LinTS": (tr.LinTS(lam=0.5, scale=0.3, shared=False), lambda: naive.DisjointLinTS(K, d, 0.5, 0.3)),
     "LinEpsilonGreedy": (tr.LinEpsilonGreedy(lam=0.5, epsilon=0.2, shared=False), lambda: naive.DisjointLinEpsilonGreedy(K, d, 0.5, 0.2)),

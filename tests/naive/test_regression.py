@@ -22,7 +22,7 @@ GAMMAS = {
     "fixed": ({"gamma": 30.0}, None, lambda size: lambda t: 30.0),
     "horizon": ({"delta": 0.1, "growth": "horizon"}, ROUNDS, lambda size: lambda t: naive.theory(K, size, ROUNDS, 0.1)),
     "no horizon": ({"growth": "horizon"}, None, lambda size: lambda t: naive.theory(K, size, t, 0.05)),
-    "schedule": ({"scale": 4.0, "power": 0.6}, ROUNDS, lambda size: lambda t: 4.0 * t**0.6),
+    "schedule": ({"scale": 4.0, "power": 0.6, "noise": 1.0}, ROUNDS, lambda size: lambda t: 4.0 * t**0.6),
 }
 
 
@@ -94,8 +94,8 @@ def test_a_regression_of_ones_own_plays_as_the_twin_and_as_the_ridge_inside(kind
     data, thetas = np.random.default_rng(7), np.random.default_rng(8).normal(size=(K, d))
     given = kind(d, 0.5)
     twin = naive.SquareCB(Shared(d, 0.5) if shared else Disjoint(K, d, 0.5), lambda t: 10.0 * t**0.5)
-    own = tr.SquareCB(model=given, shared=shared)
-    inside = tr.SquareCB(lam=0.5, shared=shared)
+    own = tr.SquareCB(model=given, shared=shared, scale=10.0, noise=1.0)
+    inside = tr.SquareCB(lam=0.5, shared=shared, scale=10.0, noise=1.0)
     sessions, rng = [tr.Session(policy, arms=K, dimension=d, seed=3) for policy in (own, inside)], stream(3, 0, POLICY)
     for _ in range(60):
         X = data.normal(size=(K, d))

@@ -55,7 +55,7 @@ def worlds():
     return [
         (tr.problems.Bernoulli([0.3, 0.5, 0.7, 0.6]), tr.UCB(alpha=0.5)),
         (tr.problems.Bernoulli([0.3, 0.5, 0.7, 0.6]), tr.BetaThompson()),
-        (tr.problems.ContextualLinear([0.8, 0.6], arms=4, noise=0.2), tr.LinUCB(noise=0.2)),
+        (tr.problems.ContextualLinear([0.8, 0.6], arms=4, noise=0.2), tr.LinUCB(width="theorem", noise=0.2)),
         (tr.problems.SemiBandit(rows, [0.5, 0.2, 0.4], tr.oracles.TopK(3), noise=0.1), tr.C2UCB()),
     ]
 

@@ -147,7 +147,7 @@ def test_noise_is_the_same_for_every_policy():
         (lambda: tr.problems.Linear(np.eye(2), [0.5, 0.0], rewards="poisson"), "rewards = 'poisson' is not one of"),
         (lambda: tr.problems.Gaussian([0.0], sd=-1), r"sd = -1 is not a number in \[0, inf\)"),
         (lambda: tr.UCB(alpha=0), r"alpha = 0 is not a number in \(0, inf\)"),
-        (lambda: tr.LinUCB(radius="wide"), "radius = 'wide' is not one of 'horizon', 'determinant'"),
+        (lambda: tr.LinUCB(width="theorem", radius="wide"), "radius = 'wide' is not one of 'horizon', 'determinant'"),
         (lambda: tr.simulate(PROBLEM_10, {}, horizon=10), "policies = {} is not a dict of names and policies"),
         (lambda: tr.simulate(PROBLEM_10, TWO, horizon=0), "horizon = 0 is not a whole number from 1"),
         (lambda: tr.simulate(PROBLEM_10, TWO, horizon=10, checkpoints=[5, 5]), "checkpoints = .* must be increasing"),

@@ -138,12 +138,12 @@ def fourth_best_linear(problem):
 
 
 LINEAR = {
-    "LinUCB": lambda p: tr.LinUCB(noise=0.1, lam=0.5),
+    "LinUCB": lambda p: tr.LinUCB(width="theorem", noise=0.1, lam=0.5),
     "CLUCB": lambda p: tr.CLUCB(**fourth_best_linear(p)),
     "CLUCB2": lambda p: tr.CLUCB2(**fourth_best_linear(p)),
     "CLUCB2T": lambda p: tr.CLUCB2T(checkpoint=50, **fourth_best_linear(p)),
     "CLUCB2, unknown": lambda p: tr.CLUCB2(**(fourth_best_linear(p) | {"baseline_mean": None})),
-    "Safe LinTS": lambda p: tr.Safe(tr.LinTS(noise=0.1, lam=0.5), **fourth_best_linear(p)),
+    "Safe LinTS": lambda p: tr.Safe(tr.LinTS(width="theorem", noise=0.1, lam=0.5), **fourth_best_linear(p)),
     "Safe SoftUCB": lambda p: tr.Safe(tr.SoftUCB(beta=0.3, lam=0.5), **fourth_best_linear(p)),
 }
 
@@ -370,7 +370,7 @@ def test_no_violation_with_open_decisions(late):
 def test_linear_policies_have_no_violation_with_open_decisions():
     def of(name, rule, problem):
         given = fourth_best_linear(problem) | {"open": rule}
-        return tr.Safe(tr.LinTS(noise=0.1, lam=0.5), **given) if name == "Safe" else getattr(tr, name)(**given)
+        return tr.Safe(tr.LinTS(width="theorem", noise=0.1, lam=0.5), **given) if name == "Safe" else getattr(tr, name)(**given)
 
     cells = itertools.product(("CLUCB", "CLUCB2", "Safe"), ("nothing", "lower"))
     policies = {f"{name} {rule}": lambda p, name=name, rule=rule: of(name, rule, p) for name, rule in cells}

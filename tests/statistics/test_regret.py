@@ -59,7 +59,7 @@ def test_features_pay_when_arms_are_many():
     X = rng.normal(size=(60, 4))
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     problem = tr.problems.Linear(X, X[0], noise=0.3)
-    policies = {"UCB": tr.UCB(alpha=2, sigma=0.3), "LinUCB": tr.LinUCB(noise=0.3), "LinTS": tr.LinTS(noise=0.3, scale=0.3)}
+    policies = {"UCB": tr.UCB(alpha=2, sigma=0.3), "LinUCB": tr.LinUCB(width="theorem", noise=0.3), "LinTS": tr.LinTS(noise=0.3, scale=0.3)}
     result = tr.simulate(problem, policies, horizon=3000, replications=30, seed=4)
     for better in ("LinUCB", "LinTS"):
         difference, se = paired(result, better, "UCB")
@@ -72,7 +72,7 @@ def test_confidence_set_holds_the_truth_and_is_no_wider_than_it_must_be():
     The widths depend on the number of rounds alone, so they come from one session and the rewards of 4,000 runs from NumPy.
     """
     lam, rounds, runs, delta = 30.0, 1500, 4000, 0.1
-    policy = tr.LinUCB(noise=1.0, lam=lam, delta=delta, theta_bound=1e-9, radius="determinant")
+    policy = tr.LinUCB(width="theorem", noise=1.0, lam=lam, delta=delta, theta_bound=1e-9, radius="determinant")
     session, rng = tr.Session(policy, arms=[[1.0]]), np.random.default_rng(1)
     noise, width = rng.standard_normal((runs, rounds)), np.zeros(rounds)
     for t in range(rounds):

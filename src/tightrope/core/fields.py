@@ -65,8 +65,22 @@ def real(
     return Field(default, text, encode, required=default is None, schema=float, named=kw_only)
 
 
+def scale_bound(default: float, *, above: Bound = None, least: Bound = None) -> Any:
+    """A float that a guarantee rests on: a bound on the noise, which nobody learns silently."""
+
+    def encode(name: str, value: object) -> float:
+        if value is None:
+            raise ValueError(
+                f"{name} = None would be learned from the rewards, but the guarantee needs a bound on the noise beforehand; give its "
+                "sub-Gaussian scale (1/2 for rewards in [0, 1]), or take UGapE(noise=None), whose guarantee holds for unknown variances."
+            )
+        return checks.real(name, value, above=above, least=least)
+
+    return Field(default, f"number in {_bounds(above, least, None, None)}", encode, schema=float)
+
+
 def optional_real(
-    default: None = None, *, above: Bound = None, least: Bound = None, below: Bound = None, most: Bound = None, words: str = ""
+    default: float | None = None, *, above: Bound = None, least: Bound = None, below: Bound = None, most: Bound = None, words: str = ""
 ) -> Any:
     """A float or None (stored as NaN). words: what None means."""
 
@@ -78,12 +92,23 @@ def optional_real(
 
 
 def real_or(
-    default: float | str, words: tuple[str, ...], *, above: float | None = None, least: float | None = None, most: float | None = None
+    default: float | str | None,
+    words: tuple[str, ...],
+    *,
+    above: float | None = None,
+    least: float | None = None,
+    most: float | None = None,
+    none: str = "",
 ) -> Any:
-    """A float, or one of a few words (stored as -inf, the word's place encoded as -1, -2, .. below it)."""
-    accepted = f"number in {_bounds(above, least, None, most)}, or {' or '.join(map(repr, words))}"
+    """A float, or one of a few words (stored as -inf, the word's place encoded as -1, -2, .. below it).
+
+    none: what None means, which is accepted (stored as NaN) where this is given.
+    """
+    accepted = f"number in {_bounds(above, least, None, most)}, or {' or '.join(map(repr, words))}{f', or None ({none})' if none else ''}"
 
     def encode(name: str, value: object) -> float:
+        if value is None and none:
+            return math.nan
         if isinstance(value, str) and value in words:
             return -1e300 * (1 + words.index(value) / 16)
         try:
@@ -91,10 +116,12 @@ def real_or(
         except ValueError:
             raise ValueError(f"{name} = {checks.show(value)} is not a {accepted}.") from None
 
-    def decode(stored: float) -> float | str:
+    def decode(stored: float) -> float | str | None:
+        if math.isnan(stored):
+            return None
         return words[round((-stored / 1e300 - 1) * 16)] if stored <= -1e300 else stored
 
-    return Field(default, accepted, encode, decode, schema=float | Literal[words])
+    return Field(default, accepted, encode, decode, schema=float | Literal[words] | None if none else float | Literal[words])
 
 
 def integer(
@@ -127,6 +154,13 @@ def choice(*options: str, default: str | None = None, kw_only: bool = False) -> 
 def flag(default: bool) -> Any:
     """True or False."""
     return Field(default, "True or False", checks.flag, schema=bool)
+
+
+def optional_flag(default: None = None, *, words: str = "") -> Any:
+    """True, False or None (stored as 1, 0 and -1). words: what None means."""
+    return Field(default, f"True, False, or None{f' ({words})' if words else ''}",
+                 lambda name, value: -1 if value is None else int(checks.flag(name, value)),
+                 lambda stored: None if stored < 0 else bool(stored), schema=bool | None)  # fmt: skip
 
 
 def vector(

@@ -27,6 +27,7 @@ class Arms(NamedTuple):
     horizon: int | None = None  # T, if known
     rewards: tuple[float, float] | None = None  # lowest and highest reward, if known
     blocks: int = 1  # arms per row of features: arm = row * blocks + block, one regression per block
+    common: bool = False  # whether a round shows all arms one row of features, as (d,), so that only a model for each arm tells them apart
 
     @property
     def rows(self) -> int:

@@ -95,7 +95,7 @@ def line_up(users: list[Linear]) -> Mapping[str, Policy | Callable[[Linear], Pol
     def safe_lints(problem: Linear) -> Policy:
         return policies.Safe(inner=policies.LinTS(lam=LAM, scale=NOISE), **promise(problem))
 
-    return {FREE: policies.LinUCB(noise=NOISE, **bounds), "CLUCB2": clucb2, "Safe(LinTS)": safe_lints}
+    return {FREE: policies.LinUCB(width="theorem", noise=NOISE, **bounds), "CLUCB2": clucb2, "Safe(LinTS)": safe_lints}
 
 
 def watch(problem: Linear) -> Budget:

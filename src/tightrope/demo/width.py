@@ -34,7 +34,10 @@ def section(setting: Setting) -> Section:
             past, horizon, trajectories, eta=ETA, seed=setting.seed + 1, out=setting.out / setting.folder("width, training", source)
         )  # fmt: skip
     bound = max(float(np.linalg.norm(problem.theta)) for problem in users)
-    chosen = {NAME: policies.SoftUCB(beta=trained.beta), RIVAL: policies.LinUCB(noise=NOISE, delta=DELTA, theta_bound=bound)}
+    chosen = {
+        NAME: policies.SoftUCB(beta=trained.beta),
+        RIVAL: policies.LinUCB(width="theorem", noise=NOISE, delta=DELTA, theta_bound=bound),
+    }
     result = simulate(users, chosen, horizon=horizon, replications=len(users), **setting.play(setting.folder("width", source)))
     caption = (
         f"Left: the width β after each of {len(trained.regret)} trajectories of the past user; dashed: the width that theory asks for. "

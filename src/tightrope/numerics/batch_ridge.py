@@ -9,6 +9,7 @@ Widths of N rows cost O(N M d^2 / 2) by forward substitution on LANES rows side 
 operations wherever it stands, so equal rows get equal scores to the bit: ties are ties.
 """
 
+import math
 import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
@@ -16,9 +17,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled.kernels import lean
-from ..core.kinds import Count, Finite
+from ..core.kinds import Count, Finite, NonNegative
 from .cholesky import OUT_OF_DIGITS, PIVOT_TOLERANCE
+from .noise import DIGITS, scale_of
 from .ridge import REFRESH
+from .ridge.factors import mean_square
 from .scaling import check_digits
 
 LANES = 64  # rows solved together: d x LANES numbers stay in the first cache
@@ -30,12 +33,13 @@ class BatchRidge(NamedTuple):
     design: Finite  # (M, d, d) V
     response: Finite  # (M, d) b
     seen: Count  # (1,) rewards taken in
+    squares: NonNegative  # (1,) sum of their squares
 
 
 def new_batch_ridge(blocks: int, dimension: int, lam: float) -> BatchRidge:
     """The model without data."""
     design = np.tile(lam * np.eye(dimension), (blocks, 1, 1))
-    return BatchRidge(lam, design, np.zeros((blocks, dimension)), np.zeros(1))
+    return BatchRidge(lam, design, np.zeros((blocks, dimension)), np.zeros(1), np.zeros(1))
 
 
 def check_features(name: str, features: np.ndarray, lam: float) -> None:
@@ -69,6 +73,20 @@ def learn_batch(model: BatchRidge, features: np.ndarray, arms: np.ndarray, rewar
             model.design[block] += X.T @ X
             model.response[block] += rewards[of_block] @ X
     model.seen[0] += arms.size
+    model.squares[0] += float(rewards @ rewards)
+
+
+def batch_scale(model: BatchRidge, theta: np.ndarray, factor: np.ndarray, noise: float) -> float:
+    """What widths are multiples of, from what `solve` found: `noise.current_scale` for this form. noise: NaN where it is learned."""
+    from scipy.linalg import solve_triangular
+
+    if math.isnan(noise):
+        squares = float(model.squares[0])
+        residual = max(squares - float((theta * model.response).sum()), DIGITS * squares)
+        noise = scale_of(float(model.seen[0]), squares, residual)
+    unknown = sum(float((solve_triangular(L, np.eye(L.shape[0]), lower=True) ** 2).sum()) for L in factor)
+    hidden = mean_square(model.lam, float((theta * theta).sum()), theta.size - model.lam * unknown)
+    return math.sqrt(max(noise * noise, hidden))
 
 
 def predict_batch(model: BatchRidge, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

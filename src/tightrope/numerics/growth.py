@@ -38,7 +38,7 @@ def longer_ridge(model: Any, arms: Arms, lam: float, *, sampling: bool = False) 
 @longer_ridge.register
 def _(model: DisjointRidge, arms: Arms, lam: float, *, sampling: bool = False) -> Ridge:
     fresh, K = new_disjoint_ridge(arms, lam), model.mean.size
-    fresh.design[:K], fresh.response[:K] = model.design, model.response
+    fresh.design[:K], fresh.response[:K], fresh.pulls[:K] = model.design, model.response, model.pulls
     refresh(fresh)
     return fresh
 

@@ -44,6 +44,7 @@ def merged_ridge(first: Any, second: Any) -> Ridge:
 @merged_ridge.register
 def _(first: DisjointRidge, second: DisjointRidge) -> Ridge:
     model: DisjointRidge = copied(first)
+    model.pulls[:] += second.pulls
     model.design[:] += second.design - first.lam * np.eye(model.direction.size)
     model.response[:] += second.response
     refresh(model)
@@ -59,4 +60,4 @@ def merged_batch_ridge(first: BatchRidge, second: BatchRidge) -> BatchRidge:
     """The regressions of all blocks on both data sets."""
     d = first.response.shape[1]
     design = first.design + (second.design - first.lam * np.eye(d))
-    return BatchRidge(first.lam, design, first.response + second.response, first.seen + second.seen)
+    return BatchRidge(first.lam, design, first.response + second.response, first.seen + second.seen, first.squares + second.squares)

@@ -56,7 +56,7 @@ class Classification(Problem):
         return given | {"rows": rows, "classes": classes} | more
 
     def describe(self):
-        return Arms(self.number, dimension=self.features.shape[1], rewards=(0.0, 1.0))
+        return Arms(self.number, dimension=self.features.shape[1], rewards=(0.0, 1.0), common=self.step == 0)
 
     @jit
     def observe(self, t, rng):

@@ -23,6 +23,7 @@ class ArmsData(Strict):
     dimension: Annotated[int, Field(ge=0, le=2**32)]
     horizon: Annotated[int, Field(ge=1)] | None
     blocks: Annotated[int, Field(ge=1, le=2**32)]
+    common: bool
 
 
 class RoundData(Strict):
@@ -76,6 +77,7 @@ class Header(Strict):
     format: Literal[1]
     catalogue: bool
     several: bool
+    equal: Annotated[int, Field(ge=-1, le=2**62)]
     names: list[str] | None
     window: Count | None
     default_reward: Number | None

@@ -1,7 +1,7 @@
 """What the rounds of a session show: arms, their names and which of them play, and the check of all that a call says about a round."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, SupportsIndex
+from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,10 +12,20 @@ from ..core.rounds import PLAIN
 from ..core.verbs import Arms, Context
 from .arms import Names, checked_names
 
+MOST_EQUAL = 20  # decisions with equal rows for all arms, before that is taken for a mistake
+
 Round = ArrayLike | Context | Mapping[str, ArrayLike]  # features, all that a round shows, or features by a candidate's name
 Mask = ArrayLike | Collection[str]  # which arms may be played: bools, or names
 Played = SupportsIndex | str | Sequence[SupportsIndex | str] | np.ndarray  # an arm, or those of a set, by number or name
 Labels = tuple[str, ...] | None  # the candidates' names where a round brings them
+
+
+class Shown(NamedTuple):
+    """What a call says about a round, checked."""
+
+    context: Context
+    labels: Labels  # the candidates' names, where the round brings them
+    common: bool  # whether all arms are shown one row of features: it was given as (d,)
 
 
 class Rounds:
@@ -37,6 +47,8 @@ class Rounds:
         What the last decision's round showed.
     several : bool
         Whether rounds have shown different features.
+    equal : int
+        Decisions so far whose arms had equal rows of features each time; -1 once they differed.
     """
 
     def __init__(self, policy: Policy, arms: Arms, catalogue: bool, names: Names) -> None:
@@ -45,6 +57,7 @@ class Rounds:
         self.changing = arms.dimension > 0 and arms.features is None
         self.last = PLAIN
         self.several = False
+        self.equal = 0
 
     def told(self) -> Arms:
         """What the policy is told about the arms before the first round."""
@@ -56,27 +69,30 @@ class Rounds:
 
     def checked(
         self, context: Any, eligible: Mask | None, names: Sequence[str] | None, begun: bool, past: bool = False
-    ) -> tuple[Context, Labels]:
-        """The round that a call describes, and its candidates' names. Changes nothing.
+    ) -> Shown:
+        """The round that a call describes. Changes nothing.
 
         begun: whether anything was decided or learned yet. past: for a round in which arms that are retired by now were played.
         """
         last = self.last
         if context is None and eligible is None and not self.changing and self.retired is None and names is None:
-            return last if last.eligible is None else last._replace(eligible=None), None
+            return Shown(last if last.eligible is None else last._replace(eligible=None), None, False)
         if names is not None and not self.catalogue:
             raise ValueError("names was given, but only a catalogue (dimension without arms) takes names with every call.")
         if self.catalogue and isinstance(context, Mapping):
             names, context = list(context), [context[name] for name in context]
         given = context if isinstance(context, Context) else Context(features=context)
         features = self._features(given.features, begun)
+        lasting = self.arms.oracle is None and not self.catalogue and self.arms.number > 1
+        common = lasting and (self.arms.common if given.features is None else np.ndim(given.features) == 1)
         count = self.arms.number if features is None else features.shape[0] * self.arms.blocks
         labels = None if names is None else checked_names("names", names, count)
         calling = self.names if labels is None else Names(labels)
         mask = self._mask(given.eligible if eligible is None else eligible, calling, count, past)
         baseline, mean = (last if context is None else given)[2:]
         number = None if baseline is None else calling.number("baseline", baseline, count)
-        return Context(features, mask, number, None if mean is None else checks.real("baseline_mean", mean)), labels
+        context = Context(features, mask, number, None if mean is None else checks.real("baseline_mean", mean))
+        return Shown(context, labels, common)
 
     def _features(self, given: Any, begun: bool) -> np.ndarray | None:
         """The features of a round: those given, else those of the round before."""
@@ -124,8 +140,15 @@ class Rounds:
         if begun:
             raise ValueError("context was given, but this session has learned with fixed arms; start it with dimension=d instead.")
 
-    def met(self, context: Context, decided: bool) -> None:
-        """A round was decided, or only learned from."""
+    def all_equal(self, context: Context) -> bool:
+        """Whether the arms' rows are equal to each other, as they were in many decisions and never otherwise: probably by mistake."""
+        features = context.features
+        if self.equal < MOST_EQUAL or features is None or self.arms.oracle is not None or self.catalogue or self.arms.common:
+            return False
+        return len(features) > 1 and bool((features == features[0]).all())
+
+    def met(self, context: Context, decided: bool, common: bool = False) -> None:
+        """A round was decided, or only learned from. common: all arms were shown one row."""
         features = context.features
         if features is None:
             if decided and context is not self.last:  # a mask is no news to the next round, a baseline is
@@ -134,6 +157,11 @@ class Rounds:
         self.changing = True
         if self.catalogue:
             self.arms = self.arms._replace(number=self.count(context))
+        if common and not self.arms.common:
+            self.arms = self.arms._replace(common=True)
+        elif self.equal >= 0 and not self.arms.common:
+            same = bool((features == features[0]).all())
+            self.equal = -1 if not same else self.equal + decided
         if decided:
             shown = self.last.features
             self.several = self.several or not (shown is None or shown is features or np.array_equal(shown, features))

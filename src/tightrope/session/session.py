@@ -32,7 +32,8 @@ from ..core.verbs import (
 from ..logs.tables import NamedColumns
 from ..logs.training import feed, read_training_rows
 from ..numerics.growth import carried
-from ..numerics.states import copied
+from ..numerics.ridge import regressions_in
+from ..numerics.states import copied, same_form
 from . import store
 from .agent import UNPLAYABLE, Agent, agent
 from .arms import Names, checked_names, describe_arms, described_addition
@@ -40,7 +41,7 @@ from .codec import restore
 from .decisions import UNNAMED, Book, Chance, Decision, Entry, Id, checked_id, locked, reason, shown
 from .forecast import forecast_range
 from .rewards import check_equal, refuse, rewards_by_arm
-from .rounds import Labels, Mask, Played, Round, Rounds
+from .rounds import Mask, Played, Round, Rounds, Shown
 
 AFTER_STOP: tuple[Literal["winner", "explore"], ...] = ("winner", "explore")
 PER_ARM = {  # what explanations say arm by arm
@@ -58,6 +59,7 @@ class Choice(NamedTuple):
     event: int  # how it came about, see the verb `event`
     certain: bool  # nothing was drawn
     certified: bool  # it is the answer of an identification policy
+    shown: Shown  # the round
 
 
 class Session:
@@ -150,7 +152,9 @@ class Session:
     def __repr__(self) -> str:
         number = self.arms.number
         arms = f"{self.arms.dimension} features a candidate" if self.catalogue else f"{number:,} arm{'s' if number != 1 else ''}"
-        told = [label(self.policy), arms, f"{self.decided:,} decisions", f"{self.rounds:,} rewards", f"{self._book.waiting:,} open"]
+        form = regressions_in(self.state) if self.rounds or self.decided else None
+        model = [] if form is None else [form]
+        told = [label(self.policy), arms, *model, f"{self.decided:,} decisions", f"{self.rounds:,} rewards", f"{self._book.waiting:,} open"]
         if self._stops:
             told.append("certified" if self._agent.stopped() else "not certified yet")
         return f"<Session: {', '.join(told)}>"
@@ -189,9 +193,8 @@ class Session:
             known = self._book.known(id)
             if known is not None:
                 return known
-        seen, labels = self._checked_round(context, eligible, names)
-        choice = self._choice(seen)
-        return self._opened(choice, choice.action, seen, labels, id, *self._chance(choice, seen, choice.action)).decision
+        choice = self._choice(self._checked_round(context, eligible, names))
+        return self._opened(choice, choice.action, id, *self._chance(choice, choice.action)).decision
 
     def select(self, context: Round | None = None, eligible: Mask | None = None) -> Any:
         """The arm (int) or set of arms (int array) to play now: a decision whose reward comes by `update`, and next.
@@ -208,9 +211,8 @@ class Session:
                 self._book.counts[arm] += 1
                 self.decided += 1
                 return arm
-        seen, labels = self._checked_round(context, eligible, None)
-        choice = self._choice(seen)
-        entry = self._opened(choice, choice.action, seen, labels, None, math.nan, math.nan)
+        choice = self._choice(self._checked_round(context, eligible, None))
+        entry = self._opened(choice, choice.action, None, math.nan, math.nan)
         oldest = self._book.too_many(entry.decision.id)
         if oldest is not None:
             warnings.warn(
@@ -244,9 +246,8 @@ class Session:
         if self._book.known(id) is not None:
             raise ValueError(f"id = {checks.show(id)} was decided already; a log has every decision once.")
         taken = arm if isinstance(arm, int) else np.array(checks.entries("arm", arm, "an array of arms"), dtype=np.int64)
-        seen, labels = self._checked_round(context, eligible, names)
-        choice = self._choice(seen, taken)
-        self._opened(choice, taken, seen, labels, id, propensity, propensity_se)
+        choice = self._choice(self._checked_round(context, eligible, names), taken)
+        self._opened(choice, taken, id, propensity, propensity_se)
         return bool(np.array_equal(choice.action, taken if wanted is None else wanted))
 
     def decide_beside(
@@ -271,39 +272,38 @@ class Session:
         id = None if id is None else checked_id(id)
         if id is not None and self._book.known(id) is not None:
             raise ValueError(f"id = {checks.show(id)} was decided already.")
-        seen, labels = self._checked_round(context, eligible, names)
-        choice = self._choice(seen, arm)
+        choice = self._choice(self._checked_round(context, eligible, names), arm)
         action = choice.action if arm is None else arm
-        own, error = self._chance(choice, seen, action) if measured else (math.nan, math.nan)
-        entry = self._opened(choice, action, seen, labels, id, chance(int(action), float(own)), error)
+        own, error = self._chance(choice, action) if measured else (math.nan, math.nan)
+        entry = self._opened(choice, action, id, chance(int(action), float(own)), error)
         return entry.decision, int(choice.action), float(own)
 
-    def _checked_round(
-        self, context: Any, eligible: Mask | None, names: Sequence[str] | None, past: bool = False
-    ) -> tuple[Context, Labels]:  # fmt: skip
+    def _checked_round(self, context: Any, eligible: Mask | None, names: Sequence[str] | None, past: bool = False) -> Shown:
         return self._rounds.checked(context, eligible, names, bool(self.decided or self.rounds), past)
 
-    def _choice(self, seen: Context, taken: Action | None = None) -> Choice:
+    def _choice(self, shown: Shown, taken: Action | None = None) -> Choice:
         """What the policy would play, drawn from its stream. taken: the arm of a log, which is checked before anything is drawn."""
-        one, number = self._agent_for(seen), self._rounds.count(seen)
+        seen = shown.context
+        number = self._rounds.count(seen)
+        one = self._agent_for(seen, shown.common or (taken is None and self._rounds.all_equal(seen)))
         if taken is not None:
             self._check_playable("the log has", taken, number, seen)
         if self._guards:
             admit(self.policy, one.state, seen)
         winner = self._winner(seen) if self._stops else None
         if winner is not None:
-            return Choice(one, winner, event(self.policy, one.state, winner), True, True)
+            return Choice(one, winner, event(self.policy, one.state, winner), True, True, shown)
         action, why, certain = one.choose() if seen is PLAIN else one.propose(seen, number)
         if why == UNPLAYABLE:
             self._check_playable(f"{type(self.policy).__name__}'s select returned", action, number, seen)
-        return Choice(one, action, why, certain, False)
+        return Choice(one, action, why, certain, False, shown)
 
     def _check_playable(self, who: str, action: Action, number: int, seen: Context) -> None:
         arms = np.atleast_1d(action)
         if (arms < 0).any() or (arms >= number).any() or (seen.eligible is not None and not seen.eligible[arms].all()):
             raise ValueError(f"{who} arm {checks.show(action)}, but arms are 0 to {number - 1} and must be eligible.")
 
-    def _chance(self, choice: Choice, seen: Context, action: Action) -> tuple[Chance, Chance]:
+    def _chance(self, choice: Choice, action: Action) -> tuple[Chance, Chance]:
         """(propensity of an action, standard error).
 
         Its draws begin 2^64 places of the audit stream after those of the decision before, the stream is put back and the state's scratch
@@ -315,7 +315,7 @@ class Session:
         origin = bits.state
         bits.advance(self.decided << 64)
         try:
-            chance: tuple[Chance, Chance] = propensity(self.policy, copied(choice.agent.state), seen, action, self._audit)
+            chance: tuple[Chance, Chance] = propensity(self.policy, copied(choice.agent.state), choice.shown.context, action, self._audit)
         finally:
             bits.state = origin
         return chance
@@ -327,11 +327,9 @@ class Session:
         arm = int(recommend(self.policy, self.state))
         return arm if seen.eligible is None or seen.eligible[arm] else None
 
-    def _opened(
-        self, choice: Choice, action: Any, seen: Context, labels: Labels, id: Id | None, p: Chance, error: Chance
-    ) -> Entry:  # fmt: skip
+    def _opened(self, choice: Choice, action: Any, id: Id | None, p: Chance, error: Chance) -> Entry:
         """Take an action: the open decision of it."""
-        single = isinstance(action, int)
+        (seen, labels, common), single = choice.shown, isinstance(action, int)
         if not single and not (np.ndim(p) == 0 and np.isnan(p)):
             p, error = (locked(np.broadcast_to(np.asarray(x, dtype=np.float64), action.shape)) for x in (p, error))
         called = self._rounds.names.of if labels is None else labels.__getitem__
@@ -345,7 +343,7 @@ class Session:
             choice.agent.commit(seen, action)
         self._agent = choice.agent
         if seen is not self._rounds.last:
-            self._rounds.met(seen, True)
+            self._rounds.met(seen, True, common)
             self._plain = self._plain and self._rounds.last is PLAIN
         self.decided += 1
         if id is None:
@@ -359,13 +357,26 @@ class Session:
             self._settle(self._book.before(self.decided - self.window))
         return entry
 
-    def _agent_for(self, seen: Context) -> Agent:
-        """The agent that meets a round: of its number of candidates; without data where features come for the first time."""
+    def _agent_for(self, seen: Context, common: bool = False) -> Agent:
+        """The agent that meets a round: of its number of candidates; without data where features come for the first time.
+
+        common: all arms are shown one row, so that only a regression for each can tell them apart. ValueError where the policy has one.
+        """
         rounds = self._rounds
         if seen.features is None:
             return self._agent
         if rounds.catalogue:
             return self._sized(rounds.count(seen))
+        if common and not rounds.arms.common:
+            apart = init(self.policy, rounds.arms._replace(features=None, common=True))
+            if not (self.rounds or self.decided):
+                return self._agent_of(apart)
+            if not same_form(apart, self.state):
+                raise ValueError(
+                    "context shows all arms the same row, but this session began with a row of its own for every arm, (K, d), and has one "
+                    "regression for all of them; start a new session with shared=False, or with rows of shape (d,) from the first round on."
+                )
+            return self._agent
         return self._agent if rounds.changing else self._agent_of(init(self.policy, rounds.arms._replace(features=None)))
 
     def _sized(self, number: int) -> Agent:
@@ -435,7 +446,8 @@ class Session:
             counts[arm] -= 1
             self.rounds += 1
             return
-        given = None if context is None else self._checked_round(context, None, None, past=True)[0]
+        shown = None if context is None else self._checked_round(context, None, None, past=True)
+        given = None if shown is None else shown.context
         action, value = self._checked_reward(arm, reward, given)
         if given is None and isinstance(action, int) and counts.get(action, 0) > 0:
             self._agent.learn(action, value)
@@ -450,12 +462,14 @@ class Session:
                 entry.answers = value
                 self._take(entry, action, value, "rewarded")
             return
-        seen = given if given is not None else self._checked_round(None, self._rounds.last.eligible, None, past=True)[0]
-        one = self._agent_for(seen)
+        if shown is None:
+            shown = self._checked_round(None, self._rounds.last.eligible, None, past=True)
+        seen = shown.context
+        one = self._agent_for(seen, shown.common)
         if self._guards:
             admit(self.policy, one.state, seen)
         one.inform(seen, action, value)
-        self._learned(one, seen)
+        self._learned(one, seen, shown.common)
 
     def _answered(self, arm: Played, action: Action, given: Context | None) -> Entry | None:
         """The open decision that `update` means; None: none, the reward is data from elsewhere."""
@@ -514,11 +528,11 @@ class Session:
             one.update(entry.context, action, value)
             self._learned(one, entry.context)
 
-    def _learned(self, one: Agent, seen: Context) -> None:
+    def _learned(self, one: Agent, seen: Context, common: bool = False) -> None:
         """An agent has learned a reward of a round."""
         self._agent = one
         if seen is not PLAIN:
-            self._rounds.met(seen, False)
+            self._rounds.met(seen, False, common)
         self.rounds += 1
 
     def cancel(self, id: Id) -> None:
@@ -670,6 +684,12 @@ class Session:
             raise ValueError(f"other has the policy {its}, but this session has {mine}; only equal policies learn the same sums.")
         if not self._rounds.same_arms(other._rounds):
             raise ValueError("other has other arms, features or names than this session; what they learned is not about the same things.")
+        if not same_form(self.state, other.state):
+            mine, its = regressions_in(self.state), regressions_in(other.state)
+            raise ValueError(
+                f"other has {its}, but this session has {mine}: one was shown a row for every arm, (K, d), the other one row for all, (d,). "
+                "Show both the same."
+            )
         if other.open:
             raise ValueError(f"other has {len(other.open)} open decisions; close or cancel them first.")
         self._agent = self._agent_of(merge(self.policy, self.state, other.state))
@@ -758,8 +778,8 @@ class Session:
         are quicker; None: the policy's own number. Probabilities without "probability_se" are exact and need none. plain: lists, numbers
         and text that `json.dumps` takes, None in place of what is not finite.
         """
-        seen, _ = self._checked_round(context, eligible, None)
-        state, count = copied(self._agent_for(seen).state), self._rounds.count(seen)
+        seen, _, common = self._checked_round(context, eligible, None)
+        state, count = copied(self._agent_for(seen, common).state), self._rounds.count(seen)
         chosen = None if arms is None else [self._rounds.names.number("arms", arm, count) for arm in arms]
         drawn = None if draws is None else checks.integer("draws", draws, least=LEAST_DRAWS, most=MOST_DRAWS)
         admit(self.policy, state, seen)
@@ -784,8 +804,8 @@ class Session:
         """
         if self.arms.oracle is not None:
             raise ValueError("this session chooses sets, whose chances are not those of single arms; see Decision.propensity.")
-        seen, _ = self._checked_round(context, eligible, None)
-        state = copied(self._agent_for(seen).state)
+        seen, _, common = self._checked_round(context, eligible, None)
+        state = copied(self._agent_for(seen, common).state)
         admit(self.policy, state, seen)
         audit, chances = streams.stream(self.seed, self.rounds, streams.AUDIT), np.zeros(self._rounds.count(seen))
         winner = self._winner(seen)

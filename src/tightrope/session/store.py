@@ -62,11 +62,12 @@ def packed_session(session: Session) -> tuple[dict[str, Any], dict[str, np.ndarr
         "format": FORMAT,
         "version": version(),
         "policy": described(session.policy),
-        "arms": {name: getattr(a, name) for name in ("number", "dimension", "horizon", "blocks")},
+        "arms": {name: getattr(a, name) for name in ("number", "dimension", "horizon", "blocks", "common")},
         "oracle": oracle,
         "catalogue": session.catalogue,
         "changing": rounds.changing,
         "several": rounds.several,
+        "equal": rounds.equal,
         "names": session.names,
         "window": session.window,
         "default_reward": session.default_reward,
@@ -157,7 +158,7 @@ def build(
         raise ValueError(f"the header's arms, {told.arms}, are not those that the file's arrays describe.")
     if a.distances is not None and a.distances.tobytes() != arrays["arms.distances"].tobytes():
         raise ValueError("arms.distances are not those of arms.points.")
-    rounds.arms, rounds.changing, rounds.several = a, told.changing, told.several
+    rounds.arms, rounds.changing, rounds.several, rounds.equal = a._replace(common=told.arms.common), told.changing, told.several, told.equal
     rng = streams.unpack(told.rng)
     if not isinstance(rng.bit_generator, np.random.PCG64):
         raise ValueError(f"rng is {told.rng['bit_generator']}, but sessions draw from PCG64.")

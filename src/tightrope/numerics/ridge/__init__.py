@@ -20,7 +20,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ...core.verbs import Arms
+from ...compiled.kernels import lean
+from ...core.verbs import Arms, allowed
 from ..scaling import check_digits
 from .arms import ArmRidge
 from .contexts import ContextRidge, check_context
@@ -28,9 +29,10 @@ from .disjoint import DisjointRidge, new_disjoint_ridge
 from .factors import LEAP, REFRESH, invert_from_factor
 from .fading import FadingRidge, new_fading_ridge, remembered
 from .features import FeatureRidge
-from .verbs import add_features, correlate, learn, predict, project, refresh, sample
+from .verbs import add_features, correlate, learn, penalty, predict, project, refresh, sample, untried
 
 __all__ = [
+    "ALIKE",
     "LEAP",
     "REFRESH",
     "ArmRidge",
@@ -40,6 +42,7 @@ __all__ = [
     "FeatureRidge",
     "Ridge",
     "add_features",
+    "argmax_untried_first",
     "check_context",
     "correlate",
     "deviations",
@@ -49,14 +52,23 @@ __all__ = [
     "new_fading_ridge",
     "new_model",
     "new_ridge",
+    "penalty",
     "predict",
     "project",
     "refresh",
     "regressions",
+    "regressions_in",
     "remembered",
     "sample",
     "sum_size",
+    "untried",
+    "untried_first",
 ]  # fmt: skip
+
+ALIKE = (
+    "{}, but a round shows all of them the same row of features, so that nothing can tell them apart; take shared=False, a regression for "
+    "each arm, or give a row of its own to every arm, (K, d)."
+)
 
 Ridge: TypeAlias = ArmRidge | FeatureRidge | ContextRidge | DisjointRidge | FadingRidge
 
@@ -86,16 +98,55 @@ def new_ridge(arms: Arms, lam: float, *, sampling: bool = False, form: str | Non
     return model
 
 
-def new_model(arms: Arms, lam: float, *, shared: bool, sampling: bool = False, forget: float = 1.0) -> Ridge:
-    """The model without data: one regression that all arms share, or one for each arm; forget < 1: one that old rewards fade in."""
-    if not shared:
+def new_model(arms: Arms, lam: float, *, shared: int, sampling: bool = False, forget: float = 1.0) -> Ridge:
+    """The model without data: one regression that all arms share, or one for each arm; forget < 1: one that old rewards fade in.
+
+    shared: 1 or 0; below 0 it is by what a round shows: one row of features that is common to all arms tells them apart by a regression
+    for each only. Refuses one regression for arms that all look the same.
+    """
+    common = arms.common and arms.number > 1
+    if shared == 0 or (shared < 0 and common):
         return new_disjoint_ridge(arms, lam, forget)
+    if common:
+        raise ValueError(ALIKE.format("shared = True keeps one regression for all arms"))
     return new_ridge(arms, lam, sampling=sampling) if forget == 1.0 else new_fading_ridge(arms, lam, forget)
+
+
+@lean
+def argmax_untried_first(model, values, eligible):
+    """Lowest index of the largest value among the eligible arms that are untried, or among all eligible ones where there is none. O(K)."""
+    best, top, alone = -1, -math.inf, False
+    for k in range(values.shape[0]):
+        if allowed(eligible, k):
+            fresh = untried(model, k)
+            if best < 0 or (fresh and not alone) or (fresh == alone and values[k] > top):
+                best, top, alone = k, values[k], fresh
+    return best
+
+
+def untried_first(model: Ridge, eligible: np.ndarray | None) -> np.ndarray | None:
+    """The arms among which `argmax_untried_first` looks, as a mask; None: all."""
+    if not isinstance(model, DisjointRidge):
+        return eligible
+    fresh = model.pulls == 0.0
+    if eligible is not None:
+        fresh &= eligible
+    return fresh if fresh.any() else eligible
 
 
 def regressions(model: Ridge) -> int:
     """How many regressions there are, in all of which a confidence set has to hold."""
     return model.mean.size if isinstance(model, DisjointRidge) else 1
+
+
+def regressions_in(state: Any) -> str | None:
+    """In words, whether a state has a regression for each arm or one for all; None where it has none of these forms."""
+    if isinstance(state, DisjointRidge):
+        return "a regression for each arm"
+    if isinstance(state, (ArmRidge, FeatureRidge, ContextRidge, FadingRidge)):
+        return "one regression for all arms"
+    found = (regressions_in(field) for field in state if hasattr(field, "_fields")) if hasattr(state, "_fields") else ()
+    return next((words for words in found if words is not None), None)
 
 
 @singledispatch

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from ...compiled.kernels import jit
 from ...core.kinds import Count, Derived, Extended, Finite, RewardSum, Scratch
 from ..cholesky import cholesky, require_finite, solve_lower
-from .factors import LEAP, REFRESH, factorise_pulls
+from .factors import LEAP, REFRESH, factorise_pulls, mean_square
 from .verbs import refresh
 
 
@@ -40,7 +40,8 @@ class ArmRidge(NamedTuple):
         self.pulls[arm] += 1.0
         self.sums[arm] += reward
         self.log_det[0] += math.log(max(denominator, 1.0))
-        error = (reward - self.mean[arm]) / denominator
+        surprise = reward - self.mean[arm]
+        error = surprise / denominator
         for i in range(K):
             share = column[i] / denominator
             for j in range(K):
@@ -50,6 +51,19 @@ class ArmRidge(NamedTuple):
         self.updates[0] += 1.0
         if self.updates[0] >= REFRESH or not denominator < LEAP:
             refresh(self)
+        return surprise * error
+
+    @jit
+    def untried(self, arm):
+        return False
+
+    @jit
+    def penalty(self):
+        size, known = 0.0, 0.0  # lam times it: theta_hat' V theta_hat = theta_hat' sum r x
+        for k in range(self.mean.shape[0]):
+            size += self.mean[k] * (self.sums[k] - self.pulls[k] * self.mean[k])
+            known += self.pulls[k] * self.square[k]
+        return mean_square(1.0, max(size, 0.0), known)
 
     @jit
     def refresh(self):

@@ -10,7 +10,7 @@ from ...core.kinds import Count, Finite, Scratch
 from ...core.verbs import Arms
 from ..cholesky import definite_cholesky, log_det, require_finite, solve_lower, solve_lower_transposed
 from ..scaling import check_digits
-from .factors import LEAP, REFRESH, correlate_features, invert_from_factor, predict_arm, project_vector, rank_one, sample_theta
+from .factors import LEAP, REFRESH, correlate_features, invert_from_factor, mean_square, predict_arm, project_vector, rank_one, sample_theta
 from .verbs import refresh
 
 
@@ -49,6 +49,19 @@ class ContextRidge(NamedTuple):
             self.theta[i] += self.direction[i] * error / denominator
         if self.updates[0] >= REFRESH or not 1.0 <= denominator < LEAP:
             refresh(self)
+        return error * error / max(denominator, 1.0)
+
+    @jit
+    def untried(self, arm):
+        return False
+
+    @jit
+    def penalty(self):
+        size, unknown, d = 0.0, 0.0, self.theta.shape[0]
+        for i in range(d):
+            size += self.theta[i] * self.theta[i]
+            unknown += self.inverse[i, i]
+        return mean_square(self.lam, size, d - self.lam * unknown)
 
     @jit
     def refresh(self):

@@ -14,7 +14,7 @@ from ...compiled.kernels import borrowed, jit
 from ...core.kinds import Count, Finite, Scratch
 from ...core.verbs import Arms, Context, either
 from .contexts import ContextRidge, shown_features
-from .factors import predict_arm
+from .factors import mean_square, predict_arm
 from .verbs import learn, refresh
 
 
@@ -25,6 +25,7 @@ class DisjointRidge(NamedTuple):
     square: Finite  # (K,)
     log_det: Finite  # (1,) the largest of log_dets, plus 2 ln K: a set at level delta then holds for all arms at once
     log_dets: Finite  # (K,) log det(V_k) - d log(lam)
+    pulls: Count  # (K,) rewards of each arm
     updates: Count  # (K,) since the arm's last factorisation
     theta: Finite  # (K, d)
     inverse: Finite  # (K, d, d) V_k^-1
@@ -42,8 +43,23 @@ class DisjointRidge(NamedTuple):
     @jit
     def learn(self, context, arm, reward):
         shown = either(context.features, self.features)
-        learn(regression_of(self, arm), Context(shown, None, None, None), arm, reward)
+        growth = learn(regression_of(self, arm), Context(shown, None, None, None), arm, reward)
         raise_log_det(self, arm)
+        self.pulls[arm] += 1.0
+        return growth
+
+    @jit
+    def untried(self, arm):
+        return self.pulls[arm] == 0.0
+
+    @jit
+    def penalty(self):
+        size, unknown = 0.0, 0.0
+        for k in range(self.theta.shape[0]):
+            for i in range(self.theta.shape[1]):
+                size += self.theta[k, i] * self.theta[k, i]
+                unknown += self.inverse[k, i, i]
+        return mean_square(self.lam, size, self.theta.size - self.lam * unknown)
 
     @jit
     def refresh(self):
@@ -68,8 +84,9 @@ def new_disjoint_ridge(arms: Arms, lam: float, forget: float = 1.0) -> DisjointR
     if forget < 1.0:
         raise ValueError(f"forget = {forget:g} is for one regression that all arms share; leave shared=True, or forget=1.")
     return DisjointRidge(
-        shown_features(arms, lam), lam, np.zeros(K), np.zeros(K), np.array([2.0 * math.log(K)]), np.zeros(K), np.zeros(K), np.zeros((K, d)),
-        np.tile(np.eye(d) / lam, (K, 1, 1)), np.zeros(d), np.tile(lam * np.eye(d), (K, 1, 1)), np.zeros((K, d)), np.zeros((d, d)),
+        shown_features(arms, lam), lam, np.zeros(K), np.zeros(K), np.array([2.0 * math.log(K)]), np.zeros(K), np.zeros(K), np.zeros(K),
+        np.zeros((K, d)), np.tile(np.eye(d) / lam, (K, 1, 1)), np.zeros(d), np.tile(lam * np.eye(d), (K, 1, 1)), np.zeros((K, d)),
+        np.zeros((d, d)),
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ REFRESH = 4096  # updates between two factorisations
 LEAP = 1e4  # 1 + x'V^-1 x above which an update costs four digits, and is followed by a factorisation
 AGREEMENT = 1e-8  # relative difference of two ways to compute 1 + x'V^-1 x at which the rank-one path is given up
 
+KNOWN = 1e-9  # of a direction: below it nothing is known of the size of theta
 WIDE = 16  # dimensions from which vector registers pay
 
 
@@ -28,6 +29,12 @@ def factorise_pulls(model, row):
             update_factor(model.factor, row)
     model.log_det[0] = log_det(model.factor) - d * math.log(model.lam)
     model.updates[0] = 0.0
+
+
+@lean
+def mean_square(lam, size, known):
+    """lam ||theta||^2 = lam size for each of the directions that are known, by parts; 0 where none is."""
+    return lam * size / known if known > KNOWN else 0.0
 
 
 @lean

@@ -16,7 +16,7 @@ from ...core.kinds import Finite, Scratch
 from ...core.verbs import Arms, either
 from ..cholesky import definite_cholesky, log_det, require_finite, solve_lower, solve_lower_transposed
 from .contexts import shown_features
-from .factors import invert_from_factor, predict_arm
+from .factors import invert_from_factor, mean_square, predict_arm
 from .verbs import refresh
 
 
@@ -45,7 +45,9 @@ class FadingRidge(NamedTuple):
 
     @jit
     def learn(self, context, arm, reward):
-        x, d = either(context.features, self.features)[arm], self.theta.shape[0]
+        x, d, growth = either(context.features, self.features)[arm], self.theta.shape[0], reward * reward
+        for i in range(d):  # the least sum is sum w r^2 - theta_hat' sum w r x, before and after
+            growth += self.forget * self.theta[i] * self.response[i]
         fade(self.design, self.forget, self.lam)
         fade(self.squared, self.forget * self.forget, self.lam)
         for i in range(d):
@@ -54,6 +56,21 @@ class FadingRidge(NamedTuple):
                 self.design[i, j] += x[i] * x[j]
                 self.squared[i, j] += x[i] * x[j]
         refresh(self)
+        for i in range(d):
+            growth -= self.theta[i] * self.response[i]
+        return max(growth, 0.0)
+
+    @jit
+    def untried(self, arm):
+        return False
+
+    @jit
+    def penalty(self):
+        size, unknown, d = 0.0, 0.0, self.theta.shape[0]
+        for i in range(d):
+            size += self.theta[i] * self.theta[i]
+            unknown += self.inverse[i, i]
+        return mean_square(self.lam, size, d - self.lam * unknown)
 
     @jit
     def refresh(self):

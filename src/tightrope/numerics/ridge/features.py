@@ -12,6 +12,7 @@ from .factors import (
     correlate_features,
     factorise_pulls,
     invert_from_factor,
+    mean_square,
     project_vector,
     rank_one,
     sample_theta,
@@ -47,7 +48,8 @@ class FeatureRidge(NamedTuple):
         self.sums[arm] += reward
         recursive = 1.0 + self.square[arm]
         denominator = rank_one(self, self.features[arm])
-        error = (reward - self.mean[arm]) / denominator
+        surprise = reward - self.mean[arm]
+        error = surprise / denominator
         for i in range(d):
             self.theta[i] += self.direction[i] * error
         projection = self.projection
@@ -64,6 +66,19 @@ class FeatureRidge(NamedTuple):
         drifted = not abs(denominator - recursive) <= AGREEMENT * recursive  # x'V^-1 x is known twice; true also of NaN
         if drifted or self.updates[0] >= REFRESH or denominator >= LEAP:
             refresh(self)
+        return surprise * error
+
+    @jit
+    def untried(self, arm):
+        return False
+
+    @jit
+    def penalty(self):
+        size, unknown, d = 0.0, 0.0, self.theta.shape[0]
+        for i in range(d):
+            size += self.theta[i] * self.theta[i]
+            unknown += self.inverse[i, i]
+        return mean_square(self.lam, size, d - self.lam * unknown)
 
     @jit
     def refresh(self):

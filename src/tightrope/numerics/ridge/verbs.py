@@ -10,7 +10,17 @@ def predict(model, context):
 
 @verb
 def learn(model, context, arm, reward):
-    """Take in one reward."""
+    """Take in one reward. Returns by how much the least penalised sum of squares grew, which is never negative."""
+
+
+@verb
+def untried(model, arm):
+    """Whether nothing is known of an arm because it has a regression of its own, and no reward yet."""
+
+
+@verb
+def penalty(model):
+    """lam ||theta_hat||^2 / d: the mean square of a coefficient, in the units of a squared reward. O(d), for a regression each O(K d)."""
 
 
 @verb

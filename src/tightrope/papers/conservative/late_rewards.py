@@ -97,7 +97,7 @@ def worlds(run: Run, rule: str) -> dict[str, World]:
     }
     lines = {
         "CLUCB2": of(variant, "CLUCB2", 4, **linear),
-        "Safe(LinTS)": of(safe, policies.LinTS(noise=0.1, lam=0.5), fourth, **linear),
+        "Safe(LinTS)": of(safe, policies.LinTS(width="theorem", noise=0.1, lam=0.5), fourth, **linear),
     }
     theta = np.random.default_rng(np.random.SeedSequence(run.seed, spawn_key=(5,))).standard_normal(4)
     changing = problems.ContextualSpread(theta / np.linalg.norm(theta), arms=8, noise=0.1)

@@ -31,11 +31,13 @@ def data(run: Run) -> Result:
     """Pooling policies, and the same told that contexts are far apart."""
     horizon, runs = run.at(smoke=(2000, 3), laptop=(100_000, 20), paper=(100_000, 100))
     chosen = {
-        "CKL-UCB": P.CKLUCB(lipschitz=1.0), "TrackCKLUCB": P.TrackCKLUCB(lipschitz=1.0), "OSLB": P.OSLB(lipschitz=1.0),
+        "CKL-UCB": P.CKLUCB(lipschitz=1.0, loglog=0.0), "TrackCKLUCB": P.TrackCKLUCB(lipschitz=1.0), "OSLB": P.OSLB(lipschitz=1.0),
         "KL-UCB per context": P.KLUCB(),
     }  # fmt: skip
     first = run.simulate("pooled", problem(L), chosen, horizon=horizon, replications=runs)
-    second = run.simulate("apart", problem(APART), {"CKL-UCB per context": P.CKLUCB(lipschitz=1.0)}, horizon=horizon, replications=runs)
+    second = run.simulate(
+        "apart", problem(APART), {"CKL-UCB per context": P.CKLUCB(lipschitz=1.0, loglog=0.0)}, horizon=horizon, replications=runs
+    )
     return joined(first, second)
 
 

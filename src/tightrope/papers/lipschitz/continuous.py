@@ -54,7 +54,7 @@ def data(run: Run) -> dict[str, Case]:
         coarse, dense = on_grid(shape, grid), on_grid(shape, fine)
         L = coarse.lipschitz
         chosen = {
-            "CKL-UCB": P.CKLUCB(lipschitz=L),
+            "CKL-UCB": P.CKLUCB(lipschitz=L, loglog=0.0),
             "OSLB": P.OSLB(lipschitz=L),
             "TrackCKLUCB": P.TrackCKLUCB(lipschitz=L),
             "KL-UCB": P.KLUCB(),

@@ -51,10 +51,10 @@ class Data(NamedTuple):
 def line_up(L: float, K: int) -> dict[str, Policy]:
     """All policies of the figure for a given constant."""
     return {
-        "CKL-UCB": P.CKLUCB(lipschitz=L),
-        "CKL-UCB, plain": P.CKLUCB(lipschitz=L, forced=False),
+        "CKL-UCB": P.CKLUCB(lipschitz=L, loglog=0.0),
+        "CKL-UCB, plain": P.CKLUCB(lipschitz=L, forced=False, loglog=0.0),
         "CKL-UCB, theory f": P.CKLUCB(lipschitz=L, loglog="theory"),
-        "CKL-UCB, 2 L": P.CKLUCB(lipschitz=2 * L),
+        "CKL-UCB, 2 L": P.CKLUCB(lipschitz=2 * L, loglog=0.0),
         "CKL-UCB, loglog K/10": P.CKLUCB(lipschitz=L, loglog=K / 10),
         "TrackCKLUCB": P.TrackCKLUCB(lipschitz=L),
         "OSLB": P.OSLB(lipschitz=L),
@@ -89,7 +89,7 @@ def data(run: Run) -> Data:
     wrong = {}
     for name in run.at(smoke=("steep",), laptop=("triangle", "steep"), paper=every):
         problem = instance(name, 17)
-        told = {label: P.CKLUCB(lipschitz=factor * problem.lipschitz) for label, factor in FACTORS.items()}
+        told = {label: P.CKLUCB(lipschitz=factor * problem.lipschitz, loglog=0.0) for label, factor in FACTORS.items()}
         wrong[name] = run.simulate(f"wrong-{name}", problem, told, horizon=horizon, replications=runs)
     return Data(cases, wrong)
 

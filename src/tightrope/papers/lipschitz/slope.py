@@ -33,7 +33,8 @@ def data(run: Run) -> Data:
     problem = instance(NAME, ARMS)
     L = problem.lipschitz
     chosen = {
-        "CKL-UCB": P.CKLUCB(lipschitz=L), "TrackCKLUCB": P.TrackCKLUCB(lipschitz=L), "OSLB": P.OSLB(lipschitz=L), "KL-UCB": P.KLUCB(),
+        "CKL-UCB": P.CKLUCB(lipschitz=L, loglog=0.0), "TrackCKLUCB": P.TrackCKLUCB(lipschitz=L), "OSLB": P.OSLB(lipschitz=L),
+        "KL-UCB": P.KLUCB(),
     }  # fmt: skip
     result = run.simulate("slope", problem, chosen, horizon=horizon, replications=runs)
     steadier = run.simulate("slope-more", problem, {"CKL-UCB": chosen["CKL-UCB"]}, horizon=horizon, replications=more)

@@ -160,7 +160,7 @@ def printed_run(
 
 def programs_and_time(problem: problems.Lipschitz, rounds: int, runs: int, seed: int) -> Programs:
     """Programs that OSLB solved, and the processor time of OSLB and CKL-UCB, in the same runs."""
-    both: dict[str, Policy] = {"OSLB": P.OSLB(lipschitz=problem.lipschitz), "CKL-UCB": P.CKLUCB(lipschitz=problem.lipschitz)}
+    both: dict[str, Policy] = {"OSLB": P.OSLB(lipschitz=problem.lipschitz), "CKL-UCB": P.CKLUCB(lipschitz=problem.lipschitz, loglog=0.0)}
     solved, seconds = [], {name: np.zeros(runs) for name in both}
     for name, policy in both.items():
         play_one(policy, problem, seed, 0, 10)  # compiles

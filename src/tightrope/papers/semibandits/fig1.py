@@ -49,9 +49,9 @@ def line_up() -> dict[str, Policy]:
     p = policies
     ties: Literal["random"] = "random"
     return {
-        "greedy": p.CombGreedy(ties=ties), "CombLinUCB": p.CombLinUCB(ties=ties), "CombLinTS": p.CombLinTS(ties=ties),
-        "C2UCB": p.C2UCB(ties=ties), "PC2UCB": p.PC2UCB(ties=ties), "round-wise TS": p.CombTS(ties=ties),
-        "arm-wise TS": p.CombTS(randomization="arm", ties=ties),
+        "greedy": p.CombGreedy(ties=ties), "CombLinUCB": p.CombLinUCB(noise=1.0, ties=ties), "CombLinTS": p.CombLinTS(noise=1.0, ties=ties),
+        "C2UCB": p.C2UCB(alpha=1.0, ties=ties), "PC2UCB": p.PC2UCB(alpha=1.0, ties=ties), "round-wise TS": p.CombTS(v=1.0, ties=ties),
+        "arm-wise TS": p.CombTS(v=1.0, randomization="arm", ties=ties),
     }  # fmt: skip
 
 
@@ -84,8 +84,8 @@ def spreads(world: SemiBandit, seed: int) -> dict[str, float]:
     """Largest difference of two scores within a cluster after one round, by policy; equal features have equal means and widths."""
     found = {}
     chosen = {
-        "C2UCB": policies.C2UCB(), "round-wise TS": policies.CombTS(), "PC2UCB": policies.PC2UCB(),
-        "arm-wise TS": policies.CombTS(randomization="arm"),
+        "C2UCB": policies.C2UCB(alpha=1.0), "round-wise TS": policies.CombTS(v=1.0), "PC2UCB": policies.PC2UCB(alpha=1.0),
+        "arm-wise TS": policies.CombTS(v=1.0, randomization="arm"),
     }  # fmt: skip
     nothing = Context(None, None, None, None)
     for name, policy in chosen.items():

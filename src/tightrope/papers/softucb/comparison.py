@@ -88,18 +88,18 @@ def compare_one(run: Run, figure: str, where: str, problems: list[Linear], horiz
     tuned = tune(run, slug, problems, horizon)
     played: dict[str, Any] = {
         OFFLINE: lambda q: p.SoftUCB(beta=betas[q.theta.tobytes()]),
-        ONLINE: p.SoftUCB(online=True, eta=ONLINE_ETA, step=ONLINE_STEP, noise=noise),
-        "LinUCB, Eq 5": lambda q: p.LinUCB(noise=noise, theta_bound=bounds[q.theta.tobytes()]),
+        ONLINE: p.SoftUCB(beta=1.0, online=True, eta=ONLINE_ETA, step=ONLINE_STEP, noise=noise),
+        "LinUCB, Eq 5": lambda q: p.LinUCB(width="theorem", noise=noise, theta_bound=bounds[q.theta.tobytes()]),
         SAME: lambda q: p.LinUCB(beta=betas[q.theta.tobytes()]),
         WIDE: lambda q: p.SoftUCB(beta=theory[q.theta.tobytes()]),
-        "LinTS, v_t": p.LinTS(noise=noise),
+        "LinTS, v_t": p.LinTS(width="theorem", noise=noise),
         "LinTS, v = 1": p.LinTS(scale=1.0),
         "LinTS, v = sigma": p.LinTS(scale=noise),
         "ε-greedy": p.LinEpsilonGreedy(epsilon=0.05),
     } | {name: getattr(p, kind)(**{parameter: tuned[name]}) for name, (kind, parameter, _) in TUNING.items()}
     result = run.simulate(slug, problems, played, horizon=horizon, replications=len(problems))
     long = run.simulate(f"{slug}-long", problems, {
-        LONG: lambda q: p.LinUCB(noise=noise, theta_bound=bounds[q.theta.tobytes()]),
+        LONG: lambda q: p.LinUCB(width="theorem", noise=noise, theta_bound=bounds[q.theta.tobytes()]),
     }, horizon=horizon * (trajectories + 1), replications=len(problems))  # fmt: skip
     diverged = sum(found.status.startswith("diverged") for found in trained.values())
     spent = np.array([found.regret.sum() for found in trained.values()])

@@ -57,7 +57,7 @@ def data(run: Run) -> Data:
             f"table1-{d}-{T}", problems,
             {"SoftUCB": lambda q, b=betas: p.SoftUCB(beta=b[q.theta.tobytes()]),
              "LinUCB, same beta": lambda q, b=betas: p.LinUCB(beta=b[q.theta.tobytes()]),
-             "LinUCB, Eq 5": p.LinUCB(noise=NOISE)},
+             "LinUCB, Eq 5": p.LinUCB(width="theorem", noise=NOISE)},
             horizon=T, replications=instances,
         )  # fmt: skip
     return found

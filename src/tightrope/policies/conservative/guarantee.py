@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...compiled.kernels import lean
-from ...core.fields import checkpoints, choice, optional_integer, optional_real, real, vector
+from ...core.fields import checkpoints, choice, optional_integer, optional_real, real, scale_bound, vector
 from ...core.policy import Policy, is_policy, label
 from ...core.types import Given
 from ...core.verbs import allowed
@@ -64,7 +64,7 @@ class Limits(Policy):
     baseline_mean: Given[float | None, float] = optional_real(default=None, least=0, most=1, words="learn it")
     alpha: float = real(default=0.05, above=0, below=1)
     delta: float = real(default=0.01, above=0, below=1)
-    sigma: float = real(default=1.0, least=0)
+    sigma: float = scale_bound(default=1.0, least=0)
     lam: float = real(default=1.0, above=0)
     theta_bound: float = real(default=1.0, least=0)
     arm_bound: float = real(default=1.0, above=0)

@@ -179,5 +179,5 @@ def admitted(policy, state, context, baseline, wanted):
 
 
 def example():
-    inner = find("UCB")(), find("LinUCB")()
+    inner = find("UCB")(), find("LinUCB")(width="theorem")
     return [Safe(policy, baseline=0, baseline_mean=0.4, alpha=0.2, selection="two-step") for policy in inner]

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...core.fields import arm_set, checkpoints, choice, optional_integer, optional_real, real
+from ...core.fields import arm_set, checkpoints, choice, optional_integer, optional_real, real, scale_bound
 from ...core.policy import Policy, inner_policy, policy
 from ...core.registry import find
 from ...core.streams import same
@@ -48,7 +48,7 @@ class SafeSets(Policy):
     baseline_mean: Given[float | None, float] = optional_real(default=None, least=0, words="learn it")
     alpha: float = real(default=0.05, above=0, below=1)
     delta: float = real(default=0.01, above=0, below=1)
-    sigma: float = real(default=1.0, least=0)
+    sigma: float = scale_bound(default=1.0, least=0)
     lam: float = real(default=1.0, above=0)
     theta_bound: float = real(default=1.0, least=0)
     arm_bound: float = real(default=1.0, above=0)
@@ -179,5 +179,5 @@ def sentence(wanted: np.ndarray, chosen: np.ndarray, why: int, left: float) -> s
 
 
 def example():
-    inner = find("C2UCB")(), find("CombTS")(v=0.3)
+    inner = find("C2UCB")(alpha=1.0), find("CombTS")(v=0.3)
     return [SafeSets(inner[0], baseline=[0, 1], baseline_mean=0.1, alpha=0.3, sigma=0.3), SafeSets(inner[1], baseline=[1, 2], alpha=0.5)]

@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ...compiled.kernels import lean
-from ...core.fields import choice, real
+from ...core.fields import choice, real, scale_bound
 from ...core.types import Given
 from ...core.verbs import allowed
 from ...numerics.kl import DIVERGENCES, bernoulli_divergence
@@ -37,7 +37,7 @@ class Chernoff(Answering):
     epsilon: float = real(default=0.0, least=0)
     delta: float = real(default=0.05, above=0, below=1)
     rewards: Given[Literal["bernoulli", "gaussian"], int] = choice(*DIVERGENCES, default="bernoulli")
-    noise: float = real(default=1.0, above=0)
+    noise: float = scale_bound(default=1.0, above=0)
     threshold: Given[Literal["proven", "heuristic"], int] = choice("proven", "heuristic", default="proven")
 
     def reward_range(self):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ...compiled.kernels import lean
-from ...core.fields import flag, real
+from ...core.fields import flag, real, scale_bound
 from ...core.types import Explanation, State
 from ...core.verbs import evidence
 from ...numerics.selection import argmax
@@ -18,7 +18,7 @@ class GapStop(Answering):
     epsilon: float = real(default=0.0, least=0)
     delta: float = real(default=0.05, above=0, below=1)
     lam: float = real(default=1.0, above=0)
-    noise: float = real(default=1.0, above=0)
+    noise: float = scale_bound(default=1.0, above=0)
     theta_bound: float = real(default=1.0, least=0)
     union: bool = flag(default=True)
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import real
+from ...core.fields import real, scale_bound
 from ...core.kinds import Extended, Finite, Flag
 from ...core.policy import policy
 from ...core.verbs import evidence, select
@@ -40,7 +40,7 @@ class RAGE(Answering):
 
     epsilon: float = real(default=0.0, least=0)
     delta: float = real(default=0.05, above=0, below=1)
-    noise: float = real(default=1.0, above=0)
+    noise: float = scale_bound(default=1.0, above=0)
     rounding: float = real(default=0.1, least=0)
 
     class State(NamedTuple):

@@ -2,23 +2,30 @@
 
 When to use it: a few variants that share no features; LinGapE is its linear form.
 Guarantee: mean of the named arm >= best mean - epsilon with probability >= 1 - delta, for noise that is sub-Gaussian with scale
-`noise` (1/2 for rewards in [0, 1]).
+`noise` (1/2 for rewards in [0, 1]); with noise=None for Gaussian rewards whose standard deviations are unknown and may differ between arms.
 Source: Gabillon, Ghavamzadeh, Lazaric 2012, UGapEc for one arm (m = 1): beta_k = b sqrt(c ln(4 K N^3 / delta) / T_k) after N
 samples. Rewards in [0, b] with their c = 1/2 are the case noise = b / 2 of noise sqrt(2 ln(4 K N^3 / delta) / T_k).
+noise=None: the half width of arm k after n pulls is s_k / sqrt(n) times a Student quantile at delta / (K n (n - 1)), s_k its empirical
+standard deviation: all intervals hold at once and for ever by a union over arms and numbers of pulls, as the box of Jourdan, Degenne,
+Kaufmann 2023, "Dealing with unknown variances in best-arm identification", has it; our thresholds are those of that union and not theirs.
+Then the arm with the wider interval is sampled, every arm twice first; an arm whose rewards are all equal is never certified.
 O(K) a round.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import real
+from ...core.fields import optional_real, real
+from ...core.kinds import Extended, NonNegative
 from ...core.policy import policy
+from ...core.types import Given
 from ...core.verbs import allowed, evidence, select
 from ...numerics.counts import Counts, count_reward, intervals, means, new_counts
 from ...numerics.selection import first_unpulled, one_hot
+from ...numerics.student import student_width
 from .forecast import STEPS
 from .stopping import NO_ESTIMATES, Answer, Answering, new_answer, settle, support
 
@@ -27,27 +34,34 @@ from .stopping import NO_ESTIMATES, Answer, Answering, new_answer, settle, suppo
 class UGapE(Answering):
     """Sample the less certain of the arm with the smallest gap bound and its rival; stop when that bound is at most epsilon.
 
-    epsilon: how much worse than the best the named arm may be. delta: probability of a worse one. noise: sub-Gaussian scale.
+    epsilon: how much worse than the best the named arm may be. delta: probability of a worse one. noise: sub-Gaussian scale;
+    None: Gaussian rewards with unknown variances.
     """
 
     epsilon: float = real(default=0.0, least=0)
     delta: float = real(default=0.05, above=0, below=1)
-    noise: float = real(default=1.0, above=0)
+    noise: Given[float | None, float] = optional_real(default=1.0, above=0, words="unknown")
 
     class State(NamedTuple):
         counts: Counts
+        spread: NonNegative  # (K,) sums of squared deviations from an arm's mean
+        width: Extended  # (K,) half widths where the noise is unknown
         answer: Answer  # (1,) its leader is the arm with the smallest gap bound, its radius stays infinite
 
     def init(self, arms):
-        return self.State(new_counts(arms.number), new_answer())
+        return self.State(new_counts(arms.number), np.zeros(arms.number), np.full(arms.number, math.inf), new_answer())
 
     @jit
     def select(self, state, context, rng):
         arm = first_unpulled(state.counts.pulls, context.eligible)
-        if arm < 0:  # the one with the wider interval, that is with fewer pulls
+        if arm < 0 and math.isnan(self.noise):
+            arm = least_pulled_without_width(state, context.eligible)
+        if arm < 0:  # the one with the wider interval, which with known noise is that with fewer pulls
             i, j = state.answer[0]["leader"], state.answer[0]["challenger"]
-            pulls = state.counts.pulls
+            pulls, width = state.counts.pulls, state.width
             arm = i if pulls[i] < pulls[j] or (pulls[i] == pulls[j] and i < j) else j
+            if math.isnan(self.noise) and width[i] != width[j]:
+                arm = i if width[i] > width[j] else j
             if not allowed(context.eligible, arm):
                 arm = i + j - arm
             if not allowed(context.eligible, arm):
@@ -58,15 +72,24 @@ class UGapE(Answering):
 
     @jit
     def update(self, state, context, action, reward):
-        count_reward(state.counts, action, reward)
-        if first_unpulled(state.counts.pulls, None) < 0:
+        counts = state.counts
+        before = counts.sums[action] / counts.pulls[action] if counts.pulls[action] > 0.0 else reward
+        count_reward(counts, action, reward)
+        pulls = counts.pulls[action]
+        state.spread[action] += (reward - before) * (reward - counts.sums[action] / pulls)
+        if math.isnan(self.noise):
+            state.width[action] = student_width(pulls, state.spread[action], self.delta / counts.pulls.shape[0])
+            if least_pulled_without_width(state, None) < 0:
+                decide(self, state)
+        elif first_unpulled(counts.pulls, None) < 0:
             decide(self, state)
         return state
 
     def evidence(self, state):
         pulls, mean, i = state.counts.pulls, means(state.counts), int(state.answer[0]["leader"])
-        if not pulls.all():
+        if not (np.isfinite(state.width) if math.isnan(self.noise) else pulls > 0.0).all():
             return NO_ESTIMATES
+        deviation = deviations(self, state)
 
         def left():  # pulls of each arm until two half widths fit into its gap, at the end's N
             K, N, lead = pulls.size, state.counts.rounds[0], np.delete(mean[i] - mean, i) + self.epsilon
@@ -74,15 +97,16 @@ class UGapE(Answering):
                 return math.inf
             lead, wanted = np.insert(lead, i, lead.min()), np.zeros(K)
             for _ in range(STEPS):
-                wanted = np.maximum((2.0 * half_width(self, N + wanted.sum(), K, 1.0) / lead) ** 2 - pulls, 0.0)
+                wanted = np.maximum((2.0 * deviation * root(self, N + wanted.sum(), K) / lead) ** 2 - pulls, 0.0)
             return float(np.ceil(wanted).sum())
 
-        return support(self, state, mean, 1.0 / pulls + 1.0 / pulls[i], left)
+        squares = deviation**2 / pulls
+        return support(self._replace(noise=1.0), state, mean, squares + squares[i], left)
 
     def explain(self, state, context, rng):
         pulls = state.counts.pulls
         K, N, known = pulls.size, state.counts.rounds[0], pulls > 0
-        width = np.array([half_width(self, N, K, n) if n else math.inf for n in pulls])
+        width = state.width.copy() if math.isnan(self.noise) else np.array([half_width(self, N, K, n) if n else math.inf for n in pulls])
         probability = one_hot(select(self, state, context, rng), K)
         arms = intervals(np.where(known, means(state.counts), math.nan), width) | {"index": width.copy(), "probability": probability}
         return (
@@ -102,6 +126,28 @@ def half_width(policy, rounds, K, pulls):
 
 
 @lean
+def least_pulled_without_width(state, eligible):
+    """Of the eligible arms without two different rewards the one with the fewest pulls, or -1. O(K)."""
+    best, pulls = -1, state.counts.pulls
+    for k in range(pulls.shape[0]):
+        if state.width[k] == math.inf and allowed(eligible, k) and (best < 0 or pulls[k] < pulls[best]):
+            best = k
+    return best
+
+
+def root(policy: UGapE, rounds: float, K: int) -> float:
+    """beta_k for one pull and noise 1: also a forecast of Student's quantile after many pulls."""
+    return math.sqrt(2.0 * math.log(4.0 * K * rounds**3 / policy.delta))
+
+
+def deviations(policy: UGapE, state: Any) -> np.ndarray:
+    """(K,) standard deviation of each arm's rewards, given or estimated."""
+    if math.isnan(policy.noise):
+        return np.asarray(np.sqrt(state.spread / np.maximum(state.counts.pulls - 1.0, 1.0)))
+    return np.full(state.spread.size, policy.noise)
+
+
+@lean
 def decide(policy, state):
     """J = argmin_k B_k with B_k = max_{j != k} U_j - L_k, and its rival argmax_{j != J} U_j."""
     counts, answer = state.counts, state.answer[0]
@@ -109,7 +155,8 @@ def decide(policy, state):
     upper, checksum = counts.scores, 0.0
     first, second = -1, -1
     for k in range(K):
-        upper[k] = counts.sums[k] / counts.pulls[k] + half_width(policy, counts.rounds[0], K, counts.pulls[k])
+        width = state.width[k] if math.isnan(policy.noise) else half_width(policy, counts.rounds[0], K, counts.pulls[k])
+        upper[k] = counts.sums[k] / counts.pulls[k] + width
         checksum += upper[k]
         if first < 0 or upper[k] > upper[first]:
             first, second = k, first
@@ -128,4 +175,4 @@ def decide(policy, state):
 
 
 def example():
-    return [UGapE(epsilon=0.1, delta=0.1, noise=0.5)]
+    return [UGapE(epsilon=0.1, delta=0.1, noise=0.5), UGapE(epsilon=0.1, delta=0.1, noise=None)]

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import optional_real, real
+from ...core.fields import optional_real, real, scale_bound
 from ...core.kinds import Flag
 from ...core.policy import policy
 from ...core.types import Given
@@ -40,7 +40,7 @@ class XYAdaptive(Answering):
 
     epsilon: float = real(default=0.0, least=0)
     delta: float = real(default=0.05, above=0, below=1)
-    noise: float = real(default=1.0, above=0)
+    noise: float = scale_bound(default=1.0, above=0)
     alpha: float = real(default=0.1, above=0, below=1)
     constant: float = real(default=SQRT8, above=0)
     first_width: Given[float | None, float] = optional_real(default=None, above=0, words="the widest after one pull of every arm")

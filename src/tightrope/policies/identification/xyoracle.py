@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from ...compiled.kernels import jit, lean
 from ...core import checks
-from ...core.fields import flag, real, vector
+from ...core.fields import flag, real, scale_bound, vector
 from ...core.kinds import Finite
 from ...core.policy import policy
 from ...core.types import Given
@@ -42,7 +42,7 @@ class XYOracle(Answering):
     theta: Given[ArrayLike | None, np.ndarray] = vector(default=None, words="numbers, one for each feature")
     epsilon: float = real(default=0.0, least=0)
     delta: float = real(default=0.05, above=0, below=1)
-    noise: float = real(default=1.0, above=0)
+    noise: float = scale_bound(default=1.0, above=0)
     constant: float = real(default=SQRT8, above=0)
     pairs: bool = flag(default=True)
     accuracy: float = real(default=GAP, above=0)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit
-from ...core.fields import real
+from ...core.fields import real, scale_bound
 from ...core.kinds import Flag
 from ...core.policy import policy
 from ...core.verbs import evidence
@@ -36,7 +36,7 @@ class XYStatic(Answering):
 
     epsilon: float = real(default=0.0, least=0)
     delta: float = real(default=0.05, above=0, below=1)
-    noise: float = real(default=1.0, above=0)
+    noise: float = scale_bound(default=1.0, above=0)
     constant: float = real(default=SQRT8, above=0)
 
     class State(NamedTuple):

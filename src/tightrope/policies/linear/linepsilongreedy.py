@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import flag, real
+from ...core.fields import optional_flag, real
 from ...core.policy import Policy, policy
+from ...core.types import Given
 from ...numerics.counts import intervals
 from ...numerics.growth import longer_ridge
 from ...numerics.merging import merged_ridge
@@ -25,12 +26,12 @@ class LinEpsilonGreedy(Policy):
     """Greedy on x'theta_hat with uniform exploration.
 
     epsilon: probability of a uniform choice, in [0, 1]. lam: ridge parameter. shared: one theta for all arms; False: one for each,
-    learned from the arm's own rewards.
+    learned from the arm's own rewards; None: one for each where a round shows all arms one context (d,), else one for all.
     """
 
     epsilon: float = real(default=0.05, least=0, most=1)
     lam: float = real(default=1.0, above=0)
-    shared: bool = flag(default=True)
+    shared: Given[bool | None, int] = optional_flag(default=None, words="by what a round shows")
 
     class State(NamedTuple):
         model: Ridge

@@ -27,7 +27,7 @@ from ...numerics.counts import intervals
 from ...numerics.growth import longer_ridge
 from ...numerics.merging import merged_ridge
 from ...numerics.radii import determinant_radius
-from ...numerics.ridge import Ridge, check_context, correlate, learn, new_ridge, predict
+from ...numerics.ridge import ALIKE, Ridge, check_context, correlate, learn, new_ridge, predict
 from ...numerics.sampling import categorical
 from ...numerics.selection import argmax, count_eligible
 from .design import fill_design
@@ -69,6 +69,10 @@ class LinMED(Policy):
 
     def init(self, arms):
         K, d = arms.number, arms.dimension
+        if arms.common and K > 1:
+            raise ValueError(
+                ALIKE.format("LinMED keeps one regression for all arms").replace("take shared=False", "take SquareCB(shared=False)")
+            )
         scratch = np.zeros((d, d)), np.zeros((d, d)), np.zeros(d)
         return self.State(new_ridge(arms, self.lam), np.zeros(1), np.zeros(K), np.zeros(K), np.zeros(K), *scratch)
 

@@ -15,6 +15,7 @@ from ...core.fields import unchecked
 from ...core.kinds import Count, Scratch
 from ...core.policy import Policy, policy
 from ...core.types import Stored
+from ...numerics.noise import Noise, new_noise, note
 from ...numerics.ridge import learn, predict
 from ...numerics.sampling import categorical
 from .gaps import Gaps, current_gamma, fixed_gamma, weigh
@@ -33,6 +34,7 @@ class SquareCB(Gaps, Policy):
 
     class State(NamedTuple):
         model: Outside
+        noise: Noise
         gamma: float  # NaN: grows
         coefficients: int  # that a linear regression would learn
         rounds: Count  # (1,) rewards so far
@@ -47,13 +49,13 @@ class SquareCB(Gaps, Policy):
     def init(self, arms):
         model = new_outside(self.model, arms, self.shared)
         coefficients = arms.dimension * model.regressions.size
-        return self.State(model, fixed_gamma(self, arms, coefficients), coefficients, np.zeros(1), np.zeros(arms.number))
+        return self.State(model, new_noise(), fixed_gamma(self, arms, coefficients), coefficients, np.zeros(1), np.zeros(arms.number))
 
     def select(self, state, context, rng):
         return int(categorical(probabilities(self, state, context), 1.0, rng))
 
     def update(self, state, context, action, reward):
-        learn(state.model, context, action, reward)
+        note(state.noise, reward, learn(state.model, context, action, reward))
         state.rounds[0] += 1.0
         return state
 

@@ -4,11 +4,13 @@ import math
 from typing import Any, Literal
 
 from ...compiled.kernels import lean
-from ...core.fields import choice, flag, optional_real, real
+from ...core.fields import choice, optional_flag, optional_real, real
 from ...core.types import Given
 from ...core.verbs import Arms, allowed
+from ...numerics.noise import bounded, noise_scale
 from ...numerics.selection import argmax, count_eligible
 
+SCALE = 6.0  # times sqrt(t) / noise
 SCHEDULE, HORIZON = range(2)  # places of `growth`
 
 
@@ -16,11 +18,12 @@ class Gaps:
     """Parameters of inverse gap weighting (see `SquareCB`)."""
 
     gamma: Given[float | None, float] = optional_real(default=None, least=0, words="from growth")
+    noise: Given[float | None, float] = optional_real(default=None, above=0, words="learned")
     growth: Given[Literal["schedule", "horizon"], int] = choice("schedule", "horizon", default="schedule")
-    scale: float = real(default=10.0, least=0)
+    scale: float = real(default=SCALE, least=0)
     power: float = real(default=0.5, least=0)
     delta: float = real(default=0.05, above=0, below=1)
-    shared: bool = flag(default=True)
+    shared: Given[bool | None, int] = optional_flag(default=None, words="by what a round shows")
 
 
 @lean
@@ -37,14 +40,15 @@ def current_gamma(policy, state):
         return state.gamma
     t = state.rounds[0] + 1.0
     if policy.growth == SCHEDULE:
-        return policy.scale * math.exp(policy.power * math.log(t))
-    return horizon_gamma(state.weight.shape[0], state.coefficients, t, policy.delta)
+        sigma = noise_scale(state.noise) if math.isnan(policy.noise) else policy.noise
+        return policy.scale * math.exp(policy.power * math.log(t)) / sigma
+    return horizon_gamma(state.weight.shape[0], state.coefficients, t, policy.delta) / bounded(policy.noise)
 
 
 def fixed_gamma(policy: Any, arms: Arms, coefficients: int) -> float:
     """Gamma where it is the same in every round; NaN where it grows."""
     if math.isnan(policy.gamma) and policy.growth == HORIZON and arms.horizon is not None:
-        return float(horizon_gamma(arms.number, coefficients, arms.horizon, policy.delta))
+        return float(horizon_gamma(arms.number, coefficients, arms.horizon, policy.delta) / bounded(policy.noise))
     return float(policy.gamma)
 
 

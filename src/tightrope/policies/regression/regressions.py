@@ -8,6 +8,7 @@ import numpy as np
 from ...core import checks
 from ...core.kinds import Finite
 from ...core.verbs import Arms, either
+from ...numerics.ridge import ALIKE
 
 ACCEPTED = (
     "an object with partial_fit and predict (scikit-learn), one with learn_one and predict_one (River), or a function of rows (n, d) that "
@@ -101,12 +102,19 @@ class Outside(NamedTuple):
 
     def learn(self, context, arm, reward):
         row = np.array(either(context.features, self.features)[arm])
-        self.regressions[arm % self.regressions.size].take_in(row, float(reward))
+        one = self.regressions[arm % self.regressions.size]
+        error = float(reward) - float(np.asarray(one.scores(row[None]), dtype=np.float64).reshape(-1)[0])
+        one.take_in(row, float(reward))
+        return error * error
 
 
-def new_outside(model: object, arms: Arms, shared: bool) -> Outside:
+def new_outside(model: object, arms: Arms, shared: int) -> Outside:
     """Copies of a regression, so that no two runs learn together."""
     K, kind = arms.number, kind_of("model", model)
+    common = arms.common and K > 1
+    if shared > 0 and common:
+        raise ValueError(ALIKE.format("shared = True keeps one regression for all arms"))
+    shared = not common if shared < 0 else shared > 0
     if not shared and K < 2:
         raise ValueError("shared = False keeps a regression for each arm, but there is one arm; give their number, arms=K, or shared=True.")
     features = np.zeros((K, arms.dimension)) if arms.features is None else np.array(arms.features)

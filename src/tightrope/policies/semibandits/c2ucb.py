@@ -15,23 +15,24 @@ from .sets import Optimistic, Scoring, best_set, new_state, predictions, width_f
 class C2UCB(Optimistic):
     """Optimism for sets of arms with linear rewards.
 
-    alpha: width of the interval, or "theory": beta_t(delta) from noise (sub-Gaussian scale of a reward) and theta_bound (bound
-    on ||theta||). lam: ridge parameter. ties: equal scores go to the lowest index, or to one at random.
+    alpha: width of the interval; None: `width` standard errors of the estimate; or "theory": beta_t(delta) from noise (sub-Gaussian scale
+    of a reward) and theta_bound (bound on ||theta||). noise: scale of the rewards' noise; None: learned from the residuals, with
+    alpha="theory" 1. lam: ridge parameter. ties: equal scores go to the lowest index, or to one at random.
     """
 
     def init(self, arms):
         return new_state(arms, self.lam)
 
     def select(self, state, context, rng):
-        mean, width = predictions(state, context)
-        return best_set(state, context, mean + width_factor(self, state) * width, self.ties, rng)
+        mean, width, solved = predictions(state, context)
+        return best_set(state, context, mean + width_factor(self, state, solved) * width, self.ties, rng)
 
     def _scoring(self, state, context, rng):
         """This round's scores, as `select` makes them."""
-        mean, width = predictions(state, context)
-        width *= width_factor(self, state)
+        mean, width, solved = predictions(state, context)
+        width *= width_factor(self, state, solved)
         return Scoring(mean, width, mean + width)
 
 
 def example():
-    return [C2UCB(), C2UCB(alpha="theory", ties="random")]
+    return [C2UCB(), C2UCB(alpha=1.0), C2UCB(alpha="theory", ties="random")]

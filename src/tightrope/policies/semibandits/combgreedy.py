@@ -36,7 +36,7 @@ class CombGreedy(SetPolicy):
 
     def _scoring(self, state, context, rng):
         """This round's scores, as `select` makes them."""
-        mean, width = predictions(state, context)
+        mean, width, _ = predictions(state, context)
         if state.model.seen[0] > 0.0:
             return Scoring(mean, width, mean)
 

@@ -1,6 +1,6 @@
 """CombLinUCB: optimism for sets in the Kalman form, with a Gaussian prior and known noise.
 
-When to use it: as C2UCB, when a prior scale and the noise are easier to name than alpha and lam.
+When to use it: as C2UCB, when a prior scale is easier to name than lam. The noise is learned where it is not named.
 Bound: O~(d k sqrt(T)) regret (Wen, Kveton, Ashkan 2015, Theorem 2).
 Source: Wen, Kveton, Ashkan 2015, Algorithms 1 and 3: Sigma^-1 = I / prior_scale^2 + sum x x' / noise^2, scores x'mean + c sqrt(x' Sigma x).
 That is C2UCB with lam = noise^2 / prior_scale^2 and alpha = c noise, in whose form it is computed.
@@ -9,14 +9,15 @@ Per round: O(N d^2 / 2) and the oracle.
 
 from ...core.fields import real
 from ...core.policy import policy
-from .sets import GaussianPrior, Scoring, best_set, new_state_with_prior, predictions
+from .sets import GaussianPrior, Scoring, best_set, new_state_with_prior, noise_now, predictions
 
 
 @policy("sets", paper="Wen, Kveton, Ashkan 2015, Algorithm 3", compiled=False)
 class CombLinUCB(GaussianPrior):
     """Optimism for sets with prior N(0, prior_scale^2 I) and noise variance noise^2.
 
-    prior_scale, noise: > 0. c: width of the interval in posterior standard deviations, >= 0. ties: "index" or "random".
+    prior_scale: > 0, in units of the noise where that is learned. noise: > 0; None: learned from the residuals.
+    c: width of the interval in posterior standard deviations, >= 0. ties: "index" or "random".
     """
 
     c: float = real(default=1.0, least=0)
@@ -25,15 +26,15 @@ class CombLinUCB(GaussianPrior):
         return new_state_with_prior(self, arms)
 
     def select(self, state, context, rng):
-        mean, width = predictions(state, context)
-        return best_set(state, context, mean + self.c * self.noise * width, self.ties, rng)
+        mean, width, solved = predictions(state, context)
+        return best_set(state, context, mean + self.c * noise_now(self, state, solved) * width, self.ties, rng)
 
     def _scoring(self, state, context, rng):
         """This round's scores, as `select` makes them."""
-        mean, width = predictions(state, context)
-        width *= self.c * self.noise
+        mean, width, solved = predictions(state, context)
+        width *= self.c * noise_now(self, state, solved)
         return Scoring(mean, width, mean + width)
 
 
 def example():
-    return [CombLinUCB(prior_scale=0.5, noise=0.3)]
+    return [CombLinUCB(), CombLinUCB(prior_scale=0.5, noise=0.3)]

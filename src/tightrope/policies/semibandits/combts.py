@@ -7,33 +7,38 @@ normal N(theta'x, v^2 ||x||^2_{V^-1}) that it is.
 Per round: O(N d) round-wise, O(N d^2 / 2) arm-wise, and the oracle.
 """
 
+import math
 from typing import Literal
 
 import numpy as np
 
-from ...core.fields import choice, real, real_or
+from ...core.fields import choice, optional_real, real, real_or
 from ...core.policy import policy
 from ...core.types import Given
-from ...numerics.batch_ridge import linear_scores, solve
+from ...numerics.batch_ridge import batch_scale, linear_scores, solve
+from ...numerics.noise import bounded
 from .sets import Scoring, SetPolicy, best_set, features_of, new_state, predictions, radius
 
 ROUND, ARM = 0, 1
+WIDTH = 0.7  # standard deviations of the posterior
 
 
 @policy("sets", paper="Takemura & Ito 2019, Algorithm 2", compiled=False)
 class CombTS(SetPolicy):
     """Thompson sampling for sets of arms with linear rewards.
 
-    v: scale of the posterior, or "theory": beta_t(delta / (4 N T)) arm-wise, beta_t(delta / (4 T)) round-wise, which needs a
-    horizon. lam: ridge parameter. randomization: "round" (one theta for all arms) or "arm". delta, noise, theta_bound, ties: as
+    v: scale of the posterior; None: `width` times the noise; or "theory": beta_t(delta / (4 N T)) arm-wise, beta_t(delta / (4 T))
+    round-wise, which needs a horizon. noise: scale of the rewards' noise; None: learned from the residuals, with v="theory" 1.
+    lam: ridge parameter. randomization: "round" (one theta for all arms) or "arm". delta, theta_bound, ties: as
     for C2UCB.
     """
 
-    v: Given[float | Literal["theory"], float] = real_or(default=1.0, words=("theory",), least=0)
+    v: Given[float | Literal["theory"] | None, float] = real_or(default=None, words=("theory",), least=0, none="from width")
+    width: float = real(default=WIDTH, least=0)
     lam: float = real(default=1.0, above=0)
     randomization: Given[Literal["round", "arm"], int] = choice("round", "arm", default="round")
     delta: float = real(default=0.1, above=0, below=1)
-    noise: float = real(default=1.0, least=0)
+    noise: Given[float | None, float] = optional_real(default=None, least=0, words="learned")
     theta_bound: float = real(default=1.0, least=0)
     ties: Given[Literal["index", "random"], int] = choice("index", "random", default="index")
 
@@ -43,45 +48,49 @@ class CombTS(SetPolicy):
         return new_state(arms, self.lam)
 
     def select(self, state, context, rng):
-        v = v_now(self, state)
         if self.randomization == ROUND:
-            scores = round_scores(state, features_of(state, context), v, rng)
+            solved = solve(state.model)
+            scores = round_scores(solved, features_of(state, context), v_now(self, state, solved), rng)
         else:
-            mean, width = predictions(state, context)
-            scores = mean + v * width * rng.standard_normal(mean.size)
+            mean, width, solved = predictions(state, context)
+            scores = mean + v_now(self, state, solved) * width * rng.standard_normal(mean.size)
         return best_set(state, context, scores, self.ties, rng)
 
     def _scoring(self, state, context, rng):
         """This round's scores, as `select` makes them."""
-        v = v_now(self, state)
-        mean, width = predictions(state, context)
+        mean, width, solved = predictions(state, context)
+        v = v_now(self, state, solved)
         width *= v
 
         def draw():
             if self.randomization == ROUND:
-                return round_scores(state, features_of(state, context), v, rng)
+                return round_scores(solved, features_of(state, context), v, rng)
             return mean + width * rng.standard_normal(mean.size)
 
         return Scoring(mean, width, draw(), draw, ("normal", mean, width) if self.randomization == ARM else None)
 
 
-def v_now(policy, state):
+def v_now(policy, state, solved):
     """Posterior scale of this round."""
+    if math.isnan(policy.v):
+        return policy.width * batch_scale(state.model, *solved, policy.noise)
     if policy.v >= 0:
         return policy.v
     shares = 4 * state.setting.horizon * (state.setting.number if policy.randomization == ARM else 1)
-    return radius(state, policy.delta / shares, policy.noise, policy.theta_bound, policy.lam)
+    return radius(state, policy.delta / shares, bounded(policy.noise), policy.theta_bound, policy.lam)
 
 
-def round_scores(state, features, v, rng):
+def round_scores(solved, features, v, rng):
     """x'theta for one theta ~ N(theta_hat, v^2 V^-1), drawn independently in every block."""
     from scipy.linalg import solve_triangular  # here, because its import takes long and few need it
 
-    theta, factor = solve(state.model)
+    theta, factor = solved
     normal = rng.standard_normal(theta.shape)
     drawn = [solve_triangular(L, z, trans="T", lower=True) for L, z in zip(factor, normal, strict=True)]
     return linear_scores(features, theta + v * np.stack(drawn))
 
 
 def example():
-    return [CombTS(), CombTS(randomization="arm"), CombTS(v="theory", randomization="arm")]
+    return [
+        CombTS(), CombTS(randomization="arm"), CombTS(v=1.0), CombTS(v=1.0, randomization="arm"), CombTS(v="theory", randomization="arm"),
+    ]  # fmt: skip

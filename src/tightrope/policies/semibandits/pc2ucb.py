@@ -11,27 +11,30 @@ from ...core.fields import real
 from ...core.policy import policy
 from .sets import Optimistic, Scoring, best_set, new_state, predictions, width_factor
 
+WIDTH = 1.25  # standard errors; the perturbation adds half of it on average
+
 
 @policy("sets", paper="Takemura & Ito 2019, Algorithm 1", compiled=False)
 class PC2UCB(Optimistic):
     """C2UCB with arm-wise perturbed widths.
 
-    alpha, lam, delta, noise, theta_bound, ties: as for C2UCB. c: largest relative perturbation, >= 0; 0 is C2UCB.
+    alpha, width, lam, delta, noise, theta_bound, ties: as for C2UCB. c: largest relative perturbation, >= 0; 0 is C2UCB.
     """
 
+    width: float = real(default=WIDTH, least=0)
     c: float = real(default=1.0, least=0)
 
     def init(self, arms):
         return new_state(arms, self.lam)
 
     def select(self, state, context, rng):
-        mean, width = predictions(state, context)
-        return best_set(state, context, perturbed(self, mean, width_factor(self, state) * width, rng), self.ties, rng)
+        mean, width, solved = predictions(state, context)
+        return best_set(state, context, perturbed(self, mean, width_factor(self, state, solved) * width, rng), self.ties, rng)
 
     def _scoring(self, state, context, rng):
         """This round's scores, as `select` makes them."""
-        mean, width = predictions(state, context)
-        width *= width_factor(self, state)
+        mean, width, solved = predictions(state, context)
+        width *= width_factor(self, state, solved)
 
         def draw():
             return perturbed(self, mean, width, rng)
@@ -45,4 +48,4 @@ def perturbed(policy, mean, width, rng):
 
 
 def example():
-    return [PC2UCB()]
+    return [PC2UCB(), PC2UCB(alpha=1.0)]

@@ -10,17 +10,22 @@ from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from ...core.fields import choice, real, real_or
+from ...core.fields import choice, optional_real, real, real_or
 from ...core.policy import Policy
 from ...core.types import Explanation, Given, Oracle
 from ...core.verbs import Arms, Context
-from ...numerics.batch_ridge import BatchRidge, check_features, learn_batch, new_batch_ridge, predict_batch
+from ...numerics.batch_ridge import BatchRidge, batch_scale, check_features, learn_batch, new_batch_ridge, predict_solved, solve
 from ...numerics.merging import merged_batch_ridge
+from ...numerics.noise import bounded
 from ...solvers.oracles import TopK, choose, set_size
 from .inclusion import exact_is_cheap, top_k_probability
 
+WIDTH = 2.0  # standard errors
 TIE = 2.0**-36  # scores that agree to this part of the largest are tied: what rounding can do to equal means and widths
 DRAWS, DRAWN_SCORES = 1000, 10**7  # Monte Carlo of `probability`: as many draws, but fewer (at least 50) for many arms
+
+
+Solved = tuple[np.ndarray, np.ndarray]  # theta (M, d) and the Cholesky factors (M, d, d)
 
 
 class SetPolicy(Policy):
@@ -51,19 +56,23 @@ class SetPolicy(Policy):
 class Optimistic(SetPolicy):
     """Parameters of optimism for sets (see `C2UCB`)."""
 
-    alpha: Given[float | Literal["theory"], float] = real_or(default=1.0, words=("theory",), least=0)
+    alpha: Given[float | Literal["theory"] | None, float] = real_or(default=None, words=("theory",), least=0, none="from width")
+    width: float = real(default=WIDTH, least=0)
     lam: float = real(default=1.0, above=0)
     delta: float = real(default=0.1, above=0, below=1)
-    noise: float = real(default=1.0, least=0)
+    noise: Given[float | None, float] = optional_real(default=None, least=0, words="learned")
     theta_bound: float = real(default=1.0, least=0)
     ties: Given[Literal["index", "random"], int] = choice("index", "random", default="index")
 
 
 class GaussianPrior(SetPolicy):
-    """Parameters of the Kalman form (Wen, Kveton, Ashkan 2015): prior N(0, prior_scale^2 I), noise variance noise^2."""
+    """Parameters of the Kalman form (Wen, Kveton, Ashkan 2015): prior N(0, prior_scale^2 I), noise variance noise^2.
+
+    Where the noise is learned the prior is in its units, N(0, noise^2 prior_scale^2 I): a normal-inverse-gamma model.
+    """
 
     prior_scale: float = real(default=1.0, above=0)
-    noise: float = real(default=1.0, above=0)
+    noise: Given[float | None, float] = optional_real(default=None, above=0, words="learned")
     ties: Given[Literal["index", "random"], int] = choice("index", "random", default="index")
 
 
@@ -112,7 +121,12 @@ def new_state(arms: Arms, lam: float) -> State:
 
 def new_state_with_prior(policy: GaussianPrior, arms: Arms) -> State:
     """State without data for a Gaussian prior: the ridge parameter is the ratio of noise and prior variance."""
-    return new_state(arms, (policy.noise / policy.prior_scale) ** 2)
+    return new_state(arms, ((1.0 if math.isnan(policy.noise) else policy.noise) / policy.prior_scale) ** 2)
+
+
+def noise_now(policy: GaussianPrior, state: State, solved: Solved) -> float:
+    """The noise's standard deviation, given or learned."""
+    return batch_scale(state.model, *solved, policy.noise) if math.isnan(policy.noise) else float(policy.noise)
 
 
 def admit_features(policy: Policy, state: State, context: Context) -> None:
@@ -135,9 +149,10 @@ def features_of(state: State, context: Context) -> np.ndarray:
     return state.setting.features
 
 
-def predictions(state: State, context: Context) -> tuple[np.ndarray, np.ndarray]:
-    """theta'x and ||x||_{V^-1} of every arm, by the data so far."""
-    return predict_batch(state.model, features_of(state, context))
+def predictions(state: State, context: Context) -> tuple[np.ndarray, np.ndarray, Solved]:
+    """theta'x and ||x||_{V^-1} of every arm, by the data so far, and what `solve` found for them."""
+    solved = solve(state.model)
+    return *predict_solved(*solved, features_of(state, context)), solved
 
 
 def best_set(state: KnowsSetting, context: Context, scores: np.ndarray, ties: int, rng: np.random.Generator) -> np.ndarray:
@@ -166,9 +181,11 @@ def radius(state: State, delta: float, noise: float, theta_bound: float, lam: fl
     return noise * math.sqrt(d * math.log((1 + seen / lam) / delta)) + math.sqrt(lam) * theta_bound
 
 
-def width_factor(policy: Optimistic, state: State) -> float:
-    """alpha, or the confidence radius of this round where alpha = "theory"."""
-    return float(policy.alpha) if policy.alpha >= 0 else radius(state, policy.delta, policy.noise, policy.theta_bound, policy.lam)
+def width_factor(policy: Optimistic, state: State, solved: Solved) -> float:
+    """alpha, by default width times the noise, or the confidence radius of this round where alpha = "theory"."""
+    if math.isnan(policy.alpha):
+        return float(policy.width * batch_scale(state.model, *solved, policy.noise))
+    return float(policy.alpha) if policy.alpha >= 0 else radius(state, policy.delta, bounded(policy.noise), policy.theta_bound, policy.lam)
 
 
 class BreaksTies(Protocol):

@@ -14,6 +14,7 @@ from ...core.matching import check_fit
 from ...core.policy import label
 from ...core.problem import Problem
 from ...core.verbs import describe
+from ...numerics.noise import bounded
 from ...numerics.radii import horizon_radius
 from ...policies.softucb.softucb import SoftUCB, diverged
 from ..arguments import as_rounds
@@ -87,7 +88,7 @@ def train_softucb(
     policy = policy._replace(online=True, step=0.0, eta=checks.real("eta", eta, least=0), horizon=horizon)
     description = describe(problem)
     check_fit(policy, description)
-    theory = horizon_radius(policy.noise, policy.delta, description.dimension, horizon, policy.lam, policy.theta_bound)
+    theory = horizon_radius(bounded(policy.noise), policy.delta, description.dimension, horizon, policy.lam, policy.theta_bound)
     beta = max(policy.beta_min, beta0)
     path: list[float] = [beta]
     regret: list[float] = []
