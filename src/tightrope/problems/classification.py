@@ -3,6 +3,8 @@
 The standard way of trying contextual policies on real data (Dudik, Langford, Li 2011, section 5; Bietti, Agarwal, Langford 2021).
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -5,6 +5,14 @@ from typing import NamedTuple
 
 from ..core import checks
 
+__all__ = ["Batched", "ByReward", "Fixed", "Geometric"]
+
+
+def __dir__() -> list[str]:
+    """What is public, and nothing else."""
+    return __all__
+
+
 FIXED, GEOMETRIC, BATCHED, BY_REWARD = range(4)
 
 
@@ -21,7 +29,13 @@ class _Fixed(NamedTuple):
 
 
 class Fixed(_Fixed):
-    """Every reward is `rounds` >= 0 rounds late; 0 is as without a delay."""
+    """Every reward is as many rounds late.
+
+    Parameters
+    ----------
+    rounds : int >= 0
+        0 is as without a delay.
+    """
 
     __slots__ = ()
 
@@ -42,7 +56,13 @@ class _Geometric(NamedTuple):
 
 
 class Geometric(_Geometric):
-    """A reward is a geometric number of rounds late, 0 at least and `mean` on average: each round it arrives with the same chance."""
+    """A reward is a geometric number of rounds late: each round it arrives with the same chance.
+
+    Parameters
+    ----------
+    mean : float >= 0
+        Rounds on average; 0 at least.
+    """
 
     __slots__ = ()
 
@@ -66,7 +86,13 @@ class _Batched(NamedTuple):
 
 
 class Batched(_Batched):
-    """Rewards of rounds j * every + 1 .. (j + 1) * every arrive together, before the next round; every >= 1."""
+    """Rewards of rounds j * every + 1 .. (j + 1) * every arrive together, before the next round.
+
+    Parameters
+    ----------
+    every : int >= 1
+        Rounds.
+    """
 
     __slots__ = ()
 
@@ -88,7 +114,15 @@ class _ByReward(NamedTuple):
 
 
 class ByReward(_ByReward):
-    """Rewards above 1/2 (of a set: in all) are `early` rounds late, others `late`: as purchases that are reported at once."""
+    """Rewards above 1/2 (of a set: in all) come earlier or later than others, as purchases that are reported at once.
+
+    Parameters
+    ----------
+    early : int >= 0
+        Rounds by which rewards above 1/2 are late.
+    late : int >= 0
+        Rounds by which others are.
+    """
 
     __slots__ = ()
 
