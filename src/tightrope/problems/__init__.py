@@ -32,3 +32,8 @@ __all__ = [
     "from_function",
     "spread_arms",
 ]
+
+
+def __dir__() -> list[str]:
+    """What is public, and nothing else."""
+    return __all__

@@ -25,9 +25,10 @@ class Budget(Monitor):
     """Records the true budget B(t) = sum_{i <= t} mu_{a_i} - (1 - alpha) mu_{b_i} of any policy, conservative or not.
 
     Rounds count when they are decided, whenever their rewards come; a set counts with the total mean of its arms. watched[name] holds
-    budget (replications, n) at the checkpoints of the result, lowest (replications, 1) over all rounds, minimum and violations (replications, 1)
-    over the rounds that are verified (violation: B < -1e-6), and events (replications, n, 4): how many rounds so far were the learner's
-    first choice, another safe arm, the baseline, and an arm that was not safe because none was and the baseline could not be played.
+    budget (replications, n) at the checkpoints of the result, lowest (replications, 1) over all rounds, minimum and violations
+    (replications, 1) over the rounds that are verified (violation: B < -1e-6), and events (replications, n, 4): how many rounds so far
+    were the learner's first choice, another safe arm, the baseline, and an arm that was not safe because none was and the baseline could
+    not be played.
 
     Parameters
     ----------

@@ -11,3 +11,8 @@ from .promotions import Assignment, Promotions
 from .top import TopK
 
 __all__ = ["Assignment", "Knapsack", "Partition", "Promotions", "TopK", "choose", "set_size"]
+
+
+def __dir__() -> list[str]:
+    """What is public, and nothing else."""
+    return __all__
