@@ -75,7 +75,7 @@ def test_help_shows_its_parameters():
 def checked(folder, *command):
     """What a type checker prints of TYPED, with the error lines by number."""
     (folder / "script.py").write_text(TYPED)
-    environment = os.environ | {"MYPYPATH": f"{SOURCE}:{FILE.parent}", "PYTHONPATH": f"{SOURCE}:{FILE.parent}"}
+    environment = os.environ | {"MYPYPATH": f"{SOURCE}:{FILE.parent}"}
     return subprocess.run([*command, "script.py"], cwd=folder, env=environment, capture_output=True, text=True, check=False).stdout
 
 

@@ -4,7 +4,19 @@ from typing import Any, NamedTuple
 
 
 class Context(NamedTuple):
-    """What a round shows the policy. `None` fields cost nothing in compiled code."""
+    """What a round shows the policy. `None` fields cost nothing in compiled code.
+
+    Parameters
+    ----------
+    features : (K, d) array
+        Of this round's arms; None: the fixed ones.
+    eligible : (K,) array of bool
+        Arms that may be played; None: all.
+    baseline : int
+        This round's baseline arm; None: the policy's own.
+    baseline_mean : float
+        Its known mean this round, in units of reward.
+    """
 
     features: Any = None  # (K, d) features of this round's arms; None: the fixed ones
     eligible: Any = None  # (K,) bool; None: all

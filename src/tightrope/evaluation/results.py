@@ -50,6 +50,10 @@ class Evaluation:
     ----------
     value, se : float
         By `estimator`, with its standard error.
+    estimator : str
+        Which one.
+    alpha : float in (0, 1)
+        Error of the interval and of the verdict.
     interval : (float, float)
         At level 1 - alpha: the end of `sequence`, or value -+ z se where anytime was False.
     sequence : Sequence or None

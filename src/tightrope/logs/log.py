@@ -62,10 +62,12 @@ class Source(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Log:
-    """A log of decisions, read in chunks as often as it is needed. Functions of `tr.logs` make it; what it knows of itself:
+    """A log of decisions, read in chunks as often as it is needed. Functions of `tr.logs` make it.
 
     Attributes
     ----------
+    source : Source
+        What it is read from.
     arms : int
         K.
     names : tuple of str or int, or None

@@ -7,6 +7,8 @@ does no harm, because a vector that consists of it alone is seen by the data. So
 at most about T max ||x||^2 / lam, with the largest column left out of ||x||; QR loses half as many digits as Cholesky.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 
@@ -24,8 +26,16 @@ UNKNOWN_HORIZON = 10**6  # rounds to be ready for where the horizon is not known
 class Scaled:
     """Features brought to a common size. Calling it brings new rows, (d,) or (n, d), to the same coordinates.
 
-    features: (K, d). centre: (d,) what was subtracted, for a row whose intercept has the value it has in X; 0 without an
-    intercept. spread: (d,) what was divided by. intercept: number of the constant column, or None.
+    Attributes
+    ----------
+    features : (K, d) array
+        The scaled features.
+    centre : (d,) array
+        What was subtracted, for a row whose intercept has the value it has in X; 0 without an intercept.
+    spread : (d,) array
+        What was divided by.
+    intercept : int or None
+        Number of the constant column.
     """
 
     features: np.ndarray
@@ -43,16 +53,34 @@ class Scaled:
 
 
 def scale(X: ArrayLike) -> Scaled:
-    """Bring the columns of features to a common size without changing what a linear model can express.
+    """Bring the columns of features to a common size without changing what a linear model can express. O(K d).
 
-    X: (K, d) features, or past rows of features that change every round. A constant column other than 0 (the first of ones, else
-    the first) is the intercept and becomes 1. With an intercept every other column is centred and divided by its standard
-    deviation: that only moves the intercept's coefficient, so the means x'theta that some theta can express stay the same. Without
-    one, centring would change them, and columns are divided by their root mean square only.
+    A constant column other than 0 (the first of ones, else the first) is the intercept and becomes 1. With an intercept every other column
+    is centred and divided by its standard deviation: that only moves the intercept's coefficient, so the means x'theta that some theta can
+    express stay the same. Without one, centring would change them, and columns are divided by their root mean square only. The ridge
+    parameter then acts on the coefficients of the scaled columns, which is what lam = 1 is meant for.
 
-    The ridge parameter then acts on the coefficients of the scaled columns, which is what lam = 1 is meant for. Returns a `Scaled`;
-    pass its `features` to Session or a problem, and call it on later rows. A matrix with entries that are not finite is refused.
-    O(K d).
+    Parameters
+    ----------
+    X : (K, d) array
+        Features, or past rows of features that change every round.
+
+    Returns
+    -------
+    Scaled
+        Pass its `features` to Session or a problem, and call it on later rows.
+
+    Raises
+    ------
+    ValueError
+        Where an entry is not finite.
+
+    Examples
+    --------
+    >>> import tightrope as tr
+    >>> tr.scale([[1.0, 20.0], [1.0, 40.0]]).features
+    array([[ 1., -1.],
+           [ 1.,  1.]])
     """
     rows = checks.matrix("X", X)
     size = np.abs(rows).max(axis=0)

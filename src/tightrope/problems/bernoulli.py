@@ -11,7 +11,10 @@ from .problem import Problem, problem
 class Bernoulli(Problem):
     """K independent arms with rewards 0 or 1.
 
-    means: (K,) probabilities of a reward, each in [0, 1].
+    Parameters
+    ----------
+    means : (K,) array
+        Probabilities of a reward, each in [0, 1].
     """
 
     means: Array = vector(least=0.0, most=1.0)

@@ -18,11 +18,18 @@ from .problem import Problem, problem
 class Cascade(Problem):
     """N arms of which an ordered set is played; rewards are 0 up to the first success, which is 1, and what stands behind it is not seen.
 
-    means: (N,) chance of each arm to succeed when it is looked at, in [0, 1], independent of the others. oracle: `oracles.TopK` or
-    `oracles.Partition`, whose best sets for sums have the best chance of a success too; they list arms by descending score. arms: (N, d)
-    features for policies that use some; default none.
-    Regret is against the set with the best chance, 1 - product of (1 - mean). SafeSets promises sums of rewards, which are not what is paid
-    here.
+    Regret is against the set with the best chance, 1 - product of (1 - mean). SafeSets promises sums of rewards, which are not what is
+    paid here.
+
+    Parameters
+    ----------
+    means : (N,) array
+        Chance of each arm to succeed when it is looked at, in [0, 1], independent of the others.
+    oracle : oracle of tr.oracles, or callable
+        `oracles.TopK` or `oracles.Partition`, whose best sets for sums have the best chance of a success too; they list arms by
+        descending score.
+    arms : (N, d) array
+        Features for policies that use some; default none.
     """
 
     means: Array = vector(least=0.0, most=1.0)

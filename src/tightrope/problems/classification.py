@@ -3,6 +3,8 @@
 The standard way of trying contextual policies on real data (Dudik, Langford, Li 2011, section 5; Bietti, Agarwal, Langford 2021).
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
@@ -19,10 +21,18 @@ from .problem import Problem, problem
 class Classification(Problem):
     """Rows drawn uniformly at random, one a round; the reward of an arm is 1 if the row is of that class and else 0.
 
-    rows: (n, p) features. classes: (n,) whole numbers 0 .. K - 1, each of which must occur, or texts, which are numbered as they sort.
-    intercept: add a column of ones. expand: every arm sees the row in columns of its own, so features are (K, K d), and a linear policy
-    learns a regression for each class; False: every arm sees the same d columns, for policies with a model for each arm (shared=False),
-    which learn the same at 1 / K^2 of the cost.
+    Parameters
+    ----------
+    rows : (n, p) array
+        Features.
+    classes : (n,) array
+        Whole numbers 0 .. K - 1, each of which must occur, or texts, which are numbered as they sort.
+    intercept : bool
+        Add a column of ones.
+    expand : bool
+        Every arm sees the row in columns of its own, so features are (K, K d), and a linear policy learns a regression for each class;
+        False: every arm sees the same d columns, for policies with a model for each arm (shared=False), which learn the same at 1 / K^2
+        of the cost.
     """
 
     rows: Array = matrix()
@@ -84,9 +94,27 @@ class Classification(Problem):
 def classification(X: Any, y: Any, *, intercept: bool = True, scale: bool = True, expand: bool = True) -> Classification:
     """Classification data, as scikit-learn has them, as a problem.
 
-    X: (n, p) numbers, an array or a data frame. y: (n,) labels of any kind; sorted, they are arms 0 .. K - 1. intercept: add a column of
-    ones. scale: bring every column to mean 0 and standard deviation 1 (columns that never change to 0). expand: every arm sees the row in
-    columns of its own; False: all see the same, for policies with a model for each arm (shared=False). Raises ValueError on bad data.
+    Parameters
+    ----------
+    X : (n, p) array or data frame
+        Numbers.
+    y : (n,) array or series
+        Labels of any kind; sorted, they are arms 0 .. K - 1.
+    intercept : bool
+        Add a column of ones.
+    scale : bool
+        Bring every column to mean 0 and standard deviation 1 (columns that never change to 0).
+    expand : bool
+        Every arm sees the row in columns of its own; False: all see the same, for policies with a model for each arm (shared=False).
+
+    Returns
+    -------
+    Classification
+
+    Raises
+    ------
+    ValueError
+        On bad data.
     """
     rows = checks.matrix("X", X.to_numpy() if hasattr(X, "to_numpy") else X)
     labels = checks.entries("y", y.to_numpy() if hasattr(y, "to_numpy") else y, "a list of labels")

@@ -19,9 +19,20 @@ from .rewards import RANGES, REWARDS, TOLERANCE, reward_kind
 class Drifting(Problem):
     """K arms whose means go through a list of stages; regret is against the best arm of the round.
 
-    path: (n, K) means of every stage, or with arms (n, d) thetas. every: rounds from one stage to the next, >= 1; the last one lasts.
-    change: "jumps" at its beginning, or "lines" from one stage to the next. arms: (K, d) features, for linear policies; default none.
-    noise: standard deviation of Gaussian rewards. rewards: "bernoulli" (0/1, means in [0, 1]), "gaussian", or "sign" (-1/1).
+    Parameters
+    ----------
+    path : (n, K) or (n, d) array
+        Means of every stage; with arms, thetas.
+    every : int >= 1
+        Rounds from one stage to the next; the last one lasts.
+    change : "jumps" or "lines"
+        Means jump where a stage begins, or go in lines from one stage to the next.
+    arms : (K, d) array
+        Features, for linear policies; default none.
+    noise : float >= 0
+        Standard deviation of Gaussian rewards.
+    rewards : "bernoulli", "gaussian" or "sign"
+        "bernoulli" is 0 or 1 and needs means in [0, 1], "sign" is -1 or 1.
     """
 
     path: Array = matrix()

@@ -1,5 +1,7 @@
 """A simulator in plain Python as a problem: one function that draws rewards, and whatever else is known."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 
@@ -25,7 +27,16 @@ Mean = Callable[[Any, int], float]
 class FromFunction(Problem):
     """Rounds that Python functions play, see `problems.from_function`, which makes it.
 
-    sample, number, features, dimension, context, expected, rewards: its arguments; number is that of the arms, expected its `mean`.
+    Parameters
+    ----------
+    sample, dimension, context, rewards
+        As for `from_function`.
+    number : int >= 1
+        Of the arms.
+    features : (K, d) array
+        Its `arms`, where they have features.
+    expected : function of (context, arm)
+        Its `mean`.
     """
 
     sample: Any = unchecked(kept=True)
@@ -98,13 +109,34 @@ def from_function(
 ) -> FromFunction:
     """A problem from a simulator in plain Python. Its rounds run interpreted, some 10^5 a second and core.
 
-    sample: sample(context, arm, rng) draws the reward of an arm; it must draw from rng alone and keep nothing between calls, for all
-    policies and replications share it. arms: their number K, or fixed features (K, d). context: context(t, rng) draws what round
-    t = 0, 1, .. shows, (K, d) features of the arms or (d,) that all arms are shown, where they change; sample and mean are given (K, d).
-    dimension: d, needed with context. mean: mean(context, arm), the expected reward, by which regret is measured; needed with context,
-    otherwise estimated from 10,000 samples of every arm. rewards: (lowest, highest) reward, for policies that need to know.
     Engines that send work to other processes need functions that can be imported there. `testing.check_problem` checks what it returns.
-    Raises ValueError on what is no function, and where one returns what is no finite number.
+
+    Parameters
+    ----------
+    sample : function of (context, arm, rng)
+        Draws the reward of an arm; it must draw from rng alone and keep nothing between calls, for all
+        policies and replications share it.
+    arms : int >= 1 or (K, d) array
+        Their number K, or fixed features (K, d).
+    context : function of (t, rng)
+        Draws what round t = 0, 1, .. shows, (K, d) features of the arms or (d,) that all arms are shown, where they
+        change; sample and mean are given (K, d).
+    dimension : int >= 1
+        d, needed with context.
+    mean : function of (context, arm)
+        The expected reward, by which regret is measured; needed with context, otherwise estimated from 10,000
+        samples of every arm.
+    rewards : (float, float)
+        Lowest and highest reward, for policies that need to know.
+
+    Returns
+    -------
+    FromFunction
+
+    Raises
+    ------
+    ValueError
+        On what is no function, and where one returns what is no finite number.
     """
     features = None if np.ndim(checks.floats("arms", arms)) == 0 else checks.matrix("arms", arms)
     if features is not None and context is not None:

@@ -13,7 +13,12 @@ from .problem import Problem, problem
 class Gaussian(Problem):
     """K independent arms with normal rewards.
 
-    means: (K,) finite. sd: standard deviation of every reward, >= 0.
+    Parameters
+    ----------
+    means : (K,) array
+        Means of the rewards, finite.
+    sd : float >= 0
+        Standard deviation of every reward.
     """
 
     means: Array = vector()

@@ -19,8 +19,16 @@ from .rewards import RANGES, TOLERANCE, check_means, reward_kind
 class Linear(Problem):
     """K fixed arms with features; the mean of arm k is features[k] @ theta.
 
-    arms: (K, d). theta: (d,). noise: standard deviation of Gaussian rewards, >= 0. rewards: "gaussian", "bernoulli" (0/1, means
-    in [0, 1]) or "sign" (-1/1, means in [-1, 1]).
+    Parameters
+    ----------
+    arms : (K, d) array
+        Features.
+    theta : (d,) array
+        The unknown parameter.
+    noise : float >= 0
+        Standard deviation of Gaussian rewards.
+    rewards : "gaussian", "bernoulli" or "sign"
+        "bernoulli" is 0 or 1 and needs means in [0, 1], "sign" is -1 or 1 and needs means in [-1, 1].
     """
 
     arms: ArrayLike = matrix(kept=False)
@@ -46,8 +54,18 @@ class Linear(Problem):
 class ContextualLinear(Problem):
     """K arms whose features are drawn anew every round, uniformly from the unit sphere.
 
-    theta: (d,). arms: K. noise: standard deviation of Gaussian rewards. rewards: "gaussian", or "sign" (-1/1; ||theta|| <= 1).
     "bernoulli" is not offered: means on the whole sphere are negative half of the time.
+
+    Parameters
+    ----------
+    theta : (d,) array
+        The unknown parameter.
+    arms : int >= 1
+        K, how many.
+    noise : float >= 0
+        Standard deviation of Gaussian rewards.
+    rewards : "gaussian" or "sign"
+        "sign" is -1 or 1 and needs ||theta|| <= 1.
     """
 
     theta: Array = vector()

@@ -45,11 +45,24 @@ def check_similarity(means: np.ndarray, bounds: np.ndarray, lipschitz: tuple[flo
 class Lipschitz(Problem):
     """K arms in a metric space; |means[i] - means[j]| <= lipschitz D(i, j).
 
-    points: (K,) increasing or (K, p) distinct, or distances: (K, K). means: (K,), in [0, 1] for Bernoulli rewards. lipschitz:
-    L > 0; means that violate it raise a warning that names the least constant, because that is an experiment one may want.
-    rewards: "bernoulli" or "gaussian" with standard deviation noise. best: the value that regret is measured against, at least
-    max(means); default max(means). Give the peak of the function where the arms are a grid on it, and regret counts what the
-    grid loses.
+    Parameters
+    ----------
+    points : (K,) or (K, p) array
+        Positions, increasing or distinct; or distances.
+    distances : (K, K) array
+        A metric.
+    means : (K,) array
+        Of the rewards, in [0, 1] for Bernoulli rewards.
+    lipschitz : float > 0
+        L, in units of reward per unit of distance; means that violate it raise a warning that names the least constant,
+        because that is an experiment one may want.
+    rewards : "bernoulli" or "gaussian"
+        Their distribution.
+    noise : float >= 0
+        Standard deviation of "gaussian" rewards.
+    best : float
+        The value that regret is measured against, at least max(means); default max(means). Give the peak of the function where the arms
+        are a grid on it, and regret counts what the grid loses.
     """
 
     # None: only distances are known
@@ -94,11 +107,27 @@ def regret_constant(problem: "Lipschitz | ContextualLipschitz", lipschitz: float
 class ContextualLipschitz(Problem):
     """Contexts with similarities: an arm is a (context, arm) pair, and a round offers the pairs of one context as eligible.
 
-    contexts: (C,) increasing positions. points: (K,) increasing positions of the arms. means: (C, K). lipschitz: (L_x, L_y), or one
-    number for both: |mean(x, y) - mean(x', y')| <= L_x |x - x'| + L_y |y - y'|. The metric that policies are told is that bound
-    itself, so their constant is 1. frequencies: (C,) how likely each context is; default equal. rewards, noise: as in `Lipschitz`.
+    Pair (c, k) has number c K + k.
 
-    Pair (c, k) has number c K + k. Source: Magureanu, Combes, Proutiere 2014, contextual bandits with similarities.
+    Parameters
+    ----------
+    contexts : (C,) array
+        Increasing positions.
+    points : (K,) array
+        Increasing positions of the arms.
+    means : (C, K) array
+        Of every pair, in [0, 1] for Bernoulli rewards.
+    lipschitz : (float, float) > 0, or one for both
+        L_x and L_y: |mean(x, y) - mean(x', y')| <= L_x |x - x'| + L_y |y - y'|. The metric that policies are told is that
+        bound itself, so their constant is 1.
+    frequencies : (C,) array
+        How likely each context is; default equal.
+    rewards, noise
+        As in `Lipschitz`.
+
+    References
+    ----------
+    Magureanu, Combes, Proutiere 2014, contextual bandits with similarities.
     """
 
     contexts: Array = unchecked(schema=Vector, kept=True)  # stored as the context of every pair

@@ -16,9 +16,19 @@ from .problem import Problem, problem
 class Promotions(Problem):
     """U users with features and a known answer to each of M promotions, such as a rating; the learner sees only those it sends.
 
-    features: (U, d). rewards: (U, M). k: users per promotion and round, or M of them. shown: users drawn each round, without replacement;
-    default all. Arms are pairs: number user * M + promotion, user counted within the round. Rewards carry no noise of their own;
-    regret is measured against the best assignment of the round's users.
+    Arms are pairs: number user * M + promotion, user counted within the round. Rewards carry no noise of their own; regret is measured
+    against the best assignment of the round's users.
+
+    Parameters
+    ----------
+    features : (U, d) array
+        Of the users.
+    rewards : (U, M) array
+        Of every user and promotion.
+    k : int or ints >= 1
+        Users per promotion and round, or M of them.
+    shown : int >= 1
+        Users drawn each round, without replacement; default all.
     """
 
     features: Array = matrix()

@@ -19,9 +19,20 @@ from .rewards import RANGES, check_means, reward_kind
 class SemiBandit(Problem):
     """N arms with features, of which an oracle admits sets; the reward of arm i has mean arms[i] @ theta.
 
-    arms: (N, d). theta: (d,). oracle: one of `tightrope.oracles` without blocks, or a callable. noise: standard deviation of
-    Gaussian rewards. rewards: "gaussian", "bernoulli" (0/1) or "sign" (-1/1), with means in range. shown: draw this many of the
-    arms anew each round, so that features change; default all, always.
+    Parameters
+    ----------
+    arms : (N, d) array
+        Features.
+    theta : (d,) array
+        The unknown parameter.
+    oracle : oracle of tr.oracles, or callable
+        One of `tightrope.oracles` without blocks, or a callable.
+    noise : float >= 0
+        Standard deviation of Gaussian rewards.
+    rewards : "gaussian", "bernoulli" or "sign"
+        "bernoulli" is 0 or 1, "sign" -1 or 1; means must be possible.
+    shown : int >= 1
+        Draw this many of the arms anew each round, so that features change; default all, always.
     """
 
     arms: ArrayLike = matrix(kept=False)

@@ -4,6 +4,8 @@ On the unit sphere in dimension d the means of random features crowd around 0 wi
 unit vector with mean m drawn uniformly from [0, 1]: x = m theta + sqrt(1 - m^2) u, u a random unit vector orthogonal to theta.
 """
 
+from __future__ import annotations
+
 import math
 
 import numpy as np
@@ -18,7 +20,21 @@ from .problem import Problem, problem
 
 
 def spread_arms(number: int, theta: ArrayLike, rng: np.random.Generator) -> np.ndarray:
-    """(number, d) unit features with means uniform on [0, 1] under theta, (d,) of norm 1, d >= 2. rng: a numpy Generator."""
+    """Unit features whose means under theta are uniform on [0, 1].
+
+    Parameters
+    ----------
+    number : int >= 1
+        How many.
+    theta : (d,) array
+        Of norm 1, d >= 2.
+    rng : numpy.random.Generator
+        What draws them.
+
+    Returns
+    -------
+    (number, d) array
+    """
     number, theta = checks.integer("number", number, least=1), unit_vector(theta)
     checks.fits_in_memory("number", number, 8 * theta.size)
     if not isinstance(rng, np.random.Generator):
@@ -44,8 +60,16 @@ def unit_vector(theta: ArrayLike) -> np.ndarray:
 class ContextualSpread(Problem):
     """K unit features drawn anew every round with means uniform on [0, 1]; the round's baseline is its arm of a given rank.
 
-    theta: (d,) of norm 1, d >= 2. arms: K. noise: standard deviation of Gaussian rewards. baseline_rank: 1 is the best arm of the
-    round; every Context names that arm and its mean.
+    Parameters
+    ----------
+    theta : (d,) array
+        Of norm 1, d >= 2.
+    arms : int >= 1
+        K, how many.
+    noise : float >= 0
+        Standard deviation of Gaussian rewards.
+    baseline_rank : int >= 1
+        Rank 1 is the best arm of the round; every Context names that arm and its mean.
     """
 
     theta: Array = vector()

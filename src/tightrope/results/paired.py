@@ -57,10 +57,22 @@ class Level:
 class PairedComparison:
     """Policies compared on the same replications; lower cost is better.
 
-    cost: what was compared, "final regret" or "rounds". replications, problems: how many; replication r plays problem r % problems.
-    alpha: error of all decisions together, and of each interval by itself. levels: a `Level` for each policy, lowest mean first.
-    pairs: a `Pair` for every two policies, in that order, so that differences are rarely positive. ratios (n,) and profile[name] (n,):
-    the share of problems on which the policy's mean cost is at most so many times the lowest one.
+    Attributes
+    ----------
+    cost : str
+        What was compared, "final regret" or "rounds".
+    replications, problems : int
+        How many; replication r plays problem r % problems.
+    alpha : float in (0, 1)
+        Error of all decisions together, and of each interval by itself.
+    levels : list of Level
+        One for each policy, lowest mean first.
+    pairs : list of Pair
+        One for every two policies, in that order, so that differences are rarely positive.
+    ratios : (n,) array
+        Multiples of the lowest mean cost.
+    profile : dict of name to (n,) array
+        The share of problems on which the policy's mean cost is at most so many times the lowest one.
     """
 
     cost: str

@@ -22,8 +22,18 @@ if TYPE_CHECKING:
 class Result:
     """Cumulative pseudo-regret and pulls of every policy.
 
-    rounds: (n,) checkpoints. regret[name]: (replications, n). pulls[name]: (replications, K). watched[name]: what a monitor
-    recorded, arrays whose first axis is the replication. settings: all that made it.
+    Attributes
+    ----------
+    rounds : (n,) array
+        Checkpoints.
+    regret : dict of name to (replications, n) array
+        In units of reward.
+    pulls : dict of name to (replications, K) array
+        How often each arm was played.
+    watched : dict of name to dict of arrays
+        What a monitor recorded; the first axis is the replication.
+    settings : dict
+        All that made it.
     """
 
     rounds: np.ndarray
@@ -142,10 +152,24 @@ ANSWERS = ("arm", "rounds", "stopped", "correct", "gap_bound", "error")  # one n
 class Identification:
     """What every policy named, and at what cost; arrays have one entry per replication.
 
-    arm[name], rounds[name], stopped[name] (False: max_rounds or the budget ran out, the arm is not certified),
-    correct[name] (the arm's mean is within the policy's epsilon of the best), pulls[name] (replications, K), gap_bound[name] (with
-    probability 1 - delta the arm is at most that much worse than the best), error[name] (estimated probability that it is worse by
-    more than epsilon): what a fixed budget has to say about its best guess.
+    Attributes
+    ----------
+    arm : dict of name to (replications,) array
+        The arm that was named.
+    rounds : dict of name to (replications,) array
+        How many it took.
+    pulls : dict of name to (replications, K) array
+        How often each arm was played.
+    correct : dict of name to (replications,) array of bool
+        Whether the arm's mean is within the policy's epsilon of the best.
+    stopped : dict of name to (replications,) array of bool
+        False: max_rounds or the budget ran out, the arm is not certified.
+    gap_bound : dict of name to (replications,) array
+        With probability 1 - delta the arm is at most that much worse than the best, in units of reward.
+    error : dict of name to (replications,) array
+        Estimated probability that it is worse by more than epsilon: what a fixed budget has to say about its best guess.
+    settings : dict
+        All that made it.
     """
 
     arm: dict[str, np.ndarray]
@@ -243,7 +267,22 @@ KINDS: dict[str, type[Result] | type[Identification]] = {"simulation": Result, "
 
 
 def load(path: str | pathlib.Path) -> Any:
-    """Read a `Result` or `Identification` from the folder it was saved to."""
+    """Read a `Result` or `Identification`.
+
+    Parameters
+    ----------
+    path : path
+        The folder it was saved to.
+
+    Returns
+    -------
+    Result or Identification
+
+    Raises
+    ------
+    ValueError
+        Where the folder holds neither, or a file is damaged.
+    """
     return KINDS[folders.read_header(pathlib.Path(path))["kind"]].load(path)
 
 

@@ -4,6 +4,8 @@ A part of the log is a run of row groups of one file, read in batches, so memory
 alone and not on the workers, so neither does the result.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """`identify`: policies that stop when they know the best arm."""
 
+from __future__ import annotations
+
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -91,9 +93,34 @@ def identify(
 ) -> Identification:
     """Let every policy sample until it has its answer.
 
-    problem and policies: as for `simulate`; the policies must be able to stop. max_rounds: where to give up (the arm is then
-    not certified). budget: a fixed number of rounds instead: no stopping before, `stopped` tells whether it could have.
-    workers, engine, address, seed, out, progress: as for `simulate`. Returns an `Identification`. Raises as `simulate` does.
+    Parameters
+    ----------
+    problem, policies, seed, workers, engine, address, out, progress
+        As for `simulate`; the policies must be able to stop.
+    replications : int >= 1
+        Independent runs.
+    max_rounds : int >= 1
+        Rounds after which to give up; the arm is then not certified.
+    budget : int >= 1
+        A fixed number of rounds instead: no stopping before, and `stopped` tells whether it could have.
+
+    Returns
+    -------
+    Identification
+
+    Raises
+    ------
+    ValueError
+        Where an argument is out of its range, or a policy never stops.
+    Interrupted
+        On Ctrl-C, with the finished replications as `result`.
+
+    Examples
+    --------
+    >>> import tightrope as tr
+    >>> answer = tr.identify(tr.problems.Bernoulli([0.1, 0.9]), tr.UGapE(epsilon=0.2, delta=0.1, noise=0.5))
+    >>> int(answer.arm["UGapE"][0])
+    1
     """
     problems = as_problems(problem)
     chosen = as_policies(policies, problems, None)

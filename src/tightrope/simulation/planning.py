@@ -1,5 +1,7 @@
 """`plan`: how many samples a test will take, by simulation, beside tests of fixed size; and which of them to choose."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,10 +26,23 @@ LINEAR = 1e-9  # how far means may be from a linear function of the features
 class Plan:
     """What a test costs in samples of all arms together.
 
-    samples, se, most: mean over simulated tests, its standard error, and the largest, by policy. certified: share of the tests that ended
-    with their certificate. fixed: a test of fixed size whose answer is worse than the best by more than epsilon with probability at most
-    delta, whatever the means are (Hoeffding), as the policies promise. textbook: the same by the normal approximation with the variances of
-    the planned means. advice: what to do, in sentences. simulated: the simulated tests.
+    Attributes
+    ----------
+    samples, se : dict of name to float
+        Mean over simulated tests, in samples, and its standard error, by policy.
+    most : dict of name to int
+        The largest number of samples of a simulated test.
+    certified : dict of name to float
+        Share of the tests that ended with their certificate, in [0, 1].
+    fixed : int
+        Samples of a test of fixed size whose answer is worse than the best by more than epsilon with probability at most delta, whatever
+        the means are (Hoeffding), as the policies promise.
+    textbook : int
+        The same by the normal approximation with the variances of the planned means.
+    advice : str
+        What to do, in sentences.
+    simulated : Identification
+        The simulated tests.
     """
 
     samples: dict[str, float]
@@ -67,11 +82,39 @@ def plan(
 ) -> Plan:
     """How many samples tests take that stop when they know the best arm, beside tests of fixed size, if the means are as supposed.
 
-    means: (K,) supposed means of rewards 0 or 1, in [0, 1], K >= 2. epsilon: how much worse than the best the named arm may be, in (0, 1).
-    delta: probability with which it may be worse than that, in (0, 1). arms: (K, d) features of which the means are a linear function.
-    policies: that stop, by name; default UGapE, with features LinGapE. replications, seed, max_rounds, workers: as for `identify`.
-    Returns a `Plan`. Raises ValueError on bad arguments. Plan with means that are close as well: tests that stop gain where arms differ
-    by much more than epsilon and lose where all are near each other.
+    Plan with means that are close as well: tests that stop gain where arms differ by much more than epsilon and lose where all are near
+    each other.
+
+    Parameters
+    ----------
+    means : (K,) array in [0, 1], K >= 2
+        Supposed means of rewards 0 or 1.
+    epsilon : float in (0, 1)
+        How much worse than the best the named arm may be, in units of reward.
+    delta : float in (0, 1)
+        Probability with which it may be worse than that.
+    arms : (K, d) array
+        Features of which the means are a linear function.
+    policies : dict of name to Policy
+        That stop; default UGapE, with features LinGapE.
+    replications, seed, max_rounds, workers : int
+        As for `identify`.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    ValueError
+        Where an argument is out of its range, or the means are no linear function of the arms.
+
+    Examples
+    --------
+    >>> import tightrope as tr
+    >>> plan = tr.plan([0.1, 0.9], epsilon=0.3, replications=2)
+    >>> plan.samples["UGapE"] < plan.fixed
+    True
     """
     supposed = checks.vector("means", means, least=0.0, most=1.0)
     if supposed.size < 2:

@@ -27,7 +27,13 @@ class Stopped(Exception):
 
 
 class Interrupted(KeyboardInterrupt):
-    """The run was stopped; `result` holds the replications that every policy had finished (None if there is none)."""
+    """The run was stopped.
+
+    Attributes
+    ----------
+    result : Result, Identification, TrainedBeta or None
+        The replications that every policy had finished; None if there is none.
+    """
 
     def __init__(self, result: Any) -> None:
         super().__init__("interrupted")

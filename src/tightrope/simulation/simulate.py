@@ -1,5 +1,7 @@
 """`simulate`: policies against a problem over a fixed horizon."""
 
+from __future__ import annotations
+
 import functools
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
@@ -109,26 +111,56 @@ def simulate(
 ) -> Result:
     """Play every policy against the same contexts and noise and return regret at checkpoints.
 
-    problem: a problem, or a list of problems of one class: replication r plays problems[r % len].
-    policies: dict of name -> policy, or name -> function of the problem that returns one (for a baseline or an oracle that
-    differs from problem to problem); a single policy is named after its class.
-    horizon: T >= 1. replications: >= 1, default 1. seed: >= 0; streams depend only on seed and replication.
-    checkpoints: increasing rounds in 1..T; default about 60 on a log scale. monitor: records more than regret (see monitors); like
-    a policy it may be a function of the problem, and a dict gives every policy its own.
-    delay: when rewards are learned (see `delays`); None: in their own round. Those still open at T are dropped. apply: "on arrival", or
-    "in order" of decisions, each held back until all earlier ones are in. Contexts, noise and regret count in the round of the decision.
-    workers: how many threads or processes, default all cores. engine: "threads"; "processes" for problems and policies whose rounds are
-    Python (sets of arms); "dask" or "ray" (extras of these names); or a `concurrent.futures.Executor` with workers of its own. address: of
-    a running Dask scheduler or Ray cluster, whose workers are used; None: `workers` processes are started here and shut down again. Results
-    depend on none of the three.
-    out: a folder that finished chunks and the result are written to, shared by all machines where there are several; the same call
-    finds them again after an interruption, whatever the order and names of the policies, and so does one with more policies or
-    replications. progress: True shows a bar in a notebook and on a terminal, and lines in a log; a function is called with (rounds
-    done, rounds in all), on a cluster whenever a chunk is done.
-    until: `stopping.Ranking(..)` in place of replications: they are added in groups until the order of the policies is certain, and
-    settings["until"] says what was decided after how many. They are those of a run with that number of replications.
+    Parameters
+    ----------
+    problem : Problem or sequence of Problem
+        Of one class where there are several: replication r plays problems[r % len].
+    policies : Policy, or dict of name to Policy or function
+        A function takes the problem and returns a policy. A single policy is named after its class.
+    horizon : int >= 1
+        T, rounds.
+    replications : int >= 1
+        Default 1.
+    seed : int >= 0
+        Streams depend only on it and on the replication.
+    checkpoints : increasing ints in 1..T
+        Rounds; default about 60 on a log scale.
+    monitor : Monitor, function of the problem, or dict by policy
+        Records more than regret, as `Budget` does.
+    delay : Delay
+        When rewards are learned, see `tr.delays`; None: in their own round. Those open at T are dropped; regret counts when decided.
+    apply : "on arrival" or "in order"
+        In order of decisions, a reward is held back until all earlier ones are in.
+    workers : int
+        Threads or processes, default all cores. Results depend neither on it nor on engine and address.
+    engine : "threads", "processes", "dask", "ray" or Executor
+        Processes are for rounds that are Python, as with sets of arms.
+    address : str
+        Of a running Dask scheduler or Ray cluster; None: workers are started here.
+    out : path
+        A folder that chunks and the result are written to; the same call finds them again.
+    progress : bool or function of (rounds done, rounds in all)
+        True: a bar, or lines in a log.
+    until : Ranking
+        In place of replications: as many as the order of the policies takes, see `tr.stopping`.
 
-    Returns a `Result`. Raises ValueError on bad arguments, `Interrupted` (a KeyboardInterrupt) with `.result` on Ctrl-C.
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    ValueError
+        Where an argument is out of its range, or a policy does not fit the problem.
+    Interrupted
+        On Ctrl-C, with the finished replications as `result`.
+
+    Examples
+    --------
+    >>> import tightrope as tr
+    >>> result = tr.simulate(tr.problems.Bernoulli([0.3, 0.6]), tr.UCB(), horizon=100, replications=2)
+    >>> result.regret["UCB"].shape == (2, result.rounds.size)
+    True
     """
     problems = as_problems(problem)
     horizon = as_rounds("horizon", horizon)

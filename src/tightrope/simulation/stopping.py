@@ -39,10 +39,28 @@ def __dir__() -> list[str]:
 class Ranking:
     """Replications until the order of the policies by mean regret, at the last checkpoint, is certain.
 
-    alpha: the chance that any decision is wrong, in (0, 1). least, most: replications, at least 1. largest_regret: the largest
-    pseudo-regret that a round can have, > 0; default: from the problem (its means, or the range of its rewards). A difference of
-    regret per round that is a share s of it needs about 2 ln(pairs / alpha) / s replications, however steady it is, since without
-    assumptions a rare large regret could hide. Raises ValueError for a wrong value.
+    A difference of regret per round that is a share s of the largest needs about 2 ln(pairs / alpha) / s replications, however steady it
+    is, since without assumptions a rare large regret could hide.
+
+    Parameters
+    ----------
+    alpha : float in (0, 1)
+        The chance that any decision is wrong.
+    least, most : int >= 1
+        Replications.
+    largest_regret : float > 0
+        The largest pseudo-regret that a round can have; default: from the problem (its means, or the range of its rewards).
+
+    Raises
+    ------
+    ValueError
+        Where an argument is out of its range.
+
+    Examples
+    --------
+    >>> import tightrope as tr
+    >>> tr.stopping.Ranking(alpha=0.1, most=100).least
+    10
     """
 
     alpha: float = 0.05

@@ -8,6 +8,8 @@ In z_k = c_k gap_k the dual is max need'y subject to sum_k y_k I(theta_i, lambda
 no first phase is needed. Each y is scaled by its largest coefficient, because near a tie coefficients are as small as the gap.
 """
 
+from __future__ import annotations
+
 import math
 import warnings
 from dataclasses import dataclass
@@ -126,8 +128,14 @@ def _exchange(table, p, q, n):
 class LowerBound:
     """No uniformly good algorithm has regret below value ln T as T grows.
 
-    value: C(theta), in units of regret. rates: (K,) c_k, pulls per unit of ln T (0 for the best arms). dual: (K,) y_k of each
-    arm's constraint: sum(dual) = value and sum_k dual_k I(theta_i, lambda^k_i) <= gap_i prove that value is the minimum.
+    Attributes
+    ----------
+    value : float
+        C(theta), in units of regret.
+    rates : (K,) array
+        c_k, pulls per unit of ln T; 0 for the best arms.
+    dual : (K,) array
+        y_k of each arm's constraint: sum(dual) = value and sum_k dual_k I(theta_i, lambda^k_i) <= gap_i prove that value is the minimum.
     """
 
     value: float
@@ -152,16 +160,45 @@ def lipschitz_lower_bound(
     means: ArrayLike, *, points: ArrayLike | None = None, distances: ArrayLike | None = None, lipschitz: float,
     divergence: str = "bernoulli", sigma: float = 1.0, contexts: ArrayLike | None = None,
 ) -> LowerBound:  # fmt: skip
-    """C(theta) and the optimal rates of exploration of a Lipschitz bandit.
+    """C(theta) and the optimal rates of exploration of a Lipschitz bandit. About K pivots of O(K^2).
 
-    means: (K,), in [0, 1] for "bernoulli". points: (K,) increasing or (K, p), or distances: (K, K). lipschitz: L > 0; a large one
-    gives the bound of Lai and Robbins for unrelated arms. divergence: "bernoulli", or "gaussian" with standard deviation sigma.
-    contexts: (K,) labels when arms are (context, arm) pairs; an arm then competes within its context, and the best pairs of
-    other contexts inform for free.
+    Parameters
+    ----------
+    means : (K,) array
+        In [0, 1] for "bernoulli". Means that break L warn with the least constant that holds: no bandit with that L has them.
+    points : (K,) increasing or (K, p) array
+        Positions of the arms; or distances.
+    distances : (K, K) array
+        A metric.
+    lipschitz : float > 0
+        L, in units of reward per unit of distance; a large one gives the bound of Lai and Robbins for unrelated arms.
+    divergence : "bernoulli" or "gaussian"
+        Of the rewards.
+    sigma : float > 0
+        Standard deviation of "gaussian" rewards.
+    contexts : (K,) array
+        Labels when arms are (context, arm) pairs; an arm then competes within its context, and the best pairs of other contexts inform for
+        free.
 
-    Returns a `LowerBound`; rates need not be unique, value is. Raises ValueError on bad arguments. Means that break L warn with the
-    least constant that holds: no bandit with that L has them, so the value bounds nothing. About K pivots of O(K^2).
-    Source: Magureanu, Combes, Proutiere 2014, Theorem 3.1.
+    Returns
+    -------
+    LowerBound
+        Its rates need not be unique, its value is.
+
+    Raises
+    ------
+    ValueError
+        Where an argument is out of its range.
+
+    References
+    ----------
+    Magureanu, Combes, Proutiere 2014, Theorem 3.1.
+
+    Examples
+    --------
+    >>> import tightrope as tr
+    >>> round(tr.lipschitz_lower_bound([0.25, 0.75], points=[0.0, 1.0], lipschitz=10.0).value, 3)
+    0.91
     """
     metric = checks.metric(points, distances)[1]
     kind = checks.choice("divergence", divergence, DIVERGENCES)

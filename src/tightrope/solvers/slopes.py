@@ -1,5 +1,7 @@
 """How steep measured means are: the least Lipschitz constant that they allow, and what their noise leaves open."""
 
+from __future__ import annotations
+
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -10,8 +12,17 @@ from ..core import checks
 
 
 class LeastLipschitz(NamedTuple):
-    """value: the least constant that holds for the means as given, between arms `pair`. lower, upper: with probability 1 - alpha the
-    least constant of the true means is between them; both are `value` where no standard errors were given."""
+    """The answer of `least_lipschitz`.
+
+    Attributes
+    ----------
+    value : float
+        The least constant that holds for the means as given, in units of reward per unit of distance.
+    lower, upper : float
+        With probability 1 - alpha the least constant of the true means is between them; both are `value` without standard errors.
+    pair : (int, int)
+        The arms between which the means are steepest.
+    """
 
     value: float
     lower: float
@@ -22,12 +33,35 @@ class LeastLipschitz(NamedTuple):
 def least_lipschitz(
     points: ArrayLike, means: ArrayLike, standard_errors: ArrayLike | None = None, *, alpha: float = 0.05
 ) -> LeastLipschitz:  # fmt: skip
-    """The least L with |means[i] - means[j]| <= L |points[i] - points[j]| for all arms, from a past test.
+    """The least L with |means[i] - means[j]| <= L |points[i] - points[j]| for all arms, from a past test. O(K^2).
 
-    points: (K,) increasing or (K, p). means: (K,). standard_errors: (K,) of the means, >= 0: noise makes measured means steeper than
-    they are, so that `value` is too large on average. alpha: error of the bounds, in (0, 1), shared by all pairs (Bonferroni); they take
-    the means as independent and normal. Arms between the points may be steeper; only knowledge of the market says so. O(K^2).
-    Raises ValueError on bad arguments and for fewer than two arms.
+    Arms between the points may be steeper; only knowledge of the market says so.
+
+    Parameters
+    ----------
+    points : (K,) increasing or (K, p) array
+        Positions of the arms, K >= 2.
+    means : (K,) array
+        Their measured means.
+    standard_errors : (K,) array >= 0
+        Of the means: noise makes measured means steeper than they are, so that `value` is too large on average. Default 0.
+    alpha : float in (0, 1)
+        Error of the bounds, shared by all pairs (Bonferroni); they take the means as independent and normal.
+
+    Returns
+    -------
+    LeastLipschitz
+
+    Raises
+    ------
+    ValueError
+        Where an argument is out of its range, two arms are at one place, or there are fewer than two.
+
+    Examples
+    --------
+    >>> import tightrope as tr
+    >>> tr.least_lipschitz([0.0, 0.5, 1.0], [0.25, 0.5, 0.375]).value
+    0.5
     """
     metric = checks.metric(points, None)[1]
     K = metric.shape[0]

@@ -1,5 +1,7 @@
 """Cells and points of the unit interval, for policies that choose points and play the nearest arm."""
 
+from __future__ import annotations
+
 import math
 
 import numpy as np
@@ -24,8 +26,33 @@ MOST_POINTS = 10**6
 def discretize(horizon: int, exponent: float = 1.0) -> np.ndarray:
     """Evenly spaced points in [0, 1] for a Lipschitz bandit of T rounds: K = ceil((ln T / sqrt T)^(-1/exponent)) + 1 of them.
 
-    horizon: T >= 2. exponent: alpha > 0, where the mean falls from its peak like distance^alpha; 1 loses least in the worst case.
-    With it the grid costs at most about L sqrt(T) ln T in all. Source: Magureanu, Combes, Proutiere 2014.
+    Parameters
+    ----------
+    horizon : int >= 2
+        T, rounds.
+    exponent : float > 0
+        Where the mean falls from its peak like distance^exponent; 1 loses least in the worst case: the grid then costs at most about
+        L sqrt(T) ln T in all.
+
+    Returns
+    -------
+    (K,) array
+        From 0 to 1.
+
+    Raises
+    ------
+    ValueError
+        Where an argument is out of its range, or too many points are asked for.
+
+    References
+    ----------
+    Magureanu, Combes, Proutiere 2014.
+
+    Examples
+    --------
+    >>> import tightrope as tr
+    >>> tr.discretize(10_000).size
+    12
     """
     T = checks.integer("horizon", horizon, least=2, most=checks.MOST_ROUNDS)
     alpha = checks.real("exponent", exponent, above=0.0)

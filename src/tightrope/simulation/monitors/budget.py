@@ -24,14 +24,20 @@ TOLERANCE = 1e-6  # how far rounding may carry the budget below zero
 class Budget(Monitor):
     """Records the true budget B(t) = sum_{i <= t} mu_{a_i} - (1 - alpha) mu_{b_i} of any policy, conservative or not.
 
-    baseline: its arm, or the arms of a baseline set; None: every round names it in its Context. alpha: level of the constraint, in
-    (0, 1). checkpoint: B must not be negative after every T-th round, or after these increasing rounds. Rounds count when they are
-    decided, whenever their rewards come; a set counts with the total mean of its arms.
+    Rounds count when they are decided, whenever their rewards come; a set counts with the total mean of its arms. watched[name] holds
+    budget (replications, n) at the checkpoints of the result, lowest (replications, 1) over all rounds, minimum and violations
+    (replications, 1) over the rounds that are verified (violation: B < -1e-6), and events (replications, n, 4): how many rounds so far
+    were the learner's first choice, another safe arm, the baseline, and an arm that was not safe because none was and the baseline could
+    not be played.
 
-    watched[name] holds budget (replications, n) at the checkpoints of the result, lowest (replications, 1) over all rounds,
-    minimum and violations (replications, 1) over the rounds that are verified (violation: B < -1e-6), and events
-    (replications, n, 4): how many rounds so far were the learner's first choice, another safe arm, the baseline, and an arm that was
-    not safe because none was and the baseline could not be played.
+    Parameters
+    ----------
+    baseline : int or int array
+        Its arm, or the arms of a baseline set; None: every round names it in its Context.
+    alpha : float in (0, 1)
+        Level of the constraint.
+    checkpoint : int >= 1 or increasing ints
+        B must not be negative after every T-th round, or after these rounds.
     """
 
     baseline: Given[ArrayLike | None, int | np.ndarray] = unchecked(default=None, kept=True)  # -1: every round names it

@@ -13,6 +13,8 @@ run is the folder of the result below the folder that is asked, "." for that fol
 their chunks, which are loaded; tables of finished ones are scanned where they lie.
 """
 
+from __future__ import annotations
+
 import functools
 import json
 import pathlib
@@ -51,12 +53,26 @@ VIEWS: dict[str, dict[str, str]] = {
 FILES = {"regret": "regret.parquet", "pulls": "pulls.parquet", "runs": "answers.parquet"}
 
 
-def query(folder: str | pathlib.Path, sql: str) -> "pd.DataFrame":
-    """The answer to one SELECT over all results below a folder, as a pandas DataFrame.
+def query(folder: str | pathlib.Path, sql: str) -> pd.DataFrame:
+    """The answer to one SELECT over all results below a folder.
 
-    folder: what `simulate(out=)`, `identify(out=)`, `save` or `reproduce` wrote, or one that has such folders in it. sql: in DuckDB's
-    dialect over the views results, settings, regret, runs, pulls and verdicts; it can neither write nor read anything else.
-    Needs the extra `query`. Raises ValueError for another statement, a mistake in it, or a folder without results.
+    Parameters
+    ----------
+    folder : path
+        What `simulate(out=)`, `identify(out=)`, `save` or `reproduce` wrote, or one that has such folders in it.
+    sql : str
+        In DuckDB's dialect over the views results, settings, regret, runs, pulls and verdicts; it can neither write nor read anything else.
+
+    Returns
+    -------
+    pandas.DataFrame
+
+    Raises
+    ------
+    ValueError
+        For another statement, a mistake in it, or a folder without results.
+    ImportError
+        Without the extra `query`.
     """
     duckdb = required("duckdb", "query", "query")
     base = pathlib.Path(folder)

@@ -1,5 +1,7 @@
 """`train_softucb`: a width learned from whole trajectories, by gradient ascent."""
 
+from __future__ import annotations
+
 import pathlib
 import warnings
 from collections.abc import Callable
@@ -33,9 +35,21 @@ SCALES = {0: None, 1: 0.5, 2: 1.0}  # sub-Gaussian scale of 0/1 and -1/1 rewards
 class TrainedBeta:
     """What training found.
 
-    beta: the last width. path: (n + 1,) from beta0 on. regret: (n,) pseudo-regret of trajectory i, played with path[i].
-    gradient: (n,) estimates g / T. theory: the beta of Eq 5. status: begins with "converged", "moving", "unmoved", "diverged" or
-    "interrupted" and says what to do. "converged" is of this start: another may lead elsewhere.
+    Attributes
+    ----------
+    beta : float
+        The last width.
+    path : (n + 1,) array
+        Widths from beta0 on.
+    regret : (n,) array
+        Pseudo-regret of trajectory i, played with path[i].
+    gradient : (n,) array
+        Estimates g / T.
+    theory : float
+        The beta of Eq 5.
+    status : str
+        Begins with "converged", "moving", "unmoved", "diverged" or "interrupted" and says what to do. "converged" is of this start: another
+        may lead elsewhere.
     """
 
     beta: float
@@ -59,18 +73,48 @@ def train_softucb(
     out: str | pathlib.Path | None = None,
     progress: Progress | bool | None = None,
 ) -> TrainedBeta:
-    """Learn SoftUCB's beta offline: play whole trajectories, move beta by the gradient after each (Yang & Toni 2020, Eq 13).
+    """Learn SoftUCB's beta offline: play whole trajectories, move beta by the gradient after each. O(N T (K d + d^2)).
 
-    beta <- max(beta_min, beta + step g / T), g = sum_t [A_t + eta sum_i w_it]; same arms and theta in every trajectory, fresh
-    noise. problem: one with fixed features, such as problems.Linear (a simulator, or a model fitted to past data). horizon: T
-    of each trajectory. trajectories: N >= 1. beta0: start, >= 0. step: a number, or a function of the trajectory 0, 1, ..;
-    default 4 / (1 + n / 20). eta: weight of the widths, >= 0; at T rounds it acts T times, so an online eta is about T times
-    as large. seed: >= 0. policy: a SoftUCB whose other parameters (lam, mass, timing, full_gradient, beta_min, and noise, delta,
-    theta_bound for Eq 5) are used; the default takes the noise of the problem. out: a folder that trajectories are written to and
-    found in again. progress: as for `simulate`, of all trajectories together.
+    beta <- max(beta_min, beta + step g / T), g = sum_t [A_t + eta sum_i w_it]; same arms and theta in every trajectory, fresh noise. Stops
+    early, with a RuntimeWarning, where beta passes twice the beta of Eq 5.
 
-    Stops early, with a RuntimeWarning, where beta passes twice the beta of Eq 5. Returns a `TrainedBeta`; Ctrl-C raises
-    `Interrupted` with that of the trajectories played so far (status "interrupted"). O(N T (K d + d^2)).
+    Parameters
+    ----------
+    problem : Problem
+        With fixed features, such as problems.Linear: a simulator, or a model fitted to past data.
+    horizon : int >= 1
+        T, rounds of each trajectory.
+    trajectories : int >= 1
+        N.
+    beta0 : float >= 0
+        Where beta starts.
+    step : float, or function of the trajectory 0, 1, ..
+        Default 4 / (1 + n / 20).
+    eta : float >= 0
+        Weight of the widths; at T rounds it acts T times, so an online eta is about T times as large.
+    seed : int >= 0
+        Of the noise.
+    policy : SoftUCB
+        Whose other parameters are used; the default takes the noise of the problem.
+    out : path
+        A folder that trajectories are written to and found in again.
+    progress : bool or function
+        As for `simulate`, of all trajectories together.
+
+    Returns
+    -------
+    TrainedBeta
+
+    Raises
+    ------
+    ValueError
+        Where an argument is out of its range.
+    Interrupted
+        On Ctrl-C, with what the trajectories so far gave as `result`.
+
+    References
+    ----------
+    Yang & Toni 2020, Eq 5 and 13.
     """
     horizon = as_rounds("horizon", horizon)
     trajectories = checks.integer("trajectories", trajectories, least=1)

@@ -1,5 +1,7 @@
 """How policies and problems ask any oracle: one form of scores, masks and answers."""
 
+from __future__ import annotations
+
 import inspect
 
 import numpy as np
@@ -8,15 +10,45 @@ from ...core.types import Oracle
 
 
 def set_size(oracle: Oracle | None, number: int) -> int:
-    """The most arms a set of this oracle can hold; all of them where it does not say."""
+    """The most arms a set of this oracle can hold; all of them where it does not say.
+
+    Parameters
+    ----------
+    oracle : oracle of tr.oracles, or callable
+        What chooses.
+    number : int >= 1
+        K, arms in all.
+
+    Returns
+    -------
+    int
+    """
     return int(getattr(oracle, "size", number))
 
 
 def choose(oracle: Oracle, scores: np.ndarray, eligible: np.ndarray | None) -> np.ndarray:
-    """The oracle's set as arm numbers, for scores (N M,) in the order row * M + block. Raises ValueError on an invalid answer.
+    """The oracle's set as arm numbers.
 
-    An oracle with `blocks` = M > 1 is given (N, M) matrices and answers (row, block) pairs. One that takes no `eligible` is
-    given -inf for ineligible arms, and its answer is checked.
+    An oracle with `blocks` = M > 1 is given (N, M) matrices and answers (row, block) pairs. One that takes no `eligible` is given -inf for
+    ineligible arms, and its answer is checked.
+
+    Parameters
+    ----------
+    oracle : oracle of tr.oracles, or callable
+        What chooses.
+    scores : (N M,) array
+        In the order row * M + block.
+    eligible : (N M,) array of bool
+        Arms that may be chosen; None: all.
+
+    Returns
+    -------
+    (k,) array of int
+
+    Raises
+    ------
+    ValueError
+        On an invalid answer.
     """
     blocks = getattr(oracle, "blocks", 1)
     shape = (scores.size // blocks, blocks) if blocks > 1 else scores.shape

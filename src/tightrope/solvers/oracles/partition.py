@@ -15,8 +15,16 @@ from .top import admitted, largest
 class Partition:
     """Exactly k arms, at most `limit` of each category. O(N log N) a call.
 
-    categories: (N,) the category of each arm, any labels. limit: >= 0, one number for all categories, or a dict label -> number
-    that names every category. k: >= 1. Returns (k,) arms by descending score, equal scores by index.
+    Returns (k,) arms by descending score, equal scores by index.
+
+    Parameters
+    ----------
+    categories : (N,) array
+        The category of each arm, any labels.
+    limit : int >= 0 or dict of label to int
+        One number for all categories, or one for each label, none left out.
+    k : int >= 1
+        Arms of a set.
     """
 
     categories: Any  # ArrayLike; kept as an array

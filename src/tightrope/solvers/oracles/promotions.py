@@ -27,8 +27,16 @@ if TYPE_CHECKING:
 class Assignment:
     """An optimal assignment and its proof.
 
-    pairs: (n, 2) of (user, promotion), by promotion, then user. value: total score. prices: (M,) optimal dual prices.
-    bound: sum_u max(0, max_j score_uj - price_j) + sum_j k_j price_j, which no assignment exceeds: equal to `value`.
+    Attributes
+    ----------
+    pairs : (n, 2) array
+        Of (user, promotion), by promotion, then user.
+    value : float
+        Total score.
+    prices : (M,) array
+        Optimal dual prices.
+    bound : float
+        sum_u max(0, max_j score_uj - price_j) + sum_j k_j price_j, which no assignment exceeds: equal to `value`.
     """
 
     pairs: np.ndarray
@@ -41,9 +49,15 @@ class Assignment:
 class Promotions:
     """Exactly k users for each of M promotions, each user at most one promotion.
 
-    promotions: M >= 1; may be left out where k is a list. k: users per promotion, >= 1, or M of them, one budget for each promotion.
     Called with scores (N, M) and a mask of users (N,) or pairs (N, M); returns pairs (user, promotion), one for every unit of the
     budgets, by promotion. `solve` gives the proof of optimality too, `decode` reads a session's arms.
+
+    Parameters
+    ----------
+    promotions : int >= 1
+        M; may be left out where k is a list.
+    k : int or ints >= 1
+        Users per promotion, or M of them, one budget for each promotion.
     """
 
     promotions: int | None = None

@@ -13,7 +13,12 @@ from ...core import checks
 class TopK:
     """Exactly k arms. O(N) a call by partial selection.
 
-    k: >= 1. Called with scores (N,) and a mask (N,) of bool; returns (k,) arms by descending score, equal scores by index.
+    Called with scores (N,) and a mask (N,) of bool; returns (k,) arms by descending score, equal scores by index.
+
+    Parameters
+    ----------
+    k : int >= 1
+        Arms of a set.
     """
 
     k: int

@@ -1,0 +1,123 @@
+"""What `help` and `dir` show of the public interface: numpydoc sections that name everything, signatures that fit a screen, examples that run."""
+
+import dataclasses
+import doctest
+import inspect
+import itertools
+import pydoc
+import re
+
+import numpy as np
+import pytest
+
+import tightrope as tr
+from tightrope.core.policy import is_policy_class
+
+MODULES = {"tr": tr, "logs": tr.logs, "problems": tr.problems, "delays": tr.delays, "stopping": tr.stopping, "oracles": tr.oracles}
+ITEMS = {
+    f"{place}.{name}": getattr(module, name)
+    for place, module in MODULES.items()
+    for name in module.__all__
+    if not inspect.ismodule(getattr(module, name))
+}
+POLICIES = {name: item for name, item in ITEMS.items() if is_policy_class(item)}
+OTHERS = {name: item for name, item in ITEMS.items() if name not in POLICIES}
+FUNCTIONS = {name: item for name, item in OTHERS.items() if inspect.isfunction(item)}
+IN_PARTS = {"tr.Session", "tr.Decision"}  # written beside the session
+SCREEN = 60, 700  # lines of help, characters of a signature
+
+
+def sections(item):
+    """A docstring's sections by name; the text before the first is ''."""
+    parts = re.split(r"^(\w+)\n-{3,}$\n", inspect.getdoc(item) or "", flags=re.MULTILINE)
+    return {"": parts[0], **dict(zip(parts[1::2], parts[2::2], strict=True))}
+
+
+def named(text):
+    """Names that a section explains: `a : type` or `a, b : type`, `*` for those of a group without a type."""
+    lines = [line.split(" : ")[0] for line in text.splitlines() if line and not line[0].isspace()]
+    return {name.strip().lstrip("*") for line in lines for name in line.split(",")}
+
+
+def taken(item):
+    """Names that a docstring must explain."""
+    if hasattr(item, "FIELDS"):
+        return {*item.FIELDS}
+    if dataclasses.is_dataclass(item):
+        return {field.name for field in dataclasses.fields(item) if not field.name.startswith("_")}
+    if inspect.isclass(item) and hasattr(item, "_fields"):
+        return {*item._fields}
+    return {name for name in inspect.signature(item).parameters if name not in ("args", "kwargs")}
+
+
+@pytest.mark.parametrize("name", sorted(set(OTHERS) - IN_PARTS))
+def test_sections_name_every_parameter_and_attribute(name):
+    item = OTHERS[name]
+    said = sections(item)
+    explained = named(said.get("Parameters", "")) | named(said.get("Attributes", ""))
+    assert taken(item) <= explained, f"{name} does not explain {sorted(taken(item) - explained)}"
+    assert said[""].strip().splitlines()[0].endswith("."), "a summary in one line"
+    for section in ("Parameters", "Attributes"):
+        lines = [line for line in said.get(section, "").splitlines() if line.strip()]
+        empty = [line for line, after in itertools.pairwise([*lines, ""]) if not line[0].isspace() and not after.startswith("    ")]
+        assert empty == [], f"{name} leaves {empty} unexplained"
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_functions_say_what_they_return_and_raise(name):
+    said = sections(FUNCTIONS[name])
+    returns = inspect.signature(FUNCTIONS[name]).return_annotation
+    assert "Returns" in said or returns in (None, "None")
+    pure = {"problems.spread_arms", "logs.to_obp"}  # take anything that their callers have checked
+    assert "Raises" in said or name in pure
+
+
+@pytest.mark.parametrize("name", sorted(POLICIES))
+def test_policies_explain_every_parameter(name):
+    item = POLICIES[name]
+    base = getattr(item, "base", item)
+    text = " ".join(inspect.getdoc(cls) or "" for cls in (item, *base.__mro__) if cls is not object)
+    missing = [field for field in base.FIELDS if not re.search(rf"\b{field}\b", text)]
+    assert missing == []
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_help_fits_a_screen(name):
+    shown, signature = pydoc.plain(pydoc.render_doc(FUNCTIONS[name])), str(inspect.signature(FUNCTIONS[name]))
+    assert len(shown.splitlines()) <= SCREEN[0]
+    assert len(signature) <= SCREEN[1]
+    assert "_array_like" not in signature, "NumPy's types are spelled out; `from __future__ import annotations` leaves their names"
+
+
+@pytest.mark.parametrize("name", sorted(MODULES))
+def test_dir_lists_what_is_public(name):
+    module = MODULES[name]
+    assert {*module.__all__} <= {*dir(module)}
+    if name != "tr":
+        assert [item for item in dir(module) if item not in module.__all__] == []
+
+
+def test_examples_run():
+    """All examples of public functions and classes, so that none of them is out of date."""
+    finder, runner = doctest.DocTestFinder(recurse=False), doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    examples = 0
+    with np.printoptions(legacy=False):
+        for name, item in {**OTHERS, "extend.Kind": tr.extend.Kind}.items():
+            for test in finder.find(item, name, globs={}):
+                runner.run(test, clear_globs=False)
+                examples += len(test.examples)
+    assert runner.failures == 0
+    assert examples >= 20
+
+
+def test_a_parameter_without_a_word_is_noticed():
+    def silent(given, missing):
+        """Do nothing.
+
+        Parameters
+        ----------
+        given : int
+            A number.
+        """
+
+    assert taken(silent) - named(sections(silent)["Parameters"]) == {"missing"}
