@@ -67,9 +67,7 @@ class Rounds:
         """Arms in a round."""
         return self.arms.number if context.features is None else context.features.shape[0] * self.arms.blocks
 
-    def checked(
-        self, context: Any, eligible: Mask | None, names: Sequence[str] | None, begun: bool, past: bool = False
-    ) -> Shown:
+    def checked(self, context: Any, eligible: Mask | None, names: Sequence[str] | None, begun: bool, past: bool = False) -> Shown:
         """The round that a call describes. Changes nothing.
 
         begun: whether anything was decided or learned yet. past: for a round in which arms that are retired by now were played.

@@ -685,9 +685,9 @@ class Session:
         if not self._rounds.same_arms(other._rounds):
             raise ValueError("other has other arms, features or names than this session; what they learned is not about the same things.")
         if not same_form(self.state, other.state):
-            mine, its = regressions_in(self.state), regressions_in(other.state)
+            here, there = regressions_in(self.state), regressions_in(other.state)
             raise ValueError(
-                f"other has {its}, but this session has {mine}: one was shown a row for every arm, (K, d), the other one row for all, (d,). "
+                f"other has {there}, but this session has {here}: one was shown a row for every arm, (K, d), the other one row for all, (d,). "
                 "Show both the same."
             )
         if other.open:

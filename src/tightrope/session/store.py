@@ -158,7 +158,8 @@ def build(
         raise ValueError(f"the header's arms, {told.arms}, are not those that the file's arrays describe.")
     if a.distances is not None and a.distances.tobytes() != arrays["arms.distances"].tobytes():
         raise ValueError("arms.distances are not those of arms.points.")
-    rounds.arms, rounds.changing, rounds.several, rounds.equal = a._replace(common=told.arms.common), told.changing, told.several, told.equal
+    rounds.arms = a._replace(common=told.arms.common)
+    rounds.changing, rounds.several, rounds.equal = told.changing, told.several, told.equal
     rng = streams.unpack(told.rng)
     if not isinstance(rng.bit_generator, np.random.PCG64):
         raise ValueError(f"rng is {told.rng['bit_generator']}, but sessions draw from PCG64.")
