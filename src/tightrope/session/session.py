@@ -687,8 +687,8 @@ class Session:
         if not same_form(self.state, other.state):
             here, there = regressions_in(self.state), regressions_in(other.state)
             raise ValueError(
-                f"other has {there}, but this session has {here}: one was shown a row for every arm, (K, d), the other one row for all, (d,). "
-                "Show both the same."
+                f"other has {there}, but this session has {here}: one was shown a row for every arm, (K, d), and the other one row for "
+                "all of them, (d,); show both the same."
             )
         if other.open:
             raise ValueError(f"other has {len(other.open)} open decisions; close or cancel them first.")
