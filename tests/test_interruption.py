@@ -128,6 +128,54 @@ print(caught, calls)
 """
 
 
+CROSSINGS = """
+import signal, time
+import numpy as np
+import tightrope as tr
+
+class Late(BaseException):  # as KeyboardInterrupt
+    pass
+
+def ring(number, frame):
+    if frame.f_code.co_name not in ("<module>", "ring"):
+        raise Late
+
+session = tr.Session(tr.LinTS(), arms=[[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
+problem = tr.problems.Bernoulli([0.4, 0.6])
+rows = {"arm": np.array([0, 1, 2] * 5), "reward": np.full(15, 0.5)}
+log = tr.logs.from_frame(rows | {"propensity": np.full(15, 1 / 3)}, arms=3)
+def once():
+    session.learn(rows)
+    session.explain(draws=10)
+    tr.simulate(problem, tr.UCB(), horizon=5, replications=1, workers=1)
+    tr.evaluate(log, session)
+once()
+signal.signal(signal.SIGALRM, ring)
+caught, calls, until = 0, 0, time.monotonic() + 6
+signal.setitimer(signal.ITIMER_REAL, 0.001, 0.0007)
+while True:
+    try:
+        while time.monotonic() < until:
+            once()
+            calls += 1
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        break
+    except Late:
+        caught += 1
+once()
+print(caught, calls)
+"""
+
+
+def test_a_signal_while_tuples_cross_into_compiled_code_is_an_exception_and_not_a_crash():
+    """As in `bench`, `learn`, `explain`, `simulate` and `evaluate`. With Numba's own boxers this ends in a segmentation fault."""
+    done = subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-c", CROSSINGS], env=os.environ, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert int(done.stdout.split()[0]) > 300
+
+
 def test_a_signal_in_the_middle_of_a_decision_is_an_exception_and_not_a_crash():
     """Numba's boxers of tuples, arrays and generators run Python, where an exception of a signal handler crashed the process."""
     done = subprocess.run(

@@ -21,9 +21,9 @@ from numba.experimental import structref
 from numba.extending import box, intrinsic, overload, unbox
 from numba.np.numpy_support import as_dtype
 
+from .boxing import GENERATOR
 from .kernels import jit
 
-GENERATOR = types.NumPyRandomGeneratorType("NumPyRandomGeneratorType")
 WORDS = types.Array(types.uint64, 1, "C")
 KINDS = (types.Array(types.float64, 2, "C"), types.Array(types.boolean, 1, "C"), types.int64, types.float64)  # of a context's fields
 new: Any = structref.new  # a struct whose fields are empty

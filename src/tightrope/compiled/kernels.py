@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import numba
 from numba.core.registry import CPUDispatcher
 
+from . import boxing as boxing  # replaces Numba's boxers for the whole process
 from .cache import KernelCache, config
 from .parts import LeanPartCompiler, LeanWholeCompiler, PartCompiler, WholeCompiler, shared_overload
 
