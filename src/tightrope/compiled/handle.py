@@ -22,7 +22,7 @@ from numba.extending import box, intrinsic, overload, unbox
 from numba.np.numpy_support import as_dtype
 
 from .boxing import GENERATOR
-from .kernels import jit
+from .kernels import compiled_for, jit
 
 WORDS = types.Array(types.uint64, 1, "C")
 KINDS = (types.Array(types.float64, 2, "C"), types.Array(types.boolean, 1, "C"), types.int64, types.float64)  # of a context's fields
@@ -33,6 +33,11 @@ NUMBERS = (types.Integer, types.Float, types.Boolean)
 @structref.register
 class HandleType(types.StructRef):
     """Of a handle: the fields of `_made`."""
+
+    @property
+    def key(self) -> Any:
+        """What makes two of them one: the types of the fields, which know a policy's class. The name has only the class's name."""
+        return self._fields
 
 
 @box(HandleType)
@@ -147,13 +152,6 @@ def _arrays(state: Any) -> Iterator[np.ndarray]:
             yield value
         elif isinstance(value, tuple):
             yield from _arrays(value)
-
-
-def compiled_for(kernel: Any, kinds: tuple[Any, ...]) -> Any:
-    """The machine code of a kernel for these types, compiled or read from disk at the first call; `entry_point` calls it unchecked."""
-    if kinds not in kernel.overloads:
-        kernel.compile(kinds)
-    return kernel.overloads[kinds]
 
 
 def stream_words(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

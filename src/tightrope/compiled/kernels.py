@@ -4,7 +4,8 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import numba
+import numpy as np
+from numba import _dispatcher
 from numba.core.registry import CPUDispatcher
 
 from . import boxing as boxing  # replaces Numba's boxers for the whole process
@@ -19,6 +20,55 @@ INTERPRETED = bool(config.DISABLE_JIT)
 
 PART: Any = OPTIONS | {"forceinline": True, "pipeline_class": PartCompiler}  # of what is compiled for its callers only
 LEAN: Any = {"_nrt": False, "pipeline_class": LeanPartCompiler}
+
+
+def fingerprint(value: Any) -> Any:
+    """What tells the type of an argument: Numba's own fingerprint, with the classes of all tuples in it. None: ask `typeof` every time."""
+    if isinstance(value, np.random.Generator):
+        return np.random.Generator
+    try:
+        return _dispatcher.compute_fingerprint(value), *classes(value)
+    except NotImplementedError:
+        return None
+
+
+def classes(value: Any) -> list[type]:
+    """Classes of a tuple and of the tuples in it, in order."""
+    found: list[type] = []
+    if isinstance(value, tuple):
+        found.append(type(value))
+        for item in value:
+            if isinstance(item, tuple):
+                found += classes(item)
+    return found
+
+
+class Kernel(CPUDispatcher):
+    """A compiled function that knows the classes of tuples by what they are.
+
+    Numba's C code knows the class of a NamedTuple by its name alone: two policy classes of one name, or one that was edited in a notebook,
+    would be the first of them.
+    """
+
+    def __call__(self, *arguments: Any) -> Any:
+        if not any(isinstance(item, tuple) for item in arguments):
+            return super().__call__(*arguments)
+        prints = [fingerprint(item) for item in arguments]
+        key = None if None in prints else tuple(prints)
+        known = vars(self).setdefault("entries", {})
+        entry = known.get(key)
+        if entry is None:
+            entry = compiled_for(self, tuple(map(self.typeof_pyval, arguments))).entry_point
+            if key is not None:
+                known[key] = entry
+        return entry(*arguments)
+
+
+def compiled_for(kernel: Any, kinds: tuple[Any, ...]) -> Any:
+    """The machine code of a kernel for these types, compiled or read from disk at the first call; `entry_point` calls it unchecked."""
+    if kinds not in kernel.overloads:
+        kernel.compile(kinds)
+    return kernel.overloads[kinds]
 
 
 class _LeanKernel(CPUDispatcher):
@@ -61,9 +111,11 @@ def borrowed(function: F) -> F:
 
 def jit(function: F, **more: Any) -> F:
     """Compile `function` without the GIL, with C-like division, cached on disk by the sources it is made of (see `_cache`)."""
-    kernel: Any = numba.njit(**({"pipeline_class": WholeCompiler} | OPTIONS | more))(function)
-    if not INTERPRETED:
-        kernel._cache = KernelCache(function)
+    if INTERPRETED:
+        return function
+    options = OPTIONS | {"nopython": True} | more
+    kernel: Any = Kernel(function, targetoptions=options, pipeline_class=options.pop("pipeline_class", WholeCompiler))
+    kernel._cache = KernelCache(function)
     return kernel
 
 

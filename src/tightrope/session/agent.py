@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from ..compiled.handle import KINDS, Handle, can_be_held, compiled_for
-from ..compiled.kernels import is_kernel, jit
+from ..compiled.handle import KINDS, Handle, can_be_held
+from ..compiled.kernels import compiled_for, is_kernel, jit
 from ..core.policy import Policy, compiled
 from ..core.rounds import PLAIN
 from ..core.streams import same
