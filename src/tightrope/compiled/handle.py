@@ -25,6 +25,7 @@ from .boxing import GENERATOR
 from .kernels import compiled_for, jit
 
 WORDS = types.Array(types.uint64, 1, "C")
+NUMBERED = types.Array(types.int64, 1, "C")
 KINDS = (types.Array(types.float64, 2, "C"), types.Array(types.boolean, 1, "C"), types.int64, types.float64)  # of a context's fields
 new: Any = structref.new  # a struct whose fields are empty
 NUMBERS = (types.Integer, types.Float, types.Boolean)
@@ -70,26 +71,28 @@ def _generator(typing: Any, state: Any, uint64: Any, uint32: Any, double: Any) -
     return GENERATOR(types.uintp, types.uintp, types.uintp, types.uintp), codegen
 
 
-def _made(policy: Any, state: Any, rng: Any, place: Any, half: Any) -> Any:
+def _made(policy: Any, state: Any, rng: Any, place: Any, half: Any, before: Any, tally: Any, waiting: Any) -> Any:
     """A new handle."""
     raise TypeError("handles are made by compiled code")
 
 
 @overload(_made)
-def _overload_made(policy: Any, state: Any, rng: Any, place: Any, half: Any) -> Any:
-    kind = HandleType([("policy", policy), ("state", state), ("rng", rng), ("place", place), ("half", half)])
+def _overload_made(policy: Any, state: Any, rng: Any, place: Any, half: Any, before: Any, tally: Any, waiting: Any) -> Any:
+    kinds = {"policy": policy, "state": state, "rng": rng, "place": place, "half": half, "before": before, "tally": tally}
+    kind = HandleType([*kinds.items(), ("waiting", waiting)])
 
-    def make(policy: Any, state: Any, rng: Any, place: Any, half: Any) -> Any:
+    def make(policy: Any, state: Any, rng: Any, place: Any, half: Any, before: Any, tally: Any, waiting: Any) -> Any:
         handle = new(kind)
         handle.policy, handle.state, handle.rng, handle.place, handle.half = policy, state, rng, place, half
+        handle.before, handle.tally, handle.waiting = before, tally, waiting
         return handle
 
     return make
 
 
 @jit
-def _open(policy, state, place, half, address, uint64, uint32, double):  # type: ignore[no-untyped-def]
-    return _made(policy, state, _generator(address, uint64, uint32, double), place, half)
+def _open(policy, state, place, half, before, tally, waiting, address, uint64, uint32, double):  # type: ignore[no-untyped-def]
+    return _made(policy, state, _generator(address, uint64, uint32, double), place, half, before, tally, waiting)
 
 
 @intrinsic
@@ -141,8 +144,9 @@ def _kinds(kind: Any) -> Iterator[Any]:
 
 
 def can_be_held(state: Any) -> bool:
-    """Whether a handle can hold a state: a tuple of numbers, arrays, None and such tuples."""
-    return all(isinstance(kind, (*NUMBERS, types.NoneType, types.Array)) for kind in _kinds(typeof(state)))
+    """Whether a handle can hold a state: a tuple of numbers, arrays, None and such tuples. Arrays that run backwards are not held."""
+    held = all(isinstance(kind, (*NUMBERS, types.NoneType, types.Array)) for kind in _kinds(typeof(state)))
+    return held and all(min(array.strides, default=0) >= 0 for array in _arrays(state))
 
 
 def _arrays(state: Any) -> Iterator[np.ndarray]:
@@ -154,32 +158,53 @@ def _arrays(state: Any) -> Iterator[np.ndarray]:
             yield from _arrays(value)
 
 
-def stream_words(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Views of all in a PCG64 generator that a draw changes: its place in the stream, and the half of a number that waits.
+class Stream:
+    """A random stream of PCG64 that can go back to where the last proposal found it.
 
-    Its memory is that of NumPy's `pcg64_state`: a pointer to the place, followed by the half.
+    Python and compiled code draw from it alike. `place` and `half` are views of all in the generator that a draw changes: its memory is
+    that of NumPy's `pcg64_state`, a pointer to the place, followed by the half of a number that waits. ValueError for another generator.
     """
-    address = cast(Any, rng.bit_generator).ctypes.state_address
-    place = (ctypes.c_uint64 * 2).from_address(ctypes.c_uint64.from_address(address).value)
-    half = (ctypes.c_uint64 * 1).from_address(address + ctypes.sizeof(ctypes.c_void_p))
-    return np.ctypeslib.as_array(place), np.ctypeslib.as_array(half)
+
+    __slots__ = ("before", "half", "place", "rng")
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        if type(rng.bit_generator) not in (np.random.PCG64, np.random.PCG64DXSM):
+            raise ValueError(f"rng draws from {type(rng.bit_generator).__name__}, but the memory of PCG64 and PCG64DXSM alone is known.")
+        address = cast(Any, rng.bit_generator).ctypes.state_address
+        place = (ctypes.c_uint64 * 2).from_address(ctypes.c_uint64.from_address(address).value)
+        half = (ctypes.c_uint64 * 1).from_address(address + ctypes.sizeof(ctypes.c_void_p))
+        self.rng, self.place, self.half = rng, np.ctypeslib.as_array(place), np.ctypeslib.as_array(half)
+        self.before = np.zeros(3, dtype=np.uint64)
+
+    def mark(self) -> None:
+        """Remember this place."""
+        self.before[:2], self.before[2] = self.place, self.half[0]
+
+    def rewind(self) -> None:
+        """Go back to the place that was marked last."""
+        self.place[:], self.half[0] = self.before[:2], self.before[2]
+
+    def moved(self) -> bool:
+        """Whether anything was drawn since then."""
+        return bool((self.place != self.before[:2]).any() or self.half[0] != self.before[2])
 
 
 class Handle:
     """A policy, its state and a random stream in compiled code.
 
-    policy, state: NamedTuples of numbers, arrays and such tuples. rng: of PCG64; Python and compiled code draw from one stream.
+    policy, state: NamedTuples of numbers, arrays and such tuples. tally: (4,) int64 and waiting: (K,) int64, which kernels count in, see
+    `session.agent`.
     """
 
-    __slots__ = ("_arrays", "_generator", "_last", "_out", "_state_type", "_words", "pointer", "type")
+    __slots__ = ("_arrays", "_last", "_out", "_state_type", "_stream", "_words", "pointer", "type")
 
-    def __init__(self, policy: Any, state: Any, rng: np.random.Generator) -> None:
-        self._generator = rng  # keeps the addresses valid
-        bits: Any = rng.bit_generator
+    def __init__(self, policy: Any, state: Any, stream: Stream, tally: np.ndarray, waiting: np.ndarray) -> None:
+        self._stream = stream  # keeps the addresses valid
+        bits: Any = stream.rng.bit_generator
         interface = bits.ctypes
         functions = [ctypes.cast(getattr(interface, name), ctypes.c_void_p).value for name in ("next_uint64", "next_uint32", "next_double")]
-        given = (policy, state, *stream_words(rng), interface.state_address, *functions)
-        kinds = (typeof(policy), typeof(state), WORDS, WORDS, *(types.uintp,) * 4)
+        given = (policy, state, stream.place, stream.half, stream.before, tally, waiting, interface.state_address, *functions)
+        kinds = (typeof(policy), typeof(state), WORDS, WORDS, WORDS, NUMBERED, NUMBERED, *(types.uintp,) * 4)
         opening = compiled_for(_open, kinds)
         self.pointer: Any = opening.entry_point(*given)
         self.type = opening.signature.return_type

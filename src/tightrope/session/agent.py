@@ -1,4 +1,9 @@
-"""A policy at work: its state and its random stream, in compiled code where the policy is compiled, and what a session asks of it."""
+"""A policy at work: its state, its random stream and its counts, in compiled code where the policy is compiled.
+
+A signal's exception comes between two steps of Python, never within a call of compiled code. What belongs together is therefore one
+call: a proposal remembers where the stream was, taking it counts the decision, and learning counts the reward. A proposal that is not
+taken is as if it had never been made: the next one draws from the same place.
+"""
 
 import functools
 from collections.abc import Callable
@@ -7,46 +12,82 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from ..compiled.handle import KINDS, Handle, can_be_held
+from ..compiled.handle import KINDS, Handle, Stream, can_be_held
 from ..compiled.kernels import compiled_for, is_kernel, jit
 from ..core.policy import Policy, compiled
 from ..core.rounds import PLAIN
-from ..core.streams import same
 from ..core.types import Action, State
 from ..core.verbs import Arms, Context, allowed, commit, event, inform, select, stopped, update, withdraw
 
+PLAINLY = (True, True, True, True)  # which of a context's fields a round does not show
+REWARD = (types.float64,)
 UNPLAYABLE = -1  # in place of the event, where `select` returned an arm that is not eligible
+NOBODY = -1  # in place of an arm, where `play` found none that may be played
+# Places of a tally: decisions taken, rewards learned, decisions only counted, and the decision for which the stream was last drawn.
+DECIDED, REWARDS, PLAYED, PROPOSED = range(4)
+
+
+def new_tally() -> np.ndarray:
+    """Nothing decided, nothing learned."""
+    return np.zeros(4, dtype=np.int64)
 
 
 class Agent:
-    """A policy with its state and its stream, by the verbs. What compiled code cannot hold is played by this class itself."""
+    """A policy with its state and its stream, by the verbs. What compiled code cannot hold is played by this class itself.
 
-    def __init__(self, policy: Policy, state: State, rng: np.random.Generator, number: int) -> None:
-        self.policy, self.state, self.rng, self.number = policy, state, rng, number
+    Parameters
+    ----------
+    policy, state
+        The policy, and what `init` made of it.
+    stream : Stream
+        The policy's own; all agents of a session share it.
+    number : int
+        Arms in a round; what kernels are called with is compared with it.
+    tally : (4,) int64 array
+        Counts of a session, see `DECIDED`.
+    waiting : (K,) int64 array
+        Decisions of `play` by arm that wait for `learn`.
+    """
 
-    def propose(self, seen: Context, number: int) -> tuple[Action, int, bool]:
-        """(action, event, certain): what `select` chooses among so many arms, how that came about, and whether it drew nothing.
+    def __init__(
+        self, policy: Policy, state: State, stream: Stream, number: int, tally: np.ndarray, waiting: np.ndarray
+    ) -> None:  # fmt: skip
+        self.policy, self.state, self.stream, self.number, self.tally, self.waiting = policy, state, stream, number, tally, waiting
+        self.counts = memoryview(tally)  # read as Python's numbers
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """The stream, as the next proposal finds it."""
+        self.rewind()
+        return self.stream.rng
+
+    def rewind(self) -> None:
+        """Let go of a proposal that was not taken."""
+        if self.counts[PROPOSED] == self.counts[DECIDED] + 1:
+            self.stream.rewind()
+            self.counts[PROPOSED] = 0
+
+    def propose(self, seen: Context) -> tuple[Action, int, bool]:
+        """(action, event, certain): what `select` chooses, how that came about, and whether it drew nothing.
 
         event: UNPLAYABLE for an arm that is not eligible; the stream is then where it was.
         """
-        bits = self.rng.bit_generator
-        before = bits.state
-        try:
-            action: Any = select(self.policy, self.state, seen, self.rng)
-        except BaseException:  # an oracle may refuse after noise was drawn
-            bits.state = before
-            raise
+        self.rewind()
+        self.stream.mark()
+        self.counts[PROPOSED] = self.counts[DECIDED] + 1
+        action: Any = select(self.policy, self.state, seen, self.stream.rng)
         if isinstance(action, np.ndarray) and action.ndim:
-            return action, event(self.policy, self.state, action), same(before, bits.state)
+            return action, event(self.policy, self.state, action), not self.stream.moved()
         action = int(action)
-        if not 0 <= action < number or not (seen.eligible is None or seen.eligible[action]):
-            bits.state = before
+        if not 0 <= action < self.number or not (seen.eligible is None or seen.eligible[action]):
+            self.rewind()
             return action, UNPLAYABLE, True
-        return action, event(self.policy, self.state, action), same(before, bits.state)
+        return action, event(self.policy, self.state, action), not self.stream.moved()
 
-    def commit(self, seen: Context, action: Action) -> None:
-        """The action is taken."""
+    def take(self, seen: Context, action: Action) -> None:
+        """The action is taken: a decision."""
         self.state = commit(self.policy, self.state, seen, action)
+        self.counts[DECIDED] += 1
 
     def withdraw(self, seen: Context, action: Action) -> None:
         """The action was never shown."""
@@ -55,75 +96,110 @@ class Agent:
     def update(self, seen: Context, action: Action, reward: Any) -> None:
         """Learn the reward of an open decision."""
         self.state = update(self.policy, self.state, seen, action, reward)
+        self.counts[REWARDS] += 1
 
     def inform(self, seen: Context, action: Action, reward: Any) -> None:
         """Learn a reward that no open decision stands for."""
         self.state = inform(self.policy, self.state, seen, action, reward)
+        self.counts[REWARDS] += 1
 
     def stopped(self) -> bool:
         """Whether an identification policy has its answer."""
         return bool(stopped(self.policy, self.state))
 
-    def choose(self) -> tuple[Action, int, bool]:
-        """`propose` in a round like any other."""
-        return self.propose(PLAIN, self.number)
+    def play(self) -> int:
+        """Propose and take in a round that shows nothing, whose decision is only counted. NOBODY: the arm may not be played."""
+        action, why, _ = self.propose(PLAIN)
+        if why == UNPLAYABLE:
+            return NOBODY
+        self.take(PLAIN, action)
+        self.waiting[action] += 1
+        self.counts[PLAYED] += 1
+        return int(action)
 
-    def learn(self, arm: int, reward: float) -> None:
-        """`update` of such a round."""
+    def learn(self, arm: int, reward: float) -> bool:
+        """Learn the reward of a decision of `play`; False: none of this arm waits."""
+        if not (0 <= arm < self.waiting.size and self.waiting[arm] > 0):
+            return False
         self.update(PLAIN, arm, reward)
+        self.waiting[arm] -= 1
+        return True
 
 
 class CompiledAgent(Agent):
     """The same, where all of it lives in compiled code and one pointer crosses in a call."""
 
-    def __init__(self, policy: Policy, state: State, rng: np.random.Generator, number: int) -> None:
-        self._handle = Handle(policy, state, rng)
+    def __init__(
+        self, policy: Policy, state: State, stream: Stream, number: int, tally: np.ndarray, waiting: np.ndarray
+    ) -> None:  # fmt: skip
+        self._handle = Handle(policy, state, stream, tally, waiting)
         self._calls: dict[Any, Callable[..., Any]] = {}
-        self.policy, self.rng, self.number = policy, rng, number
+        self._commits = commit.answers(policy)
+        self.policy, self.stream, self.number, self.tally, self.waiting = policy, stream, number, tally, waiting
+        self.counts = memoryview(tally)
 
     @property
     def state(self) -> State:
         """The state as Python sees it."""
         return self._handle.state
 
-    def propose(self, seen: Context, number: int) -> tuple[int, int, bool]:
+    def propose(self, seen: Context) -> tuple[int, int, bool]:
         """As of the parent class."""
-        answer: tuple[int, int, bool] = self._call(_propose, seen, types.int64)(*seen, number)
+        answer: tuple[int, int, bool]
+        if seen is PLAIN:
+            answer = self._propose_plain()
+        else:
+            answer = self._call(_propose, seen, types.int64)(*seen, self.number)
         return answer
 
-    def commit(self, seen: Context, action: Action) -> None:
+    def _propose_plain(self) -> tuple[int, int, bool]:
+        """`propose` in a round that shows nothing."""
+        call = functools.partial(self._call(_propose, PLAIN, types.int64), *PLAIN, self.number)
+        self._propose_plain = call  # type: ignore[method-assign]
+        return call()
+
+    def take(self, seen: Context, action: Action) -> None:
         """As of the parent class."""
-        self._call(_commit, seen, types.int64)(*seen, action)
+        if self._commits:
+            self._checked(_take, seen, action)
+        else:
+            self.counts[DECIDED] += 1
 
     def withdraw(self, seen: Context, action: Action) -> None:
         """As of the parent class."""
-        self._call(_withdraw, seen, types.int64)(*seen, action)
+        self._checked(_withdraw, seen, action)
 
     def update(self, seen: Context, action: Action, reward: float) -> None:
         """As of the parent class."""
-        self._call(_update, seen, types.int64, types.float64)(*seen, action, reward)
+        self._checked(_update, seen, action, reward)
 
     def inform(self, seen: Context, action: Action, reward: float) -> None:
         """As of the parent class."""
-        self._call(_inform, seen, types.int64, types.float64)(*seen, action, reward)
+        self._checked(_inform, seen, action, reward)
 
     def stopped(self) -> bool:
         """As of the parent class."""
         return bool(self._call(_stopped, None)())
 
-    def choose(self) -> tuple[int, int, bool]:
+    def play(self) -> int:
         """As of the parent class."""
-        self.choose = functools.partial(self._call(_propose, PLAIN, types.int64), *PLAIN, self.number)  # type: ignore[method-assign]
-        return self.choose()
+        kernel = _play_and_commit if self._commits else _play
+        self.play = functools.partial(self._call(kernel, PLAIN, types.int64), *PLAIN, self.number)  # type: ignore[method-assign]
+        return self.play()
 
-    def learn(self, arm: int, reward: float) -> None:
+    def learn(self, arm: int, reward: float) -> bool:
         """As of the parent class."""
-        self.learn = functools.partial(self._call(_update, PLAIN, types.int64, types.float64), *PLAIN)  # type: ignore[method-assign]
-        self.learn(arm, reward)
+        self.learn = functools.partial(self._call(_learn, PLAIN, types.int64, types.float64), *PLAIN)  # type: ignore[method-assign]
+        return self.learn(arm, reward)
+
+    def _checked(self, kernel: Any, seen: Context, action: Action, *reward: float) -> None:
+        """Call a kernel that changes the state; it refuses what is not about its own arms."""
+        if not self._call(kernel, seen, types.int64, types.int64, *REWARD[: len(reward)])(*seen, self.number, action, *reward):
+            raise ValueError(f"arm = {action} or its round is not of these {self.number} arms; nothing was changed.")
 
     def _call(self, kernel: Any, seen: Context | None, *more: Any) -> Callable[..., Any]:
         """The machine code of a kernel for what a round shows."""
-        shown = () if seen is None else (seen[0] is None, seen[1] is None, seen[2] is None, seen[3] is None)
+        shown = PLAINLY if seen is PLAIN else () if seen is None else tuple(item is None for item in seen)
         call = self._calls.get((kernel, shown))
         if call is None:
             kinds = [types.none if hidden else kind for hidden, kind in zip(shown, KINDS, strict=False)]
@@ -132,45 +208,120 @@ class CompiledAgent(Agent):
         return call
 
 
-def agent(policy: Policy, state: State, rng: np.random.Generator, arms: Arms) -> Agent:
+def agent(policy: Policy, state: State, stream: Stream, arms: Arms, tally: np.ndarray, waiting: np.ndarray) -> Agent:
     """The agent of a policy: compiled, where it plays single arms and its loop would be."""
     kernels = all(is_kernel(verb.verb.of(type(policy))) for verb in (select, update))
     fits = kernels and compiled(policy) and arms.oracle is None and can_be_held(state)
-    return (CompiledAgent if fits else Agent)(policy, state, rng, arms.number)
+    return (CompiledAgent if fits else Agent)(policy, state, stream, arms.number, tally, waiting)
 
 
 # Kernels ---------------------------------------------------------------------------------------------------------------
 
 
 @jit
+def _ready(handle):  # type: ignore[no-untyped-def]
+    """Before a proposal: the stream goes back to where one that was not taken found it."""
+    before, tally = handle.before, handle.tally
+    if tally[PROPOSED] == tally[DECIDED] + 1:
+        handle.place[0], handle.place[1], handle.half[0] = before[0], before[1], before[2]
+    before[0], before[1], before[2] = handle.place[0], handle.place[1], handle.half[0]
+    tally[PROPOSED] = tally[DECIDED] + 1
+
+
+@jit
+def _fits(features, eligible, number, arm):  # type: ignore[no-untyped-def]
+    """Whether an arm and what a round shows are of so many arms: kernels check no index."""
+    return (
+        0 <= arm < number
+        and (features is None or features.shape[0] == number)
+        and (eligible is None or eligible.shape[0] == number)
+    )  # fmt: skip
+
+
+@jit
 def _propose(handle, features, eligible, baseline, baseline_mean, number):  # type: ignore[no-untyped-def]
-    first, second, half = handle.place[0], handle.place[1], handle.half[0]
-    arm = select(handle.policy, handle.state, Context(features, eligible, baseline, baseline_mean), handle.rng)
+    if not _fits(features, eligible, number, 0):
+        return -1, UNPLAYABLE, True
+    _ready(handle)
+    before = handle.before
+    arm = int(select(handle.policy, handle.state, Context(features, eligible, baseline, baseline_mean), handle.rng))
     if not 0 <= arm < number or not allowed(eligible, arm):
-        handle.place[0], handle.place[1], handle.half[0] = first, second, half
+        handle.place[0], handle.place[1], handle.half[0] = before[0], before[1], before[2]
+        handle.tally[PROPOSED] = 0
         return arm, UNPLAYABLE, True
-    certain = handle.place[0] == first and handle.place[1] == second and handle.half[0] == half
-    return arm, event(handle.policy, handle.state, arm), certain
+    certain = handle.place[0] == before[0] and handle.place[1] == before[1] and handle.half[0] == before[2]
+    return arm, int(event(handle.policy, handle.state, arm)), certain
 
 
 @jit
-def _commit(handle, features, eligible, baseline, baseline_mean, arm):  # type: ignore[no-untyped-def]
-    handle.state = commit(handle.policy, handle.state, Context(features, eligible, baseline, baseline_mean), arm)
+def _play(handle, features, eligible, baseline, baseline_mean, number):  # type: ignore[no-untyped-def]
+    _ready(handle)
+    arm = int(select(handle.policy, handle.state, Context(features, eligible, baseline, baseline_mean), handle.rng))
+    if not 0 <= arm < number:
+        return NOBODY
+    handle.waiting[arm] += 1
+    handle.tally[DECIDED] += 1
+    handle.tally[PLAYED] += 1
+    return arm
 
 
 @jit
-def _withdraw(handle, features, eligible, baseline, baseline_mean, arm):  # type: ignore[no-untyped-def]
-    handle.state = withdraw(handle.policy, handle.state, Context(features, eligible, baseline, baseline_mean), arm)
+def _play_and_commit(handle, features, eligible, baseline, baseline_mean, number):  # type: ignore[no-untyped-def]
+    _ready(handle)
+    context = Context(features, eligible, baseline, baseline_mean)
+    arm = int(select(handle.policy, handle.state, context, handle.rng))
+    if not 0 <= arm < number:
+        return NOBODY
+    handle.state = commit(handle.policy, handle.state, context, arm)
+    handle.waiting[arm] += 1
+    handle.tally[DECIDED] += 1
+    handle.tally[PLAYED] += 1
+    return arm
 
 
 @jit
-def _update(handle, features, eligible, baseline, baseline_mean, arm, reward):  # type: ignore[no-untyped-def]
+def _learn(handle, features, eligible, baseline, baseline_mean, arm, reward):  # type: ignore[no-untyped-def]
+    if not 0 <= arm < handle.waiting.shape[0] or handle.waiting[arm] <= 0:
+        return False
     handle.state = update(handle.policy, handle.state, Context(features, eligible, baseline, baseline_mean), arm, reward)
+    handle.waiting[arm] -= 1
+    handle.tally[REWARDS] += 1
+    return True
 
 
 @jit
-def _inform(handle, features, eligible, baseline, baseline_mean, arm, reward):  # type: ignore[no-untyped-def]
+def _take(handle, features, eligible, baseline, baseline_mean, number, arm):  # type: ignore[no-untyped-def]
+    if not _fits(features, eligible, number, arm):
+        return False
+    handle.state = commit(handle.policy, handle.state, Context(features, eligible, baseline, baseline_mean), arm)
+    handle.tally[DECIDED] += 1
+    return True
+
+
+@jit
+def _withdraw(handle, features, eligible, baseline, baseline_mean, number, arm):  # type: ignore[no-untyped-def]
+    if not _fits(features, eligible, number, arm):
+        return False
+    handle.state = withdraw(handle.policy, handle.state, Context(features, eligible, baseline, baseline_mean), arm)
+    return True
+
+
+@jit
+def _update(handle, features, eligible, baseline, baseline_mean, number, arm, reward):  # type: ignore[no-untyped-def]
+    if not _fits(features, eligible, number, arm):
+        return False
+    handle.state = update(handle.policy, handle.state, Context(features, eligible, baseline, baseline_mean), arm, reward)
+    handle.tally[REWARDS] += 1
+    return True
+
+
+@jit
+def _inform(handle, features, eligible, baseline, baseline_mean, number, arm, reward):  # type: ignore[no-untyped-def]
+    if not _fits(features, eligible, number, arm):
+        return False
     handle.state = inform(handle.policy, handle.state, Context(features, eligible, baseline, baseline_mean), arm, reward)
+    handle.tally[REWARDS] += 1
+    return True
 
 
 @jit

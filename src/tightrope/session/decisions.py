@@ -1,7 +1,7 @@
 """Decisions that wait for their rewards: what was decided in which round, and what became of it."""
 
 import itertools
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -15,6 +15,9 @@ from ..core.verbs import Context
 
 REMEMBERED = 10_000  # arms of closed decisions whose ids still answer; older ones are forgotten, so that memory does not grow
 UNNAMED = 1_000  # decisions of `select` with a round of their own that may wait for `update`; older ones are closed without a reward
+
+AUTOMATIC = "#"  # how the ids begin that a session makes itself
+MOST_ID = 10**18
 
 Id = str | int
 A = TypeVar("A", np.ndarray, np.ndarray | None)
@@ -58,6 +61,15 @@ class Entry:
         self.held: list[tuple[Action, Any]] = []  # (action, reward) that wait for earlier decisions
         self.ended: str | None = None  # "rewarded", "expired" or "closed"; it stays open while its answers wait for earlier decisions
 
+    def answer(self, action: Action, value: Any) -> None:
+        """Keep the answer of its arm, or of a part of its set. Once more changes nothing."""
+        if self.waiting is None:
+            self.answers = value
+        else:
+            arms = np.asarray(action).tolist()
+            self.answers |= zip(arms, np.asarray(value).tolist(), strict=True)
+            self.waiting.difference_update(arms)
+
     def plays(self, action: Action) -> bool:
         """Whether it waits for a reward of this arm, or of all these arms of a set."""
         if isinstance(action, np.ndarray):
@@ -70,13 +82,12 @@ class Book:
     """The open decisions in order of their rounds, and the last closed ones.
 
     A decision of `select` has no id that its caller knows; its reward comes by `update`, which names the arm. Where rounds show nothing
-    of their own, all such decisions of an arm are the same to the policy, and only their number is kept.
+    of their own, all such decisions of an arm are the same to the policy, and only their number is kept, by the agent.
     """
 
     def __init__(self) -> None:
         self.open: OrderedDict[Id, Entry] = OrderedDict()  # a plain dict finds its first entry in time that grows with those removed
         self.closed: OrderedDict[Id, Entry] = OrderedDict()
-        self.counts: defaultdict[int, int] = defaultdict(int)  # open decisions of `select` that are only counted, by arm
         self.unnamed: dict[Id, None] = {}  # ids of the others, the oldest first, answered ones among them
         self.last: Entry | None = None  # the last decision, unless it was only counted
         self._weight = 0  # arms in closed
@@ -84,8 +95,8 @@ class Book:
 
     @property
     def waiting(self) -> int:
-        """How many decisions wait for rewards."""
-        return sum(entry.ended is None for entry in self.open.values()) + sum(self.counts.values())
+        """How many of its decisions wait for rewards."""
+        return sum(entry.ended is None for entry in self.open.values())
 
     def known(self, id: Id) -> Decision | None:
         """The decision of an id, open or closed."""
@@ -93,31 +104,51 @@ class Book:
         return None if entry is None else entry.decision
 
     def add(self, entry: Entry) -> None:
-        """Entry a decision."""
+        """Enter a decision."""
         id = entry.decision.id
         self.open[id] = self.last = entry
         if entry.waiting is None:
             self._by_arm.setdefault(entry.action, {})[id] = entry
 
-    def remove(self, id: Id) -> Entry:
+    def automatic(self, number: int) -> Id:
+        """An id for the decision of this number, as no caller may choose it."""
+        id = f"{AUTOMATIC}{number}"
+        while self.known(id) is not None:  # a log that is followed may have it
+            id += "+"
+        return id
+
+    def remove(self, id: Id) -> Entry | None:
         """Take an open decision out, as if it had never been made. A signal's exception between two lines leaves a book that works."""
-        entry = self.open[id]
-        if entry.waiting is None:
+        entry = self.open.get(id)
+        if entry is not None and entry.waiting is None:
             same = self._by_arm.get(entry.action, {})
             same.pop(id, None)
             if not same:
                 self._by_arm.pop(entry.action, None)
-        del self.open[id]
+        self.open.pop(id, None)
         return entry
 
     def close(self, id: Id, how: str) -> None:
         """Close an open decision and remember its answers. Its context is let go."""
-        entry = self.remove(id)
-        entry.ended = how
-        self.remember(entry)
+        entry = self.open.get(id)
+        if entry is not None:
+            entry.ended = how
+            self.remember(entry)
+            self.remove(id)
+
+    def note(self, entry: Entry, action: Action | None, value: Any, ended: str | None, held: list[tuple[Action, Any]] | None) -> None:
+        """Keep an answer that was learned; ended: how the decision is closed by it. Once more changes nothing."""
+        if action is not None:
+            entry.answer(action, value)
+        if held is not None:
+            entry.held = held
+        if ended is not None:
+            self.close(entry.decision.id, ended)
 
     def remember(self, ended: Entry) -> None:
         """Keep a closed decision, and forget the oldest beyond REMEMBERED arms."""
+        if ended.decision.id in self.closed:
+            return
         if ended.context is not PLAIN:
             d, ended.context = ended.decision, PLAIN
             ended.decision = Decision(d.id, d.arm, d.name, d.propensity, d.propensity_se, d.reason, d.round)
@@ -159,9 +190,10 @@ class Book:
         early = itertools.takewhile(lambda entry: entry.decision.round < round, self.open.values())
         return [entry for entry in early if entry.ended is None]
 
-    def resize(self, before: int, number: int, rows: int) -> None:
-        """More arms: in rounds before they were not eligible and had no features."""
+    def grown(self, before: int, number: int, rows: int) -> "Book":
+        """The book with more arms: in rounds before they were not eligible and had no features."""
         made: dict[int, Context] = {}
+        other = Book()
         for entry in self.open.values():
             old = entry.context
             if id(old) not in made:
@@ -170,8 +202,12 @@ class Book:
                 if features is not None:
                     features = np.concatenate([features, np.zeros((rows - features.shape[0], features.shape[1]))])
                 made[id(old)] = old._replace(features=features, eligible=mask)
-        for entry in self.open.values():
-            entry.context = made[id(entry.context)]
+            longer = Entry(entry.decision, made[id(old)], entry.action, entry.waiting)
+            longer.answers, longer.held, longer.ended = entry.answers, entry.held, entry.ended
+            other.add(longer)
+        other.closed, other.unnamed, other._weight = self.closed, self.unnamed, self._weight
+        other.last = None if self.last is None else other.open.get(self.last.decision.id, self.last)
+        return other
 
 
 def size_of(decision: Decision) -> int:
@@ -221,12 +257,35 @@ def reason(event: int, name: object, propensity: Chance) -> str:
 
 
 def checked_id(value: object) -> Id:
-    """Text, or a whole number."""
+    """Text, or a whole number, that a file can hold."""
     if isinstance(value, str) and value:
-        return str(value)
+        id = str(value)
+        if not encodable(id):
+            raise ValueError(f"id = {checks.show(value)} has characters that are no text (lone surrogates), which no file can hold.")
+        return id
     try:
         if isinstance(value, (str, float, np.floating)):
             raise ValueError
-        return checks.integer("id", value)
+        number = checks.integer("id", value)
     except ValueError:
         raise ValueError(f"id = {checks.show(value)} is not text or a whole number.") from None
+    if abs(number) >= MOST_ID:
+        raise ValueError(
+            f"id has {len(str(number)) if abs(number) < 10**4000 else 'thousands of'} digits; a number has at most 18, else give text."
+        )
+    return number
+
+
+def encodable(text: str) -> bool:
+    """Whether a file can hold a text."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def refuse_automatic(id: Id) -> None:
+    """Refuse an id of the caller's that looks like one of those which a session makes."""
+    if isinstance(id, str) and id.startswith(AUTOMATIC):
+        raise ValueError(f"id = {checks.show(id)} begins with {AUTOMATIC}, as the ids do that a session makes itself; choose another.")

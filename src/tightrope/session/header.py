@@ -85,12 +85,14 @@ class Header(Strict):
     after_stop: Literal["winner", "explore"]
     version: str  # of the package that wrote the file
     decided: Count
+    played: Count
     audit: dict[str, object]
     contexts: list[RoundData]
     open: list[OpenData]
     closed: list[ClosedData]
     counts: list[tuple[Count, Count]]  # (arm, open decisions of it that are only counted)
     unnamed: list[str | int]  # ids of open decisions that `select` made
+    last: str | int | None  # the id of the last decision, if it is open
 
 
 def checked_header(text: str) -> Header:

@@ -29,7 +29,7 @@ class Shown(NamedTuple):
 
 
 class Rounds:
-    """The arms of a session and what its rounds have shown.
+    """The arms of a session and what its rounds have shown: a value, which is replaced and never changed.
 
     Attributes
     ----------
@@ -145,36 +145,46 @@ class Rounds:
             return False
         return len(features) > 1 and bool((features == features[0]).all())
 
-    def met(self, context: Context, decided: bool, common: bool = False) -> None:
-        """A round was decided, or only learned from. common: all arms were shown one row."""
-        features = context.features
+    def changed(self, **changes: Any) -> "Rounds":
+        """The same with other attributes."""
+        other = object.__new__(Rounds)
+        other.__dict__.update(self.__dict__, **changes)
+        return other
+
+    def met(self, context: Context, decided: bool, common: bool = False) -> "Rounds":
+        """After a round that was decided, or only learned from. common: all arms were shown one row."""
+        features, last = context.features, self.last
+        if context is last and not (self.catalogue and features is not None):
+            return self
         if features is None:
-            if decided and context is not self.last:  # a mask is no news to the next round, a baseline is
-                self.last = context._replace(eligible=None) if context.baseline is not None or context.baseline_mean is not None else PLAIN
-            return
-        self.changing = True
-        if self.catalogue:
-            self.arms = self.arms._replace(number=self.count(context))
-        if common and not self.arms.common:
-            self.arms = self.arms._replace(common=True)
-        elif self.equal >= 0 and not self.arms.common:
-            same = bool((features == features[0]).all())
-            self.equal = -1 if not same else self.equal + decided
-        if decided:
-            shown = self.last.features
-            self.several = self.several or not (shown is None or shown is features or np.array_equal(shown, features))
-            self.last = context
+            if not decided:
+                return self
+            # a mask is no news to the next round, a baseline is
+            lasting = context.baseline is not None or context.baseline_mean is not None
+            return self.changed(last=context._replace(eligible=None) if lasting else PLAIN)
+        arms, equal = self.arms, self.equal
+        if self.catalogue and arms.number != self.count(context):
+            arms = arms._replace(number=self.count(context))
+        if common and not arms.common:
+            arms = arms._replace(common=True)
+        elif equal >= 0 and not arms.common:
+            equal = equal + decided if bool((features == features[0]).all()) else -1
+        if not decided:
+            same = arms is self.arms and equal == self.equal and self.changing
+            return self if same else self.changed(arms=arms, equal=equal, changing=True)
+        shown = last.features
+        several = self.several or not (shown is None or shown is features or np.array_equal(shown, features))
+        return self.changed(arms=arms, equal=equal, changing=True, several=several, last=context)
 
-    def longer(self, arms: Arms, names: Names) -> None:
-        """More arms after the others."""
+    def grown(self, arms: Arms, names: Names) -> "Rounds":
+        """With more arms after the others."""
         more = arms.number - self.arms.number
-        self.arms, self.names = arms, names
-        self.last = self.last._replace(features=None, eligible=None)
-        if self.retired is not None:
-            self.retired = np.concatenate([self.retired, np.zeros(more, dtype=np.bool_)])
+        last = self.last._replace(features=None, eligible=None)
+        retired = None if self.retired is None else np.concatenate([self.retired, np.zeros(more, dtype=np.bool_)])
+        return self.changed(arms=arms, names=names, last=PLAIN if last == PLAIN else last, retired=retired)
 
-    def retire(self, arm: str | int, value: bool) -> None:
-        """Stop playing an arm, or play it again."""
+    def retiring(self, arm: str | int, value: bool) -> "Rounds":
+        """Where an arm is not played any more, or again."""
         if self.catalogue:
             raise ValueError("this session takes new candidates at every call; leave out those that are retired.")
         k = self.names.number("arm", arm, self.arms.number)
@@ -182,7 +192,7 @@ class Rounds:
         now[k] = value
         if now.all():
             raise ValueError(f"arm = {checks.show(arm)} is the last one left; at least one arm must stay.")
-        self.retired = now if now.any() else None
+        return self.changed(retired=now if now.any() else None)
 
     def same_arms(self, other: "Rounds") -> bool:
         """Whether what both sessions learn is about the same arms."""

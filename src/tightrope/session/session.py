@@ -1,6 +1,5 @@
 """`Session`: a policy in service, many decisions open at once, by the very kernels that simulations run."""
 
-import copy
 import math
 import pathlib
 import warnings
@@ -10,12 +9,14 @@ from typing import Any, Literal, NamedTuple, Self, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..compiled.handle import Stream
 from ..core import checks, files, notebook, streams
 from ..core.matching import ORDERS, check_fit, check_question
 from ..core.policy import Policy, is_policy, label
 from ..core.rounds import PLAIN
 from ..core.types import Action, Explanation, Oracle, State
 from ..core.verbs import (
+    Arms,
     Context,
     admit,
     commit,
@@ -35,10 +36,11 @@ from ..numerics.growth import carried
 from ..numerics.ridge import regressions_in
 from ..numerics.states import copied, same_form
 from . import store
-from .agent import UNPLAYABLE, Agent, agent
+from .agent import DECIDED, NOBODY, PLAYED, REWARDS, UNPLAYABLE, Agent, agent, new_tally
 from .arms import Names, checked_names, describe_arms, described_addition
 from .codec import restore
-from .decisions import UNNAMED, Book, Chance, Decision, Entry, Id, checked_id, locked, reason, shown
+from .decisions import UNNAMED, Book, Chance, Decision, Entry, Id, checked_id, locked, reason, refuse_automatic
+from .decisions import shown as visible
 from .forecast import forecast_range
 from .rewards import check_equal, refuse, rewards_by_arm
 from .rounds import Mask, Played, Round, Rounds, Shown
@@ -48,7 +50,17 @@ PER_ARM = {  # what explanations say arm by arm
     "mean", "width", "lower", "upper", "index", "probability", "probability_se", "pulls", "safe", "design", "direction_scores", "rates",
 }  # fmt: skip
 SHOWN_ARMS = 20  # of a session in a notebook
+NOTHING = Shown(PLAIN, None, False)  # a round like any other
 LEAST_DRAWS, MOST_DRAWS = 10, 10**8  # behind a probability
+
+
+class Standing(NamedTuple):
+    """What changes together, in one assignment, so that a signal's exception finds a session before or after it."""
+
+    agent: Agent
+    rounds: Rounds
+    silent: bool  # whether a round shows nothing unless the call says so
+    plain: bool  # whether `select` then only counts its decision
 
 
 class Choice(NamedTuple):
@@ -104,7 +116,7 @@ class Session:
             check_question(policy, described)
         catalogue = arms is None and points is None and distances is None
         called = Names() if names is None else Names(_checked_names(names, described, catalogue))
-        self._rounds = Rounds(policy, described, catalogue, called)
+        rounds = Rounds(policy, described, catalogue, called)
         self._least, self._most = (bound if math.isfinite(bound) else None for bound in reward_range(policy))
         self.default_reward = None if default_reward is None else self._checked_value("default_reward", default_reward)
         self.window = None if window is None else checks.integer("window", window, least=1)
@@ -114,25 +126,58 @@ class Session:
         self.after_stop = AFTER_STOP[checks.choice("after_stop", after_stop, AFTER_STOP)]
         self.seed = checks.integer("seed", seed, least=0)
         self._audit = streams.stream(self.seed, 0, streams.AUDIT)
-        self.rounds = 0  # rewards taken in
-        self.decided = 0  # decisions made
         self._book = Book()
         self._commits, self._guards, self._measures = commit.answers(policy), admit.answers(policy), propensity.answers(policy)
         self._stops = type(policy).TRAITS.stops
-        self._agent = self._agent_of(init(policy, self._rounds.told()), streams.stream(self.seed, 0, streams.POLICY))
-        self._ready()
+        stream, waiting = (
+            Stream(streams.stream(self.seed, 0, streams.POLICY)),
+            np.zeros(0 if catalogue else described.number, dtype=np.int64),
+        )
+        state = init(policy, rounds.told())
+        self._admits_plain = not self._stops and not rounds.changing and admitted(policy, state)
+        guarded = self._guards and not self._admits_plain
+        self._counts = self.apply == "on arrival" and self.window is None and not self._stops and not guarded and oracle is None
+        self._stand(agent(policy, state, stream, described, new_tally(), waiting), rounds)
 
-    def _ready(self) -> None:
-        """Note whether the next round can be one like any other, whose decisions `select` only counts."""
-        rounds = self._rounds
-        self._plain = (
-            self.apply == "on arrival" and self.window is None and not self._guards and not self._stops
-            and rounds.arms.oracle is None and not rounds.changing and rounds.retired is None and rounds.last is PLAIN
-        )  # fmt: skip
+    def _stand(self, one: Agent, rounds: Rounds) -> None:
+        """Go on with another agent, or after another round."""
+        silent = not rounds.changing and rounds.retired is None and rounds.last is PLAIN
+        self._now = Standing(one, rounds, silent, silent and self._counts)
 
-    def _agent_of(self, state: State, rng: np.random.Generator | None = None) -> Agent:
-        """The agent that goes on from a state."""
-        return agent(self.policy, state, self._agent.rng if rng is None else rng, self._rounds.arms)
+    def _agent_of(self, state: State, arms: Arms | None = None, rewards: int = 0) -> Agent:
+        """An agent that goes on from a state, of other arms where they are given, with so many more rewards learned."""
+        now = self._now.agent
+        arms = self._now.rounds.arms if arms is None else arms
+        tally, waiting = now.tally, now.waiting
+        if rewards:
+            tally = tally.copy()
+            tally[REWARDS] += rewards
+        if not self.catalogue and arms.number != waiting.size:
+            waiting = np.concatenate([waiting, np.zeros(arms.number - waiting.size, dtype=np.int64)])
+        return agent(self.policy, state, now.stream, arms, tally, waiting)
+
+    @property
+    def _agent(self) -> Agent:
+        return self._now.agent
+
+    @property
+    def _rounds(self) -> Rounds:
+        return self._now.rounds
+
+    @property
+    def rounds(self) -> int:
+        """Rewards taken in."""
+        return self._now.agent.counts[REWARDS]
+
+    @property
+    def decided(self) -> int:
+        """Decisions made."""
+        return self._now.agent.counts[DECIDED]
+
+    @property
+    def played(self) -> int:
+        """Decisions of `select` in rounds that showed nothing, which are only counted."""
+        return self._now.agent.counts[PLAYED]
 
     @property
     def arms(self) -> Any:
@@ -154,7 +199,14 @@ class Session:
         arms = f"{self.arms.dimension} features a candidate" if self.catalogue else f"{number:,} arm{'s' if number != 1 else ''}"
         form = regressions_in(self.state) if self.rounds or self.decided else None
         model = [] if form is None else [form]
-        told = [label(self.policy), arms, *model, f"{self.decided:,} decisions", f"{self.rounds:,} rewards", f"{self._book.waiting:,} open"]
+        told = [
+            label(self.policy),
+            arms,
+            *model,
+            f"{self.decided:,} decisions",
+            f"{self.rounds:,} rewards",
+            f"{self._book.waiting + int(self._agent.waiting.sum()):,} open",
+        ]
         if self._stops:
             told.append("certified" if self._agent.stopped() else "not certified yet")
         return f"<Session: {', '.join(told)}>"
@@ -193,6 +245,7 @@ class Session:
             known = self._book.known(id)
             if known is not None:
                 return known
+            refuse_automatic(id)
         choice = self._choice(self._checked_round(context, eligible, names))
         return self._opened(choice, choice.action, id, *self._chance(choice, choice.action)).decision
 
@@ -202,14 +255,10 @@ class Session:
         Where rounds show features of their own, `update` means the last decision; for rewards that come late or never, use `decide` and
         `reward`. The propensity is not computed.
         """
-        if self._plain and context is None and eligible is None:
-            arm: Any
-            arm, why, _ = self._agent.choose()
-            if why != UNPLAYABLE:
-                if self._commits:
-                    self._agent.commit(PLAIN, arm)
-                self._book.counts[arm] += 1
-                self.decided += 1
+        now = self._now
+        if now.plain and context is None and eligible is None:
+            arm = now.agent.play()
+            if arm != NOBODY:
                 return arm
         choice = self._choice(self._checked_round(context, eligible, None))
         entry = self._opened(choice, choice.action, None, math.nan, math.nan)
@@ -279,23 +328,25 @@ class Session:
         return entry.decision, int(choice.action), float(own)
 
     def _checked_round(self, context: Any, eligible: Mask | None, names: Sequence[str] | None, past: bool = False) -> Shown:
-        return self._rounds.checked(context, eligible, names, bool(self.decided or self.rounds), past)
+        now = self._now
+        if now.silent and context is None and eligible is None and names is None:
+            return NOTHING
+        return now.rounds.checked(context, eligible, names, bool(self.decided or self.rounds), past)
 
     def _choice(self, shown: Shown, taken: Action | None = None) -> Choice:
         """What the policy would play, drawn from its stream. taken: the arm of a log, which is checked before anything is drawn."""
         seen = shown.context
-        number = self._rounds.count(seen)
-        one = self._agent_for(seen, shown.common or (taken is None and self._rounds.all_equal(seen)))
+        one = self._now.agent if seen is PLAIN else self._agent_for(seen, shown.common or (taken is None and self._rounds.all_equal(seen)))
         if taken is not None:
-            self._check_playable("the log has", taken, number, seen)
-        if self._guards:
+            self._check_playable("the log has", taken, one.number, seen)
+        if self._guards and not (seen is PLAIN and self._admits_plain):
             admit(self.policy, one.state, seen)
         winner = self._winner(seen) if self._stops else None
         if winner is not None:
             return Choice(one, winner, event(self.policy, one.state, winner), True, True, shown)
-        action, why, certain = one.choose() if seen is PLAIN else one.propose(seen, number)
+        action, why, certain = one.propose(seen)
         if why == UNPLAYABLE:
-            self._check_playable(f"{type(self.policy).__name__}'s select returned", action, number, seen)
+            self._check_playable(f"{type(self.policy).__name__}'s select returned", action, one.number, seen)
         return Choice(one, action, why, certain, False, shown)
 
     def _check_playable(self, who: str, action: Action, number: int, seen: Context) -> None:
@@ -332,27 +383,30 @@ class Session:
         (seen, labels, common), single = choice.shown, isinstance(action, int)
         if not single and not (np.ndim(p) == 0 and np.isnan(p)):
             p, error = (locked(np.broadcast_to(np.asarray(x, dtype=np.float64), action.shape)) for x in (p, error))
-        called = self._rounds.names.of if labels is None else labels.__getitem__
+        before, last = self._now, self._book.last
+        called = before.rounds.names.of if labels is None else labels.__getitem__
         name: object = called(action) if single else tuple(called(k) for k in action.tolist())
         if choice.certified and single and action == choice.action:
             words = f"{name}: the certified answer"
         else:
             why = choice.event if action is choice.action else event(self.policy, choice.agent.state, action)
             words = reason(why, name, p)
-        if self._commits:
-            choice.agent.commit(seen, action)
-        self._agent = choice.agent
-        if seen is not self._rounds.last:
-            self._rounds.met(seen, True, common)
-            self._plain = self._plain and self._rounds.last is PLAIN
-        self.decided += 1
+        number = choice.agent.counts[DECIDED] + 1
         if id is None:
-            id = str(self.decided)
-            while self._book.known(id) is not None:
-                id += "+"
-        made = Decision(id, action if single else locked(action), name, p, error, words, self.decided, shown(seen))
+            id = self._book.automatic(number)
+        made = Decision(id, action if single else locked(action), name, p, error, words, number, visible(seen))
         entry = Entry(made, seen, action, None if single else set(action.tolist()))
-        self._book.add(entry)
+        rounds = before.rounds if seen is before.rounds.last and seen is PLAIN else before.rounds.met(seen, True, common)
+        try:
+            self._book.add(entry)
+            if choice.agent is not before.agent or rounds is not before.rounds:
+                self._stand(choice.agent, rounds)
+            choice.agent.take(seen, action)  # counts the decision; what comes before is undone where it does not
+        except BaseException:
+            if choice.agent.counts[DECIDED] < number:
+                self._book.remove(id)
+                self._book.last, self._now = last, before
+            raise
         if self.window is not None:
             self._settle(self._book.before(self.decided - self.window))
         return entry
@@ -373,18 +427,18 @@ class Session:
                 return self._agent_of(apart)
             if not same_form(apart, self.state):
                 raise ValueError(
-                    "context shows all arms the same row, but this session began with a row of its own for every arm, (K, d), and has one "
-                    "regression for all of them; start a new session with shared=False, or with rows of shape (d,) from the first round on."
+                    "context shows all arms the same row, but this session has one regression for all of them, so that nothing tells them "
+                    "apart; start a new session with shared=False, or with one row for all arms, (d,), from the first round on."
                 )
             return self._agent
         return self._agent if rounds.changing else self._agent_of(init(self.policy, rounds.arms._replace(features=None)))
 
     def _sized(self, number: int) -> Agent:
         """The agent of a catalogue for a number of candidates."""
-        if number == self.arms.number:
+        if number == self._agent.number:
             return self._agent
-        fresh = init(self.policy, self.arms._replace(number=number))
-        return self._agent_of(carried(fresh, self.state))
+        arms = self.arms._replace(number=number)
+        return self._agent_of(carried(init(self.policy, arms), self.state), arms)
 
     # Rewards -------------------------------------------------------------------------------------------------------------
 
@@ -396,6 +450,9 @@ class Session:
         """
         id = id if type(id) is str else checked_id(id)
         entry = self._book.open.get(id)
+        if entry is not None and entry.waiting is None and not (type(value) is float and self._within(value)):
+            value = self._checked_value("reward", value)  # may run code of the caller, after which the decision may have ended
+            entry = self._book.open.get(id)
         if entry is None or entry.ended is not None:
             return self._repeated(id, value)
         if entry.waiting is not None:
@@ -406,16 +463,15 @@ class Session:
                 return False
             self._answer_set(entry, fresh, [given[arm] for arm in fresh], "rewarded")
             return True
-        entry.answers = value if type(value) is float and self._within(value) else self._checked_value("reward", value)
-        self._take(entry, entry.action, entry.answers, "rewarded")
+        assert isinstance(value, float)
+        self._take(entry, entry.action, value, "rewarded")
         return True
 
     def _answer_set(self, entry: Entry, arms: Sequence[int], rewards: Sequence[float], how: str) -> None:
-        entry.answers |= zip(arms, rewards, strict=True)
         assert entry.waiting is not None
-        entry.waiting.difference_update(arms)
         action = np.array(arms, dtype=np.int64) if len(arms) else None
-        self._take(entry, action, np.array(rewards, dtype=np.float64), None if entry.waiting else how)
+        ended = how if entry.waiting <= set(arms) else None
+        self._take(entry, action, np.array(rewards, dtype=np.float64), ended)
 
     def _repeated(self, id: Id, value: object) -> bool:
         """The answer to a decision that has ended already."""
@@ -440,26 +496,20 @@ class Session:
         elsewhere: the policy learns from it, a ledger does not count it. ValueError where it cannot be known which features the reward
         belongs to; for rewards that come late or never, use `decide` and `reward`.
         """
-        counts = self._book.counts
-        if context is None and type(arm) is int and type(reward) is float and counts.get(arm, 0) > 0 and self._within(reward):
-            self._agent.learn(arm, reward)
-            counts[arm] -= 1
-            self.rounds += 1
+        now = self._now
+        counted = context is None and not now.rounds.changing and now.rounds.arms.oracle is None
+        if counted and type(arm) is int and type(reward) is float and self._within(reward) and now.agent.learn(arm, reward):
             return
         shown = None if context is None else self._checked_round(context, None, None, past=True)
         given = None if shown is None else shown.context
         action, value = self._checked_reward(arm, reward, given)
-        if given is None and isinstance(action, int) and counts.get(action, 0) > 0:
-            self._agent.learn(action, value)
-            counts[action] -= 1
-            self.rounds += 1
+        if counted and isinstance(action, int) and self._agent.learn(action, value):
             return
         entry = self._answered(arm, action, given)
         if entry is not None:
             if isinstance(action, np.ndarray):
                 self._answer_set(entry, action.tolist(), value.tolist(), "rewarded")
             else:
-                entry.answers = value
                 self._take(entry, action, value, "rewarded")
             return
         if shown is None:
@@ -468,8 +518,14 @@ class Session:
         one = self._agent_for(seen, shown.common)
         if self._guards:
             admit(self.policy, one.state, seen)
-        one.inform(seen, action, value)
-        self._learned(one, seen, shown.common)
+        now, learned = self._now, one.counts[REWARDS]
+        try:
+            self._stand(one, now.rounds.met(seen, False, shown.common))
+            one.inform(seen, action, value)
+        except BaseException:
+            if one.counts[REWARDS] == learned:
+                self._now = now
+            raise
 
     def _answered(self, arm: Played, action: Action, given: Context | None) -> Entry | None:
         """The open decision that `update` means; None: none, the reward is data from elsewhere."""
@@ -504,12 +560,11 @@ class Session:
     def _take(self, entry: Entry, action: Action | None, value: float | np.ndarray | None, ended: str | None) -> None:
         """Learn from (a part of) a decision's answer, now or, in order, when all earlier decisions are closed."""
         if self.apply == "on arrival":
-            self._learn_from(entry, action, value)
-            if ended is not None:
-                self._book.close(entry.decision.id, ended)
+            self._finish(entry, action, value, ended)
             return
         if action is not None:
-            entry.held.append((action, value))
+            entry.answer(action, value)
+            entry.held = [*entry.held, (action, value)]
         entry.ended = ended
         self._release()
 
@@ -517,33 +572,42 @@ class Session:
         """In order: learn what waited for decisions that are closed by now."""
         while (entry := self._book.first()) is not None:
             while entry.held:
-                self._learn_from(entry, *entry.held.pop(0))
+                self._finish(entry, *entry.held[0], None, entry.held[1:])
             if entry.ended is None:
                 return
             self._book.close(entry.decision.id, entry.ended)
 
-    def _learn_from(self, entry: Entry, action: Action | None, value: float | np.ndarray | None) -> None:
-        if action is not None:
-            one = self._agent_for(entry.context)
-            one.update(entry.context, action, value)
-            self._learned(one, entry.context)
-
-    def _learned(self, one: Agent, seen: Context, common: bool = False) -> None:
-        """An agent has learned a reward of a round."""
-        self._agent = one
-        if seen is not PLAIN:
-            self._rounds.met(seen, False, common)
-        self.rounds += 1
+    def _finish(
+        self, entry: Entry, action: Action | None, value: Any, ended: str | None, held: list[tuple[Action, Any]] | None = None
+    ) -> None:  # fmt: skip
+        """Learn one answer, and note in the book that it was learned. held: what the entry still holds back then."""
+        if action is None:
+            self._book.note(entry, action, value, ended, held)
+            return
+        seen, now = entry.context, self._now
+        one, rounds = (now.agent, now.rounds) if seen is PLAIN else (self._agent_for(seen), now.rounds.met(seen, False))
+        learned = one.counts[REWARDS]
+        try:
+            if one is not now.agent or rounds is not now.rounds:
+                self._stand(one, rounds)
+            one.update(seen, action, value)  # counts the reward; what comes before is undone where it does not
+            self._book.note(entry, action, value, ended, held)
+        except BaseException:
+            if one.counts[REWARDS] == learned:
+                self._now = now
+            else:
+                self._book.note(entry, action, value, ended, held)
+            raise
 
     def cancel(self, id: Id) -> None:
         """Take back an open decision that was never shown: the policy is as it was without it, but for its random stream."""
         entry = self._unanswered(id)
         if entry.answers:
             raise ValueError(f"id = {checks.show(id)} has answers already, so it was shown; close it instead.")
-        one = self._agent_for(entry.context)
+        one, rounds = self._agent_for(entry.context), self._rounds.met(entry.context, False)
         one.withdraw(entry.context, entry.action)
-        self._agent = one
-        self._rounds.met(entry.context, False)
+        if one is not self._now.agent or rounds is not self._now.rounds:
+            self._stand(one, rounds)
         self._book.remove(entry.decision.id)
         if self.apply != "on arrival":
             self._release()
@@ -581,8 +645,7 @@ class Session:
         assert self.default_reward is not None
         for entry in expired:
             if entry.waiting is None:
-                entry.answers = self.default_reward
-                self._take(entry, entry.action, entry.answers, "expired")
+                self._take(entry, entry.action, self.default_reward, "expired")
             else:
                 missing = sorted(entry.waiting)
                 self._answer_set(entry, missing, [self.default_reward] * len(missing), "expired")
@@ -607,7 +670,7 @@ class Session:
         return checks.real(argument, value, least=self._least, most=self._most)
 
     def _checked_reward(self, arm: Played, reward: ArrayLike, given: Context | None) -> tuple[Action, Any]:
-        count = self.arms.number if given is None else self._rounds.count(given)
+        count = self._agent.number if given is None else self._rounds.count(given)
         called = self._rounds.names
         if self.arms.oracle is None:
             if self.catalogue and isinstance(arm, str):
@@ -666,9 +729,7 @@ class Session:
             arm = None if arms.blocks == 1 else arm
         log = read_training_rows(frame, arm, reward, features, baseline, rounds.changing, arms, self.names, bounds)
         state = feed(self.policy, copied(state), arms, log)
-        rounds.arms = arms
-        self._agent = self._agent_of(state)
-        self.rounds += log.rewards.size
+        self._stand(self._agent_of(state, arms, int(log.rewards.size)), rounds.changed(arms=arms))
         return int(log.rewards.size)
 
     def merge(self, other: "Session") -> None:
@@ -692,16 +753,15 @@ class Session:
             )
         if other.open:
             raise ValueError(f"other has {len(other.open)} open decisions; close or cancel them first.")
-        self._agent = self._agent_of(merge(self.policy, self.state, other.state))
-        self.rounds += other.rounds
-        self._rounds.several = self._rounds.several or other._rounds.several
+        rounds = self._rounds.changed(several=self._rounds.several or other._rounds.several)
+        self._stand(self._agent_of(merge(self.policy, self.state, other.state), rewards=other.rounds), rounds)
 
     def adopt(self, arrays: dict[str, np.ndarray], rounds: int) -> None:
         """Take over what `flatten` made of the state of a session like this one, which had learned so many rewards and decided nothing."""
         arms = self.arms._replace(number=self.arms.blocks) if self.catalogue else self.arms
         template = self._sized(arms.number).state if self.catalogue else self.state
-        self._rounds.arms = arms
-        self._agent, self.rounds = self._agent_of(restore(template, arrays, self.policy, arms)), rounds
+        one = self._agent_of(restore(template, arrays, self.policy, arms), arms, rounds - self.rounds)
+        self._stand(one, self._rounds.changed(arms=arms))
 
     # Arms that come and go -----------------------------------------------------------------------------------------------
 
@@ -734,21 +794,19 @@ class Session:
         before = self.arms
         longer, called = described_addition(before, self.names, names, features, number, oracle)
         told = longer._replace(features=None) if self._rounds.changing else longer
-        state = grow(self.policy, copied(self.state), told)
-        self._rounds.longer(longer, called)
-        self._agent = self._agent_of(state)
-        self._book.resize(before.number, longer.number, longer.rows)
+        one = self._agent_of(grow(self.policy, copied(self.state), told), longer)
+        book = self._book.grown(before.number, longer.number, longer.rows)
+        self._stand(one, self._rounds.grown(longer, called))
+        self._book = book
         return list(range(before.number, longer.number))
 
     def retire(self, arm: str | int) -> None:
         """Stop playing an arm. What was learned stays, and late rewards are still taken in."""
-        self._rounds.retire(arm, True)
-        self._ready()
+        self._stand(self._agent, self._rounds.retiring(arm, True))
 
     def restore(self, arm: str | int) -> None:
         """Play a retired arm again."""
-        self._rounds.retire(arm, False)
-        self._ready()
+        self._stand(self._agent, self._rounds.retiring(arm, False))
 
     def point(self, arm: SupportsIndex | str) -> Any:
         """The point (price, position) of an arm: a float on a line, else a (p,) array."""
@@ -820,10 +878,25 @@ class Session:
 
     def view(self) -> Self:
         """A copy of what `explain`, `stopped` and `recommend` read, so that another thread may ask them while this session goes on."""
-        view = copy.copy(self)
-        view._rounds = copy.copy(self._rounds)
-        view._agent = Agent(self.policy, copied(self.state), self._agent.rng, self.arms.number)
+        view = object.__new__(type(self))
+        view.__dict__.update(self.__dict__)
+        now = self._now
+        one = Agent(
+            self.policy, copied(now.agent.state), now.agent.stream, now.agent.number, now.agent.tally.copy(), now.agent.waiting.copy()
+        )
+        view._now = now._replace(agent=one)
         return view
+
+    def __copy__(self) -> Self:
+        """A session that goes on by itself: a copy of what `save` writes. An oracle of one's own is shared."""
+        oracle = self.arms.oracle
+        return type(self).from_bytes(self.to_bytes(), oracle=oracle, policy=self.policy)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.__copy__()
+
+    def __reduce__(self) -> Any:
+        return _unpickled, (type(self), self.to_bytes(), self.arms.oracle, self.policy)
 
     @property
     def stopped(self) -> bool:
@@ -858,8 +931,7 @@ class Session:
 
     def forget_round(self) -> None:
         """Let go of what the last decision's round showed, which `decide` would take where the next one brings no context."""
-        self._rounds.last = PLAIN
-        self._ready()
+        self._stand(self._agent, self._rounds.changed(last=PLAIN))
 
     def save(self, path: str | pathlib.Path) -> pathlib.Path:
         """Write the session with its open decisions to one file (JSON header and arrays, no pickle); `load` continues bit for bit."""
@@ -883,6 +955,19 @@ class Session:
     def from_bytes(cls, data: bytes, *, oracle: Oracle | None = None, policy: Policy | None = None) -> Self:
         """The session that `to_bytes` wrote; the arguments of `load`."""
         return store.from_bytes(cls, data, oracle, policy)
+
+
+def admitted(policy: Policy, state: State) -> bool:
+    """Whether rounds that show nothing are admitted; False: each must show something, as its baseline."""
+    try:
+        admit(policy, state, PLAIN)
+    except ValueError:
+        return False
+    return True
+
+
+def _unpickled(cls: type[Session], data: bytes, oracle: Oracle | None, policy: Policy) -> Session:
+    return cls.from_bytes(data, oracle=oracle, policy=policy)
 
 
 def _checked_names(names: Iterable[str], arms: Any, catalogue: bool) -> tuple[str, ...]:

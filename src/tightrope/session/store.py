@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from ..compiled.handle import Stream
 from ..core import checks, files, streams
 from ..core.policy import Policy, accepts, is_policy
 from ..core.registry import built, described
 from ..core.rounds import PLAIN
 from ..core.types import Oracle
 from ..core.verbs import Arms, Context, init
+from .agent import DECIDED, PLAYED, REWARDS, agent, new_tally
 from .codec import build_oracle, describe_oracle, flatten, restore, same_oracle
 from .decisions import Answers, Book, Chance, Decision, Entry, locked, shown
 
@@ -57,6 +59,7 @@ def packed_session(session: Session) -> tuple[dict[str, Any], dict[str, np.ndarr
         arrays["retired"] = rounds.retired
     oracle, more = (None, {}) if a.oracle is None else describe_oracle(a.oracle)
     decisions, contexts = pack_book(session._book, rounds.last)
+    waiting = session._agent.waiting
     arrays |= more | contexts
     header = {
         "format": FORMAT,
@@ -75,6 +78,8 @@ def packed_session(session: Session) -> tuple[dict[str, Any], dict[str, np.ndarr
         "after_stop": session.after_stop,
         "rounds": session.rounds,
         "decided": session.decided,
+        "played": session.played,
+        "counts": [[k, int(waiting[k])] for k in np.flatnonzero(waiting).tolist()],
         "seed": session.seed,
         "rng": streams.pack(session._agent.rng),
         "audit": streams.pack(session._audit),
@@ -152,29 +157,34 @@ def build(
         oracle=oracle, horizon=told.arms.horizon, seed=told.seed, names=told.names, window=told.window,
         default_reward=told.default_reward, apply=told.apply, after_stop=told.after_stop,
     )  # fmt: skip
-    rounds = session._rounds
     a = session.arms._replace(number=told.arms.number) if session.catalogue else session.arms
     if (a.number, a.dimension, a.blocks) != (told.arms.number, told.arms.dimension, told.arms.blocks):
         raise ValueError(f"the header's arms, {told.arms}, are not those that the file's arrays describe.")
     if a.distances is not None and a.distances.tobytes() != arrays["arms.distances"].tobytes():
         raise ValueError("arms.distances are not those of arms.points.")
-    rounds.arms = a._replace(common=told.arms.common)
-    rounds.changing, rounds.several, rounds.equal = told.changing, told.several, told.equal
+    rounds = session._rounds.changed(
+        arms=a._replace(common=told.arms.common), changing=told.changing, several=told.several, equal=told.equal,
+        retired=read_mask(arrays, "retired", a.number),
+    )  # fmt: skip
     rng = streams.unpack(told.rng)
     if not isinstance(rng.bit_generator, np.random.PCG64):
         raise ValueError(f"rng is {told.rng['bit_generator']}, but sessions draw from PCG64.")
-    session._agent = session._agent_of(restore(init(session.policy, rounds.told()), arrays, session.policy, a), rng)
+    tally, waiting = new_tally(), np.zeros(0 if session.catalogue else a.number, dtype=np.int64)
+    tally[DECIDED], tally[REWARDS], tally[PLAYED] = told.decided, told.rounds, told.played
+    if any(arm >= waiting.size for arm, _ in told.counts) or len({arm for arm, _ in told.counts}) < len(told.counts):
+        raise ValueError("counts names arms that are not there, or one twice.")
+    for arm, count in told.counts:
+        waiting[arm] = count
+    state = restore(init(session.policy, rounds.told()), arrays, session.policy, a)
+    session._stand(agent(session.policy, state, Stream(rng), rounds.arms, tally, waiting), rounds)
     known = {*flatten(session.state), "retired", "rounds.features", "rounds.eligible"}
     unknown = [name for name in arrays if name not in known and not name.startswith(("arms.", "oracle."))]
     if unknown:
         raise ValueError(f"the file holds {unknown[0]!r}, which this session does not have.")
-    session.rounds, session.decided = told.rounds, told.decided
     session._audit = streams.unpack(told.audit)
     if not hasattr(session._audit.bit_generator, "advance"):
         raise ValueError(f"audit is {told.audit['bit_generator']}, which cannot jump ahead; sessions write PCG64.")
-    rounds.retired = read_mask(arrays, "retired", a.number)
     unpack_book(session, told, arrays)
-    session._ready()
     return session
 
 
@@ -278,9 +288,9 @@ def pack_book(book: Book, last: Context) -> tuple[dict[str, object], dict[str, n
         }
         for c in contexts
     ]
-    counts = {arm: count for arm, count in book.counts.items() if count}
     unnamed = [id for id in book.unnamed if id in book.open]
-    return {"contexts": shapes, "open": entries, "closed": closed, "counts": list(counts.items()), "unnamed": unnamed}, arrays
+    latest = book.last.decision.id if book.last is not None and book.is_open(book.last) else None
+    return {"contexts": shapes, "open": entries, "closed": closed, "unnamed": unnamed, "last": latest}, arrays
 
 
 def size_shown(context: Context | None) -> list[int | None]:
@@ -321,8 +331,9 @@ def read_chance(value: float | list[float] | None, arms: Any) -> Chance:
 def unpack_book(session: Session, told: "Header", arrays: dict[str, np.ndarray]) -> None:
     """Give a session its decisions, each checked against its round."""
     contexts = read_contexts(session, told, arrays)
-    rounds, book = session._rounds, session._book
-    rounds.last = PLAIN if all(item is None for item in contexts[0]) else contexts[0]
+    book = session._book
+    last = PLAIN if all(item is None for item in contexts[0]) else contexts[0]
+    session._stand(session._agent, session._rounds.changed(last=last))
     before, seen = 0, 1
     data: Any  # OpenData, then ClosedData
     answers: Any  # a dict by arm where the decision is of a set
@@ -364,9 +375,9 @@ def unpack_book(session: Session, told: "Header", arrays: dict[str, np.ndarray])
         entry = Entry(made, PLAIN, data.arm, None if isinstance(data.arm, int) else set())
         entry.answers, entry.ended = answers, data.how
         book.remember(entry)
-    if any(arm >= session.arms.number for arm, _ in told.counts) or len({arm for arm, _ in told.counts}) < len(told.counts):
-        raise ValueError("counts names arms that are not there, or one twice.")
-    book.counts.update(told.counts)
+    if told.last is not None and told.last not in book.open:
+        raise ValueError(f"last = {checks.show(told.last)} is not an open decision.")
+    book.last = None if told.last is None else book.open[told.last]
     book.unnamed.update((id, None) for id in told.unnamed if id in book.open)
 
 
