@@ -275,7 +275,7 @@ def test_the_callers_arrays_stay_the_callers():
 def test_the_policy_is_checked_where_it_answers(monkeypatch):
     session = tr.Session(tr.UCB(), arms=2)
     for answer in (-1, 2):
-        monkeypatch.setattr(session._agent, "choose", lambda answer=answer: (answer, UNPLAYABLE, True), raising=False)
+        monkeypatch.setattr(session._agent, "propose", lambda seen, answer=answer: (answer, UNPLAYABLE, True), raising=False)
         with pytest.raises(ValueError, match=f"UCB's select returned arm {answer}, but arms are 0 to 1 and must be eligible"):
             session.decide()
     assert session.decided == 0

@@ -40,6 +40,18 @@ class HandleType(types.StructRef):
         """What makes two of them one: the types of the fields, which know a policy's class. The name has only the class's name."""
         return self._fields
 
+    def __hash__(self) -> int:  # of a policy's and its state's types: 60 us, so once
+        known = vars(self).get("hash")
+        if known is None:
+            known = self.hash = hash(self._fields)
+        return int(known)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, HandleType) and self._fields == other._fields)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "hash"}  # another process hashes text otherwise
+
 
 @box(HandleType)
 def _box_handle(typ: HandleType, value: ir.Value, c: Any) -> ir.Value:
@@ -196,7 +208,7 @@ class Handle:
     `session.agent`.
     """
 
-    __slots__ = ("_arrays", "_last", "_out", "_state_type", "_stream", "_words", "pointer", "type")
+    __slots__ = ("_arrays", "_last", "_out", "_read", "_state_type", "_stream", "_words", "pointer", "type")
 
     def __init__(self, policy: Any, state: Any, stream: Stream, tally: np.ndarray, waiting: np.ndarray) -> None:
         self._stream = stream  # keeps the addresses valid
@@ -208,6 +220,7 @@ class Handle:
         opening = compiled_for(_open, kinds)
         self.pointer: Any = opening.entry_point(*given)
         self.type = opening.signature.return_type
+        self._read: Any = None  # compiled when the state is first asked for
         self._state_type = kinds[1]
         self._arrays = {array.ctypes.data: array for array in _arrays(state)}
         size = sum(1 + 2 * kind.ndim if isinstance(kind, types.Array) else 1 for kind in _kinds(kinds[1]))
@@ -217,7 +230,9 @@ class Handle:
     @property
     def state(self) -> Any:
         """The state as Python sees it. Arrays that were there from the start are the very ones that kernels write into, others copies."""
-        compiled_for(_read, (self.type, WORDS)).entry_point(self.pointer, self._out)
+        if self._read is None:
+            self._read = compiled_for(_read, (self.type, WORDS)).entry_point
+        self._read(self.pointer, self._out)
         if self._last is not None and (self._out == self._words).all():  # the same numbers and the same arrays
             return self._last
         state = _python(self._state_type, iter(self._out.tolist()), self._arrays)

@@ -53,7 +53,7 @@ class Agent:
         self, policy: Policy, state: State, stream: Stream, number: int, tally: np.ndarray, waiting: np.ndarray
     ) -> None:  # fmt: skip
         self.policy, self.state, self.stream, self.number, self.tally, self.waiting = policy, state, stream, number, tally, waiting
-        self.counts = memoryview(tally)  # read as Python's numbers
+        self.counts: Any = tally.data  # read as Python's numbers
 
     @property
     def rng(self) -> np.random.Generator:
@@ -136,7 +136,7 @@ class CompiledAgent(Agent):
         self._calls: dict[Any, Callable[..., Any]] = {}
         self._commits = commit.answers(policy)
         self.policy, self.stream, self.number, self.tally, self.waiting = policy, stream, number, tally, waiting
-        self.counts = memoryview(tally)
+        self.counts = tally.data
 
     @property
     def state(self) -> State:
