@@ -3,7 +3,7 @@
 `python benchmarks/widths.py` plays the development worlds, by which the constants of LinUCB, LinTS and others were chosen;
 `python benchmarks/widths.py --confirm` plays those that were tried once, after the choice. For every world: mean regret after 3,000 rounds
 with its standard error, the largest, and in how many runs regret was above a quarter of what uniform play has. Every run has its own theta
-and arms. "theorem" is told the noise.
+and arms. "theorem" is told the noise. `--tails` plays the worlds and widths of the table on the page of SoftUCB.
 """
 
 import argparse
@@ -32,6 +32,13 @@ CONFIRMATION = {
 }  # fmt: skip
 
 
+TAILS = {
+    "30 fixed, d=10, noise .1": (30, 10, 0.1, False, "gaussian"), "30 fixed, d=50, noise .1": (30, 50, 0.1, False, "gaussian"),
+    "30 fixed, d=10, noise .5": (30, 10, 0.5, False, "gaussian"), "10 fixed, d=5, Bernoulli": (10, 5, 1.0, False, "bernoulli"),
+    "20 new, d=10, noise .5": (20, 10, 0.5, True, "gaussian"), "20 new, d=10, noise .1": (20, 10, 0.1, True, "gaussian"),
+}  # fmt: skip
+
+
 def world(K, d, noise, new, kind, seed):
     """One instance: arms and theta of norm 1, means in [0, 1] where rewards are 0 or 1."""
     rng = np.random.default_rng(seed)
@@ -51,6 +58,13 @@ def policies(noise):
     told = {"theorem": tr.LinUCB(width="theorem", noise=noise)}
     widths = {f"width {c:g}": tr.LinUCB(width=c) for c in (2.0, 2.5, 3.0)}
     return told | widths | {"LinTS": tr.LinTS(), "LinTS, theorem": tr.LinTS(width="theorem", noise=noise), "epsilon": tr.LinEpsilonGreedy()}
+
+
+def tails(noise):
+    """Widths of SoftUCB and others, of which some follow a wrong arm for good."""
+    fixed = {f"SoftUCB {c:g}": tr.SoftUCB(width=c) for c in (1.25, 2.0)}
+    online = {f"online {c:g}": tr.SoftUCB(width=c, online=True, horizon=HORIZON) for c in (1.25, 2.0)}
+    return fixed | online | {"LinTS": tr.LinTS(), "LinTS 1": tr.LinTS(width=1.0), "LinUCB": tr.LinUCB()}
 
 
 def uniform(problem):
@@ -90,15 +104,16 @@ def main():
     """A table."""
     given = argparse.ArgumentParser(description=__doc__)
     given.add_argument("--confirm", action="store_true")
+    given.add_argument("--tails", action="store_true")
     given.add_argument("--runs", type=int, default=100)
     given.add_argument("--picture", help="a file for the picture of the pages of LinUCB and LinTS, instead of the table")
     options = given.parse_args()
     if options.picture:
         picture(options.picture)
         return
-    for name, spec in (CONFIRMATION if options.confirm else DEVELOPMENT).items():
+    for name, spec in (TAILS if options.tails else CONFIRMATION if options.confirm else DEVELOPMENT).items():
         began = time.perf_counter()
-        found, coin = play(spec, options.runs)
+        found, coin = play(spec, options.runs, tails if options.tails else policies)
         print(f"\n{name} ({options.runs} runs, {time.perf_counter() - began:.0f} s; uniform play {coin.mean():.0f})")
         for policy, regret in found.items():
             error, lost = regret.std(ddof=1) / math.sqrt(regret.size), int((regret > coin / 4).sum())

@@ -91,13 +91,14 @@ def page(found, problems):
         "",
         "Made by `python benchmarks/peers/compare.py`, all in one run, one process after the other, one thread each. Times are CPU",
         "times of the best of up to 20 runs; *times ours* is the peer's time for a round over tightrope's. Every peer plays as its",
-        "documentation shows. Regret is beside it so that one sees that all solved the same task; policies differ in their constants.",
+        "documentation shows, we with our defaults. Regret is beside it so that one sees that all solved the same task; policies differ",
+        "in their constants.",
         "",
         f"Machine: {machine()}.",
         "",
     ]
     for task in dict.fromkeys(row["task"] for rows in found.values() for row in rows):
-        rounds = {row["task"]: row for row in found["tightrope_"]}.get(task)
+        rounds = next((row for row in found["tightrope_"] if row["task"] == task), None)  # the first is what is compared with
         lines += [f"## {task}", "", "| | what | µs a round | times ours | regret |", "| --- | --- | ---: | ---: | ---: |"]
         rows = [(PEERS[worker][0], row) for worker, listed in found.items() for row in listed if row["task"] == task]
         for name, row in sorted(rows, key=lambda item: item[1]["us"]):

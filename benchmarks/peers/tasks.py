@@ -1,6 +1,7 @@
 """The tasks that all peers play, and the clock. Needs NumPy alone: every peer runs it in an environment of its own.
 
-`python tasks.py MODULE` plays MODULE.PLAYS, a dict of task -> (what is played, function), and prints a JSON line for each. A function gets
+`python tasks.py MODULE` plays MODULE.PLAYS, a dict of task -> (what is played, function), and then those of MODULE.ALSO, second ways to
+play a task, and prints a JSON line for each. A function gets
 a `Task`, plays task.rounds rounds and returns their pseudo-regret, so that a peer that did something else would show.
 """
 
@@ -80,8 +81,8 @@ def steps(task, choose, learn):
 
 def main(module):
     peer = importlib.import_module(module)
-    for name, (what, play) in peer.PLAYS.items():
-        task = TASKS[name]
+    for name, played in [*peer.PLAYS.items(), *getattr(peer, "ALSO", {}).items()]:
+        (what, play), task = played, TASKS[name]
         seconds, regret = clock(play, task)
         line = {"task": name, "what": what, "us": 1e6 * seconds / task.rounds, "regret": regret, "version": peer.version()}
         print(json.dumps(line), flush=True)

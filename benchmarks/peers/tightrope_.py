@@ -22,6 +22,10 @@ def bernoulli(task):
     return tr.problems.Bernoulli(task.means)
 
 
+def linear(task):
+    return tr.problems.Linear(task.X, task.theta, noise=task.noise)
+
+
 def one(task):
     session = tr.Session(tr.UCB(), arms=task.means.size)
     return steps(task, session.select, session.update)
@@ -34,10 +38,11 @@ def version():
 PLAYS = {
     UCB: ("UCB", loop(tr.UCB(), bernoulli)),
     KLUCB: ("KL-UCB", loop(tr.KLUCB(), bernoulli)),
-    LINUCB: ("LinUCB", loop(tr.LinUCB(width="theorem", noise=0.1), lambda task: tr.problems.Linear(task.X, task.theta, noise=task.noise))),
-    DISJOINT: ("LinUCB(shared=False)", loop(tr.LinUCB(shared=False, beta=1.0), lambda task: tr.problems.Classification(
+    LINUCB: ("LinUCB", loop(tr.LinUCB(), linear)),
+    DISJOINT: ("LinUCB(shared=False)", loop(tr.LinUCB(shared=False), lambda task: tr.problems.Classification(
         task.X, task.theta, intercept=False, expand=False))),
     HOO: ("HOO, 64 points", loop(tr.HOO(nu=0.5), lambda task: tr.problems.Lipschitz(
         points=np.linspace(0, 1, task.means.size), means=task.means, lipschitz=0.5))),
     ONE: ("Session: select and update", one),
 }  # fmt: skip
+ALSO = {LINUCB: ('LinUCB(width="theorem"), told the noise', loop(tr.LinUCB(width="theorem", noise=0.1), linear))}

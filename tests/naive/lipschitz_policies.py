@@ -76,7 +76,7 @@ def least_played(policy, arms):
 
 class CKLUCB(Pooled):
     def __init__(self, *args, forced=True, **options):
-        super().__init__(*args, **{"loglog": 3.0} | options)
+        super().__init__(*args, **options)
         self.forced = forced
 
     def select(self, eligible):

@@ -136,3 +136,8 @@ def test_contexts_offer_their_pairs_and_all_pairs_inform(name):
     groups = np.repeat(np.arange(3), 4)
     _, played = play(getattr(tr, name)(lipschitz=0.6), twin, {"distances": distances}, means, 250, beta, 5, groups)
     assert (played > 0).all()
+
+
+def test_cklucb_and_klucb_weigh_ln_ln_n_alike():
+    """So that what one gains on the other is what the metric tells."""
+    assert tr.CKLUCB(lipschitz=1.0).loglog == tr.KLUCB().c == 0.0

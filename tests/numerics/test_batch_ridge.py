@@ -113,3 +113,20 @@ def test_two_normals_have_a_closed_form():
 
     exact = top_k_probability(np.array([0.0, 1.0]), np.array([1.0, 1e-3]), 1, "normal")
     np.testing.assert_allclose(exact, [ndtr(-1 / np.hypot(1, 1e-3)), ndtr(1 / np.hypot(1, 1e-3))], atol=1e-9)
+
+
+@pytest.mark.parametrize(("size", "noise"), [(0.01, 1.0), (1.0, 0.3), (30.0, 0.1), (1.0, np.nan)])
+def test_the_scale_of_widths_is_the_larger_of_noise_and_what_the_penalty_hides(size, noise):
+    """By eigenvalues, whether or not the triangle had to be inverted."""
+    rng = np.random.default_rng(3)
+    X, model = rng.normal(size=(40, 5)), new_batch_ridge(2, 5, 0.7)
+    rewards = size * (X[np.arange(30) // 2] @ rng.normal(size=5)) + 0.05 * rng.normal(size=30)
+    learn_batch(model, X, np.arange(30), rewards)
+    theta, factor = solve(model)
+    values = np.linalg.eigvalsh(model.design)
+    known = (1.0 - 0.7 / values).sum()
+    hidden = 0.7 * (theta**2).sum() / known
+    residual = (rewards**2).sum() - (theta * model.response).sum()
+    variance = (2.0 * (rewards**2).mean() + residual) / 32.0 if np.isnan(noise) else noise**2
+    assert batch_ridge.batch_scale(model, theta, factor, noise) == pytest.approx(np.sqrt(max(variance, hidden)), rel=1e-9)
+    assert batch_ridge.least_known(model) <= known

@@ -77,16 +77,37 @@ def learn_batch(model: BatchRidge, features: np.ndarray, arms: np.ndarray, rewar
 
 
 def batch_scale(model: BatchRidge, theta: np.ndarray, factor: np.ndarray, noise: float) -> float:
-    """What widths are multiples of, from what `solve` found: `noise.current_scale` for this form. noise: NaN where it is learned."""
-    from scipy.linalg import solve_triangular
+    """What widths are multiples of, from what `solve` found: `noise.current_scale` for this form. noise: NaN where it is learned.
 
+    O(M d), and O(M d^3 / 3) where what the penalty hides may be more than the noise.
+    """
     if math.isnan(noise):
         squares = float(model.squares[0])
         residual = max(squares - float((theta * model.response).sum()), DIGITS * squares)
         noise = scale_of(float(model.seen[0]), squares, residual)
-    unknown = sum(float((solve_triangular(L, np.eye(L.shape[0]), lower=True) ** 2).sum()) for L in factor)
-    hidden = mean_square(model.lam, float((theta * theta).sum()), theta.size - model.lam * unknown)
+    size = float((theta * theta).sum())
+    if model.lam * size <= noise * noise * least_known(model):
+        return noise
+    hidden = mean_square(model.lam, size, theta.size - model.lam * sum(inverse_trace(L) for L in factor))
     return math.sqrt(max(noise * noise, hidden))
+
+
+def least_known(model: BatchRidge) -> float:
+    """A bound from below on the known directions, sum 1 - lam / e over all eigenvalues e >= lam of V, from the traces of V alone.
+
+    The summands are concave in e, so that with a given sum of them the least is where all that is above lam is in one. O(M d).
+    """
+    d = model.response.shape[1]
+    above = np.maximum(np.trace(model.design, axis1=1, axis2=2) - d * model.lam, 0.0)
+    return float((above / (above + model.lam)).sum())
+
+
+def inverse_trace(factor: np.ndarray) -> float:
+    """tr (L L')^-1 = ||L^-1||^2."""
+    from scipy.linalg.lapack import dtrtri
+
+    inverse, _ = dtrtri(factor, lower=1)
+    return float((inverse * inverse).sum())
 
 
 def predict_batch(model: BatchRidge, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

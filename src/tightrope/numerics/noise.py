@@ -12,43 +12,51 @@ reward adds (r - x'theta_hat)^2 / (1 + x'V^-1 x) >= 0 to RSS: nothing cancels. W
 
 import math
 from functools import singledispatch
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ..compiled.kernels import lean
-from ..core.kinds import Count, NonNegative
-from ..core.types import Stored
+from ..core.kinds import Count, NonNegative, Record
 from .ridge import ArmRidge, FeatureRidge, penalty
 
 PRIOR = 2.0  # rewards that the prior counts for
 DIGITS = 1e-12  # of the sum of squares: what is left of a difference of such sums
 
 
+SUMS = np.dtype([
+    ("number", np.float64),  # rewards, by their weights
+    ("squares", np.float64),  # sum of r^2, by their weights
+    ("residual", np.float64),  # RSS
+])  # fmt: skip
+
+Sums: TypeAlias = Annotated[np.ndarray, Record(number=Count, squares=NonNegative, residual=NonNegative)]
+
+
 class Noise(NamedTuple):
-    number: Count  # (1,) rewards, by their weights
-    squares: NonNegative  # (1,) sum of r^2, by their weights
-    residual: NonNegative  # (1,) RSS
+    sums: Sums  # (1,) one record, because every array of a state is carried through every round
     forget: float  # what a weight is multiplied by with every reward; 1: all count the same
 
 
 def new_noise(forget: float = 1.0) -> Noise:
     """No reward yet."""
-    return Noise(np.zeros(1), np.zeros(1), np.zeros(1), forget)
+    return Noise(np.zeros(1, dtype=SUMS).view(np.recarray), forget)
 
 
 @lean
 def note(noise, reward, growth):
     """Take in a reward, and by how much `learn` says that RSS grew."""
-    noise.number[0] = noise.forget * noise.number[0] + 1.0
-    noise.squares[0] = noise.forget * noise.squares[0] + reward * reward
-    noise.residual[0] = noise.forget * noise.residual[0] + growth
+    sums, forget = noise.sums[0], noise.forget
+    sums.number = forget * sums.number + 1.0
+    sums.squares = forget * sums.squares + reward * reward
+    sums.residual = forget * sums.residual + growth
 
 
 @lean
 def noise_scale(noise):
     """sigma. 1 while all rewards are 0: all estimates are 0 then, and every scale gives the same decisions."""
-    return scale_of(noise.number[0], noise.squares[0], noise.residual[0])
+    sums = noise.sums[0]
+    return scale_of(sums.number, sums.squares, sums.residual)
 
 
 @lean
@@ -61,9 +69,11 @@ def scale_of(number, squares, residual):
 
 def merged_noise(first: Noise, second: Noise, model: Any) -> Noise:
     """The sums of both, with the residuals of the merged regression."""
-    squares = first.squares + second.squares
-    residual = np.maximum(squares - explained(model), DIGITS * squares)
-    return Noise(first.number + second.number, squares, residual, first.forget)
+    merged = new_noise(first.forget)
+    sums, one, other = merged.sums[0], first.sums[0], second.sums[0]
+    sums.number, sums.squares = one.number + other.number, one.squares + other.squares
+    sums.residual = max(sums.squares - explained(model), DIGITS * sums.squares)
+    return merged
 
 
 @singledispatch
@@ -93,13 +103,3 @@ def current_scale(given, noise, model):
 def bounded(given):
     """The sub-Gaussian scale in a theorem: the one that was given, or 1, which covers rewards in [0, 1]; never a learned one."""
     return 1.0 if math.isnan(given) else given
-
-
-def only_with_the_theorem(stored: Stored, **usual: object) -> None:
-    """Refuse parameters that the theorem's width alone reads, where they are not what they usually are."""
-    for name, value in usual.items():
-        if stored[name] != value:
-            raise ValueError(
-                f'{name} belongs to the width that has a proof, and the one asked for comes from the data; add width="theorem", or leave '
-                f"{name} out."
-            )

@@ -20,8 +20,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ...compiled.kernels import lean
-from ...core.verbs import Arms, allowed
+from ...core.verbs import Arms
 from ..scaling import check_digits
 from .arms import ArmRidge
 from .contexts import ContextRidge, check_context
@@ -29,7 +28,7 @@ from .disjoint import DisjointRidge, new_disjoint_ridge
 from .factors import LEAP, REFRESH, invert_from_factor
 from .fading import FadingRidge, new_fading_ridge, remembered
 from .features import FeatureRidge
-from .verbs import add_features, correlate, learn, penalty, predict, project, refresh, sample, untried
+from .verbs import add_features, best_arm, correlate, learn, penalty, predict, project, refresh, sample
 
 __all__ = [
     "ALIKE",
@@ -42,7 +41,7 @@ __all__ = [
     "FeatureRidge",
     "Ridge",
     "add_features",
-    "argmax_untried_first",
+    "best_arm",
     "check_context",
     "correlate",
     "deviations",
@@ -61,7 +60,6 @@ __all__ = [
     "remembered",
     "sample",
     "sum_size",
-    "untried",
     "untried_first",
 ]  # fmt: skip
 
@@ -90,7 +88,8 @@ def new_ridge(arms: Arms, lam: float, *, sampling: bool = False, form: str | Non
     shared = (X, lam, np.zeros(K), np.zeros(K), np.zeros(1), np.zeros(K), np.zeros(K), np.zeros(1))
     model: ArmRidge | FeatureRidge
     if form == "arm" or (form is None and d * (1 if sampling else 2) > K):
-        model = ArmRidge(*shared, np.zeros((K, K)), np.zeros(K), np.zeros(d), np.zeros((K, d)), np.zeros((d, d)), np.zeros((K, K)))
+        model = ArmRidge(*shared, np.zeros((K, K)), np.zeros(K), np.zeros(d), np.zeros((K, d)), np.zeros((d, d)), np.zeros((K, K)),
+                         np.zeros(1))  # fmt: skip
     else:
         model = FeatureRidge(*shared, np.zeros(d), np.zeros((d, d)), np.zeros(d), np.zeros((d, d)), sampling,
                              np.ascontiguousarray(X.T), np.zeros(K))  # fmt: skip
@@ -112,20 +111,8 @@ def new_model(arms: Arms, lam: float, *, shared: int, sampling: bool = False, fo
     return new_ridge(arms, lam, sampling=sampling) if forget == 1.0 else new_fading_ridge(arms, lam, forget)
 
 
-@lean
-def argmax_untried_first(model, values, eligible):
-    """Lowest index of the largest value among the eligible arms that are untried, or among all eligible ones where there is none. O(K)."""
-    best, top, alone = -1, -math.inf, False
-    for k in range(values.shape[0]):
-        if allowed(eligible, k):
-            fresh = untried(model, k)
-            if best < 0 or (fresh and not alone) or (fresh == alone and values[k] > top):
-                best, top, alone = k, values[k], fresh
-    return best
-
-
 def untried_first(model: Ridge, eligible: np.ndarray | None) -> np.ndarray | None:
-    """The arms among which `argmax_untried_first` looks, as a mask; None: all."""
+    """The arms among which `best_arm` looks with untried_first, as a mask; None: all."""
     if not isinstance(model, DisjointRidge):
         return eligible
     fresh = model.pulls == 0.0

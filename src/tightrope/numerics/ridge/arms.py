@@ -4,8 +4,9 @@ import math
 from typing import NamedTuple
 
 from ...compiled.kernels import jit
-from ...core.kinds import Count, Derived, Extended, Finite, RewardSum, Scratch
+from ...core.kinds import Count, Derived, Extended, Finite, NonNegative, RewardSum, Scratch
 from ..cholesky import cholesky, require_finite, solve_lower
+from ..selection import argmax
 from .factors import LEAP, REFRESH, factorise_pulls, mean_square
 from .verbs import refresh
 
@@ -25,6 +26,7 @@ class ArmRidge(NamedTuple):
     solved: Extended  # (K, d) L^-1 x_k at the last factorisation
     factor: Finite  # (d, d) L at the last factorisation
     square_root: Scratch  # (K, K) of sample
+    hidden: NonNegative  # (1,) what `penalty` answers; kept by `learn`, where it costs nothing beside the product
 
     @jit
     def predict(self, context):
@@ -42,28 +44,28 @@ class ArmRidge(NamedTuple):
         self.log_det[0] += math.log(max(denominator, 1.0))
         surprise = reward - self.mean[arm]
         error = surprise / denominator
+        size, known = 0.0, 0.0  # size: lam ||theta_hat||^2, since theta_hat' V theta_hat = theta_hat' sum r x
         for i in range(K):
             share = column[i] / denominator
             for j in range(K):
                 product[i, j] -= share * column[j]
-            self.mean[i] += column[i] * error
-            self.square[i] = max(product[i, i], 0.0)
+            mean, square = self.mean[i] + column[i] * error, max(product[i, i], 0.0)
+            self.mean[i], self.square[i] = mean, square
+            size += mean * (self.sums[i] - self.pulls[i] * mean)
+            known += self.pulls[i] * square
+        self.hidden[0] = mean_square(1.0, max(size, 0.0), known)
         self.updates[0] += 1.0
         if self.updates[0] >= REFRESH or not denominator < LEAP:
             refresh(self)
         return surprise * error
 
     @jit
-    def untried(self, arm):
-        return False
+    def best_arm(self, values, eligible, untried_first):
+        return argmax(values, eligible)
 
     @jit
     def penalty(self):
-        size, known = 0.0, 0.0  # lam times it: theta_hat' V theta_hat = theta_hat' sum r x
-        for k in range(self.mean.shape[0]):
-            size += self.mean[k] * (self.sums[k] - self.pulls[k] * self.mean[k])
-            known += self.pulls[k] * self.square[k]
-        return mean_square(1.0, max(size, 0.0), known)
+        return self.hidden[0]
 
     @jit
     def refresh(self):
@@ -86,6 +88,11 @@ class ArmRidge(NamedTuple):
             for j in range(K):
                 total += self.product[i, j] * self.sums[j]
             self.mean[i] = total
+        size, known = 0.0, 0.0
+        for k in range(K):
+            size += self.mean[k] * (self.sums[k] - self.pulls[k] * self.mean[k])
+            known += self.pulls[k] * self.square[k]
+        self.hidden[0] = mean_square(1.0, max(size, 0.0), known)
         require_finite(self.mean)
         require_finite(self.square)
 

@@ -10,6 +10,7 @@ from ...core.kinds import Count, Finite, Scratch
 from ...core.verbs import Arms
 from ..cholesky import definite_cholesky, log_det, require_finite, solve_lower, solve_lower_transposed
 from ..scaling import check_digits
+from ..selection import argmax
 from .factors import LEAP, REFRESH, correlate_features, invert_from_factor, mean_square, predict_arm, project_vector, rank_one, sample_theta
 from .verbs import refresh
 
@@ -52,8 +53,8 @@ class ContextRidge(NamedTuple):
         return error * error / max(denominator, 1.0)
 
     @jit
-    def untried(self, arm):
-        return False
+    def best_arm(self, values, eligible, untried_first):
+        return argmax(values, eligible)
 
     @jit
     def penalty(self):

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import borrowed, jit
-from ...core.kinds import Count, Finite, Scratch
-from ...core.verbs import Arms, Context, either
+from ...core.kinds import Count, Finite, NonNegative, Scratch
+from ...core.verbs import Arms, Context, allowed, either
 from .contexts import ContextRidge, shown_features
 from .factors import mean_square, predict_arm
 from .verbs import learn, refresh
@@ -33,6 +33,7 @@ class DisjointRidge(NamedTuple):
     design: Finite  # (K, d, d) V_k
     response: Finite  # (K, d) sum r x
     factor: Scratch  # (d, d)
+    parts: NonNegative  # (K, 2) ||theta_k||^2 and tr V_k^-1, of which a reward changes one arm's
 
     @jit
     def predict(self, context):
@@ -44,28 +45,33 @@ class DisjointRidge(NamedTuple):
     def learn(self, context, arm, reward):
         shown = either(context.features, self.features)
         growth = learn(regression_of(self, arm), Context(shown, None, None, None), arm, reward)
-        raise_log_det(self, arm)
+        measure(self, arm)
         self.pulls[arm] += 1.0
         return growth
 
     @jit
-    def untried(self, arm):
-        return self.pulls[arm] == 0.0
+    def best_arm(self, values, eligible, untried_first):
+        best, top, alone = -1, -math.inf, False
+        for k in range(values.shape[0]):
+            if allowed(eligible, k):
+                fresh = untried_first and self.pulls[k] == 0.0
+                if best < 0 or (fresh and not alone) or (fresh == alone and values[k] > top):
+                    best, top, alone = k, values[k], fresh
+        return best
 
     @jit
     def penalty(self):
         size, unknown = 0.0, 0.0
-        for k in range(self.theta.shape[0]):
-            for i in range(self.theta.shape[1]):
-                size += self.theta[k, i] * self.theta[k, i]
-                unknown += self.inverse[k, i, i]
+        for k in range(self.parts.shape[0]):
+            size += self.parts[k, 0]
+            unknown += self.parts[k, 1]
         return mean_square(self.lam, size, self.theta.size - self.lam * unknown)
 
     @jit
     def refresh(self):
         for k in range(self.log_dets.shape[0]):
             refresh(regression_of(self, k))
-            raise_log_det(self, k)
+            measure(self, k)
 
     @jit
     def sample(self, scale, out, rng):
@@ -86,7 +92,7 @@ def new_disjoint_ridge(arms: Arms, lam: float, forget: float = 1.0) -> DisjointR
     return DisjointRidge(
         shown_features(arms, lam), lam, np.zeros(K), np.zeros(K), np.array([2.0 * math.log(K)]), np.zeros(K), np.zeros(K), np.zeros(K),
         np.zeros((K, d)), np.tile(np.eye(d) / lam, (K, 1, 1)), np.zeros(d), np.tile(lam * np.eye(d), (K, 1, 1)), np.zeros((K, d)),
-        np.zeros((d, d)),
+        np.zeros((d, d)), np.tile([0.0, d / lam], (K, 1)),
     )  # fmt: skip
 
 
@@ -100,7 +106,12 @@ def regression_of(model, arm):
 
 
 @jit
-def raise_log_det(model, arm):
-    """Bring log_det up to date with one arm's."""
-    K = model.log_dets.shape[0]
+def measure(model, arm):
+    """Bring log_det and parts up to date with one arm's regression."""
+    K, d = model.theta.shape
     model.log_det[0] = max(model.log_det[0], model.log_dets[arm] + 2.0 * math.log(K))
+    size, trace = 0.0, 0.0
+    for i in range(d):
+        size += model.theta[arm, i] * model.theta[arm, i]
+        trace += model.inverse[arm, i, i]
+    model.parts[arm, 0], model.parts[arm, 1] = size, max(trace, 0.0)

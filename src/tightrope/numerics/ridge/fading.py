@@ -15,6 +15,7 @@ from ...compiled.kernels import jit, lean
 from ...core.kinds import Finite, Scratch
 from ...core.verbs import Arms, either
 from ..cholesky import definite_cholesky, log_det, require_finite, solve_lower, solve_lower_transposed
+from ..selection import argmax
 from .contexts import shown_features
 from .factors import invert_from_factor, mean_square, predict_arm
 from .verbs import refresh
@@ -61,8 +62,8 @@ class FadingRidge(NamedTuple):
         return max(growth, 0.0)
 
     @jit
-    def untried(self, arm):
-        return False
+    def best_arm(self, values, eligible, untried_first):
+        return argmax(values, eligible)
 
     @jit
     def penalty(self):

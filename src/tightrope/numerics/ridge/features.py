@@ -5,6 +5,7 @@ from typing import NamedTuple
 from ...compiled.kernels import jit
 from ...core.kinds import Count, Derived, Finite, RewardSum, Scratch
 from ..cholesky import require_finite, solve_lower, solve_lower_transposed
+from ..selection import argmax
 from .factors import (
     AGREEMENT,
     LEAP,
@@ -69,8 +70,8 @@ class FeatureRidge(NamedTuple):
         return surprise * error
 
     @jit
-    def untried(self, arm):
-        return False
+    def best_arm(self, values, eligible, untried_first):
+        return argmax(values, eligible)
 
     @jit
     def penalty(self):

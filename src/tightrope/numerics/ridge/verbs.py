@@ -14,13 +14,17 @@ def learn(model, context, arm, reward):
 
 
 @verb
-def untried(model, arm):
-    """Whether nothing is known of an arm because it has a regression of its own, and no reward yet."""
+def best_arm(model, values, eligible, untried_first):
+    """Lowest index of the largest value among the eligible arms. O(K).
+
+    untried_first: among those alone of which nothing is known, because they have a regression of their own and no reward yet, if there are.
+    """
 
 
 @verb
 def penalty(model):
-    """lam ||theta_hat||^2 / d: the mean square of a coefficient, in the units of a squared reward. O(d), for a regression each O(K d)."""
+    """lam ||theta_hat||^2 for each of the directions that are known, d - lam tr V^-1 of them by parts: the mean square of a coefficient, in
+    the units of a squared reward. O(d), for a regression each O(K d)."""
 
 
 @verb

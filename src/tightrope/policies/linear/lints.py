@@ -27,11 +27,11 @@ from ...core.types import Given, Stored
 from ...numerics.counts import intervals
 from ...numerics.growth import longer_ridge
 from ...numerics.merging import merged_ridge
-from ...numerics.noise import Noise, bounded, current_scale, merged_noise, new_noise, noise_scale, note, only_with_the_theorem
+from ...numerics.noise import Noise, bounded, current_scale, merged_noise, new_noise, noise_scale, note
 from ...numerics.posterior import chance_of_best
 from ...numerics.ridge import (
     Ridge,
-    argmax_untried_first,
+    best_arm,
     check_context,
     deviations,
     learn,
@@ -40,7 +40,7 @@ from ...numerics.ridge import (
     sample,
     untried_first,
 )
-from ...numerics.selection import argmax
+from .width import by_the_data, learns_noise, only_with_the_theorem
 
 WIDTH = 0.7  # standard deviations of the posterior
 DRAWS = 100_000  # of explain's Monte Carlo where no number is asked for: standard errors of at most 0.0016
@@ -77,8 +77,8 @@ class LinTS(Policy):
     @staticmethod
     def complete(stored: Stored) -> Stored:
         """Refuse parameters of the theorem's width where another one is played."""
-        if stored["width"] >= 0.0 and math.isnan(stored["scale"]):
-            only_with_the_theorem(stored, delta=0.1)
+        if by_the_data(stored["width"], stored["scale"]):
+            only_with_the_theorem(LinTS.FIELDS, stored, "delta")
         return stored
 
     def init(self, arms):
@@ -89,13 +89,13 @@ class LinTS(Policy):
     def select(self, state, context, rng):
         predict(state.model, context)
         sample(state.model, posterior_scale(self, state), state.scores, rng)
-        if by_the_data(self):
-            return argmax_untried_first(state.model, state.scores, context.eligible)
-        return argmax(state.scores, context.eligible)
+        return best_arm(state.model, state.scores, context.eligible, by_the_data(self.width, self.scale))
 
     @jit
     def update(self, state, context, action, reward):
-        note(state.noise, reward, learn(state.model, context, action, reward))
+        growth = learn(state.model, context, action, reward)
+        if learns_noise(self.width, self.scale, self.noise):
+            note(state.noise, reward, growth)
         state.rounds[0] += 1.0
         return state
 
@@ -137,15 +137,10 @@ def posterior_scale(policy, state):
     return bounded(policy.noise) * math.sqrt(9.0 * d * math.log((state.rounds[0] + 1.0) / policy.delta))
 
 
-@lean
-def by_the_data(policy):
-    """Whether v is neither fixed nor the theorem's."""
-    return policy.width >= 0.0 and math.isnan(policy.scale)
-
-
 def in_question(policy: Any, state: Any, context: Any) -> np.ndarray | None:
     """The arms that may win the draw."""
-    return untried_first(state.model, context.eligible) if by_the_data(policy) else context.eligible
+    data = by_the_data(policy.width, policy.scale)
+    return untried_first(state.model, context.eligible) if data else context.eligible
 
 
 def best_of_draws(mean: np.ndarray, root: np.ndarray, eligible: np.ndarray | None, rng: np.random.Generator, draws: int) -> np.ndarray:

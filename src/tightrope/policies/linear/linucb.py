@@ -28,11 +28,11 @@ from ...core.types import Given, Stored
 from ...numerics.counts import intervals
 from ...numerics.growth import longer_ridge
 from ...numerics.merging import merged_ridge
-from ...numerics.noise import Noise, bounded, current_scale, merged_noise, new_noise, noise_scale, note, only_with_the_theorem
+from ...numerics.noise import Noise, bounded, current_scale, merged_noise, new_noise, noise_scale, note
 from ...numerics.radii import determinant_radius, horizon_radius
 from ...numerics.ridge import (
     Ridge,
-    argmax_untried_first,
+    best_arm,
     check_context,
     learn,
     new_model,
@@ -42,6 +42,7 @@ from ...numerics.ridge import (
     untried_first,
 )
 from ...numerics.selection import argmax, one_hot
+from .width import by_the_data, learns_noise, only_with_the_theorem
 
 WIDTH = 2.5  # standard errors
 
@@ -78,8 +79,8 @@ class LinUCB(Policy):
     @staticmethod
     def complete(stored: Stored) -> Stored:
         """Refuse parameters of the theorem's width where another one is played."""
-        if stored["width"] >= 0.0 and math.isnan(stored["beta"]):
-            only_with_the_theorem(stored, delta=0.1, theta_bound=1.0, radius=0)
+        if by_the_data(stored["width"], stored["beta"]):
+            only_with_the_theorem(LinUCB.FIELDS, stored, "delta", "theta_bound", "radius")
         return stored
 
     def init(self, arms):
@@ -95,13 +96,13 @@ class LinUCB(Policy):
         beta = current_beta(self, state)
         for k in range(state.scores.shape[0]):
             state.scores[k] = state.model.mean[k] + beta * math.sqrt(state.model.square[k])
-        if by_the_data(self):
-            return argmax_untried_first(state.model, state.scores, context.eligible)
-        return argmax(state.scores, context.eligible)
+        return best_arm(state.model, state.scores, context.eligible, by_the_data(self.width, self.beta))
 
     @jit
     def update(self, state, context, action, reward):
-        note(state.noise, reward, learn(state.model, context, action, reward))
+        growth = learn(state.model, context, action, reward)
+        if learns_noise(self.width, self.beta, self.noise):
+            note(state.noise, reward, growth)
         return state
 
     def admit(self, state, context):
@@ -118,7 +119,8 @@ class LinUCB(Policy):
         predict(state.model, context)
         beta = current_beta(self, state)
         report = intervals(state.model.mean.copy(), beta * np.sqrt(state.model.square))
-        first = untried_first(state.model, context.eligible) if by_the_data(self) else context.eligible
+        data = by_the_data(self.width, self.beta)
+        first = untried_first(state.model, context.eligible) if data else context.eligible
         probability = one_hot(argmax(report["upper"], first), state.scores.size)
         return report | {"index": report["upper"], "probability": probability, "beta": beta, "noise": float(noise_scale(state.noise))}
 
@@ -131,12 +133,6 @@ def current_beta(policy, state):
     if policy.width >= 0.0:
         return policy.width * current_scale(policy.noise, state.noise, state.model)
     return determinant_radius(bounded(policy.noise), policy.delta, state.model.log_det[0], policy.lam, policy.theta_bound)
-
-
-@lean
-def by_the_data(policy):
-    """Whether the width is neither fixed nor the theorem's."""
-    return policy.width >= 0.0 and math.isnan(policy.beta)
 
 
 def example():

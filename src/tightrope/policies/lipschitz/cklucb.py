@@ -3,19 +3,16 @@
 When to use it: arms are points with a metric and the slope of the mean is bounded by a known L: prices, doses, bids, settings.
 Bound: finite-time O(log T) with a constant between C(theta) and that of KL-UCB (the paper's Section 5.3).
 Source: Magureanu, Combes, Proutiere 2014, Algorithm 2.
-Deviations: arms never pulled come first (the paper gives them mean 0); f(n) = ln n + loglog ln ln n with loglog = 3 by default, the
-constant of KL-UCB's theorem (the paper's analysis uses 3K + 1; its experiments are ours with loglog = 0, which in some runs follows a wrong
-leader where arms are many); b_k > b_leader is decided by S_k(b_leader) < f(n) - 1e-9, without finding b_k.
+Deviations: arms never pulled come first (the paper gives them mean 0); f(n) = ln n + loglog ln ln n with loglog = 0 by default, as
+KLUCB's c and as in the paper's experiments (its analysis uses 3K + 1, KL-UCB's theorem 3, which fewer runs with a wrong leader pay for with
+more regret in most); b_k > b_leader is decided by S_k(b_leader) < f(n) - 1e-9, without finding b_k.
 With context-arm pairs as arms and the current context's pairs eligible, the leader, the candidates and the least played are
 taken over the eligible arms and S_k sums over all. Usually O(K) a round, at worst O(K^2).
 """
 
-from typing import Literal
-
 from ...compiled.kernels import jit
-from ...core.fields import flag, real_or
+from ...core.fields import flag
 from ...core.policy import policy
-from ...core.types import Given
 from ...numerics.selection import argmax
 from .indices import index, least_played_above
 from .pool import learn, new_pool
@@ -32,7 +29,6 @@ class CKLUCB(Pooled):
     deviation sigma.
     """
 
-    loglog: Given[float | Literal["theory"], float] = real_or(default=3.0, words=("theory",), least=0)
     forced: bool = flag(default=True)
 
     def init(self, arms):
@@ -70,7 +66,6 @@ class CKLUCB(Pooled):
 def example():
     return [
         CKLUCB(lipschitz=1.0),
-        CKLUCB(lipschitz=1.0, loglog=0.0),
         CKLUCB(lipschitz=0.5, loglog="theory", forced=False),
-        CKLUCB(lipschitz=1.0, loglog=0.0, divergence="gaussian", sigma=0.5),
+        CKLUCB(lipschitz=1.0, divergence="gaussian", sigma=0.5),
     ]
