@@ -171,8 +171,8 @@ class Client:
         excluded: Iterable[str] | None = None, deferred: bool = False, subject: str | None = None, baseline: str | None = None,
         baseline_mean: float | None = None,
     ) -> RemoteDecision:  # fmt: skip
-        """Which arm to play. context: (K, d) features or {arm: features}, where they change. eligible: ids, or a mask of all arms.
-        excluded: ids. id: your own; else made here. deferred: counts only after `activate`. subject: whose data it is."""
+        """Which arm to play. context: (K, d) features or {arm: features}, where they change; (d,) for one row that all arms are shown.
+        eligible: ids, or a mask of all arms. excluded: ids. id: your own; else made here. deferred: counts only after `activate`. subject: whose data it is."""
         asked = self._asked(context, eligible, id, excluded, deferred, subject, baseline, baseline_mean)
         return RemoteDecision(**self._send("POST", self._path("/decisions"), asked))
 

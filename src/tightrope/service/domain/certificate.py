@@ -31,7 +31,7 @@ def certificate(standing: dict[str, Any], history: History, key: bytes, issued: 
         "experiment": standing["name"],
         "issued": timestamp(issued),
         "log": {"events": standing["seq"], "digest": standing["digest"], "time": timestamp(history.time)},
-        "policy": spec["policy"],
+        "policy": standing["policy"],
         "baseline": spec.get("baseline"),
         "baseline_mean": spec.get("baseline_mean"),
         "budget": budget,

@@ -7,7 +7,8 @@ Nobody changes a record once it is made; the classes are not frozen because a re
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
 
-from .spec import Mode
+from . import former
+from .spec import ExperimentSpec, Mode, completed
 
 Kind = Literal[
     "created", "arms added", "arm changed", "paused", "resumed", "archived", "decided", "activated", "cancelled", "rewarded", "expired",
@@ -51,10 +52,22 @@ class DecisionEvent(Event):
 
 @dataclass(slots=True)
 class Created(Event):
-    """The experiment began. spec: as `ExperimentSpec.plain` gives it."""
+    """The experiment began. spec: as `ExperimentSpec.plain` gives it. defaults: what is taken for each field that it leaves out. policy:
+    with every parameter, its guarantee and its floor. Both are None in a log of a version that did not record them."""
 
     kind = "created"
     spec: Body
+    defaults: Body | None = None
+    policy: Body | None = None
+
+    @property
+    def body(self) -> Body:
+        return {"spec": self.spec} if self.policy is None else {"spec": self.spec, "defaults": self.defaults, "policy": self.policy}
+
+    @property
+    def completed(self) -> ExperimentSpec:
+        """The spec with all that it leaves out."""
+        return ExperimentSpec.model_validate(completed(self.spec, former.SPEC if self.defaults is None else self.defaults))
 
 
 class Paused(Event):

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.registry import built, described
 from ...numerics.states import copied
 from ...policies.conservative.holdings import holdings, ledger_of
 from ...session.codec import flatten
@@ -14,7 +15,7 @@ from . import events
 from .errors import Refused
 from .rollout import Rollout
 from .rounds import EMPTY, Round, arm_number, read_round
-from .spec import GREATEST, LEAST, MODERATE, ArmSpec, ExperimentSpec, features_of, made_session
+from .spec import GREATEST, LEAST, MODERATE, ArmSpec, ExperimentSpec, check_spec, features_of, former_policy, made_policy, made_session
 from .times import MICROSECONDS
 from .windows import OpenDecision, OpenDecisions
 
@@ -30,6 +31,7 @@ class Experiment:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.began: events.Created
         self.spec: ExperimentSpec
         self.session: Session
         self.rollout: Rollout
@@ -41,15 +43,22 @@ class Experiment:
         self.disagreements = 0  # decisions of a replay whose arm this machine would not have drawn
         self.numbers: dict[str, int] = {}  # of arms, by id
 
-    def begin(self, spec: ExperimentSpec) -> None:
-        """Become a new experiment of a spec. Raises ValueError in the library's words."""
-        self.adopt(spec, made_session(spec))
+    def begin(self, event: events.Created) -> None:
+        """Become the experiment that an event began. Raises ValueError in the library's words."""
+        spec = event.completed
+        policy = former_policy(spec) if event.policy is None else built(event.policy)
+        self.adopt(event, made_session(spec, policy))
         self.status = "running"
 
-    def adopt(self, spec: ExperimentSpec, session: Session) -> None:
-        """Take over a session of a spec."""
-        self.spec, self.session, self.rollout, self.reward_range = spec, session, Rollout(spec), spec.reward_range
+    def adopt(self, event: events.Created, session: Session) -> None:
+        """Take over the session of an experiment that an event began."""
+        spec = event.completed
+        self.began, self.spec, self.session, self.rollout, self.reward_range = event, spec, session, Rollout(spec), spec.reward_range
         self.number_arms()
+
+    def is_of(self, spec: ExperimentSpec) -> bool:
+        """Whether it is the experiment of a spec, with what is taken today for what the spec leaves out, or with what was taken then."""
+        return spec == self.spec or events.Created(spec.said(), self.began.defaults).completed == self.spec
 
     def number_arms(self) -> None:
         """Number arms by id, after their list has changed."""
@@ -132,6 +141,12 @@ class Experiment:
             yield {"id": name, "status": "masked" if name in self.masked else "retired" if name in retired else "active"}
 
 
+def created(spec: ExperimentSpec) -> events.Created:
+    """The event that begins an experiment, with every parameter that it will ever use. Raises ValueError where there can be none."""
+    check_spec(spec)
+    return events.Created(spec.plain(), spec.defaults(), described(made_policy(spec)))
+
+
 # What each event does ------------------------------------------------------------------------------------------------------
 
 
@@ -179,7 +194,7 @@ def _decided(experiment: Experiment, event: events.Decided, seq: int, time: int)
 
 
 def _created(experiment: Experiment, event: events.Created) -> None:
-    experiment.begin(ExperimentSpec.model_validate(event.spec))
+    experiment.begin(event)
 
 
 def _arms_added(experiment: Experiment, event: events.ArmsAdded) -> None:

@@ -114,7 +114,7 @@ class History:
     # Events ---------------------------------------------------------------------------------------------------------------
 
     def _created(self, event: events.Created, time: int) -> None:
-        self.spec = ExperimentSpec.model_validate(event.spec)
+        self.spec = event.completed
         self._add_arms(arm.id for arm in self.spec.arms or ())
         mode = "full" if self.spec.rollout is None else self.spec.rollout.mode
         self.modes.append({"event": 1, "time": time, "decisions": 0, "mode": mode, "by": "spec", "why": ""})

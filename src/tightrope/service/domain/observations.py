@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...evaluation.sequences import ConfidenceSequence, bounds_of
+from .rounds import is_one_row
 from .times import MICROSECONDS
 
 ERROR = 0.01  # of each kind of comparison
@@ -95,7 +96,7 @@ class Observations:
             out = baseline in asked.get("excluded", ()) or (eligible is not None and baseline not in eligible)
             self.without_baseline += out or (isinstance(context, dict) and baseline not in context)
         if context:
-            rows = context.values() if isinstance(context, dict) else context
+            rows = context.values() if isinstance(context, dict) else [context] if is_one_row(context) else context
             self.longest = max(self.longest, *(math.hypot(*row) for row in rows))
 
     def rewarded(self, arm: str, value: float, scaled: float, number: int, bar: int | None) -> None:

@@ -10,8 +10,8 @@ from .errors import Refused
 
 
 class Round(NamedTuple):
-    """context: features and the round's baseline, if the request has any. eligible: (K,) bool; None: all arms. names: ids of candidates,
-    where every decision brings its own."""
+    """context: features, a row for every arm or one for all, and the round's baseline, if the request has any. eligible: (K,) bool; None:
+    all arms. names: ids of candidates, where every decision brings its own."""
 
     context: Context | None
     eligible: np.ndarray | None
@@ -26,6 +26,11 @@ def read_round(asked: Mapping[str, Any], arms: Mapping[str, int], catalogue: boo
     features, names, missing = asked.get("context"), None, None
     numbers, count = arms, len(arms)
     if catalogue:
+        if is_one_row(features):
+            raise Refused(
+                422, f"context is one row, but every decision of experiment {experiment!r} brings its own candidates; send a row for each "
+                "of them, by id: {id: [..], ..}.", "context",
+            )  # fmt: skip
         if isinstance(features, dict):
             names, features = list(features), list(features.values())
             numbers = {name: k for k, name in enumerate(names)}
@@ -52,6 +57,11 @@ def read_round(asked: Mapping[str, Any], arms: Mapping[str, int], catalogue: boo
         baseline = arm_number("baseline", asked["baseline"], numbers, experiment) if "baseline" in asked else None
         context = Context(features, None, baseline, asked.get("baseline_mean"))
     return Round(context, eligible, names)
+
+
+def is_one_row(features: Any) -> bool:
+    """Whether features are one row that all arms are shown."""
+    return isinstance(features, list) and not isinstance(features[0], list)
 
 
 def arm_number(field: str, arm: str, numbers: Mapping[str, int], experiment: str) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.registry import described
 from ...session.session import Session
 from ..domain import events
 from ..domain.deciding import decide as prepare
@@ -31,7 +32,7 @@ Json = dict[str, Any]
 
 def create(transaction: Transaction, spec: ExperimentSpec) -> tuple[bool, Json]:
     """The experiment of a spec, and whether it is new."""
-    if transaction.experiment.spec != spec:
+    if not transaction.experiment.is_of(spec):
         raise Refused(409, f"experiment = {spec.name!r} exists with another spec; choose another name.", "name")
     new = any(entry.kind == "created" for entry in transaction.owned.new)
     return new, describe(transaction)
@@ -49,7 +50,8 @@ def summary(journal: Journal) -> Json:
         "name": experiment.name,
         "status": experiment.status,
         "mode": experiment.rollout.mode,
-        "spec": experiment.spec.plain(),
+        "spec": experiment.began.spec,
+        "policy": described(experiment.session.policy),
         "arms": list(experiment.arms()),
         "decisions": experiment.session.decided,
         "rewards": experiment.session.rounds,

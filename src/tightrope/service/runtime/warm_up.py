@@ -14,7 +14,8 @@ from typing import Any
 from ...core.policy import label
 from ..domain.deciding import decide
 from ..domain.errors import Refused
-from ..domain.events import Cancelled, Created, Event, Expired, ModeChanged, Rewarded
+from ..domain.events import Cancelled, Event, Expired, ModeChanged, Rewarded
+from ..domain.experiment import created
 from ..domain.requests import DecisionRequest
 from ..domain.spec import ExperimentSpec, made_oracle
 from ..log.journal import Journal
@@ -41,21 +42,27 @@ def warm_up(spec: ExperimentSpec, settings: Settings) -> None:
         if kind in _rehearsed:
             return
         for mode in modes(spec):
-            journal = Journal(spec.name)
-            journal.record(Created(spec.plain()), 0)
-            if mode != journal.experiment.rollout.mode:
-                journal.record(ModeChanged(mode, 0.5, False, "command", "", journal.experiment.rollout.mode), 0)
-            for number, request in enumerate(sample_requests(spec)):
-                rehearse(journal, request, str(number))
-            look(journal)
-            check_seconds(journal, spec)
+            for one_row in (False, True) if one_row_fits(spec) else (False,):  # a regression for all arms, or one for each
+                journal = Journal(spec.name)
+                journal.record(created(spec), 0)
+                if mode != journal.experiment.rollout.mode:
+                    journal.record(ModeChanged(mode, 0.5, False, "command", "", journal.experiment.rollout.mode), 0)
+                for number, request in enumerate(sample_requests(spec, one_row)):
+                    rehearse(journal, request, str(number))
+                look(journal)
+                check_seconds(journal, spec, one_row)
         _rehearsed.add(kind)
         freeze(settings)
 
 
-def check_seconds(journal: Journal, spec: ExperimentSpec) -> None:
+def one_row_fits(spec: ExperimentSpec) -> bool:
+    """Whether a decision may show all arms one row of features."""
+    return spec.dimension is not None and spec.arms is not None and spec.oracle is None and len(spec.arms) > 1
+
+
+def check_seconds(journal: Journal, spec: ExperimentSpec, one_row: bool = False) -> None:
     """Raise ValueError where a decision takes so long, now that nothing has to be compiled, that others would wait for it."""
-    request, seconds = next(sample_requests(spec)), math.inf
+    request, seconds = next(sample_requests(spec, one_row)), math.inf
     for number in range(TRIES):
         began = time.perf_counter()
         with contextlib.suppress(Refused, ValueError):
@@ -108,8 +115,8 @@ def look(journal: Journal) -> None:
             session.view().recommend()
 
 
-def sample_requests(spec: ExperimentSpec) -> Iterator[DecisionRequest]:
-    """Requests of every kind that fit the spec; what does not fit after all is refused when it is tried."""
+def sample_requests(spec: ExperimentSpec, one_row: bool = False) -> Iterator[DecisionRequest]:
+    """Requests of every kind that fit the spec; what does not fit after all is refused when it is tried. one_row: for all arms."""
     given: dict[str, Any] = {}
     ids = [arm.id for arm in spec.arms or ()]
     if spec.dimension is not None:
@@ -118,7 +125,8 @@ def sample_requests(spec: ExperimentSpec) -> Iterator[DecisionRequest]:
             size = 0 if oracle is None else int(getattr(oracle, "size", 0))
             ids = [str(k) for k in range(CANDIDATES + min(size, MOST))]
         short = LENGTH / math.sqrt(spec.dimension)
-        given = {"context": {id: [short / (k + 1)] * spec.dimension for k, id in enumerate(ids)}}
+        rows: Any = {id: [short / (k + 1)] * spec.dimension for k, id in enumerate(ids)}
+        given = {"context": [short] * spec.dimension if one_row else rows}
     spare = next((id for id in reversed(ids) if id != spec.baseline and id not in (spec.baseline or ())), None)
     masks: list[dict[str, Any]] = [{}] if spare is None or len(ids) < 2 else [{}, {"excluded": [spare]}]
     baselines: list[dict[str, Any]] = [{}]

@@ -17,7 +17,8 @@ from sqlalchemy.engine import Connection
 
 from ..domain.deciding import Prepared
 from ..domain.errors import Refused, invalid, unknown_experiment
-from ..domain.events import Created, Event
+from ..domain.events import Event
+from ..domain.experiment import created
 from ..domain.spec import ExperimentSpec
 from ..log import store
 from ..log.database import Database
@@ -285,11 +286,11 @@ class Writer(threading.Thread):
             raise unknown_experiment(name)
         journal = Journal(name)
         try:
-            created = journal.record(Created(spec.plain()), self.settings.clock())
+            first = journal.record(created(spec), self.settings.clock())
         except ValueError as error:
             raise invalid(error, [arm.id for arm in spec.arms or ()]) from None
-        owned = OwnedExperiment(*self.leases.create(connection, name, created.text.decode()), journal, created.seq)
-        owned.new.append(created)
+        owned = OwnedExperiment(*self.leases.create(connection, name, first.text.decode()), journal, first.seq)
+        owned.new.append(first)
         self._fresh.add(name)
         self.owned[name] = owned
         return owned
