@@ -28,5 +28,5 @@ def test_a_file_that_asks_for_a_regression_for_every_arm_must_hold_them(tmp_path
     header["arms"] |= {"number": 2000, "dimension": 400}  # 5 GB
     arrays["padding"] = np.zeros(400 * 400)
     data = files.arrays_to_bytes(header, arrays)
-    with pytest.raises(ValueError, match="2000 arms of dimension 400, whose state a file of .* bytes does not hold"):
+    with pytest.raises(ValueError, match=r"2000 arms of dimension 400, whose state a file of .* bytes does not hold"):
         tr.Session.from_bytes(data)

@@ -71,7 +71,7 @@ class Client:
     A refused request raises `Rejected`, a ValueError with the service's sentence. Safe to share between threads.
 
     Some methods of a session have no counterpart. `close` closes the connections: the service closes decisions by the experiment's
-    window, so neither is there `expire`; `is_open` and `answered` are in `open` and `log`. `select` and `update` have no id, by which a
+    window, so neither is there `expire`; `is_open` and `answered` are in `open` and `log`, `arms` and `catalogue` in `describe`. `select` and `update` have no id, by which a
     request can be sent again. `stopped` is the status of `recommend`, and `explain` has the `probability` of `propensities`. `learn`,
     `merge`, `adopt`, `follow`, `decide_beside` and `forget_round` would change a state that the log does not explain. `save`, `load`,
     `to_bytes`, `from_bytes`, `view`, `point` and `arm_at` need the session itself: `tightrope log replay --save` writes it.
@@ -172,7 +172,8 @@ class Client:
         baseline_mean: float | None = None,
     ) -> RemoteDecision:  # fmt: skip
         """Which arm to play. context: (K, d) features or {arm: features}, where they change; (d,) for one row that all arms are shown.
-        eligible: ids, or a mask of all arms. excluded: ids. id: your own; else made here. deferred: counts only after `activate`. subject: whose data it is."""
+        eligible: ids, or a mask of all arms. excluded: ids. id: your own; else made here. deferred: counts only after `activate`.
+        subject: whose data it is."""
         asked = self._asked(context, eligible, id, excluded, deferred, subject, baseline, baseline_mean)
         return RemoteDecision(**self._send("POST", self._path("/decisions"), asked))
 

@@ -23,9 +23,9 @@ def state_bytes(policy: Policy, arms: Arms) -> float | None:
         sizes = [_bytes_of(policy, _few(arms, k, j)) for k, j in itertools.product(ROWS, DIMENSIONS)]
     except ValueError:
         return None
-    powers = [[float(k) ** i * float(j) ** l for i in range(3) for l in range(3)] for k, j in itertools.product(ROWS, DIMENSIONS)]
+    powers = [[float(k) ** i * float(j) ** m for i in range(3) for m in range(3)] for k, j in itertools.product(ROWS, DIMENSIONS)]
     coefficients = np.rint(np.linalg.solve(np.array(powers), np.array(sizes)) * 24.0) / 24.0  # bytes come in whole numbers and halves
-    return float(coefficients @ [float(rows) ** i * d**l for i in range(3) for l in range(3)])
+    return float(coefficients @ [float(rows) ** i * d**m for i in range(3) for m in range(3)])
 
 
 def _few(arms: Arms, rows: int, dimension: int) -> Arms:

@@ -391,8 +391,8 @@ def made_session(spec: ExperimentSpec, policy: Policy | None = None) -> Session:
         else:
             described["arms"] = len(names)
     return Session(
-        made_policy(spec) if policy is None else policy, **described, oracle=made_oracle(spec), horizon=spec.horizon, seed=spec.seed, names=names,
-        default_reward=spec.default_reward, apply=spec.apply,
+        made_policy(spec) if policy is None else policy, **described, oracle=made_oracle(spec), horizon=spec.horizon, seed=spec.seed,
+        names=names, default_reward=spec.default_reward, apply=spec.apply,
     )  # fmt: skip
 
 
