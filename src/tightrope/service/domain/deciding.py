@@ -10,7 +10,7 @@ from .errors import Refused, about_one_row, invalid
 from .events import Decided, RolloutChoice
 from .experiment import Experiment
 from .requests import DecisionRequest
-from .rounds import Round, is_one_row
+from .rounds import Round, is_one_row, lacks_baseline
 from .spec import check_size
 
 ALIKE = "the same row"  # in what the library says of arms that a round does not tell apart
@@ -45,11 +45,12 @@ def decide(experiment: Experiment, id: str, request: DecisionRequest, now: int) 
             raise Refused(422, about_one_row(str(error), one_row, experiment.name), "context") from None
         raise invalid(error, round.names or list(experiment.numbers)) from None
     deadline, version = experiment.deadline(now), session.rounds
+    more = now if now < experiment.time else None, lacks_baseline(asked, experiment.spec.baseline, [*map(str, session.retired)])
     if isinstance(drawn.arm, int):
         chances = drawn.propensity, drawn.propensity_se
-        return Prepared(Decided(id, drawn.arm, drawn.name, *chances, why, version, deadline, choice, budget, asked), drawn)
+        return Prepared(Decided(id, drawn.arm, drawn.name, *chances, why, version, deadline, choice, budget, asked, *more), drawn)
     p, se = (np.asarray(chance).tolist() for chance in (drawn.propensity, drawn.propensity_se))
-    return Prepared(Decided(id, drawn.arm.tolist(), list(drawn.name), p, se, why, version, deadline, choice, budget, asked), drawn)
+    return Prepared(Decided(id, drawn.arm.tolist(), list(drawn.name), p, se, why, version, deadline, choice, budget, asked, *more), drawn)
 
 
 def noted_budget(experiment: Experiment, watched: bool) -> float | None:

@@ -188,7 +188,9 @@ def _decided(experiment: Experiment, event: events.Decided, seq: int, time: int)
     experiment.rollout.open(event)
     experiment.session.forget_round()
     window, within = experiment.spec.window, experiment.spec.cancel_within
-    made = time if event.deadline is None or window is None else event.deadline - int(window * MICROSECONDS)  # by the clock, not by the log
+    made = event.made  # by the clock, not by the log, whose time does not go back
+    if made is None:
+        made = time if event.deadline is None or window is None else event.deadline - int(window * MICROSECONDS)
     shown = None if within is None or event.deferred else made + int(within * MICROSECONDS)
     experiment.open.begin(event.decision, OpenDecision(event.deadline, event.deferred, seq, shown))
 

@@ -1,6 +1,7 @@
 """One round as the session sees it: what a request says of features, candidates, eligible arms and the round's baseline."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,6 +58,28 @@ def read_round(asked: Mapping[str, Any], arms: Mapping[str, int], catalogue: boo
         baseline = arm_number("baseline", asked["baseline"], numbers, experiment) if "baseline" in asked else None
         context = Context(features, None, baseline, asked.get("baseline_mean"))
     return Round(context, eligible, names)
+
+
+def baselines_of(asked: Mapping[str, Any], baseline: str | list[str] | None) -> tuple[str, ...]:
+    """The arms of a round's baseline: those that it says itself, else the experiment's; none where there is none."""
+    named = asked.get("baseline", baseline)
+    return () if named is None else (named,) if isinstance(named, str) else tuple(named)
+
+
+def lacks_baseline(asked: Mapping[str, Any], baseline: str | list[str] | None, retired: Collection[str]) -> bool:
+    """Whether a part of the round's baseline could not be played. retired: arms that nothing plays for now."""
+    eligible, excluded, context = asked.get("eligible"), asked.get("excluded", ()), asked.get("context")
+    return any(
+        arm in retired or arm in excluded or (eligible is not None and arm not in eligible)
+        or (isinstance(context, dict) and arm not in context)
+        for arm in baselines_of(asked, baseline)
+    )  # fmt: skip
+
+
+def longest_row(context: Any) -> float:
+    """The norm of the longest features of a round."""
+    rows = context.values() if isinstance(context, dict) else [context] if is_one_row(context) else context
+    return max((math.hypot(*row) for row in rows), default=0.0)
 
 
 def is_one_row(features: Any) -> bool:

@@ -17,7 +17,7 @@ from .fast_routes import FastRoute
 router = APIRouter(prefix="/v1/experiments/{name}", tags=["decisions"], route_class=FastRoute, dependencies=[needs("decide")])
 
 
-@router.post("/decisions", responses=replies(DecisionAnswer, 404, 409))
+@router.post("/decisions", responses=replies(DecisionAnswer, 404, 409, 410))
 async def decide(name: Name, request: DecisionRequest, service: Served) -> Response:
     """Which arm to play. The same id and body again gets the same answer; another body is refused (409)."""
     id = request.id or new_id()

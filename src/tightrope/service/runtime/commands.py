@@ -1,5 +1,6 @@
 """What clients can do with an experiment, each done in the writer's thread within a group's transaction. Every one is safe to repeat."""
 
+import dataclasses
 import functools
 import itertools
 import math
@@ -25,6 +26,7 @@ from ..log.recovery import check_saveable, write_snapshot
 from .writer import Transaction
 
 Json = dict[str, Any]
+SLACK = MICROSECONDS  # by which a time server may set a clock back
 
 
 # Experiments ---------------------------------------------------------------------------------------------------------------
@@ -159,6 +161,8 @@ def decide(transaction: Transaction, id: str, request: DecisionRequest) -> Json:
         if made is not None:
             event = made.event
             assert isinstance(event, events.Decided)
+            if made.blanked:
+                raise Refused(410, f"id = {id!r} was decided, and the data of its subject was erased since; its answer is gone.", "id")
             if event.asked != request.asked():
                 raise Refused(409, f"id = {id!r} was decided for another request; an id belongs to one decision.", "id")
             return decision_answer(event, made.seq)
@@ -241,12 +245,21 @@ def cancel(transaction: Transaction, id: str) -> Json:
             raise Refused(409, f"id = {id!r} was {how}; only an open decision can be cancelled.", "id")
     elif decision.shown == 0:
         raise Refused(409, f"id = {id!r} was activated, so it was shown; report its reward instead.", "id")
-    elif decision.shown is not None and transaction.now > decision.shown:
+    elif decision.shown is not None and counts_as_shown(transaction, decision):
         remedy = "report its reward, or create the experiment with a longer cancel_within"
         raise Refused(409, f"id = {id!r} could be cancelled until {timestamp(decision.shown)}; {remedy}.", "id")
     else:
         record(transaction, events.Cancelled(id), 409)
     return {"id": id, "cancelled": True}
+
+
+def counts_as_shown(transaction: Transaction, decision: OpenDecision) -> bool:
+    """Whether a decision is older than `cancel_within`, or may be: where the clock is behind the time at which it was made, it was set back
+    since, and nobody knows how long ago that was."""
+    within = transaction.experiment.spec.cancel_within
+    assert decision.shown is not None and within is not None
+    made = decision.shown - int(within * MICROSECONDS)
+    return not made - SLACK <= transaction.now <= decision.shown or decision.seq <= transaction.owned.shown
 
 
 # Rewards -------------------------------------------------------------------------------------------------------------------
@@ -299,8 +312,11 @@ def too_late(transaction: Transaction, entries: list[LogEntry], given: events.Re
         return Refused(409, f"decision_id = {id!r} was cancelled; it takes no reward.", "decision_id")
     if isinstance(event, events.Closed):  # nothing more of this subject goes into the log
         return Refused(410, f"decision_id = {id!r} was closed: {event.why}; it takes no reward, and none was logged.", "decision_id")
-    late = events.Late(id, given.value, given.reward_id, given.given)
-    if not any(entry.kind == "late" and entry.event == late for entry in entries):
+    made = decision_entry(entries)
+    arm = made.event.name if made is not None and isinstance(made.event, events.Decided) and isinstance(made.event.name, str) else None
+    late = events.Late(id, given.value, given.reward_id, given.given, arm)
+    before = [entry.event for entry in entries if entry.kind == "late"]
+    if not any(isinstance(one, events.Late) and dataclasses.replace(one, arm=arm) == late for one in before):
         transaction.record(late)
     return Refused(
         410, f"decision_id = {id!r} waited for its reward until {timestamp(ended.time)}; this one was logged, not learned.", "decision_id"
@@ -328,7 +344,7 @@ def erase(transaction: Transaction, subject: str) -> Json:
     for entry in entries:
         if entry.decision in transaction.experiment.open:
             transaction.record(events.Closed(str(entry.decision), "its subject was erased"))
-    event = erasure.blank(connection, row, entries)
+    event = erasure.blank(connection, row, entries, transaction.experiment.spec.baseline)
     erased = transaction.record(event)
     transaction.flush()
     if event.rounds:

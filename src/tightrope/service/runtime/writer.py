@@ -9,6 +9,7 @@ import contextlib
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -31,6 +32,7 @@ from .leases import Leases
 from .settings import Settings
 from .telemetry import logger, metrics
 
+MARKS = 100  # in the time within which a decision may be cancelled
 OPEN_WEIGHT = 4  # events for each decision that a snapshot writes: with many of them it is worth its time less often
 
 Answer = Any
@@ -55,6 +57,18 @@ class OwnedExperiment:
         self.row, self.fence, self.journal, self.experiment = row, fence, journal, journal.experiment
         self.new: list[LogEntry] = []
         self.saved = saved  # of the last snapshot; what was replayed behind it counts towards the next one
+        self.shown = 0  # the last event that is surely longer ago than a decision may be cancelled, whatever the clock says
+        self.marks = deque([(time.monotonic(), self.experiment.seq)])  # by the computer's count of seconds, which nobody sets
+
+    def mark(self) -> None:
+        """Note how far the log is, to know later what is older than `cancel_within`."""
+        within, now = self.experiment.spec.cancel_within, time.monotonic()
+        if within is None:
+            return
+        if not self.marks or now - self.marks[-1][0] >= within / MARKS:
+            self.marks.append((now, self.experiment.seq))
+        while self.marks and now - self.marks[0][0] > within:
+            self.shown = self.marks.popleft()[1]
 
     def due(self, every: int) -> bool:
         """Whether a snapshot is worth its time. It writes every open decision, and what the rollout keeps behind the oldest of them: that
@@ -324,6 +338,8 @@ class Writer(threading.Thread):
         self._after()
         if len(self.owned) > before:
             freeze(self.settings)
+        for owned in self.owned.values():
+            owned.mark()
         now = self.settings.clock()
         self.clock_watch.look(owned.experiment.time for owned in self.owned.values())
         for name, owned in list(self.owned.items()):
