@@ -86,7 +86,7 @@ def test_an_erasure_does_not_clear_a_contradiction(kept, tmp_path, clock):
             reward(service, str(n), 0.0, "e")
         decide(service, "after", "e", **({"context": [[0.5, 0.25]] * 2 + [[0.25, 0.25]]} if kept == "features" else {}))
         before = assumption(issued(service, "e", fresh=False), begin)
-        ask(service, commands.erase, "u", name="e")
+        ask(service, commands.Erasure("u"), name="e")
         assert assumption(issued(service, "e", fresh=False), begin) == before
     with service_at(path, clock) as service:
         assert assumption(issued(service, "e"), begin) == before
@@ -130,7 +130,7 @@ def test_cancelled_decisions_are_charged_with_the_mean_of_their_own_round(servic
     truth = shown * 0.9 * 0.1 - cancelled * 0.9 * 0.9
     said = issued(service, "c")["budget"]["bound_if_cancelled_were_shown"]
     assert cancelled > 5 and said <= truth + 1e-9
-    ask(service, commands.erase, "u", name="c")
+    ask(service, commands.Erasure("u"), name="c")
     assert issued(service, "c")["budget"]["bound_if_cancelled_were_shown"] == said
     assert bound_if_shown({"budget_bound": 0.0, "alpha": 0.1}, Histories(service.database).exactly("c", 1)) == 0.0
 
@@ -186,7 +186,7 @@ def test_a_request_whose_subject_was_erased_is_told_so(service):
     for asked in ({"subject": "u"}, {"subject": "u", "excluded": ["bad"]}):
         id = str(len(asked))
         decide(service, id, "o", **asked)
-        ask(service, commands.erase, "u", name="o")
+        ask(service, commands.Erasure("u"), name="o")
         with pytest.raises(Refused, match="was erased") as refused:
             decide(service, id, "o", **asked)
         assert refused.value.status == 410

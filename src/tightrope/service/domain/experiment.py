@@ -128,8 +128,10 @@ class Experiment:
     def closing(self, now: int) -> events.Cancelled | events.Expired | None:
         """The event that closes the decision whose window closed first; None where none has."""
         id = self.due(now)
-        if id is None:
-            return None
+        return None if id is None else self.close(id)
+
+    def close(self, id: str) -> events.Cancelled | events.Expired:
+        """The event that closes an open decision whose window has closed."""
         if self.open[id].deferred:
             return events.Cancelled(id, "it was not activated before its window closed")
         return events.Expired(id, self.spec.default_reward)
@@ -266,8 +268,14 @@ def _only_logged(experiment: Experiment, event: events.Late) -> None:
 
 
 def _erased(experiment: Experiment, event: events.Erased) -> None:
-    """A policy works on a copy of the round's features, which the next round overwrites: nothing of a round that was erased stays there."""
-    if event.rounds and experiment.spec.dimension is not None:
+    """Nothing of a round that was erased stays in the state."""
+    if event.rounds:
+        forget_last_round(experiment)
+
+
+def forget_last_round(experiment: Experiment) -> None:
+    """A policy works on a copy of the round's features, which the next round overwrites; now there is nothing in it."""
+    if experiment.spec.dimension is not None:
         for path, array in flatten(experiment.session.state).items():
             if path.rpartition(".")[2] in WORKED_ON:
                 array[...] = 0.0

@@ -51,7 +51,9 @@ def check_version(rest: str) -> None:
         packed = from_json(rest)
     except ValueError:
         return
-    by = packed.get("written", "an earlier version of tightrope") if isinstance(packed, dict) else written()
+    if not isinstance(packed, dict) or not packed.keys() & {"written", "spec"}:
+        return
+    by = packed.get("written", "an earlier version of tightrope")  # which kept `spec`
     if by != written():
         raise OtherVersion(f"it was written by {str(by)[:60]}, and {written()} does not use it")
 
