@@ -144,10 +144,11 @@ class Client:
         return [arm["id"] for arm in self.describe()["arms"] if arm["status"] != "active"]
 
     def add_arms(self, names: Sequence[str], features: Any = None) -> None:
-        """Add arms. features: (n, d), where arms have fixed ones."""
+        """Add arms, 10,000 a commit. features: (n, d), where arms have fixed ones."""
         rows = [None] * len(names) if features is None else np.asarray(features, dtype=np.float64).tolist()
         arms = [{"id": name} if row is None else {"id": name, "features": row} for name, row in zip(names, rows, strict=True)]
-        self._send("POST", self._path("/arms"), {"arms": arms})
+        for first in range(0, len(arms), MOST):
+            self._send("POST", self._path("/arms"), {"arms": arms[first : first + MOST]})
         self._arms = None
 
     def retire(self, arm: str) -> None:

@@ -135,7 +135,7 @@ class ArmsRequest(Strict):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"arms": [{"id": "13.90"}]}]})
 
-    arms: Arms
+    arms: Annotated[Arms, Field(max_length=MOST)]
 
 
 class ArmChange(Strict):

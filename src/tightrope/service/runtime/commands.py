@@ -99,6 +99,13 @@ def add_arms(transaction: Transaction, request: ArmsRequest) -> Json:
     return {"arms": list(transaction.experiment.arms())}
 
 
+def added_arms(experiment: Experiment) -> list[ArmSpec]:
+    """The arms that were added to those of the spec."""
+    first, rows = len(experiment.spec.arms or ()), experiment.session.arms.features
+    ids = list(experiment.numbers)[first:]
+    return [ArmSpec(id=id, features=None if rows is None else rows[first + k].tolist()) for k, id in enumerate(ids)]
+
+
 def check_same(experiment: Experiment, arm: ArmSpec) -> None:
     """Refuse an arm that is there already, but not as it is described now."""
     k, arms = experiment.number("arms", arm.id), experiment.session.arms

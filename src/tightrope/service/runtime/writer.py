@@ -63,8 +63,8 @@ UNFINISHED = Unfinished()
 
 class Command:
     """Something to do with an experiment. act: does it, or a part of it (see `Unfinished`). ids: decisions that it names, which may be
-    looked up together. spec: creates the experiment where there is none. failed: what a command that is done in parts answers where a part could
-    not be written; None: the refusal itself."""
+    looked up together. spec: creates the experiment where there is none. failed: what a command that is done in parts answers where a
+    part could not be written; None: the refusal itself."""
 
     __slots__ = ("act", "experiment", "failed", "ids", "spec", "ticket")
 
