@@ -156,7 +156,7 @@ def read_history(entries):
 def facts(history):
     """All that a history knows, comparable."""
     arms = {id: [vars(arm) | {"mean": arm.mean.state}] for id, arm in history.arms.items()}
-    seen = vars(history.observed) | {"arms": None}
+    seen = vars(history.observed) | {"arms": None, "late_of_any": history.observed.late_of_any.state}
     return vars(history) | {"arms": arms, "mean": history.mean.state, "observed": seen}
 
 

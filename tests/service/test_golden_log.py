@@ -241,7 +241,7 @@ def erased(run):
     for n in range(4):
         run.reward(run.decide(context=[[0.125 * n, 0.5], [0.25, 1.0]], subject=f"user {n % 2}"))
     run.decide(context=[[0.5, 0.5], [0.25, 1.0]], subject="user 0")
-    run.do(commands.erase, "user 0")
+    run.do(commands.Erasure("user 0"))
     for n in range(4):
         run.reward(run.decide(context=[[0.125 * n, 0.5], [0.25, 1.0]], subject="user 2"))
 
@@ -251,7 +251,7 @@ def erased_marks(run):
     run.create(policy="BetaThompson", arms=THREE, **WINDOW)
     run.reward(run.decide(subject="user 0"))
     run.decide(subject="user 0", deferred=True)
-    run.do(commands.erase, "user 0")
+    run.do(commands.Erasure("user 0"))
     run.rounds(3)
 
 

@@ -146,8 +146,8 @@ def test_erasing_a_subject_blanks_bodies_and_keeps_the_chain(tmp_path, clock):
             decide(service, f"d{n}", "p", context=secret, subject=f"user-{n % 4}")
             if n < 9:
                 reward(service, f"d{n}", 0.5, "p")
-        assert ask(service, commands.erase, "user-1", name="p") == {"erased": 3, "event": 24}
-        assert ask(service, commands.erase, "user-1", name="p") == {"erased": 0, "event": None}
+        assert ask(service, commands.Erasure("user-1"), name="p") == {"erased": 3, "event": 24}
+        assert ask(service, commands.Erasure("user-1"), name="p") == {"erased": 0, "event": None}
         before = state(service, "p")
         assert before["open"] == 2  # the subject's open decision was closed: it held its features
         made = decide(service, "after", "p", context=[[1.0, 0.0], [0.0, 1.0]])
@@ -222,7 +222,7 @@ def test_a_log_with_an_erasure_goes_to_another_database_with_the_snapshot_behind
         create(service, spec)
         for n in range(8):
             decide(service, f"d{n}", "p", context=[[0.125 + n, 0.5], [0.25, 77.0625]], subject=f"user-{n % 4}")
-        ask(service, commands.erase, "user-1", name="p")
+        ask(service, commands.Erasure("user-1"), name="p")
         for n in range(8, 16):
             decide(service, f"d{n}", "p", context=[[0.125 + n, 0.5], [0.25, 77.0625]])
         told = state(service, "p")
@@ -274,7 +274,7 @@ def test_where_the_only_snapshot_behind_an_erasure_is_damaged_the_experiment_say
     with service_at(tmp_path / "a.db", clock) as service:
         create(service, spec)
         decide(service, "d", "p", context=[[0.125, 0.5], [0.25, 1.0]], subject="someone")
-        ask(service, commands.erase, "someone", name="p")
+        ask(service, commands.Erasure("someone"), name="p")
     database = Database(str(tmp_path / "a.db"))
     with database.write() as connection:
         connection.execute(sa.update(snapshots).values(session=b"nothing"))
@@ -352,12 +352,12 @@ def test_an_erasure_that_nothing_could_go_on_from_is_refused_and_nothing_is_blan
 
         ask(service, infinite, name="p")
         with pytest.raises(Refused, match=r"cannot be saved.*Nothing was erased") as error:
-            ask(service, commands.erase, "someone", name="p")
+            ask(service, commands.Erasure("someone"), name="p")
         assert error.value.status == 409
         service.writer._leave = lambda: None
     with service_at(tmp_path / "a.db", clock) as service:
         assert state(service, "p") == before
-        assert ask(service, commands.erase, "someone", name="p")["erased"] == 1
+        assert ask(service, commands.Erasure("someone"), name="p")["erased"] == 1
 
 
 @pytest.mark.parametrize("value", [1e308, -1e101, 5e-324, 1e-200])
@@ -378,7 +378,7 @@ def test_the_greatest_rewards_leave_a_state_that_can_be_saved(service, policy):
     for n in range(9):
         decide(service, f"d{n}")
         reward(service, f"d{n}", [1e100, -1e100, 1e-100][n % 3])
-    ask(service, lambda transaction: recovery.check_saveable(transaction.owned.journal))
+    ask(service, lambda transaction: recovery.Snapshot.of(transaction.owned.journal).check("price"))
 
 
 def test_no_file_has_what_was_erased(served):

@@ -126,7 +126,7 @@ def test_a_decision_whose_subject_was_erased_takes_no_reward(service):
     create(service)
     decide(service, "a", subject="user-77")
     decide(service, "b")
-    assert ask(service, commands.erase, "user-77")["erased"] == 1
+    assert ask(service, commands.Erasure("user-77"))["erased"] == 1
     before = state(service)
     assert "its subject was erased" in refused(410, reward, service, "a", 1.0)
     assert "was closed" in refused(410, ask, service, commands.activate, "a")

@@ -9,10 +9,11 @@ from running import ask, create, decide, reward, service_at, state
 from tightrope.evaluation.sequences import ConfidenceSequence
 from tightrope.service.domain.deciding import decide as prepare
 from tightrope.service.domain.errors import Refused
-from tightrope.service.domain.events import Created, ModeChanged, Rewarded
+from tightrope.service.domain.events import ModeChanged, Rewarded
 from tightrope.service.domain.evidence import Evidence, Weights
+from tightrope.service.domain.experiment import created
 from tightrope.service.domain.requests import DecisionRequest, ModeChange
-from tightrope.service.domain.spec import ExperimentSpec, made_session
+from tightrope.service.domain.spec import ExperimentSpec, check_spec
 from tightrope.service.log import store
 from tightrope.service.log.journal import Journal
 from tightrope.service.log.verification import replay
@@ -32,7 +33,7 @@ class World:
         spec = ExperimentSpec.model_validate(SPEC | more)
         self.journal, self.means, self.noise = Journal("price"), means, np.random.default_rng(5)
         self.experiment = self.journal.experiment
-        self.journal.record(Created(spec.plain()), NOW)
+        self.journal.record(created(spec), NOW)
         self.events = []
 
     def play(self, rounds, means=None):
@@ -238,7 +239,7 @@ def test_modes_replay_to_the_bit_and_go_on_after_a_restart(tmp_path, clock):
 
 def test_what_cannot_be_rolled_out_is_refused(service):
     with pytest.raises(ValueError, match="what is in production"):
-        made_session(ExperimentSpec.model_validate(SPEC | {"baseline": None, "rollout": {}}))
+        check_spec(ExperimentSpec.model_validate(SPEC | {"baseline": None, "rollout": {}}))
     with pytest.raises(ValueError, match="adds up to"):
         create(service, SPEC | {"rollout": {"production": {"low": 0.5, "mid": 0.4}}})
     create(service, SPEC | {"rollout": {}})

@@ -7,7 +7,8 @@ import pytest
 
 from tightrope.compiled.cache import KernelCache
 from tightrope.service.domain.deciding import decide
-from tightrope.service.domain.events import Cancelled, Created, Expired, ModeChanged, Rewarded
+from tightrope.service.domain.events import Cancelled, Expired, ModeChanged, Rewarded
+from tightrope.service.domain.experiment import created
 from tightrope.service.domain.requests import DecisionRequest
 from tightrope.service.domain.spec import ExperimentSpec
 from tightrope.service.log.journal import Journal
@@ -42,7 +43,7 @@ def test_after_a_warm_up_nothing_is_compiled(name, monkeypatch):
     load = KernelCache.load_overload
     monkeypatch.setattr(KernelCache, "load_overload", lambda self, *key: missing.append(self.function.__name__) or load(self, *key))
     journal = Journal("price")
-    journal.record(Created(spec.plain()), NOW)
+    journal.record(created(spec), NOW)
     for id in ("a", "b"):
         journal.record(decide(journal.experiment, id, DecisionRequest(**asked), NOW), NOW)
         journal.record(Rewarded(id, 1.0), NOW)
@@ -80,7 +81,7 @@ def test_a_promise_around_a_policy_that_draws_decides_in_milliseconds():
     spec = ExperimentSpec.model_validate({"name": "many", "arms": arms} | spec)
     warm_up(spec, Settings())
     journal = Journal("many")
-    journal.record(Created(spec.plain()), NOW)
+    journal.record(created(spec), NOW)
     seconds, drawn = [], 0
     for n in range(60):
         began = time.perf_counter()

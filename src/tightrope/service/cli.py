@@ -81,7 +81,10 @@ def verify_log(db: Db = "tightrope.db", experiment: Which = None) -> None:
             verification = verify(connection, row, name)
             erased = f", {verification.blanked} erased" if verification.blanked else ""
             typer.echo(f"{name}: {verification.events} events{erased}, head {verification.digest}")
-            for sentence in (*verification.errors, *check_snapshots(connection, row, name)):
+            damaged, others = check_snapshots(connection, row, name)
+            for sentence in others:
+                typer.echo(f"  {sentence}")
+            for sentence in (*verification.errors, *damaged):
                 failed = True
                 typer.echo(f"  WRONG: {sentence}")
     if failed:
@@ -110,6 +113,8 @@ def replay_log(
             )
             if replayed.disagreements:
                 typer.echo(f"  {replayed.disagreements} arms come from the log: this machine would have drawn others.")
+            for sentence in replayed.others:
+                typer.echo(f"  {sentence}")
             for sentence in replayed.errors:
                 failed = True
                 typer.echo(f"  WRONG: {sentence}")

@@ -71,8 +71,9 @@ class Client:
     A refused request raises `Rejected`, a ValueError with the service's sentence. Safe to share between threads.
 
     Some methods of a session have no counterpart. `close` closes the connections: the service closes decisions by the experiment's
-    window, so neither is there `expire`; `is_open` and `answered` are in `open` and `log`. `select` and `update` have no id, by which a
-    request can be sent again. `stopped` is the status of `recommend`, and `explain` has the `probability` of `propensities`. `learn`,
+    window, so neither is there `expire`; `is_open` and `answered` are in `open` and `log`, `arms` and `catalogue` in `describe`. `select`
+    and `update` have no id, by which a request can be sent again. `stopped` is the status of `recommend`, and `explain` has the
+    `probability` of `propensities`. `learn`,
     `merge`, `adopt`, `follow`, `decide_beside` and `forget_round` would change a state that the log does not explain. `save`, `load`,
     `to_bytes`, `from_bytes`, `view`, `point` and `arm_at` need the session itself: `tightrope log replay --save` writes it.
     """
@@ -143,10 +144,11 @@ class Client:
         return [arm["id"] for arm in self.describe()["arms"] if arm["status"] != "active"]
 
     def add_arms(self, names: Sequence[str], features: Any = None) -> None:
-        """Add arms. features: (n, d), where arms have fixed ones."""
+        """Add arms, 10,000 a commit. features: (n, d), where arms have fixed ones."""
         rows = [None] * len(names) if features is None else np.asarray(features, dtype=np.float64).tolist()
         arms = [{"id": name} if row is None else {"id": name, "features": row} for name, row in zip(names, rows, strict=True)]
-        self._send("POST", self._path("/arms"), {"arms": arms})
+        for first in range(0, len(arms), MOST):
+            self._send("POST", self._path("/arms"), {"arms": arms[first : first + MOST]})
         self._arms = None
 
     def retire(self, arm: str) -> None:
@@ -171,8 +173,9 @@ class Client:
         excluded: Iterable[str] | None = None, deferred: bool = False, subject: str | None = None, baseline: str | None = None,
         baseline_mean: float | None = None,
     ) -> RemoteDecision:  # fmt: skip
-        """Which arm to play. context: (K, d) features or {arm: features}, where they change. eligible: ids, or a mask of all arms.
-        excluded: ids. id: your own; else made here. deferred: counts only after `activate`. subject: whose data it is."""
+        """Which arm to play. context: (K, d) features or {arm: features}, where they change; (d,) for one row that all arms are shown.
+        eligible: ids, or a mask of all arms. excluded: ids. id: your own; else made here. deferred: counts only after `activate`.
+        subject: whose data it is."""
         asked = self._asked(context, eligible, id, excluded, deferred, subject, baseline, baseline_mean)
         return RemoteDecision(**self._send("POST", self._path("/decisions"), asked))
 

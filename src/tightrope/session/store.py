@@ -24,6 +24,7 @@ from ..core.verbs import Arms, Context, init
 from .agent import DECIDED, PLAYED, REWARDS, agent, new_tally
 from .codec import build_oracle, describe_oracle, flatten, restore, same_oracle
 from .decisions import Answers, Book, Chance, Decision, Entry, locked, shown
+from .size import state_bytes
 
 if TYPE_CHECKING:
     from .header import DecisionData, Header
@@ -220,6 +221,10 @@ def check_sizes(policy: Policy, told: "Header", arrays: dict[str, np.ndarray], s
     counted = told.oracle is None or "sets of lasting arms" in kinds
     if (counted and most < K) or ({"features", "contexts", "sets"} & set(kinds) and d * d * a.blocks > most):
         raise ValueError(f"the header asks for {K} arms of dimension {d}, which a file of {size} bytes does not hold.")
+    if d and not type(policy).TRAITS.stops and 3 * K * d * d > most and told.oracle is None:  # some keep a regression for every arm
+        needed = state_bytes(policy, Arms(K, features=features, dimension=d, horizon=a.horizon, common=a.common))
+        if needed is not None and needed > size:
+            raise ValueError(f"the header asks for {K} arms of dimension {d}, whose state a file of {size} bytes does not hold.")
     few = d + 7
     if type(policy).TRAITS.stops and features is not None and few < K:
         probe = flatten(init(policy, Arms(few, features=features[:few], dimension=d, horizon=a.horizon)))

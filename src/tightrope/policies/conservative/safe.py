@@ -139,9 +139,9 @@ class Safe(Limits):
         if (wishes == eligible).all():
             return 1.0, 0.0
         listed = np.flatnonzero(wishes)
-        if listed.size < 2:
-            return propensity(self.inner, state.inner, context, int(listed[0]), rng) if listed.size else (0.0, 0.0)
         draws = int(min(DRAWS, max(LEAST_DRAWS, DRAWN_SCORES // own.size)))
+        if not listed.size or (listed.size == 1 and draws == DRAWS):
+            return propensity(self.inner, state.inner, context, int(listed[0]), rng) if listed.size else (0.0, 0.0)
         told = explain(self.inner, state.inner, context, rng, draws)
         chance = min(float(told["probability"][listed].sum()), 1.0)
         errors = told["probability_se"][listed] if "probability_se" in told else np.zeros(1)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from ...evaluation.sequences import bounds_of
 from .history import History
 from .observations import BARS, ERROR
+from .rounds import baselines_of
 from .spec import ExperimentSpec
 
 HOLDS, AGREES, CONTRADICTED, UNSEEN = "holds", "agrees", "contradicted", "unseen"
@@ -42,10 +43,7 @@ def assumptions(holdings: dict[str, Any] | None, history: History, rollout: dict
             ),
         ]  # fmt: skip
     if spec.default_reward is not None:
-        says = f"A decision without a reward when its window closes has earned {spec.default_reward:.6g}."
-        found.append(
-            unseen(says, f"{plural(history.expired, 'window')} closed without a reward; {plural(history.late, 'reward')} came later.")
-        )
+        found.append(default_is_earned(holdings, rollout, spec, history))
     if seen.clipped:
         low, high = history.reward_range
         says = f"A reward outside [{low:g}, {high:g}] is worth as much as the end that is nearer to it."
@@ -85,10 +83,9 @@ def guarantees(holdings: dict[str, Any], spec: ExperimentSpec, history: History)
 
 def mean_bounds(history: History) -> dict[str, tuple[float, float]]:
     """By arm, bounds on what it earns on average that hold at all times and for all arms at once; none where arms have no one mean."""
-    arms = history.observed.settled() if history.comparable else {}
     low, high = history.reward_range
-    bounds = bounds_of(list(arms.values()), ERROR / max(len(arms), 1))
-    return {id: (low + (high - low) * least, low + (high - low) * most) for id, (least, most) in zip(arms, bounds, strict=True)}
+    bounds = history.observed.mean_bounds() if history.comparable else {}
+    return {id: (low + (high - low) * least, low + (high - low) * most) for id, (least, most) in bounds.items()}
 
 
 # Rewards -------------------------------------------------------------------------------------------------------------------
@@ -200,6 +197,32 @@ def whether_it_comes(says: str, history: History) -> Assumption:
     return unseen(says, f"{plural(missing, 'decision')} ended without a reward; nobody knows what those would have been.")
 
 
+def default_is_earned(holdings: dict[str, Any] | None, rollout: dict[str, Any], spec: ExperimentSpec, history: History) -> Assumption:
+    """What is taken for a missing reward, against the rewards that came too late.
+
+    Too much is wrong for every arm. Too little is wrong where the baseline's mean is learned from it, or the policy is compared with it:
+    else it only makes the bound lower.
+    """
+    assert spec.default_reward is not None
+    says = f"A decision without a reward when its window closes has earned {spec.default_reward:.6g}."
+    low, high = history.reward_range
+    taken = min(max((spec.default_reward - low) / (high - low), 0.0), 1.0)
+    late = {f"arm {arm!r}": (arm, seen.late) for arm, seen in history.observed.arms.items() if seen.late.rounds}
+    if history.observed.late_of_any.rounds:
+        late["some arms"] = ("", history.observed.late_of_any)
+    own = baselines_of({}, spec.baseline)
+    compared = rollout["estimate"] is not None or (holdings is not None and holdings["learned"])
+    bounds = bounds_of([seen for _, seen in late.values()], ERROR / max(len(late), 1))
+    for (name, (arm, seen)), (least, most) in zip(late.items(), bounds, strict=True):
+        least, most = low + (high - low) * least, low + (high - low) * most
+        rewards = f"{plural(seen.rounds, 'reward')} of {name} that came later"
+        if most < low + (high - low) * taken:
+            return Assumption(says, CONTRADICTED, f"{rewards} are at most {most:.4g} on average.")
+        if least > low + (high - low) * taken and compared and (arm in own or not own):
+            return Assumption(says, CONTRADICTED, f"{rewards} are at least {least:.4g} on average.")
+    return unseen(says, f"{plural(history.expired, 'window')} closed without a reward; {plural(history.late, 'reward')} came later.")
+
+
 def every_reward_comes(spec: ExperimentSpec, history: History) -> Assumption:
     """A missing reward is like one that came."""
     return whether_it_comes("A decision without a reward is as good as one with it.", history)
@@ -248,9 +271,11 @@ def linear(coefficients: float, longest: float, history: History) -> Assumption:
 def baseline_is_there(history: History) -> Assumption:
     """The baseline can be played."""
     says = "The baseline can be played in every round; where it could not, a decision's reason says so."
-    missing = history.observed.without_baseline
+    missing, unknown = history.observed.without_baseline, history.observed.unknown_rounds
     if missing:
         return Assumption(says, CONTRADICTED, f"It was not eligible in {plural(missing, 'round')}.")
+    if unknown:
+        return unseen(says, f"It was eligible in every round of the log but {plural(unknown, 'round')} that an earlier version erased.")
     return Assumption(says, HOLDS, "It was eligible in every round of the log.")
 
 
@@ -261,12 +286,13 @@ def baseline_mean(holdings: dict[str, Any], spec: ExperimentSpec, history: Histo
         if holdings["learned"]:
             return Assumption("The baseline's mean is learned.", HOLDS, "Its rewards are data like any other.")
         return unseen("A round's baseline earns on average what the round said.")
-    arm = spec.baseline if isinstance(spec.baseline, str) else None
     says = f"The baseline earns {stated:.6g} on average, or what a round said that it earns."
-    bounds = mean_bounds(history).get(str(arm))
-    if bounds is None:
-        return unseen(says, "The log has no rewards to compare it with." if history.comparable else "The log does not show it.")
-    least, most = bounds
+    if not isinstance(spec.baseline, str) or not history.comparable:
+        return unseen(says, "The baseline is not one arm with one mean here, so that the log does not show what it earns.")
+    found = mean_bounds(history).get(spec.baseline)
+    if found is None:
+        return unseen(says, "The log has no reward of the baseline to compare it with.")
+    least, most = found
     if not least <= stated <= most:
         return Assumption(says, CONTRADICTED, f"By the log it earns between {least:.6g} and {most:.6g}.")
     return Assumption(says, AGREES, f"By the log it earns between {least:.6g} and {most:.6g}.")

@@ -31,7 +31,7 @@ def certificate(standing: dict[str, Any], history: History, key: bytes, issued: 
         "experiment": standing["name"],
         "issued": timestamp(issued),
         "log": {"events": standing["seq"], "digest": standing["digest"], "time": timestamp(history.time)},
-        "policy": spec["policy"],
+        "policy": standing["policy"],
         "baseline": spec.get("baseline"),
         "baseline_mean": spec.get("baseline_mean"),
         "budget": budget,
@@ -88,10 +88,9 @@ def charge(holdings: dict[str, Any] | None) -> str:
 def bound_if_shown(holdings: dict[str, Any], history: History) -> float:
     """The lower bound of the budget if every cancelled decision was shown after all and earned nothing."""
     spec = history.spec
-    mean = holdings["baseline_mean"]
-    if mean is None:  # it earns at most the most that there can be
-        mean = history.reward_range[1] * (len(spec.baseline) if spec is not None and isinstance(spec.baseline, list) else 1)
-    return float(holdings["budget_bound"] - history.cancelled_others * (1.0 - holdings["alpha"]) * mean)
+    most = history.reward_range[1] * (len(spec.baseline) if spec is not None and isinstance(spec.baseline, list) else 1)
+    would_earn = history.cancelled_means + history.cancelled_unknown * most  # a baseline earns at most the most that there can be
+    return float(holdings["budget_bound"] - (1.0 - holdings["alpha"]) * would_earn)
 
 
 def promise(holdings: dict[str, Any] | None, spec: dict[str, Any], assumed: list[Assumption]) -> str:

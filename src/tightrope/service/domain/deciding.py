@@ -6,11 +6,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...session.decisions import Decision
-from .errors import Refused, invalid
+from .errors import Refused, about_one_row, invalid
 from .events import Decided, RolloutChoice
 from .experiment import Experiment
 from .requests import DecisionRequest
-from .rounds import Round
+from .rounds import Round, is_one_row, lacks_baseline
+from .spec import check_size
+
+ALIKE = "the same row"  # in what the library says of arms that a round does not tell apart
 
 
 class Prepared(NamedTuple):
@@ -27,7 +30,10 @@ def decide(experiment: Experiment, id: str, request: DecisionRequest, now: int) 
     if "baseline" in asked or "baseline_mean" in asked:
         check_round_baseline(experiment, asked)
     round, watched = experiment.round(asked), experiment.watched
+    one_row = round.context is not None and is_one_row(round.context.features)
     try:
+        if one_row and not session.arms.common:
+            check_size(experiment.spec, session.policy, session.arms.number, one_row=True)
         if experiment.rollout.mode == "full":
             drawn = session.decide(round.context, round.eligible, id, round.names)
             choice, why = None, drawn.reason
@@ -35,13 +41,16 @@ def decide(experiment: Experiment, id: str, request: DecisionRequest, now: int) 
             drawn, choice, why = decide_beside(experiment, round, id)
         budget = noted_budget(experiment, watched)
     except ValueError as error:
+        if ALIKE in str(error):
+            raise Refused(422, about_one_row(str(error), one_row, experiment.name), "context") from None
         raise invalid(error, round.names or list(experiment.numbers)) from None
     deadline, version = experiment.deadline(now), session.rounds
+    more = now if now < experiment.time else None, lacks_baseline(asked, experiment.spec.baseline, [*map(str, session.retired)])
     if isinstance(drawn.arm, int):
         chances = drawn.propensity, drawn.propensity_se
-        return Prepared(Decided(id, drawn.arm, drawn.name, *chances, why, version, deadline, choice, budget, asked), drawn)
+        return Prepared(Decided(id, drawn.arm, drawn.name, *chances, why, version, deadline, choice, budget, asked, *more), drawn)
     p, se = (np.asarray(chance).tolist() for chance in (drawn.propensity, drawn.propensity_se))
-    return Prepared(Decided(id, drawn.arm.tolist(), list(drawn.name), p, se, why, version, deadline, choice, budget, asked), drawn)
+    return Prepared(Decided(id, drawn.arm.tolist(), list(drawn.name), p, se, why, version, deadline, choice, budget, asked, *more), drawn)
 
 
 def noted_budget(experiment: Experiment, watched: bool) -> float | None:

@@ -36,6 +36,26 @@ def invalid(error: ValueError, names: Sequence[str] = ()) -> Refused:
     return Refused(422, message, field)
 
 
+def about_one_row(message: str, one_row: bool, experiment: str) -> str:
+    """What the library says of arms that a round does not tell apart, as a client can act on it. one_row: whether one was sent for all."""
+    if not one_row:
+        return (
+            "context has the same row for every arm, as in the decisions before, so that nothing tells the arms apart. If it is the "
+            "customer's, create a new experiment and send it as one row, [..] instead of [[..], ..], from its first decision on: every arm "
+            "then has a regression of its own."
+        )
+    if "began with" in message:
+        return (
+            f"context is one row for all arms, but experiment {experiment!r} began with a row for every arm and has one regression for all "
+            "of them; send a row for every arm, or create a new experiment and send one row from its first decision on."
+        )
+    return (
+        f"context is one row for all arms, but the policy of experiment {experiment!r} has one regression for all of them, so that nothing "
+        'tells them apart; send a row for every arm, or create an experiment with a policy that has one for each, such as {"policy": '
+        '"LinUCB", "shared": false}.'
+    )
+
+
 def with_names(message: str, names: Sequence[str]) -> str:
     """The library's sentence with arms as clients call them. names: of the arms by number."""
 

@@ -7,7 +7,8 @@ Nobody changes a record once it is made; the classes are not frozen because a re
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
 
-from .spec import Mode
+from . import former
+from .spec import ExperimentSpec, Mode, completed
 
 Kind = Literal[
     "created", "arms added", "arm changed", "paused", "resumed", "archived", "decided", "activated", "cancelled", "rewarded", "expired",
@@ -51,10 +52,22 @@ class DecisionEvent(Event):
 
 @dataclass(slots=True)
 class Created(Event):
-    """The experiment began. spec: as `ExperimentSpec.plain` gives it."""
+    """The experiment began. spec: as `ExperimentSpec.plain` gives it. defaults: what is taken for each field that it leaves out. policy:
+    with every parameter, its guarantee and its floor. Both are None in a log of a version that did not record them."""
 
     kind = "created"
     spec: Body
+    defaults: Body | None = None
+    policy: Body | None = None
+
+    @property
+    def body(self) -> Body:
+        return {"spec": self.spec} if self.policy is None else {"spec": self.spec, "defaults": self.defaults, "policy": self.policy}
+
+    @property
+    def completed(self) -> ExperimentSpec:
+        """The spec with all that it leaves out."""
+        return ExperimentSpec.model_validate(completed(self.spec, former.SPEC if self.defaults is None else self.defaults))
 
 
 class Paused(Event):
@@ -120,11 +133,18 @@ class ModeChanged(Event):
 @dataclass(slots=True)
 class Erased(Event):
     """A subject's data was blanked. events: pairs of a number of an event and the SHA-256 of its body now. rounds: numbers of the events
-    whose round is gone, so that no replay passes them."""
+    whose round is gone, so that no replay passes them. longest: norm of the features that are gone, which certificates go on to count; None
+    in a log of a version that kept nothing of what it blanked."""
 
     kind = "erased"
     events: list[list[Any]]
     rounds: list[int]
+    longest: float | None = None
+
+    @property
+    def body(self) -> Body:
+        body: Body = {"events": self.events, "rounds": self.rounds}
+        return body if self.longest is None else body | {"longest": self.longest}
 
 
 # Decisions -----------------------------------------------------------------------------------------------------------------
@@ -167,7 +187,9 @@ class Decided(DecisionEvent):
     policy_version: rewards that the policy had learned. deadline: when the window closes, in microseconds since 1970; None: never.
     rollout: in a mode other than full. budget: the lower bound of the budget with this decision, in every
     WATCH-th one and wherever it is lower than ever before. asked: the request without its
-    id and without defaults, {} for one that says nothing; after an erasure what is left of it.
+    id and without defaults, {} for one that says nothing; after an erasure what is left of it. made: when it was made by the clock, in
+    microseconds since 1970, where the clock is behind the log's time; else None. without_baseline: the round's baseline could not be
+    played.
     """
 
     kind = "decided"
@@ -181,6 +203,8 @@ class Decided(DecisionEvent):
     rollout: RolloutChoice | None
     budget: float | None
     asked: Body
+    made: int | None = None
+    without_baseline: bool = False
 
     @property
     def subject(self) -> str | None:
@@ -204,6 +228,10 @@ class Decided(DecisionEvent):
             body["budget"] = self.budget
         if self.asked:
             body["asked"] = self.asked
+        if self.made is not None:
+            body["made"] = self.made
+        if self.without_baseline:
+            body["without_baseline"] = True
         return body
 
     @classmethod
@@ -212,6 +240,7 @@ class Decided(DecisionEvent):
         return cls(
             str(decision), body["arm"], body["name"], body["propensity"], body["propensity_se"], body["reason"], body["version"],
             body["deadline"], None if rollout is None else RolloutChoice.read(rollout), body.get("budget"), body.get("asked") or {},
+            body.get("made"), body.get("without_baseline", False),
         )  # fmt: skip
 
 
@@ -262,14 +291,19 @@ class Rewarded(DecisionEvent):
 
 @dataclass(slots=True)
 class Late(DecisionEvent):
-    """A reward that came after the window had closed: logged, not learned."""
+    """A reward that came after the window had closed: logged, not learned. arm: that was played; None: a set, or a log of a version that
+    did not say it."""
 
     kind = "late"
     value: Reward
     reward_id: str | None = None
     given: Reward | None = None
+    arm: str | None = None
 
-    body = Rewarded.body
+    @property
+    def body(self) -> Body:
+        body: Body = Rewarded(self.decision, self.value, self.reward_id, self.given).body
+        return body if self.arm is None else body | {"arm": self.arm}
 
 
 @dataclass(slots=True)

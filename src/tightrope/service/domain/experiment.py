@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.registry import built, described
 from ...numerics.states import copied
 from ...policies.conservative.holdings import holdings, ledger_of
 from ...session.codec import flatten
@@ -14,7 +15,7 @@ from . import events
 from .errors import Refused
 from .rollout import Rollout
 from .rounds import EMPTY, Round, arm_number, read_round
-from .spec import GREATEST, LEAST, MODERATE, ArmSpec, ExperimentSpec, features_of, made_session
+from .spec import GREATEST, LEAST, MODERATE, ArmSpec, ExperimentSpec, check_spec, features_of, former_policy, made_policy, made_session
 from .times import MICROSECONDS
 from .windows import OpenDecision, OpenDecisions
 
@@ -30,6 +31,7 @@ class Experiment:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.began: events.Created
         self.spec: ExperimentSpec
         self.session: Session
         self.rollout: Rollout
@@ -41,15 +43,22 @@ class Experiment:
         self.disagreements = 0  # decisions of a replay whose arm this machine would not have drawn
         self.numbers: dict[str, int] = {}  # of arms, by id
 
-    def begin(self, spec: ExperimentSpec) -> None:
-        """Become a new experiment of a spec. Raises ValueError in the library's words."""
-        self.adopt(spec, made_session(spec))
+    def begin(self, event: events.Created) -> None:
+        """Become the experiment that an event began. Raises ValueError in the library's words."""
+        spec = event.completed
+        policy = former_policy(spec) if event.policy is None else built(event.policy)
+        self.adopt(event, made_session(spec, policy))
         self.status = "running"
 
-    def adopt(self, spec: ExperimentSpec, session: Session) -> None:
-        """Take over a session of a spec."""
-        self.spec, self.session, self.rollout, self.reward_range = spec, session, Rollout(spec), spec.reward_range
+    def adopt(self, event: events.Created, session: Session) -> None:
+        """Take over the session of an experiment that an event began."""
+        spec = event.completed
+        self.began, self.spec, self.session, self.rollout, self.reward_range = event, spec, session, Rollout(spec), spec.reward_range
         self.number_arms()
+
+    def is_of(self, spec: ExperimentSpec) -> bool:
+        """Whether it is the experiment of a spec, with what is taken today for what the spec leaves out, or with what was taken then."""
+        return spec == self.spec or events.Created(spec.said(), self.began.defaults).completed == self.spec
 
     def number_arms(self) -> None:
         """Number arms by id, after their list has changed."""
@@ -119,8 +128,10 @@ class Experiment:
     def closing(self, now: int) -> events.Cancelled | events.Expired | None:
         """The event that closes the decision whose window closed first; None where none has."""
         id = self.due(now)
-        if id is None:
-            return None
+        return None if id is None else self.close(id)
+
+    def close(self, id: str) -> events.Cancelled | events.Expired:
+        """The event that closes an open decision whose window has closed."""
         if self.open[id].deferred:
             return events.Cancelled(id, "it was not activated before its window closed")
         return events.Expired(id, self.spec.default_reward)
@@ -130,6 +141,12 @@ class Experiment:
         retired = set(self.session.retired)
         for name in self.numbers:
             yield {"id": name, "status": "masked" if name in self.masked else "retired" if name in retired else "active"}
+
+
+def created(spec: ExperimentSpec) -> events.Created:
+    """The event that begins an experiment, with every parameter that it will ever use. Raises ValueError where there can be none."""
+    check_spec(spec)
+    return events.Created(spec.plain(), spec.defaults(), described(made_policy(spec)))
 
 
 # What each event does ------------------------------------------------------------------------------------------------------
@@ -173,13 +190,15 @@ def _decided(experiment: Experiment, event: events.Decided, seq: int, time: int)
     experiment.rollout.open(event)
     experiment.session.forget_round()
     window, within = experiment.spec.window, experiment.spec.cancel_within
-    made = time if event.deadline is None or window is None else event.deadline - int(window * MICROSECONDS)  # by the clock, not by the log
+    made = event.made  # by the clock, not by the log, whose time does not go back
+    if made is None:
+        made = time if event.deadline is None or window is None else event.deadline - int(window * MICROSECONDS)
     shown = None if within is None or event.deferred else made + int(within * MICROSECONDS)
     experiment.open.begin(event.decision, OpenDecision(event.deadline, event.deferred, seq, shown))
 
 
 def _created(experiment: Experiment, event: events.Created) -> None:
-    experiment.begin(ExperimentSpec.model_validate(event.spec))
+    experiment.begin(event)
 
 
 def _arms_added(experiment: Experiment, event: events.ArmsAdded) -> None:
@@ -249,8 +268,14 @@ def _only_logged(experiment: Experiment, event: events.Late) -> None:
 
 
 def _erased(experiment: Experiment, event: events.Erased) -> None:
-    """A policy works on a copy of the round's features, which the next round overwrites: nothing of a round that was erased stays there."""
-    if event.rounds and experiment.spec.dimension is not None:
+    """Nothing of a round that was erased stays in the state."""
+    if event.rounds:
+        forget_last_round(experiment)
+
+
+def forget_last_round(experiment: Experiment) -> None:
+    """A policy works on a copy of the round's features, which the next round overwrites; now there is nothing in it."""
+    if experiment.spec.dimension is not None:
         for path, array in flatten(experiment.session.state).items():
             if path.rpartition(".")[2] in WORKED_ON:
                 array[...] = 0.0

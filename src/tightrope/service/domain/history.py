@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from ...evaluation.sequences import ConfidenceSequence, bounds_of
 from . import events
 from .observations import Observations, bar_of
+from .rounds import baselines_of, lacks_baseline
 from .spec import ExperimentSpec
 
 POINTS = 240  # of a curve at most; every second is dropped when there are more
@@ -42,12 +43,14 @@ class DecisionLine(NamedTuple):
 
 class OpenLine(NamedTuple):
     """An open decision. time: when it was made or activated. arms: that were played. left: those whose rewards are missing. number: it is
-    the n-th decision."""
+    the n-th decision. others: whether its round's baseline was not what was played. mean: what that baseline earns, where it is known."""
 
     time: int
     arms: tuple[str, ...]
     left: tuple[str, ...]
     number: int
+    others: bool
+    mean: float | None
 
 
 class ArmHistory:
@@ -90,7 +93,10 @@ class History:
         self.arms: dict[str, ArmHistory] = {}  # by id, in the spec's order
         self.mean = ConfidenceSequence(2.0 * ERROR, k=0.0)  # of all rewards, scaled to [0, 1]; each side by itself with ERROR
         self.decisions = self.baseline_decisions = self.late = self.expired = 0
-        self.cancelled = self.cancelled_others = 0  # all, and those of other arms than the baseline
+        self.cancelled = 0
+        self.cancelled_means = 0.0  # what the baselines of cancelled decisions of other arms earn, where it is known
+        self.cancelled_unknown = 0  # cancelled decisions of other arms whose baseline's mean is not known
+        self.unplayed: set[str] = set()  # arms that are masked or retired
         self.total, self.outside = 0.0, 0  # of all rewards; how many were outside the declared range
         self.budget: float | None = None
         self.lowest_budget: float | None = None
@@ -114,7 +120,7 @@ class History:
     # Events ---------------------------------------------------------------------------------------------------------------
 
     def _created(self, event: events.Created, time: int) -> None:
-        self.spec = ExperimentSpec.model_validate(event.spec)
+        self.spec = event.completed
         self._add_arms(arm.id for arm in self.spec.arms or ())
         mode = "full" if self.spec.rollout is None else self.spec.rollout.mode
         self.modes.append({"event": 1, "time": time, "decisions": 0, "mode": mode, "by": "spec", "why": ""})
@@ -126,6 +132,9 @@ class History:
         added = list(ids)
         self.arms.update((id, ArmHistory()) for id in added)
         self.observed.know(added)
+
+    def _arm_changed(self, event: events.ArmChanged, time: int) -> None:
+        (self.unplayed.discard if event.status == "active" else self.unplayed.add)(event.arm)
 
     def _paused(self, event: events.Paused, time: int) -> None:
         self.status = "paused"
@@ -154,8 +163,11 @@ class History:
         if event.budget is not None:
             self.budget = event.budget
             self.lowest_budget = event.budget if self.lowest_budget is None else min(self.lowest_budget, event.budget)
-        self.open[event.decision] = OpenLine(time, names, names, self.decisions)
-        self.observed.decided(self.decisions, event.asked, baseline)
+        mean = event.asked.get("baseline_mean", None if self.spec is None else self.spec.baseline_mean)
+        others = names != baselines_of(event.asked, baseline)
+        self.open[event.decision] = OpenLine(time, names, names, self.decisions, others, mean)
+        self.observed.decided(self.decisions, names, event.asked)
+        self.observed.without_baseline += event.without_baseline or lacks_baseline(event.asked, baseline, self.unplayed)
         if len(self.last) == LAST:
             self.outcomes.pop(self.last[0].id, None)
         self.last.append(DecisionLine(event.decision, time, names, min(chances, default=1.0), event.reason))
@@ -228,13 +240,23 @@ class History:
         self.cancelled += 1
         line = self.open.get(event.decision)
         if line is not None:
-            baseline = None if self.spec is None else self.spec.baseline
-            self.cancelled_others += line.arms != ((baseline,) if isinstance(baseline, str) else tuple(baseline or ()))
+            if line.others:
+                self.cancelled_means += line.mean or 0.0
+                self.cancelled_unknown += line.mean is None
             self.observed.cancel_delays[bar_of(time - line.time)] += 1
         self._end(event.decision, "cancelled", True)
 
     def _late(self, event: events.Late, time: int) -> None:
         self.late += 1
+        low, high = self.reward_range
+        for arm, value in event.value.items() if isinstance(event.value, dict) else ((event.arm, event.value),):
+            self.observed.late_reward(arm, min(max((value - low) / (high - low), 0.0), 1.0))
+
+    def _erased(self, event: events.Erased, time: int) -> None:
+        if event.longest is None:
+            self.observed.unknown_rounds += len(event.rounds)
+        else:
+            self.observed.longest = max(self.observed.longest, event.longest)
 
     def _end(self, decision: str, outcome: str, cancelled: bool = False) -> None:
         line = self.open.pop(decision, None)
@@ -288,6 +310,7 @@ class History:
 STEPS: dict[type[events.Event], Callable[[History, Any, int], None]] = {
     events.Created: History._created,
     events.ArmsAdded: History._arms_added,
+    events.ArmChanged: History._arm_changed,
     events.Paused: History._paused,
     events.Resumed: History._resumed,
     events.Archived: History._archived,
@@ -299,4 +322,5 @@ STEPS: dict[type[events.Event], Callable[[History, Any, int], None]] = {
     events.Closed: History._closed,
     events.Cancelled: History._cancelled,
     events.Late: History._late,
+    events.Erased: History._erased,
 }

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...evaluation.sequences import ConfidenceSequence, bounds_of
+from .rounds import longest_row
 from .times import MICROSECONDS
 
 ERROR = 0.01  # of each kind of comparison
@@ -41,6 +42,15 @@ def apart(groups: dict[str, ConfidenceSequence], error: float) -> Apart | None:
     return Apart(more, bounds[more][0], less, bounds[less][1])
 
 
+def at_worst(seen: ConfidenceSequence, missing: int) -> ConfidenceSequence:
+    """The sequence with rewards that are missing, each counted as 0 for the lower and as 1 for the upper bound."""
+    if missing <= 0:
+        return seen
+    filled = ConfidenceSequence(seen.alpha, k=0.0, state=seen.state)
+    filled.update(np.zeros(missing), np.zeros(missing))
+    return filled
+
+
 def bar_of(microseconds: int) -> int:
     """The bar of a delay."""
     seconds = microseconds / MICROSECONDS
@@ -55,7 +65,7 @@ def period_of(decision: int) -> int:
 class ArmObservations:
     """What was seen of one arm. All rewards are scaled to [0, 1]."""
 
-    __slots__ = ("by_delay", "by_period", "cancelled", "differences", "unpaired")
+    __slots__ = ("by_delay", "by_period", "cancelled", "differences", "late", "open", "unpaired")
 
     def __init__(self) -> None:
         self.by_delay: dict[int, ConfidenceSequence] = {}  # rewards by how long they took
@@ -63,6 +73,8 @@ class ArmObservations:
         self.differences = ConfidenceSequence(ERROR, k=0.0)  # squared, of two rewards each: their mean is twice the variance
         self.unpaired: float | None = None  # the first of the next two
         self.cancelled = ConfidenceSequence(ERROR, k=0.0)  # 1 for a cancelled decision, 0 for another
+        self.late = ConfidenceSequence(ERROR, k=0.0)  # rewards that came when the default reward had been taken for them
+        self.open: dict[int, int] = {}  # its decisions of each period that wait for a reward
 
 
 class Observations:
@@ -74,8 +86,9 @@ class Observations:
         self.clipped = 0  # rewards that were outside the range
         self.without_reward = 0  # decisions that ended without one, nor a default one
         self.without_baseline = 0  # rounds in which the baseline was not eligible
+        self.unknown_rounds = 0  # that were erased by a version which kept nothing of them
+        self.late_of_any = ConfidenceSequence(ERROR, k=0.0)  # late rewards of which the log does not say the arm
         self.longest = 0.0  # norm of features
-        self.unended: dict[int, int] = {}  # decisions of each period that are open
         self.delays = [0] * len(BARS)
         self.cancel_delays = [0] * len(BARS)
 
@@ -83,20 +96,21 @@ class Observations:
         """Arms that may be played."""
         self.arms.update((arm, ArmObservations()) for arm in arms)
 
-    def decided(self, number: int, asked: dict[str, Any], baseline: Any) -> None:
-        """The n-th decision was made."""
+    def decided(self, number: int, arms: Sequence[str], asked: dict[str, Any]) -> None:
+        """The n-th decision was made. arms: that were played."""
         period = period_of(number)
-        self.unended[period] = self.unended.get(period, 0) + 1
-        if not asked:
-            return
-        context = asked.get("context")
-        if isinstance(baseline, str):
-            eligible = asked.get("eligible")
-            out = baseline in asked.get("excluded", ()) or (eligible is not None and baseline not in eligible)
-            self.without_baseline += out or (isinstance(context, dict) and baseline not in context)
-        if context:
-            rows = context.values() if isinstance(context, dict) else context
-            self.longest = max(self.longest, *(math.hypot(*row) for row in rows))
+        for arm in arms:
+            seen = self.arms.get(arm)
+            if seen is not None:
+                seen.open[period] = seen.open.get(period, 0) + 1
+        if asked.get("context"):
+            self.longest = max(self.longest, longest_row(asked["context"]))
+
+    def late_reward(self, arm: str | None, scaled: float) -> None:
+        """A reward came when the default reward had been taken for it. arm: None where the log does not say it."""
+        seen = self.late_of_any if arm is None else self.arms[arm].late if arm in self.arms else None
+        if seen is not None:
+            seen.add(scaled, 1.0 - scaled)
 
     def rewarded(self, arm: str, value: float, scaled: float, number: int, bar: int | None) -> None:
         """A reward of an arm, of the n-th decision. bar: of its delay; None: a default reward."""
@@ -120,36 +134,48 @@ class Observations:
 
     def ended(self, number: int, arms: Sequence[str], cancelled: bool = False) -> None:
         """The n-th decision is not open any more. arms: that were played."""
-        self.unended[period_of(number)] -= 1
+        period = period_of(number)
         for arm in arms:
             if arm in self.arms:
+                self.arms[arm].open[period] -= 1
                 self.arms[arm].cancelled.add(float(cancelled), float(not cancelled))
 
     # What follows from it -------------------------------------------------------------------------------------------------
 
-    def settled(self) -> dict[str, ConfidenceSequence]:
-        """By arm, its rewards of periods without open decisions: what comes first may be what comes quickly. The mean of an earlier part of
-        a period is known when its next reward comes, so that the sums of several sequences are those of one."""
-        found = {}
+    def mean_bounds(self) -> dict[str, tuple[float, float]]:
+        """By arm, bounds on its mean reward that hold at all times and for all arms at once.
+
+        What comes first may be what comes quickly. So they are of periods without open decisions, and of all periods with every open
+        decision counted as whatever is worst; the narrower end of both holds. The mean of an earlier part of a period is known when its
+        next reward comes, so that the sums of several sequences are those of one.
+        """
+        found: dict[str, list[ConfidenceSequence]] = {}
         for arm, seen in self.arms.items():
-            states = [one.state for period, one in seen.by_period.items() if not self.unended.get(period)]
-            if states:
-                found[arm] = ConfidenceSequence(ERROR, k=0.0, state=np.sum(states, axis=0))
-        return found
+            if not seen.by_period:
+                continue
+            ended = [one.state for period, one in seen.by_period.items() if not seen.open.get(period)]
+            settled = ConfidenceSequence(ERROR, k=0.0, state=np.sum(ended, axis=0) if ended else None)
+            every = ConfidenceSequence(ERROR, k=0.0, state=np.sum([one.state for one in seen.by_period.values()], axis=0))
+            found[arm] = [settled, at_worst(every, sum(seen.open.values()))]
+        error = ERROR / max(2 * len(found), 1)
+        pairs = iter(bounds_of([one for both in found.values() for one in both], error))
+        bounds = {arm: (next(pairs), next(pairs)) for arm in found}
+        return {arm: (max(first[0], second[0]), min(first[1], second[1])) for arm, (first, second) in bounds.items()}
 
     def drift(self) -> tuple[str, Apart] | None:
-        """An arm whose mean reward has changed, and the periods. Periods with open decisions are left out: what is known of them first
-        may be what comes quickly."""
-        for arm, seen in self.arms.items():
-            ended = {f"{64 << j if j else 1}": one for j, one in seen.by_period.items() if not self.unended.get(j)}
-            found = apart(ended, ERROR / min(len(self.arms), MOST_ARMS))
+        """An arm whose mean reward has changed, and the periods. A decision that is open counts as whatever is worst."""
+        several = {arm: seen for arm, seen in self.arms.items() if len(seen.by_period) > 1}
+        for arm, seen in several.items():
+            periods = {f"{64 << j if j else 1}": at_worst(one, seen.open.get(j, 0)) for j, one in seen.by_period.items()}
+            found = apart(periods, ERROR / min(len(self.arms), MOST_ARMS))
             if found is not None:
                 return arm, found
         return None
 
     def telling_delays(self) -> tuple[str, Apart] | None:
         """An arm whose rewards differ by how long they took, and the delays."""
-        for arm, seen in self.arms.items():
+        several = {arm: seen for arm, seen in self.arms.items() if len(seen.by_delay) > 1}
+        for arm, seen in several.items():
             found = apart({BARS[bar]: one for bar, one in seen.by_delay.items()}, ERROR / min(len(self.arms), MOST_ARMS))
             if found is not None:
                 return arm, found

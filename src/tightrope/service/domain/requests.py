@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Discriminator, Field, Tag, TypeAdapter, ValidationError
 
 from .errors import Refused, not_valid
 from .spec import ArmId, Arms, Mode, Number, Row, Share, Strict
@@ -12,9 +12,21 @@ MOST = 10_000  # items of a batch
 TEXT = r"^[^\x00]*$"  # no database takes NUL: a whole group of commands would fail
 Text = Annotated[str, Field(min_length=1, max_length=200, pattern=TEXT)]
 DecisionId = Annotated[Text, Field(description="Your own, so that a retry is safe; else made.")]
-Features = (
-    Annotated[list[Row], Field(min_length=1, max_length=100_000)] | Annotated[dict[ArmId, Row], Field(min_length=1, max_length=100_000)]
-)
+
+
+def _form(value: object) -> str:
+    """Which of the three forms of features was sent."""
+    if isinstance(value, list) and value and not isinstance(value[0], list):
+        return "one row"
+    return "by id" if isinstance(value, dict) else "rows"
+
+
+Features = Annotated[
+    Annotated[Row, Tag("one row")]
+    | Annotated[list[Row], Field(min_length=1, max_length=100_000), Tag("rows")]
+    | Annotated[dict[ArmId, Row], Field(min_length=1, max_length=100_000), Tag("by id")],
+    Discriminator(_form),
+]
 Listed = Annotated[list[ArmId], Field(max_length=100_000)]
 
 
@@ -25,7 +37,10 @@ class DecisionRequest(Strict):
 
     id: DecisionId | None = None
     context: Features | None = Field(
-        default=None, description="Features of every arm, in their order or by id, where they change with every round."
+        default=None,
+        description="Features where they change with every round: a row for every arm, [[..], ..] in their order or {id: [..]}; or one "
+        "row, [..], that all arms are shown, such as a customer's. Only a regression for each arm tells arms apart by it, so send it from "
+        "the first decision of the experiment on.",
     )
     eligible: Listed | None = Field(default=None, description="Ids of the arms that may be played; default all that are active.")
     excluded: Listed | None = Field(default=None, description="Ids of arms that may not.")
@@ -120,7 +135,7 @@ class ArmsRequest(Strict):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"arms": [{"id": "13.90"}]}]})
 
-    arms: Arms
+    arms: Annotated[Arms, Field(max_length=MOST)]
 
 
 class ArmChange(Strict):

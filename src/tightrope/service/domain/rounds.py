@@ -1,6 +1,7 @@
 """One round as the session sees it: what a request says of features, candidates, eligible arms and the round's baseline."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,8 +11,8 @@ from .errors import Refused
 
 
 class Round(NamedTuple):
-    """context: features and the round's baseline, if the request has any. eligible: (K,) bool; None: all arms. names: ids of candidates,
-    where every decision brings its own."""
+    """context: features, a row for every arm or one for all, and the round's baseline, if the request has any. eligible: (K,) bool; None:
+    all arms. names: ids of candidates, where every decision brings its own."""
 
     context: Context | None
     eligible: np.ndarray | None
@@ -26,6 +27,11 @@ def read_round(asked: Mapping[str, Any], arms: Mapping[str, int], catalogue: boo
     features, names, missing = asked.get("context"), None, None
     numbers, count = arms, len(arms)
     if catalogue:
+        if is_one_row(features):
+            raise Refused(
+                422, f"context is one row, but every decision of experiment {experiment!r} brings its own candidates; send a row for each "
+                "of them, by id: {id: [..], ..}.", "context",
+            )  # fmt: skip
         if isinstance(features, dict):
             names, features = list(features), list(features.values())
             numbers = {name: k for k, name in enumerate(names)}
@@ -52,6 +58,33 @@ def read_round(asked: Mapping[str, Any], arms: Mapping[str, int], catalogue: boo
         baseline = arm_number("baseline", asked["baseline"], numbers, experiment) if "baseline" in asked else None
         context = Context(features, None, baseline, asked.get("baseline_mean"))
     return Round(context, eligible, names)
+
+
+def baselines_of(asked: Mapping[str, Any], baseline: str | list[str] | None) -> tuple[str, ...]:
+    """The arms of a round's baseline: those that it says itself, else the experiment's; none where there is none."""
+    named = asked.get("baseline", baseline)
+    return () if named is None else (named,) if isinstance(named, str) else tuple(named)
+
+
+def lacks_baseline(asked: Mapping[str, Any], baseline: str | list[str] | None, retired: Collection[str]) -> bool:
+    """Whether a part of the round's baseline could not be played. retired: arms that nothing plays for now."""
+    eligible, excluded, context = asked.get("eligible"), asked.get("excluded", ()), asked.get("context")
+    return any(
+        arm in retired or arm in excluded or (eligible is not None and arm not in eligible)
+        or (isinstance(context, dict) and arm not in context)
+        for arm in baselines_of(asked, baseline)
+    )  # fmt: skip
+
+
+def longest_row(context: Any) -> float:
+    """The norm of the longest features of a round."""
+    rows = context.values() if isinstance(context, dict) else [context] if is_one_row(context) else context
+    return max((math.hypot(*row) for row in rows), default=0.0)
+
+
+def is_one_row(features: Any) -> bool:
+    """Whether features are one row that all arms are shown."""
+    return isinstance(features, list) and not isinstance(features[0], list)
 
 
 def arm_number(field: str, arm: str, numbers: Mapping[str, int], experiment: str) -> int:

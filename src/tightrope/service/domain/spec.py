@@ -8,11 +8,14 @@ import numpy as np
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from ...core import checks
-from ...core.policy import Policy
+from ...core.policy import Policy, accepts
 from ...core.registry import built, find
 from ...core.types import Oracle
+from ...core.verbs import Arms as ArmsOfPolicy
 from ...session.codec import build_oracle
 from ...session.session import Session
+from ...session.size import state_bytes
+from .former import policy_of_then
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$", description="Letters, digits, dots, dashes; at most 100.")]
 ArmId = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00/]+$", description="What your own systems call the arm.")]
@@ -184,6 +187,14 @@ class ExperimentSpec(Strict):
         """JSON-ready data without the fields that have their defaults; two specs are the same if these are."""
         return self.model_dump(mode="json", exclude_defaults=True) | {"window": self.window}
 
+    def said(self) -> dict[str, Any]:
+        """JSON-ready data of the fields that were given."""
+        return self.model_dump(mode="json", exclude_unset=True)
+
+    def defaults(self) -> dict[str, Any]:
+        """What is taken for each field that `plain` leaves out, also for those of the rollout."""
+        return _left_out(self.model_dump(mode="json"), self.plain())
+
     @property
     def described_policy(self) -> dict[str, Any]:
         """The policy by its name, with its parameters."""
@@ -210,16 +221,34 @@ class ExperimentSpec(Strict):
         return (0.0, 1.0) if self.alpha is not None or self.keeps_budget else None
 
 
+def _left_out(whole: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
+    found = {name: item for name, item in whole.items() if name not in part}
+    inside = {
+        name: _left_out(item, part[name]) for name, item in whole.items() if isinstance(item, dict) and isinstance(part.get(name), dict)
+    }
+    return found | {name: item for name, item in inside.items() if item}
+
+
+def completed(given: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
+    """What `plain` gave, with what `defaults` gave beside it."""
+    inside = {name: completed(item, defaults[name]) for name, item in given.items() if isinstance(item, dict) and name in defaults}
+    return defaults | given | inside
+
+
 def made_policy(spec: ExperimentSpec) -> Policy:
     """The policy of a spec with its floor and its guarantee. Raises ValueError in the library's words."""
     try:
-        return _made_policy(spec)
+        return _made_policy(spec, spec.described_policy)
     except TypeError as error:  # an unknown parameter
         raise ValueError(str(error)) from None
 
 
-def _made_policy(spec: ExperimentSpec) -> Policy:
-    described = spec.described_policy
+def former_policy(spec: ExperimentSpec) -> Policy:
+    """The same for a spec of a version that recorded no defaults: with those that it had."""
+    return _made_policy(spec, policy_of_then(spec.described_policy))
+
+
+def _made_policy(spec: ExperimentSpec, described: dict[str, Any]) -> Policy:
     numbers = {} if spec.arms is None else {arm.id: k for k, arm in enumerate(spec.arms)}
     known: dict[str, Any] = {}
     if spec.baseline is not None:
@@ -287,21 +316,25 @@ def check_rewards(spec: ExperimentSpec) -> None:
         raise ValueError(f"default_reward = {spec.default_reward:g} is outside rewards = [{low:g}, {high:g}]; give one within it.")
 
 
-def check_size(spec: ExperimentSpec) -> None:
-    """Raise ValueError where features make a state that is too large to decide with while others wait."""
+def check_size(spec: ExperimentSpec, policy: Policy, arms: int, one_row: bool = False) -> None:
+    """Raise ValueError where features make a state that is too large to decide with while others wait. arms: how many there are, or will
+    be. one_row: all arms are shown one row, so that there may be a regression for each of them."""
     rows = [arm.features for arm in spec.arms or () if arm.features is not None]
     d = spec.dimension or max((len(row) for row in rows), default=0)
-    described = spec.described_policy
-    if not d or "policy" not in described or not {"features", "contexts", "sets"} & {*find(described["policy"]).TRAITS.accepts}:
+    if not d or not {"features", "contexts", "sets"} & {*accepts(policy)}:
         return
-    arms = len(spec.arms or ())
-    size, steps = 8 * (3 * d * d + 2 * arms * d), 4 * d * d + 2 * arms * d
+    size = 8.0 * (3 * d * d + 2 * arms * d)
+    if 3 * arms * d * d + arms * arms > MOST_BYTES / 32:  # a regression for each arm, or an array of all pairs, may be too much
+        fixed = np.zeros((1, d)) if rows else None  # only whether there are any is asked
+        seen = ArmsOfPolicy(arms, features=fixed, dimension=d, horizon=spec.horizon, oracle=made_oracle(spec), common=one_row)
+        size = max(size, state_bytes(policy, seen) or 0.0)
+    steps = max(4 * d * d + 2 * arms * d, size / 16)
     if size > MOST_BYTES:
-        field = "dimension" if spec.dimension else "arms"
+        field = "context" if one_row else "dimension" if spec.dimension else "arms"
+        what = f"{arms} arms with {d} features each" if one_row or rows or arms > d else f"{d}"
         raise ValueError(
-            f"{field} = {d if spec.dimension else f'{arms} with {d} features each'} takes about {size / 1e9:.2g} GB and "
-            f"{steps / 1e9:.2g} s a decision, but at most {MOST_BYTES / 1e9:.2g} GB are taken; use fewer features, such as the first 100 "
-            "principal components."
+            f"{field} = {what} takes about {size / 1e9:.2g} GB and {steps / 1e9:.2g} s a decision, but at most {MOST_BYTES / 1e9:.2g} GB "
+            "are taken; use fewer features, such as the first 100 principal components, or fewer arms."
         )
 
 
@@ -333,13 +366,17 @@ def check_rollout(spec: ExperimentSpec) -> None:
         raise ValueError(f"rollout.production has {missing!r}, which is not the id of an arm.")
 
 
-def made_session(spec: ExperimentSpec) -> Session:
-    """The session that a spec describes. Raises ValueError in the library's words."""
+def check_spec(spec: ExperimentSpec) -> None:
+    """Raise ValueError where a new experiment cannot be what its spec says. What began before is not asked again."""
     check_baseline(spec)
     check_alpha(spec)
     check_rewards(spec)
     check_rollout(spec)
-    check_size(spec)
+    check_size(spec, made_policy(spec), len(spec.arms or ()))
+
+
+def made_session(spec: ExperimentSpec, policy: Policy | None = None) -> Session:
+    """The session that a spec describes. policy: that it plays; None: as the spec says. Raises ValueError in the library's words."""
     described: dict[str, Any] = {"arms": None, "dimension": spec.dimension}
     names = None
     if spec.arms is not None:
@@ -354,8 +391,8 @@ def made_session(spec: ExperimentSpec) -> Session:
         else:
             described["arms"] = len(names)
     return Session(
-        made_policy(spec), **described, oracle=made_oracle(spec), horizon=spec.horizon, seed=spec.seed, names=names,
-        default_reward=spec.default_reward, apply=spec.apply,
+        made_policy(spec) if policy is None else policy, **described, oracle=made_oracle(spec), horizon=spec.horizon, seed=spec.seed,
+        names=names, default_reward=spec.default_reward, apply=spec.apply,
     )  # fmt: skip
 
 

@@ -18,6 +18,8 @@ EXPERIMENT: dict[str, Any] = {
         "name": "checkout-price", "policy": "BetaThompson", "arms": [{"id": "9.90"}, {"id": "11.90"}], "baseline": "9.90",
         "baseline_mean": 0.12, "alpha": 0.05, "guarantee": {"sigma": 0.5}, "rollout": {"mode": "shadow"}, "window": 604800.0,
     },
+    "policy": {"policy": "Safe", "baseline": 0, "baseline_mean": 0.12, "alpha": 0.05, "delta": 0.01, "sigma": 0.5,
+               "inner": {"policy": "BetaThompson", "a": 1.0, "b": 1.0, "forget": 1.0}},
     "arms": [{"id": "9.90", "status": "active"}, {"id": "11.90", "status": "active"}],
     "decisions": 3, "rewards": 2, "open": 1, "seq": 6, "digest": D1,
 }  # fmt: skip
@@ -45,7 +47,8 @@ class ArmsAnswer(BaseModel):
 
 
 class ExperimentAnswer(BaseModel):
-    """An experiment and how far it has come. seq, digest: of the last event of its log."""
+    """An experiment and how far it has come. spec: as it was given. policy: with every parameter that it plays by. seq, digest: of the last
+    event of its log."""
 
     model_config = example(**EXPERIMENT)
 
@@ -53,6 +56,7 @@ class ExperimentAnswer(BaseModel):
     status: Literal["running", "paused", "archived"]
     mode: Literal["apprentice", "shadow", "capped", "full"]
     spec: dict[str, Any]
+    policy: dict[str, Any]
     arms: list[ArmAnswer]
     decisions: int
     rewards: int

@@ -1,15 +1,11 @@
 """Decisions and rewards, one by one or in batches."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
-
 from fastapi import APIRouter, Response
 
 from ..decision_ids import new_id
 from ..domain.errors import Refused
 from ..domain.requests import DecisionBatch, DecisionRequest, RewardBatch, RewardRequest
 from ..runtime import commands
-from ..runtime.writer import Transaction
 from .answers import ActivationAnswer, BatchAnswer, CancellationAnswer, DecisionAnswer, RewardAnswer
 from .common import DecisionKey, Name, Served, answer, needs, replies
 from .fast_routes import FastRoute
@@ -17,7 +13,7 @@ from .fast_routes import FastRoute
 router = APIRouter(prefix="/v1/experiments/{name}", tags=["decisions"], route_class=FastRoute, dependencies=[needs("decide")])
 
 
-@router.post("/decisions", responses=replies(DecisionAnswer, 404, 409))
+@router.post("/decisions", responses=replies(DecisionAnswer, 404, 409, 410))
 async def decide(name: Name, request: DecisionRequest, service: Served) -> Response:
     """Which arm to play. The same id and body again gets the same answer; another body is refused (409)."""
     id = request.id or new_id()
@@ -27,10 +23,9 @@ async def decide(name: Name, request: DecisionRequest, service: Served) -> Respo
 
 @router.post("/decisions:batch", responses=replies(BatchAnswer, 404))
 async def decide_batch(name: Name, batch: DecisionBatch, service: Served) -> Response:
-    """Up to 10,000 decisions in one commit, each with its own answer or error."""
-    asked = [one if isinstance(one, Refused) else (one.id or new_id(), one) for one in batch.decisions]
-    named = [one.id for one in batch.decisions if not isinstance(one, Refused) and one.id is not None]
-    return answer(await service.ask(name, lambda at: each(at, asked, lambda one: commands.decide(at, *one)), named))
+    """Up to 10,000 decisions, each with its own answer or error. They are made in parts, between which others are served."""
+    asked = [(None, one) if isinstance(one, Refused) else (one.id, (one.id or new_id(), one)) for one in batch.decisions]
+    return answer(await service.ask(name, commands.Each(asked, lambda at, one: commands.decide(at, *one))))
 
 
 @router.post("/decisions/{id:path}/activate", responses=replies(ActivationAnswer, 404, 409, 410))
@@ -53,19 +48,6 @@ async def reward(name: Name, request: RewardRequest, service: Served) -> Respons
 
 @router.post("/rewards:batch", responses=replies(BatchAnswer, 404))
 async def reward_batch(name: Name, batch: RewardBatch, service: Served) -> Response:
-    """Up to 10,000 rewards in one commit, each with its own answer or error."""
-    named = [one.decision_id for one in batch.rewards if not isinstance(one, Refused)]
-    return answer(await service.ask(name, lambda at: each(at, batch.rewards, lambda one: commands.reward(at, one)), named))
-
-
-def each(transaction: Transaction, items: Sequence[Any], do: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-    """The items of a batch, each done or refused by itself; some were refused when they were read."""
-    results: list[dict[str, Any]] = []
-    for item in items:
-        try:
-            if isinstance(item, Refused):
-                raise item
-            results.append({"status": 200, "answer": do(item)})
-        except Refused as error:
-            results.append({"status": error.status, **error.body()})
-    return {"results": results}
+    """Up to 10,000 rewards, each with its own answer or error. They are taken in in parts, between which others are served."""
+    given = [(None, one) if isinstance(one, Refused) else (one.decision_id, one) for one in batch.rewards]
+    return answer(await service.ask(name, commands.Each(given, commands.reward)))

@@ -10,7 +10,7 @@ from ..domain.requests import ArmChange, ArmsRequest
 from ..domain.spec import ExperimentSpec
 from ..log.tables import experiments as table
 from ..runtime import commands
-from ..runtime.warm_up import warm_up
+from ..runtime.warm_up import check_growth, warm_up
 from .answers import ArmAnswer, ArmsAnswer, ExperimentAnswer, ExperimentsAnswer, OpenAnswer
 from .common import ArmKey, Name, Served, answer, needs, replies
 
@@ -75,7 +75,13 @@ async def archive_experiment(name: Name, service: Served) -> Response:
 
 @router.post("/{name}/arms", status_code=201, dependencies=[needs("admin")], responses=replies(ArmsAnswer, 404, 409, success=201))
 async def add_arms(name: Name, request: ArmsRequest, service: Served) -> Response:
-    """Add arms; nothing learned is lost and nothing is drawn again."""
+    """Add arms; nothing learned is lost and nothing is drawn again. So many that a decision would take too long are refused (422)."""
+    spec, more = await service.ask(name, lambda at: (at.experiment.spec, commands.added_arms(at.experiment)))
+    known = {arm.id for arm in (*(spec.arms or ()), *more)}
+    try:
+        await service.in_thread("warm-up", check_growth, spec, [*more, *(arm for arm in request.arms if arm.id not in known)])
+    except ValueError as error:
+        raise invalid(error, [arm.id for arm in (*(spec.arms or ()), *more, *request.arms)]) from None
     return answer(await service.ask(name, lambda transaction: commands.add_arms(transaction, request)), 201)
 
 

@@ -158,7 +158,7 @@ async def evaluate(name: Name, service: Served, asked: Annotated[EvaluationQuery
 async def erase_subject(name: Name, request: EraseRequest, service: Served) -> Response:
     """Blank what the log knows of a subject; digests stay, so that the chain still holds. Answered when no file of SQLite has it any more;
     where a long read holds it fast, 503: the same request again goes on from there."""
-    erased = await service.ask(name, lambda transaction: commands.erase(transaction, request.subject))
+    erased = await service.ask(name, commands.Erasure(request.subject))
     for _ in range(SCRUBS):
         if await service.in_thread("scrubbing", service.database.scrub):
             return answer(erased)

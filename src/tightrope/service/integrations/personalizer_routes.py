@@ -19,7 +19,7 @@ Which = Annotated[str, Query(max_length=100, pattern=TEXT, description="The expe
 DEFAULT = "personalizer"
 
 
-@router.post("/rank", status_code=201, responses=replies(RankAnswer, 404, 409, success=201))
+@router.post("/rank", status_code=201, responses=replies(RankAnswer, 404, 409, 410, success=201))
 async def rank(request: RankRequest, service: Served, experiment: Which = DEFAULT) -> Response:
     """Which action to show. The same event and body again gets the same answer."""
     id = request.eventId or new_id()

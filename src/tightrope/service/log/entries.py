@@ -30,6 +30,11 @@ class LogEntry(NamedTuple):
         return body
 
     @property
+    def blanked(self) -> bool:
+        """Whether its body is not the one that was sealed: it was erased."""
+        return hashlib.sha256(self.text).digest() != self.body_digest
+
+    @property
     def event(self) -> Event:
         """What happened."""
         return TYPES[self.kind].read(from_json(self.text), self.decision)

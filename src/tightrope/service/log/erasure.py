@@ -1,44 +1,73 @@
 """Erasing a person's data from the log: bodies are blanked, digests stay, and the chain still holds.
 
-A blanked round cannot be replayed. So the state of now must be kept by a snapshot in the same transaction, and the snapshots between the
-first blanked event and now, whose open decisions may hold the person's features, are removed with it.
+A blanked round cannot be replayed. So a state behind all of them must be kept by a snapshot in the transaction that says so, and the
+snapshots since the first blanked event, whose open decisions may hold the person's features, are removed with it. Bodies are blanked behind
+that, in parts; where a process ends in between, the same request again goes on.
 """
 
 import hashlib
-from typing import Any
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import sqlalchemy as sa
 from pydantic_core import to_json
 from sqlalchemy.engine import Connection
 
-from ..domain.events import Erased
+from ..domain.rounds import lacks_baseline, longest_row
 from . import store
 from .entries import LogEntry
 from .tables import events, snapshots
 
+KEPT = ("deferred", "baseline", "baseline_mean")  # of what was asked: what replays and certificates need and what is no data of a person
 
-def entries_of(connection: Connection, row: int, subject: str) -> list[LogEntry]:
-    """The decisions of a subject that were not erased yet."""
-    query = sa.select(*store.COLUMNS).where(store.C.experiment == row, store.C.subject == subject).order_by(store.C.seq)
+
+class Blanked(NamedTuple):
+    """A decision without what is a subject's. text: of its body. round: whether its round is gone. longest: norm of its features."""
+
+    seq: int
+    text: bytes
+    round: bool
+    longest: float
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the body, as the log notes it."""
+        return hashlib.sha256(self.text).hexdigest()
+
+
+def decisions_of(connection: Connection, row: int, subject: str, after: int) -> list[int]:
+    """Numbers of the decisions of a subject behind an event that were not erased yet."""
+    query = sa.select(store.C.seq).where(store.C.experiment == row, store.C.subject == subject, store.C.seq > after).order_by(store.C.seq)
+    return list(connection.execute(query).scalars())
+
+
+def entries_at(connection: Connection, row: int, seqs: Sequence[int]) -> list[LogEntry]:
+    """Entries by their numbers."""
+    query = sa.select(*store.COLUMNS).where(store.C.experiment == row, store.C.seq.in_(seqs)).order_by(store.C.seq)
     return [LogEntry(*item) for item in connection.execute(query)]
 
 
-def blank(connection: Connection, row: int, entries: list[LogEntry]) -> Erased:
-    """Blank features, marks and the subject itself in decisions. Returns the event that says so."""
-    blanked: list[list[Any]] = []
-    rounds: list[int] = []
-    for entry in entries:
-        body = entry.body
-        asked = body.pop("asked")
-        body["asked"] = {"deferred": True} if asked.get("deferred") else {}
-        if asked.keys() - {"subject", "deferred"}:
-            body["asked"]["erased"] = True
-            rounds.append(entry.seq)
-        text = to_json(body)
-        blanked.append([entry.seq, hashlib.sha256(text).hexdigest()])
-        this = store.C.experiment == row, store.C.seq == entry.seq
-        connection.execute(sa.update(events).where(*this).values(body=text, subject=None))
-    return Erased(blanked, rounds)
+def without_subject(entry: LogEntry, baseline: str | list[str] | None) -> Blanked:
+    """A decision without features, marks and the subject itself. baseline: the experiment's."""
+    body = entry.body
+    asked = body.pop("asked")
+    body["asked"] = {name: asked[name] for name in KEPT if name in asked}
+    gone = bool(asked.keys() - {"subject", *KEPT})
+    if gone:
+        body["asked"]["erased"] = True
+        if lacks_baseline(asked, baseline, ()):  # what a certificate counts outlives the body
+            body["without_baseline"] = True
+    return Blanked(entry.seq, to_json(body), gone, longest_row(asked.get("context", ())))
+
+
+def blank(connection: Connection, row: int, blanked: Sequence[Blanked]) -> None:
+    """Write decisions without their subject over what they were."""
+    this = (
+        sa.update(events)
+        .where(store.C.experiment == row, store.C.seq == sa.bindparam("which"))
+        .values(body=sa.bindparam("text"), subject=None)
+    )
+    connection.execute(this, [{"which": one.seq, "text": one.text} for one in blanked])
 
 
 def drop_snapshots(connection: Connection, row: int, first: int) -> None:

@@ -10,6 +10,7 @@ from ... import logs
 from ...core import files
 from ..domain.events import Cancelled, Decided, Expired, Rewarded
 from ..domain.experiment import Experiment
+from ..domain.rounds import is_one_row
 from . import store
 from .recovery import rebuild
 
@@ -56,6 +57,8 @@ def as_matrix(context: Any, arms: list[str], d: int) -> list[list[float]] | None
     """A round's features in the order of arms; arms that were added later, or left out, have zeros."""
     if context is None:
         return None
+    if is_one_row(context):
+        return [context] * len(arms)
     rows = [context.get(arm) for arm in arms] if isinstance(context, dict) else [*context, *[None] * (len(arms) - len(context))]
     return [[0.0] * d if one is None else one for one in rows]
 

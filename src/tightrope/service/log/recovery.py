@@ -1,5 +1,7 @@
 """From the log back to a live experiment: the last snapshot and the entries after it."""
 
+from typing import NamedTuple, Self
+
 import sqlalchemy as sa
 import structlog
 from sqlalchemy.engine import Connection
@@ -7,7 +9,7 @@ from sqlalchemy.engine import Connection
 from . import store
 from .journal import Journal
 from .snapshots import fingerprint, pack, restored
-from .tables import snapshots
+from .tables import experiments, snapshots
 
 S = snapshots.c
 NEWEST = 4  # snapshots that are kept; of older ones fewer and fewer
@@ -44,21 +46,37 @@ def newest_snapshot(connection: Connection, row: int, name: str, until: int | No
     return Journal(name)
 
 
-def check_saveable(journal: Journal) -> None:
-    """Raise ValueError where a snapshot of the experiment could not be read back."""
-    restored(journal.experiment.name, *pack(journal), fingerprint(journal))
+class Snapshot(NamedTuple):
+    """A live experiment as bytes, with the event that it is the state after."""
+
+    seq: int
+    fingerprint: bytes
+    rest: str
+    session: bytes
+
+    @classmethod
+    def of(cls, journal: Journal) -> Self:
+        """The snapshot of an experiment as it is now."""
+        session, rest = pack(journal)
+        return cls(journal.experiment.seq, fingerprint(journal), rest, session)
+
+    def check(self, name: str) -> None:
+        """Raise ValueError where it could not be read back."""
+        restored(name, self.session, self.rest, self.fingerprint)
 
 
-def write_snapshot(connection: Connection, row: int, journal: Journal, only: bool = False) -> None:
-    """Keep the experiment as it is now, and thin out the older snapshots. only: no replay will find this state again, so it is read back
-    first; raises ValueError where it cannot be."""
-    if only:
-        check_saveable(journal)
-    session, rest = pack(journal)
-    seq = journal.experiment.seq
+def was_erased(connection: Connection, row: int, seq: int) -> bool:
+    """Whether something was erased behind an event. No such thing can happen before the transaction has ended."""
+    connection.execute(sa.select(experiments.c.seq).where(experiments.c.id == row).with_for_update())  # SQLite: nobody else writes anyway
+    query = sa.select(store.C.seq).where(store.C.experiment == row, store.C.seq > seq, store.C.kind == "erased").limit(1)
+    return connection.execute(query).first() is not None
+
+
+def write_snapshot(connection: Connection, row: int, snapshot: Snapshot) -> None:
+    """Keep a snapshot, and thin out the older ones."""
+    seq = snapshot.seq
     connection.execute(sa.delete(snapshots).where(S.experiment == row, S.seq == seq))
-    connection.execute(sa.insert(snapshots).values(
-        experiment=row, seq=seq, fingerprint=fingerprint(journal), rest=rest, session=session))  # fmt: skip
+    connection.execute(sa.insert(snapshots).values(experiment=row, **snapshot._asdict()))
     kept = [int(seq) for seq in connection.execute(sa.select(S.seq).where(S.experiment == row).order_by(S.seq.desc())).scalars()]
     surplus = thinned(kept)
     if surplus:

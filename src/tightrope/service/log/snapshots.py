@@ -9,15 +9,18 @@ from pydantic_core import from_json, to_json
 from ...core import streams
 from ...session.codec import flatten
 from ...session.session import Session
-from ..domain.spec import ExperimentSpec
+from ...session.store import version
+from ..domain.events import Created
 from .journal import Journal
+
+FORM = 2  # of snapshots and of the states in them: raised where either changes, so that older ones are known as such
 
 
 def rest_of(journal: Journal) -> dict[str, Any]:
     """What the session does not hold, as JSON-ready data."""
     experiment = journal.experiment
     return {
-        "spec": experiment.spec.plain(),
+        "created": experiment.began.body,
         "status": experiment.status,
         "masked": sorted(experiment.masked),
         "open": [[id, *waiting] for id, waiting in experiment.open.items()],
@@ -30,7 +33,29 @@ def rest_of(journal: Journal) -> dict[str, Any]:
 
 def pack(journal: Journal) -> tuple[bytes, str]:
     """A live experiment as the bytes of its session and the rest in JSON."""
-    return journal.experiment.session.to_bytes(), to_json(rest_of(journal)).decode()
+    return journal.experiment.session.to_bytes(), to_json(rest_of(journal) | {"written": written()}).decode()
+
+
+def written() -> str:
+    """The version that writes a snapshot now."""
+    return f"tightrope {version()} (form {FORM})"
+
+
+class OtherVersion(ValueError):
+    """A snapshot that another version wrote, which this one does not read: its states have other numbers. The log says it all anyway."""
+
+
+def check_version(rest: str) -> None:
+    """Raise OtherVersion for a snapshot, known by its rest, that this version did not write."""
+    try:
+        packed = from_json(rest)
+    except ValueError:
+        return
+    if not isinstance(packed, dict) or not packed.keys() & {"written", "spec"}:
+        return
+    by = packed.get("written", "an earlier version of tightrope")  # which kept `spec`
+    if by != written():
+        raise OtherVersion(f"it was written by {str(by)[:60]}, and {written()} does not use it")
 
 
 def unpack(name: str, session: bytes, rest: str) -> Journal:
@@ -38,7 +63,7 @@ def unpack(name: str, session: bytes, rest: str) -> Journal:
     packed = from_json(rest)
     journal = Journal(name)
     experiment = journal.experiment
-    experiment.adopt(ExperimentSpec.model_validate(packed["spec"]), Session.from_bytes(session))
+    experiment.adopt(Created.read(packed["created"], None), Session.from_bytes(session))
     experiment.rollout.unpack(packed["rollout"])
     experiment.status, experiment.masked = packed["status"], set(packed["masked"])
     experiment.open.begin_all(packed["open"])
@@ -48,13 +73,16 @@ def unpack(name: str, session: bytes, rest: str) -> Journal:
 
 
 def restored(name: str, session: bytes, rest: str, stored: bytes) -> Journal:
-    """The experiment of a stored snapshot; stored: its fingerprint. Raises ValueError where it is damaged."""
+    """The experiment of a stored snapshot; stored: its fingerprint. Raises ValueError where it is damaged, OtherVersion where it is of
+    another version and cannot be read by this one."""
     try:
         journal = unpack(name, session, rest)
         computed = fingerprint(journal)
     except Exception as error:  # whatever damaged bytes lead to
+        check_version(rest)
         raise ValueError(f"it cannot be read ({type(error).__name__})") from error
     if computed != bytes(stored):
+        check_version(rest)
         raise ValueError("its state has another fingerprint")
     return journal
 

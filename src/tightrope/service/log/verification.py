@@ -12,7 +12,7 @@ from . import store
 from .entries import START, chained
 from .journal import Journal
 from .recovery import rebuild
-from .snapshots import fingerprint, restored
+from .snapshots import OtherVersion, check_version, fingerprint, restored
 from .tables import experiments, snapshots
 
 S = snapshots.c
@@ -65,20 +65,24 @@ def verify(connection: Connection, row: int, name: str) -> Verification:
 
 class Replay(NamedTuple):
     """A state that was computed from the log alone. compared: snapshots that it went through. disagreements: decisions that this machine
-    would have drawn otherwise, which happens after a move to another kind of processor. errors: sentences."""
+    would have drawn otherwise, which happens after a move to another kind of processor. errors: sentences. others: sentences about
+    snapshots of other versions, which were not compared."""
 
     journal: Journal
     fingerprint: str
     compared: int
     disagreements: int
     errors: tuple[str, ...]
+    others: tuple[str, ...]
 
 
 def replay(connection: Connection, row: int, name: str, until: int | None = None) -> Replay:
     """Compute the state from the first event on, and compare it with every snapshot on the way, bit for bit."""
     query = sa.select(S.seq, S.fingerprint).where(S.experiment == row).order_by(S.seq)
     stored = {int(seq): bytes(digest) for seq, digest in connection.execute(query).all() if until is None or seq <= until}
-    errors, compared = [], 0
+    errors: list[str] = []
+    others: list[str] = []
+    compared = 0
     erased = [seq for seq in erased_rounds(connection, row) if until is None or seq <= until]
     if erased:
         start = min((seq for seq in stored if seq > max(erased)), default=None)
@@ -91,10 +95,16 @@ def replay(connection: Connection, row: int, name: str, until: int | None = None
     for entry in store.read(connection, row, journal.experiment.seq, until):
         journal.follow(entry)
         if entry.seq in stored:
-            compared += 1
             if fingerprint(journal) != stored[entry.seq]:
+                rest = connection.execute(sa.select(S.rest).where(S.experiment == row, S.seq == entry.seq)).scalar_one()
+                try:
+                    check_version(rest)
+                except OtherVersion as other:
+                    others.append(f"the snapshot of event {entry.seq} was not compared: {other}.")
+                    continue
                 errors.append(f"the state after event {entry.seq} differs from its snapshot.")
-    return Replay(journal, fingerprint(journal).hex(), compared, journal.experiment.disagreements, tuple(errors))
+            compared += 1
+    return Replay(journal, fingerprint(journal).hex(), compared, journal.experiment.disagreements, tuple(errors), tuple(others))
 
 
 def erased_rounds(connection: Connection, row: int) -> list[int]:
@@ -103,12 +113,15 @@ def erased_rounds(connection: Connection, row: int) -> list[int]:
     return [seq for body in bodies for seq in from_json(body)["rounds"]]
 
 
-def check_snapshots(connection: Connection, row: int, name: str) -> list[str]:
-    """Which snapshots do not hold the state that they say: a sentence for each."""
-    errors = []
+def check_snapshots(connection: Connection, row: int, name: str) -> tuple[list[str], list[str]]:
+    """Which snapshots do not hold the state that they say, and which are of other versions: a sentence for each."""
+    errors: list[str] = []
+    others: list[str] = []
     for seq, digest, session, rest in connection.execute(sa.select(S.seq, S.fingerprint, S.session, S.rest).where(S.experiment == row)):
         try:
             restored(name, session, rest, digest)
+        except OtherVersion as other:
+            others.append(f"the snapshot of event {seq} is not used: {other}.")
         except ValueError as error:
             errors.append(f"the snapshot of event {seq} is damaged: {error}.")
-    return errors
+    return errors, others

@@ -1,18 +1,20 @@
 """What clients can do with an experiment, each done in the writer's thread within a group's transaction. Every one is safe to repeat."""
 
+import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from ...core.registry import described
 from ...session.session import Session
 from ..domain import events
 from ..domain.deciding import decide as prepare
 from ..domain.errors import Refused, invalid
-from ..domain.experiment import Experiment
+from ..domain.experiment import Experiment, forget_last_round
 from ..domain.requests import MOST, ArmChange, ArmsRequest, DecisionRequest, ModeChange, RewardRequest
 from ..domain.spec import ArmSpec, ExperimentSpec
 from ..domain.times import MICROSECONDS, timestamp
@@ -20,10 +22,12 @@ from ..domain.windows import OpenDecision
 from ..log import erasure
 from ..log.entries import LogEntry
 from ..log.journal import Journal
-from ..log.recovery import check_saveable, write_snapshot
-from .writer import Transaction
+from ..log.recovery import Snapshot, write_snapshot
+from .writer import UNFINISHED, Transaction, Unfinished
 
 Json = dict[str, Any]
+CHUNK = 200  # items of a batch whose ids are looked up together, and decisions that are blanked together
+SLACK = MICROSECONDS  # by which a time server may set a clock back
 
 
 # Experiments ---------------------------------------------------------------------------------------------------------------
@@ -31,7 +35,7 @@ Json = dict[str, Any]
 
 def create(transaction: Transaction, spec: ExperimentSpec) -> tuple[bool, Json]:
     """The experiment of a spec, and whether it is new."""
-    if transaction.experiment.spec != spec:
+    if not transaction.experiment.is_of(spec):
         raise Refused(409, f"experiment = {spec.name!r} exists with another spec; choose another name.", "name")
     new = any(entry.kind == "created" for entry in transaction.owned.new)
     return new, describe(transaction)
@@ -49,7 +53,8 @@ def summary(journal: Journal) -> Json:
         "name": experiment.name,
         "status": experiment.status,
         "mode": experiment.rollout.mode,
-        "spec": experiment.spec.plain(),
+        "spec": experiment.began.spec,
+        "policy": described(experiment.session.policy),
         "arms": list(experiment.arms()),
         "decisions": experiment.session.decided,
         "rewards": experiment.session.rounds,
@@ -92,6 +97,13 @@ def add_arms(transaction: Transaction, request: ArmsRequest) -> Json:
     if fresh:
         record(transaction, events.ArmsAdded([arm.model_dump(exclude_none=True) for arm in fresh]))
     return {"arms": list(transaction.experiment.arms())}
+
+
+def added_arms(experiment: Experiment) -> list[ArmSpec]:
+    """The arms that were added to those of the spec."""
+    first, rows = len(experiment.spec.arms or ()), experiment.session.arms.features
+    ids = list(experiment.numbers)[first:]
+    return [ArmSpec(id=id, features=None if rows is None else rows[first + k].tolist()) for k, id in enumerate(ids)]
 
 
 def check_same(experiment: Experiment, arm: ArmSpec) -> None:
@@ -157,6 +169,8 @@ def decide(transaction: Transaction, id: str, request: DecisionRequest) -> Json:
         if made is not None:
             event = made.event
             assert isinstance(event, events.Decided)
+            if made.blanked:
+                raise Refused(410, f"id = {id!r} was decided, and the data of its subject was erased since; its answer is gone.", "id")
             if event.asked != request.asked():
                 raise Refused(409, f"id = {id!r} was decided for another request; an id belongs to one decision.", "id")
             return decision_answer(event, made.seq)
@@ -166,6 +180,45 @@ def decide(transaction: Transaction, id: str, request: DecisionRequest) -> Json:
     if watched or prepared.event.budget is not None:
         follow_rules(transaction)
     return decision_answer(prepared.event, entry.seq)
+
+
+class Each:
+    """An act, done in parts: the items of a batch, each done or refused by itself; some were refused when they were read.
+
+    items: pairs of an id, under which the log may know the decision (None: it is new), and what `do` takes.
+    """
+
+    def __init__(self, items: Sequence[tuple[str | None, Any]], do: Callable[[Transaction, Any], Json]) -> None:
+        self.items, self.do = items, do
+        self.results: list[Json] = []
+        self.written = 0  # items whose events are on disk
+
+    def __call__(self, transaction: Transaction) -> Unfinished | Json:
+        results = self.results
+        self.written = len(results)
+        while len(results) < len(self.items):
+            chunk = self.items[len(results) : len(results) + CHUNK]
+            transaction.look_up(id for id, _ in chunk if id is not None and id not in transaction.experiment.open)
+            for _, item in chunk:
+                results.append(self._one(transaction, item))
+                if transaction.over and len(results) < len(self.items):
+                    return UNFINISHED
+        return {"results": results}
+
+    def _one(self, transaction: Transaction, item: Any) -> Json:
+        try:
+            if isinstance(item, Refused):
+                raise item
+            return {"status": 200, "answer": self.do(transaction, item)}
+        except Refused as error:
+            return {"status": error.status, **error.body()}
+
+    def failed(self, refused: Refused) -> Json | Refused:
+        """The answer where a part could not be written: what was before it stands."""
+        if not self.written:
+            return refused
+        left = len(self.items) - self.written
+        return {"results": [*self.results[: self.written], *[{"status": refused.status, **refused.body()}] * left]}
 
 
 def decision_entry(entries: list[LogEntry]) -> LogEntry | None:
@@ -192,9 +245,8 @@ def waiting(transaction: Transaction, id: str) -> OpenDecision | None:
     experiment = transaction.experiment
     decision = experiment.open.get(id)
     if decision is not None and decision.deadline is not None and decision.deadline <= transaction.now:
-        while (event := experiment.closing(transaction.now)) is not None:
-            transaction.record(event)
-        decision = experiment.open.get(id)
+        transaction.record(experiment.close(id))  # those before it may be many: they have their own turn
+        decision = None
     return decision
 
 
@@ -239,12 +291,21 @@ def cancel(transaction: Transaction, id: str) -> Json:
             raise Refused(409, f"id = {id!r} was {how}; only an open decision can be cancelled.", "id")
     elif decision.shown == 0:
         raise Refused(409, f"id = {id!r} was activated, so it was shown; report its reward instead.", "id")
-    elif decision.shown is not None and transaction.now > decision.shown:
+    elif decision.shown is not None and counts_as_shown(transaction, decision):
         remedy = "report its reward, or create the experiment with a longer cancel_within"
         raise Refused(409, f"id = {id!r} could be cancelled until {timestamp(decision.shown)}; {remedy}.", "id")
     else:
         record(transaction, events.Cancelled(id), 409)
     return {"id": id, "cancelled": True}
+
+
+def counts_as_shown(transaction: Transaction, decision: OpenDecision) -> bool:
+    """Whether a decision is older than `cancel_within`, or may be: where the clock is behind the time at which it was made, it was set back
+    since, and nobody knows how long ago that was."""
+    within = transaction.experiment.spec.cancel_within
+    assert decision.shown is not None and within is not None
+    made = decision.shown - int(within * MICROSECONDS)
+    return not made - SLACK <= transaction.now <= decision.shown or decision.seq <= transaction.owned.shown
 
 
 # Rewards -------------------------------------------------------------------------------------------------------------------
@@ -297,8 +358,11 @@ def too_late(transaction: Transaction, entries: list[LogEntry], given: events.Re
         return Refused(409, f"decision_id = {id!r} was cancelled; it takes no reward.", "decision_id")
     if isinstance(event, events.Closed):  # nothing more of this subject goes into the log
         return Refused(410, f"decision_id = {id!r} was closed: {event.why}; it takes no reward, and none was logged.", "decision_id")
-    late = events.Late(id, given.value, given.reward_id, given.given)
-    if not any(entry.kind == "late" and entry.event == late for entry in entries):
+    made = decision_entry(entries)
+    arm = made.event.name if made is not None and isinstance(made.event, events.Decided) and isinstance(made.event.name, str) else None
+    late = events.Late(id, given.value, given.reward_id, given.given, arm)
+    before = [entry.event for entry in entries if entry.kind == "late"]
+    if not any(isinstance(one, events.Late) and dataclasses.replace(one, arm=arm) == late for one in before):
         transaction.record(late)
     return Refused(
         410, f"decision_id = {id!r} waited for its reward until {timestamp(ended.time)}; this one was logged, not learned.", "decision_id"
@@ -308,32 +372,103 @@ def too_late(transaction: Transaction, entries: list[LogEntry], given: events.Re
 # Erasure -------------------------------------------------------------------------------------------------------------------
 
 
-def erase(transaction: Transaction, subject: str) -> Json:
-    """Blank what the log knows of a subject: features, marks and the subject itself of every decision. Safe to repeat."""
-    transaction.flush()
-    connection, row = transaction.connection, transaction.owned.row
-    entries = erasure.entries_of(connection, row, subject)
-    if not entries:
-        return {"erased": 0, "event": None}
-    try:  # before anything is blanked, which cannot be taken back alone
-        check_saveable(transaction.owned.journal)
-    except ValueError as error:
-        name = transaction.experiment.name
-        raise Refused(
-            409, f"experiment = {name!r} has a state that cannot be saved: {error}. Nothing was erased, because nothing could go on from "
-            "there; archive the experiment, and export and delete its log.", "experiment",
-        ) from None  # fmt: skip
-    for entry in entries:
-        if entry.decision in transaction.experiment.open:
-            transaction.record(events.Closed(str(entry.decision), "its subject was erased"))
-    event = erasure.blank(connection, row, entries)
-    erased = transaction.record(event)
-    transaction.flush()
-    if event.rounds:
-        erasure.drop_snapshots(connection, row, entries[0].seq)
-    write_snapshot(connection, row, transaction.owned.journal, only=True)
-    transaction.owned.saved = erased.seq
-    return {"erased": len(entries), "event": erased.seq}
+class Erasure:
+    """An act, done in parts: blank what the log knows of a subject, features, marks and the subject itself of every decision. Safe to
+    repeat."""
+
+    def __init__(self, subject: str) -> None:
+        self.subject = subject
+        self.transaction: Transaction  # of the part that is under way
+        self.parts = self._work()
+
+    def __call__(self, transaction: Transaction) -> Unfinished | Json:
+        self.transaction = transaction
+        try:
+            return next(self.parts)
+        except StopIteration as end:
+            done: Json = end.value
+            return done
+
+    def _work(self) -> Generator[Unfinished, None, Json]:
+        blanked: list[tuple[int, str, bool]] = []  # number, digest, whether the round goes
+        longest, light = 0.0, self.transaction.owned.light
+        for chunk in self._decisions():
+            at = self.transaction
+            if light and not blanked:
+                self._check(Snapshot.of(at.owned.journal))  # before anything is blanked, which cannot be taken back alone
+            for entry in erasure.entries_at(at.connection, at.owned.row, chunk):
+                one = erasure.without_subject(entry, at.experiment.spec.baseline)
+                blanked.append((one.seq, one.digest, one.round))
+                longest = max(longest, one.longest)
+                if entry.decision in at.experiment.open:
+                    at.record(events.Closed(str(entry.decision), "its subject was erased"))
+            if at.over:
+                yield UNFINISHED
+        if not blanked:
+            return {"erased": 0, "event": None}
+        rounds = [seq for seq, _, gone in blanked if gone]
+        event = events.Erased([[seq, digest] for seq, digest, _ in blanked], rounds, longest)
+        if not rounds:
+            seq = self.transaction.record(event).seq
+        elif light:
+            seq = self.transaction.record(event).seq
+            self._keep(Snapshot.of(self.transaction.owned.journal), rounds[0])
+        else:
+            at = self.transaction
+            at.flush()
+            behind = at.experiment.seq
+            yield UNFINISHED  # until what was closed is on disk
+            copied = at.writer.copies.submit(at.writer.copied, at.experiment.name, at.owned.row, behind, forget_last_round)
+            yield Unfinished(copied)
+            try:
+                snapshot = copied.result()
+            except ValueError as error:
+                raise self._unsaveable(error) from None
+            seq = self.transaction.record(event).seq
+            self._keep(snapshot, rounds[0])
+        at = self.transaction
+        at.flush()
+        for first in range(0, len(blanked), CHUNK):
+            at = self.transaction
+            chunk = [seq for seq, _, _ in blanked[first : first + CHUNK]]
+            entries = erasure.entries_at(at.connection, at.owned.row, chunk)
+            erasure.blank(at.connection, at.owned.row, [erasure.without_subject(one, at.experiment.spec.baseline) for one in entries])
+            if at.over:
+                yield UNFINISHED
+        return {"erased": len(blanked), "event": seq}
+
+    def _decisions(self) -> Iterator[list[int]]:
+        """Numbers of the subject's decisions, also of those that come meanwhile."""
+        last = 0
+        while True:
+            at = self.transaction
+            at.flush()
+            listed = erasure.decisions_of(at.connection, at.owned.row, self.subject, last)
+            if not listed:
+                return
+            last = listed[-1]
+            for first in range(0, len(listed), CHUNK):
+                yield listed[first : first + CHUNK]
+
+    def _check(self, snapshot: Snapshot) -> None:
+        try:
+            snapshot.check(self.transaction.experiment.name)
+        except ValueError as error:
+            raise self._unsaveable(error) from None
+
+    def _unsaveable(self, error: ValueError) -> Refused:
+        return Refused(
+            409, f"experiment = {self.transaction.experiment.name!r} has a state that cannot be saved: {error}. Nothing was erased, "
+            "because nothing could go on from there; archive the experiment, and export and delete its log.", "experiment",
+        )  # fmt: skip
+
+    def _keep(self, snapshot: Snapshot, first: int) -> None:
+        """Let replays begin behind what is blanked. first: the first round that goes."""
+        at = self.transaction
+        at.flush()
+        erasure.drop_snapshots(at.connection, at.owned.row, first)
+        write_snapshot(at.connection, at.owned.row, snapshot)
+        at.owned.saved = snapshot.seq
 
 
 # Rollout -------------------------------------------------------------------------------------------------------------------

@@ -169,6 +169,11 @@ class KeyRing:
         return bool(self._signed_out) and ended(cookie) in self._signed_out
 
     def charge(self, key: Key, count: int) -> None:
-        """Count the other items of a batch, beside its request; what there is not yet is paid off afterwards."""
+        """Count the other items of a batch, beside its request; what there is not yet is paid off afterwards. Refused with 429 where
+        another batch, whose body came meanwhile, is not paid off."""
+        bucket = self._buckets[key.id]
+        if count > 0 and bucket.tokens < 0.0:
+            raise Refused(429, f"This key may send {key.per_second:g} decisions, rewards or requests a second; wait.",
+                          retry_after=(1.0 - bucket.tokens) / key.per_second)  # fmt: skip
         if count > 0:
-            self._buckets[key.id].tokens -= count
+            bucket.tokens -= count

@@ -68,7 +68,7 @@ class Service:
         if self.closing or not self.writer.is_alive():
             raise shutting_down()
         ticket = asyncio.get_running_loop().create_future()
-        self.writer.ask(Command(experiment, act, ids, ticket, spec))
+        self.writer.ask(Command(experiment, act, ids, ticket, spec, getattr(act, "failed", None)))
         return await ticket
 
     async def in_thread(self, kind: str, work: Callable[..., Any], *arguments: Any) -> Any:
@@ -90,7 +90,7 @@ class Service:
     def ask_now(self, experiment: str, act: Act, ids: Iterable[str] = (), spec: ExperimentSpec | None = None) -> Any:
         """The same for a program without an event loop; waits."""
         ticket: concurrent.futures.Future[Any] = concurrent.futures.Future()
-        self.writer.ask(Command(experiment, act, ids, ticket, spec))
+        self.writer.ask(Command(experiment, act, ids, ticket, spec, getattr(act, "failed", None)))
         return ticket.result()
 
     def _rehearse(self, spec: ExperimentSpec) -> None:

@@ -11,19 +11,24 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from ...core.policy import label
 from ..domain.deciding import decide
 from ..domain.errors import Refused
-from ..domain.events import Cancelled, Created, Event, Expired, ModeChanged, Rewarded
+from ..domain.events import ArmsAdded, Cancelled, Event, Expired, ModeChanged, Rewarded
+from ..domain.experiment import created
 from ..domain.requests import DecisionRequest
-from ..domain.spec import ExperimentSpec, made_oracle
+from ..domain.spec import ArmSpec, ExperimentSpec, check_size, made_oracle
 from ..log.journal import Journal
 from .garbage_collection import freeze
 from .settings import Settings
 
 CANDIDATES = 3  # of a decision that brings its own
 LENGTH = 0.1  # of its features, which policies with a promise bound
-TRIES, MOST_SECONDS = 5, 0.5  # that are timed, and what one decision may take
+TRIES, MOST_SECONDS = 5, 0.1  # that are timed, and what one decision may take, which nothing can divide into parts
+MOST_TRIES, MOST_LOOKING = 200, 5.0  # decisions, and seconds, until chances are drawn
+FEW = 1000  # arms that are not timed when they are added
 MOST = 1000  # candidates of a rehearsal; a policy that plays more in a set is left to its first decision
 
 _one_at_a_time = threading.Lock()  # a client that asks again while the first request compiles must not compile beside it
@@ -41,30 +46,70 @@ def warm_up(spec: ExperimentSpec, settings: Settings) -> None:
         if kind in _rehearsed:
             return
         for mode in modes(spec):
-            journal = Journal(spec.name)
-            journal.record(Created(spec.plain()), 0)
-            if mode != journal.experiment.rollout.mode:
-                journal.record(ModeChanged(mode, 0.5, False, "command", "", journal.experiment.rollout.mode), 0)
-            for number, request in enumerate(sample_requests(spec)):
-                rehearse(journal, request, str(number))
-            look(journal)
-            check_seconds(journal, spec)
+            for one_row in (False, True) if one_row_fits(spec) else (False,):  # a regression for all arms, or one for each
+                journal = Journal(spec.name)
+                journal.record(created(spec), 0)
+                if mode != journal.experiment.rollout.mode:
+                    journal.record(ModeChanged(mode, 0.5, False, "command", "", journal.experiment.rollout.mode), 0)
+                for number, request in enumerate(sample_requests(spec, one_row)):
+                    rehearse(journal, request, str(number))
+                look(journal)
+                check_seconds(journal, spec, one_row)
         _rehearsed.add(kind)
         freeze(settings)
 
 
-def check_seconds(journal: Journal, spec: ExperimentSpec) -> None:
-    """Raise ValueError where a decision takes so long, now that nothing has to be compiled, that others would wait for it."""
-    request, seconds = next(sample_requests(spec)), math.inf
-    for number in range(TRIES):
+def one_row_fits(spec: ExperimentSpec) -> bool:
+    """Whether a decision may show all arms one row of features."""
+    return spec.dimension is not None and spec.arms is not None and spec.oracle is None and len(spec.arms) > 1
+
+
+def check_growth(spec: ExperimentSpec, more: list[ArmSpec]) -> None:
+    """Raise ValueError where a decision among more arms takes too long, or their state too much. spec: of the experiment as it began. more:
+    arms that were, or will be, added to it."""
+    arms = len(spec.arms or ()) + len(more)
+    if arms < FEW:
+        return
+    with _one_at_a_time:
+        journal = Journal(spec.name)
+        journal.record(created(spec), 0)
+        check_size(spec, journal.experiment.session.policy, arms)
+        if journal.experiment.rollout.mode != "full":
+            journal.record(ModeChanged("full", 0.5, False, "command", "", journal.experiment.rollout.mode), 0)
+        journal.record(ArmsAdded([arm.model_dump(exclude_none=True) for arm in more]), 0)
+        grown = spec if spec.arms is None else spec.model_copy(update={"arms": [*spec.arms, *more]})
+        check_seconds(journal, grown)
+
+
+def check_seconds(journal: Journal, spec: ExperimentSpec, one_row: bool = False) -> None:
+    """Raise ValueError where a decision takes so long, now that nothing has to be compiled, that others would wait for it.
+
+    A policy that keeps a budget plays its baseline first, which is cheap. So decisions are rewarded as well as can be until some are made
+    whose chances are drawn.
+    """
+    request, most = next(sample_requests(spec, one_row)), (journal.experiment.reward_range or (0.0, 1.0))[1]
+    seconds: dict[bool, list[float]] = {False: [], True: []}  # of decisions, and of those whose chances were drawn
+    ended = time.perf_counter() + MOST_LOOKING
+    for number in range(MOST_TRIES):
         began = time.perf_counter()
-        with contextlib.suppress(Refused, ValueError):
-            decide(journal.experiment, f"timed {number}", request, 0)
-        seconds = min(seconds, time.perf_counter() - began)
-        if seconds <= MOST_SECONDS:
+        try:
+            prepared = decide(journal.experiment, f"timed {number}", request, 0)
+        except (Refused, ValueError):
             return
+        took = time.perf_counter() - began
+        drawn = bool(np.any(np.asarray(prepared.event.propensity_se) > 0.0))
+        seconds[drawn].append(took)
+        enough = len(seconds[True]) >= TRIES or (journal.experiment.holdings() is None and number >= TRIES)
+        if enough or began > ended:
+            break
+        journal.record(prepared, 0)
+        reward: Any = most if isinstance(prepared.event.arm, int) else dict.fromkeys(prepared.event.name, most)
+        journal.record(Rewarded(prepared.event.decision, reward), 0)
+    least = min(seconds[True] or seconds[False])
+    if least <= MOST_SECONDS:
+        return
     raise ValueError(
-        f"policy = {label(journal.experiment.session.policy)} takes {seconds:.2g} s for a decision among {len(spec.arms or ()):,} arms, "
+        f"policy = {label(journal.experiment.session.policy)} takes {least:.2g} s for a decision among {len(spec.arms or ()):,} arms, "
         f"in which all other requests wait; {MOST_SECONDS:g} s are allowed. Use fewer arms, fewer features or a policy that draws nothing, "
         "such as LinUCB."
     )
@@ -108,8 +153,8 @@ def look(journal: Journal) -> None:
             session.view().recommend()
 
 
-def sample_requests(spec: ExperimentSpec) -> Iterator[DecisionRequest]:
-    """Requests of every kind that fit the spec; what does not fit after all is refused when it is tried."""
+def sample_requests(spec: ExperimentSpec, one_row: bool = False) -> Iterator[DecisionRequest]:
+    """Requests of every kind that fit the spec; what does not fit after all is refused when it is tried. one_row: for all arms."""
     given: dict[str, Any] = {}
     ids = [arm.id for arm in spec.arms or ()]
     if spec.dimension is not None:
@@ -118,7 +163,8 @@ def sample_requests(spec: ExperimentSpec) -> Iterator[DecisionRequest]:
             size = 0 if oracle is None else int(getattr(oracle, "size", 0))
             ids = [str(k) for k in range(CANDIDATES + min(size, MOST))]
         short = LENGTH / math.sqrt(spec.dimension)
-        given = {"context": {id: [short / (k + 1)] * spec.dimension for k, id in enumerate(ids)}}
+        rows: Any = {id: [short / (k + 1)] * spec.dimension for k, id in enumerate(ids)}
+        given = {"context": [short] * spec.dimension if one_row else rows}
     spare = next((id for id in reversed(ids) if id != spec.baseline and id not in (spec.baseline or ())), None)
     masks: list[dict[str, Any]] = [{}] if spare is None or len(ids) < 2 else [{}, {"excluded": [spare]}]
     baselines: list[dict[str, Any]] = [{}]

@@ -1,15 +1,23 @@
 """The writer: one thread that decides and appends. What it answers is on disk.
 
-Commands wait in a queue. The thread takes all that wait, applies them one after the other to the live experiments and appends their
-events in one transaction; only then are they answered, and meanwhile the next ones gather. If the transaction fails, nobody is told
-that anything happened, and the experiments are read from the database again before they go on: memory never runs ahead of the log.
+Commands wait in lines, one for each experiment. The thread works in parts of at most PART seconds: it goes around the lines, gives each a
+share of the part, applies commands to the live experiments and appends their events in one transaction; only then are they answered, and
+meanwhile the next ones gather. A command that is long, such as a batch, stops where its time is over and goes on in a later part, behind
+the others, so that nobody waits for more than a part or two whatever the others ask for. If the transaction fails, nobody is told that
+anything of it happened, and the experiments are read from the database again before they go on: memory never runs ahead of the log.
 """
 
+import concurrent.futures
 import contextlib
+import functools
+import itertools
+import math
 import queue
 import threading
 import time
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
 from typing import Any
 
 import sqlalchemy as sa
@@ -17,34 +25,54 @@ from sqlalchemy.engine import Connection
 
 from ..domain.deciding import Prepared
 from ..domain.errors import Refused, invalid, unknown_experiment
-from ..domain.events import Created, Event
+from ..domain.events import Event
+from ..domain.experiment import Experiment, created
 from ..domain.spec import ExperimentSpec
 from ..log import store
 from ..log.database import Database
 from ..log.entries import LogEntry
 from ..log.journal import Journal
-from ..log.recovery import recover, write_snapshot
+from ..log.recovery import Snapshot, rebuild, recover, was_erased, write_snapshot
 from .clock_watch import ClockWatch
 from .garbage_collection import RegularFreeze, freeze
 from .leases import Leases
 from .settings import Settings
 from .telemetry import logger, metrics
 
+PART = 0.05  # seconds of work between two commits
+LEAST_SHARE = 0.002  # seconds that an experiment gets in a part
+AT_ONCE = 200  # commands whose decisions are looked up together
+LIGHT = 1500  # decisions in a snapshot that the writer packs itself; larger ones are made by another thread from the log
+MARKS = 100  # in the time within which a decision may be cancelled
 OPEN_WEIGHT = 4  # events for each decision that a snapshot writes: with many of them it is worth its time less often
 
 Answer = Any
-Done = Callable[[Sequence[tuple[Any, Answer]]], None]  # (ticket, answer or exception) of every command of a group
+Done = Callable[[Sequence[tuple[Any, Answer]]], None]  # (ticket, answer or exception) of every command of a part
 Act = Callable[["Transaction"], Answer]
 
 
+class Unfinished:
+    """The answer of an act whose time is over: it is called again in a later part. until: not before this is done; None: at once."""
+
+    def __init__(self, until: "Future[Any] | None" = None) -> None:
+        self.until = until
+
+
+UNFINISHED = Unfinished()
+
+
 class Command:
-    """Something to do with an experiment. act: does it. ids: decisions that it names, which may be looked up together. spec: creates
-    the experiment where there is none."""
+    """Something to do with an experiment. act: does it, or a part of it (see `Unfinished`). ids: decisions that it names, which may be
+    looked up together. spec: creates the experiment where there is none. failed: what a command that is done in parts answers where a
+    part could not be written; None: the refusal itself."""
 
-    __slots__ = ("act", "experiment", "ids", "spec", "ticket")
+    __slots__ = ("act", "experiment", "failed", "ids", "spec", "ticket")
 
-    def __init__(self, experiment: str, act: Act, ids: Iterable[str] = (), ticket: Any = None, spec: ExperimentSpec | None = None) -> None:
-        self.experiment, self.act, self.ids, self.ticket, self.spec = experiment, act, ids, ticket, spec
+    def __init__(
+        self, experiment: str, act: Act, ids: Iterable[str] = (), ticket: Any = None, spec: ExperimentSpec | None = None,
+        failed: Callable[[Refused], Answer] | None = None,
+    ) -> None:  # fmt: skip
+        self.experiment, self.act, self.ids, self.ticket, self.spec, self.failed = experiment, act, ids, ticket, spec, failed
 
 
 class OwnedExperiment:
@@ -54,6 +82,19 @@ class OwnedExperiment:
         self.row, self.fence, self.journal, self.experiment = row, fence, journal, journal.experiment
         self.new: list[LogEntry] = []
         self.saved = saved  # of the last snapshot; what was replayed behind it counts towards the next one
+        self.closing = False  # whether its windows are being closed
+        self.shown = 0  # the last event that is surely longer ago than a decision may be cancelled, whatever the clock says
+        self.marks = deque([(time.monotonic(), self.experiment.seq)])  # by the computer's count of seconds, which nobody sets
+
+    def mark(self) -> None:
+        """Note how far the log is, to know later what is older than `cancel_within`."""
+        within, now = self.experiment.spec.cancel_within, time.monotonic()
+        if within is None:
+            return
+        if not self.marks or now - self.marks[-1][0] >= within / MARKS:
+            self.marks.append((now, self.experiment.seq))
+        while self.marks and now - self.marks[0][0] > within:
+            self.shown = self.marks.popleft()[1]
 
     def due(self, every: int) -> bool:
         """Whether a snapshot is worth its time. It writes every open decision, and what the rollout keeps behind the oldest of them: that
@@ -61,12 +102,19 @@ class OwnedExperiment:
         kept = min(OPEN_WEIGHT * len(self.experiment.rollout.evidence.waiting), self.saved)
         return self.experiment.seq - self.saved >= max(every, OPEN_WEIGHT * len(self.experiment.open), kept)
 
+    @property
+    def light(self) -> bool:
+        """Whether a snapshot is packed within a part."""
+        book = self.experiment.session._book
+        return len(book.open) + len(book.closed) + len(self.experiment.rollout.evidence.waiting) <= LIGHT
+
 
 class Transaction:
-    """What a command sees: the experiment, the time, and what the log knows of a decision. What it records is committed with its group."""
+    """What a command sees: the experiment, the time, and what the log knows of a decision. What it records is committed with its part.
+    until: when the command's time is over, by the computer's count of seconds."""
 
-    def __init__(self, writer: "Writer", owned: OwnedExperiment, now: int, connection: Connection) -> None:
-        self.writer, self.owned, self.now, self.connection = writer, owned, now, connection
+    def __init__(self, writer: "Writer", owned: OwnedExperiment, now: int, connection: Connection, until: float = math.inf) -> None:
+        self.writer, self.owned, self.now, self.connection, self.until = writer, owned, now, connection, until
         self.experiment = owned.experiment
         self.looked_up: dict[str, list[LogEntry]] = {}
 
@@ -78,8 +126,13 @@ class Transaction:
             self.looked_up[entry.decision].append(entry)
         return entry
 
+    @property
+    def over(self) -> bool:
+        """Whether a command that can go on later must stop."""
+        return time.monotonic() >= self.until
+
     def flush(self) -> None:
-        """Append what happened so far, in the transaction of this group."""
+        """Append what happened so far, in the transaction of this part."""
         self.writer.append(self.connection, self.owned)
 
     def look_up(self, ids: Iterable[str]) -> None:
@@ -117,6 +170,8 @@ class Writer(threading.Thread):
         self.held: dict[str, tuple[int, int]] = {}  # row and fence of experiments that stay this process's, as all of an SQLite file
         self.broken: dict[str, str] = {}  # experiments whose log could not be replayed, and why
         self._fresh: set[str] = set()  # created, or appended to, in the transaction that is under way
+        self.lines: OrderedDict[str, deque[Command]] = OrderedDict()  # commands that wait, by experiment; who was served goes to the end
+        self.copies = concurrent.futures.ThreadPoolExecutor(1, "snapshots")
         self._ending = False
         self._ticked = 0.0
 
@@ -132,76 +187,106 @@ class Writer(threading.Thread):
     # The loop -------------------------------------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Serve groups until `stop`."""
-        while not self._ending:
+        """Serve until `stop`, and then until nobody waits any more."""
+        while not self._ending or self.lines:
             self.leases.seen()
-            group = self._next_group()
-            if group and self.failing is not None and self.database.sqlite:
-                for command in group:  # reads are answered while a full disk takes no events
-                    self._serve([command])
-            elif group:
-                self._serve(group)
+            self._line_up()
+            if self.lines:
+                self._serve()
             if time.monotonic() - self._ticked >= self.settings.tick:
                 self._tick()
                 self.regular_freeze.tick()
                 self._ticked = time.monotonic()
         self._leave()
 
-    def _next_group(self) -> list[Command]:
-        """All commands that wait, at least one unless the clock's turn comes first."""
-        group: list[Command] = []
+    def _line_up(self) -> None:
+        """Put all commands that came into the lines; where nobody waits, wait for one unless the clock's turn comes first."""
         with contextlib.suppress(queue.Empty):
-            command = self.queue.get(timeout=max(self.settings.tick - (time.monotonic() - self._ticked), 0.001))
+            pause = max(self.settings.tick - (time.monotonic() - self._ticked), 0.001)
+            command = self.queue.get_nowait() if self.lines else self.queue.get(timeout=pause)
             while True:
                 if command is None:
                     self._ending = True
                 else:
-                    group.append(command)
-                if len(group) >= self.settings.group:
-                    break
+                    self.lines.setdefault(command.experiment, deque()).append(command)
                 command = self.queue.get_nowait()
-        return group
 
-    def _serve(self, group: list[Command]) -> None:
-        """Do a group's commands, bring their events to disk, answer."""
+    def _serve(self) -> None:
+        """A part: do commands of all lines for a while, bring their events to disk, answer."""
         answers: list[tuple[Any, Answer]] = []
+        untouched: list[tuple[Any, Answer]] = []  # answers that do not depend on the transaction
+        begun: list[Command] = []
+        alone = self.failing is not None and self.database.sqlite  # reads are answered while a full disk takes no events
         try:
-            by_name: dict[str, list[Command]] = {}
-            for command in group:
-                by_name.setdefault(command.experiment, []).append(command)
-            for name in [name for name in by_name if name not in self.owned]:
+            for name in [name for name in self.lines if name not in self.owned]:
                 try:
                     self._take(name)
                 except Refused as error:
-                    answers += [(command.ticket, error) for command in by_name.pop(name)]
+                    answers += [(command.ticket, error) for command in self.lines.pop(name)]
+            untouched = list(answers)
             with self.database.write() as connection:
-                for name, commands in by_name.items():
-                    answers += self._serve_one(connection, name, commands)
+                began, share = time.monotonic(), max(PART / max(len(self.lines), 1), LEAST_SHARE)
+                for name in list(self.lines):
+                    answers += self._serve_one(connection, name, begun, time.monotonic() + share, alone)
+                    self.lines.move_to_end(name)
+                    if not self.lines[name]:
+                        del self.lines[name]
+                    if alone or time.monotonic() - began >= PART:
+                        break
                 self._append(connection)
             self.failing = None
-            metrics().group.observe(len(group))
+            metrics().group.observe(len(answers))
         except Exception as error:
-            refused = self._failed(error, {command.experiment for command in group})
-            answers = [(command.ticket, refused) for command in group]
+            refused = self._failed(error, {command.experiment for command in begun})
+            for name in {command.experiment for command in begun} & self.lines.keys():
+                self.lines[name] = deque(command for command in self.lines[name] if command not in begun)
+            self.lines = OrderedDict((name, line) for name, line in self.lines.items() if line)
+            for one in begun:
+                one.act = given_up  # also where it waits for something
+            answers = [*untouched, *((one.ticket, refused if one.failed is None else one.failed(refused)) for one in begun)]
         self._after()
         self.done(answers)
 
-    def _serve_one(self, connection: Connection, name: str, commands: list[Command]) -> list[tuple[Any, Answer]]:
-        owned = self.owned.get(name)
+    def _serve_one(self, connection: Connection, name: str, begun: list[Command], until: float, alone: bool) -> list[tuple[Any, Answer]]:
+        """The commands of a line, as far as its time goes. begun: takes them. alone: only the first one."""
+        line, owned = self.lines[name], self.owned.get(name)
         if owned is None:
+            spec = next((command.spec for command in line if command.spec is not None), None)
             try:
-                owned = self._create(connection, name, next((command.spec for command in commands if command.spec is not None), None))
+                owned = self._create(connection, name, spec)
             except Refused as error:
-                return [(command.ticket, error) for command in commands]
-        transaction = Transaction(self, owned, self.settings.clock(), connection)
-        transaction.look_up(id for command in commands for id in command.ids if id not in owned.experiment.open)
+                refused = [(command.ticket, error) for command in line]
+                line.clear()
+                return refused
+        transaction = Transaction(self, owned, self.settings.clock(), connection, until)
         answers: list[tuple[Any, Answer]] = []
-        for command in commands:
+        later: list[Command] = []
+        for number in range(1 if alone else min(len(line), self.settings.group)):
+            if number % AT_ONCE == 0:
+                first = itertools.islice(line, AT_ONCE)
+                transaction.look_up(id for command in first for id in command.ids if id not in owned.experiment.open)
+            command = line.popleft()
+            begun.append(command)
             try:
-                answers.append((command.ticket, command.act(transaction)))
+                answer = command.act(transaction)
             except Refused as error:
-                answers.append((command.ticket, error))
+                answer = error
+            if not isinstance(answer, Unfinished):
+                answers.append((command.ticket, answer))
+            elif answer.until is None:
+                later.append(command)
+            else:
+                answer.until.add_done_callback(functools.partial(self._again, command))
+            if transaction.over:
+                break
+        line.extend(later)
         return answers
+
+    def _again(self, command: Command, done: "Future[Any]") -> None:
+        """What a command waited for is done."""
+        if command.act is given_up:
+            command.ticket = None
+        self.queue.put(command)
 
     def _append(self, connection: Connection) -> None:
         for owned in self.owned.values():
@@ -240,13 +325,40 @@ class Writer(threading.Thread):
             if owned.due(self.settings.snapshot_every):
                 self._snapshot(owned)
 
-    def _snapshot(self, owned: OwnedExperiment) -> None:
+    def _snapshot(self, owned: OwnedExperiment, here: bool = False) -> None:
+        """Write a snapshot, or let another thread write it. here: in any case now."""
+        seq = owned.saved = owned.experiment.seq
+        if here or owned.light:
+            self._write_snapshot(owned.experiment.name, owned.row, Snapshot.of(owned.journal))
+        else:
+            self.copies.submit(self._copy_snapshot, owned.experiment.name, owned.row, seq)
+
+    def _copy_snapshot(self, name: str, row: int, seq: int) -> None:
+        """The snapshot of an event, from the log."""
+        with contextlib.suppress(
+            ValueError, sa.exc.SQLAlchemyError
+        ):  # the writer reads the log itself where it must, and says what is wrong
+            self._write_snapshot(name, row, self.copied(name, row, seq))
+
+    def copied(self, name: str, row: int, seq: int, change: Callable[[Experiment], None] | None = None) -> Snapshot:
+        """The snapshot of an event, from the log; not in the writer's thread. change: is done to the state first. Raises ValueError where
+        it could not be read back."""
+        with self.database.read() as connection:
+            journal = rebuild(connection, row, name, seq)
+        if change is not None:
+            change(journal.experiment)
+        snapshot = Snapshot.of(journal)
+        snapshot.check(name)
+        return snapshot
+
+    def _write_snapshot(self, name: str, row: int, snapshot: Snapshot) -> None:
         try:
             with self.database.write() as connection:
-                write_snapshot(connection, owned.row, owned.journal)
+                if was_erased(connection, row, snapshot.seq):  # behind it, so that it may hold what was erased
+                    return
+                write_snapshot(connection, row, snapshot)
         except (sa.exc.DBAPIError, OSError) as error:  # only the next start takes longer
-            logger().warning("snapshot failed", experiment=owned.experiment.name, error=type(error).__name__)
-        owned.saved = owned.experiment.seq
+            logger().warning("snapshot failed", experiment=name, error=type(error).__name__)
 
     # Experiments ----------------------------------------------------------------------------------------------------------
 
@@ -285,20 +397,21 @@ class Writer(threading.Thread):
             raise unknown_experiment(name)
         journal = Journal(name)
         try:
-            created = journal.record(Created(spec.plain()), self.settings.clock())
+            first = journal.record(created(spec), self.settings.clock())
         except ValueError as error:
             raise invalid(error, [arm.id for arm in spec.arms or ()]) from None
-        owned = OwnedExperiment(*self.leases.create(connection, name, created.text.decode()), journal, created.seq)
-        owned.new.append(created)
+        owned = OwnedExperiment(*self.leases.create(connection, name, first.text.decode()), journal, first.seq)
+        owned.new.append(first)
         self._fresh.add(name)
         self.owned[name] = owned
         return owned
 
     def _leave(self) -> None:
         """The last thing before the process ends: snapshots, and leases for others to take."""
+        self.copies.shutdown(cancel_futures=True)
         for owned in self.owned.values():
             if owned.experiment.seq > owned.saved:
-                self._snapshot(owned)
+                self._snapshot(owned, here=True)
         with contextlib.suppress(sa.exc.SQLAlchemyError, OSError), self.database.write() as connection:
             self.leases.give_up(connection)
 
@@ -323,18 +436,25 @@ class Writer(threading.Thread):
         self._after()
         if len(self.owned) > before:
             freeze(self.settings)
+        for owned in self.owned.values():
+            owned.mark()
         now = self.settings.clock()
         self.clock_watch.look(owned.experiment.time for owned in self.owned.values())
         for name, owned in list(self.owned.items()):
-            if owned.experiment.due(now) is not None:
-                self._serve([Command(name, close_windows)])
+            if not owned.closing and owned.experiment.due(now) is not None:
+                owned.closing = True
+                self.lines.setdefault(name, deque()).append(Command(name, close_windows))
 
 
-def close_windows(transaction: Transaction) -> bool:
-    """Close the windows that are due, not all at once where there are many: others wait too."""
-    for _ in range(transaction.writer.settings.group):
-        event = transaction.experiment.closing(transaction.now)
-        if event is None:
-            break
+def given_up(transaction: Transaction) -> None:
+    """What is left of a command that has its answer: nothing."""
+
+
+def close_windows(transaction: Transaction) -> Unfinished | bool:
+    """Close the windows that are due, as many as the time allows: others wait too."""
+    while (event := transaction.experiment.closing(transaction.now)) is not None:
         transaction.record(event)
+        if transaction.over:
+            return UNFINISHED
+    transaction.owned.closing = False
     return True

@@ -1,0 +1,31 @@
+"""What earlier versions took where a log says nothing.
+
+A log must replay as it was, whatever is the default today. Since every event `created` records what was taken for each parameter that its
+spec leaves out, only logs from before are read with these tables; a default that changes from now on needs no entry here.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+SPEC: dict[str, Any] = {"cancel_within": None}  # fields of a spec
+
+WIDE: dict[str, Any] = {"width": "theorem", "noise": 1.0, "shared": True}
+POLICIES: dict[str, dict[str, Any]] = {  # parameters, with which a policy of today does what that of then did without them
+    "C2UCB": {"alpha": 1.0, "noise": 1.0},
+    "CKLUCB": {"loglog": 0.0},
+    "CombLinTS": {"noise": 1.0},
+    "CombLinUCB": {"noise": 1.0},
+    "CombTS": {"v": 1.0, "noise": 1.0},
+    "LinEpsilonGreedy": {"shared": True},
+    "LinTS": WIDE,
+    "LinUCB": WIDE,
+    "PC2UCB": {"alpha": 1.0, "noise": 1.0},
+    "SoftUCB": {"beta": 1.0, "noise": 1.0, "shared": True},
+    "SquareCB": {"scale": 10.0, "noise": 1.0, "shared": True},
+}
+
+
+def policy_of_then(described: Mapping[str, Any]) -> dict[str, Any]:
+    """A policy as a spec of an earlier version describes it, with what that version took for what is not said; policies inside it too."""
+    given = {name: policy_of_then(item) if isinstance(item, Mapping) and "policy" in item else item for name, item in described.items()}
+    return POLICIES.get(str(described.get("policy")), {}) | given

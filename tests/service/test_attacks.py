@@ -1,0 +1,192 @@
+"""What a certificate says under attack: late rewards, erasures, baselines that cannot be played, cancellations, clocks, odd names."""
+
+import time
+
+import pytest
+from running import ask, create, decide, reward, service_at
+
+from tightrope.service.domain.certificate import bound_if_shown, certificate
+from tightrope.service.domain.errors import Refused
+from tightrope.service.domain.requests import ArmChange
+from tightrope.service.log.database import Database
+from tightrope.service.log.verification import replay, verify
+from tightrope.service.runtime import commands
+from tightrope.service.runtime.histories import Histories
+from tightrope.service.runtime.writer import close_windows
+
+THREE = [{"id": "base"}, {"id": "good"}, {"id": "bad"}]
+GUARD = {"alpha": 0.1, "guarantee": {"sigma": 0.5}}
+OWN = {"baseline": "base", "baseline_mean": 0.3}
+
+
+def issued(service, name, fresh=True):
+    """The certificate of an experiment, its history read anew or as far as it was kept."""
+    standing = ask(service, commands.standing, name=name)
+    history = Histories(service.database).exactly(name, standing["seq"]) if fresh else service.histories.until(name, standing["seq"])[1]
+    return certificate(standing, history, b"k", 0)
+
+
+def assumption(given, begin):
+    (one,) = [one for one in given["assumptions"] if begin in one["says"]]
+    return one["verdict"], one["why"]
+
+
+def test_late_rewards_are_compared_with_the_reward_that_was_taken_for_them(service, clock):
+    """Default reward 1; the baseline's rewards come in time, the others' are late and 0."""
+    create(service, {"name": "f", "policy": "UCB", "arms": THREE, "window": 60.0, "default_reward": 1.0, "seed": 3} | OWN | GUARD)
+    truth, n = 0.0, 0
+    for _ in range(12):
+        made = {str(n + k): decide(service, str(n + k), "f")["arm"] for k in range(30)}
+        n += 30
+        truth += sum((0.3 if arm == "base" else 0.0) - 0.27 for arm in made.values())
+        for id, arm in made.items():
+            if arm == "base":
+                reward(service, id, float(int(id) % 10 < 3), "f")
+        clock.now += 61 * 10**6
+        ask(service, close_windows, name="f")
+        for id, arm in made.items():
+            if arm != "base":
+                with pytest.raises(Refused, match="logged, not learned"):
+                    reward(service, id, 0.0, "f")
+    told = issued(service, "f")
+    assert told["budget"]["bound"] > truth  # what it rests on is wrong, and the certificate says so
+    verdict, why = assumption(told, "when its window closes")
+    assert verdict == "contradicted" and "that came later are at most" in why and "do not rely on it" in told["promise"]
+
+
+def test_late_sales_where_nothing_was_taken_do_not_alarm(service, clock):
+    """A default of 0 that is too little makes the bound lower, where the baseline's mean is stated."""
+    create(service, {"name": "f", "policy": "UCB", "arms": THREE, "window": 60.0, "default_reward": 0.0} | OWN | GUARD)
+    for n in range(40):
+        decide(service, str(n), "f")
+    clock.now += 61 * 10**6
+    ask(service, close_windows, name="f")
+    for n in range(40):
+        with pytest.raises(Refused, match="logged, not learned"):
+            reward(service, str(n), 1.0, "f")
+    assert assumption(issued(service, "f"), "when its window closes")[0] == "unseen"
+
+
+@pytest.mark.parametrize("kept", ["eligible", "features"])
+def test_an_erasure_does_not_clear_a_contradiction(kept, tmp_path, clock):
+    path = tmp_path / "e.db"
+    with service_at(path, clock) as service:
+        if kept == "eligible":
+            create(
+                service,
+                {"name": "e", "policy": {"policy": "EpsilonGreedy", "epsilon": 1.0}, "arms": THREE, "default_reward": 0.0} | OWN | GUARD,
+            )
+            asked, begin = {"eligible": ["bad"]}, "can be played"
+        else:
+            spec = {"name": "e", "policy": "LinUCB", "arms": THREE, "dimension": 2} | OWN | GUARD
+            create(service, spec | {"guarantee": {"sigma": 0.5, "arm_bound": 3.0}})
+            asked, begin = {"context": [[1.5, 2.0], [0.5, 0.5], [0.25, 0.5]]}, "norm of its coefficients"
+        for n in range(4):
+            decide(service, str(n), "e", subject="u", **asked)
+            reward(service, str(n), 0.0, "e")
+        decide(service, "after", "e", **({"context": [[0.5, 0.25]] * 2 + [[0.25, 0.25]]} if kept == "features" else {}))
+        before = assumption(issued(service, "e", fresh=False), begin)
+        ask(service, commands.Erasure("u"), name="e")
+        assert assumption(issued(service, "e", fresh=False), begin) == before
+    with service_at(path, clock) as service:
+        assert assumption(issued(service, "e"), begin) == before
+    assert before[0] == "contradicted" if kept == "eligible" else "norm 2.5" in before[1]
+    database = Database(str(path))
+    with database.read() as connection:
+        assert verify(connection, 1, "e").errors == () == replay(connection, 1, "e").errors
+    database.close()
+
+
+SETS = {"policy": "C2UCB", "arms": [{"id": f"a{k}", "features": [0.1 * k, 0.5, 0.2]} for k in range(6)], "oracle": {"oracle": "TopK", "k": 2},
+        "baseline": ["a0", "a1"], "baseline_mean": 0.6}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("spec", "asked", "retired"),
+    [(OWN, {"excluded": ["base"]}, None), ({}, OWN | {"excluded": ["base"]}, None), ({}, OWN, "base"), (SETS, {"excluded": ["a0"]}, None)],
+    ids=["of the spec", "of the round", "retired", "of a set"],
+)
+def test_a_baseline_that_could_not_be_played_is_counted_whosever_it_is(spec, asked, retired, service):
+    whole = {"name": "e", "policy": {"policy": "EpsilonGreedy", "epsilon": 1.0}, "arms": THREE, "default_reward": 0.0} | GUARD | spec
+    create(service, whole)
+    if retired:
+        ask(service, commands.change_arm, retired, ArmChange(status="retired"), name="e")
+    for n in range(3):
+        decide(service, str(n), "e", **asked)
+    assert assumption(issued(service, "e"), "can be played") == ("contradicted", "It was not eligible in 3 rounds.")
+
+
+def test_cancelled_decisions_are_charged_with_the_mean_of_their_own_round(service):
+    spec = {"name": "c", "policy": {"policy": "EpsilonGreedy", "epsilon": 1.0}, "arms": THREE, "baseline_mean": 0.01, "default_reward": 0.0}
+    create(service, spec | GUARD)
+    shown = cancelled = 0
+    for n in range(120):
+        if decide(service, str(n), "c", baseline="base", baseline_mean=0.9, subject="u")["arm"] == "base":
+            shown += 1
+            reward(service, str(n), 1.0, "c")
+        else:
+            cancelled += 1
+            ask(service, commands.cancel, str(n), name="c")
+    truth = shown * 0.9 * 0.1 - cancelled * 0.9 * 0.9
+    said = issued(service, "c")["budget"]["bound_if_cancelled_were_shown"]
+    assert cancelled > 5 and said <= truth + 1e-9
+    ask(service, commands.Erasure("u"), name="c")
+    assert issued(service, "c")["budget"]["bound_if_cancelled_were_shown"] == said
+    assert bound_if_shown({"budget_bound": 0.0, "alpha": 0.1}, Histories(service.database).exactly("c", 1)) == 0.0
+
+
+@pytest.mark.parametrize("window", [None, 7200.0])
+def test_what_was_decided_while_the_clock_was_ahead_cannot_be_cancelled_for_an_hour(window, tmp_path, clock):
+    spec = {"name": "e", "policy": "UCB", "arms": THREE, "window": window, "cancel_within": 1.0}
+    with service_at(tmp_path / "a.db", clock) as service:
+        create(service, spec)
+        clock.now += 3600 * 10**6
+        decide(service, "ahead", "e")
+        decide(service, "old", "e")
+        clock.now -= 3600 * 10**6
+        decide(service, "after", "e")
+        decide(service, "soon", "e")
+        assert ask(service, commands.cancel, "soon", name="e")["cancelled"]
+        clock.now += 3 * 10**6
+        for id in ("ahead", "after"):
+            with pytest.raises(Refused, match="could be cancelled until"):
+                ask(service, commands.cancel, id, name="e")
+        end = time.monotonic() + 20.0
+        while ask(service, lambda at: at.owned.shown, name="e") < 4:  # real seconds pass
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        clock.now += 3597 * 10**6  # the wrong time comes once more
+        with pytest.raises(Refused, match="could be cancelled until"):
+            ask(service, commands.cancel, "old", name="e")
+
+
+def test_an_arm_called_none_is_an_arm(service):
+    create(service, {"name": "n", "policy": {"policy": "EpsilonGreedy", "epsilon": 1.0}, "arms": [{"id": a} for a in ("None", "x", "y")],
+                     "baseline_mean": 0.3} | GUARD)  # fmt: skip
+    for n in range(120):
+        arm = decide(service, str(n), "n", baseline="x", baseline_mean=0.3)["arm"]
+        reward(service, str(n), {"None": 1.0, "x": float(n % 10 < 3), "y": 0.0}[arm], "n")
+    verdict, why = assumption(issued(service, "n"), "The baseline earns")
+    assert verdict == "unseen" and "not one arm with one mean" in why
+
+
+def test_one_open_decision_of_a_period_does_not_silence_a_comparison(service):
+    create(service, {"name": "o", "policy": {"policy": "EpsilonGreedy", "epsilon": 0.5}, "arms": THREE, "baseline": "base", "baseline_mean": 0.9,
+                     "window": None} | GUARD)  # fmt: skip
+    for n in range(600):
+        decide(service, str(n), "o")
+        if n not in (5, 70, 140, 300):
+            reward(service, str(n), float(n % 10 < 3), "o")
+    assert assumption(issued(service, "o"), "The baseline earns")[0] == "contradicted"
+    assert assumption(issued(service, "o"), "does not change during")[0] == "agrees"
+
+
+def test_a_request_whose_subject_was_erased_is_told_so(service):
+    create(service, {"name": "o", "policy": "UCB", "arms": THREE})
+    for asked in ({"subject": "u"}, {"subject": "u", "excluded": ["bad"]}):
+        id = str(len(asked))
+        decide(service, id, "o", **asked)
+        ask(service, commands.Erasure("u"), name="o")
+        with pytest.raises(Refused, match="was erased") as refused:
+            decide(service, id, "o", **asked)
+        assert refused.value.status == 410
