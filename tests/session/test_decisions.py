@@ -128,7 +128,7 @@ def test_a_batch_of_selects_is_refused_at_the_second_reward_of_an_arm():
 def test_a_context_that_is_not_the_decisions_is_refused():
     session = tr.Session(tr.LinUCB(), arms=2, dimension=1)
     session.select([[1.0], [0.0]])
-    with pytest.raises(ValueError, match="context differs from what the open decision '1' for arm 0 was shown"):
+    with pytest.raises(ValueError, match="context differs from what the open decision '#1' for arm 0 was shown"):
         session.update(0, 1.0, context=[[2.0], [0.0]])
     session.update(0, 1.0, context=[[1.0], [0.0]])
     assert session.rounds == 1

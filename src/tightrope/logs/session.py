@@ -78,13 +78,14 @@ def from_session(session: Remembering, *, rewards: tuple[float, float] = (0.0, 1
     reward: list[float] = []
     chance: list[float] = []
     round: list[int] = []
-    left = {"open decisions": len(session.open), "closed without a reward": 0, "made by select, without a propensity": 0}
+    unnamed = "made by select, without a propensity"
+    left = {"open decisions": len(session.open), "closed without a reward": 0, unnamed: session.played}
     remembered = 0
     sets = session.arms.oracle is not None
     for decision, answers in sorted(session.answered(), key=lambda item: item[0].round):
         remembered += 1
         if np.isnan(decision.propensity).any():
-            left["made by select, without a propensity"] += 1
+            left[unnamed] += 1
         elif answers is None or (isinstance(answers, dict) and len(answers) < np.size(decision.arm)):
             left["closed without a reward"] += 1
         else:
@@ -93,7 +94,7 @@ def from_session(session: Remembering, *, rewards: tuple[float, float] = (0.0, 1
             chance += np.atleast_1d(decision.propensity).tolist()
             reward += [answers[k] for k in arms] if isinstance(answers, dict) else [answers]
             round += [decision.round] * len(arms)
-    left["cancelled, or closed too long ago to be known"] = session.decided - remembered - len(session.open)
+    left["cancelled, or closed too long ago to be known"] = session.decided - session.played - remembered - len(session.open)
     left = {words: count for words, count in left.items() if count}
     if not arm:
         there = ", ".join(f"{count} {words}" for words, count in left.items()) or "no decisions"

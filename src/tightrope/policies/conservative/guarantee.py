@@ -122,6 +122,11 @@ def new_state(policy: Any, arms: Any) -> Any:
         return Independent(ledger, bounds, *(np.zeros(K) for _ in range(5)))
     if arms.features is not None:
         check_norms(policy, arms.features)
+    if arms.common and K > 1:
+        raise ValueError(
+            "the guarantee rests on one regression for all arms, but a round shows all of them the same row of features, so that it bounds "
+            "every arm alike; give each arm a row of its own, (K, d), as the context in the arm's block and zeros elsewhere."
+        )
     model = new_ridge(arms, policy.lam)
     size = sum_size(model)
     return Linear(
