@@ -83,7 +83,7 @@ def test_without_forgetting_the_numbers_are_those_of_the_other_forms():
         (tr.UCB(), lambda state: FadingCounts(*new_counts(K), 1.0)),
     ):
         one, other = tr.Session(policy, arms=X), tr.Session(policy, arms=X)
-        other.state = fading(other.state)
+        other._stand(other._agent_of(fading(other.state)), other._rounds)
         for _ in range(80):
             arm = one.select()
             assert arm == other.select()

@@ -12,7 +12,7 @@ from tightrope.session.size import state_bytes
 CASES = [
     (tr.UCB(), {}), (tr.LinUCB(), {"dimension": 7}), (tr.LinUCB(shared=False), {"dimension": 7}), (tr.LinTS(), {"dimension": 7, "common": True}),
     (tr.SoftUCB(), {"dimension": 5, "common": True}), (tr.LinMED(), {"dimension": 6}), (tr.SquareCB(), {"dimension": 6, "common": True}),
-    (tr.Safe(tr.LinUCB(), baseline=0, baseline_mean=0.5), {"dimension": 4, "common": True}), (tr.C2UCB(), {"dimension": 4, "oracle": tr.oracles.TopK(2)}),
+    (tr.Safe(tr.LinUCB(), baseline=0, baseline_mean=0.5), {"dimension": 4}), (tr.C2UCB(), {"dimension": 4, "oracle": tr.oracles.TopK(2)}),
 ]  # fmt: skip
 
 

@@ -186,6 +186,8 @@ def entries(name: str, value: object, what: str) -> np.ndarray:
     """`value` as NumPy reads it; ragged, endless or unreadable ones are refused."""
     if type(value) is np.ndarray:
         return value
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise ValueError(f"{name} has masked entries, {show(value)}; fill them, or leave out what they stand for.")
     inner = value
     for _ in range(DEEPEST):
         if not isinstance(inner, list | tuple) or not inner:

@@ -29,6 +29,14 @@ class Remembering(Protocol):
         """Decisions made."""
 
     @property
+    def played(self) -> int:
+        """Those that are only counted."""
+
+    @property
+    def waiting(self) -> int:
+        """Those that wait for a reward."""
+
+    @property
     def open(self) -> Mapping[Any, Any]:
         """Decisions without a reward yet."""
 
@@ -79,7 +87,8 @@ def from_session(session: Remembering, *, rewards: tuple[float, float] = (0.0, 1
     chance: list[float] = []
     round: list[int] = []
     unnamed = "made by select, without a propensity"
-    left = {"open decisions": len(session.open), "closed without a reward": 0, unnamed: session.played}
+    waiting = session.waiting
+    left = {"open decisions": waiting, "closed without a reward": 0, unnamed: session.played - (waiting - len(session.open))}
     remembered = 0
     sets = session.arms.oracle is not None
     for decision, answers in sorted(session.answered(), key=lambda item: item[0].round):

@@ -37,6 +37,12 @@ def read_training_rows(
     """
     if changing and features is None:
         raise ValueError(f"features is missing; name the {arms.dimension} columns of the played arm's features.")
+    if (
+        features is not None
+        and not isinstance(features, str)
+        and not (isinstance(features, Sequence) and all(isinstance(item, str) for item in features))
+    ):
+        raise ValueError(f"features = {checks.show(features)} is not the name of a column or a list of such names.")
     if not changing and features is not None:
         raise ValueError("features was given, but these arms do not change; leave it out.")
     table = opened(frame)
@@ -57,7 +63,8 @@ def read_training_rows(
     if isinstance(baseline, str) and baseline not in (names or ()):
         baselines = labels.numbers(batch.column(baseline), baseline, bad)
     elif baseline is not None:
-        baselines = np.full(n, labels.number("baseline", baseline))
+        known = baseline if isinstance(baseline, str) else checks.integer("baseline", baseline, least=0, most=arms.number - 1)
+        baselines = np.full(n, labels.number("baseline", known))
     bad.refuse(consequence=", so nothing of it was learned")
     rewarded = ~np.isnan(values)
     if rewarded.all():

@@ -19,6 +19,7 @@ from ..core import checks
 
 DIGITS = -math.log10(np.finfo(np.float64).eps)  # 15.7, those of float64
 ENOUGH = 6.0  # digits a regression must keep
+LARGEST = 1e150  # of features, times the root of the number of rounds
 UNKNOWN_HORIZON = 10**6  # rounds to be ready for where the horizon is not known
 
 
@@ -118,6 +119,12 @@ def check_digits(name: str, features: np.ndarray, lam: float, rounds: int | None
     """Refuse features (K, d) that leave fewer than six digits after so many rounds (None: a million) of any arms. O(K d)."""
     T = UNKNOWN_HORIZON if rounds is None else rounds
     sizes = np.maximum(features.max(axis=0), -features.min(axis=0))
+    largest = float(sizes.max())
+    if largest > LARGEST / math.sqrt(T):
+        arm, column = divmod(int(np.abs(features).argmax()), features.shape[1])
+        raise ValueError(
+            f"{name}[{arm}, {column}] = {features[arm, column]:g} is too large: sums of its square over {T:,} rounds overflow. {REMEDY}"
+        )
     left = digits_left(sizes, lam, T, root=root)
     if left < ENOUGH:
         column = int(np.argsort(sizes)[-2])

@@ -9,6 +9,7 @@ from ..core import checks
 from ..core.types import Oracle
 from ..core.verbs import Arms
 from ..solvers.oracles import set_size
+from .ids import encodable
 
 
 def describe_arms(arms: object, points: object, distances: object, dimension: object, oracle: Oracle | None, horizon: object) -> Arms:
@@ -47,6 +48,10 @@ def described_addition(
     """The description of a longer list of arms, and what they are called. called: the names of the old ones."""
     if arms.distances is not None:
         raise ValueError("arms with a metric cannot be added to; start a new session with all points.")
+    if oracle is not None and arms.oracle is None:
+        raise ValueError("oracle was given, but this session plays single arms; leave it out.")
+    if oracle is not None and not callable(oracle):
+        raise ValueError(f"oracle = {checks.show(oracle)} is not callable; pass one of tightrope.oracles such as TopK(5), or a function.")
     X = None
     if arms.features is not None:
         if features is None:
@@ -61,6 +66,7 @@ def described_addition(
     sizes = {len(item) for item in (X, texts) if item is not None}
     if number is not None:
         sizes.add(checks.integer("number", number, least=1))
+        checks.fits_in_memory("number", max(sizes), 8 * arms.blocks * max(arms.dimension, 1))
     if len(sizes) != 1 or 0 in sizes:
         raise ValueError("names, features and number must say how many arms are added, the same number and at least 1.")
     longer = arms._replace(
@@ -115,6 +121,10 @@ def checked_names(argument: str, texts: object, length: int | None = None) -> tu
     for k, text in enumerate(listed):
         if not isinstance(text, str) or not text:
             raise ValueError(f"{argument}[{k}] = {checks.show(text)} is not text; a name is text that is not empty.")
+        if not encodable(text):
+            raise ValueError(
+                f"{argument}[{k}] = {checks.show(text)} has characters that are no text (lone surrogates); no file can hold it."
+            )
     if len(set(listed)) < len(listed):
         again = next(text for k, text in enumerate(listed) if text in listed[:k])
         raise ValueError(f"{argument} has {checks.show(again)} twice; every arm needs a name of its own.")

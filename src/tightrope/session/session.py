@@ -39,9 +39,10 @@ from . import store
 from .agent import DECIDED, NOBODY, PLAYED, REWARDS, UNPLAYABLE, Agent, agent, new_tally
 from .arms import Names, checked_names, describe_arms, described_addition
 from .codec import restore
-from .decisions import UNNAMED, Book, Chance, Decision, Entry, Id, checked_id, locked, reason, refuse_automatic
+from .decisions import UNNAMED, Book, Chance, Decision, Entry, locked, reason
 from .decisions import shown as visible
 from .forecast import forecast_range
+from .ids import Id, checked_id, refuse_automatic
 from .rewards import check_equal, refuse, rewards_by_arm
 from .rounds import Mask, Played, Round, Rounds, Shown
 
@@ -72,6 +73,8 @@ class Choice(NamedTuple):
     certain: bool  # nothing was drawn
     certified: bool  # it is the answer of an identification policy
     shown: Shown  # the round
+    now: Standing  # of the session that chose
+    number: int  # of the decision it would be
 
 
 class Session:
@@ -194,6 +197,11 @@ class Session:
         """What the policy knows, as its class says. To read, not to write."""
         return self._agent.state
 
+    @property
+    def waiting(self) -> int:
+        """Decisions that wait for rewards, those that are only counted among them."""
+        return self._book.waiting + int(self._agent.waiting.sum())
+
     def __repr__(self) -> str:
         number = self.arms.number
         arms = f"{self.arms.dimension} features a candidate" if self.catalogue else f"{number:,} arm{'s' if number != 1 else ''}"
@@ -205,7 +213,7 @@ class Session:
             *model,
             f"{self.decided:,} decisions",
             f"{self.rounds:,} rewards",
-            f"{self._book.waiting + int(self._agent.waiting.sum()):,} open",
+            f"{self.waiting:,} open",
         ]
         if self._stops:
             told.append("certified" if self._agent.stopped() else "not certified yet")
@@ -294,9 +302,11 @@ class Session:
         id = checked_id(id)
         if self._book.known(id) is not None:
             raise ValueError(f"id = {checks.show(id)} was decided already; a log has every decision once.")
-        taken = arm if isinstance(arm, int) else np.array(checks.entries("arm", arm, "an array of arms"), dtype=np.int64)
-        choice = self._choice(self._checked_round(context, eligible, names), taken)
-        self._opened(choice, taken, id, propensity, propensity_se)
+        shown = self._checked_round(context, eligible, names)
+        taken = self._arm_taken(arm, shown.context)
+        p, error = self._chance_taken("propensity", propensity, taken), self._chance_taken("propensity_se", propensity_se, taken)
+        choice = self._choice(shown, taken)
+        self._opened(choice, taken, id, p, error)
         return bool(np.array_equal(choice.action, taken if wanted is None else wanted))
 
     def decide_beside(
@@ -321,10 +331,13 @@ class Session:
         id = None if id is None else checked_id(id)
         if id is not None and self._book.known(id) is not None:
             raise ValueError(f"id = {checks.show(id)} was decided already.")
-        choice = self._choice(self._checked_round(context, eligible, names), arm)
-        action = choice.action if arm is None else arm
+        shown = self._checked_round(context, eligible, names)
+        taken = None if arm is None else self._arm_taken(arm, shown.context)
+        choice = self._choice(shown, taken)
+        action = choice.action if taken is None else taken
         own, error = self._chance(choice, action) if measured else (math.nan, math.nan)
-        entry = self._opened(choice, action, id, chance(int(action), float(own)), error)
+        played = self._chance_taken("chance", chance(int(action), float(own)), action)
+        entry = self._opened(choice, action, id, played, error)
         return entry.decision, int(choice.action), float(own)
 
     def _checked_round(self, context: Any, eligible: Mask | None, names: Sequence[str] | None, past: bool = False) -> Shown:
@@ -342,12 +355,35 @@ class Session:
         if self._guards and not (seen is PLAIN and self._admits_plain):
             admit(self.policy, one.state, seen)
         winner = self._winner(seen) if self._stops else None
+        now, next_one = self._now, one.counts[DECIDED] + 1
         if winner is not None:
-            return Choice(one, winner, event(self.policy, one.state, winner), True, True, shown)
+            return Choice(one, winner, event(self.policy, one.state, winner), True, True, shown, now, next_one)
         action, why, certain = one.propose(seen)
         if why == UNPLAYABLE:
             self._check_playable(f"{type(self.policy).__name__}'s select returned", action, one.number, seen)
-        return Choice(one, action, why, certain, False, shown)
+        return Choice(one, action, why, certain, False, shown, now, next_one)
+
+    def _arm_taken(self, arm: object, seen: Context) -> Action:
+        """The arm of a log, or those of a set."""
+        count = self._agent.number if seen.features is None else self._rounds.count(seen)
+        if self.arms.oracle is None:
+            return self._rounds.names.number("arm", arm, count)
+        arms = checks.entries("arm", arm, "an array of arms")
+        whole = arms.ndim == 1 and (arms.size == 0 or arms.dtype.kind in "iu")
+        if not whole or (arms < 0).any() or (arms >= count).any() or np.unique(arms).size < arms.size:
+            raise ValueError(f"arm = {checks.show(arm)} must be distinct whole numbers from 0 to {count - 1}, the arms of a set.")
+        return arms.astype(np.int64)
+
+    def _chance_taken(self, argument: str, value: Any, taken: Action) -> Chance:
+        """A chance of the caller's: in [0, 1], or NaN where it is not known; of a set one for each arm."""
+        if isinstance(value, float) and math.isnan(value):
+            return value
+        if isinstance(taken, int):
+            return checks.real(argument, value, least=0, most=1)
+        given = np.broadcast_to(checks.floats(argument, value), np.shape(taken))
+        if not ((given >= 0.0) & (given <= 1.0)).all():
+            raise ValueError(f"{argument} = {checks.show(value)} must be chances, numbers in [0, 1].")
+        return given
 
     def _check_playable(self, who: str, action: Action, number: int, seen: Context) -> None:
         arms = np.atleast_1d(action)
@@ -391,7 +427,9 @@ class Session:
         else:
             why = choice.event if action is choice.action else event(self.policy, choice.agent.state, action)
             words = reason(why, name, p)
-        number = choice.agent.counts[DECIDED] + 1
+        number = choice.number
+        if before is not choice.now or choice.agent.counts[DECIDED] + 1 != number:
+            raise ValueError("this session was changed while it decided, by what a callback did; the decision was not made.")
         if id is None:
             id = self._book.automatic(number)
         made = Decision(id, action if single else locked(action), name, p, error, words, number, visible(seen))
@@ -490,11 +528,11 @@ class Session:
     def update(self, arm: Played, reward: ArrayLike, context: Round | None = None) -> None:
         """Take in the reward of an arm, or the rewards of several arms of a set as two arrays, for an open decision of it.
 
-        Where all rounds show the same, that is the oldest one. Where features change, it is the session's last decision, if that is of the
-        arm, and older ones that `select` made of it are closed without a reward; else the only one of the arm. With context, the features
-        (and baseline, and mask) of the round, it is the oldest one that showed them. Where no decision of the arm is open, it is data from
-        elsewhere: the policy learns from it, a ledger does not count it. ValueError where it cannot be known which features the reward
-        belongs to; for rewards that come late or never, use `decide` and `reward`.
+        Where all rounds show the same, that is one that `select` made, where one waits, else the oldest. Where features change, it is the
+        session's last decision, if that is of the arm, and older ones that `select` made of it are closed without a reward; else the only
+        one of the arm. With context, the features (and baseline, and mask) of the round, it is the oldest one that showed them. Where no
+        decision of the arm is open, it is data from elsewhere: the policy learns from it, a ledger does not count it. ValueError where it
+        cannot be known which features the reward belongs to; for rewards that come late or never, use `decide` and `reward`.
         """
         now = self._now
         counted = context is None and not now.rounds.changing and now.rounds.arms.oracle is None
@@ -637,7 +675,9 @@ class Session:
         if self.default_reward is None:
             raise ValueError("default_reward is missing, so nothing can expire; give it to Session, or close decisions one by one.")
         if ids is not None:
-            return self._settle([self._unanswered(id) for id in dict.fromkeys(ids)])
+            if isinstance(ids, str) or not isinstance(ids, Iterable):
+                raise ValueError(f"ids = {checks.show(ids)} is not a list of ids.")
+            return self._settle([self._unanswered(id) for id in dict.fromkeys(map(checked_id, ids))])
         assert rounds is not None
         return self._settle(self._book.before(self.decided - rounds))
 
@@ -658,7 +698,7 @@ class Session:
 
     def is_open(self, id: Id) -> bool:
         """Whether a decision waits for its reward, or for those of a part of its set."""
-        return self._book.is_open(self._book.open.get(id))
+        return self._book.is_open(self._book.open.get(checked_id(id)))
 
     def answered(self) -> Iterator[tuple[Decision, float | dict[int, float] | None]]:
         """Decisions that have ended and are still remembered, with their rewards (of a set by arm; None: closed without one)."""
@@ -751,8 +791,8 @@ class Session:
                 f"other has {there}, but this session has {here}: one was shown a row for every arm, (K, d), and the other one row for "
                 "all of them, (d,); show both the same."
             )
-        if other.open:
-            raise ValueError(f"other has {len(other.open)} open decisions; close or cancel them first.")
+        if other.waiting:
+            raise ValueError(f"other has {other.waiting} open decisions; update, close or cancel them first.")
         rounds = self._rounds.changed(several=self._rounds.several or other._rounds.several)
         self._stand(self._agent_of(merge(self.policy, self.state, other.state), rewards=other.rounds), rounds)
 
@@ -838,6 +878,8 @@ class Session:
         """
         seen, _, common = self._checked_round(context, eligible, None)
         state, count = copied(self._agent_for(seen, common).state), self._rounds.count(seen)
+        if isinstance(arms, str) or not isinstance(arms, Iterable | None):
+            raise ValueError(f"arms = {checks.show(arms)} is not a list of arms, by number or name.")
         chosen = None if arms is None else [self._rounds.names.number("arms", arm, count) for arm in arms]
         drawn = None if draws is None else checks.integer("draws", draws, least=LEAST_DRAWS, most=MOST_DRAWS)
         admit(self.policy, state, seen)
@@ -935,7 +977,7 @@ class Session:
 
     def save(self, path: str | pathlib.Path) -> pathlib.Path:
         """Write the session with its open decisions to one file (JSON header and arrays, no pickle); `load` continues bit for bit."""
-        return store.save(self, pathlib.Path(path))
+        return store.save(self, checked_path(path))
 
     @classmethod
     def load(cls, path: str | pathlib.Path, *, oracle: Oracle | None = None, policy: Policy | None = None) -> Self:
@@ -945,7 +987,7 @@ class Session:
         themselves. policy: an instance to use in place of the stored one; a registered class, also one of your own whose module is
         imported, is found by its name. Nothing in a file chooses code to run: names are looked up among what is registered.
         """
-        return store.load(cls, pathlib.Path(path), oracle, policy)
+        return store.load(cls, checked_path(path), oracle, policy)
 
     def to_bytes(self) -> bytes:
         """What `save` writes, for a database instead of a file."""
@@ -954,7 +996,16 @@ class Session:
     @classmethod
     def from_bytes(cls, data: bytes, *, oracle: Oracle | None = None, policy: Policy | None = None) -> Self:
         """The session that `to_bytes` wrote; the arguments of `load`."""
-        return store.from_bytes(cls, data, oracle, policy)
+        if not isinstance(data, bytes | bytearray | memoryview):
+            raise ValueError(f"data = {checks.show(data)} is not bytes; pass what to_bytes returned.")
+        return store.from_bytes(cls, bytes(data), oracle, policy)
+
+
+def checked_path(path: object) -> pathlib.Path:
+    """A path that was given as text or as a path."""
+    if not isinstance(path, str | pathlib.PurePath):
+        raise ValueError(f"path = {checks.show(path)} is not a path; give text or a pathlib.Path.")
+    return pathlib.Path(path)
 
 
 def admitted(policy: Policy, state: State) -> bool:

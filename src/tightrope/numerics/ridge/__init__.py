@@ -104,6 +104,10 @@ def new_model(arms: Arms, lam: float, *, shared: int, sampling: bool = False, fo
     for each only. Refuses one regression for arms that all look the same.
     """
     common = arms.common and arms.number > 1
+    if shared < 0 and common and forget < 1.0:
+        raise ValueError(
+            ALIKE.format(f"forget = {forget:g} keeps one regression for all arms").replace("shared=False, a", "forget=1, with a")
+        )
     if shared == 0 or (shared < 0 and common):
         return new_disjoint_ridge(arms, lam, forget)
     if common:

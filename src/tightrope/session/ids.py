@@ -1,0 +1,45 @@
+"""Ids of decisions, and what text a file can hold."""
+
+import numpy as np
+
+from ..core import checks
+
+AUTOMATIC = "#"  # how the ids begin that a session makes itself
+MOST_ID = 10**18
+
+Id = str | int
+
+
+def checked_id(value: object) -> Id:
+    """Text, or a whole number, that a file can hold."""
+    if isinstance(value, str) and value:
+        id = str(value)
+        if not encodable(id):
+            raise ValueError(f"id = {checks.show(value)} has characters that are no text (lone surrogates), which no file can hold.")
+        return id
+    try:
+        if isinstance(value, (str, float, np.floating)):
+            raise ValueError
+        number = checks.integer("id", value)
+    except ValueError:
+        raise ValueError(f"id = {checks.show(value)} is not text or a whole number.") from None
+    if abs(number) >= MOST_ID:
+        raise ValueError(
+            f"id has {len(str(number)) if abs(number) < 10**4000 else 'thousands of'} digits; a number has at most 18, else give text."
+        )
+    return number
+
+
+def encodable(text: str) -> bool:
+    """Whether a file can hold a text."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def refuse_automatic(id: Id) -> None:
+    """Refuse an id of the caller's that looks like one of those which a session makes."""
+    if isinstance(id, str) and id.startswith(AUTOMATIC):
+        raise ValueError(f"id = {checks.show(id)} begins with {AUTOMATIC}, as the ids do that a session makes itself; choose another.")
