@@ -13,10 +13,11 @@ from running import PRICES, Process, crash, create, decide, reward, service_at, 
 
 from tightrope.service.client import Client, Unavailable
 from tightrope.service.domain.errors import Refused
+from tightrope.service.domain.requests import DecisionRequest
 from tightrope.service.log.database import Database
 from tightrope.service.log.tables import events, experiments, metadata
-from tightrope.service.log.verification import replay, verify
-from tightrope.service.runtime import writer
+from tightrope.service.log.verification import check_snapshots, replay, verify
+from tightrope.service.runtime import commands, writer
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +67,36 @@ def test_the_same_tables_and_the_same_state_as_on_sqlite(fresh, tmp_path, clock)
         database.close()
     first, second = told.values()
     assert first == second  # digests too: the log does not depend on the database
+
+
+def test_batches_windows_and_erasures_in_parts(fresh, clock, monkeypatch):
+    """Large ones: a batch that goes on in later parts, a snapshot from the log, an erasure behind it, windows that close one by one."""
+    monkeypatch.setattr(writer, "LIGHT", 5)
+    monkeypatch.setattr(writer, "PART", 0.005)
+    rows = [[0.125, 0.5], [0.25, 0.75]]
+    asked = [(f"d{n}", DecisionRequest(id=f"d{n}", context=rows, subject=f"u{n % 2}")) for n in range(120)]
+    with service_at(fresh, clock, snapshot_every=100) as service:
+        spec = {"name": "e", "policy": "LinUCB", "arms": [{"id": "a"}, {"id": "b"}], "dimension": 2, "window": "1h", "default_reward": 0.0}
+        create(service, spec)
+        batch = commands.Each([(id, (id, one)) for id, one in asked], lambda at, one: commands.decide(at, *one))
+        assert {one["status"] for one in service.ask_now("e", batch)["results"]} == {200}
+        erasure = service.ask_now("e", commands.Erasure("u0"))
+        assert erasure["erased"] == 60 and state(service, "e")["open"] == 60
+        with pytest.raises(Refused, match="was erased") as refused:
+            decide(service, "d0", "e", context=rows, subject="u0")
+        assert refused.value.status == 410
+        clock.now += 3601 * 10**6
+        with pytest.raises(Refused, match="waited for its reward until"):
+            reward(service, "d119", 1.0, "e")
+        end = time.monotonic() + 20.0
+        while state(service, "e")["open"]:
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        told = state(service, "e")
+        with service.database.read() as connection:
+            assert verify(connection, 1, "e").errors == () == replay(connection, 1, "e").errors
+            assert verify(connection, 1, "e").blanked == 60 and check_snapshots(connection, 1, "e") == ([], [])
+            assert replay(connection, 1, "e").fingerprint == told["fingerprint"]
 
 
 def test_one_process_writes_and_a_fence_stops_the_other(fresh, clock):

@@ -64,7 +64,7 @@ def regret_chart(points: list[Point]) -> Markup | None:
     return charts.lines([Line("at most", curve, "c1")], f"Regret is at most {short(curve[-1][1])} after {curve[-1][0]:.0f} decisions.")
 
 
-def budget_chart(points: list[Point], least: float, marks: Marks) -> Markup | None:
+def budget_chart(points: list[Point], least: float | None, marks: Marks) -> Markup | None:
     """Lower bound of the budget."""
     curve = [(float(p.decisions), p.budget) for p in points if p.budget is not None]
     if len(curve) < 2:

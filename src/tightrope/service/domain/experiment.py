@@ -11,7 +11,7 @@ from ...policies.conservative.holdings import holdings, ledger_of
 from ...session.codec import flatten
 from ...session.decisions import Decision
 from ...session.session import Session
-from . import events
+from . import events, former
 from .errors import Refused
 from .rollout import Rollout
 from .rounds import EMPTY, Round, arm_number, read_round
@@ -53,7 +53,9 @@ class Experiment:
     def adopt(self, event: events.Created, session: Session) -> None:
         """Take over the session of an experiment that an event began."""
         spec = event.completed
-        self.began, self.spec, self.session, self.rollout, self.reward_range = event, spec, session, Rollout(spec), spec.reward_range
+        self.began, self.spec, self.session, self.reward_range = event, spec, session, spec.reward_range
+        said = None if spec.rollout is None else spec.rollout.least_budget
+        self.rollout = Rollout(spec, former.LEAST_BUDGET if event.policy is None and said is None else None)
         self.number_arms()
 
     def is_of(self, spec: ExperimentSpec) -> bool:

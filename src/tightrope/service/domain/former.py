@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 SPEC: dict[str, Any] = {"cancel_within": None}  # fields of a spec
+LEAST_BUDGET = -1.0  # of the rollout, also where the spec has none
 
 WIDE: dict[str, Any] = {"width": "theorem", "noise": 1.0, "shared": True}
 POLICIES: dict[str, dict[str, Any]] = {  # parameters, with which a policy of today does what that of then did without them

@@ -5,6 +5,7 @@ capped: with probability `share` the policy's choice is served, else the baselin
 learns from what was served, and the logged propensity is the chance with which the served arm was served.
 """
 
+import math
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
@@ -41,7 +42,9 @@ class ModeRule(NamedTuple):
 class Rollout:
     """Mode and evidence of an experiment. Changed by events only, so a replay finds the same."""
 
-    def __init__(self, spec: ExperimentSpec) -> None:
+    def __init__(self, spec: ExperimentSpec, least_budget: float | None = None) -> None:
+        """least_budget: where it is not what the spec says today."""
+        self.least_budget = spec.least_budget if least_budget is None else least_budget
         self.spec = FULL if spec.rollout is None else spec.rollout
         self.seed, self.baseline = spec.seed, spec.baseline
         self.rewards = spec.reward_range or (0.0, 1.0)
@@ -54,7 +57,7 @@ class Rollout:
         self.decisions = self.baseline_decisions = 0  # of the experiment, and of them the baseline's by mode or by choice
         self.budget: float | None = None  # its lower bound, in the last decision that noted it
         self.lowest_budget: float | None = None  # of all decisions
-        self.armed = self.spec.least_budget <= 0.0  # whether the budget was ever above its least
+        self.armed = self.least_budget <= 0.0  # whether the budget was ever above its least
         self.evidence = self._new_evidence()
 
     def _new_evidence(self) -> Evidence:
@@ -67,7 +70,7 @@ class Rollout:
     def change(self, event: ModeChanged) -> None:
         """Go on in another mode."""
         self.mode, self.share, self.sent_back = event.mode, event.share, event.sent_back
-        self.rewards_in_mode, self.armed = 0, self.spec.least_budget <= 0.0
+        self.rewards_in_mode, self.armed = 0, self.least_budget <= 0.0
         self.evidence = self._new_evidence()
 
     # Decisions ------------------------------------------------------------------------------------------------------------
@@ -108,7 +111,7 @@ class Rollout:
         if event.budget is not None:
             self.budget = event.budget
             self.lowest_budget = event.budget if self.lowest_budget is None else min(self.lowest_budget, event.budget)
-            self.armed = self.armed or event.budget >= self.spec.least_budget
+            self.armed = self.armed or event.budget >= self.least_budget
         choice, chance = event.rollout, event.propensity
         if choice is None:
             return
@@ -136,7 +139,7 @@ class Rollout:
             "held": self.sent_back,
             "rewards_in_mode": self.rewards_in_mode,
             "rules": {mode: rule.model_dump(exclude_defaults=True) for mode, rule in self.spec.promote.items()},
-            "least_budget": self.spec.least_budget,
+            "least_budget": self.least_budget if math.isfinite(self.least_budget) else None,
             "estimate": self.evidence.report(self.mode, self.rewards) if self.mode in JUDGED else None,
         }
 
@@ -158,7 +161,7 @@ class Rollout:
 
     def rule_due(self) -> ModeRule | None:
         """The change that a rule asks for now."""
-        budget, least = self.budget, self.spec.least_budget
+        budget, least = self.budget, self.least_budget
         if budget is not None and self.armed and self.returns and self.mode in PLAYED and budget < least - 1e-9:
             return ModeRule("shadow", f"the lower bound of the budget, {budget:.4g}, fell below {least:g}", True)
         if self.mode == "capped" and self.evidence.verdict(self.mode) == "worse":

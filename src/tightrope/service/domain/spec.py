@@ -25,6 +25,7 @@ Row = Annotated[list[Number], Field(min_length=1, max_length=10_000)]
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 LONGEST = 10 * 365 * 86_400  # seconds
 LEAST, GREATEST = 1e-100, 1e100  # size of a reward that is not 0: sums, squares and products of rewards stay finite and can be saved
+LEAST_BUDGET = -1.0  # where a spec does not say it
 MOST_BYTES = 256e6  # of a policy's state
 MODERATE = f"give 0 or a number whose size is between {LEAST:g} and {GREATEST:g}"
 
@@ -114,10 +115,11 @@ class RolloutSpec(Strict):
     error: Annotated[float, Field(gt=0, lt=1)] = Field(
         0.05, description="Chance that any promotion of the experiment by `better` is of a policy that is not better."
     )
-    least_budget: Number = Field(
-        -1.0,
-        description="Back to the baseline when the lower bound of the budget falls below it (policies with alpha). The default leaves room "
-        "for the reward that has just come; a policy that explores at the limit has a bound of about 0.",
+    least_budget: Number | None = Field(
+        None,
+        description="Back to the baseline when the lower bound of the budget falls below it (policies with alpha). null: -1, which "
+        "leaves room for the reward that has just come, as a policy that explores at the limit has a bound of about 0; and never where the "
+        "mean of the baseline is learned from features that every round brings, whose bound moves by more than that with every round.",
     )
     rewards: RewardRange = Field((0.0, 1.0), description="Lowest and highest reward that there can be.")
 
@@ -212,6 +214,14 @@ class ExperimentSpec(Strict):
         if self.baseline is not None or (self.rollout is not None and self.rollout.production is not None):
             return False
         return self.alpha is not None or self.keeps_budget or self.rollout is not None or self.arms is None
+
+    @property
+    def least_budget(self) -> float:
+        """The bound of the budget below which the baseline comes back; -inf: never."""
+        said = None if self.rollout is None else self.rollout.least_budget
+        if said is not None:
+            return said
+        return -math.inf if self.dimension is not None and self.baseline_mean is None else LEAST_BUDGET
 
     @property
     def reward_range(self) -> tuple[float, float] | None:

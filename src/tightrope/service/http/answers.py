@@ -266,7 +266,7 @@ class RolloutAnswer(BaseModel):
     held: bool
     rewards_in_mode: int
     rules: dict[str, Any]
-    least_budget: float
+    least_budget: float | None
     budget_bound: float | None
     estimate: dict[str, Any] | None
 

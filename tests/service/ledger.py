@@ -1,0 +1,229 @@
+"""A machine that plays customers, clocks, erasures, cancellations, growth and restarts at random, against an exact ledger.
+
+It knows what every arm earns on average, so it knows the true budget: what was decided and not cancelled has earned its arm's mean, and a
+baseline would have earned its own. After every few steps no bound may be above the truth, no promise broken, and no assumption of the
+certificate may say "holds" where the log says otherwise. `python tests/service/ledger.py 10000` plays so many histories.
+"""
+
+import collections
+import contextlib
+import pathlib
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+from running import Clock, ask, crash, create, service_at
+
+from tightrope.service.domain.certificate import certificate
+from tightrope.service.domain.errors import Refused
+from tightrope.service.domain.requests import ArmChange, ArmsRequest, DecisionRequest, RewardRequest
+from tightrope.service.log import store
+from tightrope.service.log.verification import check_snapshots, replay, verify
+from tightrope.service.runtime import commands
+from tightrope.service.runtime.histories import Histories
+from tightrope.service.runtime.writer import close_windows
+
+SECOND = 10**6
+ALPHA, TOLERANCE = 0.2, 1e-9
+POLICIES = ("UCB", "BetaThompson", {"policy": "EpsilonGreedy", "epsilon": 1.0}, "KLUCB")
+KINDS = ("stated", "learned", "of the round")
+
+
+class Player:
+    """One experiment and what is true of it."""
+
+    def __init__(self, service, clock, name, seed):
+        self.service, self.clock, self.name = service, clock, name
+        self.rng = np.random.default_rng(seed)
+        self.kind = KINDS[int(self.rng.integers(len(KINDS)))]
+        count = int(self.rng.integers(2, 6))
+        self.means = {f"a{k}": float(m) for k, m in enumerate(self.rng.uniform(0.05, 0.95, count))}
+        spec = {
+            "name": name, "policy": POLICIES[int(self.rng.integers(len(POLICIES)))], "arms": [{"id": arm} for arm in self.means],
+            "alpha": ALPHA, "guarantee": {"sigma": 0.5}, "window": 60.0, "default_reward": 0.0, "cancel_within": 10.0, "seed": seed,
+            "rollout": {"mode": "full", "least_budget": -1e9},
+        }  # fmt: skip
+        if self.kind == "of the round":
+            del spec["rollout"]
+        else:
+            spec |= {"baseline": "a0"} | ({"baseline_mean": self.means["a0"]} if self.kind == "stated" else {})
+        create(service, spec)
+        self.made = 0
+        self.decided = {}  # id: arm, baseline, subject
+        self.open, self.cancelled, self.gone = {}, set(), set()
+        self.without_baseline = 0
+        self.truth = self.cancelled_others = self.lowest = 0.0
+        self.retired = set()
+        self.broken = collections.Counter()
+
+    def ask(self, operation, *arguments):
+        return ask(self.service, operation, *arguments, name=self.name)
+
+    def step(self):
+        """Something happens."""
+        acts = [self.decide] * 10 + [self.answer] * 8 + [self.cancel, self.wait, self.erase, self.grow, self.change, self.jump]
+        acts[int(self.rng.integers(len(acts)))]()
+
+    # Customers ------------------------------------------------------------------------------------------------------------
+
+    def decide(self):
+        asked, baseline = {}, "a0"
+        if self.kind == "of the round":
+            playable = [arm for arm in self.means if arm not in self.retired]
+            baseline = playable[int(self.rng.integers(len(playable)))]
+            asked = {"baseline": baseline, "baseline_mean": self.means[baseline]}
+        if self.rng.random() < 0.02:
+            asked["excluded"] = [baseline]
+        elif self.rng.random() < 0.1 and len(self.means) > 2:
+            asked["excluded"] = [list(self.means)[-1]]
+        if self.rng.random() < 0.3:
+            asked["subject"] = f"u{int(self.rng.integers(4))}"
+        id = f"d{self.made}"
+        try:
+            arm = self.ask(commands.decide, id, DecisionRequest(id=id, **asked))["arm"]
+        except Refused as refused:
+            assert refused.status in (409, 422), refused.message
+            return
+        self.made += 1
+        self.without_baseline += baseline in asked.get("excluded", ())
+        self.decided[id] = arm, baseline, asked.get("subject")
+        self.open[id] = self.clock.now
+        self.truth += self.means[arm] - (1.0 - ALPHA) * self.means[baseline]
+        self.lowest = min(self.lowest, self.truth)
+        self.clock.now += int(self.rng.integers(SECOND))
+
+    def answer(self):
+        """A reward; one of 0 may not be reported, which is what the default says."""
+        if not self.open:
+            return
+        id = list(self.open)[int(self.rng.integers(len(self.open)))]
+        value = float(self.rng.random() < self.means[self.decided[id][0]])
+        if value == 0.0 and self.rng.random() < 0.3:
+            del self.open[id]
+            return
+        with contextlib.suppress(Refused):  # it may have been too late
+            self.ask(commands.reward, RewardRequest(decision_id=id, value=value))
+        del self.open[id]
+
+    def cancel(self):
+        """Of a decision that was not shown, whichever it is."""
+        if not self.open:
+            return
+        id = list(self.open)[-1]
+        try:
+            self.ask(commands.cancel, id)
+        except Refused as refused:
+            assert refused.status in (404, 409, 410), refused.message
+            return
+        arm, baseline, _ = self.decided[id]
+        del self.open[id]
+        self.cancelled.add(id)
+        self.truth -= self.means[arm] - (1.0 - ALPHA) * self.means[baseline]
+        self.cancelled_others += (1.0 - ALPHA) * self.means[baseline] * (arm != baseline)
+
+    # Operators ------------------------------------------------------------------------------------------------------------
+
+    def wait(self):
+        self.clock.now += int(self.rng.integers(30)) * SECOND
+        self.ask(close_windows)
+
+    def jump(self):
+        """The clock is ahead for a moment. Nothing becomes due meanwhile: what a clock closes too early nothing takes back."""
+        if self.open:
+            return
+        ahead = 3600 * SECOND
+        self.clock.now += ahead
+        self.decide()
+        self.clock.now -= ahead
+
+    def erase(self):
+        subject = f"u{int(self.rng.integers(4))}"
+        self.ask(commands.Erasure(subject))
+        for id, (_, _, whose) in self.decided.items():
+            if whose == subject:
+                self.open.pop(id, None)
+
+    def grow(self):
+        if len(self.means) < 9:
+            arm = f"a{len(self.means)}"
+            self.ask(commands.add_arms, ArmsRequest(arms=[{"id": arm}]))
+            self.means[arm] = float(self.rng.uniform(0.05, 0.95))
+
+    def change(self):
+        arm = list(self.means)[int(self.rng.integers(len(self.means)))]
+        status = ("active", "masked", "retired")[int(self.rng.integers(3))]
+        if arm == "a0" or (status != "active" and len(self.means) - len(self.retired) < 3):
+            return
+        self.ask(commands.change_arm, arm, ArmChange(status=status))
+        (self.retired.discard if status == "active" else self.retired.add)(arm)
+
+    # The ledger -----------------------------------------------------------------------------------------------------------
+
+    def certified(self, service):
+        """The certificate, from a history that is read anew; one that was kept must say the same."""
+        standing = ask(service, commands.standing, name=self.name)
+        fresh = certificate(standing, Histories(service.database).exactly(self.name, standing["seq"]), b"k", 0)
+        lock, kept = service.histories.until(self.name, standing["seq"])
+        with lock:
+            assert certificate(standing, kept, b"k", 0)["assumptions"] == fresh["assumptions"]
+        return fresh
+
+    def check(self, service):
+        """What a certificate says, against the truth."""
+        told = self.certified(service)
+        budget, said = told["budget"], {one["says"]: one for one in told["assumptions"]}
+        self.broken["bound"] += budget["bound"] > self.truth + TOLERANCE
+        self.broken["bound if shown"] += budget["bound_if_cancelled_were_shown"] > self.truth - self.cancelled_others + TOLERANCE
+        self.broken["promise"] += not self.without_baseline and not self.cancelled and self.lowest < -TOLERANCE
+        (there,) = [one for says, one in said.items() if "can be played" in says]
+        assert (there["verdict"] == "contradicted") == bool(self.without_baseline), there
+        if self.without_baseline:
+            assert f"in {self.without_baseline:,} round" in there["why"] and "do not rely on it" in told["promise"]
+        assert told["cancelled"] == len(self.cancelled) and told["decisions"] == self.made
+        for says, one in said.items():
+            if "is between 0 and 1" in says or "Rewards are at least 0" in says:
+                assert one["verdict"] == "holds", one
+
+
+def played(folder, seeds, steps):
+    """Histories that share a service, which is restarted and killed in between. Returns what was broken, by kind."""
+    clock, found = Clock(), collections.Counter()
+    players: list[Player] = []
+    rng = np.random.default_rng(seeds[0])
+    for sitting in range(3):
+        with service_at(folder / "ledger.db", clock, tick=3600.0, snapshot_every=int(rng.integers(20, 200))) as service:
+            if not sitting:
+                players = [Player(service, clock, f"h{seed}", seed) for seed in seeds]
+            for player in players:
+                player.service = service
+                for n in range(steps):
+                    player.step()
+                    if n % 20 == 19:
+                        player.check(service)
+                player.wait()
+                player.check(service)
+            if sitting == 1:
+                crash(service)
+    with service_at(folder / "ledger.db", clock) as service, service.database.read() as connection:
+        for row, name in store.rows_and_names(connection):
+            assert verify(connection, row, name).errors == (), name
+            with contextlib.suppress(ValueError):  # erased behind the last snapshot of a process that was killed
+                assert replay(connection, row, name).errors == (), name
+            assert check_snapshots(connection, row, name) == ([], []), name
+    for player in players:
+        found.update(kind for kind, count in player.broken.items() if count)
+    return found
+
+
+if __name__ == "__main__":
+    wanted, seconds = int(sys.argv[1]), float(sys.argv[2]) if len(sys.argv) > 2 else 1e9
+    total, began, done = collections.Counter(), time.monotonic(), 0
+    while done < wanted and time.monotonic() - began < seconds:
+        with tempfile.TemporaryDirectory(dir="/dev/shm") as place:
+            total.update(played(pathlib.Path(place), range(1000 + done, 1000 + done + 25), 40))
+        done += 25
+        print(f"{done} histories, {time.monotonic() - began:.0f} s, histories with something broken: {dict(total) or 'none'}", flush=True)

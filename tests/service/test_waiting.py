@@ -1,0 +1,240 @@
+"""Nobody waits for what others ask for: the writer works in parts, and serves others between them."""
+
+import contextlib
+import threading
+import time
+
+import numpy as np
+import pytest
+from running import HOUR, Process, ask, create, decide, reward, service_at, state
+
+from tightrope.service.domain import deciding
+from tightrope.service.domain.errors import Refused
+from tightrope.service.domain.requests import DecisionRequest
+from tightrope.service.domain.spec import ExperimentSpec
+from tightrope.service.log import store
+from tightrope.service.log.verification import check_snapshots, replay, verify
+from tightrope.service.runtime import commands, warm_up, writer
+
+TWO = [{"id": "a"}, {"id": "b"}]
+SPEC = {"name": "e", "policy": "UCB", "arms": TWO}
+OTHER = {"name": "other", "policy": "UCB", "arms": TWO}
+
+
+def batch(number, prefix="", **asked):
+    items = [(f"{prefix}{n}", (f"{prefix}{n}", DecisionRequest(id=f"{prefix}{n}", **asked))) for n in range(number)]
+    return commands.Each(items, lambda at, one: commands.decide(at, *one))
+
+
+@contextlib.contextmanager
+def probed(service):
+    """How long decisions of another experiment wait meanwhile."""
+    waits, ended = [], threading.Event()
+
+    def probe():
+        while not ended.is_set():
+            began = time.monotonic()
+            decide(service, None, "other")
+            waits.append(time.monotonic() - began)
+            time.sleep(0.005)
+
+    thread = threading.Thread(target=probe, daemon=True)
+    thread.start()
+    try:
+        yield waits
+    finally:
+        ended.set()
+        thread.join(20)
+
+
+@pytest.fixture
+def two(service):
+    create(service, OTHER)
+    decide(service, None, "other")
+    return service
+
+
+def slowed(monkeypatch, seconds):
+    """Decisions of experiment e that take long."""
+    real = deciding.decide
+
+    def slow(experiment, *given):
+        if experiment.name == "e":
+            time.sleep(seconds)
+        return real(experiment, *given)
+
+    monkeypatch.setattr(commands, "prepare", slow)
+
+
+def test_a_batch_of_slow_decisions_is_made_in_parts_between_which_others_are_served(two, monkeypatch):
+    create(two, SPEC)
+    slowed(monkeypatch, 0.02)
+    with probed(two) as waits:
+        found = ask(two, batch(150), name="e")
+    assert [one["status"] for one in found["results"]] == [200] * 150 and len({one["answer"]["event"] for one in found["results"]}) == 150
+    assert len(waits) > 10 and max(waits) < 1.0  # the batch takes 3 s and more
+    again = ask(two, batch(150), name="e")
+    assert again == found
+
+
+def test_many_single_decisions_of_one_experiment_do_not_stand_before_those_of_another(two, monkeypatch):
+    create(two, SPEC)
+    slowed(monkeypatch, 0.02)
+    threads = [threading.Thread(target=decide, args=(two, f"s{n}", "e"), daemon=True) for n in range(100)]
+    with probed(two) as waits:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+    assert state(two, "e")["decisions"] == 100 and max(waits) < 1.0
+
+
+def test_a_part_that_could_not_be_written_takes_nothing_back_of_those_before(two, monkeypatch):
+    create(two, SPEC)
+    slowed(monkeypatch, 0.01)
+    real, calls = store.append, []
+
+    def failing(connection, row, fence, new):
+        calls.append(new[0].kind)
+        if calls.count("decided") == 3:
+            raise OSError("full")
+        real(connection, row, fence, new)
+
+    monkeypatch.setattr(store, "append", failing)
+    found = two.ask_now("e", batch(60))["results"]
+    done = [one for one in found if one["status"] == 200]
+    assert 0 < len(done) < 60 and {one["status"] for one in found[len(done) :]} == {503}
+    assert state(two, "e")["decisions"] == len(done)
+    monkeypatch.setattr(store, "append", real)
+    again = ask(two, batch(60), name="e")["results"]
+    assert again[: len(done)] == done and {one["status"] for one in again} == {200}
+
+
+def test_one_late_reward_closes_its_own_window_and_the_others_close_in_parts(tmp_path, clock, monkeypatch):
+    with service_at(tmp_path / "a.db", clock, tick=30.0) as service:
+        create(service, OTHER)
+        create(service, SPEC | {"window": "1h", "default_reward": 0.0})
+        ask(service, batch(2000), name="e")
+        clock.now += HOUR + 1
+        with pytest.raises(Refused, match="waited for its reward until"):
+            reward(service, "1999", 1.0, "e")
+        assert state(service, "e")["open"] == 1999
+        monkeypatch.setattr(writer, "PART", 0.01)
+        parts = []
+        real = writer.Writer._append
+        monkeypatch.setattr(writer.Writer, "_append", lambda self, connection: parts.append(1) or real(self, connection))
+        service.writer._ticked = 0.0  # the clock's turn
+        end = time.monotonic() + 30.0
+        while state(service, "e")["open"]:
+            assert time.monotonic() < end
+        assert len(parts) > 3
+        told = state(service, "e")
+        with service.database.read() as connection:
+            rows = {name: row for row, name in store.rows_and_names(connection)}
+            assert replay(connection, rows["e"], "e").fingerprint == told["fingerprint"]
+
+
+@pytest.mark.parametrize("heavy", [False, True])
+def test_an_erasure_is_done_in_parts_and_holds(heavy, two, monkeypatch):
+    monkeypatch.setattr(writer, "LIGHT", 10 if heavy else 10**6)
+    monkeypatch.setattr(writer, "PART", 0.01)
+    create(two, {"name": "e", "policy": "LinUCB", "arms": TWO, "dimension": 2, "window": None})
+    rows = {"context": [[0.125, 0.5], [0.25, 1.0]]}
+    ask(two, batch(300, "u", subject="u", **rows), name="e")
+    ask(two, batch(300, "v", subject="v", **rows), name="e")
+    for n in range(0, 300, 7):
+        reward(two, f"u{n}", 0.5, "e")
+    with probed(two) as waits:
+        done = ask(two, commands.Erasure("u"), name="e")
+    assert done["erased"] == 300 and waits
+    assert ask(two, commands.Erasure("u"), name="e") == {"erased": 0, "event": None}
+    decide(two, "after", "e", **rows)
+    told = state(two, "e")
+    assert told["open"] == 301
+    with two.database.read() as connection:
+        row = {name: row for row, name in store.rows_and_names(connection)}["e"]
+        assert verify(connection, row, "e").errors == () and verify(connection, row, "e").blanked == 300
+        assert replay(connection, row, "e").fingerprint == told["fingerprint"]
+        assert check_snapshots(connection, row, "e") == ([], [])
+        assert not [entry for entry in store.read(connection, row) if entry.subject == "u" or b'"u"' in entry.text]
+
+
+def test_a_large_snapshot_is_made_beside_the_writer_and_not_after_an_erasure(tmp_path, clock, monkeypatch):
+    monkeypatch.setattr(writer, "LIGHT", 5)
+    with service_at(tmp_path / "a.db", clock, snapshot_every=20) as service:
+        create(service, SPEC)
+        for n in range(60):
+            decide(service, str(n), "e", subject="u", excluded=["a"])
+            reward(service, str(n), 0.5, "e")
+        service.writer.copies.submit(lambda: None).result()
+        with service.database.read() as connection:
+            assert check_snapshots(connection, 1, "e") == ([], []) and replay(connection, 1, "e").compared >= 2
+        ask(service, commands.Erasure("u"), name="e")
+        service.writer._copy_snapshot("e", 1, 100)  # one that was under way
+        with service.database.read() as connection:
+            assert replay(connection, 1, "e").errors == ()
+            from sqlalchemy import select
+
+            from tightrope.service.log.tables import snapshots
+
+            assert min(connection.execute(select(snapshots.c.seq)).scalars()) > 120
+
+
+def test_what_a_decision_costs_is_measured_where_chances_are_drawn_and_where_arms_are_added(served, monkeypatch):
+    """A decision that is cheap while only the baseline is played, and takes long once chances are drawn."""
+    real, drawn = warm_up.decide, []
+
+    def slow(experiment, *given):
+        prepared = real(experiment, *given)
+        if np.any(np.asarray(prepared.event.propensity_se) > 0.0) and len(experiment.numbers) > 3:
+            drawn.append(1)
+            time.sleep(0.15)
+        return prepared
+
+    monkeypatch.setattr(warm_up, "decide", slow)
+    monkeypatch.setattr(warm_up, "FEW", 4)
+    arms = [{"id": f"a{k}", "features": [0.5, 0.125 * k]} for k in range(5)]
+    spec = {"name": "e", "policy": "LinTS", "baseline": "a0", "baseline_mean": 0.3, "alpha": 0.1, "guarantee": {"sigma": 0.1}}
+    refused = served("POST", "/v1/experiments", spec | {"arms": arms})
+    assert refused.status_code == 422 and "s for a decision among 5 arms" in refused.json()["error"]["message"] and drawn
+    assert served("POST", "/v1/experiments", spec | {"arms": arms[:3]}).status_code == 201
+    refused = served("POST", "/v1/experiments/e/arms", {"arms": arms[3:]})
+    assert refused.status_code == 422 and "s for a decision among 5 arms" in refused.json()["error"]["message"]
+    monkeypatch.setattr(warm_up, "decide", real)
+    assert served("POST", "/v1/experiments/e/arms", {"arms": arms[3:]}).status_code == 201
+
+
+def test_batches_whose_bodies_come_late_are_charged_when_they_come(tmp_path):
+    import json
+    import re
+    import socket
+    import subprocess
+    import sys
+
+    with Process(tmp_path / "a.db", tmp_path) as server:
+        made = subprocess.run(
+            [sys.executable, "-m", "tightrope", "keys", "create", "decide", "--per-second", "3", "--db", server.db],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        limited = re.search(r"(tr_\S{20,})", made.stdout).group(1)
+        with server.client() as client:
+            client.create({"name": "k", "policy": "UCB", "arms": TWO})
+            time.sleep(2.5)  # until the key is known
+            body, held = json.dumps({"decisions": [{}] * 500}).encode(), []
+            for _ in range(3):
+                one = socket.create_connection(("127.0.0.1", server.port))
+                held.append(one)
+                head = f"POST /v1/experiments/k/decisions:batch HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {limited}\r\n"
+                one.sendall(f"{head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode())
+            time.sleep(0.5)
+            for one in held:
+                one.sendall(body)
+            statuses = sorted(one.recv(64)[9:12].decode() for one in held)
+            assert statuses == ["200", "429", "429"] and client.describe()["decisions"] == 500
+
+
+def test_the_least_budget_leaves_room_where_rounds_bring_features_and_the_baseline_is_learned():
+    rounds = {"name": "e", "policy": "LinUCB", "arms": TWO, "dimension": 2, "baseline": "a", "alpha": 0.1}
+    assert ExperimentSpec.model_validate(rounds).least_budget == -np.inf
+    assert ExperimentSpec.model_validate(rounds | {"baseline_mean": 0.5}).least_budget == -1.0
+    assert ExperimentSpec.model_validate(rounds | {"rollout": {"least_budget": -3.0}}).least_budget == -3.0
