@@ -28,8 +28,8 @@ SMALL = 0.2  # prior parameters below this make draws that round to 0 or 1 often
 class BetaThompson(Policy):
     """Thompson sampling with a Beta(a, b) prior for rewards in [0, 1].
 
-    a, b: prior successes and failures, > 0 (at least 1e-100). forget: what a reward's weight is multiplied by each round, in (0, 1],
-    where means drift; 1: all count the same for ever.
+    a: prior successes, > 0 (at least 1e-100). b: prior failures, > 0 (at least 1e-100). forget: what a reward's weight is multiplied by
+    each round, in (0, 1], where means drift; 1: all count the same for ever.
     """
 
     a: float = real(default=1.0, least=1e-100)

@@ -48,9 +48,9 @@ class Conservative(Limits):
     """Optimism under the constraint that cumulative mean reward stays >= (1 - alpha) times the baseline's.
 
     baseline: its arm; None: `Context.baseline` names it every round. baseline_mean: its known mean in [0, 1] (or
-    `Context.baseline_mean`); None: learn it (then the baseline must be one arm, or linear). alpha, delta: level of the
-    constraint, probability of breaking it. sigma: sub-Gaussian scale of the noise (1/2 suffices for rewards in [0, 1]).
-    lam, theta_bound, arm_bound: ridge parameter, bounds of ||theta|| and of all ||x||.
+    `Context.baseline_mean`); None: learn it (then the baseline must be one arm, or linear). alpha: share of the baseline's reward that
+    may be lost. delta: probability that the constraint is broken at any time. sigma: sub-Gaussian scale of the noise (1/2 suffices for
+    rewards in [0, 1]). lam: ridge parameter. theta_bound: bound on ||theta||. arm_bound: bound on the norms of all features.
     bound: of the reward earned: "martingale" (Eq 5-7, 12), "confidence" (Eq 4) or "oracle" (true_means, for simulations).
     selection: "constrained" (Eq 8), "two-step" (the UCB arm or the baseline), "largest-lower" (Wu et al.'s remark).
     With bound = "confidence" the literal joint minimum admits arms that point away from all that was played; take clip = "both".

@@ -37,8 +37,9 @@ class SafeSets(Policy):
     """A policy over sets whose set is played when it is safe, else the best safe set by lower bounds, else the baseline set.
 
     inner: any policy over sets. baseline: the arms of the baseline set. baseline_mean: its known total mean reward, >= 0; None:
-    learn it. alpha, delta: level of the constraint, probability of breaking it. sigma: sub-Gaussian scale of one arm's reward, rewards
-    of a set being independent given their means. lam, theta_bound, arm_bound: ridge parameter, bounds of ||theta|| and of all ||x||.
+    learn it. alpha: share of the baseline's reward that may be lost. delta: probability that the constraint is broken at any time.
+    sigma: sub-Gaussian scale of one arm's reward, rewards of a set being independent given their means. lam: ridge parameter.
+    theta_bound: bound on ||theta||. arm_bound: bound on the norms of all features.
     checkpoint, min_gap, martingale: as for `Conservative`. baseline_floor: what the baseline set earns at least in rounds to come.
     Rewards must not be negative. They may come late, in any order or never.
     """

@@ -38,8 +38,8 @@ class LinMED(Policy):
     """Minimum empirical divergence for linear rewards: p_k in proportion to q_k exp(-gap_k^2 / (beta ||x_best - x_k||^2_{V^-1})).
 
     lam: ridge parameter. noise: sub-Gaussian scale of the rewards. theta_bound: bound on ||theta||. delta: probability that the
-    confidence set behind beta fails; None: 1 / (t + 1). best, design: weights in q of the empirically best arm and of the optimal design;
-    the rest, at most 1 in all, is uniform.
+    confidence set behind beta fails; None: 1 / (t + 1). best: weight in q of the empirically best arm. design: weight in q of the
+    optimal design; best and design are at most 1 together, and the rest is uniform.
     """
 
     lam: float = real(default=1.0, above=0)

@@ -1,7 +1,7 @@
 """A run folder: plan.json says what is run and on what, plan/ which policies and chunks, chunks/DIGEST.parquet what came out.
 
 plan.json: the experiment. plan/policy-DIGEST.json: what a name stands for, by digest of the name. plan/chunks-DIGEST.json: the chunks
-of a call, by digest of them all. Earlier versions kept policies and chunks in plan.json, where they are still read.
+of a call, by digest of them all.
 
 A file appears under its name only when all of it is on disk, and its name says what is in it. So a run that was killed goes on
 where it was, several drivers may share a folder, and policies in another order or under other names find their chunks again.
