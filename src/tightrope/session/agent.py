@@ -21,8 +21,8 @@ from ..core.verbs import Arms, Context, allowed, commit, event, inform, select, 
 
 PLAINLY = (True, True, True, True)  # which of a context's fields a round does not show
 REWARD = (types.float64,)
+UPDATED = (types.int64, types.boolean, types.int64, types.float64)  # of `_update`, after what a round shows
 UNPLAYABLE = -1  # in place of the event, where `select` returned an arm that is not eligible
-NOBODY = -1  # in place of an arm, where `play` found none that may be played
 # Places of a tally: decisions taken, rewards learned, decisions only counted, and the decision for which the stream was last drawn.
 DECIDED, REWARDS, PLAYED, PROPOSED = range(4)
 
@@ -107,15 +107,14 @@ class Agent:
         """Whether an identification policy has its answer."""
         return bool(stopped(self.policy, self.state))
 
-    def play(self) -> int:
-        """Propose and take in a round that shows nothing, whose decision is only counted. NOBODY: the arm may not be played."""
-        action, why, _ = self.propose(PLAIN)
-        if why == UNPLAYABLE:
-            return NOBODY
-        self.take(PLAIN, action)
-        self.waiting[action] += 1
-        self.counts[PLAYED] += 1
-        return int(action)
+    def play(self) -> tuple[Action, int, bool]:
+        """`propose`, and take it at once, in a round that shows nothing; the decision is only counted."""
+        action, why, certain = self.propose(PLAIN)
+        if why != UNPLAYABLE:
+            self.take(PLAIN, action)
+            self.waiting[action] += 1
+            self.counts[PLAYED] += 1
+        return action, why, certain
 
     def learn(self, arm: int, reward: float) -> bool:
         """Learn the reward of a decision of `play`; False: none of this arm waits."""
@@ -149,12 +148,12 @@ class CompiledAgent(Agent):
         if seen is PLAIN:
             answer = self._propose_plain()
         else:
-            answer = self._call(_propose, seen, types.int64)(*seen, self.number)
+            answer = self._call(_propose, seen, types.int64, types.boolean)(*seen, self.number, False)
         return answer
 
     def _propose_plain(self) -> tuple[int, int, bool]:
         """`propose` in a round that shows nothing."""
-        call = functools.partial(self._call(_propose, PLAIN, types.int64), *PLAIN, self.number)
+        call = functools.partial(self._call(_propose, PLAIN, types.int64, types.boolean), *PLAIN, self.number, False)
         self._propose_plain = call  # type: ignore[method-assign]
         return call()
 
@@ -171,7 +170,8 @@ class CompiledAgent(Agent):
 
     def update(self, seen: Context, action: Action, reward: float) -> None:
         """As of the parent class."""
-        self._checked(_update, seen, action, reward)
+        if not self._call(_update, seen, *UPDATED)(*seen, self.number, False, action, reward):
+            raise ValueError(self._not_these(action))
 
     def inform(self, seen: Context, action: Action, reward: float) -> None:
         """As of the parent class."""
@@ -181,21 +181,27 @@ class CompiledAgent(Agent):
         """As of the parent class."""
         return bool(self._call(_stopped, None)())
 
-    def play(self) -> int:
+    def play(self) -> tuple[int, int, bool]:
         """As of the parent class."""
-        kernel = _play_and_commit if self._commits else _play
-        self.play = functools.partial(self._call(kernel, PLAIN, types.int64), *PLAIN, self.number)  # type: ignore[method-assign]
-        return self.play()
+        call = functools.partial(self._call(_propose, PLAIN, types.int64, types.boolean), *PLAIN, self.number, True)
+        self.play = call  # type: ignore[method-assign]
+        return call()
 
     def learn(self, arm: int, reward: float) -> bool:
         """As of the parent class."""
-        self.learn = functools.partial(self._call(_learn, PLAIN, types.int64, types.float64), *PLAIN)  # type: ignore[method-assign]
-        return self.learn(arm, reward)
+        if not 0 <= arm < self.number:
+            return False
+        call = functools.partial(self._call(_update, PLAIN, *UPDATED), *PLAIN, self.number, True)
+        self.learn = call  # type: ignore[method-assign]
+        return call(arm, reward)
 
     def _checked(self, kernel: Any, seen: Context, action: Action, *reward: float) -> None:
         """Call a kernel that changes the state; it refuses what is not about its own arms."""
         if not self._call(kernel, seen, types.int64, types.int64, *REWARD[: len(reward)])(*seen, self.number, action, *reward):
-            raise ValueError(f"arm = {action} or its round is not of these {self.number} arms; nothing was changed.")
+            raise ValueError(self._not_these(action))
+
+    def _not_these(self, action: Action) -> str:
+        return f"arm = {action} or its round is not of these {self.number} arms; nothing was changed."
 
     def _call(self, kernel: Any, seen: Context | None, *more: Any) -> Callable[..., Any]:
         """The machine code of a kernel for what a round shows."""
@@ -239,54 +245,25 @@ def _fits(features, eligible, number, arm):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _propose(handle, features, eligible, baseline, baseline_mean, number):  # type: ignore[no-untyped-def]
+def _propose(handle, features, eligible, baseline, baseline_mean, number, counted):  # type: ignore[no-untyped-def]
+    """counted: take what is proposed at once, in a round whose decision is only counted."""
     if not _fits(features, eligible, number, 0):
         return -1, UNPLAYABLE, True
     _ready(handle)
-    before = handle.before
-    arm = int(select(handle.policy, handle.state, Context(features, eligible, baseline, baseline_mean), handle.rng))
+    before, context = handle.before, Context(features, eligible, baseline, baseline_mean)
+    arm = int(select(handle.policy, handle.state, context, handle.rng))
     if not 0 <= arm < number or not allowed(eligible, arm):
         handle.place[0], handle.place[1], handle.half[0] = before[0], before[1], before[2]
         handle.tally[PROPOSED] = 0
         return arm, UNPLAYABLE, True
     certain = handle.place[0] == before[0] and handle.place[1] == before[1] and handle.half[0] == before[2]
-    return arm, int(event(handle.policy, handle.state, arm)), certain
-
-
-@jit
-def _play(handle, features, eligible, baseline, baseline_mean, number):  # type: ignore[no-untyped-def]
-    _ready(handle)
-    arm = int(select(handle.policy, handle.state, Context(features, eligible, baseline, baseline_mean), handle.rng))
-    if not 0 <= arm < number:
-        return NOBODY
-    handle.waiting[arm] += 1
-    handle.tally[DECIDED] += 1
-    handle.tally[PLAYED] += 1
-    return arm
-
-
-@jit
-def _play_and_commit(handle, features, eligible, baseline, baseline_mean, number):  # type: ignore[no-untyped-def]
-    _ready(handle)
-    context = Context(features, eligible, baseline, baseline_mean)
-    arm = int(select(handle.policy, handle.state, context, handle.rng))
-    if not 0 <= arm < number:
-        return NOBODY
-    handle.state = commit(handle.policy, handle.state, context, arm)
-    handle.waiting[arm] += 1
-    handle.tally[DECIDED] += 1
-    handle.tally[PLAYED] += 1
-    return arm
-
-
-@jit
-def _learn(handle, features, eligible, baseline, baseline_mean, arm, reward):  # type: ignore[no-untyped-def]
-    if not 0 <= arm < handle.waiting.shape[0] or handle.waiting[arm] <= 0:
-        return False
-    handle.state = update(handle.policy, handle.state, Context(features, eligible, baseline, baseline_mean), arm, reward)
-    handle.waiting[arm] -= 1
-    handle.tally[REWARDS] += 1
-    return True
+    why = int(event(handle.policy, handle.state, arm))
+    if counted:
+        handle.state = commit(handle.policy, handle.state, context, arm)
+        handle.waiting[arm] += 1
+        handle.tally[DECIDED] += 1
+        handle.tally[PLAYED] += 1
+    return arm, why, certain
 
 
 @jit
@@ -307,10 +284,13 @@ def _withdraw(handle, features, eligible, baseline, baseline_mean, number, arm):
 
 
 @jit
-def _update(handle, features, eligible, baseline, baseline_mean, number, arm, reward):  # type: ignore[no-untyped-def]
-    if not _fits(features, eligible, number, arm):
+def _update(handle, features, eligible, baseline, baseline_mean, number, counted, arm, reward):  # type: ignore[no-untyped-def]
+    """counted: the reward of a decision that was only counted; False is returned where none of the arm waits."""
+    if not _fits(features, eligible, number, arm) or (counted and handle.waiting[arm] <= 0):
         return False
     handle.state = update(handle.policy, handle.state, Context(features, eligible, baseline, baseline_mean), arm, reward)
+    if counted:
+        handle.waiting[arm] -= 1
     handle.tally[REWARDS] += 1
     return True
 

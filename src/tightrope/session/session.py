@@ -36,7 +36,7 @@ from ..numerics.growth import carried
 from ..numerics.ridge import regressions_in
 from ..numerics.states import copied, same_form
 from . import store
-from .agent import DECIDED, NOBODY, PLAYED, REWARDS, UNPLAYABLE, Agent, agent, new_tally
+from .agent import DECIDED, PLAYED, REWARDS, UNPLAYABLE, Agent, agent, new_tally
 from .arms import Names, checked_names, describe_arms, described_addition
 from .codec import restore
 from .decisions import UNNAMED, Book, Chance, Decision, Entry, locked, reason
@@ -265,8 +265,9 @@ class Session:
         """
         now = self._now
         if now.plain and context is None and eligible is None:
-            arm = now.agent.play()
-            if arm != NOBODY:
+            arm: Any
+            arm, why, _ = now.agent.play()
+            if why != UNPLAYABLE:
                 return arm
         choice = self._choice(self._checked_round(context, eligible, None))
         entry = self._opened(choice, choice.action, None, math.nan, math.nan)
