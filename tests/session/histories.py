@@ -103,8 +103,11 @@ def padded(context, arms):
     return context._replace(eligible=more, features=features)
 
 
-def run(kind, seed, path, steps=25):
-    """A random history; returns the session and its twin, checking on the way what every call promises."""
+def run(kind, seed, path, steps=25, between=None):
+    """A random history; returns the session and its twin, checking on the way what every call promises.
+
+    between: makes the session that goes on of the one that was, after every call.
+    """
     policy, given, may = kinds()[kind]
     rng = np.random.default_rng([seed, sorted(kinds()).index(kind)])
     default = 0.25
@@ -116,6 +119,8 @@ def run(kind, seed, path, steps=25):
         return rng.integers(0, 5, size=len(action)) / 4 if sets else float(rng.integers(0, 5) / 4)
 
     for step in range(steps):
+        if between is not None:
+            session = between(session)
         K = session.arms.number
         move = rng.choice(["decide"] * 5 + ["reward"] * 4 + ["cancel", "expire", "close", "file", "retire", "data", "grow"])
         if move == "decide":
@@ -129,7 +134,7 @@ def run(kind, seed, path, steps=25):
                 continue
             d = session.decide(features, mask, id=f"d{step}")
             assert usable[d.arm].all()
-            assert d is session.decide(id=f"d{step}")
+            assert session.decide(id=f"d{step}") is d
             action = np.array(d.arm) if sets else d.arm
             context = Context(features, usable)
             made[d.id] = [context, action, list(d.arm) if sets else None]

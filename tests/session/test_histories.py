@@ -8,6 +8,8 @@ import pytest
 import tightrope as tr
 from session import histories
 from tiers import tiered
+from tightrope.core import files
+from tightrope.session import codec
 
 HISTORIES = int(os.environ.get("TIGHTROPE_HISTORIES", "480"))  # 10000 before a release
 LATER = ("CLUCB2", "CLUCB2T, lower", "CUCB, lower", "Safe", "SoftUCB")  # thorough: most time to compile
@@ -23,6 +25,20 @@ def test_a_session_equals_one_recomputed_from_its_history(kind, tmp_path, monkey
         if found:
             wrong[seed] = found
     assert wrong == {}
+
+
+@pytest.mark.parametrize("kind", tiered(sorted(histories.kinds()), LATER))
+def test_what_a_session_is_stands_in_its_file(kind, tmp_path, monkeypatch):
+    """Saved and loaded after every call, it does what the one does that goes on in memory: choices, propensities, open decisions, state."""
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
+    for seed in range(max(1, HISTORIES // (12 * len(histories.kinds())))):
+        one, _ = histories.run(kind, seed, tmp_path / "s.npz")
+        other, _ = histories.run(kind, seed, tmp_path / "s.npz", between=lambda s: tr.Session.from_bytes(s.to_bytes()))
+        told = [[(d.id, d.round, d.reason, d.name, np.array(d.propensity).tolist()) for d in s.open.values()] for s in (one, other)]
+        assert told[0] == told[1], seed
+        states = [files.arrays_to_bytes({}, codec.flatten(s.state)) for s in (one, other)]
+        assert states[0] == states[1], seed
+        assert one._agent.rng.bit_generator.state == other._agent.rng.bit_generator.state, seed
 
 
 def test_a_planted_difference_is_found(tmp_path):
