@@ -43,7 +43,7 @@ def test_the_arm_of_the_log_is_taken_where_the_session_would_have_drawn_another(
     with pytest.raises(ValueError, match="decided already"):
         session.follow(other, "a")
     before = session._agent.rng.bit_generator.state
-    with pytest.raises(ValueError, match="arm 7"):
+    with pytest.raises(ValueError, match="arm = 7"):
         session.follow(7, "b")
     assert session._agent.rng.bit_generator.state == before and not session.open
 
