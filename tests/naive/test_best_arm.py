@@ -121,6 +121,7 @@ CHOOSING = {
 OFFERED = {"all": None, "three": [True, True, True, False], "one": [False, True, False, False]}
 
 
+@pytest.mark.filterwarnings("ignore:more than 1,000 decisions of select")
 @pytest.mark.parametrize("name", tiered(CHOOSING, ["TopTwoThompson, gaussian", "TopTwoUCB, gaussian"]))
 @pytest.mark.parametrize("offered", tiered(OFFERED, ["all", "one"]))
 def test_choices_follow_their_propensities(name, offered):
