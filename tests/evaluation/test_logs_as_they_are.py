@@ -21,6 +21,54 @@ EVEN = {"reward": REWARD, "propensity": np.full(N, 1 / 3)}
 GOOD = {"arm": [0, 1, 1, 0], "reward": [0.0, 1.0, 0.5, 1.0], "propensity": [0.5] * 4}
 
 
+# Labels, masks and gaps --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["array", "pandas", "arrow", "dict"])
+def test_features_of_a_table_of_their_own_are_its_numbers(kind):
+    frame = pd.DataFrame(GOOD | {"x": [1000.0, 2000.0, 3000.0, 4000.0]})
+    own = (frame[["x"]] - 2500.0) / 1000.0
+    given = {"array": own.to_numpy(), "pandas": own, "arrow": pa.Table.from_pandas(own)}
+    log = tr.logs.from_frame(frame, features=given.get(kind, {"x": own["x"].to_numpy()}))
+    assert next(log.chunks()).features[:, 0].tolist() == [-1.5, -0.5, 0.5, 1.5]
+
+
+def test_labels_in_another_order_are_refused():
+    log = tr.logs.from_frame(GOOD | {"arm": ["b", "a", "a", "b"]})
+    right = pd.DataFrame({"a": np.zeros(4), "b": np.ones(4)})
+    wrong = right[["b", "a"]]
+    for table in (wrong, wrong.iloc[0], pa.Table.from_pandas(wrong), lambda context, eligible: wrong.iloc[0]):
+        with pytest.raises(ValueError, match=r"policy is labelled \['b', 'a'\], but the arms are \['a', 'b'\]"):
+            tr.evaluate(log, table, model=None)
+    for table in (right, right.iloc[0]):
+        assert tr.evaluate(log, table, model=None).value == tr.evaluate(log, "b", model=None).value
+    tr.evaluate(log, "b", model=right)
+    with pytest.raises(ValueError, match="model is labelled"):
+        tr.evaluate(log, "b", model=wrong)
+    with pytest.raises(ValueError, match=r"policy = {'b': 1.0} is no dict of slot -> probabilities; .* \['a', 'b'\] in this order"):
+        tr.evaluate(log, {"b": 1.0})
+    with pytest.raises(ValueError, match="eligible is labelled"):
+        tr.logs.from_frame(GOOD, eligible=pd.DataFrame({"b": np.ones(4), "a": np.ones(4)}))
+
+
+@pytest.mark.parametrize("kind", [float, np.int64])
+def test_masked_entries_are_missing_ones(kind):
+    masked = np.ma.array([0, 1, 1, 1], mask=[1, 0, 0, 0], dtype=kind)
+    log = tr.logs.from_frame(GOOD | {"reward": masked})
+    assert (log.n, log.left_out) == (3, {"rows without a reward": 1})
+    assert tr.Session(tr.UCB(), arms=2).learn(GOOD | {"reward": masked}) == 3
+    with pytest.raises(ValueError, match=r"row 0: propensity = .* is not a finite number"):
+        tr.logs.from_frame(GOOD | {"propensity": np.ma.array([0.5] * 4, mask=[1, 0, 0, 0])})
+
+
+def test_a_missing_entry_of_eligible_is_refused():
+    mask = np.array([[1.0, 1.0, 1.0], [1.0, 1.0, np.nan], [1.0, 1.0, 0.0], [1.0, 1.0, 0.0]])
+    lists = [[None if np.isnan(value) else value for value in row] for row in mask.tolist()]
+    for given in (GOOD, mask), (GOOD | {"e": lists}, "e"), (pd.DataFrame(GOOD | {"e": lists}), "e"):
+        with pytest.raises(ValueError, match=r"1 bad row of 4: row 1: eligible = .* missing"):
+            tr.logs.from_frame(given[0], arms=3, eligible=given[1])
+
+
 # What arms are called ----------------------------------------------------------------------------------------------------
 
 

@@ -58,9 +58,36 @@ def test_error_of_all_pairs_together_where_nothing_differs():
     assert naive / 200 > 0.12
 
 
-def test_few_replications_decide_nothing():
+@pytest.mark.parametrize("n", [2, 3, 6, 8, 10, 20])
+@pytest.mark.parametrize("kind", ["normal", "exponential", "skewed differences"])
+def test_few_replications_keep_the_level(n, kind):
+    """200 comparisons where nothing differs, also where only the means agree: at most 5 % decided (4 s.e.), intervals hold 0 in 95 %."""
+    rng, wrong, held = np.random.default_rng([n, len(kind)]), 0, 0
+    for seed in range(200):
+        pair = rng.normal(size=(2, n)) if kind == "normal" else rng.exponential(size=(2, n))
+        a, b = (pair[0] - 1.0, np.zeros(n)) if kind == "skewed differences" else pair
+        (found,) = compared_pairs({"a": a, "b": b}, "regret", draws=400, seed=seed).pairs
+        wrong += found.decided
+        held += found.lower <= 0.0 <= found.upper
+    assert wrong / 200 <= 0.05 + 4 * np.sqrt(0.05 * 0.95 / 200)
+    assert held / 200 >= 0.95 - 4 * np.sqrt(0.05 * 0.95 / 200)
+
+
+def test_a_large_difference_is_decided_from_six_replications_on():
+    rng = np.random.default_rng(8)
+    a, b = rng.normal(size=(2, 6))
+    assert compared_pairs({"a": a, "b": b + 30.0}, "regret").pairs[0].p == 2.0**-5
+    flipped = [abs((np.array(signs) * (a - b)).mean()) for signs in itertools.product((-1, 1), repeat=6)]
+    assert compared_pairs({"a": a, "b": b}, "regret").pairs[0].p >= np.mean(np.array(flipped) >= abs((a - b).mean()) - 1e-12)
+
+
+def test_few_replications_decide_nothing(tmp_path):
     cost = {"a": np.arange(5.0), "b": np.arange(5.0) + 1.0}
     assert compared_pairs(cost, "regret").pairs[0].p == 2.0**-4
+    assert "5 replications cannot decide between 1 pair at alpha = 0.05; 6 can." in repr(compared_pairs(cost, "regret"))
+    few = compared_pairs({"a": np.array([1.0, 2.0]), "b": np.array([3.0, 7.0])}, "regret")
+    assert (few.pairs[0].lower, few.pairs[0].upper) == (-np.inf, np.inf)
+    assert few.plot(tmp_path / "few.svg").stat().st_size > 1000
     assert compared_pairs(cost | {"c": np.arange(5.0)}, "regret").pairs[0].p == 1.0
     with pytest.raises(ValueError, match="replications = 1 show no differences"):
         compared_pairs({"a": np.ones(1)}, "regret")

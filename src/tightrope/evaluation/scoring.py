@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..core import checks
+from ..logs.arm_labels import check_order
 from ..logs.log import Log, Rows
 from ..numerics import special
 from ..numerics.mixture import constant
@@ -186,6 +187,7 @@ def _as_model(log: Log, model: Any) -> Any:
     if isinstance(model, str):
         checks.choice("model", model, ("ridge",))
         return Ridge(log)
+    check_order("model", model, list(range(log.arms)) if log.names is None else list(log.names))
     values = checks.floats("model", model)
     if values.shape != (log.given, log.arms):
         wanted = f"(n, K) = ({log.given}, {log.arms}) predicted rewards, a row for each row of the table"

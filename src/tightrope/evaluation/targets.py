@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from ..core import checks
 from ..core.policy import Policy, is_policy, label
+from ..logs.arm_labels import check_order
 from ..logs.log import TOLERANCE, Log, Rows
 from ..session.session import Session
 
@@ -27,6 +28,7 @@ class Target:
     def __init__(self, log: Log, given: Any, argument: str = "policy") -> None:
         self.log, self.argument = log, argument
         self.logged = isinstance(given, str) and given == LOGGED and LOGGED not in (log.names or ())
+        self.arms = list(range(log.arms)) if log.names is None else list(log.names)
         self.of: Callable[[Rows], np.ndarray]
         if self.logged:
             self.of = self._as_logged
@@ -87,7 +89,8 @@ class Target:
         return of
 
     def _of_array(self, given: Any) -> Callable[[Rows], np.ndarray]:
-        values = given if isinstance(given, np.ndarray) else checks.floats(self.argument, given)
+        check_order(self.argument, given, self.arms)
+        values = given if type(given) is np.ndarray else checks.floats(self.argument, given)
         n, K = self.log.given, self.log.arms
         if values.shape == (K,):
             return self._constant(checks.vector(self.argument, values))
@@ -99,6 +102,13 @@ class Target:
         return lambda rows: rows.of(values)
 
     def _by_slot(self, given: Mapping[Any, ArrayLike]) -> Callable[[Rows], np.ndarray]:
+        if not all(isinstance(slot, (int, np.integer)) for slot in given):
+            raise ValueError(
+                f"{self.argument} = {checks.show(given)} is no dict of slot -> probabilities; where there are no slots give a list of "
+                f"{self.log.arms} probabilities, of the arms {checks.show(self.arms)} in this order, or the name of the arm."
+            )
+        for slot, item in given.items():
+            check_order(f"{self.argument}[{slot!r}]", item, self.arms)
         tables = {checks.integer("slot", slot): checks.vector(f"{self.argument}[{slot!r}]", item) for slot, item in given.items()}
         if not tables or any(item.size != self.log.arms for item in tables.values()):
             raise ValueError(f"{self.argument} must map every slot to {self.log.arms} probabilities, one for each arm.")
@@ -123,7 +133,9 @@ class Target:
             table = np.empty((rows.arm.size, K))
             for i in range(rows.arm.size):
                 context = X if rows.features is None else rows.features[i]
-                chances = np.asarray(function(context, None if rows.eligible is None else rows.eligible[i]), dtype=np.float64)
+                answer = function(context, None if rows.eligible is None else rows.eligible[i])
+                check_order(self.argument, answer, self.arms)
+                chances = np.asarray(answer, dtype=np.float64)
                 if chances.shape != (K,):
                     raise ValueError(f"{self.argument} returned shape {chances.shape} for row {rows.given[i]}, but must return ({K},).")
                 table[i] = chances

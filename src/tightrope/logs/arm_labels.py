@@ -1,7 +1,7 @@
 """What arms are called in a table, and their numbers: 0, 1, .., K - 1 everywhere else."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -108,6 +108,26 @@ class ArmLabels:
 
     def _unknown(self) -> str:
         return f"no arm from 0 to {self.count - 1}" if self.labels is None else f"not among arms = {checks.show(list(self.labels))}"
+
+
+def check_order(argument: str, values: Any, arms: Sequence[Label]) -> None:
+    """Refuse a table, a Series or a dict that calls the arms otherwise, or in another order, than they are numbered here.
+
+    Its numbers would be taken by their place. arms: what they are called, in the order of their numbers.
+    """
+    if isinstance(values, Mapping):
+        called = list(values)
+    elif (columns := getattr(values, "column_names", None)) is not None or (columns := getattr(values, "columns", None)) is not None:
+        called = list(columns)
+    elif (index := getattr(values, "index", None)) is not None and not callable(index):  # of a Series
+        called = list(index)
+    else:
+        return
+    if list(map(str, called)) not in (list(map(str, arms)), list(map(str, range(len(arms))))):
+        raise ValueError(
+            f"{argument} is labelled {checks.show(called)}, but the arms are {checks.show(list(arms))}, in this order; put it "
+            "in their order, or give its numbers as an array that is."
+        )
 
 
 def _reads_as_number(one: Label) -> bool:

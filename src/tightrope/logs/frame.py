@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,16 +11,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core import checks
-from .arm_labels import ArmLabels, ArmsGiven
+from .arm_labels import ArmLabels, ArmsGiven, check_order
 from .log import CHUNK, Log, Rows, RowsInMemory, Source, in_order, new_log, of_arms
 from .tables import (
     Batch,
     Columns,
     Frame,
     InFiles,
+    column_names,
     matrix,
     number_of_columns,
     numbers,
+    numbers_of_table,
     opened,
     times,
     whole_numbers,
@@ -55,8 +57,9 @@ def from_frame(
     propensity : str, float or None
         Column of the probability with which the logger played this arm in this row (in its slot); a number where it never changed; None
         where `probabilities` are given.
-    features : str, list of str or array
-        Columns of the round's features, a column of arrays (d,) or (K, d), or an array (n, d) or (n, K, d).
+    features : str, list of str, array or table
+        Columns of the round's features, a column of arrays (d,) or (K, d), or an array (n, d) or (n, K, d); of a table of its own, such
+        as standardised columns, the numbers are taken in its order.
     arm_features : (K, d) array
         Where arms have features that never change.
     probabilities, eligible : str, list of str or array
@@ -187,6 +190,9 @@ class LogColumns:
             return None if name is None else read(batch.column(name), name, bad)
 
         time, slot, round = column(times, self.time), column(whole_numbers, self.slot), column(whole_numbers, self.round)
+        if mask is not None:
+            known = np.isfinite(mask).reshape(n, -1).all(axis=1)
+            bad.note(~known, lambda i: f"eligible = {checks.show(mask[i].tolist())} has an entry that is missing; write 1 or 0")
         bad.refuse(np.arange(batch.first, batch.first + n))
         return Rows(arm, reward, h, features, None if mask is None else mask != 0.0, H, time, slot, round, first=batch.first)
 
@@ -216,6 +222,10 @@ def _listed(argument: str, columns: Columns | None) -> Any:
     """Names of columns as a list; one name, and an array, as they are."""
     if columns is None or isinstance(columns, (str, np.ndarray)):
         return columns
+    if isinstance(columns, Mapping) or column_names(columns):
+        if argument != "features":
+            check_order(argument, columns, range(len(column_names(columns))))
+        return numbers_of_table(columns)
     if isinstance(columns, pathlib.PurePath) or not hasattr(columns, "__iter__"):
         raise ValueError(f"{argument} = {checks.show(columns)} is neither a column, a list of columns nor an array.")
     listed = list(columns)

@@ -265,6 +265,9 @@ class Batch:
             raise ValueError(f"frame has no column {checks.show(name)}{self._has()}.") from None
         if type(values).__module__.startswith("pyarrow"):
             return array_of(values)
+        if isinstance(values, np.ma.MaskedArray):  # a masked entry is a missing one
+            hidden, shown = np.ma.getmaskarray(values), np.asarray(values)
+            return np.where(hidden, np.array(None), shown.astype(object)) if hidden.any() else shown
         if hasattr(values, "to_numpy"):
             return np.asarray(values.to_numpy())
         try:
@@ -287,6 +290,12 @@ def column_names(frame: object) -> list[str]:
     if names is None:
         names = getattr(frame, "columns", None)
     return [] if names is None else [str(name) for name in names]
+
+
+def numbers_of_table(frame: Any) -> np.ndarray:
+    """All columns of a table side by side in their order, (n, d) float64, NaN where there is no number."""
+    names = list(frame) if isinstance(frame, Mapping) else list(getattr(frame, "column_names", None) or frame.columns)
+    return np.stack([as_numbers(Batch(frame).column(name)) for name in names], axis=1) if names else np.zeros((0, 0))
 
 
 def array_of(column: Any) -> np.ndarray:

@@ -49,7 +49,10 @@ def comparison_figure(comparison: Differences, *, title: str = "", palette: styl
     ax = axes[0]
     for number, pair in enumerate(comparison.pairs):
         colour = style.COLOURS[0] if pair.decided else style.SOFT
-        ax.plot([pair.lower, pair.upper], [number, number], color=colour, linewidth=2)
+        if np.isfinite([pair.lower, pair.upper]).all():
+            ax.plot([pair.lower, pair.upper], [number, number], color=colour, linewidth=2)
+        else:  # too few replications: anything is possible
+            ax.axhline(number, color=colour, linewidth=2)
         ax.plot([pair.difference], [number], "D", color=colour, markersize=5)
     ax.axvline(0.0, color=style.INK, linewidth=0.8)
     ax.set_yticks(range(len(comparison.pairs)), [f"{pair.first} - {pair.second}" for pair in comparison.pairs])

@@ -1,18 +1,23 @@
 """`Result.compare` and `Identification.compare`: which policies differ, by how much, and how sure that is.
 
-Replications are paired (all policies meet the same contexts and noise), so what counts are differences within a replication. The
-bootstrap draws replications with replacement, the same ones for all policies, and reads its intervals off the percentiles.
-Source: Efron, Tibshirani 1993, chapter 13; Holm 1979; interquartile means as in Agarwal, Schwarzer, Castro, Courville, Bellemare 2021;
-profiles as in Dolan, More 2002.
+Replications are paired (all policies meet the same contexts and noise), so what counts are differences within a replication. A p-value is
+the larger of two. Of sign flips: of two policies that cost the same either sign of every difference is as likely, so the observed mean
+must be among the largest of all signs; that is exact, however few replications and however skewed the costs are, and never below
+2^(1 - replications). Of the studentized bootstrap: where only the means agree, differences may be skewed, which sign flips do not know of.
+The bootstrap draws replications with replacement, the same ones for all policies; interquartile means have its percentiles.
+Source: Fisher 1935, section 21; Efron, Tibshirani 1993, section 12.5 (equation 12.22) and chapter 13; Holm 1979; interquartile means as in
+Agarwal, Schwarzer, Castro, Courville, Bellemare 2021; profiles as in Dolan, More 2002.
 """
 
 import itertools
+import math
 import pathlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import stdtrit
 
 from ..core import checks
 from ..numerics.statistics import holm, interquartile_weights, standard_error
@@ -23,12 +28,14 @@ if TYPE_CHECKING:
 DRAWS = 10_000
 MOST_DRAWS = 10**7
 CELLS = 2**22  # numbers of a block of draws: 32 MiB
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two policies. difference: mean cost of `first` minus that of `second`, paired; se: its standard error; lower, upper: its bootstrap
-    interval at level 1 - alpha; p: two-sided, corrected for all pairs; decided: p <= alpha.
+    """Two policies. difference: mean cost of `first` minus that of `second`, paired; se: its standard error; lower, upper: its interval at
+    level 1 - alpha, of the studentized bootstrap and no shorter than Student's, infinite for very few replications; p: two-sided,
+    corrected for all pairs; decided: p <= alpha.
     """
 
     first: str
@@ -64,7 +71,10 @@ class PairedComparison:
     replications, problems : int
         How many; replication r plays problem r % problems.
     alpha : float in (0, 1)
-        Error of all decisions together, and of each interval by itself.
+        Error of all decisions together, and of each interval by itself. Of policies that cost the same it holds from 2 replications on.
+        Where only their means agree and differences are skewed it is reached as replications grow: at alpha = 0.05, of 1,000
+        comparisons with exponential differences 36 to 67 were wrong with 6 to 40 replications, with lognormal ones (skewness 6) 72 to 96
+        with 6 to 20, and 57 with 40.
     levels : list of Level
         One for each policy, lowest mean first.
     pairs : list of Pair
@@ -129,6 +139,9 @@ class PairedComparison:
             interval = f"[{pair.lower:.5g}, {pair.upper:.5g}]"
             open_ = "" if pair.decided else "  undecided"
             yield f"{name:{wide}}  {f'{pair.difference:+.5g} ± {pair.se:.2g}':>20}  {interval:>26}  {pair.p:8.2g}{open_}"
+        needed = 1 + math.ceil(math.log2(len(self.pairs) / self.alpha))
+        if self.replications < needed:
+            yield f"{self.replications} replications cannot decide between {many} at alpha = {self.alpha:g}; {needed} can."
 
 
 def compared_pairs(
@@ -143,7 +156,12 @@ def compared_pairs(
     m, n = table.shape
     if n < 2:
         raise ValueError(f"replications = {n} show no differences between policies; compare needs at least 2, better 20.")
-    means, middles = _bootstrap(table, draws, np.random.default_rng(seed))
+    pairs = list(itertools.combinations(range(m), 2))
+    apart = np.array([table[i] - table[j] for i, j in pairs]).reshape(len(pairs), n)
+    se = standard_error(apart.T)
+    rng = np.random.default_rng(seed)
+    middles, drawn = _bootstrap(table, apart, draws, rng)
+    chances = np.maximum(_of_signs(apart, draws, rng), _of_bootstrap(apart.mean(axis=1), se, drawn))
     tails = [100.0 * alpha / 2.0, 100.0 - 100.0 * alpha / 2.0]
     identity = np.ones(n)
     levels = []
@@ -153,38 +171,66 @@ def compared_pairs(
         levels.append(
             Level(name, float(values.mean()), float(standard_error(table[j])), float(interquartile_weights(identity) @ values), low, high)
         )
-    differences = []
-    for i, j in itertools.combinations(range(m), 2):
-        apart, drawn = table[i] - table[j], means[i] - means[j]
-        low, high = np.percentile(drawn, tails).tolist()
-        differences.append((names[i], names[j], float(apart.mean()), float(standard_error(apart)), low, high, _chance(drawn, n)))
-    corrected = holm(np.array([item[-1] for item in differences])).tolist()
-    pairs = [Pair(*item[:-1], p=p, decided=p <= alpha) for item, p in zip(differences, corrected, strict=True)]
+    least = float(stdtrit(n - 1, 1.0 - alpha / 2.0))  # the bootstrap alone is too short for heavy tails on both sides
+    low, high = np.percentile(drawn, tails, axis=1, method="closest_observation")
+    low, high = np.minimum(low, -least), np.maximum(high, least)
+    found = []
+    for k, ((i, j), p) in enumerate(zip(pairs, holm(chances).tolist(), strict=True)):
+        difference, error = float(apart[k].mean()), float(se[k])
+        ends = (difference, difference) if error == 0.0 else (difference - float(high[k]) * error, difference - float(low[k]) * error)
+        found.append(Pair(names[i], names[j], difference, error, *ends, p, decided=p <= alpha))
     ratios, profile = _profile(table, problems)
-    return PairedComparison(what, n, min(problems, n), alpha, levels, pairs, ratios, dict(zip(names, profile, strict=True)))
+    return PairedComparison(what, n, min(problems, n), alpha, levels, found, ratios, dict(zip(names, profile, strict=True)))
 
 
-def _chance(drawn: np.ndarray, n: int) -> float:
-    """Two-sided p-value: twice the rarer side of 0. n signs alone agree with probability 2^(1 - n), so no fewer draws can show more."""
-    rarer = min(int((drawn <= 0.0).sum()), int((drawn >= 0.0).sum()))
-    return min(1.0, max(2.0 * (1 + rarer) / (drawn.size + 1), 2.0 ** (1 - n)))
+def _of_signs(apart: np.ndarray, draws: int, rng: np.random.Generator) -> np.ndarray:
+    """Two-sided p-values (pairs,): the share of signs of the differences (pairs, n) under which their sum is at least as far from 0.
+
+    Of all signs where these are at most `draws`, of drawn ones and the observed ones otherwise. The observed mean against its standard
+    error would give the same order. O(pairs draws n).
+    """
+    n = apart.shape[1]
+    least = np.abs(apart.sum(axis=1)) - ROUNDING * np.abs(apart).sum(axis=1)
+    every = 2 ** (n - 1) <= draws  # the first sign may stay: all others turned is the same distance
+    count, size = 2 ** (n - 1) if every else draws, max(1, CELLS // n)
+    as_far = np.zeros(len(apart), dtype=np.int64)
+    for first in range(0, count, size):
+        last = min(first + size, count)
+        turned = np.arange(first, last)[:, None] >> np.arange(n) & 1 if every else rng.integers(0, 2, size=(last - first, n))
+        as_far += (np.abs(apart @ (1.0 - 2.0 * turned).T) >= least[:, None]).sum(axis=1)
+    return as_far / count if every else (as_far + 1) / (count + 1)
 
 
-def _bootstrap(table: np.ndarray, draws: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Means and interquartile means (m, draws) of replications drawn with replacement, the same for all rows of the table (m, n)."""
+def _of_bootstrap(means: np.ndarray, se: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+    """Two-sided p-values (pairs,): twice the rarer side of the means over their standard errors among those that were drawn."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        seen = np.where(se > 0.0, means / se, np.where(means == 0.0, 0.0, np.copysign(np.inf, means)))[:, None]
+    above, below = (drawn >= seen).sum(axis=1), (drawn <= seen).sum(axis=1)
+    return np.minimum(2.0 * (1 + np.minimum(above, below)) / (drawn.shape[1] + 1), 1.0)
+
+
+def _bootstrap(table: np.ndarray, apart: np.ndarray, draws: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Replications drawn with replacement, the same for all policies: interquartile means of the costs (m, n), as (m, draws), and how many
+    of its standard errors the mean of the differences (pairs, n) is from the observed mean, as (pairs, draws)."""
     m, n = table.shape
     order = np.argsort(table, axis=1, kind="stable")
     rising = np.take_along_axis(table, order, axis=1)
-    means, middles = np.empty((m, draws)), np.empty((m, draws))
+    middles, distances = np.empty((m, draws)), np.empty((len(apart), draws))
+    centred = apart - apart.mean(axis=1, keepdims=True)
+    nothing = ROUNDING * np.square(centred).mean(axis=1, keepdims=True)  # a variance that is rounding: one replication was drawn n times
     size = max(1, CELLS // n)
     for first in range(0, draws, size):
         last = min(first + size, draws)
         drawn = rng.integers(0, n, size=(last - first, n)) + n * np.arange(last - first)[:, None]
         counts = np.bincount(drawn.reshape(-1), minlength=(last - first) * n).reshape(-1, n)
-        means[:, first:last] = table @ (counts.T / n)
         for j in range(m):
             middles[j, first:last] = interquartile_weights(counts[:, order[j]]) @ rising[j]
-    return means, middles
+        mean, square = centred @ (counts.T / n), np.square(centred) @ (counts.T / n)
+        variance = square - mean**2
+        variance[variance <= nothing] = 0.0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            distances[:, first:last] = np.nan_to_num(mean / np.sqrt(variance / (n - 1)), nan=0.0, posinf=np.inf, neginf=-np.inf)
+    return middles, distances
 
 
 def _profile(table: np.ndarray, problems: int) -> tuple[np.ndarray, np.ndarray]:

@@ -58,10 +58,12 @@ class Result:
         return compared({name: curve[:, -1] for name, curve in self.regret.items()})
 
     def compare(self, *, alpha: float = 0.05, draws: int = paired.DRAWS, seed: int = 0) -> PairedComparison:
-        """Compare the final regret of all policies within replications: paired bootstrap, Holm-corrected p-values, interquartile means.
+        """Compare the final regret of all policies within replications: paired tests, Holm-corrected p-values, interquartile means.
 
-        alpha: error of all decisions together, in (0, 1). draws: of the bootstrap, from 100. seed: of its draws. With fewer than about
-        20 replications the intervals are too short; p is never below 2^(1 - replications). Raises ValueError for a single replication.
+        alpha: error of all decisions together, in (0, 1); it holds from 2 replications on between policies that cost the same, however
+        skewed their costs, and nearly so where only their means agree (`PairedComparison`). draws: of signs and of the bootstrap, from
+        100. seed: of the draws. p is never below 2^(1 - replications), so fewer than 6 decide nothing at alpha = 0.05. With fewer than
+        about 20 the intervals of interquartile means are too short. Raises ValueError for a single replication.
         """
         return paired.compared_pairs(
             {name: curve[:, -1] for name, curve in self.regret.items()},
@@ -197,10 +199,12 @@ class Identification:
         return compared(self.rounds)
 
     def compare(self, *, alpha: float = 0.05, draws: int = paired.DRAWS, seed: int = 0) -> PairedComparison:
-        """Compare the rounds of all policies within replications: paired bootstrap, Holm-corrected p-values, interquartile means.
+        """Compare the rounds of all policies within replications: paired tests, Holm-corrected p-values, interquartile means.
 
-        alpha: error of all decisions together, in (0, 1). draws: of the bootstrap, from 100. seed: of its draws. With fewer than about
-        20 replications the intervals are too short; p is never below 2^(1 - replications). Raises ValueError for a single replication.
+        alpha: error of all decisions together, in (0, 1); it holds from 2 replications on between policies that cost the same, however
+        skewed their costs, and nearly so where only their means agree (`PairedComparison`). draws: of signs and of the bootstrap, from
+        100. seed: of the draws. p is never below 2^(1 - replications), so fewer than 6 decide nothing at alpha = 0.05. With fewer than
+        about 20 the intervals of interquartile means are too short. Raises ValueError for a single replication.
         """
         return paired.compared_pairs(self.rounds, "rounds", problems=folders.problems(self.settings), alpha=alpha, draws=draws, seed=seed)
 
