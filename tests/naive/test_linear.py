@@ -51,6 +51,7 @@ def test_same_arms_as_the_twin(name, kind):
     np.testing.assert_allclose(state.log_det[0], np.linalg.slogdet(twin.ridge.V)[1] - d * np.log(0.5), atol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:more than 1,000 decisions of select")  # none of them is ever answered
 @pytest.mark.parametrize("policy", [tr.LinTS(scale=0.4), tr.LinTS(width="theorem", noise=0.1), tr.LinEpsilonGreedy(epsilon=0.3)])
 def test_probability_is_how_often_select_plays_the_arm(policy):
     data = np.random.default_rng(3)

@@ -48,6 +48,7 @@ def test_squarecb_plays_as_the_twin(gamma, shared):
         twin.update(X, decision.arm, reward)
 
 
+@pytest.mark.filterwarnings("ignore:more than 1,000 decisions of select")  # none of them is ever answered
 def test_propensities_are_the_frequencies_of_choices():
     """They sum to 1, no eligible arm's is 0, and 20,000 choices agree by a chi-square test (4 degrees of freedom, p = 1e-4)."""
     X, n = unit_rows(np.random.default_rng(2), 6, d), 20_000
