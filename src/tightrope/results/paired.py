@@ -74,7 +74,7 @@ class PairedComparison:
         Error of all decisions together, and of each interval by itself. Of policies that cost the same it holds from 2 replications on.
         Where only their means agree and differences are skewed it is reached as replications grow: at alpha = 0.05, of 1,000
         comparisons with exponential differences 36 to 67 were wrong with 6 to 40 replications, with lognormal ones (skewness 6) 72 to 96
-        with 6 to 20, and 57 with 40.
+        with 6 to 20, and 57 with 40. Intervals of such lognormal differences hold the truth in 89 to 94 of 100 runs, not in 95.
     levels : list of Level
         One for each policy, lowest mean first.
     pairs : list of Pair

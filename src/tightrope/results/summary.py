@@ -93,7 +93,29 @@ def rounds_summary(result: Identified) -> Summary:
 
 
 def ranking_sentence(ranked: Mapping[str, Any]) -> str:
-    """What a rule of `stopping` decided after how many replications, from a result's settings["until"]."""
+    """The sentence about what a rule of `stopping` decided, after how many replications.
+
+    Parameters
+    ----------
+    ranked : dict
+        A result's `settings["until"]`.
+
+    Returns
+    -------
+    str
+        One sentence.
+
+    Raises
+    ------
+    KeyError
+        Where the dict is not from a result that was run with `until`.
+
+    Examples
+    --------
+    >>> import tightrope as tr
+    >>> tr.stopping.sentence({"replications": 40, "alpha": 0.05, "certain": True, "undecided": []})
+    'The order is certain (error 0.05) after 40 replications.'
+    """
     n, error = ranked["replications"], f"error {ranked['alpha']:g}"
     if ranked["certain"]:
         return f"The order is certain ({error}) after {n} replications."
