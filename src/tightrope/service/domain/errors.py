@@ -44,7 +44,7 @@ def about_one_row(message: str, one_row: bool, experiment: str) -> str:
             "customer's, create a new experiment and send it as one row, [..] instead of [[..], ..], from its first decision on: every arm "
             "then has a regression of its own."
         )
-    if "began with" in message:
+    if "this session has one regression" in message:
         return (
             f"context is one row for all arms, but experiment {experiment!r} began with a row for every arm and has one regression for all "
             "of them; send a row for every arm, or create a new experiment and send one row from its first decision on."
