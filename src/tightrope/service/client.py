@@ -71,11 +71,12 @@ class Client:
     A refused request raises `Rejected`, a ValueError with the service's sentence. Safe to share between threads.
 
     Some methods of a session have no counterpart. `close` closes the connections: the service closes decisions by the experiment's
-    window, so neither is there `expire`; `is_open` and `answered` are in `open` and `log`, `arms` and `catalogue` in `describe`; what
-    `played` and `waiting` count are decisions of `select`, and open ones. `select` and `update` have no id, by which a request can be sent again. `stopped` is the status of `recommend`, and `explain` has the
-    `probability` of `propensities`. `learn`,
-    `merge`, `adopt`, `follow`, `decide_beside` and `forget_round` would change a state that the log does not explain. `save`, `load`,
-    `to_bytes`, `from_bytes`, `view`, `point` and `arm_at` need the session itself: `tightrope log replay --save` writes it.
+    window, so neither is there `expire`; `is_open` and `answered` are in `open` and `log`, `arms` and `catalogue` in `describe`. `select`
+    and `update` have no id, by which a request can be sent again, so that there is nothing for `played` to count; `waiting` is the length of
+    `open`, `decided` and `rounds` are in `describe`. `stopped` is the status of `recommend`, and `explain` has the `probability` of
+    `propensities`. `learn`, `merge`, `adopt`, `follow`, `decide_beside` and `forget_round` would change a state that the log does not
+    explain. `save`, `load`, `to_bytes`, `from_bytes`, `state`, `view`, `point` and `arm_at` need the session itself: `tightrope log replay
+    --save` writes it.
     """
 
     def __init__(
