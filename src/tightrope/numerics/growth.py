@@ -26,26 +26,28 @@ def longer_counts(state: C, count: int) -> C:
 @singledispatch
 def longer_ridge(model: Any, arms: Arms, lam: float, *, sampling: bool = False) -> Ridge:
     """A ridge regression with more arms: the same data, factorised afresh; with new features every round the same regression."""
-    fresh: Any = new_ridge(arms, lam, sampling=sampling)
+    fresh: Any = new_ridge(arms, lam, sampling=sampling, intercept=model.intercept, column=float(model.column[0]))
     if isinstance(fresh, ContextRidge):
         return carried(fresh, model)
     fresh.pulls[: model.pulls.size] = model.pulls
     fresh.sums[: model.sums.size] = model.sums
+    fresh.centre[:] = model.centre
     refresh(fresh)
     return fresh
 
 
 @longer_ridge.register
 def _(model: DisjointRidge, arms: Arms, lam: float, *, sampling: bool = False) -> Ridge:
-    fresh, K = new_disjoint_ridge(arms, lam), model.mean.size
+    fresh, K = new_disjoint_ridge(arms, lam, intercept=model.intercept, column=float(model.column[0])), model.mean.size
     fresh.design[:K], fresh.response[:K], fresh.pulls[:K] = model.design, model.response, model.pulls
+    fresh.centre[:] = model.centre
     refresh(fresh)
     return fresh
 
 
 @longer_ridge.register
 def _(model: FadingRidge, arms: Arms, lam: float, *, sampling: bool = False) -> Ridge:
-    grown: FadingRidge = carried(new_fading_ridge(arms, lam, model.forget), model)
+    grown: FadingRidge = carried(new_fading_ridge(arms, lam, model.forget, intercept=model.intercept, column=float(model.column[0])), model)
     return grown
 
 
