@@ -183,7 +183,7 @@ class LearnedNoise:
         return X if self.column is None else np.c_[X, np.full(len(X), self.column)]
 
     def feed(self, x, reward, model=0):
-        self.rows.append((self.wide(x[None])[0], reward, model))
+        self.rows.append((x, reward, model))
 
     def weights(self):
         return self.forget ** np.arange(len(self.rows))[::-1]
@@ -197,7 +197,7 @@ class LearnedNoise:
         """(theta, rows X, rewards less m, weights w) of every model."""
         weight, m = self.weights(), self.centre()
         for model in range(self.models):
-            own = [(x, r - m, w) for (x, r, of), w in zip(self.rows, weight, strict=True) if of == model]
+            own = [(self.wide(x[None])[0], r - m, w) for (x, r, of), w in zip(self.rows, weight, strict=True) if of == model]
             X = np.array([x for x, _, _ in own]).reshape(-1, self.d)
             y, w = np.array([r for _, r, _ in own]), np.array([w for _, _, w in own])
             V = self.lam * np.eye(self.d) + (X.T * w) @ X

@@ -12,7 +12,6 @@ from naive import semibandit_policies as sets
 from naive.linear_policies import LearnedNoise
 from standard import unit_rows
 from tightrope.numerics.noise import enter, new_noise, noise_scale, note
-from tightrope.numerics.ridge import regained
 
 K, d, LAM, ROUNDS = 5, 3, 0.5, 120
 FORMS = ("few arms", "fixed", "changing", "fading", "apart")
@@ -46,14 +45,12 @@ def test_means_noise_and_widths_are_the_twins(form, intercept):
     for t in range(ROUNDS):
         rows = data.normal(size=X.shape) / 2 if form in ("changing", "apart") else X
         decision = session.decide(rows if rows is not X else None, id=t)
-        late.append(
-            (t, rows[decision.arm], decision.arm, zero + float(rows[decision.arm] @ theta * 3 + 0.4 * data.standard_normal()), rows)
-        )
+        late.append((t, rows[decision.arm], decision.arm, zero + float(rows[decision.arm] @ theta * 3 + 0.4 * data.standard_normal())))
         while len(late) > 3:  # rewards come late, and not in order
-            number, x, arm, reward, then = late.pop(1)
+            number, x, arm, reward = late.pop(1)
             session.reward(number, reward)
-            if not twin.rows and twin.column is not None:
-                twin.column = size_of(then)  # of the first round whose reward is learned
+            if not twin.rows and form in ("changing", "apart") and twin.column is not None:
+                twin.column = float(np.linalg.norm(x))  # of the first reward that is learned
             twin.feed(x, reward, arm if form == "apart" else 0)
             found = session.explain(rows if rows is not X else None)
             assert found["noise"] == pytest.approx(twin.sigma(), rel=1e-9)
@@ -274,7 +271,8 @@ def test_greedy_estimates_are_the_twins(form):
     for t in range(60):
         rows, arm, reward = data.normal(size=X.shape) / 2 if new else X, int(data.integers(len(X))), float(20.0 + data.normal())
         session.update(arm, reward, context=rows if new else None)
-        twin.column = size_of(rows) if t == 0 else twin.column
+        if new and t == 0:
+            twin.column = float(np.linalg.norm(rows[arm]))
         twin.feed(rows[arm], reward, arm if form == "apart" else 0)
     np.testing.assert_allclose(session.explain(rows if new else None)["mean"], twin.estimates(rows)[0], rtol=1e-11)
 
@@ -336,16 +334,27 @@ def test_merged_sessions_have_learned_the_noise_of_both_logs(form):
         np.testing.assert_allclose(one[name], other[name], rtol=1e-8, atol=1e-12, err_msg=name)
 
 
-@pytest.mark.parametrize("form", ["few arms", "fixed", "apart", "fading"])
-def test_arms_that_are_added_leave_the_noise_as_it_was(form):
-    session, X, _ = session_in(form)
-    data = np.random.default_rng(8)
+@pytest.mark.parametrize("form", ["few arms", "fixed", "apart", "apart and fixed", "fading"])
+def test_arms_that_are_added_are_as_if_they_had_been_there_from_the_start(form):
+    """Also the constant column, which is by the norms of all arms; of candidates that are new in every round it stays."""
+    session, X, twin = session_in(form.split(" and")[0])
+    if form == "apart and fixed":
+        session = tr.Session(tr.LinUCB(lam=LAM, width=2.0, shared=False), arms=X)
+    apart, data = "apart" in form, np.random.default_rng(8)
+    longer = np.r_[X, 2.5 * X[:1]]
+    twin.models = len(longer) if apart else 1
     for _ in range(60):
-        session.update(int(data.integers(len(X))), float(data.normal()), context=X if form == "apart" else None)
-    before = noise_scale(session.state.noise, regained(session.state.model))
-    session.add_arms(number=1) if form == "apart" else session.add_arms(features=X[:1] * 0.5)
-    assert noise_scale(session.state.noise, regained(session.state.model)) == pytest.approx(before, rel=1e-9)
-    assert before > 0.5
+        arm, reward = int(data.integers(len(X))), float(5.0 + data.normal())
+        session.update(arm, reward, context=X if form == "apart" else None)
+        twin.column = size_of(longer) if form != "apart" else float(np.linalg.norm(X[arm])) if not twin.rows else twin.column
+        twin.feed(X[arm], reward, arm if apart else 0)
+    session.add_arms(number=1) if form == "apart" else session.add_arms(features=longer[-1:])
+    found = session.explain(longer if form == "apart" else None)
+    mean, width = twin.estimates(longer)
+    assert found["noise"] == pytest.approx(twin.sigma(), rel=1e-9)
+    assert found["beta"] == pytest.approx(2.0 * twin.scale(), rel=1e-8)
+    np.testing.assert_allclose(found["mean"], mean, rtol=1e-9)
+    np.testing.assert_allclose(found["width"], found["beta"] * width, rtol=1e-8)
 
 
 def test_rewards_that_are_all_equal_or_nearly_so_keep_a_scale_above_zero():

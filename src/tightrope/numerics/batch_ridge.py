@@ -37,7 +37,7 @@ class BatchRidge(NamedTuple):
     pulls: Count  # (M,) rewards of each block
     sums: Finite  # (M,) their sums, less the origin
     noise: Noise  # its residual is not kept: `settle` has it from the sums
-    column: NonNegative  # (1,) c, the constant column; 0: not known before the first reward
+    column: NonNegative  # (1,) c, the constant column; 0: of rows that are new in every round, see `column_of`
     intercept: bool  # whether every block has a constant column, whose coefficient is drawn to the mean of all rewards
 
 
@@ -52,12 +52,12 @@ class Solved(NamedTuple):
     zero: float  # what means are less of: the mean of all rewards; 0 without an intercept
 
 
-def new_batch_ridge(blocks: int, dimension: int, lam: float, intercept: bool = False) -> BatchRidge:
-    """The model without data."""
+def new_batch_ridge(blocks: int, dimension: int, lam: float, intercept: bool = False, column: float = 0.0) -> BatchRidge:
+    """The model without data; column: the constant one, where it is known."""
     design = np.tile(lam * np.eye(dimension), (blocks, 1, 1))
     return BatchRidge(
         lam, design, np.zeros((blocks, dimension)), np.zeros(1), np.zeros((blocks, dimension)), np.zeros(blocks), np.zeros(blocks),
-        new_noise(), np.zeros(1), intercept,
+        new_noise(), np.array([column]), intercept,
     )  # fmt: skip
 
 
@@ -87,8 +87,17 @@ def factorised(design: np.ndarray, response: np.ndarray) -> tuple[np.ndarray, np
     return theta, factor
 
 
+def column_of(model: BatchRidge) -> float:
+    """The constant column: of rows that are new in every round the root mean square of their norms so far; 0 before the first."""
+    if model.column[0] > 0.0 or model.seen[0] == 0.0:
+        return float(model.column[0])
+    d = model.response.shape[1]
+    squares = float((np.trace(model.design, axis1=1, axis2=2) - d * model.lam).sum())
+    return math.sqrt(squares / float(model.seen[0])) if squares > 0.0 else 1.0
+
+
 def settle(model: BatchRidge, features: np.ndarray) -> Solved:
-    """What the data say, with an intercept if the model has one; features: those of the round, for a column that is not known yet.
+    """What the data say, with an intercept if the model has one; features: those of the round, for a column before the first reward.
 
     With n' = n + lam / c^2 rewards in a block, lam / c^2 of which are the column's prior at the mean m of all rewards, s = sum x and
     rho = sum (r - m): middle = s / n', level = rho / n', own = 1 / n', V less s s' / n', and b = sum (r - m) x less middle rho.
@@ -96,7 +105,7 @@ def settle(model: BatchRidge, features: np.ndarray) -> Solved:
     M, d = model.response.shape
     if not model.intercept:
         return Solved(*solve(model), np.zeros((M, d)), np.zeros(M), np.zeros(M), 0.0)
-    sums, column = model.noise.sums[0], float(model.column[0]) or size_of(features)
+    sums, column = model.noise.sums[0], column_of(model) or size_of(features)
     own = 1.0 / (model.pulls + model.lam / column**2)
     middle, rho = model.total * own[:, None], model.sums - sums.centre * model.pulls
     design = model.design - middle[:, :, None] * model.total[:, None, :]
@@ -107,8 +116,6 @@ def settle(model: BatchRidge, features: np.ndarray) -> Solved:
 def learn_batch(model: BatchRidge, features: np.ndarray, arms: np.ndarray, rewards: np.ndarray) -> None:
     """Take in the rewards of several arms: V += X'X and b += X'r in every block they touch. O(k d^2)."""
     rows, blocks = np.divmod(arms, model.response.shape[0])
-    if model.intercept and model.column[0] == 0.0:
-        model.column[0] = size_of(features)
     values = np.array([enter(model.noise, float(reward), model.intercept) for reward in rewards])
     for block in range(model.response.shape[0]):
         of_block = blocks == block
@@ -129,7 +136,7 @@ def batch_scale(model: BatchRidge, solved: Solved, noise: float) -> float:
     """
     sums, theta = model.noise.sums[0], solved.theta
     known, unit = model.design.shape[0] * (model.design.shape[1] + model.intercept), float(sums.unit) or 1.0
-    column = float(model.column[0]) if model.intercept else 0.0
+    column = column_of(model) if model.intercept else 0.0
     off = (solved.level - (solved.middle * theta).sum(axis=1)) / column if column > 0.0 else np.zeros(0)  # the column's coefficients
     if math.isnan(noise):
         noise = 1.0
@@ -157,7 +164,7 @@ def least_known(model: BatchRidge) -> float:
     d = model.response.shape[1]
     above = np.maximum(np.trace(model.design, axis1=1, axis2=2) - d * model.lam, 0.0)
     if model.intercept:
-        above += model.column[0] ** 2 * model.pulls
+        above += column_of(model) ** 2 * model.pulls
     return float((above / (above + model.lam)).sum())
 
 

@@ -87,10 +87,16 @@ def merged(first: Any, second: Any) -> tuple[Any, Noise]:
     noise, shift = merged_moments(first.noise, second.noise, first.model.intercept)
     sums = noise.sums[0]
     model = merged_ridge(first.model, second.model, shift, float(sums.centre))
+    measure_residual(noise, model)
+    return model, noise
+
+
+def measure_residual(noise: Noise, model: Any) -> None:
+    """RSS from the sums, where it was not followed reward by reward."""
+    sums = noise.sums[0]
     if sums.unit > 0.0:
         squares = sums.spread + sums.number * (sums.centre / sums.unit) ** 2
         sums.residual = max(squares - explained(model, float(sums.unit)), DIGITS * sums.spread)
-    return model, noise
 
 
 def merged_moments(first: Noise, second: Noise, centred: bool) -> tuple[Noise, float]:
@@ -131,5 +137,5 @@ def merged_batch_ridge(first: BatchRidge, second: BatchRidge) -> BatchRidge:
     return BatchRidge(
         first.lam, design, first.response + second.response + shift * second.total, first.seen + second.seen, first.total + second.total,
         first.pulls + second.pulls, first.sums + second.sums + shift * second.pulls, noise,
-        np.where(first.column > 0.0, first.column, second.column), first.intercept,
+        first.column.copy(), first.intercept,
     )  # fmt: skip

@@ -39,7 +39,7 @@ def anchor_of(model):
 
 @lean
 def column_of(model, shown):
-    """The constant column: what it has been since the first reward, until then the root mean square of these rows' norms (1 for zeros)."""
+    """The constant column: what it is since the first reward, and until then the root mean square of these rows' norms (1 for zeros)."""
     if model.column[0] > 0.0:
         return model.column[0]
     total, d = 0.0, model.features.shape[1] - 1
@@ -51,14 +51,19 @@ def column_of(model, shown):
 
 @lean
 def fill_row(model, shown, arm):
-    """row <- the features of an arm that a reward has come for, with the constant column, which the first reward fixes."""
-    d = model.features.shape[1]
-    if model.intercept:
-        model.column[0] = column_of(model, shown)
-        model.row[d - 1] = model.column[0]
-        d -= 1
+    """row <- the features of an arm that a reward has come for, with the constant column.
+
+    The first reward fixes the column where it is not known: the norm of its arm's row, which is all that a log tells of the round.
+    """
+    d, total = model.features.shape[1] - model.intercept, 0.0
     for i in range(d):
         model.row[i] = shown[arm, i]
+    if model.intercept:
+        if model.column[0] == 0.0:
+            for i in range(d):
+                total += shown[arm, i] * shown[arm, i]
+            model.column[0] = math.sqrt(total) if total > 0.0 else 1.0
+        model.row[d] = model.column[0]
 
 
 @lean

@@ -16,7 +16,7 @@ from ...core.matching import LARGEST_REWARD
 from ...core.policy import Policy, policy
 from ...core.types import Given
 from ...numerics.counts import intervals
-from ...numerics.growth import longer_ridge
+from ...numerics.growth import grown
 from ...numerics.merging import merged
 from ...numerics.noise import Noise, new_noise, take_in
 from ...numerics.ridge import Ridge, check_context, new_model, predict
@@ -67,7 +67,7 @@ class LinEpsilonGreedy(Policy):
         check_context(state.model, context.features)
 
     def grow(self, state, arms):
-        return self.State(longer_ridge(state.model, arms, self.lam), state.noise)
+        return self.State(**grown(state, arms, self.lam))
 
     def merge(self, first, second):
         return self.State(*merged(first, second))

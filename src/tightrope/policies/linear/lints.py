@@ -26,7 +26,7 @@ from ...core.matching import LARGEST_REWARD
 from ...core.policy import Policy, policy
 from ...core.types import Given, Stored
 from ...numerics.counts import intervals
-from ...numerics.growth import longer_ridge
+from ...numerics.growth import grown
 from ...numerics.merging import merged
 from ...numerics.noise import Noise, bounded, current_scale, new_noise, noise_scale, take_in
 from ...numerics.posterior import chance_of_best
@@ -117,7 +117,7 @@ class LinTS(Policy):
         check_context(state.model, context.features)
 
     def grow(self, state, arms):
-        return state._replace(model=longer_ridge(state.model, arms, self.lam, sampling=True), scores=np.zeros(arms.number))
+        return state._replace(**grown(state, arms, self.lam, sampling=True), scores=np.zeros(arms.number))
 
     def merge(self, first, second):
         model, noise = merged(first, second)

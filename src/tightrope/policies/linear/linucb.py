@@ -27,7 +27,7 @@ from ...core.matching import LARGEST_REWARD
 from ...core.policy import Policy, policy
 from ...core.types import Given, Stored
 from ...numerics.counts import intervals
-from ...numerics.growth import longer_ridge
+from ...numerics.growth import grown
 from ...numerics.merging import merged
 from ...numerics.noise import Noise, bounded, current_scale, new_noise, noise_scale, take_in
 from ...numerics.radii import determinant_radius, horizon_radius
@@ -118,7 +118,7 @@ class LinUCB(Policy):
         check_context(state.model, context.features)
 
     def grow(self, state, arms):
-        return state._replace(model=longer_ridge(state.model, arms, self.lam), scores=np.zeros(arms.number))
+        return state._replace(**grown(state, arms, self.lam), scores=np.zeros(arms.number))
 
     def merge(self, first, second):
         model, noise = merged(first, second)

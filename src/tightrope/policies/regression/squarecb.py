@@ -25,7 +25,7 @@ from ...core.matching import LARGEST_REWARD
 from ...core.policy import Policy, policy
 from ...core.types import Given
 from ...numerics.counts import intervals
-from ...numerics.growth import longer_ridge
+from ...numerics.growth import grown
 from ...numerics.merging import merged
 from ...numerics.noise import Noise, new_noise, noise_scale, take_in
 from ...numerics.ridge import Ridge, check_context, new_model, predict, regained, regressions
@@ -89,7 +89,7 @@ class SquareCB(Gaps, Policy):
 
     def grow(self, state, arms):
         fresh = self.init(arms)
-        return fresh._replace(model=longer_ridge(state.model, arms, self.lam), noise=state.noise, rounds=state.rounds)
+        return fresh._replace(**grown(state, arms, self.lam), rounds=state.rounds)
 
     def merge(self, first, second):
         model, noise = merged(first, second)

@@ -27,6 +27,7 @@ from ...numerics.batch_ridge import (
 )
 from ...numerics.merging import merged_batch_ridge
 from ...numerics.noise import bounded
+from ...numerics.ridge import size_of
 from ...solvers.oracles import TopK, choose, set_size
 from .inclusion import exact_is_cheap, top_k_probability
 
@@ -128,7 +129,8 @@ def new_state(arms: Arms, lam: float, intercept: bool = False) -> State:
         raise ValueError("arms = a number without features; pass (N, d) features, or dimension=d with new features every round.")
     if arms.features is not None:
         check_features("arms", arms.features, lam)
-    return State(new_batch_ridge(arms.blocks, arms.dimension, lam, intercept), setting)
+    column = 0.0 if arms.features is None else size_of(arms.features)
+    return State(new_batch_ridge(arms.blocks, arms.dimension, lam, intercept, column if intercept else 0.0), setting)
 
 
 def new_state_with_prior(policy: GaussianPrior, arms: Arms) -> State:
@@ -159,8 +161,9 @@ def admit_features(policy: Policy, state: State, context: Context) -> None:
 
 
 def longer_state(state: State, arms: Arms) -> State:
-    """The same regression over a longer list of arms."""
-    return State(state.model, new_state(arms, state.model.lam).setting)
+    """The same regression over a longer list of arms; the constant column is that of all of them."""
+    fresh = new_state(arms, state.model.lam, state.model.intercept)
+    return State(state.model._replace(column=fresh.model.column), fresh.setting)
 
 
 def features_of(state: State, context: Context) -> np.ndarray:

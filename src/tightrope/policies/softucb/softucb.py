@@ -30,7 +30,7 @@ from ...core.policy import Policy, policy
 from ...core.types import Given
 from ...core.verbs import allowed
 from ...numerics.counts import intervals
-from ...numerics.growth import longer_ridge
+from ...numerics.growth import grown
 from ...numerics.noise import Noise, bounded, current_scale, new_noise, noise_scale, take_in
 from ...numerics.radii import horizon_radius
 from ...numerics.ridge import Ridge, check_context, new_model, predict, regained
@@ -120,7 +120,7 @@ class SoftUCB(Policy):
 
     def grow(self, state, arms):
         width, slack, weight = (np.zeros(arms.number) for _ in range(3))
-        return state._replace(model=longer_ridge(state.model, arms, self.lam), width=width, slack=slack, weight=weight)
+        return state._replace(**grown(state, arms, self.lam), width=width, slack=slack, weight=weight)
 
     def explain(self, state, context, rng):
         predict(state.model, context)
