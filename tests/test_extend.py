@@ -379,3 +379,16 @@ def test_names_of_the_package_are_those_of_the_registry():
     assert {name for name, item in names.PROBLEMS.items() if item.__module__.startswith("tightrope.problems")} <= set(tr.problems.__all__)
     parameters = set(tr.policies.conservative.conservative.Options.__annotations__)
     assert parameters == set(tr.policies.Conservative.FIELDS)
+
+
+def test_a_kernel_takes_arguments_by_name_and_defaults():
+    """Failed before: a kernel called from Python took arguments by position only."""
+    @jit
+    def scaled(point, factor=2.0):
+        return point.x * factor
+
+    class Point(NamedTuple):
+        x: float
+
+    assert scaled(Point(3.0)) == 6.0
+    assert scaled(point=Point(3.0), factor=5.0) == scaled(Point(3.0), factor=5.0) == 15.0

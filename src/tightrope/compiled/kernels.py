@@ -1,6 +1,7 @@
 """The decorators that kernels wear."""
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -50,7 +51,11 @@ class Kernel(CPUDispatcher):
     would be the first of them.
     """
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        if named or len(arguments) < self.py_func.__code__.co_argcount:
+            bound = inspect.signature(self.py_func).bind(*arguments, **named)
+            bound.apply_defaults()
+            arguments = bound.args
         if not any(isinstance(item, tuple) for item in arguments):
             return super().__call__(*arguments)
         prints = [fingerprint(item) for item in arguments]
