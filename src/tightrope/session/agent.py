@@ -20,8 +20,9 @@ from ..core.types import Action, State
 from ..core.verbs import Arms, Context, allowed, commit, event, inform, select, stopped, update, withdraw
 
 PLAINLY = (True, True, True, True)  # which of a context's fields a round does not show
-REWARD = (types.float64,)
-UPDATED = (types.int64, types.boolean, types.int64, types.float64)  # of `_update`, after what a round shows
+ARM = (types.int64,)  # kinds of what a kernel is told after the number of arms
+ARM_AND_REWARD = (types.int64, types.float64)
+COUNTED_ARM_AND_REWARD = (types.boolean, types.int64, types.float64)
 UNPLAYABLE = -1  # in place of the event, where `select` returned an arm that is not eligible
 # Places of a tally: decisions taken, rewards learned, decisions only counted, and the decision for which the stream was last drawn.
 DECIDED, REWARDS, PLAYED, PROPOSED = range(4)
@@ -160,22 +161,21 @@ class CompiledAgent(Agent):
     def take(self, seen: Context, action: Action) -> None:
         """As of the parent class."""
         if self._commits:
-            self._checked(_take, seen, action)
+            self._checked(_take, seen, ARM, action)
         else:
             self.counts[DECIDED] += 1
 
     def withdraw(self, seen: Context, action: Action) -> None:
         """As of the parent class."""
-        self._checked(_withdraw, seen, action)
+        self._checked(_withdraw, seen, ARM, action)
 
     def update(self, seen: Context, action: Action, reward: float) -> None:
         """As of the parent class."""
-        if not self._call(_update, seen, *UPDATED)(*seen, self.number, False, action, reward):
-            raise ValueError(self._not_these(action))
+        self._checked(_update, seen, COUNTED_ARM_AND_REWARD, False, action, reward)
 
     def inform(self, seen: Context, action: Action, reward: float) -> None:
         """As of the parent class."""
-        self._checked(_inform, seen, action, reward)
+        self._checked(_inform, seen, ARM_AND_REWARD, action, reward)
 
     def stopped(self) -> bool:
         """As of the parent class."""
@@ -191,17 +191,15 @@ class CompiledAgent(Agent):
         """As of the parent class."""
         if not 0 <= arm < self.number:
             return False
-        call = functools.partial(self._call(_update, PLAIN, *UPDATED), *PLAIN, self.number, True)
+        call = functools.partial(self._call(_update, PLAIN, types.int64, *COUNTED_ARM_AND_REWARD), *PLAIN, self.number, True)
         self.learn = call  # type: ignore[method-assign]
         return call(arm, reward)
 
-    def _checked(self, kernel: Any, seen: Context, action: Action, *reward: float) -> None:
-        """Call a kernel that changes the state; it refuses what is not about its own arms."""
-        if not self._call(kernel, seen, types.int64, types.int64, *REWARD[: len(reward)])(*seen, self.number, action, *reward):
-            raise ValueError(self._not_these(action))
-
-    def _not_these(self, action: Action) -> str:
-        return f"arm = {action} or its round is not of these {self.number} arms; nothing was changed."
+    def _checked(self, kernel: Any, seen: Context, kinds: tuple[Any, ...], *values: Any) -> None:
+        """Call a kernel that changes the state; it refuses what is not about its own arms. kinds: of the values, as ARM."""
+        if not self._call(kernel, seen, types.int64, *kinds)(*seen, self.number, *values):
+            arm = values[kinds.index(types.int64)]
+            raise ValueError(f"arm = {arm} or its round is not of these {self.number} arms; nothing was changed.")
 
     def _call(self, kernel: Any, seen: Context | None, *more: Any) -> Callable[..., Any]:
         """The machine code of a kernel for what a round shows."""

@@ -19,7 +19,6 @@ from ..core.verbs import (
     Arms,
     Context,
     admit,
-    commit,
     event,
     evidence,
     explain,
@@ -130,7 +129,7 @@ class Session:
         self.seed = checks.integer("seed", seed, least=0)
         self._audit = streams.stream(self.seed, 0, streams.AUDIT)
         self._book = Book()
-        self._commits, self._guards, self._measures = commit.answers(policy), admit.answers(policy), propensity.answers(policy)
+        self._guards, self._measures = admit.answers(policy), propensity.answers(policy)
         self._stops = type(policy).TRAITS.stops
         stream, waiting = (
             Stream(streams.stream(self.seed, 0, streams.POLICY)),
