@@ -383,6 +383,7 @@ def test_names_of_the_package_are_those_of_the_registry():
 
 def test_a_kernel_takes_arguments_by_name_and_defaults():
     """Failed before: a kernel called from Python took arguments by position only."""
+
     @jit
     def scaled(point, factor=2.0):
         return point.x * factor
