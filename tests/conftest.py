@@ -3,7 +3,9 @@
 import gc
 import os
 import pathlib
+import signal
 import sys
+from collections.abc import Iterator
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import pinned  # noqa: F401
@@ -24,6 +26,15 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     for mark in item.iter_markers("lab"):
         for library in mark.args:
             pytest.importorskip(library)
+
+
+@pytest.fixture(autouse=True)
+def signals_are_heard() -> Iterator[None]:
+    """`tightrope.cli.main` is the end of its process, which ignores signals from then on; in a test the process goes on."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

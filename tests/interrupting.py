@@ -12,9 +12,11 @@ SAMPLE_SECONDS = 0.2  # of processor time, by which `crowding` judges
 
 
 def _as_under_a_terminal() -> None:
-    """A group of its own, and SIGINT as a terminal leaves it: a background shell starts its children with SIGINT ignored."""
+    """A group of its own, and signals as a terminal leaves them. A process inherits those that its parent ignores: a background shell
+    ignores SIGINT, and a process that has called `tightrope.cli.main` ignores both."""
     os.setsid()
     signal.signal(INTERRUPT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 @contextlib.contextmanager
