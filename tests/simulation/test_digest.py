@@ -1,5 +1,6 @@
 """What digests see of code: of one's own, of this package and of installed ones."""
 
+import functools
 import importlib
 import os
 import pathlib
@@ -16,7 +17,7 @@ from tightrope.compiled import cache
 from tightrope.core.policy import Policy
 from tightrope.papers.conservative.open_decisions import CountedOnArrival
 from tightrope.papers.conservative.theory import WatchMartingale
-from tightrope.simulation.runs.digest import digest, is_outside
+from tightrope.simulation.runs.digest import Undigestible, digest, is_outside
 
 PACKAGE = pathlib.Path(tr.__file__).parent
 
@@ -170,3 +171,72 @@ def test_a_module_of_a_package_is_seen_where_its_package_is_imported(load, start
     assert digest(load(**files).f) == before
     assert digest(load(**files | {"own__helpers": "def g(x):\n    return 0.0\n"}).f) != before
     assert digest(load(**files | {"own__inner": SECOND}).f) != before
+
+
+def _cached(sign):
+    @functools.lru_cache(None)
+    def level(arm):
+        return sign * arm
+
+    return level
+
+
+def _importing(sign, folder):
+    (folder / "levels_of_a_test.py").write_text(f"LEVEL = {sign}\n" + "#" * (sign + 2))
+    sys.modules.pop("levels_of_a_test", None)
+    importlib.invalidate_caches()
+
+    def level(arm):
+        from levels_of_a_test import LEVEL
+
+        return LEVEL * arm
+
+    return level
+
+
+def _configured(sign, folder):
+    (folder / "config_of_a_test.py").write_text("LEVEL = 1\n")
+    importlib.invalidate_caches()
+    module = importlib.import_module("config_of_a_test")
+    module.LEVEL = sign
+    return lambda arm: module.LEVEL * arm
+
+
+def _attributed(sign):
+    def level(arm):
+        return level.sign * arm
+
+    level.sign = sign
+    return level
+
+
+def _of_a_class(sign):
+    class Levels:
+        if sign > 0:
+
+            @staticmethod
+            def checked(arm):
+                return arm
+        else:
+
+            @staticmethod
+            def checked(arm):
+                return -arm
+
+    return lambda arm: Levels.checked(arm)
+
+
+@pytest.mark.parametrize("make", [_cached, _importing, _configured, _attributed, _of_a_class])
+def test_code_that_a_function_reaches_in_other_ways_tells(make, tmp_path, monkeypatch):
+    """Failed before: a run folder gave back the numbers of other code."""
+    monkeypatch.syspath_prepend(tmp_path)
+    more = (tmp_path,) if make in (_importing, _configured) else ()
+    first, again, other = (digest(make(sign, *more)) for sign in (1, 1, -1))
+    assert first == again
+    assert first != other
+
+
+def test_a_ufunc_made_of_a_function_is_refused():
+    assert digest(np.add) == digest(np.add) != digest(np.subtract)
+    with pytest.raises(Undigestible, match="does not tell the function"):
+        digest(np.frompyfunc(lambda arm: arm, 1, 1))

@@ -11,6 +11,7 @@ import dataclasses
 import dis
 import functools
 import hashlib
+import importlib
 import os
 import pathlib
 import struct
@@ -27,13 +28,18 @@ from ...core import checks
 
 CODE = [SOURCE_HASH] + [f"{package} {version(package)}" for package in ("numpy", "numba", "scipy")]
 LENGTH = 32  # hexadecimal digits kept of a SHA-256
-# Written by Python or by `@policy`, and settled by the time an instance exists.
+# Members of classes that Python writes, ..
 SKIPPED = {
-    "__module__", "__qualname__", "__doc__", "__dict__", "__weakref__", "__slots__", "__annotations__", "__signature__", "__new__",
-    "__repr__", "__reduce__", "__match_args__", "__getnewargs__", "__orig_bases__", "__parameters__", "__dataclass_fields__",
-    "__dataclass_params__", "__firstlineno__", "__static_attributes__", "FIELDS", "TRAITS", "_fields", "_field_defaults", "_make",
-    "_replace", "_asdict", "_abc_impl", "checked", "__eq__", "__ne__", "__hash__", "STORED", "WRITTEN", "COMPILED",
+    "__module__", "__qualname__", "__doc__", "__dict__", "__weakref__", "__slots__", "__annotations__", "__signature__", "__match_args__",
+    "__orig_bases__", "__parameters__", "__dataclass_fields__", "__dataclass_params__", "__firstlineno__", "__static_attributes__",
+    "_abc_impl",
 }  # fmt: skip
+# .. that it writes for named tuples and `@policy` for its own, ..
+OF_TUPLES = {
+    "__new__", "__repr__", "__reduce__", "__getnewargs__", "__eq__", "__ne__", "__hash__", "_fields", "_field_defaults", "_make",
+    "_replace", "_asdict", "FIELDS", "TRAITS", "STORED", "WRITTEN", "COMPILED",
+}  # fmt: skip
+OF_POLICIES = {"checked"}  # .. and those of classes that `@policy` has made, which have FIELDS.
 
 
 class Undigestible(ValueError):
@@ -115,8 +121,12 @@ class _Digest:
             self.each("property", value.fget, value.fset)
         elif isinstance(value, types.UnionType):
             self.each("union", *value.__args__)
-        elif isinstance(value, types.BuiltinFunctionType | np.ufunc):
+        elif isinstance(value, np.ufunc):
+            self.ufunc(value)
+        elif isinstance(value, types.BuiltinFunctionType):
             self.each("builtin", value.__name__, getattr(value, "__self__", None))
+        elif isinstance(value, functools._lru_cache_wrapper):
+            self.each("cached", value.__wrapped__)
         elif isinstance(value, pathlib.PurePath):
             self.note("path", str(value).encode())
         elif isinstance(value, tuple | list):
@@ -146,17 +156,33 @@ class _Digest:
                 cells.append("empty")
         names = sorted(_globals_read(value.__code__) & value.__globals__.keys())
         values = [value.__globals__[name] for name in names]
-        self.each("function", value.__code__, value.__defaults__, value.__kwdefaults__, cells, names)
-        self.each("globals", *values, *_submodules_read(value.__code__, [*values, *cells]))
+        imported = _imported(value)
+        self.each("function", value.__code__, value.__defaults__, value.__kwdefaults__, cells, names, vars(value))
+        reached = [*imported, *_submodules_read(value.__code__, [*values, *cells, *imported])]
+        self.each("globals", *values, *reached)
+        for module in (item for item in (*values, *cells, *reached) if isinstance(item, types.ModuleType) and is_outside(item)):
+            read = sorted({name for code in _codes(value.__code__) for name in code.co_names} & vars(module).keys())
+            self.each("attributes", *((name, vars(module)[name]) for name in read))
         return None
+
+    def ufunc(self, value: np.ufunc) -> None:
+        """One of NumPy or SciPy, by its name: nothing tells what one does that is made of a function."""
+        special = sys.modules.get("scipy.special")
+        owner = next((module for module in (np, special) if getattr(module, value.__name__, None) is value), None)
+        if owner is None:
+            raise Undigestible(f"{checks.show(value)} does not tell the function it is made of; call that function, or use np.vectorize")
+        self.each("ufunc", owner.__name__, value.__name__)
 
     def cls(self, value: type) -> None:
         if not is_outside(value):
             return self.each("class", *_named(value.__module__), value.__qualname__)
+        skipped = SKIPPED | (OF_TUPLES if hasattr(value, "_fields") else set()) | (OF_POLICIES if hasattr(value, "FIELDS") else set())
+        if dataclasses.is_dataclass(value):
+            skipped |= {"__eq__", "__repr__", "__hash__"}
         members = {
             name: member
             for name, member in sorted(vars(value).items())
-            if name not in SKIPPED and name not in getattr(value, "_fields", ()) and not isinstance(member, types.MemberDescriptorType)
+            if name not in skipped and name not in getattr(value, "_fields", ()) and not isinstance(member, types.MemberDescriptorType)
         }
         self.each("class", *(base for base in value.__bases__ if base is not object), members, getattr(value, "TRAITS", None))
         return None
@@ -182,6 +208,27 @@ def _globals_read(code: types.CodeType) -> set[str]:
     return {
         str(step.argval) for inner in _codes(code) for step in dis.get_instructions(inner) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")
     }
+
+
+def _imported(function: types.FunctionType) -> list[types.ModuleType]:
+    """Modules that a function and those inside it import when they are called. Undigestible where one cannot be imported now."""
+    found: dict[str, types.ModuleType] = {}
+    for code in _codes(function.__code__):
+        steps = list(dis.get_instructions(code))
+        for k, step in enumerate(steps):
+            if step.opname != "IMPORT_NAME":
+                continue
+            level = int(steps[k - 2].argval or 0)  # the two before it load the level and what is imported from there
+            name = "." * level + str(step.argval)
+            try:
+                module = importlib.import_module(name, function.__globals__.get("__package__"))
+            except Exception as error:
+                raise Undigestible(f"{checks.show(function)} imports {name}, which cannot be imported now ({error})") from None
+            found[module.__name__] = module
+            for inner in steps[k - 1].argval or ():  # from a package: its modules
+                if (part := sys.modules.get(f"{module.__name__}.{inner}")) is not None:
+                    found[part.__name__] = part
+    return [found[name] for name in sorted(found)]
 
 
 def _submodules_read(code: types.CodeType, values: list[object]) -> list[types.ModuleType]:

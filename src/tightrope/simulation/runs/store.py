@@ -104,6 +104,8 @@ def opened(out: pathlib.Path, plan: Plan) -> Store:
 
     Raises ValueError where it holds another experiment: other seed, horizon or problem, or another policy of the same name.
     """
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"out = {str(out)!r} is a file; give the folder of a run, or one that is not there yet.")
     record = out / "plan.json"
     experiment = json.loads(json.dumps({"kind": plan.experiment.kind} | plan.experiment.common() | {"code": CODE}, default=_plain))
     if not record.exists():
