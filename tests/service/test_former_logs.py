@@ -66,7 +66,7 @@ def test_a_log_of_an_earlier_version_goes_on_as_it_would_have_there(version, nam
 def test_every_policy_whose_defaults_changed_is_in_the_golden_log():
     inside = json.dumps(SPECS)
     assert {name for name in POLICIES if f'"{name}"' not in inside} == set()
-    assert VERSIONS["10bdb82"].keys() == SPECS.keys()
+    assert all(version.keys() == SPECS.keys() for version in VERSIONS.values())
 
 
 def test_a_cancellation_that_an_earlier_version_would_have_taken_is_taken(tmp_path):
