@@ -264,3 +264,61 @@ def test_relations_of_duckdb():
 
 def test_the_module_lists_what_is_public():
     assert set(dir(tr.logs)) == {"Log", "from_dsjson", "from_frame", "from_obp", "from_session", "to_dsjson", "to_obp"}
+
+
+PAIRS = {"arm": [0, 1] * 50, "reward": [1.0, 0.0] * 50, "propensity": [0.6] * 100, "round": np.repeat(np.arange(50), 2)}
+
+
+def test_rows_of_a_set_stay_together_or_are_refused():
+    """Failed before: they became rounds of one arm each, without a word."""
+    clicked = np.arange(100) + np.where(np.arange(100) % 2, 2.5, 0.0)
+    log = tr.logs.from_frame(PAIRS | {"t": clicked}, arms=3, round="round", time="t")
+    assert (log.rounds, log.size) == (50, 2)
+    assert tr.evaluate(log, [1.0, 0.0, 0.0], model=None).value == pytest.approx(1 / 0.6)
+    apart = {name: np.asarray(column)[np.r_[0, 2:100, 1]] for name, column in PAIRS.items()}
+    with pytest.raises(ValueError, match="row 99: round 0 was there before, from row 0 on"):
+        tr.logs.from_frame(apart, arms=3, round="round")
+    with pytest.raises(ValueError, match="row 1: arm 0 is twice in round 0"):
+        tr.logs.from_frame(PAIRS | {"arm": [0] * 100}, arms=3, round="round")
+    with pytest.raises(ValueError, match="a log of sets has no form in the dict"):
+        tr.logs.to_obp(tr.logs.from_frame(PAIRS, arms=3, round="round"))
+
+
+def test_eligible_arms_come_back_and_slots_and_odd_times_are_refused(tmp_path):
+    eligible = np.ones((40, 3), dtype=bool)
+    eligible[::2, 2] = False
+    table = {"arm": np.arange(40) % 2, "reward": np.arange(40) % 2 * 1.0, "propensity": 1.0 / eligible.sum(axis=1)}
+    log = tr.logs.from_frame(table, arms=3, eligible=eligible)
+    for back in (tr.logs.from_obp(tr.logs.to_obp(log)), tr.logs.from_dsjson(tr.logs.to_dsjson(log, tmp_path / "a.dsjson"), arms=3)):
+        assert back.uniform
+        assert (next(back.chunks()).eligible == eligible).all()
+    partial = tr.logs.from_frame(table | {"propensity": np.full(40, 0.3)}, arms=3, eligible=eligible)
+    with pytest.raises(ValueError, match="eligible arms have a form in dsjson only beside"):
+        tr.logs.to_dsjson(partial, tmp_path / "b.dsjson")
+    slots = tr.logs.from_frame(table | {"slot": np.arange(40) % 2}, arms=3, slot="slot")
+    with pytest.raises(ValueError, match="slots have no form in dsjson"):
+        tr.logs.to_dsjson(slots, tmp_path / "b.dsjson")
+    for unit in (1_700_000_000_000, 1_700_000_000_000_000_000):
+        timed = tr.logs.from_frame(table | {"t": unit + np.arange(40)}, arms=3, time="t")
+        with pytest.raises(ValueError, match="is no time in seconds since 1970"):
+            tr.logs.to_dsjson(timed, tmp_path / "b.dsjson")
+    assert not (tmp_path / "b.dsjson").exists()
+
+
+def test_small_things_of_tables(tmp_path):
+    (tmp_path / "short.csv").write_text("arm,reward\n" + "1,0,1\n0,1,0\n" * 50)
+    with pytest.raises(ValueError, match="more fields in a row than names in its first line"):
+        tr.logs.from_frame(tmp_path / "short.csv", propensity=0.5)
+    (tmp_path / "zeros.csv").write_text("arm,reward,propensity\n001,1,.5\n1,0,.5\n2,1,.5\n")
+    assert tr.logs.from_frame(tmp_path / "zeros.csv").names == ("001", "1", "2")
+    base = {"arm": [0, 1, 0, 1], "reward": [1.0, 0.0, 1.0, 1.0], "propensity": [0.5] * 4}
+    timed = tr.logs.from_frame(base | {"t": np.array([4, 3, 2, 1], dtype=object)}, arms=2, time="t")
+    assert next(timed.chunks()).arm.tolist() == [1, 0, 1, 0]
+    opened = {"arm": [0, 1, None, 1], "reward": [1.0, 0.0, None, 1.0], "propensity": [0.5] * 4}
+    assert (len(tr.logs.from_frame(opened)), tr.logs.from_frame(opened).arms) == (3, 2)
+    assert len(tr.logs.from_frame(base, propensity=np.float32(0.5))) == 4
+    (tmp_path / "file").write_bytes(b"\x84\x00")
+    with pytest.raises(ValueError, match=r"out = .* is a file"):
+        tr.simulate(tr.problems.Bernoulli([0.3, 0.5]), tr.UCB(), horizon=10, out=tmp_path / "file")
+    with pytest.raises(ValueError, match="holds no text, but dsjson is a file of JSON lines"):
+        tr.logs.from_dsjson(tmp_path / "file")

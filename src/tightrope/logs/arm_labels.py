@@ -47,17 +47,18 @@ class ArmLabels:
         return cls(len(called), called)
 
     @classmethod
-    def occurring(cls, columns: Iterable[tuple[np.ndarray, int]], name: str, least: int = 0) -> "ArmLabels":
+    def occurring(cls, columns: Iterable[tuple[np.ndarray, np.ndarray, int]], name: str, least: int = 0) -> "ArmLabels":
         """The arms that occur in a log: numbers in their order, or names in alphabetical order.
 
-        columns: the column of arms in parts, each with the number of its first row. least: K, where something else in the log has a place
+        columns: the column of arms in parts, each with which of its rows are left out because they have no reward, which need no arm, and
+        with the number of its first row. least: K, where something else in the log has a place
         for each arm; numbers below it are then the arms' own. Raises ValueError naming the first rows without an arm.
         """
         occurring: set[Label] = set()
-        for values, first in columns:
-            bad = BadRows(values.size if values.ndim == 1 else 0)
+        for values, left_out, first in columns:
+            bad = BadRows(values.size if values.ndim == 1 else 0, left_out if left_out.shape == values.shape else None)
             places, distinct = labels(values, name, bad)
-            if not bad.wrong.any():
+            if distinct and not bad.wrong.any():
                 _note_mixed(values, places, distinct, occurring, name, bad)
                 _note_negative(values, places, distinct, name, bad)
             bad.refuse(np.arange(first, first + values.size))

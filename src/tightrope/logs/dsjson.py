@@ -4,7 +4,7 @@ import datetime
 import json
 import os
 import pathlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -41,7 +41,7 @@ def from_dsjson(path: Path, *, arms: int | None = None, rewards: tuple[float, fl
     events: dict[str, dict[str, Any]] = {}
     late: dict[str, float] = {}
     with open(path, encoding="utf-8") as lines:
-        for number, line in enumerate(lines, start=1):
+        for number, line in enumerate(_text(lines, path), start=1):
             if not line.strip():
                 continue
             try:
@@ -56,6 +56,17 @@ def from_dsjson(path: Path, *, arms: int | None = None, rewards: tuple[float, fl
                 continue
             events[id] = _event(item, f"{os.fspath(path)}, line {number}")  # a dict keeps the place of an event's first state
     return _from_events(events, late, arms, rewards, path)
+
+
+def _text(lines: Iterable[str], path: Path) -> Iterator[str]:
+    """The lines of a file. Raises ValueError where it holds no text."""
+    try:
+        yield from lines
+    except UnicodeDecodeError:
+        raise ValueError(
+            f"{os.fspath(path)} holds no text, but dsjson is a file of JSON lines; for a saved session: "
+            "tr.logs.from_session(tr.Session.load(path))."
+        ) from None
 
 
 def _event(item: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -119,7 +130,7 @@ def to_dsjson(log: Log, path: Path) -> pathlib.Path:
     Parameters
     ----------
     log : Log
-        Of single arms.
+        Of single arms, without slots.
     path : path
         Of the file, which is written whole or not at all.
 
@@ -131,16 +142,29 @@ def to_dsjson(log: Log, path: Path) -> pathlib.Path:
     Raises
     ------
     ValueError
-        For logs of sets, which have no form in dsjson.
+        For what has no form in dsjson: sets, slots, numbers as times that are no seconds since 1970, and eligible arms without the
+        logger's probabilities, unless all eligible ones had the same.
     """
     target = pathlib.Path(path)
     if log.size > 1:
         raise ValueError("a log of sets has no form in dsjson; write it as a table.")
+    first = next(log.chunks())
+    if first.slot is not None:
+        raise ValueError("slots have no form in dsjson; write the log as a table.")
+    if first.eligible is not None and first.probabilities is None and not log.uniform:
+        raise ValueError("eligible arms have a form in dsjson only beside the logger's probabilities of all arms; give them to from_frame.")
     with files.atomically(target) as file:
-        for rows in log.chunks():
+        for rows in map(_with_shares, log.chunks()):
             for i in range(rows.arm.size):
                 file.write((json.dumps(_line(rows, i)) + "\n").encode())
     return target
+
+
+def _with_shares(rows: Rows) -> Rows:
+    """The probabilities of a uniform logger where not all arms could be played."""
+    if rows.probabilities is not None or rows.eligible is None:
+        return rows
+    return rows._replace(probabilities=rows.eligible / rows.eligible.sum(axis=1, keepdims=True))
 
 
 def _line(rows: Rows, i: int) -> dict[str, Any]:
@@ -166,5 +190,12 @@ def _line(rows: Rows, i: int) -> dict[str, Any]:
 def _stamp(time: object) -> str:
     """A time as text: seconds since 1970 or a time of any kind; text stays."""
     if isinstance(time, (int, float, np.number)):
-        time = datetime.datetime.fromtimestamp(float(time), datetime.UTC)
+        seconds = float(time)
+        try:
+            time = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+        except (ValueError, OverflowError, OSError):
+            raise ValueError(
+                f"time = {seconds:g} is no time in seconds since 1970, which dsjson needs; divide milliseconds by 1e3, nanoseconds by "
+                "1e9, or give times as dates."
+            ) from None
     return str(time).replace(" ", "T").replace("+00:00", "Z")

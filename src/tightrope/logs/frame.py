@@ -19,6 +19,7 @@ from .tables import (
     Frame,
     InFiles,
     column_names,
+    is_missing,
     matrix,
     number_of_columns,
     numbers,
@@ -66,12 +67,12 @@ def from_frame(
         The logger's probabilities of all arms, and which arms could be played: K columns in the order of arms, a column of arrays, or an
         array (n, K).
     time : str
-        Column; rows are taken in its order.
+        Column; rows are taken in its order, those of a round together where its first one belongs.
     slot : str
         Column of whole numbers: the position in which the arm was shown.
     round : str
-        Column of whole numbers, the same for all arms of a set, whose rows follow each other and whose propensities are chances to be in
-        the set.
+        Column of whole numbers, the same for all arms of a set, whose rows follow each other (else they are refused) and whose
+        propensities are chances to be in the set.
     arms : int or list
         K, for arms 0 .. K - 1, or what all arms are called. By default those that occur, in increasing or alphabetical order; whole
         numbers below the number of columns of `probabilities`, `eligible` or features of arms are the arms' own.
@@ -97,7 +98,7 @@ def from_frame(
     """
     if propensity is None and probabilities is None:
         raise ValueError(f"propensity is missing. {NO_PROPENSITY}")
-    if isinstance(propensity, (int, float)):
+    if isinstance(propensity, (int, float, np.number)):
         propensity = checks.real("propensity", propensity, above=0, most=1)
     columns = LogColumns(
         arm, reward, propensity, _listed("features", features), _listed("probabilities", probabilities), _listed("eligible", eligible),
@@ -114,7 +115,8 @@ def from_frame(
     if arms is not None:
         labels = ArmLabels.given(arms)
     else:
-        labels = ArmLabels.occurring(((batch.column(arm), batch.first) for batch in table.batches([arm], CHUNK)), arm, least)
+        parts = ((batch.column(arm), is_missing(batch.column(reward)), batch.first) for batch in table.batches([arm, reward], CHUNK))
+        labels = ArmLabels.occurring(parts, arm, least)
     source: Source
     if isinstance(table, InFiles):
         source = RowsInFiles(table, columns, labels)

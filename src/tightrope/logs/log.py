@@ -165,6 +165,9 @@ class Log:
                 bad.note(np.abs(H.sum(axis=1) - 1.0) > TOLERANCE, lambda i: f"probabilities add up to {H[i].sum():g}, not to 1")
             apart = np.abs(H[played] - h) > TOLERANCE
             bad.note(apart, lambda i: f"propensity = {h[i]:g} differs from the probability {H[i, arm[i]]:g} of the played arm")
+        if rows.round is not None:
+            numbers = rows.round
+            bad.note(_repeated(numbers, arm), lambda i: f"arm {arm[i]} is twice in round {numbers[i]}, but a set has every arm once")
         bad.refuse(rows.given)
         return rows
 
@@ -174,6 +177,29 @@ def of_arms(name: str, values: np.ndarray, m: int, K: int) -> np.ndarray:
     if values.shape != (m, K):
         raise ValueError(f"{name} has shape {values.shape}, but must have a column for each of the {K} arms.")
     return values
+
+
+def _repeated(round: np.ndarray, arm: np.ndarray) -> np.ndarray:
+    """(m,) rows whose arm their round has had in a row before."""
+    order = np.lexsort((arm, round))
+    twice = np.zeros(arm.size, dtype=np.bool_)
+    twice[order[1:]] = (np.diff(round[order]) == 0) & (np.diff(arm[order]) == 0)
+    return twice
+
+
+def _refuse_parted(begins: list[tuple[np.ndarray, np.ndarray]]) -> None:
+    """Refuse rounds whose rows do not follow each other. begins: numbers of rounds and the rows at which they begin, in parts."""
+    rounds, rows = (np.concatenate(items) for items in zip(*begins, strict=True))
+    if (np.diff(rounds) > 0).all():
+        return
+    order = np.argsort(rounds, kind="stable")
+    again = np.flatnonzero(np.diff(rounds[order]) == 0)
+    if again.size:
+        here = again[np.argmin(rows[order[again + 1]])]
+        raise ValueError(
+            f"row {rows[order[here + 1]]}: round {rounds[order[here]]} was there before, from row {rows[order[here]]} on, with others "
+            "between; rows of a round must follow each other, so sort the table by round, or number the rounds anew."
+        )
 
 
 def _rewarded(rows: Rows) -> Rows:
@@ -223,10 +249,13 @@ class RowsInMemory:
 
 
 def in_order(rows: Rows) -> Rows:
-    """Rows sorted by time, those of one time as they were."""
+    """Rows sorted by time, those of one time as they were, those of a round together where its first one belongs."""
     if rows.time is None or rows.time.size < 2 or not (rows.time[1:] < rows.time[:-1]).any():
         return rows
     order = np.argsort(rows.time, kind="stable")
+    if rows.round is not None:
+        _, first, places = np.unique(rows.round[order], return_index=True, return_inverse=True)
+        order = order[np.argsort(first[places], kind="stable")]
     rows = rows._replace(origin=rows.given)
     return rows.mapped(lambda item: item[order])
 
@@ -248,8 +277,12 @@ def new_log(
     n = given = rounds = 0
     size, smallest, largest = 1, 1.0, 0.0
     plays, all_equal, known = np.zeros(arms), True, False
+    begins: list[tuple[np.ndarray, np.ndarray]] = []
     for part in log._parts(None, narrow=True):
         given += part.arm.size
+        if part.round is not None:
+            at = np.flatnonzero(np.concatenate([[True], part.round[1:] != part.round[:-1]]))
+            begins.append((part.round[at], part.given[at]))
         rows = _rewarded(part)
         if not rows.arm.size:
             continue
@@ -267,6 +300,8 @@ def new_log(
         count = arms if rows.eligible is None else rows.eligible.sum(axis=1)
         all_equal = all_equal and bool((np.abs(rows.propensity * count - 1.0) <= TOLERANCE).all())
         known = rows.probabilities is not None
+    if begins:
+        _refuse_parted(begins)
     left = dict(left_out or {}) | ({"rows without a reward": given - n} if given > n else {})
     if n == 0:
         raise ValueError(f"none of the log's {given} rows has a reward; give at least one." if given else "the log has no rows.")

@@ -17,7 +17,8 @@ def from_obp(feedback: Mapping[str, Any], *, rewards: tuple[float, float] = (0.0
     ----------
     feedback : dict
         n_actions, action (n,), reward (n,), pscore (n,), and where they are there position (n,), which becomes the slot, context (n, d),
-        the features, and pi_b (n, K, positions), of which pi_b[:, :, position] are the logger's probabilities.
+        the features, pi_b (n, K, positions), of which pi_b[:, :, position] are the logger's probabilities, and eligible (n, K), which
+        `to_obp` adds.
     rewards, floor
         As in `from_frame`.
 
@@ -47,7 +48,10 @@ def from_obp(feedback: Mapping[str, Any], *, rewards: tuple[float, float] = (0.0
         K = int(np.max(checks.floats("action", table["arm"]), initial=0.0)) + 1
     slot = "slot" if position is not None else None
     arms = None if K is None else checks.integer("n_actions", K, least=1)
-    return from_frame(table, features=features, probabilities=probabilities, slot=slot, arms=arms, rewards=rewards, floor=floor)
+    eligible = None if feedback.get("eligible") is None else checks.floats("eligible", feedback["eligible"])
+    return from_frame(
+        table, features=features, probabilities=probabilities, eligible=eligible, slot=slot, arms=arms, rewards=rewards, floor=floor
+    )
 
 
 def _of_positions(pi: np.ndarray, position: Any) -> np.ndarray:
@@ -67,17 +71,27 @@ def to_obp(log: Log) -> dict[str, Any]:
     Parameters
     ----------
     log : Log
-        All its rows are held in memory.
+        Of single arms. All its rows are held in memory.
 
     Returns
     -------
     dict
-        n_rounds, n_actions, action, reward, pscore, position, context, action_context, pi_b; None for what the log does not have.
+        n_rounds, n_actions, action, reward, pscore, position, context, action_context, pi_b; None for what the log does not have. Where
+        not all arms could be played also eligible (n, K), of which that library takes no notice.
+
+    Raises
+    ------
+    ValueError
+        For logs of sets, whose rows it would take for rounds of one arm each.
     """
+    if log.size > 1:
+        raise ValueError("a log of sets has no form in the dict of the Open Bandit Pipeline; write it as a table.")
     rows = whole(log)
+    eligible = {} if rows.eligible is None else {"eligible": rows.eligible}
     position = None if rows.slot is None else rows.slot
     pi = None if rows.probabilities is None else rows.probabilities[:, :, None]
     return {
         "n_rounds": rows.arm.size, "n_actions": log.arms, "action": rows.arm, "reward": rows.reward, "pscore": rows.propensity,
         "position": position, "context": rows.features, "action_context": log.arm_features, "pi_b": pi,
+        **eligible,
     }  # fmt: skip

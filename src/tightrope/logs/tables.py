@@ -7,6 +7,7 @@ which are read a part at a time: Parquet, a file or a folder of them, and every 
 import contextlib
 import os
 import pathlib
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -146,8 +147,8 @@ def whole_numbers(values: np.ndarray, name: str, bad: BadRows) -> np.ndarray:
 def times(values: np.ndarray, name: str, bad: BadRows) -> np.ndarray:
     """A column of times, (n,): numbers as they are, dates and text such as 2026-01-31T12:00:00 as datetime64 in UTC."""
     column_of(values, f"column {checks.show(name)}", bad.wrong.size)
-    moments = values
-    if values.dtype.kind not in "biufM":
+    moments = _numbers_of_objects(values) if values.dtype.kind == "O" else values
+    if moments.dtype.kind not in "biufM":
         import pandas as pd
 
         missing = is_missing(values)
@@ -158,6 +159,14 @@ def times(values: np.ndarray, name: str, bad: BadRows) -> np.ndarray:
             raise ValueError(f"time = {checks.show(name)} holds neither numbers nor times such as 2026-01-31 12:00:00.") from None
     bad.note(is_missing(moments), lambda i: f"{name} = {entry(values, i)} is no time")
     return moments
+
+
+def _numbers_of_objects(values: np.ndarray) -> np.ndarray:
+    """A column of Python's or NumPy's numbers as one of theirs; as it is where anything else is in it."""
+    kinds = {type(value) for value in values.tolist()}
+    if kinds and kinds <= {int}:
+        return np.array(values.tolist())
+    return as_numbers(values) if kinds and kinds <= {int, float} else values
 
 
 def labels(values: np.ndarray, name: str, bad: BadRows) -> tuple[np.ndarray, list[int | str]]:
@@ -497,13 +506,28 @@ def parquet(path: pathlib.Path, argument: str = "frame") -> InFiles:
 
 
 def read_csv(path: pathlib.Path) -> "pd.DataFrame":
-    """A CSV file in memory."""
+    """A CSV file in memory. Whole numbers with zeros in front are names, so that 001 and 1 stay two."""
     import pandas as pd
 
     try:
-        return pd.read_csv(path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            frame = pd.read_csv(path, index_col=False)
+        whole = [name for name in frame if frame[name].dtype.kind in "iu" or _is_whole(frame[name])]
+        text = pd.read_csv(path, index_col=False, dtype=dict.fromkeys(whole, str)) if whole else frame
+    except pd.errors.ParserWarning:
+        raise ValueError(f"{path} has more fields in a row than names in its first line; name every column.") from None
     except ValueError as error:  # what pandas raises for damaged files is one
         raise ValueError(f"{path} is not a CSV file that can be read ({' '.join(str(error).split())}).") from None
+    for name in whole:
+        if text[name].str.match(r"\s*0\d").any():
+            frame[name] = text[name]
+    return frame
+
+
+def _is_whole(column: "pd.Series[Any]") -> bool:
+    """Whether a column holds whole numbers and missing entries."""
+    return column.dtype.kind == "f" and bool((column.dropna() % 1.0 == 0.0).all())
 
 
 def number_of_columns(columns: Columns | ArrayLike | None) -> int:
