@@ -130,6 +130,12 @@ def test_a_loaded_state_needs_no_new_compilation(tmp_path):
     assert typeof(again.state.ledger).dtype.aligned == typeof(session.state.ledger).dtype.aligned
 
 
+def test_a_loaded_session_writes_the_file_that_it_was_loaded_from(tmp_path):
+    """Failed before: rounds that show nothing became two rounds in the next file."""
+    for name, path in strangers.sessions(tmp_path).items():
+        assert strangers.outcome(path, tmp_path / "again.npz") == "loaded", name
+
+
 def test_no_more_memory_is_taken_than_a_file_has_bytes(tmp_path):
     """Headers of arrays that claim petabytes, compressed zeros, and states that would grow with the square of the arms."""
     import io

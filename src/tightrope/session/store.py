@@ -337,8 +337,9 @@ def unpack_book(session: Session, told: "Header", arrays: dict[str, np.ndarray])
     """Give a session its decisions, each checked against its round."""
     contexts = read_contexts(session, told, arrays)
     book = session._book
-    last = PLAIN if all(item is None for item in contexts[0]) else contexts[0]
-    session._stand(session._agent, session._rounds.changed(last=last))
+    if all(item is None for item in contexts[0]):
+        contexts[0] = PLAIN  # the one object that all such rounds share, also in the next file
+    session._stand(session._agent, session._rounds.changed(last=contexts[0]))
     before, seen = 0, 1
     data: Any  # OpenData, then ClosedData
     answers: Any  # a dict by arm where the decision is of a set
