@@ -169,27 +169,49 @@ class LinMED:
 
 
 class LearnedNoise:
-    """What is learned of the noise from all rewards kept: sigma, and the scale that widths are multiples of.
+    """What is learned of means and noise from all rewards kept: estimates, sigma, and the scale that widths are multiples of.
 
-    The normal-inverse-gamma posterior with a prior worth two rewards of the mean square; the sum of squares is that of the residuals and of
-    the penalty. The penalty may hide lam ||theta||^2, shared among the directions that are known by parts.
+    The regression of r - m, m the mean of all rewards, on rows with a constant column (None: of r on the rows as they are). The
+    normal-inverse-gamma posterior has a prior worth two rewards of the mean square of r - m; the sum of squares is that of the residuals and
+    of the penalty. The penalty may hide lam ||theta||^2, shared among the directions that are known by parts.
     """
 
-    def __init__(self, d, lam, forget=1.0, models=1):
-        self.d, self.lam, self.forget, self.rows, self.models = d, lam, forget, [], models
+    def __init__(self, d, lam, forget=1.0, models=1, column=None):
+        self.d, self.lam, self.forget, self.rows, self.models, self.column = d + (column is not None), lam, forget, [], models, column
+
+    def wide(self, X):
+        return X if self.column is None else np.c_[X, np.full(len(X), self.column)]
 
     def feed(self, x, reward, model=0):
         self.rows.append((x, reward, model))
 
+    def weights(self):
+        return self.forget ** np.arange(len(self.rows))[::-1]
+
+    def centre(self):
+        if self.column is None or not self.rows:
+            return 0.0
+        return np.average([r for _, r, _ in self.rows], weights=self.weights())
+
     def fitted(self):
-        """(theta, rows X, rewards y, weights w) of every model."""
-        weight = self.forget ** np.arange(len(self.rows))[::-1]
-        for m in range(self.models):
-            own = [(x, r, w) for (x, r, model), w in zip(self.rows, weight, strict=True) if model == m]
+        """(theta, rows X, rewards less m, weights w) of every model."""
+        weight, m = self.weights(), self.centre()
+        for model in range(self.models):
+            own = [(self.wide(x[None])[0], r - m, w) for (x, r, of), w in zip(self.rows, weight, strict=True) if of == model]
             X = np.array([x for x, _, _ in own]).reshape(-1, self.d)
             y, w = np.array([r for _, r, _ in own]), np.array([w for _, _, w in own])
             V = self.lam * np.eye(self.d) + (X.T * w) @ X
             yield np.linalg.solve(V, X.T @ (w * y)), X, y, w, V
+
+    def estimates(self, X):
+        """(K,) means and widths ||x||; with a model each, of row k by model k."""
+        wide, found = self.wide(X), list(self.fitted())
+        models = [found[k if self.models > 1 else 0] for k in range(len(X))]
+        widths = []
+        for x, (_, rows, _, w, V) in zip(wide, models, strict=True):
+            z = np.linalg.solve(V, x)
+            widths.append(math.sqrt(z @ (self.lam * np.eye(self.d) + (rows.T * w**2) @ rows) @ z))
+        return np.array([self.centre() + x @ model[0] for x, model in zip(wide, models, strict=True)]), np.array(widths)
 
     def sigma(self):
         squares, count, residual = 0.0, 0.0, 0.0

@@ -7,8 +7,9 @@ import tightrope as tr
 from naive import drifting_policies as naive
 from standard import unit_rows
 from tiers import thorough
+from tightrope.core.rounds import PLAIN
 from tightrope.core.streams import POLICY, stream
-from tightrope.core.verbs import Arms
+from tightrope.core.verbs import Arms, explain, init, select, update
 from tightrope.numerics.counts import FadingCounts, new_counts
 from tightrope.numerics.ridge import new_fading_ridge, new_ridge
 
@@ -79,19 +80,17 @@ def test_without_forgetting_the_numbers_are_those_of_the_other_forms():
     data, X = np.random.default_rng(1), unit_rows(np.random.default_rng(0), K, d)
     told = Arms(K, features=X, dimension=d)
     for policy, fading in (
-        (tr.LinUCB(), lambda state: state._replace(model=new_fading_ridge(told, 1.0, 1.0))),
+        (tr.LinUCB(), lambda state: state._replace(model=new_fading_ridge(told, 1.0, 1.0, intercept=True))),
         (tr.UCB(), lambda state: FadingCounts(*new_counts(K), 1.0)),
     ):
-        one, other = tr.Session(policy, arms=X), tr.Session(policy, arms=X)
-        other._stand(other._agent_of(fading(other.state)), other._rounds)
+        one, other, rng = init(policy, told), fading(init(policy, told)), np.random.default_rng(0)
         for _ in range(80):
-            arm = one.select()
-            assert arm == other.select()
+            arm = select(policy, one, PLAIN, rng)
+            assert arm == select(policy, other, PLAIN, rng)
             reward = float(data.random())
-            one.update(arm, reward)
-            other.update(arm, reward)
+            one, other = update(policy, one, PLAIN, arm, reward), update(policy, other, PLAIN, arm, reward)
         for key in ("mean", "width"):
-            np.testing.assert_allclose(one.explain()[key], other.explain()[key], rtol=1e-9)
+            np.testing.assert_allclose(explain(policy, one, PLAIN, rng)[key], explain(policy, other, PLAIN, rng)[key], rtol=1e-9)
     assert type(new_ridge(told, 1.0)) is type(tr.Session(tr.LinUCB(forget=1), arms=X).state.model)
 
 
@@ -139,7 +138,7 @@ def test_what_does_not_fit_is_refused(make, words):
 
 
 def test_a_session_that_forgets_takes_in_new_arms_and_candidates():
-    session = tr.Session(tr.LinUCB(forget=0.9), dimension=d)
+    session = tr.Session(tr.LinUCB(forget=0.9, intercept=False), dimension=d)
     for n in (2, 4, 3):
         arm = session.select(unit_rows(np.random.default_rng(n), n, d))
         session.update(arm, 1.0)

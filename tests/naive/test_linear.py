@@ -27,7 +27,7 @@ def test_same_arms_as_the_twin(name, kind):
     policy = {
         "LinUCB": tr.LinUCB(width="theorem", lam=0.5, noise=0.3),
         "LinTS": tr.LinTS(width="theorem", lam=0.5, noise=0.05),
-        "LinEpsilonGreedy": tr.LinEpsilonGreedy(lam=0.5, epsilon=0.2),
+        "LinEpsilonGreedy": tr.LinEpsilonGreedy(lam=0.5, epsilon=0.2, intercept=False),
     }[name]
     changing = kind == "changing"
     session = tr.Session(policy, arms=K if changing else X, dimension=d if changing else None, horizon=ROUNDS, seed=5)
@@ -86,7 +86,7 @@ TWINS = {
     "LinUCB, horizon": (tr.LinUCB(width="theorem", lam=0.5, noise=0.3, shared=False, radius="horizon"),
                         lambda: naive.DisjointLinUCB(K, d, 0.5, horizon_radius(0.3, 0.1 / K, d, ROUNDS, 0.5, 1.0))),
     "LinTS": (tr.LinTS(lam=0.5, scale=0.3, shared=False), lambda: naive.DisjointLinTS(K, d, 0.5, 0.3)),
-    "LinEpsilonGreedy": (tr.LinEpsilonGreedy(lam=0.5, epsilon=0.2, shared=False), lambda: naive.DisjointLinEpsilonGreedy(K, d, 0.5, 0.2)),
+    "LinEpsilonGreedy": (tr.LinEpsilonGreedy(lam=0.5, epsilon=0.2, shared=False, intercept=False), lambda: naive.DisjointLinEpsilonGreedy(K, d, 0.5, 0.2)),
 }  # fmt: skip
 
 
@@ -120,7 +120,7 @@ def test_a_model_for_each_arm_as_the_twin(name, kind):
     np.testing.assert_allclose(report["width"] * width[0], report["width"][0] * width, rtol=1e-9)  # up to the radius
 
 
-@pytest.mark.parametrize("policy", [tr.LinUCB(beta=0.7), tr.LinEpsilonGreedy(epsilon=0.1)])
+@pytest.mark.parametrize("policy", [tr.LinUCB(beta=0.7), tr.LinEpsilonGreedy(epsilon=0.1, intercept=False)])
 def test_a_model_for_each_arm_is_one_model_on_columns_of_the_arms_own(policy):
     data, apart = np.random.default_rng(5), policy._replace(shared=False)
     wide, disjoint = tr.Session(policy, arms=K, dimension=K * d, seed=2), tr.Session(apart, arms=K, dimension=d, seed=2)

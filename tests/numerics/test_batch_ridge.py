@@ -122,11 +122,11 @@ def test_the_scale_of_widths_is_the_larger_of_noise_and_what_the_penalty_hides(s
     X, model = rng.normal(size=(40, 5)), new_batch_ridge(2, 5, 0.7)
     rewards = size * (X[np.arange(30) // 2] @ rng.normal(size=5)) + 0.05 * rng.normal(size=30)
     learn_batch(model, X, np.arange(30), rewards)
-    theta, factor = solve(model)
+    theta, _ = solve(model)
     values = np.linalg.eigvalsh(model.design)
     known = (1.0 - 0.7 / values).sum()
     hidden = 0.7 * (theta**2).sum() / known
     residual = (rewards**2).sum() - (theta * model.response).sum()
     variance = (2.0 * (rewards**2).mean() + residual) / 32.0 if np.isnan(noise) else noise**2
-    assert batch_ridge.batch_scale(model, theta, factor, noise) == pytest.approx(np.sqrt(max(variance, hidden)), rel=1e-9)
+    assert batch_ridge.batch_scale(model, batch_ridge.settle(model, X), noise) == pytest.approx(np.sqrt(max(variance, hidden)), rel=1e-9)
     assert batch_ridge.least_known(model) <= known

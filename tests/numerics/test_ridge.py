@@ -72,6 +72,7 @@ def test_drift_of_the_rank_one_path_stays_small(form, lam, bound):
     feed(model, NO_CONTEXT, arms, rewards)
     theta, inverse, _ = fresh(X, lam, arms, rewards)
     square = np.einsum("ki,ij,kj->k", X, inverse, X)
+    ridge.predict(model, NO_CONTEXT)
     assert 0 < model.updates[0] < 20_000  # refreshed on the way, and not just now
     assert np.abs(model.mean - X @ theta).max() < bound
     assert np.abs(np.sqrt(model.square) - np.sqrt(square)).max() < bound

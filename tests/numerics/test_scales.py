@@ -104,7 +104,7 @@ def test_fixed_features_keep_six_digits_where_two_columns_are_large(form, how, l
 @pytest.mark.parametrize("name", tiered(["LinUCB", "LinTS", "LinEpsilonGreedy", "SoftUCB"], ["LinTS", "LinEpsilonGreedy", "SoftUCB"]))
 @pytest.mark.parametrize("kind", tiered(["income", "time"], ["time"]))
 def test_policies_keep_their_means_with_raw_features(name, kind):
-    """After a factorisation the estimates still say what the rewards said."""
+    """After a factorisation the estimates still say what the rewards said, with the constant column that the policy adds."""
     policy = getattr(tr, name)()
     rng = np.random.default_rng(6)
     X = features(kind, rng, 8)
@@ -117,11 +117,12 @@ def test_policies_keep_their_means_with_raw_features(name, kind):
         session.update(arm, reward)
         pulls[arm] += 1
         sums[arm] += reward
+    centre = sums.sum() / UPDATES
     with mpmath.workdps(50):
-        A = mpmath.matrix(X.tolist())
-        V = mpmath.eye(2) + A.T * mpmath.diag(pulls.tolist()) * A
-        want = A * mpmath.lu_solve(V, A.T * mpmath.matrix(sums.tolist()))
-    np.testing.assert_allclose(session.explain()["mean"], [float(value) for value in want], rtol=1e-6)
+        A = mpmath.matrix(np.c_[X, np.full(8, np.sqrt((X**2).sum(axis=1).mean()))].tolist())
+        V = mpmath.eye(3) + A.T * mpmath.diag(pulls.tolist()) * A
+        want = A * mpmath.lu_solve(V, A.T * mpmath.matrix((sums - centre * pulls).tolist()))
+    np.testing.assert_allclose(session.explain()["mean"], [centre + float(value) for value in want], rtol=1e-6)
 
 
 def test_a_pivot_is_judged_by_its_own_column():

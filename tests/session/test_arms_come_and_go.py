@@ -55,7 +55,7 @@ def test_arms_of_sets_and_of_new_features_grow():
     session = tr.Session(tr.C2UCB(), arms=X[:4], oracle=tr.oracles.Knapsack(costs=[1.0] * 4, budget=2), names=list("abcd"))
     session.add_arms(["e", "f"], X[4:], oracle=tr.oracles.Knapsack(costs=[1.0] * 6, budget=3))
     assert len(session.select()) == 3
-    session = tr.Session(tr.LinUCB(), arms=4, dimension=3)
+    session = tr.Session(tr.LinUCB(intercept=False), arms=4, dimension=3)
     made = session.decide(X[:4])
     session.add_arms(number=2)
     with pytest.raises(ValueError, match=r"context is missing; pass this round's \(6, 3\)"):

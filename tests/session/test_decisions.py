@@ -87,7 +87,7 @@ def test_a_reward_belongs_to_the_features_of_its_round():
     """Also through `update`: a later `select` of another arm does not change what an earlier one's reward trains."""
     rng = np.random.default_rng(0)
     rounds = [rng.normal(size=(3, 2)) for _ in range(3)]
-    session, V, b = tr.Session(tr.LinUCB(lam=1.0), arms=3, dimension=2), np.eye(2), np.zeros(2)
+    session, V, b = tr.Session(tr.LinUCB(lam=1.0, intercept=False), arms=3, dimension=2), np.eye(2), np.zeros(2)
     for arm, features in enumerate(rounds):
         assert session.select(features, eligible=np.arange(3) == arm) == arm
     for arm, value in ((1, 0.1), (0, 0.2), (2, 0.3)):
@@ -212,7 +212,7 @@ def test_in_order_holds_a_reward_back_until_all_earlier_decisions_are_closed():
 
 
 def test_sets_are_answered_in_parts():
-    session = tr.Session(tr.C2UCB(), arms=np.eye(4), oracle=tr.oracles.TopK(3), names=list("abcd"))
+    session = tr.Session(tr.C2UCB(intercept=False), arms=np.eye(4), oracle=tr.oracles.TopK(3), names=list("abcd"))
     made = session.decide(id="mail")
     assert made.name == ("a", "b", "c")
     assert made.propensity.tolist() == [1.0, 1.0, 1.0]

@@ -108,7 +108,7 @@ def test_edited_headers_are_refused_with_a_sentence(change, words, tmp_path):
         (tr.CKLUCB(lipschitz=1.0), {"points": [0.0, 0.5, 1.0]}, {"state.order": np.array([0, 1, 1])}, "every arm once"),
         (tr.CKLUCB(lipschitz=1.0), {"points": [0.0, 0.5, 1.0]}, {"state.near": np.full((3, 3), 2, dtype=np.uint32)}, "not what these arms"),
         (tr.LinUCB(), {"arms": np.eye(3)}, {"state.model.lam": np.array(2.0)}, "is not the 1.0 of this policy"),
-        (tr.LinUCB(), {"arms": np.eye(3)}, {"state.model.features": 2 * np.eye(3)}, "not what these arms give"),
+        (tr.LinUCB(), {"arms": np.eye(3)}, {"state.model.features": 2 * np.eye(3, 4)}, "not what these arms give"),
     ],
 )
 def test_arrays_that_no_kernel_writes_are_refused(policy, arms, edit, words, tmp_path):

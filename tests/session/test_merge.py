@@ -18,7 +18,29 @@ X = RNG.normal(size=(5, 3)) / 3
 WIDE = RNG.normal(size=(3, 5)) / 3
 TABLE = {"arm": RNG.integers(0, 5, N), "reward": RNG.random(N)}
 ROWS = RNG.normal(size=(N, 3)) / 3
-SCRATCH = ("direction", "column", "row", "projection", "scores", "solved", "factor", "features", "mean", "square", "updates", "square_root")
+SCRATCH = (
+    "direction",
+    "column_of_product",
+    "anchored",
+    "row",
+    "projection",
+    "scores",
+    "solved",
+    "factor",
+    "features",
+    "mean",
+    "square",
+    "updates",
+    "square_root",
+)
+
+
+def fields(value):
+    """An array, or those of a record of what is learned of the noise, squares in the unit of rewards."""
+    if value.dtype.names is None:
+        return [value]
+    squares = [value[name] * value["unit"] ** 2 for name in ("spread", "residual")]
+    return [value["number"], value["origin"], value["centre"], *squares]
 
 
 def agree(one, other, arms_change=False):
@@ -29,8 +51,7 @@ def agree(one, other, arms_change=False):
     for key, value in a.items():
         name = key.rpartition(".")[2]
         if name not in SCRATCH or (name in ("mean", "square") and not arms_change):
-            for part in value.dtype.names or (None,):  # of an array of records
-                mine, its = (value, b[key]) if part is None else (value[part], b[key][part])
+            for mine, its in zip(fields(value), fields(b[key]), strict=True):
                 np.testing.assert_allclose(mine, its, rtol=1e-9, atol=1e-12, err_msg=key)
             compared += 1
     assert compared >= 3

@@ -4,6 +4,7 @@ from .policy import Policy, accepts
 from .rounds import Arms
 from .verbs import reward_range
 
+LARGEST_REWARD = 1e100  # that a regression takes in, so that squares of sums are numbers; rewards without bounds are no larger
 ORDERS = ("on arrival", "in order")  # of decisions: when rewards are learned that come late
 
 
@@ -22,7 +23,7 @@ def check_fit(policy: Policy, arms: Arms) -> None:
     """Refuse a policy on arms it cannot play."""
     if arms.rewards is not None:
         low, high = reward_range(policy)
-        if arms.rewards[0] < low or arms.rewards[1] > high:
+        if max(arms.rewards[0], -LARGEST_REWARD) < low or min(arms.rewards[1], LARGEST_REWARD) > high:
             raise ValueError(f"{policy!r} takes rewards in [{low:g}, {high:g}], but this problem pays rewards in {arms.rewards}.")
     fits, kinds = offers(arms), accepts(policy)
     if not set(fits) & set(kinds):

@@ -19,8 +19,8 @@ import numpy as np
 from ..compiled.kernels import lean
 from ..core.kinds import Count, Finite, NonNegative
 from .cholesky import OUT_OF_DIGITS, PIVOT_TOLERANCE
-from .noise import DIGITS, scale_of
-from .ridge import REFRESH
+from .noise import DIGITS, PRIOR, Noise, enter, new_noise
+from .ridge import REFRESH, size_of
 from .ridge.factors import mean_square
 from .scaling import check_digits
 
@@ -30,16 +30,35 @@ THREAD_WORK = 2e8  # arms x d^2 that keep one thread busy for some 8 ms
 
 class BatchRidge(NamedTuple):
     lam: float
-    design: Finite  # (M, d, d) V
-    response: Finite  # (M, d) b
+    design: Finite  # (M, d, d) V, without the constant column
+    response: Finite  # (M, d) b: sum r x, rewards less the origin
     seen: Count  # (1,) rewards taken in
-    squares: NonNegative  # (1,) sum of their squares
+    total: Finite  # (M, d) sum x
+    pulls: Count  # (M,) rewards of each block
+    sums: Finite  # (M,) their sums, less the origin
+    noise: Noise  # its residual is not kept: `settle` has it from the sums
+    column: NonNegative  # (1,) c, the constant column; 0: of rows that are new in every round, see `column_of`
+    intercept: bool  # whether every block has a constant column, whose coefficient is drawn to the mean of all rewards
 
 
-def new_batch_ridge(blocks: int, dimension: int, lam: float) -> BatchRidge:
-    """The model without data."""
+class Solved(NamedTuple):
+    """What the data say. The constant column is eliminated: theta is about x - middle."""
+
+    theta: np.ndarray  # (M, d)
+    factor: np.ndarray  # (M, d, d) lower Cholesky factors of V, less the part of the column
+    middle: np.ndarray  # (M, d) where the column alone decides; 0 without one
+    level: np.ndarray  # (M,) the mean there, less zero
+    own: np.ndarray  # (M,) the squared width there
+    zero: float  # what means are less of: the mean of all rewards; 0 without an intercept
+
+
+def new_batch_ridge(blocks: int, dimension: int, lam: float, intercept: bool = False, column: float = 0.0) -> BatchRidge:
+    """The model without data; column: the constant one, where it is known."""
     design = np.tile(lam * np.eye(dimension), (blocks, 1, 1))
-    return BatchRidge(lam, design, np.zeros((blocks, dimension)), np.zeros(1), np.zeros(1))
+    return BatchRidge(
+        lam, design, np.zeros((blocks, dimension)), np.zeros(1), np.zeros((blocks, dimension)), np.zeros(blocks), np.zeros(blocks),
+        new_noise(), np.array([column]), intercept,
+    )  # fmt: skip
 
 
 def check_features(name: str, features: np.ndarray, lam: float) -> None:
@@ -48,47 +67,92 @@ def check_features(name: str, features: np.ndarray, lam: float) -> None:
 
 
 def solve(model: BatchRidge) -> tuple[np.ndarray, np.ndarray]:
-    """theta (M, d) and the lower Cholesky factors (M, d, d) of V; refuses V that rounding has made singular."""
+    """theta (M, d) and the lower Cholesky factors (M, d, d) of V, without an intercept; refuses V that rounding has made singular."""
+    return factorised(model.design, model.response)
+
+
+def factorised(design: np.ndarray, response: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """V^-1 b and the lower Cholesky factor of V in every block; refuses V that rounding has made singular."""
     from scipy.linalg import cho_solve  # here, because its import takes long and few need it
 
-    diagonal = np.diagonal(model.design, axis1=1, axis2=2)
+    diagonal = np.diagonal(design, axis1=1, axis2=2)
     try:
-        factor = np.linalg.cholesky(model.design)
+        factor = np.linalg.cholesky(design)
         definite = bool((np.diagonal(factor, axis1=1, axis2=2) ** 2 > PIVOT_TOLERANCE * diagonal).all())
     except np.linalg.LinAlgError:
         definite = False
     if not definite:
         raise ValueError(OUT_OF_DIGITS)
-    theta = np.stack([cho_solve((L, True), b) for L, b in zip(factor, model.response, strict=True)])
+    theta = np.stack([cho_solve((L, True), b) for L, b in zip(factor, response, strict=True)])
     return theta, factor
+
+
+def column_of(model: BatchRidge) -> float:
+    """The constant column: of rows that are new in every round the root mean square of their norms so far; 0 before the first."""
+    if model.column[0] > 0.0 or model.seen[0] == 0.0:
+        return float(model.column[0])
+    d = model.response.shape[1]
+    squares = float((np.trace(model.design, axis1=1, axis2=2) - d * model.lam).sum())
+    return math.sqrt(squares / float(model.seen[0])) if squares > 0.0 else 1.0
+
+
+def settle(model: BatchRidge, features: np.ndarray) -> Solved:
+    """What the data say, with an intercept if the model has one; features: those of the round, for a column before the first reward.
+
+    With n' = n + lam / c^2 rewards in a block, lam / c^2 of which are the column's prior at the mean m of all rewards, s = sum x and
+    rho = sum (r - m): middle = s / n', level = rho / n', own = 1 / n', V less s s' / n', and b = sum (r - m) x less middle rho.
+    """
+    M, d = model.response.shape
+    if not model.intercept:
+        return Solved(*solve(model), np.zeros((M, d)), np.zeros(M), np.zeros(M), 0.0)
+    sums, column = model.noise.sums[0], column_of(model) or size_of(features)
+    own = 1.0 / (model.pulls + model.lam / column**2)
+    middle, rho = model.total * own[:, None], model.sums - sums.centre * model.pulls
+    design = model.design - middle[:, :, None] * model.total[:, None, :]
+    theta, factor = factorised(design, model.response - sums.centre * model.total - middle * rho[:, None])
+    return Solved(theta, factor, middle, rho * own, own, float(sums.origin + sums.centre))
 
 
 def learn_batch(model: BatchRidge, features: np.ndarray, arms: np.ndarray, rewards: np.ndarray) -> None:
     """Take in the rewards of several arms: V += X'X and b += X'r in every block they touch. O(k d^2)."""
     rows, blocks = np.divmod(arms, model.response.shape[0])
+    values = np.array([enter(model.noise, float(reward), model.intercept) for reward in rewards])
     for block in range(model.response.shape[0]):
         of_block = blocks == block
         if of_block.any():
             X = features[rows[of_block]]
             model.design[block] += X.T @ X
-            model.response[block] += rewards[of_block] @ X
+            model.response[block] += values[of_block] @ X
+            model.total[block] += X.sum(axis=0)
+            model.pulls[block] += X.shape[0]
+            model.sums[block] += values[of_block].sum()
     model.seen[0] += arms.size
-    model.squares[0] += float(rewards @ rewards)
 
 
-def batch_scale(model: BatchRidge, theta: np.ndarray, factor: np.ndarray, noise: float) -> float:
-    """What widths are multiples of, from what `solve` found: `noise.current_scale` for this form. noise: NaN where it is learned.
+def batch_scale(model: BatchRidge, solved: Solved, noise: float) -> float:
+    """What widths are multiples of, from what `settle` found: `noise.current_scale` for this form. noise: NaN where it is learned.
 
     O(M d), and O(M d^3 / 3) where what the penalty hides may be more than the noise.
     """
+    sums, theta = model.noise.sums[0], solved.theta
+    known, unit = model.design.shape[0] * (model.design.shape[1] + model.intercept), float(sums.unit) or 1.0
+    column = column_of(model) if model.intercept else 0.0
+    off = (solved.level - (solved.middle * theta).sum(axis=1)) / column if column > 0.0 else np.zeros(0)  # the column's coefficients
     if math.isnan(noise):
-        squares = float(model.squares[0])
-        residual = max(squares - float((theta * model.response).sum()), DIGITS * squares)
-        noise = scale_of(float(model.seen[0]), squares, residual)
-    size = float((theta * theta).sum())
+        noise = 1.0
+        if sums.spread > 0.0:
+            rho = model.sums - sums.centre * model.pulls
+            response = model.response - sums.centre * model.total
+            parts = (theta / unit * (response / unit)).sum() + ((off * column / unit) @ (rho / unit) if off.size else 0.0)
+            residual = max(sums.spread - float(parts), DIGITS * sums.spread)
+            noise = unit * math.sqrt((PRIOR * sums.spread / sums.number + residual) / (PRIOR + sums.number))
+    size = float((theta * theta).sum() + (off * off).sum())
     if model.lam * size <= noise * noise * least_known(model):
         return noise
-    hidden = mean_square(model.lam, size, theta.size - model.lam * sum(inverse_trace(L) for L in factor))
+    unknown = sum(inverse_trace(L) for L in solved.factor)
+    if model.intercept:
+        unknown += column_trace(solved, column) if column > 0.0 else model.response.shape[0] / model.lam
+    hidden = mean_square(model.lam, size, known - model.lam * unknown)
     return math.sqrt(max(noise * noise, hidden))
 
 
@@ -99,7 +163,17 @@ def least_known(model: BatchRidge) -> float:
     """
     d = model.response.shape[1]
     above = np.maximum(np.trace(model.design, axis1=1, axis2=2) - d * model.lam, 0.0)
+    if model.intercept:
+        above += column_of(model) ** 2 * model.pulls
     return float((above / (above + model.lam)).sum())
+
+
+def column_trace(solved: Solved, column: float) -> float:
+    """The constant column's part of tr V^-1: (own + middle' V^-1 middle) / c^2 in every block."""
+    from scipy.linalg import solve_triangular
+
+    rows = [solve_triangular(L, x, lower=True) for L, x in zip(solved.factor, solved.middle, strict=True)]
+    return float((solved.own.sum() + sum((row * row).sum() for row in rows)) / column**2)
 
 
 def inverse_trace(factor: np.ndarray) -> float:
@@ -112,19 +186,25 @@ def inverse_trace(factor: np.ndarray) -> float:
 
 def predict_batch(model: BatchRidge, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """theta'x and ||x||_{V^-1} of every arm, both (N M,). O(N M d^2 / 2) time, O(N M) memory besides the features."""
-    return predict_solved(*solve(model), features)
+    return predict_settled(settle(model, features), features)
 
 
 def predict_solved(theta: np.ndarray, factor: np.ndarray, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """`predict_batch` where `solve` has been asked already."""
-    means = linear_scores(features, theta)
+    M, d = theta.shape
+    return predict_settled(Solved(theta, factor, np.zeros((M, d)), np.zeros(M), np.zeros(M), 0.0), features)
+
+
+def predict_settled(solved: Solved, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Means less `zero` and widths of every arm, both (N M,)."""
+    means = settled_scores(solved, solved.theta, features)
     squares = np.empty_like(means)
     N, d = features.shape
-    by_row, rows = squares.reshape(N, -1), factor.reshape(-1, d)
+    by_row, rows = squares.reshape(N, -1), solved.factor.reshape(-1, d)
 
     def part(first: int, last: int) -> None:
         work = np.zeros((2 * d + 2, LANES))
-        squared_norms(features[first:last], rows, work[:d], work[d : 2 * d], work[2 * d :], by_row[first:last])
+        squared_norms(features[first:last], rows, solved.middle, work[:d], work[d : 2 * d], work[2 * d :], by_row[first:last])
 
     wanted = int(squares.size * d * d / THREAD_WORK)
     threads = min(wanted, os.cpu_count() or 1) if wanted > 1 else 1  # asking for the count takes as long as a small model's widths
@@ -134,7 +214,18 @@ def predict_solved(theta: np.ndarray, factor: np.ndarray, features: np.ndarray) 
         edges = np.linspace(0, N, threads + 1).astype(np.int64).tolist()
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(part, edges[:-1], edges[1:]))
+    if solved.own.any():
+        by_row += solved.own
     return means, np.sqrt(squares, out=squares)
+
+
+def settled_scores(solved: Solved, theta: np.ndarray, features: np.ndarray) -> np.ndarray:
+    """level + theta'(x - middle) of every arm, (N M,), for theta (M, d): the estimate, or one drawn around it. O(N M d)."""
+    scores = linear_scores(features, theta)
+    if solved.own.any():
+        by_row = scores.reshape(features.shape[0], -1)
+        by_row += solved.level - (solved.middle * theta).sum(axis=1)
+    return scores
 
 
 def linear_scores(features: np.ndarray, theta: np.ndarray) -> np.ndarray:
@@ -185,8 +276,11 @@ def inner_products(features, theta, x, sums, out):
 
 
 @lean
-def squared_norms(features, factor, x, z, sums, out):
-    """out[n, m] <- ||L_m^-1 features[n]||^2. factor: (M d, d), the L_m stacked. x, z: (d, LANES), sums: (2, LANES), to work in."""
+def squared_norms(features, factor, middle, x, z, sums, out):
+    """out[n, m] <- ||L_m^-1 (features[n] - middle[m])||^2.
+
+    factor: (M d, d), the L_m stacked. x, z: (d, LANES), sums: (2, LANES), to work in.
+    """
     N, d = features.shape
     for first in range(0, N, LANES):
         width = min(LANES, N - first)
@@ -196,7 +290,7 @@ def squared_norms(features, factor, x, z, sums, out):
                 sums[1, n] = 0.0
             for i in range(d):
                 for n in range(LANES):
-                    sums[0, n] = x[i, n]
+                    sums[0, n] = x[i, n] - middle[m, i]
                 take_products(sums, factor, m * d + i, i, z)
                 pivot = factor[m * d + i, i]
                 for n in range(LANES):

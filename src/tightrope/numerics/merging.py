@@ -7,7 +7,8 @@ import numpy as np
 
 from .batch_ridge import BatchRidge
 from .counts import Counts, FadingCounts
-from .ridge import ContextRidge, DisjointRidge, FadingRidge, Ridge, refresh
+from .noise import DIGITS, Noise, change_unit, new_noise
+from .ridge import ArmRidge, ContextRidge, DisjointRidge, FadingRidge, FeatureRidge, Ridge, refresh
 from .states import copied
 
 ORDERED = (
@@ -28,36 +29,113 @@ def _(first: FadingCounts, second: FadingCounts) -> Counts:
 
 
 @singledispatch
-def merged_ridge(first: Any, second: Any) -> Ridge:
-    """The regression on both data sets, factorised afresh: V = V1 + V2 - lam I, b = b1 + b2. O(d^3), with fixed arms O(K d^2)."""
+def merged_ridge(first: Any, second: Any, shift: float = 0.0, centre: float = 0.0) -> Ridge:
+    """The regression on both data sets, factorised afresh: V = V1 + V2 - lam I, b = b1 + b2. O(d^3), with fixed arms O(K d^2).
+
+    For regressions with an intercept, shift: by how much the second's rewards were kept less than the first's; centre: the mean of both.
+    """
     model = copied(first)
+    model.centre[0] = centre
     if isinstance(model, ContextRidge):
-        model.design[:] = first.design + (second.design - first.lam * np.eye(model.theta.size))
-        model.response[:] += second.response
+        design, response = added(model, second, shift)
+        model.design[:], model.response[:] = first.design + design, first.response + response
     else:
         model.pulls[:] += second.pulls
-        model.sums[:] += second.sums
+        model.sums[:] += second.sums + shift * second.pulls
     refresh(model)
     return model
 
 
+def added(model: Any, second: Any, shift: float) -> tuple[np.ndarray, np.ndarray]:
+    """sum x x' and sum (r + shift) x of the second, whose sum of x is the constant column's row, in the first's constant column.
+
+    Where the first has seen no reward it takes over the second's column.
+    """
+    d = second.design.shape[-1]
+    design, response = second.design - second.lam * np.eye(d), second.response
+    if model.intercept and second.column[0] > 0.0:
+        response = response + shift / second.column[0] * design[..., -1]
+        if model.column[0] == 0.0:
+            model.column[0] = second.column[0]
+        ratio = model.column[0] / second.column[0]
+        design, response = design.copy(), response.copy()
+        design[..., -1] *= ratio
+        design[..., -1, :] *= ratio
+        response[..., -1] *= ratio
+    return design, response
+
+
 @merged_ridge.register
-def _(first: DisjointRidge, second: DisjointRidge) -> Ridge:
+def _(first: DisjointRidge, second: DisjointRidge, shift: float = 0.0, centre: float = 0.0) -> Ridge:
     model: DisjointRidge = copied(first)
+    model.centre[0] = centre
     model.pulls[:] += second.pulls
-    model.design[:] += second.design - first.lam * np.eye(model.direction.size)
-    model.response[:] += second.response
+    design, response = added(model, second, shift)
+    model.design[:] += design
+    model.response[:] += response
     refresh(model)
     return model
 
 
 @merged_ridge.register
-def _(first: FadingRidge, second: FadingRidge) -> Ridge:
+def _(first: FadingRidge, second: FadingRidge, shift: float = 0.0, centre: float = 0.0) -> Ridge:
     raise ValueError(ORDERED.format(first.forget))
+
+
+def merged(first: Any, second: Any) -> tuple[Any, Noise]:
+    """The regression and the noise of two states on both logs: the sums of both, less the first one's origin."""
+    noise, shift = merged_moments(first.noise, second.noise, first.model.intercept)
+    sums = noise.sums[0]
+    model = merged_ridge(first.model, second.model, shift, float(sums.centre))
+    measure_residual(noise, model)
+    return model, noise
+
+
+def measure_residual(noise: Noise, model: Any) -> None:
+    """RSS from the sums, where it was not followed reward by reward."""
+    sums = noise.sums[0]
+    if sums.unit > 0.0:
+        squares = sums.spread + sums.number * (sums.centre / sums.unit) ** 2
+        sums.residual = max(squares - explained(model, float(sums.unit)), DIGITS * sums.spread)
+
+
+def merged_moments(first: Noise, second: Noise, centred: bool) -> tuple[Noise, float]:
+    """Number, origin, mean and spread of the rewards of both, and by how much those of the second were kept less."""
+    one, other, noise = first.sums[0], second.sums[0], new_noise(first.forget)
+    if one.number == 0.0 or other.number == 0.0:
+        noise.sums[0] = one if other.number == 0.0 else other
+        return noise, 0.0
+    sums, shift = noise.sums[0], float(other.origin - one.origin)
+    away = float(other.centre + shift - one.centre) if centred else 0.0
+    sums.number, sums.origin = one.number + other.number, one.origin
+    sums.centre = one.centre + away * other.number / sums.number
+    sums.unit = max(one.unit, other.unit)
+    if sums.unit == 0.0 and away != 0.0:
+        change_unit(noise, away)
+    if sums.unit > 0.0:
+        between = (away / sums.unit) ** 2 * one.number * other.number / sums.number
+        sums.spread = one.spread * (one.unit / sums.unit) ** 2 + other.spread * (other.unit / sums.unit) ** 2 + between
+    return noise, shift
+
+
+@singledispatch
+def explained(model: Any, unit: float) -> float:
+    """theta_hat' sum r x with theta drawn to 0, the part of sum r^2 that it explains, in this unit. O(d), for a model each O(K d)."""
+    return float(((model.theta / unit) * (model.response / unit)).sum())
+
+
+@explained.register(ArmRidge)
+@explained.register(FeatureRidge)
+def _(model: ArmRidge | FeatureRidge, unit: float) -> float:
+    return float((model.base / unit) @ (model.sums / unit))
 
 
 def merged_batch_ridge(first: BatchRidge, second: BatchRidge) -> BatchRidge:
     """The regressions of all blocks on both data sets."""
-    d = first.response.shape[1]
-    design = first.design + (second.design - first.lam * np.eye(d))
-    return BatchRidge(first.lam, design, first.response + second.response, first.seen + second.seen, first.squares + second.squares)
+    noise, shift = merged_moments(first.noise, second.noise, first.intercept)
+    design = first.design + (second.design - first.lam * np.eye(first.response.shape[1]))
+    return BatchRidge(
+        first.lam, design, first.response + second.response + shift * second.total, first.seen + second.seen, first.total + second.total,
+        first.pulls + second.pulls, first.sums + second.sums + shift * second.pulls, noise,
+        first.column.copy(), first.intercept,
+    )  # fmt: skip

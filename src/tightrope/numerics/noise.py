@@ -1,36 +1,50 @@
-"""The scale of the noise, learned from the residuals of a ridge regression.
+"""The mean of the rewards and the scale of their noise, learned from the residuals of a ridge regression.
 
 The posterior of a normal-inverse-gamma model: rewards r = x'theta + e with theta ~ N(0, sigma^2 / lam I) and e ~ N(0, sigma^2). Under it
 the least penalised sum of squares, RSS = sum (r - x'theta_hat)^2 + lam ||theta_hat||^2 = sum r^2 - theta_hat' sum r x, is sigma^2 times a
 chi-square variable with as many degrees of freedom as there are rewards, however few these are, so that
 
-    sigma^2 = (PRIOR m + RSS) / (PRIOR + n) ,   m = sum r^2 / n .
+    sigma^2 = (PRIOR S + RSS) / (PRIOR + n) ,   S = sum r^2 / n .
 
-The mean square m of the rewards stands in for the prior's scale: nothing has a unit, and rewards times 1,000 give sigma times 1,000. A new
+The mean square S of the rewards stands in for the prior's scale: nothing has a unit, and rewards times 1,000 give sigma times 1,000. A new
 reward adds (r - x'theta_hat)^2 / (1 + x'V^-1 x) >= 0 to RSS: nothing cancels. Where old rewards count less all sums have their weights.
+
+**With an intercept**, a constant column c, its coefficient is drawn to m / c in place of 0, m the mean of the rewards so far; S is their
+variance. That is the regression of r - m, written so that the sums need not change as m moves: theta_hat = V^-1 (sum r x + (lam m / c) e)
+with e the last unit vector, and RSS = sum r^2 + lam m^2 / c^2 - theta_hat' (sum r x + (lam m / c) e), of which the part that moves with m
+is `regained`. A constant added to all rewards changes neither; they are kept less the first one, which leaves digits where their mean is
+large. So decisions depend neither on the unit nor on the zero of rewards.
+
+Sums of squares are in a unit of their own, a power of two near the first reward, so that they neither overflow nor vanish.
 """
 
 import math
-from functools import singledispatch
-from typing import Annotated, Any, NamedTuple, TypeAlias
+from typing import Annotated, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ..compiled.kernels import lean
-from ..core.kinds import Count, NonNegative, Record
-from .ridge import ArmRidge, FeatureRidge, penalty
+from ..core.kinds import Count, Finite, NonNegative, Record
+from .ridge import learn, penalty, regained
 
 PRIOR = 2.0  # rewards that the prior counts for
 DIGITS = 1e-12  # of the sum of squares: what is left of a difference of such sums
+FAR = 1e100  # units that a reward may be off before the unit is changed
+LEAST_EXPONENT = -1000  # of a unit, so that what is divided by it is a number
 
 
 SUMS = np.dtype([
     ("number", np.float64),  # rewards, by their weights
-    ("squares", np.float64),  # sum of r^2, by their weights
-    ("residual", np.float64),  # RSS
+    ("origin", np.float64),  # what rewards are kept less of: the first one with an intercept, else 0
+    ("centre", np.float64),  # m less the origin; 0 without an intercept
+    ("unit", np.float64),  # of the squares; 0: none yet
+    ("spread", np.float64),  # n S: sum of (r - m)^2, by their weights
+    ("residual", np.float64),  # RSS with theta drawn to 0
 ])  # fmt: skip
 
-Sums: TypeAlias = Annotated[np.ndarray, Record(number=Count, squares=NonNegative, residual=NonNegative)]
+Sums: TypeAlias = Annotated[
+    np.ndarray, Record(number=Count, origin=Finite, centre=Finite, unit=NonNegative, spread=NonNegative, residual=NonNegative)
+]
 
 
 class Noise(NamedTuple):
@@ -44,48 +58,77 @@ def new_noise(forget: float = 1.0) -> Noise:
 
 
 @lean
-def note(noise, reward, growth):
-    """Take in a reward, and by how much `learn` says that RSS grew."""
+def take_in(model, noise, context, arm, reward, counted):
+    """Teach the regression a reward, and the noise what it has to do with it. counted: whether anybody asks for the noise."""
+    value = reward
+    if counted:
+        value = enter(noise, reward, model.intercept)
+        model.centre[0] = noise.sums[0].centre
+    root = learn(model, context, arm, value)
+    if counted:
+        note(noise, root)
+
+
+@lean
+def enter(noise, reward, centred):
+    """Count a reward; returns it less the origin. centred: whether the first one is the origin, and a mean is kept."""
     sums, forget = noise.sums[0], noise.forget
-    sums.number = forget * sums.number + 1.0
-    sums.squares = forget * sums.squares + reward * reward
-    sums.residual = forget * sums.residual + growth
+    if centred and sums.number == 0.0:
+        sums.origin = reward
+    value = reward - sums.origin
+    if not abs(value) <= FAR * sums.unit:  # rarely: the first that is not 0
+        change_unit(noise, value)
+    before = forget * sums.number
+    sums.number = before + 1.0
+    sums.spread *= forget
+    if sums.unit > 0.0:
+        if centred:
+            away = value - sums.centre
+            sums.centre += away / sums.number
+            away /= sums.unit
+            sums.spread += away * away * (before / sums.number)
+        else:
+            away = value / sums.unit
+            sums.spread += away * away
+    return value
 
 
 @lean
-def noise_scale(noise):
-    """sigma. 1 while all rewards are 0: all estimates are 0 then, and every scale gives the same decisions."""
+def change_unit(noise, value):
+    """Squares in the power of two next to this value."""
     sums = noise.sums[0]
-    return scale_of(sums.number, sums.squares, sums.residual)
+    _, exponent = math.frexp(value)
+    unit = math.ldexp(1.0, max(exponent, LEAST_EXPONENT))
+    share = sums.unit / unit
+    sums.spread *= share * share
+    sums.residual *= share * share
+    sums.unit = unit
 
 
 @lean
-def scale_of(number, squares, residual):
-    """sigma from the three sums."""
-    if not squares > 0.0:
+def note(noise, root):
+    """Add the square of what `learn` returned to RSS. After `enter`."""
+    sums = noise.sums[0]
+    sums.residual *= noise.forget
+    if sums.unit > 0.0:
+        away = root / sums.unit
+        sums.residual += away * away
+
+
+@lean
+def noise_scale(noise, gain):
+    """sigma; gain: what `regained` says of the regression. 1 while all rewards are equal, since every scale gives the same decisions."""
+    return math.sqrt(noise_variance(noise, gain)) * (noise.sums[0].unit if noise.sums[0].spread > 0.0 else 1.0)
+
+
+@lean
+def noise_variance(noise, gain):
+    """sigma^2 in the unit of the squares; 1 while there are none."""
+    sums = noise.sums[0]
+    if not sums.spread > 0.0:
         return 1.0
-    return math.sqrt((PRIOR * squares / number + residual) / (PRIOR + number))
-
-
-def merged_noise(first: Noise, second: Noise, model: Any) -> Noise:
-    """The sums of both, with the residuals of the merged regression."""
-    merged = new_noise(first.forget)
-    sums, one, other = merged.sums[0], first.sums[0], second.sums[0]
-    sums.number, sums.squares = one.number + other.number, one.squares + other.squares
-    sums.residual = max(sums.squares - explained(model), DIGITS * sums.squares)
-    return merged
-
-
-@singledispatch
-def explained(model: Any) -> float:
-    """theta_hat' sum r x: the part of sum r^2 that the regression explains. O(d), for a model each O(K d)."""
-    return float((model.theta * model.response).sum())
-
-
-@explained.register(ArmRidge)
-@explained.register(FeatureRidge)
-def _(model: ArmRidge | FeatureRidge) -> float:
-    return float(model.mean @ model.sums)
+    residual = max(sums.residual - gain / sums.unit / sums.unit, DIGITS * sums.spread)
+    return (PRIOR * sums.spread / sums.number + residual) / (PRIOR + sums.number)
 
 
 @lean
@@ -95,8 +138,12 @@ def current_scale(given, noise, model):
     The mean squared error of x'theta_hat is x'V^-1 (sigma^2 X'X + lam^2 tau^2 I) V^-1 x for coefficients of mean square tau^2, which is at
     most max(sigma^2, lam tau^2) x'V^-1 x. tau^2 is taken from theta_hat. Without it small noise would hide the bias of the ridge penalty.
     """
-    sigma = noise_scale(noise) if math.isnan(given) else given
-    return math.sqrt(max(sigma * sigma, penalty(model)))
+    hidden = penalty(model)
+    if math.isnan(given):
+        sums = noise.sums[0]
+        unit = sums.unit if sums.spread > 0.0 else 1.0
+        return unit * math.sqrt(max(noise_variance(noise, regained(model)), hidden / unit / unit))
+    return math.sqrt(max(given * given, hidden))
 
 
 @lean

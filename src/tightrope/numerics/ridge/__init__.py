@@ -23,12 +23,12 @@ import numpy as np
 from ...core.verbs import Arms
 from ..scaling import check_digits
 from .arms import ArmRidge
-from .contexts import ContextRidge, check_context
+from .contexts import ContextRidge, check_context, size_of
 from .disjoint import DisjointRidge, new_disjoint_ridge
 from .factors import LEAP, REFRESH, invert_from_factor
 from .fading import FadingRidge, new_fading_ridge, remembered
 from .features import FeatureRidge
-from .verbs import add_features, best_arm, correlate, learn, penalty, predict, project, refresh, sample
+from .verbs import add_features, best_arm, correlate, learn, penalty, predict, project, refresh, regained, sample
 
 __all__ = [
     "ALIKE",
@@ -55,6 +55,7 @@ __all__ = [
     "predict",
     "project",
     "refresh",
+    "regained",
     "regressions",
     "regressions_in",
     "remembered",
@@ -71,37 +72,46 @@ ALIKE = (
 Ridge: TypeAlias = ArmRidge | FeatureRidge | ContextRidge | DisjointRidge | FadingRidge
 
 
-def new_ridge(arms: Arms, lam: float, *, sampling: bool = False, form: str | None = None) -> Ridge:
+def new_ridge(
+    arms: Arms, lam: float, *, sampling: bool = False, form: str | None = None, intercept: bool = False, column: float = 0.0
+) -> Ridge:  # fmt: skip
     """The model without data. Refuses features that leave fewer than six digits, see `scaling`.
 
     sampling: `sample` will be called. form: "arm" | "feature" overrides the choice by cost, which is K^2 against K d + 2 d^2 an
-    update; a joint draw costs K^3 / 3 against d^2.
+    update; a joint draw costs K^3 / 3 against d^2. intercept: whether a constant column is added; column: what it is, where that is known.
     """
-    K, d = arms.number, arms.dimension
+    K, d = arms.number, arms.dimension + intercept
     if arms.features is None:
         return ContextRidge(
             np.zeros((K, d)), lam, np.zeros(K), np.zeros(K), np.zeros(1), np.zeros(1), np.zeros(d), np.eye(d) / lam, np.zeros(d),
-            lam * np.eye(d), np.zeros(d), math.sqrt(lam) * np.eye(d), sampling,
+            lam * np.eye(d), np.zeros(d), math.sqrt(lam) * np.eye(d), sampling, np.zeros(d), np.array([column]), np.zeros(1), intercept,
         )  # fmt: skip
     X = np.ascontiguousarray(arms.features, dtype=np.float64)
     check_digits("arms", X, lam, arms.horizon, root=True)
+    column = (column or size_of(X)) if intercept else 0.0
+    if intercept:
+        X = np.hstack([X, np.full((K, 1), column)])
     shared = (X, lam, np.zeros(K), np.zeros(K), np.zeros(1), np.zeros(K), np.zeros(K), np.zeros(1))
+    around = (np.array([column]), np.zeros(1), intercept)
     model: ArmRidge | FeatureRidge
-    if form == "arm" or (form is None and d * (1 if sampling else 2) > K):
+    if form == "arm" or (form is None and arms.dimension * (1 if sampling else 2) > K):
         model = ArmRidge(*shared, np.zeros((K, K)), np.zeros(K), np.zeros(d), np.zeros((K, d)), np.zeros((d, d)), np.zeros((K, K)),
-                         np.zeros(1))  # fmt: skip
+                         np.zeros(K), np.zeros(K), np.zeros(6), *around)  # fmt: skip
     else:
         model = FeatureRidge(*shared, np.zeros(d), np.zeros((d, d)), np.zeros(d), np.zeros((d, d)), sampling,
-                             np.ascontiguousarray(X.T), np.zeros(K))  # fmt: skip
+                             np.ascontiguousarray(X.T), np.zeros(K), np.zeros(K), np.zeros(K), *around)  # fmt: skip
     refresh(model)
     return model
 
 
-def new_model(arms: Arms, lam: float, *, shared: int, sampling: bool = False, forget: float = 1.0) -> Ridge:
+def new_model(
+    arms: Arms, lam: float, *, shared: int, sampling: bool = False, forget: float = 1.0, intercept: bool = False
+) -> Ridge:  # fmt: skip
     """The model without data: one regression that all arms share, or one for each arm; forget < 1: one that old rewards fade in.
 
     shared: 1 or 0; below 0 it is by what a round shows: one row of features that is common to all arms tells them apart by a regression
-    for each only. Refuses one regression for arms that all look the same.
+    for each only. intercept: whether a constant column is added, whose coefficient is drawn to the mean of all rewards. Refuses one
+    regression for arms that all look the same.
     """
     common = arms.common and arms.number > 1
     if shared < 0 and common and forget < 1.0:
@@ -109,10 +119,12 @@ def new_model(arms: Arms, lam: float, *, shared: int, sampling: bool = False, fo
             ALIKE.format(f"forget = {forget:g} keeps one regression for all arms").replace("shared=False, a", "forget=1, with a")
         )
     if shared == 0 or (shared < 0 and common):
-        return new_disjoint_ridge(arms, lam, forget)
+        return new_disjoint_ridge(arms, lam, forget, intercept=intercept)
     if common:
         raise ValueError(ALIKE.format("shared = True keeps one regression for all arms"))
-    return new_ridge(arms, lam, sampling=sampling) if forget == 1.0 else new_fading_ridge(arms, lam, forget)
+    if forget < 1.0:
+        return new_fading_ridge(arms, lam, forget, intercept=intercept)
+    return new_ridge(arms, lam, sampling=sampling, intercept=intercept)
 
 
 def untried_first(model: Ridge, eligible: np.ndarray | None) -> np.ndarray | None:

@@ -3,11 +3,11 @@
 import math
 from typing import NamedTuple
 
-from ...compiled.kernels import jit
+from ...compiled.kernels import jit, lean
 from ...core.kinds import Count, Derived, Extended, Finite, NonNegative, RewardSum, Scratch
 from ..cholesky import cholesky, require_finite, solve_lower
 from ..selection import argmax
-from .factors import LEAP, REFRESH, factorise_pulls, mean_square
+from .factors import LEAP, REFRESH, anchor_of, factorise_pulls, mean_square, regained_by
 from .verbs import refresh
 
 
@@ -21,12 +21,17 @@ class ArmRidge(NamedTuple):
     sums: RewardSum  # (K,)
     updates: Count  # (1,) since the last factorisation
     product: Finite  # (K, K) M = X V^-1 X'
-    column: Scratch  # (K,)
+    column_of_product: Scratch  # (K,)
     row: Scratch  # (d,)
     solved: Extended  # (K, d) L^-1 x_k at the last factorisation
     factor: Finite  # (d, d) L at the last factorisation
     square_root: Scratch  # (K, K) of sample
-    hidden: NonNegative  # (1,) what `penalty` answers; kept by `learn`, where it costs nothing beside the product
+    base: Finite  # (K,) mean with an intercept that is drawn to 0; not used without one
+    side: Finite  # (K,) X V^-1 e, e the last unit vector
+    parts: Finite  # (6,) what `penalty` and `regained` are made of, see `measure`; kept by `learn`, where they cost little
+    column: NonNegative  # (1,) c, the constant column
+    centre: Finite  # (1,) m, what an intercept is drawn to
+    intercept: bool  # whether the last column is constant
 
     @jit
     def predict(self, context):
@@ -35,29 +40,45 @@ class ArmRidge(NamedTuple):
     @jit
     def learn(self, context, arm, reward):
         K = self.mean.shape[0]
-        column, product = self.column, self.product
+        column, product, pulls, sums, side, parts = self.column_of_product, self.product, self.pulls, self.sums, self.side, self.parts
         for k in range(K):
             column[k] = product[arm, k]
         denominator = 1.0 + column[arm]
-        self.pulls[arm] += 1.0
-        self.sums[arm] += reward
+        pulls[arm] += 1.0
+        sums[arm] += reward
         self.log_det[0] += math.log(max(denominator, 1.0))
-        surprise = reward - self.mean[arm]
+        intercept = self.intercept
+        surprise = reward - (self.base[arm] if intercept else self.mean[arm])
         error = surprise / denominator
-        size, known = 0.0, 0.0  # size: lam ||theta_hat||^2, since theta_hat' V theta_hat = theta_hat' sum r x
+        size, known, cross, aside = 0.0, 0.0, 0.0, 0.0
+        anchor, own = (anchor_of(self), side[arm] / denominator) if intercept else (0.0, 0.0)
+        if intercept:
+            parts[4] += side[arm] * error
+            parts[5] -= side[arm] * own
         for i in range(K):
             share = column[i] / denominator
             for j in range(K):
                 product[i, j] -= share * column[j]
-            mean, square = self.mean[i] + column[i] * error, max(product[i, i], 0.0)
-            self.mean[i], self.square[i] = mean, square
-            size += mean * (self.sums[i] - self.pulls[i] * mean)
-            known += self.pulls[i] * square
-        self.hidden[0] = mean_square(1.0, max(size, 0.0), known)
+            square = max(product[i, i], 0.0)
+            self.square[i] = square
+            known += pulls[i] * square
+            if intercept:
+                base, turn = self.base[i] + column[i] * error, side[i] - column[i] * own
+                self.base[i], side[i], self.mean[i] = base, turn, base + anchor * turn
+                size += base * (sums[i] - pulls[i] * base)
+                cross += pulls[i] * turn * base
+                aside += pulls[i] * turn * turn
+            else:
+                mean = self.mean[i] + column[i] * error
+                self.mean[i] = mean
+                size += mean * (sums[i] - pulls[i] * mean)
+        parts[0], parts[1] = max(size, 0.0), known
+        if intercept:
+            parts[2], parts[3] = parts[4] - cross, parts[5] - aside
         self.updates[0] += 1.0
         if self.updates[0] >= REFRESH or not denominator < LEAP:
             refresh(self)
-        return surprise * error
+        return surprise / math.sqrt(max(denominator, 1.0))
 
     @jit
     def best_arm(self, values, eligible, untried_first):
@@ -65,7 +86,17 @@ class ArmRidge(NamedTuple):
 
     @jit
     def penalty(self):
-        return self.hidden[0]
+        size, parts = self.parts[0], self.parts
+        if self.intercept:  # lam ||theta + anchor h - drawn e||^2
+            anchor, lam = anchor_of(self), self.lam
+            drawn = anchor / lam
+            last = parts[4] + anchor * parts[5]
+            size += anchor * (2.0 * parts[2] + anchor * parts[3]) + lam * drawn * (drawn - 2.0 * last)
+        return mean_square(1.0, max(size, 0.0), parts[1])
+
+    @jit
+    def regained(self):
+        return regained_by(self, anchor_of(self), self.parts[4], self.parts[5])
 
     @jit
     def refresh(self):
@@ -87,12 +118,8 @@ class ArmRidge(NamedTuple):
             total = 0.0
             for j in range(K):
                 total += self.product[i, j] * self.sums[j]
-            self.mean[i] = total
-        size, known = 0.0, 0.0
-        for k in range(K):
-            size += self.mean[k] * (self.sums[k] - self.pulls[k] * self.mean[k])
-            known += self.pulls[k] * self.square[k]
-        self.hidden[0] = mean_square(1.0, max(size, 0.0), known)
+            self.base[i] = total
+        measure(self)
         require_finite(self.mean)
         require_finite(self.square)
 
@@ -101,11 +128,11 @@ class ArmRidge(NamedTuple):
         K = out.shape[0]
         cholesky(self.product, self.square_root)
         for k in range(K):
-            self.column[k] = rng.standard_normal()
+            self.column_of_product[k] = rng.standard_normal()
         for k in range(K):
             total = 0.0
             for j in range(k + 1):
-                total += self.square_root[k, j] * self.column[j]
+                total += self.square_root[k, j] * self.column_of_product[j]
             out[k] = self.mean[k] + scale * total
 
     @jit
@@ -131,3 +158,36 @@ class ArmRidge(NamedTuple):
             inner += total[k] * self.mean[k]
             square += total[k] * cross[k]
         return inner, max(square, 0.0)
+
+
+@lean
+def measure(model):
+    """mean, side and parts after a factorisation, whose factor and solved rows are L and L^-1 x_k. O(K d + d^2).
+
+    parts: lam ||theta||^2; the known directions; and with h = V^-1 e, e the last unit vector, lam theta'h, lam ||h||^2 (since
+    lam h = e - sum_k pulls_k x_k x_k'h), and the last entries of theta and h. theta with an intercept that is drawn to 0.
+    """
+    K, d = model.features.shape
+    size, known, last, corner, cross, aside = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for k in range(K):
+        size += model.base[k] * (model.sums[k] - model.pulls[k] * model.base[k])
+        known += model.pulls[k] * model.square[k]
+        model.mean[k] = model.base[k]
+    model.parts[0], model.parts[1] = max(size, 0.0), known
+    if model.intercept:
+        anchor = anchor_of(model)
+        for i in range(d):
+            model.row[i] = 1.0 if i == d - 1 else 0.0
+        solve_lower(model.factor, model.row)
+        for i in range(d):
+            corner += model.row[i] * model.row[i]
+        for k in range(K):
+            side = 0.0
+            for i in range(d):
+                side += model.solved[k, i] * model.row[i]
+            model.side[k] = side
+            model.mean[k] += anchor * side
+            last += side * model.sums[k]
+            cross += model.pulls[k] * side * model.base[k]
+            aside += model.pulls[k] * side * side
+        model.parts[2], model.parts[3], model.parts[4], model.parts[5] = last - cross, corner - aside, last, corner

@@ -6,12 +6,27 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit
-from ...core.kinds import Count, Finite, Scratch
+from ...core.kinds import Count, Finite, NonNegative, Scratch
 from ...core.verbs import Arms
 from ..cholesky import definite_cholesky, log_det, require_finite, solve_lower, solve_lower_transposed
 from ..scaling import check_digits
 from ..selection import argmax
-from .factors import LEAP, REFRESH, correlate_features, invert_from_factor, mean_square, predict_arm, project_vector, rank_one, sample_theta
+from .factors import (
+    LEAP,
+    REFRESH,
+    anchor_of,
+    anchored_size,
+    column_of,
+    correlate_features,
+    fill_row,
+    invert_from_factor,
+    mean_square,
+    predict_arm,
+    project_vector,
+    rank_one,
+    regained_by,
+    sample_theta,
+)
 from .verbs import refresh
 
 
@@ -29,17 +44,22 @@ class ContextRidge(NamedTuple):
     response: Finite  # (d,) sum r x
     factor: Finite  # (d, d) as in FeatureRidge
     keeps_factor: bool
+    row: Scratch  # (d,) an arm's features, with the constant column
+    column: NonNegative  # (1,) c, the constant column; 0: not known before the first reward
+    centre: Finite  # (1,) m, what an intercept is drawn to
+    intercept: bool  # whether the last column is constant; theta and response are those of an intercept that is drawn to 0
 
     @jit
     def predict(self, context):
+        column, anchor = column_of(self, context.features) if self.intercept else 0.0, anchor_of(self)
         for k in range(self.features.shape[0]):
-            predict_arm(self, k, self.inverse, self.theta, context.features[k])
+            predict_arm(self, k, self.inverse, self.theta, context.features, column, anchor)
 
     @jit
     def learn(self, context, arm, reward):
         d = self.theta.shape[0]
-        x = context.features[arm]
-        error = reward
+        fill_row(self, context.features, arm)
+        x, error = self.row, reward
         for i in range(d):
             error -= self.theta[i] * x[i]
             self.response[i] += reward * x[i]
@@ -50,7 +70,7 @@ class ContextRidge(NamedTuple):
             self.theta[i] += self.direction[i] * error / denominator
         if self.updates[0] >= REFRESH or not 1.0 <= denominator < LEAP:
             refresh(self)
-        return error * error / max(denominator, 1.0)
+        return error / math.sqrt(max(denominator, 1.0))
 
     @jit
     def best_arm(self, values, eligible, untried_first):
@@ -58,11 +78,15 @@ class ContextRidge(NamedTuple):
 
     @jit
     def penalty(self):
-        size, unknown, d = 0.0, 0.0, self.theta.shape[0]
+        unknown, d = 0.0, self.theta.shape[0]
         for i in range(d):
-            size += self.theta[i] * self.theta[i]
             unknown += self.inverse[i, i]
-        return mean_square(self.lam, size, d - self.lam * unknown)
+        return mean_square(self.lam, anchored_size(self), d - self.lam * unknown)
+
+    @jit
+    def regained(self):
+        last = self.theta.shape[0] - 1
+        return regained_by(self, anchor_of(self), self.theta[last], self.inverse[last, last])
 
     @jit
     def refresh(self):
@@ -101,10 +125,22 @@ def check_context(model: ContextRidge, features: np.ndarray | None) -> None:
         check_digits("context", features, model.lam, REFRESH, root=False)
 
 
-def shown_features(arms: Arms, lam: float) -> np.ndarray:
-    """The features (K, d) of arms that keep them, or zeros until the first round shows some. Refuses fewer than six digits."""
-    features = np.zeros((arms.number, arms.dimension))
+def shown_features(arms: Arms, lam: float, intercept: bool, column: float) -> tuple[np.ndarray, float]:
+    """The features (K, d) of arms that keep them, or zeros until the first round shows some, and the constant column.
+
+    column: the constant column where it is known; 0: it is not, and of arms that keep their features it is `size_of` them.
+    Refuses fewer than six digits.
+    """
+    features = np.zeros((arms.number, arms.dimension + intercept))
     if arms.features is not None:
-        features[:] = arms.features
+        features[:, : arms.dimension] = arms.features
         check_digits("arms", features, lam, arms.horizon, root=False)
-    return features
+        column = (column or size_of(arms.features)) if intercept else 0.0
+    if intercept:
+        features[:, -1] = column
+    return features, column
+
+
+def size_of(features: np.ndarray) -> float:
+    """The root mean square of the rows' norms; 1 for zeros."""
+    return float(np.sqrt((features * features).sum() / len(features))) or 1.0

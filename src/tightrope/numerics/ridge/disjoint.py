@@ -14,7 +14,7 @@ from ...compiled.kernels import borrowed, jit
 from ...core.kinds import Count, Finite, NonNegative, Scratch
 from ...core.verbs import Arms, Context, allowed, either
 from .contexts import ContextRidge, shown_features
-from .factors import mean_square, predict_arm
+from .factors import anchor_of, column_of, mean_square, predict_arm, regained_by
 from .verbs import learn, refresh
 
 
@@ -33,21 +33,26 @@ class DisjointRidge(NamedTuple):
     design: Finite  # (K, d, d) V_k
     response: Finite  # (K, d) sum r x
     factor: Scratch  # (d, d)
-    parts: NonNegative  # (K, 2) ||theta_k||^2 and tr V_k^-1, of which a reward changes one arm's
+    parts: Finite  # (K, 6) what `penalty` and `regained` are sums of, see `measure`; a reward changes one arm's
+    row: Scratch  # (d,) an arm's features, with the constant column
+    column: NonNegative  # (1,) c, the constant column; 0: not known before the first reward
+    centre: Finite  # (1,) m, what the intercepts of all arms are drawn to
+    intercept: bool  # whether the last column is constant; theta and response are those of intercepts that are drawn to 0
 
     @jit
     def predict(self, context):
         shown = either(context.features, self.features)
+        column, anchor = column_of(self, shown) if self.intercept else 0.0, anchor_of(self)
         for k in range(self.features.shape[0]):
-            predict_arm(self, k, self.inverse[k], self.theta[k], shown[k])
+            predict_arm(self, k, self.inverse[k], self.theta[k], shown, column, anchor)
 
     @jit
     def learn(self, context, arm, reward):
         shown = either(context.features, self.features)
-        growth = learn(regression_of(self, arm), Context(shown, None, None, None), arm, reward)
+        root = learn(regression_of(self, arm), Context(shown, None, None, None), arm, reward)
         measure(self, arm)
         self.pulls[arm] += 1.0
-        return growth
+        return root
 
     @jit
     def best_arm(self, values, eligible, untried_first):
@@ -61,11 +66,23 @@ class DisjointRidge(NamedTuple):
 
     @jit
     def penalty(self):
-        size, unknown = 0.0, 0.0
-        for k in range(self.parts.shape[0]):
-            size += self.parts[k, 0]
-            unknown += self.parts[k, 1]
-        return mean_square(self.lam, size, self.theta.size - self.lam * unknown)
+        K, size, unknown, anchor, parts = self.parts.shape[0], 0.0, 0.0, anchor_of(self), self.parts
+        drawn = anchor / self.lam
+        for k in range(K):
+            size += parts[k, 0]
+            unknown += parts[k, 1]
+            if self.intercept:  # ||theta + anchor V^-1 e - drawn e||^2
+                last = parts[k, 4] + anchor * parts[k, 5]
+                size += anchor * (2.0 * parts[k, 2] + anchor * parts[k, 3]) + drawn * (drawn - 2.0 * last)
+        return mean_square(self.lam, max(size, 0.0), self.theta.size - self.lam * unknown)
+
+    @jit
+    def regained(self):
+        total, anchor = 0.0, anchor_of(self)
+        if self.intercept:
+            for k in range(self.parts.shape[0]):
+                total += regained_by(self, anchor, self.parts[k, 4], self.parts[k, 5])
+        return total
 
     @jit
     def refresh(self):
@@ -79,8 +96,13 @@ class DisjointRidge(NamedTuple):
             out[k] = self.mean[k] + scale * math.sqrt(self.square[k]) * rng.standard_normal()
 
 
-def new_disjoint_ridge(arms: Arms, lam: float, forget: float = 1.0) -> DisjointRidge:
-    """The models without data. Refuses a single arm, forgetting, and fixed features that leave fewer than six digits."""
+def new_disjoint_ridge(
+    arms: Arms, lam: float, forget: float = 1.0, *, intercept: bool = False, column: float = 0.0
+) -> DisjointRidge:  # fmt: skip
+    """The models without data; column: the constant one, where it is known.
+
+    Refuses a single arm, forgetting, and fixed features that leave fewer than six digits.
+    """
     K, d = arms.number, arms.dimension
     if K < 2:
         raise ValueError(
@@ -89,11 +111,16 @@ def new_disjoint_ridge(arms: Arms, lam: float, forget: float = 1.0) -> DisjointR
         )
     if forget < 1.0:
         raise ValueError(f"forget = {forget:g} is for one regression that all arms share; leave shared=True, or forget=1.")
-    return DisjointRidge(
-        shown_features(arms, lam), lam, np.zeros(K), np.zeros(K), np.array([2.0 * math.log(K)]), np.zeros(K), np.zeros(K), np.zeros(K),
+    features, column = shown_features(arms, lam, intercept, column)
+    d += intercept
+    model = DisjointRidge(
+        features, lam, np.zeros(K), np.zeros(K), np.array([2.0 * math.log(K)]), np.zeros(K), np.zeros(K), np.zeros(K),
         np.zeros((K, d)), np.tile(np.eye(d) / lam, (K, 1, 1)), np.zeros(d), np.tile(lam * np.eye(d), (K, 1, 1)), np.zeros((K, d)),
-        np.zeros((d, d)), np.tile([0.0, d / lam], (K, 1)),
+        np.zeros((d, d)), np.zeros((K, 6)), np.zeros(d), np.array([column]), np.zeros(1), intercept,
     )  # fmt: skip
+    for k in range(K):
+        measure(model, k)
+    return model
 
 
 @borrowed
@@ -102,16 +129,23 @@ def regression_of(model, arm):
     return ContextRidge(
         model.features, model.lam, model.mean, model.square, model.log_dets[arm : arm + 1], model.updates[arm : arm + 1],
         model.theta[arm], model.inverse[arm], model.direction, model.design[arm], model.response[arm], model.factor, False,
+        model.row, model.column, model.centre, model.intercept,
     )  # fmt: skip
 
 
 @jit
 def measure(model, arm):
-    """Bring log_det and parts up to date with one arm's regression."""
+    """Bring log_det and parts up to date with one arm's regression: ||theta||^2, tr V^-1, and with h the last column of V^-1, theta'h,
+    ||h||^2, and the last entries of theta and h."""
     K, d = model.theta.shape
     model.log_det[0] = max(model.log_det[0], model.log_dets[arm] + 2.0 * math.log(K))
-    size, trace = 0.0, 0.0
+    theta, inverse, parts = model.theta[arm], model.inverse[arm], model.parts[arm]
+    size, trace, product, side = 0.0, 0.0, 0.0, 0.0
     for i in range(d):
-        size += model.theta[arm, i] * model.theta[arm, i]
-        trace += model.inverse[arm, i, i]
-    model.parts[arm, 0], model.parts[arm, 1] = size, max(trace, 0.0)
+        size += theta[i] * theta[i]
+        trace += inverse[i, i]
+    if model.intercept:
+        for i in range(d):
+            product += theta[i] * inverse[d - 1, i]
+            side += inverse[d - 1, i] * inverse[d - 1, i]
+    parts[0], parts[1], parts[2], parts[3], parts[4], parts[5] = size, trace, product, side, theta[d - 1], inverse[d - 1, d - 1]

@@ -32,6 +32,41 @@ def factorise_pulls(model, row):
 
 
 @lean
+def anchor_of(model):
+    """lam m / c, what an intercept adds to the last entry of sum r x: its coefficient is drawn to m / c and not to 0. 0 without one."""
+    return model.lam * model.centre[0] / model.column[0] if model.intercept and model.column[0] > 0.0 else 0.0
+
+
+@lean
+def column_of(model, shown):
+    """The constant column: what it is since the first reward, and until then the root mean square of these rows' norms (1 for zeros)."""
+    if model.column[0] > 0.0:
+        return model.column[0]
+    total, d = 0.0, model.features.shape[1] - 1
+    for k in range(shown.shape[0]):
+        for i in range(d):
+            total += shown[k, i] * shown[k, i]
+    return math.sqrt(total / shown.shape[0]) if total > 0.0 else 1.0
+
+
+@lean
+def fill_row(model, shown, arm):
+    """row <- the features of an arm that a reward has come for, with the constant column.
+
+    The first reward fixes the column where it is not known: the norm of its arm's row, which is all that a log tells of the round.
+    """
+    d, total = model.features.shape[1] - model.intercept, 0.0
+    for i in range(d):
+        model.row[i] = shown[arm, i]
+    if model.intercept:
+        if model.column[0] == 0.0:
+            for i in range(d):
+                total += shown[arm, i] * shown[arm, i]
+            model.column[0] = math.sqrt(total) if total > 0.0 else 1.0
+        model.row[d] = model.column[0]
+
+
+@lean
 def mean_square(lam, size, known):
     """lam ||theta||^2 = lam size for each of the directions that are known, by parts; 0 where none is."""
     return lam * size / known if known > KNOWN else 0.0
@@ -69,11 +104,18 @@ def multiply(inverse, x, out):
                 third += inverse[i + 2, j] * x[j]
                 fourth += inverse[i + 3, j] * x[j]
             out[i], out[i + 1], out[i + 2], out[i + 3] = first, second, third, fourth
-        for i in range(fours, d):
+        if d - fours >= 2:
+            first, second = 0.0, 0.0
+            for j in range(d):
+                first += inverse[fours, j] * x[j]
+                second += inverse[fours + 1, j] * x[j]
+            out[fours], out[fours + 1] = first, second
+            fours += 2
+        if fours < d:
             total = 0.0
             for j in range(d):
-                total += inverse[i, j] * x[j]
-            out[i] = total
+                total += inverse[fours, j] * x[j]
+            out[fours] = total
         return
     for i in range(d):
         out[i] = 0.0
@@ -84,16 +126,49 @@ def multiply(inverse, x, out):
 
 
 @lean
-def predict_arm(model, arm, inverse, theta, x):
-    """mean and square of one arm with the features x (d,), which are kept. O(d^2)."""
-    direction = model.direction
+def predict_arm(model, arm, inverse, theta, shown, column, anchor):
+    """mean and square of one arm with these features, which are kept, and the constant column. O(d^2).
+
+    inverse: V^-1, whose last column times the anchor is what an intercept adds to theta.
+    """
+    direction, x, d = model.direction, model.features[arm], model.features.shape[1]
+    if model.intercept:
+        x[d - 1] = column
+        for i in range(d - 1):
+            x[i] = shown[arm, i]
+    else:
+        for i in range(d):
+            x[i] = shown[arm, i]
     multiply(inverse, x, direction)
     mean, square = 0.0, 0.0
-    for i in range(x.shape[0]):
+    for i in range(d):
         square += direction[i] * x[i]
         mean += theta[i] * x[i]
-        model.features[arm, i] = x[i]
+    if model.intercept:
+        mean += anchor * direction[d - 1]
     model.mean[arm], model.square[arm] = mean, max(square, 0.0)
+
+
+@lean
+def anchored_size(model):
+    """||theta - (m / c) e||^2 for the theta that an intercept's anchor moves, e the last unit vector. O(d)."""
+    theta, inverse, d, size = model.theta, model.inverse, model.theta.shape[0], 0.0
+    if not model.intercept:
+        for i in range(d):
+            size += theta[i] * theta[i]
+        return size
+    anchor = anchor_of(model)
+    for i in range(d - 1):
+        entry = theta[i] + anchor * inverse[i, d - 1]
+        size += entry * entry
+    entry = theta[d - 1] + anchor * inverse[d - 1, d - 1] - anchor / model.lam
+    return size + entry * entry
+
+
+@lean
+def regained_by(model, anchor, last, corner):
+    """`regained` of one regression: last, corner: the last entries of theta and of V^-1."""
+    return anchor * (2.0 * last + anchor * corner - anchor / model.lam)
 
 
 @lean
@@ -127,6 +202,10 @@ def sample_theta(model, scale, features, out, rng):
     solve_lower_transposed(model.factor, model.direction)
     for i in range(d):
         model.direction[i] = model.theta[i] + scale * model.direction[i]
+    if model.intercept:
+        anchor = anchor_of(model)
+        for i in range(d):
+            model.direction[i] += anchor * model.inverse[i, d - 1]
     for k in range(K):
         total = 0.0
         for i in range(d):

@@ -12,12 +12,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.kinds import Finite, Scratch
+from ...core.kinds import Finite, NonNegative, Scratch
 from ...core.verbs import Arms, either
 from ..cholesky import definite_cholesky, log_det, require_finite, solve_lower, solve_lower_transposed
 from ..selection import argmax
 from .contexts import shown_features
-from .factors import invert_from_factor, mean_square, predict_arm
+from .factors import anchor_of, column_of, fill_row, invert_from_factor, mean_square, predict_arm, regained_by
 from .verbs import refresh
 
 
@@ -37,16 +37,26 @@ class FadingRidge(NamedTuple):
     factor: Scratch  # (d, d)
     product: Scratch  # (d, d)
     direction: Scratch  # (d,)
+    side: Finite  # (d,) last column of V^-1
+    anchored: Scratch  # (d,) theta with an intercept that is drawn to m / c
+    row: Scratch  # (d,) an arm's features, with the constant column
+    column: NonNegative  # (1,) c, the constant column; 0: not known before the first reward
+    centre: Finite  # (1,) m, what an intercept is drawn to
+    intercept: bool  # whether the last column is constant; theta and response are those of an intercept that is drawn to 0
 
     @jit
     def predict(self, context):
-        shown = either(context.features, self.features)
+        shown, anchor = either(context.features, self.features), anchor_of(self)
+        column = column_of(self, shown) if self.intercept else 0.0
+        for i in range(self.theta.shape[0]):
+            self.anchored[i] = self.theta[i] + anchor * self.side[i]
         for k in range(self.features.shape[0]):
-            predict_arm(self, k, self.inverse, self.theta, shown[k])
+            predict_arm(self, k, self.inverse, self.anchored, shown, column, 0.0)
 
     @jit
     def learn(self, context, arm, reward):
-        x, d, growth = either(context.features, self.features)[arm], self.theta.shape[0], reward * reward
+        fill_row(self, either(context.features, self.features), arm)
+        x, d, growth = self.row, self.theta.shape[0], reward * reward
         for i in range(d):  # the least sum is sum w r^2 - theta_hat' sum w r x, before and after
             growth += self.forget * self.theta[i] * self.response[i]
         fade(self.design, self.forget, self.lam)
@@ -59,7 +69,7 @@ class FadingRidge(NamedTuple):
         refresh(self)
         for i in range(d):
             growth -= self.theta[i] * self.response[i]
-        return max(growth, 0.0)
+        return math.sqrt(max(growth, 0.0))
 
     @jit
     def best_arm(self, values, eligible, untried_first):
@@ -67,11 +77,17 @@ class FadingRidge(NamedTuple):
 
     @jit
     def penalty(self):
-        size, unknown, d = 0.0, 0.0, self.theta.shape[0]
+        size, unknown, d, anchor = 0.0, 0.0, self.theta.shape[0], anchor_of(self)
         for i in range(d):
-            size += self.theta[i] * self.theta[i]
+            entry = self.theta[i] + anchor * self.side[i] - (anchor / self.lam if i == d - 1 else 0.0)
+            size += entry * entry
             unknown += self.inverse[i, i]
         return mean_square(self.lam, size, d - self.lam * unknown)
+
+    @jit
+    def regained(self):
+        last = self.theta.shape[0] - 1
+        return regained_by(self, anchor_of(self), self.theta[last], self.side[last])
 
     @jit
     def refresh(self):
@@ -81,8 +97,11 @@ class FadingRidge(NamedTuple):
         definite_cholesky(self.design, factor)
         for i in range(d):
             self.theta[i] = self.response[i]
+            self.side[i] = 1.0 if i == d - 1 else 0.0
         solve_lower(factor, self.theta)
         solve_lower_transposed(factor, self.theta)
+        solve_lower(factor, self.side)
+        solve_lower_transposed(factor, self.side)
         require_finite(self.theta)
         invert_from_factor(factor, inverse, self.direction)
         sandwich(inverse, self.squared, self.product, factor)
@@ -97,7 +116,7 @@ class FadingRidge(NamedTuple):
             total = 0.0
             for j in range(i + 1):
                 total += self.root[i, j] * direction[j]
-            direction[i] = self.theta[i] + scale * total
+            direction[i] = self.anchored[i] + scale * total
         for k in range(out.shape[0]):
             total = 0.0
             for i in range(d):
@@ -105,13 +124,15 @@ class FadingRidge(NamedTuple):
             out[k] = total
 
 
-def new_fading_ridge(arms: Arms, lam: float, forget: float) -> FadingRidge:
-    """The model without data. Refuses fixed features that leave fewer than six digits."""
-    K, d = arms.number, arms.dimension
+def new_fading_ridge(arms: Arms, lam: float, forget: float, *, intercept: bool = False, column: float = 0.0) -> FadingRidge:
+    """The model without data; column: the constant one, where it is known. Refuses fixed features that leave fewer than six digits."""
+    K, d = arms.number, arms.dimension + intercept
     eye = np.eye(d)
+    features, column = shown_features(arms, lam, intercept, column)
     return FadingRidge(
-        shown_features(arms, lam), lam, forget, np.zeros(K), np.zeros(K), np.zeros(1), np.zeros(d), eye / lam, eye / math.sqrt(lam),
-        lam * eye, lam * eye, np.zeros(d), np.zeros((d, d)), np.zeros((d, d)), np.zeros(d),
+        features, lam, forget, np.zeros(K), np.zeros(K), np.zeros(1), np.zeros(d), eye / lam, eye / math.sqrt(lam),
+        lam * eye, lam * eye, np.zeros(d), np.zeros((d, d)), np.zeros((d, d)), np.zeros(d), eye[d - 1] / lam, np.zeros(d), np.zeros(d),
+        np.array([column]), np.zeros(1), intercept,
     )  # fmt: skip
 
 

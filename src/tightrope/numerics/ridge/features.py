@@ -1,21 +1,25 @@
 """`FeatureRidge`: the regression in the space of the features, where these are fixed and fewer than the arms."""
 
+import math
 from typing import NamedTuple
 
 from ...compiled.kernels import jit
-from ...core.kinds import Count, Derived, Finite, RewardSum, Scratch
+from ...core.kinds import Count, Derived, Finite, NonNegative, RewardSum, Scratch
 from ..cholesky import require_finite, solve_lower, solve_lower_transposed
 from ..selection import argmax
 from .factors import (
     AGREEMENT,
     LEAP,
     REFRESH,
+    anchor_of,
+    anchored_size,
     correlate_features,
     factorise_pulls,
     invert_from_factor,
     mean_square,
     project_vector,
     rank_one,
+    regained_by,
     sample_theta,
 )
 from .verbs import refresh
@@ -37,6 +41,11 @@ class FeatureRidge(NamedTuple):
     keeps_factor: bool
     transposed: Derived  # (d, K) features: sums over d run side by side for all arms, in vector registers and unchanged order
     projection: Scratch  # (K,)
+    base: Finite  # (K,) mean with an intercept that is drawn to 0; not used without one
+    side: Finite  # (K,) X V^-1 e, e the last unit vector
+    column: NonNegative  # (1,) c, the constant column
+    centre: Finite  # (1,) m, what an intercept is drawn to
+    intercept: bool  # whether the last column is constant; theta is that of an intercept that is drawn to 0
 
     @jit
     def predict(self, context):
@@ -49,7 +58,8 @@ class FeatureRidge(NamedTuple):
         self.sums[arm] += reward
         recursive = 1.0 + self.square[arm]
         denominator = rank_one(self, self.features[arm])
-        surprise = reward - self.mean[arm]
+        intercept = self.intercept
+        surprise = reward - (self.base[arm] if intercept else self.mean[arm])
         error = surprise / denominator
         for i in range(d):
             self.theta[i] += self.direction[i] * error
@@ -61,13 +71,20 @@ class FeatureRidge(NamedTuple):
             for k in range(K):
                 projection[k] += self.transposed[i, k] * factor
         scale = 1.0 / denominator
-        for k in range(K):
-            self.mean[k] += projection[k] * error
-            self.square[k] = max(self.square[k] - projection[k] * projection[k] * scale, 0.0)
+        if intercept:
+            share, anchor = self.direction[self.theta.shape[0] - 1] * scale, anchor_of(self)
+            for k in range(K):
+                base, side = self.base[k] + projection[k] * error, self.side[k] - projection[k] * share
+                self.base[k], self.side[k], self.mean[k] = base, side, base + anchor * side
+                self.square[k] = max(self.square[k] - projection[k] * projection[k] * scale, 0.0)
+        else:
+            for k in range(K):
+                self.mean[k] += projection[k] * error
+                self.square[k] = max(self.square[k] - projection[k] * projection[k] * scale, 0.0)
         drifted = not abs(denominator - recursive) <= AGREEMENT * recursive  # x'V^-1 x is known twice; true also of NaN
         if drifted or self.updates[0] >= REFRESH or denominator >= LEAP:
             refresh(self)
-        return surprise * error
+        return surprise / math.sqrt(max(denominator, 1.0))
 
     @jit
     def best_arm(self, values, eligible, untried_first):
@@ -75,11 +92,15 @@ class FeatureRidge(NamedTuple):
 
     @jit
     def penalty(self):
-        size, unknown, d = 0.0, 0.0, self.theta.shape[0]
+        unknown, d = 0.0, self.theta.shape[0]
         for i in range(d):
-            size += self.theta[i] * self.theta[i]
             unknown += self.inverse[i, i]
-        return mean_square(self.lam, size, d - self.lam * unknown)
+        return mean_square(self.lam, anchored_size(self), d - self.lam * unknown)
+
+    @jit
+    def regained(self):
+        last = self.theta.shape[0] - 1
+        return regained_by(self, anchor_of(self), self.theta[last], self.inverse[last, last])
 
     @jit
     def refresh(self):
@@ -100,9 +121,16 @@ class FeatureRidge(NamedTuple):
             for i in range(d):
                 mean += direction[i] * theta[i]
                 square += direction[i] * direction[i]
-            self.mean[k], self.square[k] = mean, square
+            self.base[k], self.square[k] = mean, square
         solve_lower_transposed(self.factor, theta)
         invert_from_factor(self.factor, self.inverse, direction)
+        anchor = anchor_of(self)
+        for k in range(K):
+            if self.intercept:
+                self.side[k] = 0.0
+                for i in range(d):
+                    self.side[k] += self.features[k, i] * self.inverse[i, d - 1]
+            self.mean[k] = self.base[k] + anchor * self.side[k]
         require_finite(self.mean)
         require_finite(self.square)
 

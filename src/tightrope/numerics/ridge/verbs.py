@@ -10,7 +10,7 @@ def predict(model, context):
 
 @verb
 def learn(model, context, arm, reward):
-    """Take in one reward. Returns by how much the least penalised sum of squares grew, which is never negative."""
+    """Take in one reward. Returns the root of what it adds to the least penalised sum of squares with theta drawn to 0."""
 
 
 @verb
@@ -25,6 +25,11 @@ def best_arm(model, values, eligible, untried_first):
 def penalty(model):
     """lam ||theta_hat||^2 for each of the directions that are known, d - lam tr V^-1 of them by parts: the mean square of a coefficient, in
     the units of a squared reward. O(d), for a regression each O(K d)."""
+
+
+@verb
+def regained(model):
+    """How much less the least penalised sum of squares is with an intercept drawn to m / c than with one drawn to 0. O(1), or O(K)."""
 
 
 @verb

@@ -11,13 +11,15 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import optional_flag, real
+from ...core.fields import flag, optional_flag, real
+from ...core.matching import LARGEST_REWARD
 from ...core.policy import Policy, policy
 from ...core.types import Given
 from ...numerics.counts import intervals
-from ...numerics.growth import longer_ridge
-from ...numerics.merging import merged_ridge
-from ...numerics.ridge import Ridge, check_context, learn, new_model, predict
+from ...numerics.growth import grown
+from ...numerics.merging import merged
+from ...numerics.noise import Noise, new_noise, take_in
+from ...numerics.ridge import Ridge, check_context, new_model, predict
 from ...numerics.selection import argmax, chance_with_exploration, greedy_with_exploration, uniform_arm
 
 
@@ -27,17 +29,21 @@ class LinEpsilonGreedy(Policy):
 
     epsilon: probability of a uniform choice, in [0, 1]. lam: ridge parameter. shared: one theta for all arms; False: one for each,
     learned from the arm's own rewards; None: one for each where a round shows all arms one context (d,), else one for all.
+    intercept: whether a constant column is added, drawn to the mean of the rewards so far, so that adding a number to all rewards
+    changes no decision.
     """
 
     epsilon: float = real(default=0.05, least=0, most=1)
     lam: float = real(default=1.0, above=0)
     shared: Given[bool | None, int] = optional_flag(default=None, words="by what a round shows")
+    intercept: bool = flag(default=True)
 
     class State(NamedTuple):
         model: Ridge
+        noise: Noise  # of which only the mean of the rewards is asked for
 
     def init(self, arms):
-        return self.State(new_model(arms, self.lam, shared=self.shared))
+        return self.State(new_model(arms, self.lam, shared=self.shared, intercept=self.intercept), new_noise())
 
     @jit
     def select(self, state, context, rng):
@@ -48,26 +54,29 @@ class LinEpsilonGreedy(Policy):
 
     @jit
     def update(self, state, context, action, reward):
-        learn(state.model, context, action, reward)
+        take_in(state.model, state.noise, context, action, reward, state.model.intercept)
         return state
 
     def propensity(self, state, context, action, rng):
         return chance(self, state, context, action), 0.0
 
+    def reward_range(self):
+        return -LARGEST_REWARD, LARGEST_REWARD
+
     def admit(self, state, context):
         check_context(state.model, context.features)
 
     def grow(self, state, arms):
-        return self.State(longer_ridge(state.model, arms, self.lam))
+        return self.State(**grown(state, arms, self.lam))
 
     def merge(self, first, second):
-        return self.State(merged_ridge(first.model, second.model))
+        return self.State(*merged(first, second))
 
     def explain(self, state, context, rng):
         predict(state.model, context)
-        mean = state.model.mean.copy()
+        mean = state.noise.sums[0].origin + state.model.mean
         report = intervals(mean, np.sqrt(state.model.square))  # ||x||_{V^-1}: one standard deviation at unit noise; the rule ignores it
-        greedy = argmax(mean, context.eligible)
+        greedy = argmax(state.model.mean, context.eligible)
         return report | {"index": mean, "probability": greedy_with_exploration(greedy, self.epsilon, mean.size, context.eligible)}
 
 

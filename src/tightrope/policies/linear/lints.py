@@ -22,25 +22,26 @@ import numpy as np
 from ...compiled.kernels import jit, lean
 from ...core.fields import optional_flag, optional_real, real, real_or
 from ...core.kinds import Count, Scratch
+from ...core.matching import LARGEST_REWARD
 from ...core.policy import Policy, policy
 from ...core.types import Given, Stored
 from ...numerics.counts import intervals
-from ...numerics.growth import longer_ridge
-from ...numerics.merging import merged_ridge
-from ...numerics.noise import Noise, bounded, current_scale, merged_noise, new_noise, noise_scale, note
+from ...numerics.growth import grown
+from ...numerics.merging import merged
+from ...numerics.noise import Noise, bounded, current_scale, new_noise, noise_scale, take_in
 from ...numerics.posterior import chance_of_best
 from ...numerics.ridge import (
     Ridge,
     best_arm,
     check_context,
     deviations,
-    learn,
     new_model,
     predict,
+    regained,
     sample,
     untried_first,
 )
-from .width import by_the_data, learns_noise, only_with_the_theorem
+from .width import by_the_data, learns_noise, only_with_the_theorem, refuse_intercept, wants_intercept
 
 WIDTH = 0.7  # standard deviations of the posterior
 DRAWS = 100_000  # of explain's Monte Carlo where no number is asked for: standard errors of at most 0.0016
@@ -58,6 +59,8 @@ class LinTS(Policy):
     shared: one theta for all arms; False: one for each, learned from the arm's own rewards and drawn independently of the others,
     untried arms first; None: one for each where a round shows all arms one context (d,), else one for all.
     forget: what a reward's weight is multiplied by each round, in (0, 1], where theta drifts; 1: all count the same for ever.
+    intercept: whether a constant column is added, drawn to the mean of the rewards so far, so that adding a number to all rewards
+    changes no decision; None: where the width is from the data.
     """
 
     lam: float = real(default=1.0, above=0)
@@ -67,6 +70,7 @@ class LinTS(Policy):
     delta: float = real(default=0.1, above=0, below=1)
     shared: Given[bool | None, int] = optional_flag(default=None, words="by what a round shows")
     forget: float = real(default=1.0, above=0, most=1)
+    intercept: Given[bool | None, int] = optional_flag(default=None, words="where the width is from the data")
 
     class State(NamedTuple):
         model: Ridge
@@ -79,10 +83,13 @@ class LinTS(Policy):
         """Refuse parameters of the theorem's width where another one is played."""
         if by_the_data(stored["width"], stored["scale"]):
             only_with_the_theorem(LinTS.FIELDS, stored, "delta")
+        elif math.isnan(stored["scale"]):
+            refuse_intercept(stored)
         return stored
 
     def init(self, arms):
-        model = new_model(arms, self.lam, shared=self.shared, sampling=True, forget=self.forget)
+        intercept = wants_intercept(self.intercept, by_the_data(self.width, self.scale))
+        model = new_model(arms, self.lam, shared=self.shared, sampling=True, forget=self.forget, intercept=intercept)
         return self.State(model, new_noise(self.forget), np.zeros(1), np.zeros(arms.number))
 
     @jit
@@ -93,9 +100,8 @@ class LinTS(Policy):
 
     @jit
     def update(self, state, context, action, reward):
-        growth = learn(state.model, context, action, reward)
-        if learns_noise(self.width, self.scale, self.noise):
-            note(state.noise, reward, growth)
+        counted = learns_noise(self.width, self.scale, self.noise) or state.model.intercept
+        take_in(state.model, state.noise, context, action, reward, counted)
         state.rounds[0] += 1.0
         return state
 
@@ -104,26 +110,30 @@ class LinTS(Policy):
         root = posterior_scale(self, state) * deviations(state.model)
         return chance_of_best(state.model.mean, root, in_question(self, state, context), action, rng, AUDIT_DRAWS)
 
+    def reward_range(self):
+        return -LARGEST_REWARD, LARGEST_REWARD
+
     def admit(self, state, context):
         check_context(state.model, context.features)
 
     def grow(self, state, arms):
-        return state._replace(model=longer_ridge(state.model, arms, self.lam, sampling=True), scores=np.zeros(arms.number))
+        return state._replace(**grown(state, arms, self.lam, sampling=True), scores=np.zeros(arms.number))
 
     def merge(self, first, second):
-        model = merged_ridge(first.model, second.model)
-        noise = merged_noise(first.noise, second.noise, model)
+        model, noise = merged(first, second)
         return self.State(model, noise, first.rounds + second.rounds, np.zeros(first.scores.size))
 
     def explain(self, state, context, rng, draws=None):
         draws = DRAWS if draws is None else draws
         predict(state.model, context)
         scale, mean = posterior_scale(self, state), state.model.mean.copy()
-        report = intervals(mean, scale * np.sqrt(state.model.square))
+        report = intervals(state.noise.sums[0].origin + mean, scale * np.sqrt(state.model.square))
         probability = best_of_draws(mean, scale * deviations(state.model), in_question(self, state, context), rng, draws)
         error = np.sqrt(probability * (1.0 - probability) / draws)
-        told = {"scale": scale, "noise": float(noise_scale(state.noise))}
-        return report | {"index": mean, "probability": probability, "probability_se": error} | told
+        learned = learns_noise(self.width, self.scale, self.noise)
+        noise = float(noise_scale(state.noise, regained(state.model)) if learned else bounded(self.noise))
+        told = {"scale": scale, "noise": noise}
+        return report | {"index": report["mean"], "probability": probability, "probability_se": error} | told
 
 
 @lean

@@ -16,33 +16,34 @@ forget < 1, which adds O(d^3).
 """
 
 import math
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from ...compiled.kernels import jit, lean
 from ...core.fields import choice, optional_flag, optional_real, real, real_or
 from ...core.kinds import Extended, Scratch
+from ...core.matching import LARGEST_REWARD
 from ...core.policy import Policy, policy
 from ...core.types import Given, Stored
 from ...numerics.counts import intervals
-from ...numerics.growth import longer_ridge
-from ...numerics.merging import merged_ridge
-from ...numerics.noise import Noise, bounded, current_scale, merged_noise, new_noise, noise_scale, note
+from ...numerics.growth import grown
+from ...numerics.merging import merged
+from ...numerics.noise import Noise, bounded, current_scale, new_noise, noise_scale, take_in
 from ...numerics.radii import determinant_radius, horizon_radius
 from ...numerics.ridge import (
     Ridge,
     best_arm,
     check_context,
-    learn,
     new_model,
     predict,
+    regained,
     regressions,
     remembered,
     untried_first,
 )
 from ...numerics.selection import argmax, one_hot
-from .width import by_the_data, learns_noise, only_with_the_theorem
+from .width import by_the_data, learns_noise, only_with_the_theorem, refuse_intercept, wants_intercept
 
 WIDTH = 2.5  # standard errors
 
@@ -58,6 +59,8 @@ class LinUCB(Policy):
     shared: one theta for all arms; False: one for each, learned from the arm's own rewards, untried arms first; None: one for each where
     a round shows all arms one context (d,), else one for all.
     forget: what a reward's weight is multiplied by each round, in (0, 1], where theta drifts; 1: all count the same for ever.
+    intercept: whether a constant column is added, drawn to the mean of the rewards so far, so that adding a number to all rewards
+    changes no decision; None: where the width is from the data.
     """
 
     lam: float = real(default=1.0, above=0)
@@ -69,6 +72,7 @@ class LinUCB(Policy):
     radius: Given[Literal["horizon", "determinant"], int] = choice("horizon", "determinant", default="horizon")
     shared: Given[bool | None, int] = optional_flag(default=None, words="by what a round shows")
     forget: float = real(default=1.0, above=0, most=1)
+    intercept: Given[bool | None, int] = optional_flag(default=None, words="where the width is from the data")
 
     class State(NamedTuple):
         model: Ridge
@@ -81,10 +85,13 @@ class LinUCB(Policy):
         """Refuse parameters of the theorem's width where another one is played."""
         if by_the_data(stored["width"], stored["beta"]):
             only_with_the_theorem(LinUCB.FIELDS, stored, "delta", "theta_bound", "radius")
+        elif math.isnan(stored["beta"]):
+            refuse_intercept(stored)
         return stored
 
     def init(self, arms):
-        model, beta = new_model(arms, self.lam, shared=self.shared, forget=self.forget), self.beta
+        intercept, beta = wants_intercept(self.intercept, by_the_data(self.width, self.beta)), self.beta
+        model = new_model(arms, self.lam, shared=self.shared, forget=self.forget, intercept=intercept)
         if math.isnan(beta) and self.width < 0.0 and self.radius == 0 and arms.horizon is not None:
             delta, rounds = self.delta / regressions(model), remembered(arms.horizon, self.forget)
             beta = horizon_radius(bounded(self.noise), delta, arms.dimension, rounds, self.lam, self.theta_bound)
@@ -100,29 +107,32 @@ class LinUCB(Policy):
 
     @jit
     def update(self, state, context, action, reward):
-        growth = learn(state.model, context, action, reward)
-        if learns_noise(self.width, self.beta, self.noise):
-            note(state.noise, reward, growth)
+        counted = learns_noise(self.width, self.beta, self.noise) or state.model.intercept
+        take_in(state.model, state.noise, context, action, reward, counted)
         return state
+
+    def reward_range(self):
+        return -LARGEST_REWARD, LARGEST_REWARD
 
     def admit(self, state, context):
         check_context(state.model, context.features)
 
     def grow(self, state, arms):
-        return state._replace(model=longer_ridge(state.model, arms, self.lam), scores=np.zeros(arms.number))
+        return state._replace(**grown(state, arms, self.lam), scores=np.zeros(arms.number))
 
     def merge(self, first, second):
-        model = merged_ridge(first.model, second.model)
-        return self.State(model, merged_noise(first.noise, second.noise, model), first.beta.copy(), np.zeros(first.scores.size))
+        model, noise = merged(first, second)
+        return self.State(model, noise, first.beta.copy(), np.zeros(first.scores.size))
 
     def explain(self, state, context, rng):
         predict(state.model, context)
         beta = current_beta(self, state)
-        report = intervals(state.model.mean.copy(), beta * np.sqrt(state.model.square))
+        report = intervals(state.noise.sums[0].origin + state.model.mean, beta * np.sqrt(state.model.square))
         data = by_the_data(self.width, self.beta)
         first = untried_first(state.model, context.eligible) if data else context.eligible
-        probability = one_hot(argmax(report["upper"], first), state.scores.size)
-        return report | {"index": report["upper"], "probability": probability, "beta": beta, "noise": float(noise_scale(state.noise))}
+        upper = state.model.mean + report["width"]  # as `select` has it, before the origin takes digits
+        probability = one_hot(argmax(upper, first), state.scores.size)
+        return report | {"index": report["upper"], "probability": probability, "beta": beta, "noise": told_noise(self, state)}
 
 
 @lean
@@ -133,6 +143,13 @@ def current_beta(policy, state):
     if policy.width >= 0.0:
         return policy.width * current_scale(policy.noise, state.noise, state.model)
     return determinant_radius(bounded(policy.noise), policy.delta, state.model.log_det[0], policy.lam, policy.theta_bound)
+
+
+def told_noise(policy: LinUCB, state: Any) -> float:
+    """What the width is a multiple of: the noise that was given, or the one that is learned; of the theorem's its bound."""
+    if learns_noise(policy.width, policy.beta, policy.noise):
+        return float(noise_scale(state.noise, regained(state.model)))
+    return float(bounded(policy.noise))
 
 
 def example():

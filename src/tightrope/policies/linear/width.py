@@ -20,6 +20,20 @@ def learns_noise(width, instead, noise):
     return by_the_data(width, instead) and math.isnan(noise)
 
 
+def wants_intercept(intercept: int, data: bool) -> bool:
+    """Whether a constant column is added: by default where the width is from the data, which knows no zero of rewards then."""
+    return data if intercept < 0 else bool(intercept)
+
+
+def refuse_intercept(stored: Stored) -> None:
+    """Refuse an intercept beside the theorem's width, whose theta is drawn to 0 and not to what the data say."""
+    if stored["intercept"] > 0:
+        raise ValueError(
+            'intercept = True draws a constant to the mean of the rewards, of which the proof of width = "theorem" knows nothing; leave '
+            "intercept out, and add a column of ones to the features where rewards need one."
+        )
+
+
 def only_with_the_theorem(fields: Mapping[str, Field], stored: Stored, *names: str) -> None:
     """Refuse parameters that the theorem's width alone reads, where they are not their fields' defaults."""
     for name in names:

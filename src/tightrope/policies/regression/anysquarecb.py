@@ -15,7 +15,7 @@ from ...core.fields import unchecked
 from ...core.kinds import Count, Scratch
 from ...core.policy import Policy, policy
 from ...core.types import Stored
-from ...numerics.noise import Noise, new_noise, note
+from ...numerics.noise import Noise, enter, new_noise, noise_scale, note
 from ...numerics.ridge import learn, predict
 from ...numerics.sampling import categorical
 from .gaps import Gaps, current_gamma, fixed_gamma, weigh
@@ -55,7 +55,8 @@ class SquareCB(Gaps, Policy):
         return int(categorical(probabilities(self, state, context), 1.0, rng))
 
     def update(self, state, context, action, reward):
-        note(state.noise, reward, learn(state.model, context, action, reward))
+        enter(state.noise, reward, True)
+        note(state.noise, learn(state.model, context, action, reward))
         state.rounds[0] += 1.0
         return state
 
@@ -77,4 +78,4 @@ def probabilities(policy, state, context):
 
 def gamma_of(policy: Any, state: Any) -> float:
     """Gamma of this round. The compiled rule takes the policy without its model, which no compiled code can."""
-    return float(current_gamma(policy._replace(model=None), state._replace(model=None)))
+    return float(current_gamma(policy._replace(model=None), state._replace(model=None), noise_scale(state.noise, 0.0)))

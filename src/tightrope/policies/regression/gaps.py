@@ -7,7 +7,7 @@ from ...compiled.kernels import lean
 from ...core.fields import choice, optional_flag, optional_real, real
 from ...core.types import Given
 from ...core.verbs import Arms, allowed
-from ...numerics.noise import bounded, noise_scale
+from ...numerics.noise import bounded
 from ...numerics.selection import argmax, count_eligible
 
 SCALE = 6.0  # times sqrt(t) / noise
@@ -34,13 +34,13 @@ def horizon_gamma(arms, coefficients, rounds, delta):
 
 
 @lean
-def current_gamma(policy, state):
-    """Gamma of this round: fixed since the start, or grown with the rewards taken in."""
+def current_gamma(policy, state, learned):
+    """Gamma of this round: fixed since the start, or grown with the rewards taken in. learned: the scale of the noise by the residuals."""
     if not math.isnan(state.gamma):
         return state.gamma
     t = state.rounds[0] + 1.0
     if policy.growth == SCHEDULE:
-        sigma = noise_scale(state.noise) if math.isnan(policy.noise) else policy.noise
+        sigma = learned if math.isnan(policy.noise) else policy.noise
         return policy.scale * math.exp(policy.power * math.log(t)) / sigma
     return horizon_gamma(state.weight.shape[0], state.coefficients, t, policy.delta) / bounded(policy.noise)
 

@@ -19,17 +19,19 @@ import numpy as np
 
 from ...compiled.kernels import jit, lean
 from ...core import checks
-from ...core.fields import real, unchecked
+from ...core.fields import optional_flag, real, unchecked
 from ...core.kinds import Count, Scratch
+from ...core.matching import LARGEST_REWARD
 from ...core.policy import Policy, policy
+from ...core.types import Given
 from ...numerics.counts import intervals
-from ...numerics.growth import longer_ridge
-from ...numerics.merging import merged_ridge
-from ...numerics.noise import Noise, merged_noise, new_noise, noise_scale, note
-from ...numerics.ridge import Ridge, check_context, learn, new_model, predict, regressions
+from ...numerics.growth import grown
+from ...numerics.merging import merged
+from ...numerics.noise import Noise, new_noise, noise_scale, take_in
+from ...numerics.ridge import Ridge, check_context, new_model, predict, regained, regressions
 from ...numerics.sampling import categorical
 from .anysquarecb import SquareCB as AnySquareCB
-from .gaps import Gaps, current_gamma, fixed_gamma, weigh
+from .gaps import SCHEDULE, Gaps, current_gamma, fixed_gamma, weigh
 
 
 @policy("features", "contexts", paper="Foster, Rakhlin 2020")
@@ -43,10 +45,13 @@ class SquareCB(Gaps, Policy):
     lam: ridge parameter. model: None for ridge regression, or a regression of your own, with which rounds are plain Python: an object
     with partial_fit(X, y) and predict(X), as scikit-learn's; with learn_one(x, y) and predict_one(x), as River's; or a function of (n, d)
     rows that returns n predictions and learns elsewhere.
+    intercept: whether ridge regression has a constant column, drawn to the mean of the rewards so far, so that adding a number to all
+    rewards changes no decision; None: where gamma is by the noise that is learned.
     """
 
     lam: float = real(default=1.0, above=0)
     model: Any = unchecked(None, kept=True, words="a regression, or None (ridge)")
+    intercept: Given[bool | None, int] = optional_flag(default=None, words="where gamma is by the learned noise")
 
     class State(NamedTuple):
         model: Ridge
@@ -57,8 +62,9 @@ class SquareCB(Gaps, Policy):
         weight: Scratch  # (K,) probabilities
 
     def init(self, arms):
-        model = new_model(arms, self.lam, shared=self.shared)
-        coefficients = arms.dimension * regressions(model)
+        intercept = bool(learns(self)) if self.intercept < 0 else bool(self.intercept)
+        model = new_model(arms, self.lam, shared=self.shared, intercept=intercept)
+        coefficients = (arms.dimension + intercept) * regressions(model)
         return self.State(model, new_noise(), fixed_gamma(self, arms, coefficients), coefficients, np.zeros(1), np.zeros(arms.number))
 
     @jit
@@ -68,36 +74,49 @@ class SquareCB(Gaps, Policy):
 
     @jit
     def update(self, state, context, action, reward):
-        note(state.noise, reward, learn(state.model, context, action, reward))
+        take_in(state.model, state.noise, context, action, reward, learns(self) or state.model.intercept)
         state.rounds[0] += 1.0
         return state
 
     def propensity(self, state, context, action, rng):
         return chance(self, state, context, action), 0.0
 
+    def reward_range(self):
+        return -LARGEST_REWARD, LARGEST_REWARD
+
     def admit(self, state, context):
         check_context(state.model, context.features)
 
     def grow(self, state, arms):
         fresh = self.init(arms)
-        return fresh._replace(model=longer_ridge(state.model, arms, self.lam), noise=state.noise, rounds=state.rounds)
+        return fresh._replace(**grown(state, arms, self.lam), rounds=state.rounds)
 
     def merge(self, first, second):
-        model = merged_ridge(first.model, second.model)
-        return first._replace(model=model, noise=merged_noise(first.noise, second.noise, model), rounds=first.rounds + second.rounds)
+        model, noise = merged(first, second)
+        return first._replace(model=model, noise=noise, rounds=first.rounds + second.rounds)
 
     def explain(self, state, context, rng):
         fill_weights(self, state, context)
-        sigma = noise_scale(state.noise) if math.isnan(self.noise) else self.noise
-        report = intervals(state.model.mean.copy(), sigma * np.sqrt(state.model.square))  # one standard deviation; the rule ignores it
-        return report | {"index": report["mean"], "probability": state.weight, "gamma": float(current_gamma(self, state))}
+        learned = noise_scale(state.noise, regained(state.model))
+        sigma = learned if math.isnan(self.noise) else self.noise
+        report = intervals(
+            state.noise.sums[0].origin + state.model.mean, sigma * np.sqrt(state.model.square)
+        )  # one standard deviation; the rule ignores it
+        return report | {"index": report["mean"], "probability": state.weight, "gamma": float(current_gamma(self, state, learned))}
 
 
 @lean
 def fill_weights(policy, state, context):
     """Fill weight with every arm's probability."""
     predict(state.model, context)
-    weigh(state.model.mean, context.eligible, current_gamma(policy, state), state.weight)
+    learned = noise_scale(state.noise, regained(state.model)) if learns(policy) else 1.0
+    weigh(state.model.mean, context.eligible, current_gamma(policy, state, learned), state.weight)
+
+
+@lean
+def learns(policy):
+    """Whether gamma is by the noise that is learned from the residuals."""
+    return math.isnan(policy.gamma) and math.isnan(policy.noise) and policy.growth == SCHEDULE
 
 
 @lean
@@ -110,8 +129,10 @@ def chance(policy, state, context, arm):
 def _of_any_regression(cls: type, *unnamed: Any, **given: Any) -> Any:
     """With a regression of one's own it is another class, whose kernels are Python."""
     if given.get("model") is not None:
-        if "lam" in given:
-            raise ValueError(f"lam = {checks.show(given['lam'])} is for ridge regression, and model is one of your own; leave lam out.")
+        for name in {"lam", "intercept"} & given.keys():
+            raise ValueError(
+                f"{name} = {checks.show(given[name])} is for ridge regression, and model is one of your own; leave {name} out."
+            )
         return AnySquareCB(*unnamed, **given)
     return _of_ridge(cls, *unnamed, **given)
 

@@ -8,7 +8,7 @@ Per round: O(N d^2 / 2) and the oracle.
 """
 
 from ...core.policy import policy
-from .sets import Optimistic, Scoring, best_set, new_state, predictions, width_factor
+from .sets import Optimistic, Scoring, best_set, new_state_by_width, predictions, width_factor
 
 
 @policy("sets", paper="Qin, Chen, Zhu 2014; Takemura & Ito 2019, Algorithm 1", compiled=False)
@@ -17,21 +17,22 @@ class C2UCB(Optimistic):
 
     alpha: width of the interval; None: `width` standard errors of the estimate; or "theory": beta_t(delta) from noise (sub-Gaussian scale
     of a reward) and theta_bound (bound on ||theta||). noise: scale of the rewards' noise; None: learned from the residuals, with
-    alpha="theory" 1. lam: ridge parameter. ties: equal scores go to the lowest index, or to one at random.
+    alpha="theory" 1. lam: ridge parameter. ties: equal scores go to the lowest index, or to one at random. intercept: whether every
+    regression has a constant column, drawn to the mean of the rewards so far; None: where alpha is.
     """
 
     def init(self, arms):
-        return new_state(arms, self.lam)
+        return new_state_by_width(self, arms, self.alpha, "alpha")
 
     def select(self, state, context, rng):
         mean, width, solved = predictions(state, context)
-        return best_set(state, context, mean + width_factor(self, state, solved) * width, self.ties, rng)
+        return best_set(state, context, mean + width_factor(self, state, solved) * width, self.ties, rng, solved.zero)
 
     def _scoring(self, state, context, rng):
         """This round's scores, as `select` makes them."""
         mean, width, solved = predictions(state, context)
         width *= width_factor(self, state, solved)
-        return Scoring(mean, width, mean + width)
+        return Scoring(mean, width, mean + width, zero=solved.zero)
 
 
 def example():

@@ -8,7 +8,7 @@ Per round: O(N d) and the oracle.
 """
 
 from ...core.policy import policy
-from ...numerics.batch_ridge import solve
+from ...numerics.batch_ridge import settle
 from .combts import round_scores
 from .sets import GaussianPrior, Scoring, best_set, features_of, new_state_with_prior, noise_now, predictions
 
@@ -18,15 +18,16 @@ class CombLinTS(GaussianPrior):
     """Thompson sampling for sets with prior N(0, prior_scale^2 I) and noise variance noise^2.
 
     prior_scale: > 0, in units of the noise where that is learned. noise: > 0; None: learned from the residuals. ties: "index" or "random".
+    intercept: whether every regression has a constant column, drawn to the mean of the rewards so far; None: where the noise is learned.
     """
 
     def init(self, arms):
         return new_state_with_prior(self, arms)
 
     def select(self, state, context, rng):
-        solved = solve(state.model)
+        solved = settle(state.model, features_of(state, context))
         scores = round_scores(solved, features_of(state, context), noise_now(self, state, solved), rng)
-        return best_set(state, context, scores, self.ties, rng)
+        return best_set(state, context, scores, self.ties, rng, solved.zero)
 
     def _scoring(self, state, context, rng):
         """This round's scores, as `select` makes them."""
@@ -36,7 +37,7 @@ class CombLinTS(GaussianPrior):
         def draw():
             return round_scores(solved, features_of(state, context), noise, rng)
 
-        return Scoring(mean, noise * width, draw(), draw)
+        return Scoring(mean, noise * width, draw(), draw, zero=solved.zero)
 
 
 def example():

@@ -18,6 +18,7 @@ class CombLinUCB(GaussianPrior):
 
     prior_scale: > 0, in units of the noise where that is learned. noise: > 0; None: learned from the residuals.
     c: width of the interval in posterior standard deviations, >= 0. ties: "index" or "random".
+    intercept: whether every regression has a constant column, drawn to the mean of the rewards so far; None: where the noise is learned.
     """
 
     c: float = real(default=1.0, least=0)
@@ -27,13 +28,13 @@ class CombLinUCB(GaussianPrior):
 
     def select(self, state, context, rng):
         mean, width, solved = predictions(state, context)
-        return best_set(state, context, mean + self.c * noise_now(self, state, solved) * width, self.ties, rng)
+        return best_set(state, context, mean + self.c * noise_now(self, state, solved) * width, self.ties, rng, solved.zero)
 
     def _scoring(self, state, context, rng):
         """This round's scores, as `select` makes them."""
         mean, width, solved = predictions(state, context)
         width *= self.c * noise_now(self, state, solved)
-        return Scoring(mean, width, mean + width)
+        return Scoring(mean, width, mean + width, zero=solved.zero)
 
 
 def example():

@@ -12,12 +12,12 @@ from typing import Literal
 
 import numpy as np
 
-from ...core.fields import choice, optional_real, real, real_or
+from ...core.fields import choice, optional_flag, optional_real, real, real_or
 from ...core.policy import policy
 from ...core.types import Given
-from ...numerics.batch_ridge import batch_scale, linear_scores, solve
+from ...numerics.batch_ridge import batch_scale, settle, settled_scores
 from ...numerics.noise import bounded
-from .sets import Scoring, SetPolicy, best_set, features_of, new_state, predictions, radius
+from .sets import Scoring, SetPolicy, best_set, features_of, new_state_by_width, predictions, radius
 
 ROUND, ARM = 0, 1
 WIDTH = 0.7  # standard deviations of the posterior
@@ -30,7 +30,7 @@ class CombTS(SetPolicy):
     v: scale of the posterior; None: `width` times the noise; or "theory": beta_t(delta / (4 N T)) arm-wise, beta_t(delta / (4 T))
     round-wise, which needs a horizon. noise: scale of the rewards' noise; None: learned from the residuals, with v="theory" 1.
     lam: ridge parameter. randomization: "round" (one theta for all arms) or "arm". delta, theta_bound, ties: as
-    for C2UCB.
+    for C2UCB. intercept: whether every regression has a constant column, drawn to the mean of the rewards so far; None: where v is.
     """
 
     v: Given[float | Literal["theory"] | None, float] = real_or(default=None, words=("theory",), least=0, none="from width")
@@ -41,20 +41,21 @@ class CombTS(SetPolicy):
     noise: Given[float | None, float] = optional_real(default=None, least=0, words="learned")
     theta_bound: float = real(default=1.0, least=0)
     ties: Given[Literal["index", "random"], int] = choice("index", "random", default="index")
+    intercept: Given[bool | None, int] = optional_flag(default=None, words="where v is")
 
     def init(self, arms):
         if self.v < 0 and arms.horizon is None:
             raise ValueError("v = 'theory' needs the number of rounds; pass horizon=T, or a number for v.")
-        return new_state(arms, self.lam)
+        return new_state_by_width(self, arms, self.v, "v")
 
     def select(self, state, context, rng):
         if self.randomization == ROUND:
-            solved = solve(state.model)
+            solved = settle(state.model, features_of(state, context))
             scores = round_scores(solved, features_of(state, context), v_now(self, state, solved), rng)
         else:
             mean, width, solved = predictions(state, context)
             scores = mean + v_now(self, state, solved) * width * rng.standard_normal(mean.size)
-        return best_set(state, context, scores, self.ties, rng)
+        return best_set(state, context, scores, self.ties, rng, solved.zero)
 
     def _scoring(self, state, context, rng):
         """This round's scores, as `select` makes them."""
@@ -67,13 +68,14 @@ class CombTS(SetPolicy):
                 return round_scores(solved, features_of(state, context), v, rng)
             return mean + width * rng.standard_normal(mean.size)
 
-        return Scoring(mean, width, draw(), draw, ("normal", mean, width) if self.randomization == ARM else None)
+        law = ("normal", mean, width) if self.randomization == ARM else None
+        return Scoring(mean, width, draw(), draw, law, solved.zero)
 
 
 def v_now(policy, state, solved):
     """Posterior scale of this round."""
     if math.isnan(policy.v):
-        return policy.width * batch_scale(state.model, *solved, policy.noise)
+        return policy.width * batch_scale(state.model, solved, policy.noise)
     if policy.v >= 0:
         return policy.v
     shares = 4 * state.setting.horizon * (state.setting.number if policy.randomization == ARM else 1)
@@ -84,10 +86,13 @@ def round_scores(solved, features, v, rng):
     """x'theta for one theta ~ N(theta_hat, v^2 V^-1), drawn independently in every block."""
     from scipy.linalg import solve_triangular  # here, because its import takes long and few need it
 
-    theta, factor = solved
-    normal = rng.standard_normal(theta.shape)
-    drawn = [solve_triangular(L, z, trans="T", lower=True) for L, z in zip(factor, normal, strict=True)]
-    return linear_scores(features, theta + v * np.stack(drawn))
+    normal = rng.standard_normal(solved.theta.shape)
+    drawn = [solve_triangular(L, z, trans="T", lower=True) for L, z in zip(solved.factor, normal, strict=True)]
+    scores = settled_scores(solved, solved.theta + v * np.stack(drawn), features)
+    if solved.own.any():  # the constant column's own part, which all arms of a block share
+        by_row = scores.reshape(features.shape[0], -1)
+        by_row += v * np.sqrt(solved.own) * rng.standard_normal(solved.own.size)
+    return scores
 
 
 def example():

@@ -9,7 +9,7 @@ Per round: O(N d^2 / 2), N uniform draws and the oracle.
 
 from ...core.fields import real
 from ...core.policy import policy
-from .sets import Optimistic, Scoring, best_set, new_state, predictions, width_factor
+from .sets import Optimistic, Scoring, best_set, new_state_by_width, predictions, width_factor
 
 WIDTH = 1.25  # standard errors; the perturbation adds half of it on average
 
@@ -18,18 +18,19 @@ WIDTH = 1.25  # standard errors; the perturbation adds half of it on average
 class PC2UCB(Optimistic):
     """C2UCB with arm-wise perturbed widths.
 
-    alpha, width, lam, delta, noise, theta_bound, ties: as for C2UCB. c: largest relative perturbation, >= 0; 0 is C2UCB.
+    alpha, width, lam, delta, noise, theta_bound, ties, intercept: as for C2UCB. c: largest relative perturbation, >= 0; 0 is C2UCB.
     """
 
     width: float = real(default=WIDTH, least=0)
     c: float = real(default=1.0, least=0)
 
     def init(self, arms):
-        return new_state(arms, self.lam)
+        return new_state_by_width(self, arms, self.alpha, "alpha")
 
     def select(self, state, context, rng):
         mean, width, solved = predictions(state, context)
-        return best_set(state, context, perturbed(self, mean, width_factor(self, state, solved) * width, rng), self.ties, rng)
+        scores = perturbed(self, mean, width_factor(self, state, solved) * width, rng)
+        return best_set(state, context, scores, self.ties, rng, solved.zero)
 
     def _scoring(self, state, context, rng):
         """This round's scores, as `select` makes them."""
@@ -39,7 +40,7 @@ class PC2UCB(Optimistic):
         def draw():
             return perturbed(self, mean, width, rng)
 
-        return Scoring(mean, width, draw(), draw, ("uniform", mean + width, self.c * width))
+        return Scoring(mean, width, draw(), draw, ("uniform", mean + width, self.c * width), solved.zero)
 
 
 def perturbed(policy, mean, width, rng):

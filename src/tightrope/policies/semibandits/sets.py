@@ -6,26 +6,34 @@ Scores of a round use the data before it; the oracle turns them into the set. No
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from ...core.fields import choice, optional_real, real, real_or
+from ...core.fields import choice, optional_flag, optional_real, real, real_or
+from ...core.matching import LARGEST_REWARD
 from ...core.policy import Policy
 from ...core.types import Explanation, Given, Oracle
 from ...core.verbs import Arms, Context
-from ...numerics.batch_ridge import BatchRidge, batch_scale, check_features, learn_batch, new_batch_ridge, predict_solved, solve
+from ...numerics.batch_ridge import (
+    BatchRidge,
+    Solved,
+    batch_scale,
+    check_features,
+    learn_batch,
+    new_batch_ridge,
+    predict_settled,
+    settle,
+)
 from ...numerics.merging import merged_batch_ridge
 from ...numerics.noise import bounded
+from ...numerics.ridge import size_of
 from ...solvers.oracles import TopK, choose, set_size
 from .inclusion import exact_is_cheap, top_k_probability
 
 WIDTH = 2.0  # standard errors
 TIE = 2.0**-36  # scores that agree to this part of the largest are tied: what rounding can do to equal means and widths
 DRAWS, DRAWN_SCORES = 1000, 10**7  # Monte Carlo of `probability`: as many draws, but fewer (at least 50) for many arms
-
-
-Solved = tuple[np.ndarray, np.ndarray]  # theta (M, d) and the Cholesky factors (M, d, d)
 
 
 class SetPolicy(Policy):
@@ -46,6 +54,9 @@ class SetPolicy(Policy):
     def merge(self, first, second):
         return State(merged_batch_ridge(first.model, second.model), first.setting)
 
+    def reward_range(self):
+        return -LARGEST_REWARD, LARGEST_REWARD
+
     def admit(self, state, context):
         admit_features(self, state, context)
 
@@ -63,6 +74,7 @@ class Optimistic(SetPolicy):
     noise: Given[float | None, float] = optional_real(default=None, least=0, words="learned")
     theta_bound: float = real(default=1.0, least=0)
     ties: Given[Literal["index", "random"], int] = choice("index", "random", default="index")
+    intercept: Given[bool | None, int] = optional_flag(default=None, words="where alpha is")
 
 
 class GaussianPrior(SetPolicy):
@@ -74,6 +86,7 @@ class GaussianPrior(SetPolicy):
     prior_scale: float = real(default=1.0, above=0)
     noise: Given[float | None, float] = optional_real(default=None, above=0, words="learned")
     ties: Given[Literal["index", "random"], int] = choice("index", "random", default="index")
+    intercept: Given[bool | None, int] = optional_flag(default=None, words="where the noise is learned")
 
 
 @dataclass(frozen=True)
@@ -109,24 +122,36 @@ def new_setting(arms: Arms) -> Setting:
     return Setting(arms.features, arms.blocks, arms.oracle, size, arms.number, arms.horizon)
 
 
-def new_state(arms: Arms, lam: float) -> State:
+def new_state(arms: Arms, lam: float, intercept: bool = False) -> State:
     """State without data. Refuses arms without features, and an oracle that can never be satisfied."""
     setting = new_setting(arms)
     if arms.dimension < 1:
         raise ValueError("arms = a number without features; pass (N, d) features, or dimension=d with new features every round.")
     if arms.features is not None:
         check_features("arms", arms.features, lam)
-    return State(new_batch_ridge(arms.blocks, arms.dimension, lam), setting)
+    column = 0.0 if arms.features is None else size_of(arms.features)
+    return State(new_batch_ridge(arms.blocks, arms.dimension, lam, intercept, column if intercept else 0.0), setting)
 
 
 def new_state_with_prior(policy: GaussianPrior, arms: Arms) -> State:
     """State without data for a Gaussian prior: the ridge parameter is the ratio of noise and prior variance."""
-    return new_state(arms, ((1.0 if math.isnan(policy.noise) else policy.noise) / policy.prior_scale) ** 2)
+    intercept = math.isnan(policy.noise) if policy.intercept < 0 else bool(policy.intercept)
+    return new_state(arms, ((1.0 if math.isnan(policy.noise) else policy.noise) / policy.prior_scale) ** 2, intercept)
+
+
+def new_state_by_width(policy: Any, arms: Arms, fixed: float, name: str) -> State:
+    """State without data for a width that is `fixed`, the theory's (below 0), or NaN: from the data, by default with an intercept."""
+    if fixed < 0 and policy.intercept > 0:
+        raise ValueError(
+            f'intercept = True draws a constant to the mean of the rewards, of which the proof of {name} = "theory" knows nothing; leave '
+            "intercept out."
+        )
+    return new_state(arms, policy.lam, math.isnan(fixed) if policy.intercept < 0 else bool(policy.intercept))
 
 
 def noise_now(policy: GaussianPrior, state: State, solved: Solved) -> float:
     """The noise's standard deviation, given or learned."""
-    return batch_scale(state.model, *solved, policy.noise) if math.isnan(policy.noise) else float(policy.noise)
+    return batch_scale(state.model, solved, policy.noise) if math.isnan(policy.noise) else float(policy.noise)
 
 
 def admit_features(policy: Policy, state: State, context: Context) -> None:
@@ -136,8 +161,9 @@ def admit_features(policy: Policy, state: State, context: Context) -> None:
 
 
 def longer_state(state: State, arms: Arms) -> State:
-    """The same regression over a longer list of arms."""
-    return State(state.model, new_state(arms, state.model.lam).setting)
+    """The same regression over a longer list of arms; the constant column is that of all of them."""
+    fresh = new_state(arms, state.model.lam, state.model.intercept)
+    return State(state.model._replace(column=fresh.model.column), fresh.setting)
 
 
 def features_of(state: State, context: Context) -> np.ndarray:
@@ -150,19 +176,22 @@ def features_of(state: State, context: Context) -> np.ndarray:
 
 
 def predictions(state: State, context: Context) -> tuple[np.ndarray, np.ndarray, Solved]:
-    """theta'x and ||x||_{V^-1} of every arm, by the data so far, and what `solve` found for them."""
-    solved = solve(state.model)
-    return *predict_solved(*solved, features_of(state, context)), solved
+    """theta'x and ||x||_{V^-1} of every arm, by the data so far, and what `settle` found for them; means are less `solved.zero`."""
+    features = features_of(state, context)
+    solved = settle(state.model, features)
+    return *predict_settled(solved, features), solved
 
 
-def best_set(state: KnowsSetting, context: Context, scores: np.ndarray, ties: int, rng: np.random.Generator) -> np.ndarray:
-    """The oracle's set for these scores; ties by index (0), or at random (1)."""
+def best_set(
+    state: KnowsSetting, context: Context, scores: np.ndarray, ties: int, rng: np.random.Generator, zero: float = 0.0
+) -> np.ndarray:  # fmt: skip
+    """The oracle's set for these scores, which are less `zero`; ties by index (0), or at random (1)."""
     top = np.abs(scores if context.eligible is None else scores[context.eligible]).max()
     grid = TIE * top if top > 0 else 1.0
     rounded = np.rint(scores / grid) * grid
     if ties:
         rounded += 0.5 * grid * rng.random(scores.size)
-    return choose(state.setting.oracle, rounded, context.eligible)
+    return choose(state.setting.oracle, rounded + zero if zero else rounded, context.eligible)
 
 
 def learn_set(state: State, context: Context, action: np.ndarray, reward: np.ndarray) -> State:
@@ -184,7 +213,7 @@ def radius(state: State, delta: float, noise: float, theta_bound: float, lam: fl
 def width_factor(policy: Optimistic, state: State, solved: Solved) -> float:
     """alpha, by default width times the noise, or the confidence radius of this round where alpha = "theory"."""
     if math.isnan(policy.alpha):
-        return float(policy.width * batch_scale(state.model, *solved, policy.noise))
+        return float(policy.width * batch_scale(state.model, solved, policy.noise))
     return float(policy.alpha) if policy.alpha >= 0 else radius(state, policy.delta, bounded(policy.noise), policy.theta_bound, policy.lam)
 
 
@@ -202,6 +231,7 @@ class Scoring(NamedTuple):
     score: np.ndarray  # (N,) one draw, or the certain scores
     draw: Callable[[], np.ndarray] | None = None  # draws the scores again; None: they are certain
     law: tuple[str, np.ndarray, np.ndarray] | None = None  # name, location and spread of independent scores
+    zero: float = 0.0  # what mean, score and law are less of
 
 
 def chances(
@@ -214,13 +244,14 @@ def chances(
         return exact, np.zeros(N)
     if scoring.draw is None and not policy.ties:
         probability = np.zeros(N)
-        probability[best_set(state, context, scoring.score, policy.ties, rng)] = 1.0
+        probability[best_set(state, context, scoring.score, policy.ties, rng, scoring.zero)] = 1.0
         return probability, np.zeros(N)
     if draws is None:
         draws = int(min(DRAWS, max(50, DRAWN_SCORES // N)))
     hits = np.zeros(N)
     for _ in range(draws):
-        hits[best_set(state, context, scoring.score if scoring.draw is None else scoring.draw(), policy.ties, rng)] += 1.0
+        score = scoring.score if scoring.draw is None else scoring.draw()
+        hits[best_set(state, context, score, policy.ties, rng, scoring.zero)] += 1.0
     probability = hits / draws
     return probability, np.sqrt(probability * (1 - probability) / draws)
 
@@ -237,8 +268,8 @@ def report(
     policy: BreaksTies, state: KnowsSetting, context: Context, scoring: Scoring, rng: np.random.Generator, draws: int | None = None
 ) -> Explanation:  # fmt: skip
     """The explanation. draws: as many stand behind chances that are not exact."""
-    mean, width, score = scoring.mean, scoring.width, scoring.score
-    chosen = best_set(state, context, score, policy.ties, rng)
+    chosen = best_set(state, context, scoring.score, policy.ties, rng, scoring.zero)
+    mean, width, score = scoring.mean + scoring.zero, scoring.width, scoring.score + scoring.zero
     found = {
         "mean": mean, "width": width, "lower": mean - width, "upper": mean + width, "index": score, "score": score,
         "oracle_value": float(score[chosen].sum()),

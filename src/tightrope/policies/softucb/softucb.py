@@ -25,14 +25,15 @@ import numpy as np
 from ...compiled.kernels import jit, lean
 from ...core.fields import choice, flag, optional_flag, optional_integer, optional_real, real
 from ...core.kinds import Extended, Finite, Scratch
+from ...core.matching import LARGEST_REWARD
 from ...core.policy import Policy, policy
 from ...core.types import Given
 from ...core.verbs import allowed
 from ...numerics.counts import intervals
-from ...numerics.growth import longer_ridge
-from ...numerics.noise import Noise, bounded, current_scale, new_noise, noise_scale, note
+from ...numerics.growth import grown
+from ...numerics.noise import Noise, bounded, current_scale, new_noise, noise_scale, take_in
 from ...numerics.radii import horizon_radius
-from ...numerics.ridge import Ridge, check_context, learn, new_model, predict
+from ...numerics.ridge import Ridge, check_context, new_model, predict, regained
 from ...numerics.sampling import categorical
 from ...numerics.selection import argmax, largest
 
@@ -66,6 +67,8 @@ class SoftUCB(Policy):
     full_gradient: with gamma's own dependence on beta. beta_min: least beta, a smaller one is raised to it. noise: scale of the rewards'
     noise; None: learned from the residuals, with beta given 1. noise, delta, theta_bound: of the beta of Eq 5, twice which counts as
     diverged.
+    intercept: whether a constant column is added, drawn to the mean of the rewards so far, so that adding a number to all rewards
+    changes no decision; None: where beta is.
     """
 
     beta: Given[float | None, float] = optional_real(default=None, least=0, words="from width")
@@ -83,6 +86,7 @@ class SoftUCB(Policy):
     delta: float = real(default=0.1, above=0, below=1)
     theta_bound: float = real(default=1.0, least=0)
     shared: Given[bool | None, int] = optional_flag(default=None, words="by what a round shows")
+    intercept: Given[bool | None, int] = optional_flag(default=None, words="where beta is")
 
     def init(self, arms):
         horizon = self.horizon if self.horizon > 0 else arms.horizon
@@ -92,7 +96,8 @@ class SoftUCB(Policy):
         usual = WIDTH if arms.features is None else WIDTH_OF_FIXED
         start = self.beta if not math.isnan(self.beta) else usual if math.isnan(self.width) else self.width
         beta = np.array([max(start, self.beta_min)])
-        model = new_model(arms, self.lam, shared=self.shared)
+        intercept = math.isnan(self.beta) if self.intercept < 0 else bool(self.intercept)
+        model = new_model(arms, self.lam, shared=self.shared, intercept=intercept)
         return State(model, new_noise(), float(horizon or 0), beta, np.zeros(2), np.zeros(3), *zeros)
 
     @jit
@@ -107,12 +112,15 @@ class SoftUCB(Policy):
     def propensity(self, state, context, action, rng):
         return chance(self, state, context, action), 0.0
 
+    def reward_range(self):
+        return -LARGEST_REWARD, LARGEST_REWARD
+
     def admit(self, state, context):
         check_context(state.model, context.features)
 
     def grow(self, state, arms):
         width, slack, weight = (np.zeros(arms.number) for _ in range(3))
-        return state._replace(model=longer_ridge(state.model, arms, self.lam), width=width, slack=slack, weight=weight)
+        return state._replace(**grown(state, arms, self.lam), width=width, slack=slack, weight=weight)
 
     def explain(self, state, context, rng):
         predict(state.model, context)
@@ -124,7 +132,7 @@ class SoftUCB(Policy):
         total = soften(state, context, gamma, peak)
         beta, slack = float(current_beta(self, state)), state.slack.copy()
         in_upper = (slack >= 0.0) & (np.ones(slack.size, dtype=np.bool_) if context.eligible is None else context.eligible)
-        report = intervals(state.model.mean.copy(), beta * state.width)
+        report = intervals(state.noise.sums[0].origin + state.model.mean, beta * state.width)
         return report | {
             "index": slack,
             "slack": slack,
@@ -133,7 +141,7 @@ class SoftUCB(Policy):
             "leader": int(leader),
             "gamma": float(gamma),
             "beta": beta,
-            "noise": float(noise_scale(state.noise)),
+            "noise": told_noise(self, state),
             "score": float(score(state, gamma, slope, total)),
             "status": status(self, state, beta),
         }
@@ -268,7 +276,19 @@ def learn_width_and_model(policy, state, context, action, reward):
         gradient = (state.sums[1] + left * current + policy.eta * widths) / state.horizon
         state.beta[0] = max(policy.beta_min, state.beta[0] + policy.step * gradient)
     state.gamma[0], state.gamma[1] = fresh, slope
-    note(state.noise, reward, learn(state.model, context, action, reward))
+    counted = learns(policy) or state.model.intercept
+    take_in(state.model, state.noise, context, action, reward, counted)
+
+
+@lean
+def learns(policy):
+    """Whether the noise is learned from the residuals."""
+    return math.isnan(policy.beta) and math.isnan(policy.noise)
+
+
+def told_noise(policy: SoftUCB, state: State) -> float:
+    """The scale of the noise: learned, or the one that was given, or 1."""
+    return float(noise_scale(state.noise, regained(state.model)) if learns(policy) else bounded(policy.noise))
 
 
 def status(policy: SoftUCB, state: State, beta: float) -> str:
@@ -276,8 +296,7 @@ def status(policy: SoftUCB, state: State, beta: float) -> str:
     if not policy.online:
         return "fixed"
     d = state.model.features.shape[1]
-    noise = noise_scale(state.noise) if math.isnan(policy.beta) and math.isnan(policy.noise) else bounded(policy.noise)
-    theory = horizon_radius(noise, policy.delta, d, int(state.horizon), policy.lam, policy.theta_bound)
+    theory = horizon_radius(told_noise(policy, state), policy.delta, d, int(state.horizon), policy.lam, policy.theta_bound)
     return diverged(beta, theory, policy.eta) if beta > 2.0 * theory else "learning"
 
 

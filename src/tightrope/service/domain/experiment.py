@@ -46,7 +46,7 @@ class Experiment:
     def begin(self, event: events.Created) -> None:
         """Become the experiment that an event began. Raises ValueError in the library's words."""
         spec = event.completed
-        policy = former_policy(spec) if event.policy is None else built(event.policy)
+        policy = former_policy(spec) if event.policy is None else built(former.policy_as_recorded(event.policy))
         self.adopt(event, made_session(spec, policy))
         self.status = "running"
 

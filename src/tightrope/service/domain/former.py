@@ -1,10 +1,11 @@
 """What earlier versions took where a log says nothing.
 
 A log must replay as it was, whatever is the default today. Since every event `created` records what was taken for each parameter that its
-spec leaves out, only logs from before are read with these tables; a default that changes from now on needs no entry here.
+spec leaves out, `POLICIES` is for logs from before only, and a default that changes from now on needs no entry there. A parameter that is
+new needs one in `ADDED`: what earlier versions did without it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 SPEC: dict[str, Any] = {"cancel_within": None}  # fields of a spec
@@ -26,7 +27,23 @@ POLICIES: dict[str, dict[str, Any]] = {  # parameters, with which a policy of to
 }
 
 
+# Parameters that policies have since then, with which they do what they did before. Events that record every parameter lack them too.
+ADDED: dict[str, dict[str, Any]] = {name: {"intercept": False} for name in POLICIES if name != "CKLUCB"}
+
+
 def policy_of_then(described: Mapping[str, Any]) -> dict[str, Any]:
     """A policy as a spec of an earlier version describes it, with what that version took for what is not said; policies inside it too."""
-    given = {name: policy_of_then(item) if isinstance(item, Mapping) and "policy" in item else item for name, item in described.items()}
-    return POLICIES.get(str(described.get("policy")), {}) | given
+    return _completed(described, (ADDED, POLICIES))
+
+
+def policy_as_recorded(described: Mapping[str, Any]) -> dict[str, Any]:
+    """A policy as an event records it, with what its version did where a parameter is newer than the event; policies inside it too."""
+    return _completed(described, (ADDED,))
+
+
+def _completed(described: Mapping[str, Any], tables: Sequence[Mapping[str, dict[str, Any]]]) -> dict[str, Any]:
+    given = {name: _completed(item, tables) if isinstance(item, Mapping) and "policy" in item else item for name, item in described.items()}
+    taken: dict[str, Any] = {}
+    for table in tables:
+        taken |= table.get(str(described.get("policy")), {})
+    return taken | given
