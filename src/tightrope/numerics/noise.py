@@ -64,9 +64,9 @@ def take_in(model, noise, context, arm, reward, counted):
     if counted:
         value = enter(noise, reward, model.intercept)
         model.centre[0] = noise.sums[0].centre
-    root = learn(model, context, arm, value)
+    error, divisor = learn(model, context, arm, value)
     if counted:
-        note(noise, root)
+        note(noise, error, divisor)
 
 
 @lean
@@ -106,13 +106,13 @@ def change_unit(noise, value):
 
 
 @lean
-def note(noise, root):
-    """Add the square of what `learn` returned to RSS. After `enter`."""
+def note(noise, error, divisor):
+    """Add to RSS what `learn` says that it grew by. After `enter`."""
     sums = noise.sums[0]
     sums.residual *= noise.forget
     if sums.unit > 0.0:
-        away = root / sums.unit
-        sums.residual += away * away
+        away = error / sums.unit
+        sums.residual += away * (away / divisor)
 
 
 @lean

@@ -78,7 +78,7 @@ class ArmRidge(NamedTuple):
         self.updates[0] += 1.0
         if self.updates[0] >= REFRESH or not denominator < LEAP:
             refresh(self)
-        return surprise / math.sqrt(max(denominator, 1.0))
+        return surprise, denominator
 
     @jit
     def best_arm(self, values, eligible, untried_first):

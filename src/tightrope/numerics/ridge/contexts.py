@@ -70,7 +70,7 @@ class ContextRidge(NamedTuple):
             self.theta[i] += self.direction[i] * error / denominator
         if self.updates[0] >= REFRESH or not 1.0 <= denominator < LEAP:
             refresh(self)
-        return error / math.sqrt(max(denominator, 1.0))
+        return error, max(denominator, 1.0)
 
     @jit
     def best_arm(self, values, eligible, untried_first):

@@ -49,10 +49,10 @@ class DisjointRidge(NamedTuple):
     @jit
     def learn(self, context, arm, reward):
         shown = either(context.features, self.features)
-        root = learn(regression_of(self, arm), Context(shown, None, None, None), arm, reward)
+        learned = learn(regression_of(self, arm), Context(shown, None, None, None), arm, reward)
         measure(self, arm)
         self.pulls[arm] += 1.0
-        return root
+        return learned
 
     @jit
     def best_arm(self, values, eligible, untried_first):

@@ -69,7 +69,7 @@ class FadingRidge(NamedTuple):
         refresh(self)
         for i in range(d):
             growth -= self.theta[i] * self.response[i]
-        return math.sqrt(max(growth, 0.0))
+        return math.sqrt(max(growth, 0.0)), 1.0
 
     @jit
     def best_arm(self, values, eligible, untried_first):

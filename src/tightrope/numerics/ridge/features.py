@@ -1,6 +1,5 @@
 """`FeatureRidge`: the regression in the space of the features, where these are fixed and fewer than the arms."""
 
-import math
 from typing import NamedTuple
 
 from ...compiled.kernels import jit
@@ -84,7 +83,7 @@ class FeatureRidge(NamedTuple):
         drifted = not abs(denominator - recursive) <= AGREEMENT * recursive  # x'V^-1 x is known twice; true also of NaN
         if drifted or self.updates[0] >= REFRESH or denominator >= LEAP:
             refresh(self)
-        return surprise / math.sqrt(max(denominator, 1.0))
+        return surprise, denominator
 
     @jit
     def best_arm(self, values, eligible, untried_first):

@@ -105,7 +105,7 @@ class Outside(NamedTuple):
         one = self.regressions[arm % self.regressions.size]
         error = float(reward) - float(np.asarray(one.scores(row[None]), dtype=np.float64).reshape(-1)[0])
         one.take_in(row, float(reward))
-        return error
+        return error, 1.0
 
 
 def new_outside(model: object, arms: Arms, shared: int) -> Outside:
