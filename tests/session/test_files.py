@@ -72,7 +72,7 @@ def test_known_generators_continue(name):
         (lambda h: h.update(apply="later"), "apply cannot be read"),
         (lambda h: h.update(window=5), "default_reward, which is missing"),
         (lambda h: h.update(names=["a"] * 5), "'a' twice"),
-        (lambda h: h.update(format=3), "has format 3, but this version reads 2"),
+        (lambda h: h.update(format=2), "has format 2, but this version reads 3"),
         (lambda h: h["open"][0].update(arm=[0, 9]), "they are distinct numbers from 0 to 4"),
         (lambda h: h["open"][0].update(context=7), "names round 7"),
         (lambda h: h["open"].append(h["open"][0]), "out of order or there twice"),

@@ -74,7 +74,7 @@ class Header(Strict):
     rounds: Count
     seed: Annotated[int, Field(ge=0)]
     rng: dict[str, object]
-    format: Literal[2]
+    format: Literal[3]
     catalogue: bool
     several: bool
     equal: Annotated[int, Field(ge=-1, le=2**62)]

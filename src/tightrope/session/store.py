@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 Session: TypeAlias = Any  # of session.py, which reads and writes its files here
 
-FORMAT = 2
+FORMAT = 3
 MOST_NESTED = 3  # policies inside policies
 MOST_PAIRS = 1024  # of arms, whose ratios LinGapE keeps
 
