@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 import tightrope
 from tightrope.cli import app
-from tightrope.papers import all_papers, experiment, names, parallel
+from tightrope.papers import all_papers, experiment, names
+from tightrope.papers.all_papers import reproduced
 from tightrope.papers.experiment import Outcome, Row, Run, claims_of, figures, reproduce
-from tightrope.papers.parallel import reproduced
 from tightrope.papers.register import counts
 from tightrope.problems import Bernoulli
 
@@ -28,7 +28,7 @@ def saves(paper, chosen, run):
     for name, outcome in outcomes.items():
         experiment._save(name, outcome, run)
         experiment._keep_time(run.out / name, run, 100.0, 150.0)
-    experiment._report(paper, outcomes, run)
+    experiment._report(paper, run)
     return outcomes
 
 
@@ -95,13 +95,13 @@ def test_papers_play_beside_each_other_and_one_that_fails_ends_the_others(tmp_pa
 
 
 def test_a_paper_whose_process_ends_is_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(parallel, "_work", kill_myself)
+    monkeypatch.setattr(all_papers, "_work", kill_myself)
     with pytest.raises(ChildProcessError, match="process of paper 'softucb' ended before it was done"):
         list(reproduced(["softucb"], Run("smoke", tmp_path), lambda line: None))
 
 
 def test_papers_beside_each_other_have_one_thread_of_algebra_each(tmp_path, monkeypatch):
-    monkeypatch.setattr(parallel, "_work", tell_threads)
+    monkeypatch.setattr(all_papers, "_work", tell_threads)
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
     monkeypatch.setenv("MKL_NUM_THREADS", "3")
     said = []
@@ -150,7 +150,7 @@ def test_paper_scale_says_the_hours_of_every_figure_before_it_starts(tmp_path):
         for figure in figures(paper):
             assert sum(line.startswith(f"  {paper} {figure}: ") for line in lines) == 1
     one, four = (all_papers.expected("lipschitz", Run("laptop", tmp_path, workers=workers)) for workers in (1, 4))
-    assert [cost.seconds for cost in one] == pytest.approx([4 * cost.seconds for cost in four], nan_ok=True)
+    assert list(one.values()) == pytest.approx([4 * seconds for seconds in four.values()], nan_ok=True)
 
 
 def test_one_paper_at_paper_scale_says_the_hours_of_the_figures_that_were_asked_for(tmp_path, monkeypatch):
@@ -174,12 +174,14 @@ def test_a_figure_in_the_folder_of_a_whole_run_leaves_the_whole_report(tmp_path)
     saves(paper, None, run)
     first, second, third = list(figures(paper))[:3]
     claim = list(claims_of(paper))[1]
-    experiment._report(paper, {third: Outcome([Row(claim, "another row", 1.0, 1.0, 0.1, "by eye", "reproduced", figure=third)])}, run)
+    experiment._save(third, Outcome([Row(claim, "another row", 1.0, 1.0, 0.1, "by eye", "reproduced", figure=third)]), run)
+    experiment._report(paper, run)
     page = (tmp_path / "report.html").read_text()
     assert page.index("a row<") < page.index("Not run: no such data") < page.index("another row<")
     assert "2 of " in page
     other = Run("laptop", tmp_path, seed=5)  # rows of another seed would be mixed with this one's
-    experiment._report(paper, {third: Outcome()}, other)
+    experiment._save(third, Outcome(), other)
+    experiment._report(paper, other)
     assert "a row<" not in (tmp_path / "report.html").read_text()
     assert json.loads((tmp_path / first / "rows.json").read_text())["seed"] == 0
     assert second in experiment.figure_records(tmp_path)

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tightrope.papers.lingape import coverage, fig1, fig2, fig3, later, table1, theory
+from tightrope.papers.lingape import coverage, fig1, fig2, fig3, table1, theory
+from tightrope.papers.lingape.beyond import later
 from tightrope.papers.lingape.comparison import (
     ADAPTIVE,
     ADAPTIVE_ONE,

@@ -1,4 +1,4 @@
-"""What every reproduction shares: finding the papers and their figures, sizes by scale, runs that resume, files and a report.
+"""The parts that all reproductions share: finding the papers and their figures, sizes by scale, runs that resume, files and a report.
 
 A paper is a package `papers/X` with a TITLE. A figure or table of it is a module `papers/X/figN.py` with the functions
 
@@ -6,7 +6,8 @@ A paper is a package `papers/X` with a TITLE. A figure or table of it is a modul
     score(data)   rows, each judged by a rule of `papers.scoring` and referring to a claim of `papers/X/claims.py`
     tables(data), plot(data), notes(data)   where there are any: tables and pictures by name, a paragraph
 
-A module with a function `data` is a figure. Its name on the command line has hyphens instead of underscores.
+A module with a function `data` is a figure. Its name on the command line has hyphens instead of underscores. What is not in a paper, but
+answers what its reader may ask next, stands apart in `papers/X/beyond`.
 """
 
 import contextlib
@@ -53,7 +54,7 @@ MANY_ROUNDS = 50_000  # of Python in one run from which processes gain more than
 
 @dataclass
 class Outcome:
-    """What one figure's experiment found. missing: which data it lacks, if it could not run."""
+    """The result of one figure's experiment. missing: which data it lacks, if it could not run."""
 
     rows: list[Row] = field(default_factory=list)
     tables: dict[str, pd.DataFrame] = field(default_factory=dict)
@@ -117,10 +118,8 @@ def claims_of(paper: str) -> dict[str, Claim]:
 def figures(paper: str) -> dict[str, ModuleType]:
     """The figures and tables of a paper by name."""
     package = find_paper(paper)
-    modules = {
-        module.name.replace("_", "-"): importlib.import_module(f"{package.__name__}.{module.name}")
-        for module in pkgutil.iter_modules(package.__path__)
-    }
+    places = {found.name.rpartition(".")[2]: found.name for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")}
+    modules = {name.replace("_", "-"): importlib.import_module(places[name]) for name in sorted(places)}
     return {name: module for name, module in modules.items() if hasattr(module, "data")}
 
 
@@ -142,7 +141,7 @@ def reproduce(paper: str, chosen: Iterable[str] | None, run: Run) -> dict[str, O
                 outcomes[name] = run_figure(name, known[name], own)
             _save(name, outcomes[name], run)
             _keep_time(run.out / name, run, time.monotonic() - started, _worked() - worked)
-            _report(paper, outcomes, run)
+            _report(paper, run)
     return outcomes
 
 
@@ -220,8 +219,8 @@ def _save(name: str, outcome: Outcome, run: Run) -> None:
     files.write_json(folder / PICTURES, shown)
     files.write_json(
         folder / ROWS,
-        {"rows": [asdict(row) for row in outcome.rows], "notes": outcome.notes, "scale": run.scale, "seed": run.seed,
-         "versions": provenance.versions(), "command": provenance.command()},
+        {"rows": [asdict(row) for row in outcome.rows], "notes": outcome.notes, "tables": list(outcome.tables), "scale": run.scale,
+         "seed": run.seed, "versions": provenance.versions(), "command": provenance.command()},
     )  # fmt: skip
 
 
@@ -295,15 +294,9 @@ def rewrite_report(
     """Write folder/report.html (or path) again from what `reproduce` saved there; return the paper and the outcomes as they are shown."""
     records = figure_records(folder)
     paper = paper_of(folder, records)
-    names_ = [name for name in figures(paper) if name in records]
-    outcomes, pictures = (
-        {name: _outcome_of(folder / name, records[name]) for name in names_},
-        {name: _pictures(folder / name) for name in names_},
-    )
-    last = records[next(reversed(outcomes))]
+    last = records[[name for name in figures(paper) if name in records][-1]]
     origin = {"command": last["command"], "seed": last["seed"]} | last["versions"]
-    _write_page(paper, outcomes, pictures, last["scale"], origin, folder, title, path)
-    return paper, shown(outcomes, last["scale"])
+    return paper, _write_report(paper, folder, records, last["scale"], origin, title, path)
 
 
 def paper_of(folder: pathlib.Path, records: Mapping[str, Any]) -> str:
@@ -322,7 +315,8 @@ def figure_records(folder: pathlib.Path) -> dict[str, dict[str, Any]]:
 
 def _outcome_of(folder: pathlib.Path, record: Mapping[str, Any]) -> Outcome:
     """The outcome of a figure from what was saved of it."""
-    tables = {path.stem: pd.read_parquet(path) for path in sorted(folder.glob("*.parquet"))}
+    labels = record.get("tables", sorted(path.stem for path in folder.glob("*.parquet")))  # earlier versions did not say their order
+    tables = {label: pd.read_parquet(folder / f"{label}.parquet") for label in labels}
     return Outcome([Row(**row) for row in record["rows"]], tables=tables, notes=record["notes"])
 
 
@@ -335,24 +329,23 @@ def _pictures(folder: pathlib.Path) -> list[Picture]:
     return [Picture.of(record) for record in kept.values()]
 
 
-def _report(paper: str, outcomes: dict[str, Outcome], run: Run) -> None:
-    """The page of these figures and of the others that an earlier call with the same scale and seed left in the folder."""
-    pictures = {name: _pictures(run.out / name) for name in outcomes}
-    known = figures(paper)
-    earlier = {name: record for name, record in figure_records(run.out).items() if name in known and name not in outcomes}
-    for name, record in earlier.items():
-        if (record["scale"], record["seed"]) == (run.scale, run.seed):
-            outcomes, pictures = outcomes | {name: _outcome_of(run.out / name, record)}, pictures | {name: _pictures(run.out / name)}
-    outcomes = {name: outcomes[name] for name in known if name in outcomes}
+def records_of(run: Run, folder: pathlib.Path) -> dict[str, dict[str, Any]]:
+    """The `figure_records` of a folder with the scale and the seed of a run; rows of others would be mixed with its own."""
+    return {name: one for name, one in figure_records(folder).items() if (one["scale"], one["seed"]) == (run.scale, run.seed)}
+
+
+def _report(paper: str, run: Run) -> None:
+    """The page of all figures that the folder has at this scale and seed, also from earlier calls."""
     origin = {"command": provenance.command(), "seed": run.seed} | provenance.versions()
-    _write_page(paper, outcomes, pictures, run.scale, origin, run.out)
+    _write_report(paper, run.out, records_of(run, run.out), run.scale, origin)
 
 
-def _write_page(
-    paper: str, outcomes: dict[str, Outcome], pictures: dict[str, list[Picture]], scale: str, origin: Mapping[str, object],
-    folder: pathlib.Path, title: str | None = None, path: pathlib.Path | None = None,
-) -> None:  # fmt: skip
-    outcomes = shown(outcomes, scale)
+def _write_report(
+    paper: str, folder: pathlib.Path, records: Mapping[str, Mapping[str, Any]], scale: str, origin: Mapping[str, object],
+    title: str | None = None, path: pathlib.Path | None = None,
+) -> dict[str, Outcome]:  # fmt: skip
+    """The page of a paper's saved figures; returns their outcomes as the page shows them."""
+    outcomes = shown({name: _outcome_of(folder / name, records[name]) for name in figures(paper) if name in records}, scale)
     claims = standing(paper, outcomes)
     frame = claims_frame(claims)
     files.write_text(folder / "claims.csv", frame.to_csv(index=False))
@@ -363,8 +356,9 @@ def _write_page(
     for name, outcome in outcomes.items():
         tables = [rows_table(outcome.rows)] if outcome.rows else []
         tables += [Table.of(table, caption=label) for label, table in outcome.tables.items()]
-        sections.append(Section(name, outcome.notes, pictures[name], tables, summary=verdict_sentence(outcome.rows)))
+        sections.append(Section(name, outcome.notes, _pictures(folder / name), tables, summary=verdict_sentence(outcome.rows)))
     lead = f"Reproduction at scale “{scale}”. Every verdict comes from the stated test, none from a reader's eye."
     if scale == "smoke":
         lead += " This scale only checks that the experiments run, so nothing is judged."
     write_page(path or folder / "report.html", title or find_paper(paper).TITLE, lead, sections, origin)
+    return outcomes

@@ -1,7 +1,5 @@
 """Alternative checkpoint schemes: a least gap, and a gap that is random with a known distribution. The paper tells no experiment."""
 
-from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +10,7 @@ from ...core.streams import PROBLEM, stream
 from ...results.results import Result
 from ..experiment import Run
 from ..scoring import OURS, Row, judged, rare
-from .settings import ALPHA, DELTA, SIGMA, Instance, bernoulli_models, guard, named, variant
+from .settings import ALPHA, DELTA, SIGMA, Instance, bernoulli_models, guard, named, told_baseline, variant
 
 RANK = 4
 LEAST, MOST = 100, 1_000  # the gap between checkpoints is uniform on these
@@ -37,16 +35,13 @@ def data(run: Run) -> Data:
         rounds = np.cumsum(rng.integers(LEAST, MOST + 1, size=horizon // LEAST + 1))
         listed[key(problem)], first[key(problem)] = rounds[rounds <= horizon].tolist(), [int(rounds[0])]
 
-    def told(label: str, **more: object) -> Callable[[Instance], Policy]:
-        return named(partial(variant, "CUCB2T", RANK, sigma=SIGMA, **more), f"CUCB2T of rank {RANK}, {label}")
-
     def irregular(problem: Instance) -> Policy:
         return variant("CUCB2T", RANK, problem, sigma=SIGMA, checkpoint=listed[key(problem)], min_gap=LEAST)
 
     # Told a quantile q of the gap, the policy counts on q rounds before anyone looks, and from then on takes every round for the last.
     quantiles = {
-        "upper": told(f"verified after {LONGEST} rounds or later", checkpoint=range(LONGEST, horizon + 1)),
-        "lower": told(f"verified after {SHORTEST} rounds or later", checkpoint=range(SHORTEST, horizon + 1)),
+        "upper": told_baseline("CUCB2T", RANK, sigma=SIGMA, checkpoint=range(LONGEST, horizon + 1)),
+        "lower": told_baseline("CUCB2T", RANK, sigma=SIGMA, checkpoint=range(SHORTEST, horizon + 1)),
     }
     many = run.simulate(
         "gaps", drawn, {"least gap": named(irregular, f"CUCB2T of rank {RANK} told the least gap")}, horizon=horizon,

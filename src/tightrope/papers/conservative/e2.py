@@ -1,6 +1,5 @@
 """How often a safe arm other than the UCB arm and the baseline is played (event E2) in the first 5,000 rounds."""
 
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +8,7 @@ from ...results.results import Result
 from ..experiment import Run
 from ..scoring import OURS, Row, estimate, gain, judged
 from .measures import even_checkpoints
-from .settings import DRAWS, LINEAR, budget_monitor, linear_models, named, variant
+from .settings import DRAWS, LINEAR, budget_monitor, linear_models, told_baseline
 
 RANK = 3
 FORMS: dict[str, dict[str, str]] = {"default": {}, "literal": {"clip": "paper"}, "sub-Gaussian": {"martingale": "subgaussian"}}
@@ -27,10 +26,7 @@ def data(run: Run) -> Data:
     """Three forms of CLUCB2 with the 3rd best arm as baseline, for both draws of features."""
     models, runs = run.at(smoke=(2, 2), laptop=(70, 4), paper=(70, 40))
     horizon = run.at(smoke=500, laptop=5000, paper=5000)
-    chosen = {
-        label: named(partial(variant, "CLUCB2", RANK, **LINEAR, **more), f"CLUCB2 {label} of rank {RANK} with {LINEAR}")
-        for label, more in FORMS.items()
-    }
+    chosen = {label: told_baseline("CLUCB2", RANK, **LINEAR, **more) for label, more in FORMS.items()}
     results = {
         draw: run.simulate(
             f"e2-{draw}", linear_models(models, run.seed, draw), chosen, horizon=horizon, replications=models * runs,

@@ -1,6 +1,5 @@
 """Figure 3, bottom: linear rewards and fixed arms, for both readings of the draw of features. Figure 7 draws the same runs."""
 
-from functools import partial
 from typing import NamedTuple
 
 import pandas as pd
@@ -11,7 +10,7 @@ from ..experiment import Run
 from ..scoring import OURS, Estimate, Row, above, judged, near, paired, rare
 from .bounds import World, allowance, clucb2_plays, clucb2_regret
 from .measures import even_checkpoints, final, lower, panels, picked, reduction, relative, safety, summary
-from .settings import ALPHA, DELTA, DRAWS, LINEAR, budget_monitor, line_up, linear_models, named, ranked, variant
+from .settings import ALPHA, DELTA, DRAWS, LINEAR, budget_monitor, line_up, linear_models, ranked, told_baseline
 
 RANK = 6
 MATCHES = 0.1  # two regrets match if they differ by no more than this share
@@ -31,13 +30,9 @@ def play(run: Run, draw: str) -> Data:
     models, runs = run.at(smoke=(2, 2), laptop=(35, 4), paper=(70, 40))
     horizon = run.at(smoke=600, laptop=20_000, paper=20_000)
     chosen = line_up("CLUCB", "CLUCB2", RANK, "LinUCB", **LINEAR)
-    for label, more in {
-        "CLUCB2, literal": {"clip": "paper"},
-        "CLUCB2, sub-Gaussian": {"martingale": "subgaussian"},
-    }.items():
-        chosen[label] = named(partial(variant, "CLUCB2", RANK, **LINEAR, **more), f"{label} of rank {RANK} with {LINEAR}")
-    clipped = {"selection": "constrained", "clip": "both"}
-    chosen["CLUCB-S, clipped"] = named(partial(variant, "CLUCB", RANK, **LINEAR, **clipped), f"CLUCB-S, clipped, of rank {RANK}")
+    chosen["CLUCB2, literal"] = told_baseline("CLUCB2", RANK, **LINEAR, clip="paper")
+    chosen["CLUCB2, sub-Gaussian"] = told_baseline("CLUCB2", RANK, **LINEAR, martingale="subgaussian")
+    chosen["CLUCB-S, clipped"] = told_baseline("CLUCB", RANK, **LINEAR, selection="constrained", clip="both")
     drawn = linear_models(models, run.seed, draw)
     result = run.simulate(
         f"fig3-linear-{draw}", drawn, chosen, horizon=horizon, replications=models * runs,

@@ -1,7 +1,6 @@
 """Figure 3, top: Bernoulli arms, regret of the conservative algorithms and their ablations. Figures 1 and 6 draw the same runs."""
 
 import math
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +11,7 @@ from ...results.results import Result
 from ..experiment import Run
 from ..scoring import OURS, Estimate, Row, below, everywhere_above, judged, paired
 from .measures import by_model, even_checkpoints, final, lower, panels, picked, reduced_by_more, reduction, relative, summary
-from .settings import SIGMA, bernoulli_models, budget_monitor, line_up, named, variant
+from .settings import SIGMA, bernoulli_models, budget_monitor, line_up, told_baseline
 
 RANK = 4
 # The baseline's index in the two-step argmax: its known mean (Wu et al.), or its own UCB (Kazerouni et al.).
@@ -36,8 +35,7 @@ def data(run: Run) -> Data:
     chosen = line_up("CUCB", "CUCB2", RANK, "UCB", sigma=SIGMA)
     for name, more in {"CUCB-Or": {"bound": "oracle"}, "CUCB": {}, "CUCB-L": {"selection": "largest-lower"},
                        "CUCB-M": {"bound": "martingale"}}.items():  # fmt: skip
-        own = partial(variant, "CUCB", RANK, sigma=SIGMA, baseline_index="ucb", **more)
-        chosen[f"{name}, own UCB"] = named(own, f"{name} of rank {RANK} whose baseline has its own UCB")
+        chosen[f"{name}, own UCB"] = told_baseline("CUCB", RANK, sigma=SIGMA, baseline_index="ucb", **more)
     result = run.simulate(
         "fig3-mab", bernoulli_models(models, run.seed), chosen, horizon=horizon, replications=models * runs,
         checkpoints=even_checkpoints(horizon), monitor=budget_monitor(RANK),

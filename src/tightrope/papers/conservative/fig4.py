@@ -1,7 +1,6 @@
 """Figure 4: the constraint verified at checkpoints only, regret of CUCB2T relative to UCB as a function of T."""
 
 import itertools
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ from ...results.results import Result
 from ..experiment import Run
 from ..scoring import Estimate, Row, above, below, differs, estimate, falls, judged, paired, rare
 from .measures import final, safety
-from .settings import ALPHA, DELTA, SIGMA, bernoulli_models, budget_monitor, named, unconstrained, variant
+from .settings import ALPHA, DELTA, SIGMA, bernoulli_models, budget_monitor, told_baseline, unconstrained
 
 RANK = 4
 RANKS = (2, 4, 8)  # baselines, the stronger first
@@ -37,10 +36,8 @@ def data(run: Run) -> Data:
     horizon = run.at(smoke=2000, laptop=20_000, paper=20_000)
     models, runs = run.at(smoke=(2, 2), laptop=(20, 10), paper=(70, 40))
     lengths = np.unique(np.round(np.geomspace(1, horizon, run.at(smoke=4, laptop=15, paper=15))).astype(int)).tolist()
-    chosen = {
-        f"T = {T}": named(partial(variant, "CUCB2T", RANK, sigma=SIGMA, checkpoint=T), f"CUCB2T of rank {RANK}, T = {T}") for T in lengths
-    }
-    chosen["UCB"] = named(partial(unconstrained, "CUCB", RANK, sigma=SIGMA), f"UCB beside rank {RANK}")
+    chosen = {f"T = {T}": told_baseline("CUCB2T", RANK, sigma=SIGMA, checkpoint=T) for T in lengths}
+    chosen["UCB"] = told_baseline("CUCB", RANK, unconstrained, sigma=SIGMA)
     monitors = {f"T = {T}": budget_monitor(RANK, ALPHA, T) for T in lengths} | {"UCB": budget_monitor(RANK)}
     result = run.simulate(
         "fig4", bernoulli_models(models, run.seed), chosen, horizon=horizon, replications=models * runs, checkpoints=[horizon],
@@ -50,8 +47,7 @@ def data(run: Run) -> Data:
     ranks = {
         rank: run.simulate(
             f"fig4-rank-{rank}", bernoulli_models(models, run.seed),
-            {name: named(partial(variant, "CUCB2T", rank, sigma=SIGMA, checkpoint=T), f"CUCB2T of rank {rank}, T = {T}")
-             for name, T in ends.items()},
+            {name: told_baseline("CUCB2T", rank, sigma=SIGMA, checkpoint=T) for name, T in ends.items()},
             horizon=horizon, replications=models * runs, checkpoints=[horizon],
         )
         for rank in RANKS

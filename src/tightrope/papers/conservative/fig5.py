@@ -1,8 +1,6 @@
 """Figure 5: Jester, a new user, with checkpoints, for both scalings of the factors. Figure 8 draws the same runs."""
 
 import itertools
-from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +8,6 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ... import problems
-from ...core.policy import Policy
 from ...plots.curves import regret_figure
 from ...results.results import Result
 from ..colours import palette
@@ -18,7 +15,7 @@ from ..experiment import Run
 from ..scoring import OURS, Row, every, judged, rare
 from .bounds import World, allowance, clucb2t_plays, clucb2t_regret, enough, granted
 from .measures import even_checkpoints, final, lower, reduced_by_more, relative, summary
-from .settings import DELTA, Instance, budget_monitor, named, ranked, unconstrained, variant
+from .settings import DELTA, budget_monitor, ranked, told_baseline, unconstrained
 
 RANK = 10
 ALPHA = 0.01
@@ -53,20 +50,17 @@ def play(run: Run, scaling: str) -> Data:
         "arm_bound": float(np.linalg.norm(drawn[0].features, axis=1).max()),
     }  # fmt: skip
 
-    def told(label: str, make: Callable[..., Policy], preset: str, **more: object) -> Callable[[Instance], Policy]:
-        return named(partial(make, preset, RANK, **common, **more), f"{label} of rank {RANK} with {common | more}")
-
     chosen = {
-        "LinUCB": told("LinUCB", unconstrained, "CLUCB"),
-        "CLUCB": told("CLUCB", variant, "CLUCB"),
-        "CLUCB2": told("CLUCB2", variant, "CLUCB2"),
-        "CLUCB2, literal": told("CLUCB2, literal", variant, "CLUCB2", clip="paper"),
-        "CLUCB2, sub-Gaussian": told("CLUCB2, sub-Gaussian", variant, "CLUCB2", martingale="subgaussian"),
+        "LinUCB": told_baseline("CLUCB", RANK, unconstrained, **common),
+        "CLUCB": told_baseline("CLUCB", RANK, **common),
+        "CLUCB2": told_baseline("CLUCB2", RANK, **common),
+        "CLUCB2, literal": told_baseline("CLUCB2", RANK, **common, clip="paper"),
+        "CLUCB2, sub-Gaussian": told_baseline("CLUCB2", RANK, **common, martingale="subgaussian"),
     }
     monitors = {name: budget_monitor(RANK, ALPHA) for name in chosen}
     for share in SHARES:
         name, T = f"CLUCB2T {share} %", share * horizon // 100
-        chosen[name] = told(name, variant, "CLUCB2T", checkpoint=T)
+        chosen[name] = told_baseline("CLUCB2T", RANK, **common, checkpoint=T)
         monitors[name] = budget_monitor(RANK, ALPHA, T)
     result = run.simulate(
         f"jester-{scaling.replace(' ', '-')}", drawn, chosen, horizon=horizon, replications=users * runs,

@@ -9,6 +9,7 @@ import numpy as np
 from ... import policies, problems
 from ...core.policy import Policy
 from ...simulation.monitors import Budget
+from ..worlds import generator, unit_vector
 
 ALPHA, DELTA = 0.05, 0.01
 SIGMA = 1.0  # scale of the intervals of Bernoulli arms
@@ -35,6 +36,11 @@ def unconstrained(name: str, rank: int, problem: Instance, /, **parameters: obje
     """The same index without the constraint: every arm is safe if all of them are said to have mean 1."""
     given = {"bound": "oracle", "selection": "two-step", "baseline_index": "ucb", "true_means": np.ones(problem.means.size)}
     return variant(name, rank, problem, **(parameters | given))
+
+
+def told_baseline(preset: str, rank: int, make: Callable[..., Policy] = variant, /, **parameters: object) -> Callable[[Instance], Policy]:
+    """`variant` (or `unconstrained`) of every problem, with a record that says so."""
+    return named(partial(make, preset, rank, **parameters), f"{make.__name__} {preset} of rank {rank} with {parameters}")
 
 
 def guard(rank: int, alpha: float, checkpoint: int | list[int], problem: Instance) -> Budget:
@@ -69,30 +75,31 @@ def line_up(plain: str, improved: str, rank: int, label: str, **common: object) 
         f"{C}-S": (variant, plain, {"selection": "constrained"}),
         C2: (variant, improved, {}),
     }
-    return {
-        name: named(partial(make, preset, rank, **(common | own)), f"{name} of rank {rank} with {common | own}")
-        for name, (make, preset, own) in parts.items()
-    }
+    return {name: told_baseline(preset, rank, make, **(common | own)) for name, (make, preset, own) in parts.items()}
 
 
 def bernoulli_models(count: int, seed: int) -> list[problems.Bernoulli]:
     """K = 10 arms with means uniform on [0.25, 0.75]."""
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
+    rng = generator(seed, 1)
     return [problems.Bernoulli(rng.uniform(0.25, 0.75, 10)) for _ in range(count)]
 
 
 def linear_models(count: int, seed: int, draw: str) -> list[problems.Linear]:
     """K = 30, d = 100, noise 0.1. "spread": unit vectors with means uniform on [0, 1]; "ball": uniform in the ball, means >= 0."""
-    rng, found = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2,))), []
-    for _ in range(count):
-        theta = rng.standard_normal(100)
-        theta /= np.linalg.norm(theta)
-        if draw == "spread":
-            X = problems.spread_arms(30, theta, rng)
-        else:  # the literal reading: a uniform point of the ball, given that its mean is not negative
-            theta *= rng.random() ** (1 / 100)
-            X = rng.standard_normal((30, 100))
-            X *= (rng.random(30) ** (1 / 100) / np.linalg.norm(X, axis=1))[:, None]
-            X *= np.sign(X @ theta)[:, None]
-        found.append(problems.Linear(X, theta, noise=0.1))
-    return found
+    rng = generator(seed, 2)
+    return [spread_model(rng, 30, 100) if draw == "spread" else ball_model(rng, 30, 100) for _ in range(count)]
+
+
+def spread_model(rng: np.random.Generator, arms: int, d: int) -> problems.Linear:
+    """Unit vectors with means uniform on [0, 1], noise 0.1."""
+    theta = unit_vector(rng, d)
+    return problems.Linear(problems.spread_arms(arms, theta, rng), theta, noise=LINEAR["sigma"])
+
+
+def ball_model(rng: np.random.Generator, arms: int, d: int) -> problems.Linear:
+    """The literal reading: uniform points of the ball, given that their means are not negative; noise 0.1."""
+    theta = unit_vector(rng, d) * rng.random() ** (1 / d)
+    X = rng.standard_normal((arms, d))
+    X *= (rng.random(arms) ** (1 / d) / np.linalg.norm(X, axis=1))[:, None]
+    X *= np.sign(X @ theta)[:, None]
+    return problems.Linear(X, theta, noise=LINEAR["sigma"])

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from ... import problems
 from ...compiled.kernels import jit, lean
 from ...core.fields import real
 from ...core.monitor import Monitor, monitor
@@ -16,7 +15,7 @@ from ...policies.conservative.ledger import martingale_radius, value_of
 from ...results.results import Result
 from ..experiment import Run
 from ..scoring import Estimate, Row, above, estimate, every, judged, near, quotient, rare
-from .settings import ALPHA, DELTA, LINEAR, linear_models, named, ranked, variant
+from .settings import ALPHA, DELTA, LINEAR, linear_models, ranked, spread_model, told_baseline, variant
 
 RANK = 6
 DIMENSIONS = (25, 100)
@@ -66,7 +65,7 @@ def data(run: Run) -> Data:
     """CLUCB2 on the linear models of Figure 3; the two widths along some of its runs."""
     models, runs = run.at(smoke=(2, 2), laptop=(70, 8), paper=(70, 40))
     horizon = run.at(smoke=500, laptop=5_000, paper=20_000)
-    chosen = {"CLUCB2": named(lambda q: variant("CLUCB2", RANK, q, **LINEAR), f"CLUCB2 of rank {RANK} with {LINEAR}")}
+    chosen = {"CLUCB2": told_baseline("CLUCB2", RANK, **LINEAR)}
     watched = run.simulate(
         "martingale", linear_models(models, run.seed, "spread"), chosen, horizon=horizon, replications=models * runs,
         monitor=WatchMartingale(LINEAR["sigma"], DELTA),
@@ -78,10 +77,7 @@ def data(run: Run) -> Data:
 
 def widths_along(d: int, seed: int, number: int, last: int) -> list[dict[str, Any]]:
     """beta ||z||_{V^-1} and psi after 1, 2, 4, ... rounds of exploration of one run of CLUCB2 in d dimensions."""
-    rng = stream(seed, number, PROBLEM)
-    theta = rng.standard_normal(d)
-    theta /= np.linalg.norm(theta)
-    problem = problems.Linear(problems.spread_arms(30, theta, rng), theta, noise=LINEAR["sigma"])
+    problem = spread_model(stream(seed, number, PROBLEM), 30, d)
     policy, baseline = variant("CLUCB2", RANK, problem, **LINEAR), ranked(problem, RANK)["baseline"]
     state, noise, own, context = init(policy, describe(problem)), stream(seed, number, NOISE), stream(seed, number, POLICY), Context()
     V, z, m, found = LINEAR["lam"] * np.eye(d), np.zeros(d), 0, []

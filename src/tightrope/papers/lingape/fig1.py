@@ -20,6 +20,7 @@ from .comparison import (
     UNIFORM,
     ZERO,
     Runs,
+    adaptive,
     at_least_times,
     everything,
     exact_rounds,
@@ -67,7 +68,7 @@ def score(found: Data) -> list[Row]:
         *(at_least_times("ten-times", f"d = 5: XY-static / {name}", "10", factor(five, STATIC, name), 10.0,
                          remark="The factor depends on ε and on the constant of the static bound.") for name in (ZERO, HALF)),
         *(first(found.runs, name) for name in (ZERO, HALF)),
-        *adaptive(found.runs),
+        *adaptive(found.runs, "near-parallel", "d", "d = "),
         *(oracle(found.runs, name) for name in (ZERO, HALF)),
         *forgets(five),
         *(at_least_times(OURS, f"d = 5: {text}", "–", factor(five, rival, ZERO), 1.0) for text, rival in NOT_THEIRS),
@@ -83,16 +84,6 @@ def first(cases: dict[int, Runs], name: str) -> Row:
     text = f"{name}: fewer samples than XY-static and XY-adaptive at d = {min(cases)} to {max(cases)}"
     return judged("near-parallel-first", text, "fewer", f"XY-static needs at least {least.value:.1f} times as many (d = {d})",
                   everywhere_above(found), se=least.se)  # fmt: skip
-
-
-def adaptive(cases: dict[int, Runs]) -> list[Row]:
-    """XY-adaptive against XY-static, with the first phase measured as its authors do and as ours does by default."""
-    rows = []
-    for key, name in (("adaptive-worse", ADAPTIVE_ONE), (OURS, ADAPTIVE)):
-        d, least = lowest({d: factor(runs, name, STATIC) for d, runs in cases.items()})
-        text = f"near-parallel arms: {name} / XY-static, least over d"
-        rows.append(at_least_times(key, text, "at least 5" if key != OURS else "–", least, 5.0, f"d = {d}"))
-    return rows
 
 
 def oracle(cases: dict[int, Runs], name: str) -> Row:

@@ -7,16 +7,14 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ..experiment import Run
-from ..scoring import OURS, Estimate, Row, at_most, below, every, everywhere_above, judged, near
+from ..scoring import Estimate, Row, at_most, below, every, everywhere_above, judged, near
 from .comparison import (
-    ADAPTIVE,
-    ADAPTIVE_ONE,
     HALF,
     RATIO,
     STATIC,
     ZERO,
     Runs,
-    at_least_times,
+    adaptive,
     factor,
     lead,
     lines,
@@ -51,7 +49,12 @@ def score(found: Cases) -> list[Row]:
     rows: list[Row] = []
     for label, cases in found.items():
         rows += [first(label, cases), grows(label, cases), *quits(label, cases), alike(label, cases)]
-    return [*rows, *adaptive(found["2"]), no_errors(everywhere), others_err([(runs, 0) for runs in found["2"].values()])]
+    return [
+        *rows,
+        *adaptive(found["2"], "canonical", "gaps", "gap "),
+        no_errors(everywhere),
+        others_err([(runs, 0) for runs in found["2"].values()]),
+    ]
 
 
 def first(label: str, cases: dict[float, Runs]) -> Row:
@@ -105,16 +108,6 @@ def alike(label: str, cases: dict[float, Runs]) -> Row:
     mean = Estimate(float(np.mean([one.value for one in found])), float(np.hypot.reduce([one.se for one in found])) / len(found))
     text = f"canonical arms, θ bound {label}: samples by ratio over samples by the greedy rule, mean over gaps"
     return judged("rules-alike", text, "very little impact", mean, near(mean, 1.0, ALIKE))
-
-
-def adaptive(cases: dict[float, Runs]) -> list[Row]:
-    """XY-adaptive against XY-static."""
-    rows = []
-    for key, name in (("adaptive-worse", ADAPTIVE_ONE), (OURS, ADAPTIVE)):
-        gap, least = lowest({gap: factor(runs, name, STATIC) for gap, runs in cases.items()})
-        text = f"canonical arms: {name} / XY-static, least over gaps"
-        rows.append(at_least_times(key, text, "at least 5" if key != OURS else "–", least, 5.0, f"gap {gap:g}"))
-    return rows
 
 
 def tables(found: Cases) -> dict[str, pd.DataFrame]:

@@ -14,9 +14,9 @@ from ...problems.linear import Linear
 from ..colours import palette
 from ..experiment import Run
 from ..scoring import Estimate, Row, above, estimate, judged, near
+from .beyond.shortcuts import adaptive_by_phase
 from .comparison import ADAPTIVE_ONE, HALF, STATIC, ZERO, Runs, at_least_times, no_errors, static, uniform
 from .settings import DELTA, NOISE, SETTINGS, user_article
-from .shortcuts import adaptive_by_phase
 
 ADAPTIVE_SETTINGS: dict[str, Any] = {"delta": DELTA, "noise": NOISE, "first_width": 1.0}
 GRID = 1.01  # rounds between two looks at XY-static's data: a stop is seen at most 1 % late

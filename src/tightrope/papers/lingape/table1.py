@@ -8,9 +8,9 @@ import pandas as pd
 from ..experiment import Run
 from ..scoring import OURS, Estimate, Row, above, at_most, judged, near
 from . import fig1
+from .beyond.shortcuts import fixed_sequence, static_pulls, static_stop
 from .comparison import HALF, ORACLE, ORACLE_K, RATIO, STATIC, ZERO, Runs, samples
 from .settings import DELTA, NOISE, near_parallel
-from .shortcuts import fixed_sequence, static_pulls, static_stop
 
 PRINTED = {  # d = 5
     STATIC: (1298590, 2546604, 2546666, 2546666, 2546666, 1273742),

@@ -18,6 +18,7 @@ from ...solvers.design import optimal_design
 from ...solvers.lp import minimal_combination
 from ..experiment import Run
 from ..scoring import MARGIN, OURS, Estimate, Row, at_most, below, every, judged, within
+from ..worlds import generator, unit_rows
 from .comparison import BY_RATIO, samples
 from .settings import DELTA, GAP, LAM, NOISE, SETTINGS, THETA_BOUND, canonical, near_parallel
 
@@ -80,14 +81,13 @@ def oracle_complexity(X: np.ndarray, means: np.ndarray) -> float:
 def random_problem(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Features of norm 1 that span R^d, and means."""
     d = int(rng.integers(2, 6))
-    X = rng.standard_normal((int(rng.integers(d, d + 5)), d))
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    X = unit_rows(rng, int(rng.integers(d, d + 5)), d)
     return X, X @ rng.standard_normal(d)
 
 
 def data(run: Run) -> Data:
     """Programs and complexities of random problems and of the paper's, runs by ratio, and what LinGapE's design grows like."""
-    rng = np.random.default_rng(np.random.SeedSequence(run.seed, spawn_key=(5, 6)))
+    rng = generator(run.seed, 5, 6)
     count, dimensions = run.at(smoke=(5, (2, 5)), laptop=(40, tuple(range(2, 11))), paper=(400, tuple(range(2, 11))))
     problems = [random_problem(rng) for _ in range(count)]
     ratios = [pair_of(X, i, j, rng) for X, _ in problems for i in range(len(X)) for j in range(i)]

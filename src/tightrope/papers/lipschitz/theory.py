@@ -20,6 +20,7 @@ from ...simulation.replication import prepare, to_horizon
 from ...solvers.covering import confusing_information, lipschitz_lower_bound
 from ..experiment import Run
 from ..scoring import OURS, Row, above, estimate, every, judged, never
+from ..worlds import generator
 from .settings import UNRELATED, P, constant, instance, shapes
 
 SIZES = (17, 46)
@@ -59,7 +60,7 @@ def data(run: Run) -> Data:
         for K in sizes
         for name in run.at(smoke=("steep",), laptop=tuple(shapes()), paper=tuple(shapes()))
     }
-    rng = np.random.default_rng(np.random.SeedSequence(run.seed, spawn_key=(3,)))
+    rng = generator(run.seed, 3)
     rivals, near = run.at(smoke=(10, 3), laptop=(200, 10), paper=(1000, 50))
     confusing = {name: confusions(problem, rivals, rng) for name, problem in cases.items() if problem.means.size == SIZES[0]}
     constants = {name: (constant(problem), constant(problem, UNRELATED)) for name, problem in cases.items()}

@@ -4,6 +4,7 @@ import numpy as np
 
 from ...problems import SemiBandit
 from ...solvers.oracles import TopK
+from ..worlds import generator, unit_vector
 
 DIMENSION = 11
 CLUSTERS = DIMENSION - 1
@@ -15,9 +16,8 @@ def clustered(angle: float, *, seed: int, arms: int = 2000, k: int = 100, jitter
     theta: uniform on the unit sphere, drawn from seed. jitter: standard deviation of noise on every feature, which leaves no
     ties. tiers: cluster j has norm 1 - 0.001 j, so that clusters are never tied. Norms stay at or below 1.
     """
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2,)))
-    theta = rng.standard_normal(DIMENSION)
-    theta /= np.linalg.norm(theta)
+    rng = generator(seed, 2)
+    theta = unit_vector(rng, DIMENSION)
     cluster = np.arange(arms) // (arms // CLUSTERS)
     features = np.zeros((arms, DIMENSION))
     features[:, 0] = np.cos(angle)

@@ -22,6 +22,7 @@ from ...solvers.oracles import TopK
 from ..colours import palette
 from ..experiment import Run
 from ..scoring import Estimate, Row, above, below, estimate, every, judged, never, paired
+from ..worlds import generator, unit_rows
 from .chosen import Clusters
 from .clusters import CLUSTERS, DIMENSION, clustered
 from .settings import ARM_WISE, BASELINES, PAIRS
@@ -57,9 +58,7 @@ def line_up() -> dict[str, Policy]:
 
 def scattered(seed: int, *, arms: int, k: int) -> SemiBandit:
     """The world of `clustered` with the same theta and arms spread evenly over the unit sphere."""
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(4,)))
-    features = rng.standard_normal((arms, DIMENSION))
-    features /= np.linalg.norm(features, axis=1)[:, None]
+    features = unit_rows(generator(seed, 4), arms, DIMENSION)
     return SemiBandit(features, clustered(ANGLE, seed=seed, arms=arms, k=k).theta, TopK(k), rewards="sign")
 
 

@@ -18,6 +18,7 @@ from ...results.results import Result
 from ...solvers.oracles import TopK
 from ..experiment import Run
 from ..scoring import Estimate, Row, above, at_least, below, judged, never, ratio, share
+from ..worlds import generator, unit_rows, unit_vector
 
 ARMS, DIM, SET = 30, 3, 3  # small, so that the theory's widths are learned within the rounds
 DELTA, NOISE, PERTURBED = 0.1, 0.1, 1.0  # the probability of failure, the rewards' noise, PC2UCB's c
@@ -70,10 +71,8 @@ def regret_bound(name: str, T: int, N: int, d: int, k: int, lam: float) -> float
 
 def world(seed: int) -> SemiBandit:
     """Random unit vectors and a random unit theta."""
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(5,)))
-    features, theta = rng.standard_normal((ARMS, DIM)), rng.standard_normal(DIM)
-    features /= np.linalg.norm(features, axis=1)[:, None]
-    return SemiBandit(features, theta / np.linalg.norm(theta), TopK(SET), noise=NOISE)
+    rng = generator(seed, 5)
+    return SemiBandit(unit_rows(rng, ARMS, DIM), unit_vector(rng, DIM), TopK(SET), noise=NOISE)
 
 
 def line_up(lam: float) -> dict[str, Policy]:
@@ -97,7 +96,7 @@ def data(run: Run) -> Data:
         for name in result.policies:
             bound = np.array([regret_bound(name, int(T), ARMS, DIM, SET, lam) for T in result.rounds])
             found.append(Bounds(name, lam, result.regret[name], bound))
-    rng = np.random.default_rng(np.random.SeedSequence(run.seed, spawn_key=(6,)))
+    rng = generator(run.seed, 6)
     tried, draws = run.at(smoke=(20, 2000), laptop=(500, 100_000), paper=(2000, 1_000_000))
     unit = SemiBandit(np.eye(10), np.linspace(-0.5, 0.5, 10), TopK(3), noise=NOISE)
     alike: dict[str, Policy] = {"round": policies.CombTS(v=0.5), "arm": policies.CombTS(v=0.5, randomization="arm")}
@@ -114,8 +113,7 @@ def widths(rng: np.random.Generator, sequences: int, T: int = 30) -> pd.DataFram
             for rule in ("random sets", "widest arms"):
                 largest = 0.0
                 for _ in range(sequences):
-                    X = rng.standard_normal((N, d))
-                    X /= np.linalg.norm(X, axis=1)[:, None]
+                    X = unit_rows(rng, N, d)
                     design, total = lam * np.eye(d), 0.0
                     scale = 1.0 if lam >= k else lam / k  # lemma 5's design weighs the rewards by lam / k
                     for _ in range(T):

@@ -6,15 +6,15 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ...plots import style
-from ...plots.digits import measured
-from ...policies import RAGE, FrankWolfeSampling, LinGame, LinGapE, XYAdaptive
-from ...problems.linear import Linear
-from ..colours import palette
-from ..experiment import Run
-from ..scoring import OURS, Row
-from .comparison import ADAPTIVE, ELIMINATION, ZERO, Runs, at_least_times, at_most_rounds, factor, others_err, samples
-from .settings import DELTA, LAM, THETA_BOUND, canonical, near_parallel, user_article
+from ....plots import style
+from ....plots.digits import measured
+from ....policies import RAGE, FrankWolfeSampling, LinGame, LinGapE, XYAdaptive
+from ....problems.linear import Linear
+from ...colours import palette
+from ...experiment import Run
+from ...scoring import OURS, Row
+from ..comparison import ADAPTIVE, ELIMINATION, ZERO, Runs, at_least_times, at_most_rounds, factor, others_err, samples
+from ..settings import DELTA, LAM, THETA_BOUND, canonical, near_parallel, user_article
 from .shortcuts import adaptive_by_phase, rage_by_phase
 
 GAME, CLIMB = "LinGame", "FrankWolfeSampling"

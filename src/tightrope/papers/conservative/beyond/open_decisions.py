@@ -4,23 +4,22 @@ Not in the paper, whose rewards come at once. The old rule enters a round into t
 without delay, and what anyone would run who takes the paper's algorithm as it is into a service.
 """
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ...compiled.kernels import jit
-from ...core.policy import Policy, inner_policy, policy
-from ...core.verbs import commit, event, init, select, update
-from ...plots import style
-from ...results.results import Result
-from ...simulation.delays import Fixed
-from ..experiment import Run
-from ..scoring import OURS, Row, below, judged, most, never, paired
-from .measures import final
-from .settings import bernoulli_models, budget_monitor, named, variant
+from ....compiled.kernels import jit
+from ....core.policy import Policy, inner_policy, policy
+from ....core.verbs import commit, event, init, select, update
+from ....plots import style
+from ....results.results import Result
+from ....simulation.delays import Fixed
+from ...experiment import Run
+from ...scoring import OURS, Row, below, judged, most, never, paired
+from ..measures import final
+from ..settings import bernoulli_models, budget_monitor, named, told_baseline, variant
 
 RANK, SIGMA = 4, 0.5
 OPEN = (1, 10, 100, 1000)
@@ -73,9 +72,7 @@ def data(run: Run) -> Data:
     horizon = run.at(smoke=6000, laptop=100_000, paper=100_000)
     models = run.at(smoke=4, laptop=100, paper=100)
     chosen = {"old rule": named(old_rule, f"CUCB2 of rank {RANK} by the old rule")}
-    chosen |= {
-        rule: named(partial(variant, "CUCB2", RANK, sigma=SIGMA, open=rule), f"CUCB2 of rank {RANK}, open = {rule}") for rule in RULES[1:]
-    }
+    chosen |= {rule: told_baseline("CUCB2", RANK, sigma=SIGMA, open=rule) for rule in RULES[1:]}
     results = {
         number: run.simulate(
             f"open-{number}", bernoulli_models(models, run.seed), chosen, horizon=horizon, replications=models,

@@ -8,17 +8,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from ... import policies, problems
-from ...core.delay import Delay
-from ...core.problem import Problem
-from ...results.results import Result
-from ...simulation.delays import Batched, ByReward, Fixed, Geometric
-from ...simulation.monitors import Budget
-from ...solvers import oracles
-from ..experiment import Run
-from ..scoring import OURS, Row, judged, most, never
-from .measures import final
-from .settings import ALPHA, LINEAR, bernoulli_models, budget_monitor, named, ranked, variant
+from .... import policies, problems
+from ....core.delay import Delay
+from ....core.problem import Problem
+from ....results.results import Result
+from ....simulation.delays import Batched, ByReward, Fixed, Geometric
+from ....simulation.monitors import Budget
+from ....solvers import oracles
+from ...experiment import Run
+from ...scoring import OURS, Row, judged, most, never
+from ...worlds import generator, unit_vector
+from ..measures import final
+from ..settings import ALPHA, LINEAR, bernoulli_models, budget_monitor, named, ranked, spread_model, variant
 
 BERNOULLI = {"sigma": 0.5}
 DELAYS: dict[str, Delay] = {
@@ -32,19 +33,15 @@ ALPHAS = {"Bernoulli": ALPHA, "linear": 0.2, "contextual": 0.3, "sets": 0.1}  # 
 
 def linear_models(count: int, seed: int) -> Sequence[Problem]:
     """K = 12, d = 20, means uniform on [0, 1], noise 0.1."""
-    rng, found = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(3,))), []
-    for _ in range(count):
-        theta = rng.standard_normal(20)
-        theta /= np.linalg.norm(theta)
-        found.append(problems.Linear(problems.spread_arms(12, theta, rng), theta, noise=0.1))
-    return found
+    rng = generator(seed, 3)
+    return [spread_model(rng, 12, 20) for _ in range(count)]
 
 
 def set_models(count: int, seed: int) -> Sequence[Problem]:
     """Sets of 3 of N = 20 arms, d = 4, positive unit features, noise 0.1."""
     found = []
     for number in range(count):
-        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(4, number)))
+        rng = generator(seed, 4, number)
         X, theta = np.abs(rng.standard_normal((20, 4))), np.abs(rng.standard_normal(4))
         X /= np.linalg.norm(X, axis=1)[:, None]
         found.append(problems.SemiBandit(X, theta / np.linalg.norm(theta), oracles.TopK(3), noise=0.1))
@@ -99,8 +96,7 @@ def worlds(run: Run, rule: str) -> dict[str, World]:
         "CLUCB2": of(variant, "CLUCB2", 4, **linear),
         "Safe(LinTS)": of(safe, policies.LinTS(width="theorem", noise=0.1, lam=0.5), fourth, **linear),
     }
-    theta = np.random.default_rng(np.random.SeedSequence(run.seed, spawn_key=(5,))).standard_normal(4)
-    changing = problems.ContextualSpread(theta / np.linalg.norm(theta), arms=8, noise=0.1)
+    changing = problems.ContextualSpread(unit_vector(generator(run.seed, 5), 4), arms=8, noise=0.1)
     contextual = {"contextual CLUCB2": policies.CLUCB2(**changing_arms)}
     watching = {name: budget_monitor(4, ALPHAS["Bernoulli"], PERIOD if name == "CUCB2T" else 1) for name in arms}
     found = {
