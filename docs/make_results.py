@@ -12,7 +12,18 @@ import sys
 from typing import Any
 
 from tightrope.papers import all_papers, names
-from tightrope.papers.experiment import ROWS, SCALES, Outcome, figure_records, figures, find_paper, paper_of, rows_table, sentence, standing
+from tightrope.papers.experiment import (
+    ROWS,
+    SCALES,
+    FigureOutcome,
+    claim_standings,
+    figure_records,
+    figures,
+    find_paper,
+    paper_of,
+    rows_table,
+    sentence,
+)
 from tightrope.papers.register import counts
 from tightrope.papers.scoring import Row
 
@@ -63,8 +74,8 @@ def write(name: str, lines: list[str]) -> None:
 def page(paper: str, saved: dict[str, Any]) -> dict[str, int]:
     """Write the page of a paper; the counts of its claims."""
     order = [name for name in figures(paper) if name in saved]
-    outcomes = {name: Outcome([Row(**row) for row in saved[name]["rows"]], notes=saved[name]["notes"]) for name in order}
-    stand = standing(paper, outcomes)
+    outcomes = {name: FigureOutcome([Row(**row) for row in saved[name]["rows"]], notes=saved[name]["notes"]) for name in order}
+    stand = claim_standings(paper, outcomes)
     total = counts(stand)
     lines = [f"# {find_paper(paper).TITLE}", ""]
     lines += [sentence(total) + " A claim has the worst verdict of its rows, which stand below.", "", "## Claims", ""]

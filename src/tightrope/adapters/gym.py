@@ -31,7 +31,7 @@ def env(problem: Problem, horizon: int) -> "Environment":
 
 
 class Environment(gymnasium.Env):
-    """What `env` returns."""
+    """The return value of `env`: a Gymnasium environment."""
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
 

@@ -15,7 +15,7 @@ from river import bandit  # noqa: E402
 
 
 class _Wrapped:
-    """What both kinds share: a session whose arms are River's ids, ranking by mean reward, deep copies by `clone`."""
+    """The common part of both kinds: a session whose arms are River's ids, ranking by mean reward, deep copies by `clone`."""
 
     policy: Policy
     arm_ids: Sequence[Any]

@@ -25,7 +25,7 @@ def weights(e: np.ndarray) -> np.ndarray:
     return h
 
 
-def closed(total: float, squares: float, scores: float, square_scores: float, squared_scores: float) -> tuple[float, float]:
+def estimate_from_sums(total: float, squares: float, scores: float, square_scores: float, squared_scores: float) -> tuple[float, float]:
     """(value, standard error) from the sums of h, h^2, h Gamma, h^2 Gamma and h^2 Gamma^2; NaN without rounds."""
     if not total > 0.0:
         return math.nan, math.nan

@@ -21,7 +21,7 @@ PLACES = {"ips": kernels.IPS, "clipped-ips": kernels.CLIPPED, "dm": kernels.DM, 
 WITHOUT_MODEL = ("ips", "clipped-ips", "snips")
 
 
-class Estimate(NamedTuple):
+class ValueEstimate(NamedTuple):
     """A value and its standard error (NaN where a single round gives none, or where the estimator does not apply)."""
 
     value: float
@@ -29,7 +29,7 @@ class Estimate(NamedTuple):
 
 
 class Sums:
-    """What one target's pass adds up; rewards are scaled to [0, 1]."""
+    """The running sums of one target; rewards are scaled to [0, 1]."""
 
     def __init__(self, arms: int) -> None:
         self.sums = np.zeros(kernels.SUMS)
@@ -59,23 +59,23 @@ class Sums:
         """The largest weight."""
         return float(self.sums[kernels.LARGEST])
 
-    def estimate(self, name: str) -> Estimate:
+    def estimate(self, name: str) -> ValueEstimate:
         """One of ESTIMATORS, in units of the scaled reward."""
         s = self.sums
         if name == "snips":
             return self._snips()
         if name == "aipw":
-            return Estimate(*aipw.closed(s[kernels.H], s[kernels.HH], s[kernels.HG], s[kernels.HHG], s[kernels.HHGG]))
+            return ValueEstimate(*aipw.estimate_from_sums(s[kernels.H], s[kernels.HH], s[kernels.HG], s[kernels.HHG], s[kernels.HHGG]))
         checks.choice("estimator", name, ESTIMATORS)
         n, (mean, squares) = self.rounds, self.moments[PLACES[name]].tolist()
-        return Estimate(mean, math.sqrt(squares / (n - 1) / n) if n > 1 else math.nan)
+        return ValueEstimate(mean, math.sqrt(squares / (n - 1) / n) if n > 1 else math.nan)
 
-    def _snips(self) -> Estimate:
+    def _snips(self) -> ValueEstimate:
         """Normalised by the weights; of a set, times the mean number of arms that the target plays."""
         s = self.sums
         if s[kernels.W] <= 0.0:
-            return Estimate(math.nan, math.nan)
+            return ValueEstimate(math.nan, math.nan)
         value = s[kernels.WR] / s[kernels.W]
         squares = s[kernels.WWRR] - 2.0 * value * s[kernels.WWR] + value * value * s[kernels.WW]
         arms = s[kernels.MASS] / s[kernels.ROUNDS]
-        return Estimate(float(arms * value), float(arms * math.sqrt(max(squares, 0.0)) / s[kernels.W]))
+        return ValueEstimate(float(arms * value), float(arms * math.sqrt(max(squares, 0.0)) / s[kernels.W]))

@@ -103,7 +103,7 @@ def _features_of(features, contexts, shown, i):
 
 @jit
 def context_of(features, contexts, shown, eligible, i):
-    """What round i shows."""
+    """The context of round i."""
     return Context(features_of(features, contexts, shown, i), row(eligible, i), None, None)
 
 

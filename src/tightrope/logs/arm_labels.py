@@ -1,4 +1,4 @@
-"""What arms are called in a table, and their numbers: 0, 1, .., K - 1 everywhere else."""
+"""Labels of arms in a table, and their numbers: 0, 1, .., K - 1 everywhere else."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -95,7 +95,7 @@ class ArmLabels:
         raise ValueError(f"{argument} = {checks.show(arm)} is not the name of an arm; arms are {checks.show(list(self.labels))}.")
 
     def of(self, arm: int) -> Label:
-        """What an arm is called."""
+        """The label of an arm."""
         return arm if self.labels is None else self.labels[arm]
 
     def _number(self, one: Label) -> int:

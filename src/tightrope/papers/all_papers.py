@@ -30,18 +30,18 @@ from ..simulation.runs.progress import silent
 from . import names
 from .experiment import (
     SCALES,
-    Outcome,
+    FigureOutcome,
     Run,
+    as_shown,
+    claim_standings,
     figure_records,
     figures,
     find_paper,
-    lasting,
+    paper_workers,
     records_of,
     reproduce,
     rewrite_report,
     sentence,
-    shown,
-    standing,
     time_taken,
 )
 from .register import NOT_SHOWN, WORST_FIRST, counts
@@ -73,7 +73,7 @@ def reproduce_all(run: Run, say: Say = lambda line: None) -> pathlib.Path:
     longest_first = sorted(names(), key=lambda paper: known_seconds(paper, run), reverse=True)  # so that none is left alone in the end
     own_workers = run.engine not in (None, "threads")
     try:
-        for _ in (one_by_one if own_workers or run.workers == 1 else reproduced)(longest_first, run, say):
+        for _ in (one_by_one if own_workers or run.workers == 1 else reproduce_beside_each_other)(longest_first, run, say):
             front_page(run)
     finally:
         page = front_page(run)
@@ -82,14 +82,14 @@ def reproduce_all(run: Run, say: Say = lambda line: None) -> pathlib.Path:
 
 def one_by_one(papers: Sequence[str], run: Run, say: Say) -> Iterator[str]:
     """One paper after the other: engines with workers of their own, or a single worker."""
-    with lasting(run) as shared:
+    with paper_workers(run) as shared:
         for paper in papers:
             say(f"{paper}: {find_paper(paper).TITLE}")
             reproduce(paper, None, replace(shared, out=run.out / paper))
             yield paper
 
 
-def reproduced(papers: Sequence[str], run: Run, say: Say) -> Iterator[str]:
+def reproduce_beside_each_other(papers: Sequence[str], run: Run, say: Say) -> Iterator[str]:
     """Reproduce papers under run.out, each in a process of its own, as many at a time as there are workers; yields each when it is done.
 
     While one paper compiles, which is the work of one core, another one plays. An executor's pool would not do: it neither says whose
@@ -163,7 +163,7 @@ def slowness() -> float:
     return float(stored_costs()["yardstick"] / max(yardstick_speed() for _ in range(5)))
 
 
-def expected(paper: str, run: Run) -> dict[str, float]:
+def expected_seconds(paper: str, run: Run) -> dict[str, float]:
     """Seconds that every figure of a paper is expected to take here; nan where nobody has measured it."""
     known, share = stored_costs()["core seconds"][run.scale], slowness() / (run.workers or os.cpu_count() or 1)
     return {figure: known.get(f"{paper} {figure}", math.nan) * share for figure in figures(paper)}
@@ -171,7 +171,7 @@ def expected(paper: str, run: Run) -> dict[str, float]:
 
 def known_seconds(paper: str, run: Run) -> float:
     """Seconds that a paper is expected to take, without the figures that nobody has measured."""
-    return sum(seconds for seconds in expected(paper, run).values() if not math.isnan(seconds))
+    return sum(seconds for seconds in expected_seconds(paper, run).values() if not math.isnan(seconds))
 
 
 def in_words(seconds: float) -> str:
@@ -195,7 +195,7 @@ def sum_in_words(seconds: Iterable[float]) -> str:
 
 def plan(run: Run) -> list[str]:
     """The expected time in words: in all, at paper scale by figure, else by paper."""
-    costs = {paper: expected(paper, run).values() for paper in names()}
+    costs = {paper: expected_seconds(paper, run).values() for paper in names()}
     total = sum_in_words(seconds for each in costs.values() for seconds in each)
     lines = [f"Scale {run.scale!r} takes about {total} on this machine; what the folder holds already is not played again."]
     for paper, seconds in costs.items():
@@ -208,7 +208,7 @@ def hours(paper: str, run: Run, chosen: Collection[str] | None = None) -> list[s
     """The expected time of a paper's figures (default: all) in words, a line each."""
     return [
         f"  {paper} {figure}: {'not known' if math.isnan(seconds) else f'{seconds / 3600:.2f} h'}"
-        for figure, seconds in expected(paper, run).items()
+        for figure, seconds in expected_seconds(paper, run).items()
         if chosen is None or figure in chosen
     ]
 
@@ -226,17 +226,17 @@ class PaperState(NamedTuple):
 
 
 def state_of(paper: str, run: Run) -> PaperState:
-    """What the folder holds of a paper."""
+    """The state of a paper's folder."""
     folder = run.out / paper
     records = records_of(run, folder)
-    outcomes = {name: Outcome([Row(**row) for row in one["rows"]], notes=one["notes"]) for name, one in records.items()}
+    outcomes = {name: FigureOutcome([Row(**row) for row in one["rows"]], notes=one["notes"]) for name, one in records.items()}
     states = dict.fromkeys(figures(paper), "not yet")
     for name in states.keys() & outcomes.keys():
         states[name] = f"{len(outcomes[name].rows)} rows in {in_words(time_taken(folder / name).get('seconds', math.nan))}"
         if not outcomes[name].rows and outcomes[name].notes.startswith("Not run: "):
             states[name] = outcomes[name].notes
     seconds = sum(time_taken(folder / name).get("core seconds", 0.0) for name in records)
-    return PaperState(find_paper(paper).TITLE, counts(standing(paper, shown(outcomes, run.scale))), seconds, states)
+    return PaperState(find_paper(paper).TITLE, counts(claim_standings(paper, as_shown(outcomes, run.scale))), seconds, states)
 
 
 def verdicts(run: Run) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from ..core.policy import Policy
 from ..core.problem import Problem
 from ..pages.page import Section, Table, write_page
 from ..plots.curves import save_figure
-from ..plots.digits import measured
+from ..plots.digits import with_error
 from ..plots.pictures import Picture, picture, whole
 from ..problems.data import DataNotFound
 from ..results.results import Identification, Result
@@ -41,7 +41,7 @@ from ..simulation.runs.executors import shared
 from ..simulation.runs.progress import Meters, silent
 from ..simulation.simulate import simulate
 from . import names
-from .register import Claim, Standing, counts, standings
+from .register import Claim, ClaimStanding, counts, standings
 from .scoring import OURS, VERDICTS, Row
 
 T = TypeVar("T")
@@ -53,7 +53,7 @@ MANY_ROUNDS = 50_000  # of Python in one run from which processes gain more than
 
 
 @dataclass
-class Outcome:
+class FigureOutcome:
     """The result of one figure's experiment. missing: which data it lacks, if it could not run."""
 
     rows: list[Row] = field(default_factory=list)
@@ -123,7 +123,7 @@ def figures(paper: str) -> dict[str, ModuleType]:
     return {name: module for name, module in modules.items() if hasattr(module, "data")}
 
 
-def reproduce(paper: str, chosen: Iterable[str] | None, run: Run) -> dict[str, Outcome]:
+def reproduce(paper: str, chosen: Iterable[str] | None, run: Run) -> dict[str, FigureOutcome]:
     """Run the figures of a paper (None: all), write everything under run.out, return the outcomes by figure.
 
     A figure whose data are missing is said so in the report and left out.
@@ -133,35 +133,35 @@ def reproduce(paper: str, chosen: Iterable[str] | None, run: Run) -> dict[str, O
     wanted = list(chosen) if chosen is not None else list(known)
     for name in wanted:
         checks.choice("figure", name, tuple(known))
-    outcomes: dict[str, Outcome] = {}
-    with lasting(run) as run:
+    outcomes: dict[str, FigureOutcome] = {}
+    with paper_workers(run) as run:
         for name in wanted:
-            started, worked = time.monotonic(), _worked()
-            with holding(run) as own:
+            started, worked = time.monotonic(), _core_seconds()
+            with figure_workers(run) as own:
                 outcomes[name] = run_figure(name, known[name], own)
             _save(name, outcomes[name], run)
-            _keep_time(run.out / name, run, time.monotonic() - started, _worked() - worked)
+            _keep_time(run.out / name, run, time.monotonic() - started, _core_seconds() - worked)
             _report(paper, run)
     return outcomes
 
 
 @contextlib.contextmanager
-def holding(run: Run) -> Iterator[Run]:
+def figure_workers(run: Run) -> Iterator[Run]:
     """The run with workers that all its simulations share."""
     with shared(run.engine or "threads", run.workers, run.address) as address:
         yield run if address == run.address else replace(run, address=address, workers=None)
 
 
-def lasting(run: Run) -> contextlib.AbstractContextManager[Run]:
+def paper_workers(run: Run) -> contextlib.AbstractContextManager[Run]:
     """`holding` for several figures. The few processes beside threads end with each figure instead, so that their time is the figure's."""
-    return contextlib.nullcontext(run) if _in_threads(run) else holding(run)
+    return contextlib.nullcontext(run) if _in_threads(run) else figure_workers(run)
 
 
 def _in_threads(run: Run) -> bool:
     return run.engine in (None, "threads")
 
 
-def _worked() -> float:
+def _core_seconds() -> float:
     """Seconds of all cores that this process and the processes that it has ended took so far."""
     return sum(os.times()[:4])
 
@@ -180,7 +180,7 @@ def _keep_time(folder: pathlib.Path, run: Run, seconds: float, worked: float) ->
 
 
 def time_taken(folder: pathlib.Path) -> dict[str, Any]:
-    """What is known of how long a figure's folder took to make: seconds, core seconds, workers, scale, seed; empty where nothing is.
+    """The record of how long a figure took: seconds, core seconds, workers, scale, seed; empty where nothing is.
 
     Figures may run beside each other, so that it is the core seconds of all that add up to those of the whole.
     """
@@ -191,7 +191,7 @@ def time_taken(folder: pathlib.Path) -> dict[str, Any]:
     return record
 
 
-def run_figure(name: str, module: ModuleType, run: Run) -> Outcome:
+def run_figure(name: str, module: ModuleType, run: Run) -> FigureOutcome:
     """The data of one figure, its rows judged, its tables and pictures."""
 
     def of(part: str, data: object, nothing: T) -> T:
@@ -200,12 +200,12 @@ def run_figure(name: str, module: ModuleType, run: Run) -> Outcome:
     try:
         data = module.data(run)
     except DataNotFound as error:
-        return Outcome(notes=f"Not run: {error}", missing=str(error))
+        return FigureOutcome(notes=f"Not run: {error}", missing=str(error))
     rows = [replace(row, figure=name) for row in module.score(data)]
-    return Outcome(rows, of("tables", data, {}), of("plot", data, {}), of("notes", data, ""))
+    return FigureOutcome(rows, of("tables", data, {}), of("plot", data, {}), of("notes", data, ""))
 
 
-def _save(name: str, outcome: Outcome, run: Run) -> None:
+def _save(name: str, outcome: FigureOutcome, run: Run) -> None:
     folder = run.out / name
     for label, table in outcome.tables.items():
         with files.atomically(folder / f"{label}.parquet") as file:
@@ -232,7 +232,7 @@ def rows_table(rows: list[Row]) -> Table:
 
     cells = []
     for row in rows:
-        ours = measured(float(row.ours), row.se) if row.se is not None and not isinstance(row.ours, str) else number(row.ours)
+        ours = with_error(float(row.ours), row.se) if row.se is not None and not isinstance(row.ours, str) else number(row.ours)
         if row.se is not None and isinstance(row.ours, str):
             ours += f" ± {row.se:.2g}"
         remark = row.remark if row.verdict != "reproduced" else ""
@@ -242,7 +242,7 @@ def rows_table(rows: list[Row]) -> Table:
     return Table(["verdict", "claim", "what is compared", "paper", "ours", "test and remarks"], cells, verdict_column=0, aligned=False)
 
 
-def shown(outcomes: Mapping[str, Outcome], scale: str) -> dict[str, Outcome]:
+def as_shown(outcomes: Mapping[str, FigureOutcome], scale: str) -> dict[str, FigureOutcome]:
     """Outcomes as people see them: the smallest scale only shows that experiments run, so that nothing it finds is a verdict."""
     if scale != "smoke":
         return dict(outcomes)
@@ -252,12 +252,12 @@ def shown(outcomes: Mapping[str, Outcome], scale: str) -> dict[str, Outcome]:
     }
 
 
-def standing(paper: str, outcomes: Mapping[str, Outcome]) -> list[Standing]:
+def claim_standings(paper: str, outcomes: Mapping[str, FigureOutcome]) -> list[ClaimStanding]:
     """Where every claim of a paper stands after these figures."""
     return standings(claims_of(paper), (row for outcome in outcomes.values() for row in outcome.rows))
 
 
-def claims_frame(claims: Iterable[Standing]) -> pd.DataFrame:
+def claims_frame(claims: Iterable[ClaimStanding]) -> pd.DataFrame:
     """One line for each claim of a paper: where it stands, its words and number, the verdict and the figures whose rows judge it."""
     return pd.DataFrame([
         {
@@ -290,7 +290,7 @@ def verdict_sentence(rows: list[Row]) -> str:
 
 def rewrite_report(
     folder: pathlib.Path, title: str | None = None, path: pathlib.Path | None = None
-) -> tuple[str, dict[str, Outcome]]:  # fmt: skip
+) -> tuple[str, dict[str, FigureOutcome]]:  # fmt: skip
     """Write folder/report.html (or path) again from what `reproduce` saved there; return the paper and the outcomes as they are shown."""
     records = figure_records(folder)
     paper = paper_of(folder, records)
@@ -309,15 +309,15 @@ def paper_of(folder: pathlib.Path, records: Mapping[str, Any]) -> str:
 
 
 def figure_records(folder: pathlib.Path) -> dict[str, dict[str, Any]]:
-    """What `reproduce` saved of each figure of a folder: rows, notes, scale, seed and provenance."""
+    """The records that `reproduce` saved of each figure of a folder: rows, notes, scale, seed and provenance."""
     return {path.parent.name: json.loads(path.read_text()) for path in folder.glob(f"*/{ROWS}")}
 
 
-def _outcome_of(folder: pathlib.Path, record: Mapping[str, Any]) -> Outcome:
+def _outcome_of(folder: pathlib.Path, record: Mapping[str, Any]) -> FigureOutcome:
     """The outcome of a figure from what was saved of it."""
     labels = record.get("tables", sorted(path.stem for path in folder.glob("*.parquet")))  # earlier versions did not say their order
     tables = {label: pd.read_parquet(folder / f"{label}.parquet") for label in labels}
-    return Outcome([Row(**row) for row in record["rows"]], tables=tables, notes=record["notes"])
+    return FigureOutcome([Row(**row) for row in record["rows"]], tables=tables, notes=record["notes"])
 
 
 def _pictures(folder: pathlib.Path) -> list[Picture]:
@@ -343,10 +343,10 @@ def _report(paper: str, run: Run) -> None:
 def _write_report(
     paper: str, folder: pathlib.Path, records: Mapping[str, Mapping[str, Any]], scale: str, origin: Mapping[str, object],
     title: str | None = None, path: pathlib.Path | None = None,
-) -> dict[str, Outcome]:  # fmt: skip
+) -> dict[str, FigureOutcome]:  # fmt: skip
     """The page of a paper's saved figures; returns their outcomes as the page shows them."""
-    outcomes = shown({name: _outcome_of(folder / name, records[name]) for name in figures(paper) if name in records}, scale)
-    claims = standing(paper, outcomes)
+    outcomes = as_shown({name: _outcome_of(folder / name, records[name]) for name in figures(paper) if name in records}, scale)
+    claims = claim_standings(paper, outcomes)
     frame = claims_frame(claims)
     files.write_text(folder / "claims.csv", frame.to_csv(index=False))
     sections = [

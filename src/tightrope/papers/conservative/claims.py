@@ -1,8 +1,8 @@
 """The claims of Garcelon et al. 2020, in the order of the paper. Its sections have no numbers; their titles stand for them."""
 
-from ..register import Claim, registered
+from ..register import Claim, register_claims
 
-CLAIMS = registered([
+CLAIMS = register_claims([
     # Limitations of the existing algorithms
     Claim("fig1-oracle-near-ucb", "Limitations, Figure 1",
         'CUCB with the exact condition "has almost the same regret as UCB": the condition itself costs little', "", "inequality"),

@@ -19,7 +19,7 @@ DRAWS = ("spread", "ball")
 Instance = problems.Bernoulli | problems.Linear
 
 
-def ranked(problem: Instance, rank: int) -> dict[str, Any]:
+def ranked_baseline(problem: Instance, rank: int) -> dict[str, Any]:
     """The arm of a rank (1 is the best) as baseline, with its mean."""
     arm = int(np.argsort(-problem.means, kind="stable")[rank - 1])
     return {"baseline": arm, "baseline_mean": float(np.clip(problem.means[arm], 0.0, 1.0))}
@@ -29,7 +29,7 @@ def variant(name: str, rank: int, problem: Instance, /, **parameters: object) ->
     """A preset told this problem's baseline; bound = "oracle" is told the means as well."""
     if parameters.get("bound") == "oracle":
         parameters.setdefault("true_means", np.clip(problem.means, 0.0, 1.0))
-    return getattr(policies, name)(**ranked(problem, rank), delta=DELTA, **({"alpha": ALPHA} | parameters))
+    return getattr(policies, name)(**ranked_baseline(problem, rank), delta=DELTA, **({"alpha": ALPHA} | parameters))
 
 
 def unconstrained(name: str, rank: int, problem: Instance, /, **parameters: object) -> Policy:
@@ -40,20 +40,20 @@ def unconstrained(name: str, rank: int, problem: Instance, /, **parameters: obje
 
 def told_baseline(preset: str, rank: int, make: Callable[..., Policy] = variant, /, **parameters: object) -> Callable[[Instance], Policy]:
     """`variant` (or `unconstrained`) of every problem, with a record that says so."""
-    return named(partial(make, preset, rank, **parameters), f"{make.__name__} {preset} of rank {rank} with {parameters}")
+    return with_record(partial(make, preset, rank, **parameters), f"{make.__name__} {preset} of rank {rank} with {parameters}")
 
 
 def guard(rank: int, alpha: float, checkpoint: int | list[int], problem: Instance) -> Budget:
     """The true budget of a problem."""
-    return Budget(baseline=ranked(problem, rank)["baseline"], alpha=alpha, checkpoint=checkpoint)
+    return Budget(baseline=ranked_baseline(problem, rank)["baseline"], alpha=alpha, checkpoint=checkpoint)
 
 
 def budget_monitor(rank: int, alpha: float = ALPHA, checkpoint: int = 1) -> Callable[[Instance], Budget]:
     """`guard` for every problem."""
-    return named(partial(guard, rank, alpha, checkpoint), f"budget of rank {rank}, alpha {alpha}, checkpoint {checkpoint}")
+    return with_record(partial(guard, rank, alpha, checkpoint), f"budget of rank {rank}, alpha {alpha}, checkpoint {checkpoint}")
 
 
-def named(choose: Callable[[Instance], T], label: str) -> Callable[[Instance], T]:
+def with_record(choose: Callable[[Instance], T], label: str) -> Callable[[Instance], T]:
     """A function of the problem whose record in the results says what it chooses."""
 
     def chosen(problem: Instance) -> T:

@@ -1,9 +1,9 @@
 """The claims of Xu, Honda, Sugiyama (2018), in the order of the paper. The text at hand has lost most of its mathematics: numbers in
 formulas are the constants of a derivation, not of the print. Arms are counted from 1, as in the paper."""
 
-from ..register import Claim, registered
+from ..register import Claim, register_claims
 
-CLAIMS = registered([
+CLAIMS = register_claims([
     # Section 1: introduction
     Claim("ten-times", "Section 1, Section 7.1.1",
         'LinGapE "requires ten times less samples than existing methods to achieve the same level of accuracy" (XY-static and '

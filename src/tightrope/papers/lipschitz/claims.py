@@ -1,9 +1,9 @@
 """The claims of Magureanu, Combes, Proutiere (2014), in the order of the paper. Its text breaks off in Section 5.3: of the analysis of
 CKL-UCB, the experiments and the contextual section only what the abstract, Section 1 and Section 4 say of them is here."""
 
-from ..register import Claim, registered
+from ..register import Claim, register_claims
 
-CLAIMS = registered([
+CLAIMS = register_claims([
     # Abstract and Section 1
     Claim("oslb-exploits", "Abstract; Section 1",
         'OSLB "optimally exploits past observations and hence the problem specific structure": less regret than policies blind to it',

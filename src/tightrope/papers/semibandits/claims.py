@@ -1,8 +1,8 @@
 """The claims of Takemura, Ito (2019), in the order of the paper; of other papers' theorems only what this one extends or relies on."""
 
-from ..register import Claim, registered
+from ..register import Claim, register_claims
 
-CLAIMS = registered([
+CLAIMS = register_claims([
     # Section I: introduction
     Claim("slow-early", "Section I",
         'rewards of existing algorithms "grow particularly slowly in early rounds when the feature vectors of arms form many large '

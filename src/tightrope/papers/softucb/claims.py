@@ -1,8 +1,8 @@
 """The claims of Yang & Toni 2020, in the order of the paper. The text at hand ends in Appendix D; E, F and G are known by their mention."""
 
-from ..register import Claim, registered
+from ..register import Claim, register_claims
 
-CLAIMS = registered([
+CLAIMS = register_claims([
     # Section 4.1, the algorithm
     Claim("lemma1-suboptimal", "Section 4.1, Lemma 1",
         "if S_i < 0, arm i is suboptimal: no optimal arm is ever put into L (where Eq 3 holds)", "", "guarantee"),

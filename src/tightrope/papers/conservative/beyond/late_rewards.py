@@ -16,10 +16,10 @@ from ....simulation.delays import Batched, ByReward, Fixed, Geometric
 from ....simulation.monitors import Budget
 from ....solvers import oracles
 from ...experiment import Run
-from ...scoring import OURS, Row, judged, most, never
+from ...scoring import OURS, Row, most, never, row_of
 from ...worlds import generator, unit_vector
 from ..measures import final
-from ..settings import ALPHA, LINEAR, bernoulli_models, budget_monitor, named, ranked, spread_model, variant
+from ..settings import ALPHA, LINEAR, bernoulli_models, budget_monitor, ranked_baseline, spread_model, variant, with_record
 
 BERNOULLI = {"sigma": 0.5}
 DELAYS: dict[str, Delay] = {
@@ -64,7 +64,7 @@ def set_budget(problem: Any) -> Any:
     return Budget(good_set(problem)["baseline"], alpha=ALPHAS["sets"])
 
 
-class World(NamedTuple):
+class DelayWorld(NamedTuple):
     """Problems, the policies that are at home there, and who watches each."""
 
     problems: Any
@@ -74,18 +74,18 @@ class World(NamedTuple):
     runs: int  # of every policy under every delay
 
 
-def worlds(run: Run, rule: str) -> dict[str, World]:
+def worlds(run: Run, rule: str) -> dict[str, DelayWorld]:
     """All policies of the family under one rule for open decisions; sets know "nothing" only."""
     models, rounds = run.at(smoke=2, laptop=50, paper=100), run.at(smoke=400, laptop=4000, paper=5000)
     runs = run.at(smoke=4, laptop=100, paper=1000)
 
     def of(make: Callable[..., Any], *given: Any, **parameters: Any) -> Any:
-        return named(partial(make, *given, **parameters), f"{given} with {parameters}")
+        return with_record(partial(make, *given, **parameters), f"{given} with {parameters}")
 
     theirs: dict[str, Any] = {"alpha": ALPHAS["Bernoulli"], "open": rule} | BERNOULLI
     linear: dict[str, Any] = {"alpha": ALPHAS["linear"], "open": rule} | LINEAR
     changing_arms: dict[str, Any] = {"alpha": ALPHAS["contextual"], "open": rule} | LINEAR
-    fourth = partial(ranked, rank=4)
+    fourth = partial(ranked_baseline, rank=4)
     arms = {
         "CUCB2": of(variant, "CUCB2", 4, **theirs),
         "CUCB": of(variant, "CUCB", 4, **theirs),
@@ -100,20 +100,22 @@ def worlds(run: Run, rule: str) -> dict[str, World]:
     contextual = {"contextual CLUCB2": policies.CLUCB2(**changing_arms)}
     watching = {name: budget_monitor(4, ALPHAS["Bernoulli"], PERIOD if name == "CUCB2T" else 1) for name in arms}
     found = {
-        "Bernoulli": World(bernoulli_models(models, run.seed), arms, watching, rounds, runs),
-        "linear": World(linear_models(models, run.seed), lines, dict.fromkeys(lines, budget_monitor(4, ALPHAS["linear"])), rounds, runs),
-        "contextual": World(changing, contextual, dict.fromkeys(contextual, Budget(alpha=ALPHAS["contextual"])), rounds, runs),
+        "Bernoulli": DelayWorld(bernoulli_models(models, run.seed), arms, watching, rounds, runs),
+        "linear": DelayWorld(
+            linear_models(models, run.seed), lines, dict.fromkeys(lines, budget_monitor(4, ALPHAS["linear"])), rounds, runs
+        ),
+        "contextual": DelayWorld(changing, contextual, dict.fromkeys(contextual, Budget(alpha=ALPHAS["contextual"])), rounds, runs),
     }
     if rule == "nothing":
         sets = {"Safe(C2UCB)": of(safe, policies.C2UCB(alpha=2.0), good_set, alpha=ALPHAS["sets"], **LINEAR)}
-        watching = dict.fromkeys(sets, named(set_budget, "budget beside the good set"))
+        watching = dict.fromkeys(sets, with_record(set_budget, "budget beside the good set"))
         set_rounds = run.at(smoke=100, laptop=1500, paper=1500)
         set_runs = run.at(smoke=4, laptop=50, paper=1000)  # of plain Python: 50 under six delays show any chance from 1 %
-        found["sets"] = World(set_models(models, run.seed), sets, watching, set_rounds, set_runs)
+        found["sets"] = DelayWorld(set_models(models, run.seed), sets, watching, set_rounds, set_runs)
     return found
 
 
-class Cell(NamedTuple):
+class DelayCell(NamedTuple):
     """One policy under one delay and rule."""
 
     rule: str
@@ -125,19 +127,19 @@ class Cell(NamedTuple):
     explored: float  # share of rounds that were not the baseline's
 
 
-def cells_of(result: Result, rule: str, delay: str) -> list[Cell]:
-    """What one simulation shows."""
+def cells_of(result: Result, rule: str, delay: str) -> list[DelayCell]:
+    """The cells of one simulation."""
     found = []
     for name in result.policies:
         seen = result.watched[name]
         events = seen["events"][:, -1]
         explored = float((events.sum(axis=1) - events[:, 2]).mean() / result.rounds[-1])
         broken = seen["violations"][:, 0] > 0
-        found.append(Cell(rule, name, delay, broken, float(seen["minimum"].min()), float(final(result, name).mean()), explored))
+        found.append(DelayCell(rule, name, delay, broken, float(seen["minimum"].min()), float(final(result, name).mean()), explored))
     return found
 
 
-def data(run: Run) -> list[Cell]:
+def data(run: Run) -> list[DelayCell]:
     """Every cell. Linear rewards are taken in by order of decision where the delay depends on them."""
     found = []
     for rule, (delay, late) in itertools.product(("nothing", "lower"), DELAYS.items()):
@@ -153,7 +155,7 @@ def data(run: Run) -> list[Cell]:
     return found
 
 
-def score(found: list[Cell]) -> list[Row]:
+def score(found: list[DelayCell]) -> list[Row]:
     """The promise of each rule where its assumption holds, and the counter-example."""
     rows = []
     fair = {"nothing": [cell for cell in found if cell.rule == "nothing"]}
@@ -162,14 +164,14 @@ def score(found: list[Cell]) -> list[Row]:
         broken, total = sum(int(cell.broken.sum()) for cell in cells), sum(cell.broken.size for cell in cells)
         where = "any delay" if rule == "nothing" else "delays that do not depend on the reward"
         text = f"open = '{rule}' keeps the promise under {where}"
-        rows.append(judged(OURS, text, "not in the paper", f"{broken} of {total} runs", never(broken, total)))
+        rows.append(row_of(OURS, text, "not in the paper", f"{broken} of {total} runs", never(broken, total)))
     biased = next(cell for cell in found if (cell.rule, cell.policy, cell.delay) == ("lower", "CUCB2", BIASED))
     text = f"open = 'lower' breaks it under {BIASED} (CUCB2)"
     count, total = int(biased.broken.sum()), biased.broken.size
-    return [*rows, judged(OURS, text, "not in the paper", f"{count} of {total} runs", most(count, total))]
+    return [*rows, row_of(OURS, text, "not in the paper", f"{count} of {total} runs", most(count, total))]
 
 
-def tables(found: list[Cell]) -> dict[str, pd.DataFrame]:
+def tables(found: list[DelayCell]) -> dict[str, pd.DataFrame]:
     """Every cell."""
     rows = [
         {"open": cell.rule, "policy": cell.policy, "delay": cell.delay, "runs": cell.broken.size, "runs that break the budget":
@@ -179,7 +181,7 @@ def tables(found: list[Cell]) -> dict[str, pd.DataFrame]:
     return {"cells": pd.DataFrame(rows)}
 
 
-def notes(found: list[Cell]) -> str:
+def notes(found: list[DelayCell]) -> str:
     """Sizes."""
     return (
         "Bernoulli arms as in Figure 3 with sigma 1/2; K = 12, d = 20 with alpha 0.2; 8 new arms each round, d = 4, alpha 0.3; sets of 3 "
