@@ -17,6 +17,7 @@ import urllib.parse
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from multiprocessing import connection
+from multiprocessing.process import BaseProcess
 from typing import Any, NamedTuple
 
 import markupsafe
@@ -98,20 +99,22 @@ def reproduce_beside_each_other(papers: Sequence[str], run: Run, say: Say) -> It
     stays.
     """
     context = multiprocessing.get_context("spawn")  # a fork of a process with threads may hang
-    waiting, running = list(papers), dict[Any, tuple[str, Any]]()
+    waiting, running = list(papers), dict[connection.Connection, tuple[str, BaseProcess]]()
     try:
         while waiting or running:
             while waiting and len(running) < (run.workers or os.cpu_count() or 1):
                 paper = waiting.pop(0)
                 receiver, sender = context.Pipe(duplex=False)
-                process = context.Process(target=_work, args=(paper, replace(run, out=run.out / paper, progress=silent), sender))
+                process: BaseProcess = context.Process(
+                    target=_work, args=(paper, replace(run, out=run.out / paper, progress=silent), sender)
+                )
                 with one_thread_of_algebra(), interrupts_ignored():
                     process.start()
                 sender.close()
                 running[receiver] = paper, process
                 say(f"{paper}: {find_paper(paper).TITLE}")
-            ready_ones: list[Any] = connection.wait(list(running))
-            for ready in ready_ones:
+            arrived = connection.wait(list(running))
+            for ready in [receiver for receiver in running if receiver in arrived]:
                 paper, process = running[ready]
                 try:
                     message = ready.recv()
@@ -132,7 +135,7 @@ def reproduce_beside_each_other(papers: Sequence[str], run: Run, say: Say) -> It
                 getattr(process, end)()
 
 
-def _work(paper: str, run: Run, sender: Any) -> None:
+def _work(paper: str, run: Run, sender: connection.Connection) -> None:
     """A process: all figures of a paper, one after the other. Sends each figure's name, then None, or the exception that ended it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the driver, which ends this process
     signal.signal(signal.SIGTERM, signal.default_int_handler)

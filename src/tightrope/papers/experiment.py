@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, NotRequired, TypedDict, TypeVar
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -31,7 +31,7 @@ from ..core.problem import Problem
 from ..pages.page import Section, Table, write_page
 from ..plots.curves import save_figure
 from ..plots.digits import with_error
-from ..plots.pictures import Picture, picture, whole
+from ..plots.pictures import Picture, PictureRecord, picture, whole
 from ..problems.data import DataNotFound
 from ..results.results import Identification, Result
 from ..simulation.arguments import as_problems
@@ -45,6 +45,7 @@ from .register import Claim, ClaimStanding, counts, standings
 from .scoring import OURS, VERDICTS, Row
 
 T = TypeVar("T")
+Players = Mapping[str, Policy | Callable[..., Policy]]  # policies by name, or functions of the problem that make them
 SCALES = ("smoke", "laptop", "paper")
 ROWS = "rows.json"  # the file of a figure's judged rows
 TIME = "time.json"  # and of how long it took
@@ -61,6 +62,18 @@ class FigureOutcome:
     plots: dict[str, Figure] = field(default_factory=dict)
     notes: str = ""
     missing: str = ""
+
+
+class FigureRecord(TypedDict):
+    """The content of rows.json. tables: their labels in order; earlier versions did not say."""
+
+    rows: list[dict[str, Any]]
+    notes: str
+    tables: NotRequired[list[str]]
+    scale: str
+    seed: int
+    versions: dict[str, str]
+    command: str
 
 
 @dataclass
@@ -87,17 +100,13 @@ class Run:
             engine = "processes" if python and rounds >= MANY_ROUNDS else "threads"
         return {"seed": self.seed, "workers": self.workers, "engine": engine, "address": self.address}
 
-    def simulate(
-        self, label: str, problem: Problem | Sequence[Problem], policies: Mapping[str, Policy | Callable[..., Policy]], **options: Any
-    ) -> Result:
+    def simulate(self, label: str, problem: Problem | Sequence[Problem], policies: Players, **options: Any) -> Result:
         """`tightrope.simulate`; what is finished is kept under out/runs/label and found again by the same call."""
         rounds = len(policies) * options.get("replications", 1) * options["horizon"]
         options = self._shared(problem, rounds) | {"progress": self.progress(label)} | options
         return simulate(problem, policies, out=self.out / "runs" / label, **options)
 
-    def identify(
-        self, label: str, problem: Problem | Sequence[Problem], policies: Mapping[str, Policy | Callable[..., Policy]], **options: Any
-    ) -> Identification:
+    def identify(self, label: str, problem: Problem | Sequence[Problem], policies: Players, **options: Any) -> Identification:
         """`tightrope.identify`; what is finished is kept under out/runs/label and found again by the same call."""
         options = self._shared(problem, 0) | {"progress": self.progress(label, options.get("budget") is not None)} | options
         return identify(problem, policies, out=self.out / "runs" / label, **options)
@@ -299,7 +308,7 @@ def rewrite_report(
     return paper, _write_report(paper, folder, records, last["scale"], origin, title, path)
 
 
-def paper_of(folder: pathlib.Path, records: Mapping[str, Any]) -> str:
+def paper_of(folder: pathlib.Path, records: Mapping[str, FigureRecord]) -> str:
     """The paper whose figures were saved in a folder. Raises ValueError where no paper has them."""
     keys = {row["key"] for record in records.values() for row in record["rows"]} - {OURS}  # papers share names of figures, but not claims
     paper = next((name for name in names() if records.keys() <= figures(name).keys() and keys <= claims_of(name).keys()), None)
@@ -308,12 +317,12 @@ def paper_of(folder: pathlib.Path, records: Mapping[str, Any]) -> str:
     return paper
 
 
-def figure_records(folder: pathlib.Path) -> dict[str, dict[str, Any]]:
+def figure_records(folder: pathlib.Path) -> dict[str, FigureRecord]:
     """The records that `reproduce` saved of each figure of a folder: rows, notes, scale, seed and provenance."""
     return {path.parent.name: json.loads(path.read_text()) for path in folder.glob(f"*/{ROWS}")}
 
 
-def _outcome_of(folder: pathlib.Path, record: Mapping[str, Any]) -> FigureOutcome:
+def _outcome_of(folder: pathlib.Path, record: FigureRecord) -> FigureOutcome:
     """The outcome of a figure from what was saved of it."""
     labels = record.get("tables", sorted(path.stem for path in folder.glob("*.parquet")))  # earlier versions did not say their order
     tables = {label: pd.read_parquet(folder / f"{label}.parquet") for label in labels}
@@ -323,13 +332,13 @@ def _outcome_of(folder: pathlib.Path, record: Mapping[str, Any]) -> FigureOutcom
 def _pictures(folder: pathlib.Path) -> list[Picture]:
     """The pictures of a figure's folder; earlier versions kept them as files only."""
     try:
-        kept: dict[str, dict[str, Any]] = json.loads((folder / PICTURES).read_text())
+        kept: dict[str, PictureRecord] = json.loads((folder / PICTURES).read_text())
     except FileNotFoundError:
         return [whole(path.read_text(), path.stem) for path in sorted(folder.glob("*.svg"))]
     return [Picture.of(record) for record in kept.values()]
 
 
-def records_of(run: Run, folder: pathlib.Path) -> dict[str, dict[str, Any]]:
+def records_of(run: Run, folder: pathlib.Path) -> dict[str, FigureRecord]:
     """The `figure_records` of a folder with the scale and the seed of a run; rows of others would be mixed with its own."""
     return {name: one for name, one in figure_records(folder).items() if (one["scale"], one["seed"]) == (run.scale, run.seed)}
 
@@ -341,7 +350,7 @@ def _report(paper: str, run: Run) -> None:
 
 
 def _write_report(
-    paper: str, folder: pathlib.Path, records: Mapping[str, Mapping[str, Any]], scale: str, origin: Mapping[str, object],
+    paper: str, folder: pathlib.Path, records: Mapping[str, FigureRecord], scale: str, origin: Mapping[str, object],
     title: str | None = None, path: pathlib.Path | None = None,
 ) -> dict[str, FigureOutcome]:  # fmt: skip
     """The page of a paper's saved figures; returns their outcomes as the page shows them."""

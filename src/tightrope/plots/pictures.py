@@ -5,9 +5,9 @@ as text that wraps; values where a pointer rests.
 import html
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 import matplotlib as mpl
 import numpy as np
@@ -42,6 +42,15 @@ class LegendEntry:
     line: str = "-"
 
 
+class PictureRecord(TypedDict):
+    """A `Picture` as JSON has it."""
+
+    panels: list[str]
+    caption: str
+    entries: list[dict[str, str]]
+    note: str
+
+
 @dataclass(frozen=True)
 class Picture:
     """Panels (SVG text) that stand side by side where there is room, the names of their curves, and a caption below."""
@@ -51,12 +60,14 @@ class Picture:
     entries: Sequence[LegendEntry] = ()
     note: str = ""  # beside the names, such as what bands are
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> PictureRecord:
         """As JSON has it."""
-        return asdict(self)
+        return {
+            "panels": list(self.panels), "caption": self.caption, "entries": [asdict(entry) for entry in self.entries], "note": self.note,
+        }  # fmt: skip
 
     @classmethod
-    def of(cls, record: Mapping[str, Any]) -> "Picture":
+    def of(cls, record: PictureRecord) -> "Picture":
         """From what `record` gave."""
         return cls(record["panels"], record["caption"], [LegendEntry(**entry) for entry in record["entries"]], record["note"])
 

@@ -15,6 +15,7 @@ ALPHA, DELTA = 0.05, 0.01
 SIGMA = 1.0  # scale of the intervals of Bernoulli arms
 LINEAR = {"sigma": 0.1, "lam": 0.5}
 T = TypeVar("T")
+P = TypeVar("P")
 DRAWS = ("spread", "ball")
 Instance = problems.Bernoulli | problems.Linear
 
@@ -53,10 +54,10 @@ def budget_monitor(rank: int, alpha: float = ALPHA, checkpoint: int = 1) -> Call
     return with_record(partial(guard, rank, alpha, checkpoint), f"budget of rank {rank}, alpha {alpha}, checkpoint {checkpoint}")
 
 
-def with_record(choose: Callable[[Instance], T], label: str) -> Callable[[Instance], T]:
+def with_record(choose: Callable[[P], T], label: str) -> Callable[[P], T]:
     """A function of the problem whose record in the results says what it chooses."""
 
-    def chosen(problem: Instance) -> T:
+    def chosen(problem: P) -> T:
         return choose(problem)
 
     chosen.__qualname__ = label

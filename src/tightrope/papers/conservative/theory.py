@@ -1,7 +1,7 @@
 """The martingale bound beside the width that it replaces: does it hold, how much smaller is it, and what follows for the bound on plays."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -75,7 +75,7 @@ def data(run: Run) -> MartingaleRuns:
     return MartingaleRuns(watched, pd.DataFrame(widths))
 
 
-def widths_along(d: int, seed: int, number: int, last: int) -> list[dict[str, Any]]:
+def widths_along(d: int, seed: int, number: int, last: int) -> list[dict[str, float]]:
     """beta ||z||_{V^-1} and psi after 1, 2, 4, ... rounds of exploration of one run of CLUCB2 in d dimensions."""
     problem = spread_model(stream(seed, number, PROBLEM), 30, d)
     policy, baseline = variant("CLUCB2", RANK, problem, **LINEAR), ranked_baseline(problem, RANK)["baseline"]

@@ -1,12 +1,14 @@
 """Figure 2's four parts have one shape: SoftUCB, offline and online, against linear baselines on some cases."""
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from ... import policies as p
+from ...core.policy import Policy
 from ...numerics.radii import horizon_radius
 from ...plots.curves import regret_figure
 from ...problems.linear import Linear
@@ -67,7 +69,7 @@ def compare(run: Run, figure: str, cases: dict[str, list[Linear]], horizon: int,
 
 def tune(run: Run, slug: str, problems: list[Linear], horizon: int) -> dict[str, float]:
     """The value of every policy of TUNING with the least mean regret."""
-    tried: dict[str, Any] = {
+    tried: dict[str, Policy] = {
         f"{name}, {value:g}": getattr(p, kind)(**{parameter: value})
         for name, (kind, parameter, values) in TUNING.items()
         for value in values
@@ -88,7 +90,7 @@ def compare_one(run: Run, figure: str, where: str, problems: list[Linear], horiz
     theory = {key: horizon_radius(noise, 0.1, problems[0].theta.size, horizon, 1.0, bound) for key, bound in bounds.items()}
     slug = "-".join([figure, *"".join(c for c in where if c.isalnum() or c in ". ").split()])
     tuned = tune(run, slug, problems, horizon)
-    played: dict[str, Any] = {
+    played: dict[str, Policy | Callable[[Linear], Policy]] = {
         OFFLINE: lambda q: p.SoftUCB(beta=betas[q.theta.tobytes()]),
         ONLINE: p.SoftUCB(beta=1.0, online=True, eta=ONLINE_ETA, step=ONLINE_STEP, noise=noise),
         "LinUCB, Eq 5": lambda q: p.LinUCB(width="theorem", noise=noise, theta_bound=bounds[q.theta.tobytes()]),
@@ -98,7 +100,8 @@ def compare_one(run: Run, figure: str, where: str, problems: list[Linear], horiz
         "LinTS, v = 1": p.LinTS(scale=1.0),
         "LinTS, v = sigma": p.LinTS(scale=noise),
         "ε-greedy": p.LinEpsilonGreedy(epsilon=0.05),
-    } | {name: getattr(p, kind)(**{parameter: tuned[name]}) for name, (kind, parameter, _) in TUNING.items()}
+    }
+    played |= {name: getattr(p, kind)(**{parameter: tuned[name]}) for name, (kind, parameter, _) in TUNING.items()}
     result = run.simulate(slug, problems, played, horizon=horizon, replications=len(problems))
     long = run.simulate(f"{slug}-long", problems, {
         LINUCB_LONG: lambda q: p.LinUCB(width="theorem", noise=noise, theta_bound=bounds[q.theta.tobytes()]),

@@ -4,12 +4,15 @@ d = 10, sigma = 0.5 as in Figure 1. Every policy plays the same instances with t
 """
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from ... import policies as p
+from ...core.policy import Policy
+from ...problems.linear import Linear
 from ...results.results import Result
 from ..experiment import Run
 from ..scoring import OURS, Estimate, Row, above, at_most, below, estimate, every, never, paired_mean, row_of, within
@@ -44,7 +47,7 @@ def data(run: Run) -> EliminationRuns:
         for name, eta in ((LEARNED_BETA, OFFLINE_ETA), (SMALL_BETA, SMALL_ETA))
     }
     soft = p.SoftUCB
-    policies: dict[str, Any] = {
+    policies: Mapping[str, Policy | Callable[[Linear], Policy]] = {
         LEARNED_BETA: lambda q: soft(beta=betas[LEARNED_BETA][q.theta.tobytes()], mass=MASS),
         FRESH_GAMMA: lambda q: soft(beta=betas[LEARNED_BETA][q.theta.tobytes()], mass=MASS, timing="fresh"),
         SMALL_BETA: lambda q: soft(beta=betas[SMALL_BETA][q.theta.tobytes()], mass=MASS),

@@ -1,7 +1,7 @@
 """Late rewards: every policy of the family under every delay, how often its true budget is broken. Not in the paper."""
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -10,12 +10,14 @@ import pandas as pd
 
 from .... import policies, problems
 from ....core.delay import Delay
+from ....core.monitor import Monitor
+from ....core.policy import Policy
 from ....core.problem import Problem
 from ....results.results import Result
 from ....simulation.delays import Batched, ByReward, Fixed, Geometric
 from ....simulation.monitors import Budget
 from ....solvers import oracles
-from ...experiment import Run
+from ...experiment import Players, Run
 from ...scoring import OURS, Row, most, never, row_of
 from ...worlds import generator, unit_vector
 from ..measures import final
@@ -48,18 +50,18 @@ def set_models(count: int, seed: int) -> Sequence[Problem]:
     return found
 
 
-def good_set(problem: Any) -> dict[str, Any]:
+def good_set(problem: problems.SemiBandit) -> dict[str, Any]:
     """A set close to the best as baseline, with its total mean."""
     arms = np.argsort(-problem.means, kind="stable")[[0, 2, 3]]
     return {"baseline": arms, "baseline_mean": float(problem.means[arms].sum())}
 
 
-def safe(inner: Any, given: Callable[[Any], dict[str, Any]], problem: Any, **parameters: Any) -> Any:
+def safe(inner: Policy, given: Callable[..., dict[str, Any]], problem: Problem, **parameters: Any) -> Policy:
     """The guarantee around another policy."""
     return policies.Safe(inner, **given(problem), **parameters)
 
 
-def set_budget(problem: Any) -> Any:
+def set_budget(problem: problems.SemiBandit) -> Budget:
     """The true budget beside the baseline set."""
     return Budget(good_set(problem)["baseline"], alpha=ALPHAS["sets"])
 
@@ -67,9 +69,9 @@ def set_budget(problem: Any) -> Any:
 class DelayWorld(NamedTuple):
     """Problems, the policies that are at home there, and who watches each."""
 
-    problems: Any
-    policies: dict[str, Any]
-    monitors: dict[str, Any]
+    problems: Problem | Sequence[Problem]
+    policies: Players
+    monitors: Mapping[str, Monitor | Callable[..., Monitor]]
     horizon: int
     runs: int  # of every policy under every delay
 
@@ -79,11 +81,11 @@ def worlds(run: Run, rule: str) -> dict[str, DelayWorld]:
     models, rounds = run.at(smoke=2, laptop=50, paper=100), run.at(smoke=400, laptop=4000, paper=5000)
     runs = run.at(smoke=4, laptop=100, paper=1000)
 
-    def of(make: Callable[..., Any], *given: Any, **parameters: Any) -> Any:
+    def of(make: Callable[..., Policy], *given: object, **parameters: object) -> Callable[..., Policy]:
         return with_record(partial(make, *given, **parameters), f"{given} with {parameters}")
 
-    theirs: dict[str, Any] = {"alpha": ALPHAS["Bernoulli"], "open": rule} | BERNOULLI
-    linear: dict[str, Any] = {"alpha": ALPHAS["linear"], "open": rule} | LINEAR
+    theirs: dict[str, object] = {"alpha": ALPHAS["Bernoulli"], "open": rule} | BERNOULLI
+    linear: dict[str, object] = {"alpha": ALPHAS["linear"], "open": rule} | LINEAR
     changing_arms: dict[str, Any] = {"alpha": ALPHAS["contextual"], "open": rule} | LINEAR
     fourth = partial(ranked_baseline, rank=4)
     arms = {
@@ -108,10 +110,10 @@ def worlds(run: Run, rule: str) -> dict[str, DelayWorld]:
     }
     if rule == "nothing":
         sets = {"Safe(C2UCB)": of(safe, policies.C2UCB(alpha=2.0), good_set, alpha=ALPHAS["sets"], **LINEAR)}
-        watching = dict.fromkeys(sets, with_record(set_budget, "budget beside the good set"))
+        watching_sets = dict.fromkeys(sets, with_record(set_budget, "budget beside the good set"))
         set_rounds = run.at(smoke=100, laptop=1500, paper=1500)
         set_runs = run.at(smoke=4, laptop=50, paper=1000)  # of plain Python: 50 under six delays show any chance from 1 %
-        found["sets"] = DelayWorld(set_models(models, run.seed), sets, watching, set_rounds, set_runs)
+        found["sets"] = DelayWorld(set_models(models, run.seed), sets, watching_sets, set_rounds, set_runs)
     return found
 
 

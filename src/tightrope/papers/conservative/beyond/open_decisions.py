@@ -19,7 +19,7 @@ from ....simulation.delays import Fixed
 from ...experiment import Run
 from ...scoring import OURS, Row, below, most, never, paired_mean, row_of
 from ..measures import final
-from ..settings import bernoulli_models, budget_monitor, told_baseline, variant, with_record
+from ..settings import Instance, bernoulli_models, budget_monitor, told_baseline, variant, with_record
 
 RANK, SIGMA = 4, 0.5
 OPEN_COUNTS = (1, 10, 100, 1000)
@@ -62,7 +62,7 @@ class OpenDecisionRuns(NamedTuple):
         return np.asarray(self.results[number].watched[rule]["violations"][:, 0] > 0)
 
 
-def old_rule(problem: Any) -> Any:
+def old_rule(problem: Instance) -> Policy:
     """CUCB2 whose ledger takes in a decision together with its reward."""
     return CountedOnArrival(inner=variant("CUCB2", RANK, problem, sigma=SIGMA))
 
