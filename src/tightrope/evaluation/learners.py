@@ -118,7 +118,7 @@ class View:
         self.arms = Arms(K, features=self.fixed, dimension=d, rewards=log.rewards)
         check_fit(policy, self.arms)
 
-    def given(self) -> tuple[Any, Any, Any, Any]:
+    def given(self) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None, np.ndarray | None]:
         """As kernels take it."""
         return self.features, self.contexts, self.shown, self.eligible
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..core import files, notebook
 from ..numerics import special
@@ -296,5 +297,5 @@ class Comparison:
         return save_figure(figure, pathlib.Path(path))
 
 
-def _floats(values: Any) -> np.ndarray:
+def _floats(values: ArrayLike) -> np.ndarray:
     return np.array(values, dtype=np.float64)  # None becomes NaN
