@@ -11,8 +11,19 @@ import pathlib
 import sys
 from typing import Any
 
-from tightrope.papers import costs, names
-from tightrope.papers.experiment import ROWS, SCALES, Outcome, figure_records, figures, find_paper, paper_of, rows_table, sentence, standing
+from tightrope.papers import all_papers, names
+from tightrope.papers.experiment import (
+    ROWS,
+    SCALES,
+    FigureOutcome,
+    claim_standings,
+    figure_records,
+    figures,
+    find_paper,
+    paper_of,
+    rows_table,
+    sentence,
+)
 from tightrope.papers.register import counts
 from tightrope.papers.scoring import Row
 
@@ -63,8 +74,8 @@ def write(name: str, lines: list[str]) -> None:
 def page(paper: str, saved: dict[str, Any]) -> dict[str, int]:
     """Write the page of a paper; the counts of its claims."""
     order = [name for name in figures(paper) if name in saved]
-    outcomes = {name: Outcome([Row(**row) for row in saved[name]["rows"]], notes=saved[name]["notes"]) for name in order}
-    stand = standing(paper, outcomes)
+    outcomes = {name: FigureOutcome([Row(**row) for row in saved[name]["rows"]], notes=saved[name]["notes"]) for name in order}
+    stand = claim_standings(paper, outcomes)
     total = counts(stand)
     lines = [f"# {find_paper(paper).TITLE}", ""]
     lines += [sentence(total) + " A claim has the worst verdict of its rows, which stand below.", "", "## Claims", ""]
@@ -84,17 +95,17 @@ def page(paper: str, saved: dict[str, Any]) -> dict[str, int]:
 
 def paper_scale(saved: dict[str, dict[str, Any]]) -> None:
     """Write what was run at paper scale and how long every figure takes there, as src/tightrope/papers/costs.json has it."""
-    stored = json.loads(costs.PATH.read_text())
+    stored = json.loads(all_papers.COSTS_FILE.read_text())
     took, rows = stored["core seconds"]["paper"], []
     for paper in names():
         for name in figures(paper):
             run = saved[paper][name]["scale"] == "paper"
-            rows.append((paper, name, "yes" if run else "no", costs.in_words(took.get(f"{paper} {name}", math.nan))))
+            rows.append((paper, name, "yes" if run else "no", all_papers.in_words(took.get(f"{paper} {name}", math.nan))))
     lines = ["# Paper scale: what was run, and how long it took", ""]
     lines += ["`tightrope reproduce PAPER --figure FIGURE --scale paper` makes a figure at the size of its paper, and says its time first."]
     lines += ["[Claims](claims.md) take a figure's rows from paper scale where it was run. Times are of one core of an AMD EPYC that plays"]
     lines += [f"{stored['yardstick'] / 1e6:.1f} million rounds of a hand-written UCB a second; runs that figures share count for the first"]
-    lines += [f"of them. All that is known adds up to {costs.in_words(sum(took.values()))} of one core.", ""]
+    lines += [f"of them. All that is known adds up to {all_papers.in_words(sum(took.values()))} of one core.", ""]
     lines += table(("paper", "figure", "run", "core time"), rows)
     write("paper-scale.md", lines)
 

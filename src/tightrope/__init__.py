@@ -59,7 +59,7 @@ from .policies import (
     Zooming,
 )
 from .policies.lipschitz.intervals import discretize
-from .results.paired import PairedComparison
+from .results.paired_differences import PairedComparison
 from .results.results import Identification, Result, load
 from .session.decisions import Decision
 from .session.learning import learn_from

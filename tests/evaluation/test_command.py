@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 import tightrope as tr
 from tiers import thorough
 from tightrope.cli import app, log_files
-from tightrope.plots.digits import measured
+from tightrope.plots.digits import with_error
 
 H = np.array([0.5, 0.3, 0.2])
 
@@ -66,7 +66,7 @@ def test_the_command_gives_what_python_gives_and_a_page(files, tmp_path):
     assert found["support"]["played"] == wanted.support.played.tolist()
     assert found["made"]["log"] == str(files / name)
     for words in (
-        measured(wanted.value, wanted.se),
+        with_error(wanted.value, wanted.se),
         "effective sample size",
         "largest weight",
         "at all times",

@@ -7,8 +7,9 @@ import pytest
 
 import tightrope as tr
 from evaluation.adaptive_logs import Arena
-from tightrope.evaluation import aipw, kernels
-from tightrope.evaluation.scoring import Options, Pass
+from tightrope.evaluation import kernels
+from tightrope.evaluation.estimators import aipw_estimate, aipw_weights
+from tightrope.evaluation.scoring import EvaluationOptions, Pass
 from tightrope.numerics.mixture import constant
 
 MEANS = [0.2, 0.35, 0.5, 0.58, 0.4]
@@ -58,7 +59,7 @@ def test_weights_by_hand():
 def test_scores_of_the_sequence_by_hand():
     # with the logger's probabilities (.5, .25, .25): q_a = min(pi r, k h) and phi^L = w R - q_A / h + sum of q
     chances = np.array([[0.5, 0.25, 0.25]] * 4)
-    read = Pass(tiny(), [], None, None, Options("dr", 0.05, 1.0, 1.0, 10.0))
+    read = Pass(tiny(), [], None, None, EvaluationOptions("dr", 0.05, 1.0, 1.0, 10.0))
     assert read.times[-1] == 4
     out = np.empty((4, 4))
     k = 0.5
@@ -190,7 +191,7 @@ def test_adaptively_weighted_intervals_cover_at_a_fixed_number_of_rounds(target)
     for seed in range(logs):
         arena.play(seed)
         _, sums, _ = arena.score(target)
-        value, se = aipw.closed(*sums[[kernels.H, kernels.HH, kernels.HG, kernels.HHG, kernels.HHGG]])
+        value, se = aipw_estimate(*sums[[kernels.H, kernels.HH, kernels.HG, kernels.HHG, kernels.HHGG]])
         missed += abs(value - truth) > 1.96 * se
     assert missed / logs <= 0.05 + 4.0 * math.sqrt(0.05 * 0.95 / logs)
 
@@ -201,13 +202,13 @@ def test_adaptive_weights_of_constant_allocation_need_one_pass():
     target = np.array([0.1, 0.2, 0.3, 0.4, 0.0])
     _, sums, _ = arena.score(target)
     e = 1.0 / (target**2 / arena.chances).sum(axis=1)
-    h = aipw.weights(e)
+    h = aipw_weights(e)
     rows = np.arange(300)
     w = target[arena.arm] / arena.propensity
     gamma = arena.model @ target + w * (arena.reward - arena.model[rows, arena.arm])
     value = (h * gamma).sum() / h.sum()
     se = math.sqrt((h**2 * (gamma - value) ** 2).sum()) / h.sum()
-    assert aipw.closed(*sums[[kernels.H, kernels.HH, kernels.HG, kernels.HHG, kernels.HHGG]]) == pytest.approx((value, se))
+    assert aipw_estimate(*sums[[kernels.H, kernels.HH, kernels.HG, kernels.HHG, kernels.HHGG]]) == pytest.approx((value, se))
     assert ((h**2 / e).sum()) == pytest.approx(1.0)
 
 

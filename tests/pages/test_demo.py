@@ -10,8 +10,9 @@ from planted import measured_in_a_browser
 from tiers import thorough
 from tightrope.cli import app
 from tightrope.demo import log, page, price, safe, sets, stop
-from tightrope.demo.setting import Setting
+from tightrope.demo.setting import DemoSetting
 from tightrope.numerics.statistics import standard_error
+from tightrope.papers.conservative.settings import ranked_baseline
 from tightrope.results.results import Result
 
 SIZE = 0.02
@@ -118,7 +119,7 @@ def test_data_that_come_later_are_played_beside_the_twin(demo, monkeypatch):
     made, _ = demo
     folder = made.page.parent
     monkeypatch.setattr("tightrope.problems.data.jester", lambda count, **given: safe.twin(count, 5))
-    assert "ynthetic" not in safe.section(Setting(folder, size=SIZE)).text
+    assert "ynthetic" not in safe.section(DemoSetting(folder, size=SIZE)).text
     assert {path.name for path in folder.glob("safe, rewards at once*")} == {"safe, rewards at once", "safe, rewards at once, twin"}
 
 
@@ -126,12 +127,12 @@ def test_the_sentence_on_safety_counts_users_and_says_what_safety_costs():
     noise = np.random.default_rng(0).normal(size=20)
     violations = {"LinUCB": [3] * 15 + [0] * 5, "CLUCB2": [0] * 20, "Safe(LinTS)": [1] + [0] * 19}
     one = harmed(violations, {"LinUCB": 10 + noise, "CLUCB2": 30 + noise[::-1], "Safe(LinTS)": 10.01 + noise[::-1]})
-    said = safe.sentence({"at once": one}, {"at once": safe.broken(one)})
+    said = safe.sentence({"at once": one}, {"at once": safe.users_behind(one)})
     assert "Of 20 new users" in said
     assert "with at once LinUCB 15 (of whom 15 still are at the end), CLUCB2 0 and Safe(LinTS) 1;" in said.replace(". After", "; After")
     assert re.search(r"CLUCB2's by \+(20|19)\.\d", said) and "Safe(LinTS)'s" not in said
     level = harmed(violations, {"LinUCB": 10 + noise, "CLUCB2": 10.01 + noise[::-1], "Safe(LinTS)": 10.02 + noise[::-1]})
-    assert "no difference in regret is shown" in safe.sentence({"at once": level}, {"at once": safe.broken(level)})
+    assert "no difference in regret is shown" in safe.sentence({"at once": level}, {"at once": safe.users_behind(level)})
 
 
 def test_a_fixed_test_that_is_shorter_is_said_to_be():
@@ -148,11 +149,11 @@ def test_the_demo_plays_what_its_words_say(tmp_path):
     assert np.abs(np.diff(revenue) / np.diff(price.PRICES)).max() < price.SLOPE
     for user in safe.twin(5, seed=3):
         assert user.means.min() >= 0 and user.means.max() <= 1
-        assert (user.means > user.means[safe.known(user)]).sum() == safe.RANK - 1
-    assert "proved to be the best" in sets.timed(0)
+        assert (user.means > user.means[ranked_baseline(user, safe.RANK)["baseline"]]).sum() == safe.RANK - 1
+    assert "proved to be the best" in sets.timed_assignment(0)
     rates = stop.FEATURES @ stop.EFFECTS
     assert (rates >= rates.max() - stop.EPSILON).sum() == 1  # one variant is good enough, or "good enough" would say little
-    case = log.twin(Setting(tmp_path), "")
+    case = log.twin(DemoSetting(tmp_path), "")
     (rows,) = case.log.chunks(log.ROWS)
     gained = rows.reward * case.policy[rows.arm] * log.ITEMS
     assert abs(gained.mean() - case.known[0]) < 4 * standard_error(gained)  # "the truth of this twin"

@@ -7,7 +7,7 @@ import pytest
 
 from planted import identification, measured_in_a_browser, simulation
 from tightrope.pages import page
-from tightrope.pages.results import joined, together, write_report
+from tightrope.pages.results import join_runs, join_same_questions, write_report
 from tightrope.pages.simulation import simulation_section
 from tightrope.plots import curves, digits, pictures, sentences, style
 from tightrope.plots.shares import shares, shares_figure
@@ -55,7 +55,7 @@ def test_sentences_are_wrong_about_equal_policies_in_no_more_cases_than_they_may
     ],
 )
 def test_the_standard_error_sets_the_digits(value, error, text):
-    assert digits.measured(value, error) == text
+    assert digits.with_error(value, error) == text
 
 
 # Colours -----------------------------------------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ def test_a_point_lies_where_its_value_is_drawn():
         x, y, w, h = map(float, re.search(r'viewBox="([^"]*)"', panel)[1].split())
         assert (line[:, 0] > x).all() and (line[:, 0] < x + w).all() and (line[:, 1] > y).all() and (line[:, 1] < y + h).all()
     assert any("<title>A: 3 at 2</title>" in panel for panel in drawn.panels)
-    assert drawn.entries == [pictures.Entry("A", style.colour(0), "-")]
+    assert drawn.entries == [pictures.LegendEntry("A", style.colour(0), "-")]
 
 
 def test_a_legend_shows_the_line_of_a_curve_with_error_bars():
@@ -271,10 +271,10 @@ def test_results_of_one_question_are_compared_and_others_are_not():
     same = simulation({"A": 60 + NOISE[:20]}, **asked)
     other = simulation({"A": 70 + NOISE}, **(asked | {"policies": {"A": {"policy": "UCB", "alpha": 2.0}}}))
     elsewhere = simulation({"A": 80 + NOISE}, **(asked | {"seed": 5}))
-    assert together({"a": one, "b": elsewhere}) == {}
-    (name,) = together({"a": one, "b": other, "c": elsewhere})
+    assert join_same_questions({"a": one, "b": elsewhere}) == {}
+    (name,) = join_same_questions({"a": one, "b": other, "c": elsewhere})
     assert name == "Compared: a, b"
-    both = joined({"a": one, "b": other})
+    both = join_runs({"a": one, "b": other})
     assert both.policies == ["A (a)", "A (b)"]
-    assert joined({"a": one, "b": same}).policies == ["A"]
-    assert joined({"a": one, "b": other}).replications == 30
+    assert join_runs({"a": one, "b": same}).policies == ["A"]
+    assert join_runs({"a": one, "b": other}).replications == 30

@@ -182,9 +182,11 @@ def test_report_makes_the_page_of_a_reproduction_again(tmp_path):
         row = experiment.Row(
             next(iter(experiment.claims_of("lipschitz"))), f"row of {name}", 1.5, 1.25, 0.5, "by eye", "partly", figure=name
         )
-        outcomes[name] = experiment.Outcome([row], tables={"numbers": pd.DataFrame({"x": [1, 2]})}, plots={"line": figure}, notes="a note")
+        outcomes[name] = experiment.FigureOutcome(
+            [row], tables={"numbers": pd.DataFrame({"x": [1, 2]})}, plots={"line": figure}, notes="a note"
+        )
         experiment._save(name, outcomes[name], run)
-    experiment._report("lipschitz", outcomes, run)
+    experiment._report("lipschitz", run)
     page = (tmp_path / "report.html").read_text()
     (tmp_path / "report.html").unlink()
     done = CliRunner().invoke(app, ["report", str(tmp_path)], terminal_width=200)

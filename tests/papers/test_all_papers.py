@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 import tightrope
 from tightrope.cli import app
-from tightrope.papers import all_papers, experiment, names, parallel
-from tightrope.papers.experiment import Outcome, Row, Run, claims_of, figures, reproduce
-from tightrope.papers.parallel import reproduced
+from tightrope.papers import all_papers, experiment, names
+from tightrope.papers.all_papers import reproduce_beside_each_other
+from tightrope.papers.experiment import FigureOutcome, Row, Run, claims_of, figures, reproduce
 from tightrope.papers.register import counts
 from tightrope.problems import Bernoulli
 
@@ -24,11 +24,13 @@ def saves(paper, chosen, run):
     """In place of `reproduce`: the first figure of a paper with one row, another without data."""
     first, *others = figures(paper)
     row = Row(next(iter(claims_of(paper))), "a row", 1.0, 2.0, 0.1, "by eye", "partly", "too large", figure=first)
-    outcomes = {first: Outcome([row])} | {name: Outcome(notes="Not run: no such data", missing="no such data") for name in others[:1]}
+    outcomes = {first: FigureOutcome([row])} | {
+        name: FigureOutcome(notes="Not run: no such data", missing="no such data") for name in others[:1]
+    }
     for name, outcome in outcomes.items():
         experiment._save(name, outcome, run)
         experiment._keep_time(run.out / name, run, 100.0, 150.0)
-    experiment._report(paper, outcomes, run)
+    experiment._report(paper, run)
     return outcomes
 
 
@@ -83,10 +85,10 @@ def test_papers_play_beside_each_other_and_one_that_fails_ends_the_others(tmp_pa
     (tmp_path / "softucb").mkdir()
     (tmp_path / "softucb" / "theory").write_text("in the way of a folder")
     with pytest.raises(OSError, match="theory"):
-        list(reproduced(["lipschitz", "softucb"], run, said.append))
+        list(reproduce_beside_each_other(["lipschitz", "softucb"], run, said.append))
     assert not multiprocessing.active_children()
     (tmp_path / "softucb" / "theory").unlink()
-    done = list(reproduced(["lipschitz", "softucb"], run, said.append))
+    done = list(reproduce_beside_each_other(["lipschitz", "softucb"], run, said.append))
     assert sorted(done) == ["lipschitz", "softucb"]
     for paper in done:
         assert {path.parent.name for path in (tmp_path / paper).glob(f"*/{experiment.ROWS}")} == figures(paper).keys()
@@ -95,17 +97,17 @@ def test_papers_play_beside_each_other_and_one_that_fails_ends_the_others(tmp_pa
 
 
 def test_a_paper_whose_process_ends_is_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(parallel, "_work", kill_myself)
+    monkeypatch.setattr(all_papers, "_work", kill_myself)
     with pytest.raises(ChildProcessError, match="process of paper 'softucb' ended before it was done"):
-        list(reproduced(["softucb"], Run("smoke", tmp_path), lambda line: None))
+        list(reproduce_beside_each_other(["softucb"], Run("smoke", tmp_path), lambda line: None))
 
 
 def test_papers_beside_each_other_have_one_thread_of_algebra_each(tmp_path, monkeypatch):
-    monkeypatch.setattr(parallel, "_work", tell_threads)
+    monkeypatch.setattr(all_papers, "_work", tell_threads)
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
     monkeypatch.setenv("MKL_NUM_THREADS", "3")
     said = []
-    assert list(reproduced(["softucb"], Run("smoke", tmp_path), said.append)) == ["softucb"]
+    assert list(reproduce_beside_each_other(["softucb"], Run("smoke", tmp_path), said.append)) == ["softucb"]
     assert said[-1] == "  softucb 1 and 3"
     assert "OPENBLAS_NUM_THREADS" not in os.environ
 
@@ -135,7 +137,7 @@ def test_core_seconds_are_of_the_processes_of_the_figure_too(tmp_path, monkeypat
         before = time.process_time()
         tightrope.simulate(Bernoulli([0.3, 0.5]), {"UCB": tightrope.UCB()}, horizon=1000, replications=2, engine="processes", workers=1)
         own.append(time.process_time() - before)
-        return Outcome()
+        return FigureOutcome()
 
     own = []
     monkeypatch.setattr(experiment, "run_figure", work)
@@ -149,8 +151,8 @@ def test_paper_scale_says_the_hours_of_every_figure_before_it_starts(tmp_path):
     for paper in names():
         for figure in figures(paper):
             assert sum(line.startswith(f"  {paper} {figure}: ") for line in lines) == 1
-    one, four = (all_papers.expected("lipschitz", Run("laptop", tmp_path, workers=workers)) for workers in (1, 4))
-    assert [cost.seconds for cost in one] == pytest.approx([4 * cost.seconds for cost in four], nan_ok=True)
+    one, four = (all_papers.expected_seconds("lipschitz", Run("laptop", tmp_path, workers=workers)) for workers in (1, 4))
+    assert list(one.values()) == pytest.approx([4 * seconds for seconds in four.values()], nan_ok=True)
 
 
 def test_one_paper_at_paper_scale_says_the_hours_of_the_figures_that_were_asked_for(tmp_path, monkeypatch):
@@ -174,12 +176,14 @@ def test_a_figure_in_the_folder_of_a_whole_run_leaves_the_whole_report(tmp_path)
     saves(paper, None, run)
     first, second, third = list(figures(paper))[:3]
     claim = list(claims_of(paper))[1]
-    experiment._report(paper, {third: Outcome([Row(claim, "another row", 1.0, 1.0, 0.1, "by eye", "reproduced", figure=third)])}, run)
+    experiment._save(third, FigureOutcome([Row(claim, "another row", 1.0, 1.0, 0.1, "by eye", "reproduced", figure=third)]), run)
+    experiment._report(paper, run)
     page = (tmp_path / "report.html").read_text()
     assert page.index("a row<") < page.index("Not run: no such data") < page.index("another row<")
     assert "2 of " in page
     other = Run("laptop", tmp_path, seed=5)  # rows of another seed would be mixed with this one's
-    experiment._report(paper, {third: Outcome()}, other)
+    experiment._save(third, FigureOutcome(), other)
+    experiment._report(paper, other)
     assert "a row<" not in (tmp_path / "report.html").read_text()
     assert json.loads((tmp_path / first / "rows.json").read_text())["seed"] == 0
     assert second in experiment.figure_records(tmp_path)
@@ -187,10 +191,10 @@ def test_a_figure_in_the_folder_of_a_whole_run_leaves_the_whole_report(tmp_path)
 
 def test_the_smallest_scale_shows_no_verdicts():
     row = Row(next(iter(experiment.claims_of("lipschitz"))), "words", 1.0, 1.0, None, "test", "not reproduced", "reason")
-    outcomes = {"fig1": experiment.Outcome([row], notes="kept")}
-    found = experiment.shown(outcomes, "smoke")
+    outcomes = {"fig1": experiment.FigureOutcome([row], notes="kept")}
+    found = experiment.as_shown(outcomes, "smoke")
     assert [(one.verdict, one.reason) for one in found["fig1"].rows] == [("not judged", "")]
-    assert experiment.sentence(counts(experiment.standing("lipschitz", found))).startswith("0 of ")
+    assert experiment.sentence(counts(experiment.claim_standings("lipschitz", found))).startswith("0 of ")
     assert "not reproduced" not in str(experiment.rows_table(found["fig1"].rows).rows)
-    assert experiment.shown(outcomes, "laptop") == outcomes
+    assert experiment.as_shown(outcomes, "laptop") == outcomes
     assert outcomes["fig1"].rows == [row]

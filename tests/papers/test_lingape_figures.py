@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tightrope.papers.lingape import coverage, fig1, fig2, fig3, later, table1, theory
+from tightrope.papers.lingape import coverage, fig1, fig2, fig3, table1, theory
+from tightrope.papers.lingape.beyond import later
 from tightrope.papers.lingape.comparison import (
     ADAPTIVE,
     ADAPTIVE_ONE,
@@ -50,7 +51,7 @@ def test_at_least_five_times_is_not_four_and_a_half():
 
 
 def test_one_dimension_in_which_a_rival_is_better_decides_figure_1():
-    good = fig1.Data({d: runs() for d in (2, 5, 10)}, 1)
+    good = fig1.NearParallelRuns({d: runs() for d in (2, 5, 10)}, 1)
     rows = fig1.score(good)
     for key in ("ten-times", "near-parallel-first", "adaptive-worse", "beats-oracle", "adaptive-forgets", "theorem-1"):
         assert set(verdicts(rows, key)) == {YES}, key
@@ -88,13 +89,13 @@ def test_a_lead_that_grows_is_not_a_lead():
 def test_uniform_pulls_quit_nothing_and_a_rule_that_saves_a_quarter_is_not_alike():
     cases = by_gap({0.1: 5, 0.5: 5})
     assert [row.verdict for row in fig2.quits("2", cases)] == [YES, YES]
-    assert fig2.alike("2", cases).verdict == YES
+    assert fig2.rules_alike("2", cases).verdict == YES
     cases[0.5][ZERO]["pulls"] = cases[0.5][STATIC]["pulls"]
     for found in cases.values():
         found[RATIO]["rounds"] = 0.75 * found[HALF]["rounds"]
     cases[0.5][STATIC]["pulls"] = np.tile([500.0, 500.0, 500.0, 500.0, 300.0], (200, 1))
     assert [row.verdict for row in fig2.quits("2", cases)] == [NO, NO]
-    assert fig2.alike("2", cases).verdict == NO
+    assert fig2.rules_alike("2", cases).verdict == NO
 
 
 def test_growth_with_the_number_of_arms_is_a_slope():
@@ -106,26 +107,26 @@ def test_growth_with_the_number_of_arms_is_a_slope():
 
 def test_figure_3_counts_draws_and_not_runs():
     cases = {(K, draw): runs(n=4, STATIC=0.8e6 * 5) for K in (10, 20) for draw in range(8)}
-    rows = fig3.score(fig3.Data(cases, dict.fromkeys(cases, 0), "nowhere"))
+    rows = fig3.score(fig3.UserArticleRuns(cases, dict.fromkeys(cases, 0), "nowhere"))
     assert verdicts(rows, "yahoo-five-times") == [YES]
     assert verdicts(rows, "adaptive-worse") == [YES]
     few = {key: runs(n=4, STATIC=0.8e6 * (2 if key[1] else 26)) for key in cases}
-    assert verdicts(fig3.score(fig3.Data(few, dict.fromkeys(cases, 0), "nowhere")), "yahoo-five-times") == [OPEN]
+    assert verdicts(fig3.score(fig3.UserArticleRuns(few, dict.fromkeys(cases, 0), "nowhere")), "yahoo-five-times") == [OPEN]
 
 
 def pulled():
     return {name: {"rounds": np.full(5, sum(counts)), "pulls": np.tile(np.array(counts, dtype=float), (5, 1))}
-            for name, counts in (table1.PRINTED | {ORACLE: table1.PRINTED[ORACLE_K]}).items()}  # fmt: skip
+            for name, counts in (table1.PRINTED_PULLS | {ORACLE: table1.PRINTED_PULLS[ORACLE_K]}).items()}  # fmt: skip
 
 
 def test_table_1_is_the_print_and_nothing_else():
-    found = table1.Data(pulled(), np.array(table1.PRINTED[STATIC], dtype=float))
+    found = table1.PullCounts(pulled(), np.array(table1.PRINTED_PULLS[STATIC], dtype=float))
     assert {row.verdict for row in table1.score(found)} == {YES}
     turned = {
         name: {key: values[..., ::-1] if values.ndim > 1 else values for key, values in item.items()} for name, item in pulled().items()
     }
     turned[STATIC]["pulls"] = np.tile([9e6, 1e6, 1e6, 1e6, 1e6, 1e6], (5, 1))
-    rows = table1.score(table1.Data(turned, np.array(table1.PRINTED[STATIC], dtype=float)[[1, 0, 2, 3, 4, 5]]))
+    rows = table1.score(table1.PullCounts(turned, np.array(table1.PRINTED_PULLS[STATIC], dtype=float)[[1, 0, 2, 3, 4, 5]]))
     assert set(verdicts(rows, "table-focus")) == {NO}
     assert verdicts(rows, "table-static")[-1] == NO
     assert verdicts(rows, "table-oracle")[-1] == NO
@@ -133,16 +134,16 @@ def test_table_1_is_the_print_and_nothing_else():
 
 def test_a_later_rule_that_needs_fewer_samples_is_seen():
     found = runs() | {later.GAME: runs(ZERO=1.5e6)[ZERO], later.CLIMB: runs(ZERO=0.6e6)[ZERO]}
-    rows = later.score([later.Case("canonical", 0.5, 0, found)])
+    rows = later.score([later.LaterRuleCase("canonical", 0.5, 0, found)])
     assert [row.verdict for row in rows] == [YES, NO, YES]
     found[later.GAME]["arm"] = np.ones(40, dtype=int)
-    assert later.score([later.Case("canonical", 0.5, 0, found)])[-1].verdict == NO
+    assert later.score([later.LaterRuleCase("canonical", 0.5, 0, found)])[-1].verdict == NO
 
 
 def audits(rounds):
     seen = {rule: coverage.Audit(np.full(200, 0.6), mean + 1e3 * rng.standard_normal(200), np.zeros(200, dtype=bool))
             for rule, mean in rounds.items()}  # fmt: skip
-    return coverage.Data(seen, 10**8)
+    return coverage.CoverageAudits(seen, 10**8)
 
 
 def test_coverage_sees_a_bound_that_is_left_and_rules_that_differ():

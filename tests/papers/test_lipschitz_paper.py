@@ -8,7 +8,7 @@ import tightrope as tr
 from tiers import thorough
 from tightrope.core.verbs import lower_bound
 from tightrope.papers.lipschitz import discrete, slope, theory
-from tightrope.papers.lipschitz.contextual import APART, L
+from tightrope.papers.lipschitz.contextual import APART_CONSTANT, L
 from tightrope.papers.lipschitz.contextual import constant as contextual_constant
 from tightrope.papers.lipschitz.continuous import bounds, targets
 from tightrope.papers.lipschitz.settings import constant, growth_of_cklucb, instance, order, panels, shapes
@@ -29,7 +29,7 @@ def test_instances_are_lipschitz_and_structure_lowers_the_bound(name, K):
 
 def test_the_steep_instance_and_the_contexts_have_the_known_constants():
     assert constant(instance("steep", 17)) == pytest.approx(8.45, abs=0.005)
-    assert 0.08 < 1 - contextual_constant(L) / contextual_constant(APART) < 0.115
+    assert 0.08 < 1 - contextual_constant(L) / contextual_constant(APART_CONSTANT) < 0.115
 
 
 def test_continuous_shapes_stay_in_the_unit_interval_and_peak_off_the_grid():
@@ -51,7 +51,7 @@ def test_every_regret_plot_carries_the_bound(tmp_path, monkeypatch):
     np.testing.assert_allclose(values, C * np.log(rounds) + (0.8 - problem.means.max()) * rounds, rtol=1e-12)
     assert "asymptotic" in label
     assert [line.get_label() for line in regret_figure(result).axes[0].get_lines()] == ["CKL-UCB"]  # far above: left out
-    monkeypatch.setattr("tightrope.plots.curves.FLAT", np.inf)
+    monkeypatch.setattr("tightrope.plots.curves.FLAT_RATIO", np.inf)
     drawn = regret_figure(result).axes[0].get_lines()[-1]
     assert drawn.get_label() == label
     np.testing.assert_array_equal(drawn.get_ydata(), values)
@@ -156,7 +156,7 @@ def test_the_program_has_one_solution_or_several():
 def test_what_is_defined_as_printed():
     assert theory.printed_level(1, 17) == -np.inf and theory.printed_level(2, 17) < 0 < theory.printed_level(3, 17)
     assert verdicts(theory.index_rows({"n >= 3": (0, 10), "n = 1": (3, 3)})) == [YES, NO]
-    assert verdicts(theory.exploration_rows({theory.PRINTED: (2, 10), theory.CONSISTENT: (0, 10)})) == [NO, YES]
+    assert verdicts(theory.exploration_rows({theory.PRINTED_READING: (2, 10), theory.CONSISTENT_READING: (0, 10)})) == [NO, YES]
     assert theory.confusions(instance("steep", 17), 3, np.random.default_rng(5)) == (0, 16 * 4)
 
 

@@ -9,11 +9,11 @@ from tightrope.papers.conservative import bounds
 from tightrope.papers.conservative.measures import (
     budget_order,
     even_checkpoints,
+    extreme_models,
     final,
     gains,
     lower,
     parallel,
-    picked,
     reduced_by_more,
     reduction,
     relative,
@@ -60,7 +60,7 @@ def test_replications_go_round_the_models(result):
 
 def test_the_worst_model_is_where_the_gain_is_smallest(result):
     assert gains(result, "new", "old", 2) == pytest.approx([0.5, 0.1])
-    assert picked(result, "new", "old", 2) == {"worst": 1, "best": 0}
+    assert extreme_models(result, "new", "old", 2) == {"worst": 1, "best": 0}
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_parallel_budgets_have_the_same_slope():
 
 def test_the_bounds_of_the_theorems_are_those_of_the_proofs():
     """At d = 1, lam = B = sigma = D = 1, alpha mu_l = 1/4, delta = 1/2, computed by hand from Eq 17 and Lemma 3."""
-    world = bounds.World(1, 0.5, 0.5, 1.0, 1.0, 0.5)
+    world = bounds.BoundConstants(1, 0.5, 0.5, 1.0, 1.0, 0.5)
     G = 12 + math.sqrt(2)
     inside = 36 * 4 * math.sqrt(6) * G
     L = math.log(math.sqrt(24) + 12 * math.sqrt(6) * (4 * G) ** 2 * math.log(inside) ** 2) * math.log(inside)
@@ -148,9 +148,11 @@ def test_the_bounds_of_the_theorems_are_those_of_the_proofs():
     linucb = 4 * math.sqrt(100 * growth) * (1 + math.sqrt(2 * math.log(2) + growth))
     assert bounds.linucb_regret(world, 100) == pytest.approx(linucb)
     assert bounds.clucb2_regret(world, 100) == pytest.approx(linucb + bounds.clucb2_plays(world))
-    assert bounds.granted(world, 30) == pytest.approx(0.25 / (0.5 + 0.25) * 30)
+    assert bounds.granted_rounds(world, 30) == pytest.approx(0.25 / (0.5 + 0.25) * 30)
     scale = 2 / 3 + 3
-    assert bounds.enough(world) == pytest.approx(28 * (scale * 4) ** 2 * math.log(696 * 3 / 0.5 * 16 * scale**2) ** 2)
+    assert bounds.rounds_from_which_longer_periods_help(world) == pytest.approx(
+        28 * (scale * 4) ** 2 * math.log(696 * 3 / 0.5 * 16 * scale**2) ** 2
+    )
     late = 57 * 4 * scale**2 * math.log(44 * math.sqrt(3) * math.sqrt(2) * 4 * scale**2) ** 2
     assert bounds.clucb2t_plays(world, 30) == pytest.approx(8 * late)
     assert bounds.clucb2t_plays(world, 1e12) == 0.0

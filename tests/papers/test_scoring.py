@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tightrope.papers import scoring
-from tightrope.papers.register import NOT_JUDGED, NOT_SHOWN, Claim, counts, registered, standings
-from tightrope.papers.scoring import OURS, Estimate, Judgement, Row, estimate, judged, paired, quotient, ratio, share
+from tightrope.papers.register import NOT_JUDGED, NOT_SHOWN, Claim, counts, register_claims, standings
+from tightrope.papers.scoring import OURS, Estimate, Judgement, Row, estimate, paired_mean, quotient, ratio, row_of, share
 
 YES, PARTLY, NO, OPEN = scoring.VERDICTS
 INF, NAN = math.inf, math.nan
@@ -117,7 +117,7 @@ def test_rules_say_yes_partly_no_and_undecided_where_they_must(rule, arguments, 
 
 def test_every_rule_has_a_case_for_yes_and_for_no():
     rules = {name for name, item in vars(scoring).items() if getattr(item, "__annotations__", {}).get("return") is Judgement}
-    rules -= {"_judged"}
+    rules -= {"_judgement"}
     assert {"below", "near", "ahead"} < rules
     for verdict in (YES, NO):
         assert {rule for rule, _, said in CASES if said == verdict} == rules
@@ -146,8 +146,8 @@ def test_estimates_are_means_with_their_errors():
     x, y = rng.normal(3.0, 1.0, 500), rng.normal(2.0, 0.5, 500)
     assert estimate(x) == (x.mean(), x.std(ddof=1) / math.sqrt(500))
     assert estimate([2.0]) == (2.0, INF)
-    assert paired(x, y) == estimate(x - y)
-    assert paired(x, x) == (0.0, 0.0)
+    assert paired_mean(x, y) == estimate(x - y)
+    assert paired_mean(x, x) == (0.0, 0.0)
     assert share(1, 4) == (0.25, math.sqrt(0.25 * 0.75 / 4))
 
 
@@ -166,9 +166,9 @@ def test_standard_errors_of_ratios_are_the_spread_of_ratios():
 
 
 def test_a_row_takes_number_and_error_from_its_estimate():
-    row = judged("gain", "less regret", "43 %", e(30.0, 2.0), scoring.above(e(30.0, 2.0)), remark="other models")
+    row = row_of("gain", "less regret", "43 %", e(30.0, 2.0), scoring.above(e(30.0, 2.0)), remark="other models")
     assert (row.key, row.ours, row.se, row.verdict, row.reason, row.remark) == ("gain", 30.0, 2.0, YES, "", "other models")
-    assert judged(OURS, "less", "yes", "3 of 4", scoring.most(3, 4), se=0.1).se == 0.1
+    assert row_of(OURS, "less", "yes", "3 of 4", scoring.most(3, 4), se=0.1).se == 0.1
     with pytest.raises(ValueError, match="verdict = 'proved' is not one of"):
         Row("gain", "less regret", "43 %", 1.0, None, "a test", "proved")
 
@@ -192,7 +192,7 @@ def row(key, verdict):
 
 
 def test_a_claim_has_the_worst_verdict_of_its_rows_and_counts_once():
-    claims = registered([claim("good"), claim("bad"), claim("open"), claim("alone"), claim("proof", not_shown="no program shows it")])
+    claims = register_claims([claim("good"), claim("bad"), claim("open"), claim("alone"), claim("proof", not_shown="no program shows it")])
     rows = [row("good", YES)] * 5 + [row("bad", YES), row("bad", NO), row("bad", OPEN), row("open", PARTLY), row("open", OPEN)]
     found = standings(claims, [*rows, row(OURS, NO)])
     assert [one.verdict for one in found] == [YES, NO, OPEN, NOT_JUDGED, NOT_SHOWN]
@@ -201,4 +201,4 @@ def test_a_claim_has_the_worst_verdict_of_its_rows_and_counts_once():
     with pytest.raises(ValueError, match=r"key = 'wrong' .*is no claim of the paper"):
         standings(claims, [row("wrong", YES)])
     with pytest.raises(ValueError, match="key = 'good' stands for two claims"):
-        registered([claim("good"), claim("good")])
+        register_claims([claim("good"), claim("good")])

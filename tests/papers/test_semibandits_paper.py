@@ -9,9 +9,9 @@ from tiers import thorough
 from tightrope import CombLinUCB
 from tightrope.papers.experiment import Run
 from tightrope.papers.semibandits import fig1, fig2, fig4, table1, theory
-from tightrope.papers.semibandits.clusters import clustered
-from tightrope.papers.semibandits.movielens import READ
-from tightrope.papers.semibandits.settings import GRID, NAMES, best, differing, grid, share_of
+from tightrope.papers.semibandits.clusters import clustered_world
+from tightrope.papers.semibandits.movielens import PAPERS_READING
+from tightrope.papers.semibandits.settings import GRID, NAMES, best, differing_settings, grid, share_of
 
 YES, PARTLY, NO, OPEN = "reproduced", "partly", "not reproduced", "undecided"
 
@@ -29,20 +29,20 @@ def test_grids_have_the_papers_sizes_without_equal_settings():
 
 def test_settings_that_are_left_out_choose_as_one_that_is_kept():
     kept, left_out = CombLinUCB(prior_scale=0.1, noise=0.1, c=1.0), CombLinUCB(prior_scale=1.0, noise=1.0, c=0.1)
-    assert differing([kept, left_out]) == [kept]
-    world = clustered(0.4, seed=1, arms=200, k=10, jitter=1e-3)
+    assert differing_settings([kept, left_out]) == [kept]
+    world = clustered_world(0.4, seed=1, arms=200, k=10, jitter=1e-3)
     found = tr.simulate(world, {"kept": kept, "left out": left_out}, horizon=20, replications=2, engine="threads")
     assert np.array_equal(found.pulls["kept"], found.pulls["left out"])
 
 
 def test_clusters_are_the_papers():
-    problem = clustered(0.4 * np.pi / 2, seed=1)
+    problem = clustered_world(0.4 * np.pi / 2, seed=1)
     assert problem.features.shape == (2000, 11)
     np.testing.assert_allclose(np.linalg.norm(problem.features, axis=1), 1, rtol=1e-15)
     assert np.unique(problem.features, axis=0).shape == (10, 11)
     assert (problem.features[:, 1:] > 0).sum(axis=0).tolist() == [200] * 10
     assert np.linalg.norm(problem.theta) == pytest.approx(1)
-    tiers = clustered(0.4, seed=1, tiers=True).features
+    tiers = clustered_world(0.4, seed=1, tiers=True).features
     np.testing.assert_allclose(np.linalg.norm(tiers, axis=1)[::200], 1 - 0.001 * np.arange(10))
 
 
@@ -91,16 +91,16 @@ def test_when_the_best_cluster_is_found():
     soon[:, 0] = 7
     late[np.arange(40), rng.integers(0, 10, 40)] = 100
     late[:3] = 0
-    assert fig1.discovered(late[:3]).tolist() == [11] * 3
-    assert fig1.discovered(np.array([[0, 0, 5, 0], [1, 0, 0, 0]])).tolist() == [3, 1]
-    assert fig1.earlier("PC2UCB", "C2UCB", soon, late).verdict == YES
-    assert fig1.earlier("PC2UCB", "C2UCB", late, soon).verdict == NO
-    assert fig1.earlier("PC2UCB", "C2UCB", rng.permutation(late), late).verdict == OPEN
+    assert fig1.discovery_round(late[:3]).tolist() == [11] * 3
+    assert fig1.discovery_round(np.array([[0, 0, 5, 0], [1, 0, 0, 0]])).tolist() == [3, 1]
+    assert fig1.earlier_row("PC2UCB", "C2UCB", soon, late).verdict == YES
+    assert fig1.earlier_row("PC2UCB", "C2UCB", late, soon).verdict == NO
+    assert fig1.earlier_row("PC2UCB", "C2UCB", rng.permutation(late), late).verdict == OPEN
     assert verdicts(fig1.suboptimal(late)) == [YES, YES]
     assert verdicts(fig1.suboptimal(soon + 1)) == [NO, NO]
     low, high = rng.normal(0.3, 0.05, 40), rng.normal(0.6, 0.05, 40)
-    assert fig1.slower("C2UCB", low, high).verdict == YES
-    assert fig1.slower("C2UCB", high, low).verdict == NO
+    assert fig1.slower_row("C2UCB", low, high).verdict == YES
+    assert fig1.slower_row("C2UCB", high, low).verdict == NO
 
 
 def planted(gain):
@@ -112,8 +112,8 @@ def planted(gain):
         possible["index", angle] = base + 300
         for name in NAMES:
             extra = gain(angle) if name in (*fig2.ARM_WISE, "greedy") else 0.0
-            cells["index", angle, name] = fig2.Cell(np.zeros((1, 1)), base + extra + rng.normal(0, 5, 50))
-    return fig2.Data(cells, possible)
+            cells["index", angle, name] = fig2.AngleCell(np.zeros((1, 1)), base + extra + rng.normal(0, 5, 50))
+    return fig2.AngleRuns(cells, possible)
 
 
 def test_gains_that_shrink_with_the_angle_or_vanish_fail():
@@ -131,37 +131,37 @@ def test_gains_that_shrink_with_the_angle_or_vanish_fail():
 def test_table_1_fails_when_the_columns_are_exchanged():
     rng = np.random.default_rng(2)
     base = rng.normal(1000.0, 50.0, 30)
-    rewards = dict(zip(NAMES, table1.PRINTED[50], strict=True))
+    rewards = dict(zip(NAMES, table1.PRINTED_REWARDS[50], strict=True))
     final = {name: base + value + rng.normal(0, 5, 30) for name, value in rewards.items() if name != "PC2UCB"}
     final["PC2UCB"] = base + 2500 + rng.normal(0, 5, 30)
-    right = table1.rows_of(table1.Cell("ML-1M", READ, 50, final))
+    right = table1.rows_of(table1.RewardCell("ML-1M", PAPERS_READING, 50, final))
     assert set(verdicts(right)) == {YES} and {row.key for row in right} == {
         "movielens-ten-percent", "movielens-pc2ucb", "movielens-arm-wise", "pc2ucb-first", "movielens-greedy"
     }  # fmt: skip
     exchanged = dict(zip(NAMES, reversed([final[name] for name in NAMES]), strict=True))
-    assert YES not in verdicts(table1.rows_of(table1.Cell("ML-1M", READ, 50, exchanged)))
-    assert {row.key for row in table1.rows_of(table1.Cell("ML-1M", "U S", 50, final))} == {""}
-    assert "movielens-rewards" in {row.key for row in table1.rows_of(table1.Cell("ml-20m", READ, 50, final))}
+    assert YES not in verdicts(table1.rows_of(table1.RewardCell("ML-1M", PAPERS_READING, 50, exchanged)))
+    assert {row.key for row in table1.rows_of(table1.RewardCell("ML-1M", "U S", 50, final))} == {""}
+    assert "movielens-rewards" in {row.key for row in table1.rows_of(table1.RewardCell("ml-20m", PAPERS_READING, 50, final))}
 
 
 def test_figure_4_fails_when_the_curves_are_exchanged():
     rng = np.random.default_rng(3)
     base = rng.normal(10.0, 0.5, (20, 20))
     average = {name: base + (3.0 if name in fig2.ARM_WISE else 0.0) + rng.normal(0, 0.1, (20, 20)) for name in NAMES}
-    assert verdicts(fig4.early("ML-1M", READ, 50, average)) == [YES] * 3
+    assert verdicts(fig4.early_rows("ML-1M", PAPERS_READING, 50, average)) == [YES] * 3
     average["arm-wise TS"], average["round-wise TS"] = average["round-wise TS"], average["arm-wise TS"]
-    assert verdicts(fig4.early("ML-1M", READ, 50, average))[1:] == [NO, NO]
+    assert verdicts(fig4.early_rows("ML-1M", PAPERS_READING, 50, average))[1:] == [NO, NO]
 
 
 def test_bounds_on_runs_fail_where_regret_is_linear_or_a_lemma_is_broken():
     rng = np.random.default_rng(4)
     start = rng.normal(50.0, 2.0, 20)
     bound = np.array([theory.regret_bound("PC2UCB", T, 30, 3, 3, 3.0) for T in (500, 2000)])
-    assert verdicts(theory.bound_rows("theorem-3", theory.Bounds("PC2UCB", 3.0, np.column_stack([start, 1.3 * start]), bound))) == [
+    assert verdicts(theory.bound_rows("theorem-3", theory.BoundedRegret("PC2UCB", 3.0, np.column_stack([start, 1.3 * start]), bound))) == [
         YES,
         YES,
     ]
-    linear = theory.Bounds("PC2UCB", 3.0, np.column_stack([start, 4 * start + rng.normal(0, 1, 20)]), bound)
+    linear = theory.BoundedRegret("PC2UCB", 3.0, np.column_stack([start, 4 * start + rng.normal(0, 1, 20)]), bound)
     assert verdicts(theory.bound_rows("theorem-3", linear)) == [YES, NO]
     assert verdicts(theory.bound_rows("theorem-3", linear._replace(bound=bound / 1e4)))[0] == NO
     table = theory.widths(rng, 1, T=5)

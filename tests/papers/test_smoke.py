@@ -8,7 +8,7 @@ import pytest
 from papers.record import PATH, SEED, verdicts
 from tiers import tiered
 from tightrope.papers import names
-from tightrope.papers.experiment import ROWS, Outcome, Run, claims_of, figures, reproduce, standing
+from tightrope.papers.experiment import ROWS, FigureOutcome, Run, claim_standings, claims_of, figures, reproduce
 from tightrope.papers.register import KINDS
 from tightrope.papers.scoring import OURS, VERDICTS
 from tightrope.problems.data import DataNotFound, jester, open_bandit
@@ -65,7 +65,7 @@ def test_figure_runs_at_smoke_scale_with_the_locked_verdicts(name, folders):
     for row in outcome.rows:
         assert row.test
         assert (row.reason == "") == (row.verdict == "reproduced")
-    assert {one.claim.key for one in standing(paper, {figure: outcome}) if one.rows} == {row.key for row in outcome.rows} - {OURS}
+    assert {one.claim.key for one in claim_standings(paper, {figure: outcome}) if one.rows} == {row.key for row in outcome.rows} - {OURS}
     for name in outcome.plots:
         assert (out / figure / f"{name}.svg").stat().st_size > 2000
     for name, table in outcome.tables.items():
@@ -111,7 +111,7 @@ def test_missing_data_are_said_so_and_nothing_is_claimed(paper, figure, tmp_path
 
     monkeypatch.setattr("pooch.retrieve", offline)
     outcome = reproduce(paper, [figure], Run("smoke", tmp_path / "out", seed=SEED))[figure]
-    assert outcome == Outcome(notes=f"Not run: {outcome.missing}", missing=outcome.missing)
+    assert outcome == FigureOutcome(notes=f"Not run: {outcome.missing}", missing=outcome.missing)
     assert "TIGHTROPE_DATA" in outcome.missing
     assert outcome.missing.split(";")[0] in (tmp_path / "out" / "report.html").read_text()
 

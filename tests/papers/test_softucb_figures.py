@@ -6,9 +6,9 @@ import pytest
 
 from tiers import thorough
 from tightrope.papers.experiment import Run, claims_of
-from tightrope.papers.scoring import MARGIN, OURS, paired
+from tightrope.papers.scoring import MARGIN, OURS, paired_mean
 from tightrope.papers.softucb import fig1, table1, theory
-from tightrope.papers.softucb.comparison import FORMS, RIVALS, TUNING, Case, compare, judge, score, tables
+from tightrope.papers.softucb.comparison import FORMS, RIVALS, TUNING, ComparisonCase, compare, judge, score, tables
 from tightrope.papers.softucb.settings import STARTS, synthetic
 from tightrope.results.results import Result
 
@@ -28,7 +28,7 @@ def test_softucb_beats_the_papers_baselines(tmp_path):
     (case,) = found.cases
     for name in FORMS:
         for rival in RIVALS:
-            gap = paired(case.result.regret[name][:, -1], case.result.regret[rival][:, -1])
+            gap = paired_mean(case.result.regret[name][:, -1], case.result.regret[rival][:, -1])
             assert gap.value < -MARGIN * gap.se, (name, rival)
     rows = score(found)
     assert [row.verdict for row in rows if row.key == "regret-below-rivals"] == [YES] * len(FORMS) * len(RIVALS)
@@ -50,7 +50,7 @@ def test_settling_is_judged_by_the_drift_of_the_end():
     flat, rising = np.ones((5, 30)), np.tile(np.linspace(1, 3, 30), (5, 1))
     assert fig1.drift("beta-converges", "x", flat, "rounds").verdict == YES
     assert fig1.drift("beta-converges", "x", rising, "rounds").verdict == NO
-    assert fig1.ragged([np.array([1.0, 2.0]), np.array([1.0, 2.0, 3.0])]).tolist() == [[1, 2, 2], [1, 2, 3]]
+    assert fig1.equal_lengths([np.array([1.0, 2.0]), np.array([1.0, 2.0, 3.0])]).tolist() == [[1, 2, 2], [1, 2, 3]]
 
 
 def test_a_step_of_zero_does_not_converge():
@@ -71,9 +71,9 @@ def test_a_step_of_zero_does_not_adapt():
 def test_the_start_is_uniform_and_the_end_is_not():
     rounds, uniform = np.array([1, 17, 512, 768, 1024]), np.full(40, 0.7)
     good = np.outer(noisy(1.0), [0.7, 11.9, 60.0, 62.0, 63.0])
-    assert [row.verdict for row in fig1.beginning(rounds, good, uniform)] == [YES, YES]
+    assert [row.verdict for row in fig1.beginning_rows(rounds, good, uniform)] == [YES, YES]
     shuffled = np.outer(noisy(1.0), [0.01, 0.2, 5.0, 10.0, 63.0])  # the same sum, the cheap rounds first
-    assert [row.verdict for row in fig1.beginning(rounds, shuffled, uniform)] == [NO, NO]
+    assert [row.verdict for row in fig1.beginning_rows(rounds, shuffled, uniform)] == [NO, NO]
 
 
 def test_an_optimum_needs_a_change_of_sign():
@@ -96,24 +96,24 @@ def test_beta_tilde_is_the_print():
 
 def audited(regret, **counts):
     """A result of `theory` with these regrets at T = 1000, by policy (0 where nothing is given), and counts of the monitor."""
-    names = [theory.LEARNED, theory.FRESH, theory.SMALL, *map(theory.name_of, theory.GRID)]
+    names = [theory.LEARNED_BETA, theory.FRESH_GAMMA, theory.SMALL_BETA, *map(theory.name_of, theory.GRID)]
     fields = ("over", "most", "lost", "outside", "lost_inside", "disorder", "score", "estimated")
     watched = {name: {field: np.zeros((40, 1)) for field in fields} for name in names}
     for key, (name, values) in counts.items():
         watched[name][key.rstrip("_")][:, 0] = values
     curves = {name: regret.get(name, np.zeros(40))[:, None] for name in names}
-    betas = {theory.LEARNED: noisy(0.8, n=20), theory.SMALL: noisy(0.05, 0.001, n=20)}
-    return theory.Data(Result(np.array([1000]), curves, {}, watched), betas)
+    betas = {theory.LEARNED_BETA: noisy(0.8, n=20), theory.SMALL_BETA: noisy(0.05, 0.001, n=20)}
+    return theory.EliminationRuns(Result(np.array([1000]), curves, {}, watched), betas)
 
 
 @pytest.mark.parametrize(("fresh", "lagged", "verdict"), [(0, 0, YES), (0, 3, PARTLY), (2, 3, NO)])
 def test_lemma_2_is_of_both_gammas(fresh, lagged, verdict):
-    found = audited({}, over=(theory.FRESH, fresh), over_=(theory.LEARNED, lagged))
+    found = audited({}, over=(theory.FRESH_GAMMA, fresh), over_=(theory.LEARNED_BETA, lagged))
     assert [row.verdict for row in theory.lemmas(found.result)] == [YES, YES, verdict]
 
 
 def test_lemma_1_and_eq_10_fail_on_one_round():
-    found = audited({}, lost_inside=(theory.SMALL, 1.0), disorder=(theory.LEARNED, 1.0), outside=(theory.LEARNED, 1.0))
+    found = audited({}, lost_inside=(theory.SMALL_BETA, 1.0), disorder=(theory.LEARNED_BETA, 1.0), outside=(theory.LEARNED_BETA, 1.0))
     assert [row.verdict for row in theory.lemmas(found.result)][:2] == [NO, NO]
     assert [row.verdict for row in theory.constraint(found.result)] == [NO, YES]
 
@@ -128,24 +128,30 @@ def test_eq_12_is_held_against_finite_differences(slope, verdict):
 
 def test_a_learned_beta_maximises_reward_if_no_fixed_one_is_better():
     grid = {theory.name_of(beta): noisy(40 + 20 * abs(beta - 0.6), 1.0) for beta in theory.GRID}
-    assert theory.maximum(audited(grid | {theory.LEARNED: noisy(35.0, 1.0)})).verdict == YES
-    assert theory.maximum(audited(grid | {theory.LEARNED: noisy(60.0, 1.0)})).verdict == NO
+    assert theory.maximum(audited(grid | {theory.LEARNED_BETA: noisy(35.0, 1.0)})).verdict == YES
+    assert theory.maximum(audited(grid | {theory.LEARNED_BETA: noisy(60.0, 1.0)})).verdict == NO
 
 
 def test_the_regret_bound_can_fail():
-    within, above = (audited({theory.FRESH: noisy(mean, 1.0), theory.SMALL: noisy(30.0, 1.0)}) for mean in (100.0, 2000.0))
+    within, above = (audited({theory.FRESH_GAMMA: noisy(mean, 1.0), theory.SMALL_BETA: noisy(30.0, 1.0)}) for mean in (100.0, 2000.0))
     assert [theory.theorem(found)[0].verdict for found in (within, above)] == [YES, NO]
 
 
 def test_a_small_eta_loses_the_best_arm_more_often_than_the_usual_one():
-    assert theory.small(audited({}, lost=(theory.SMALL, noisy(600.0, 9.0)), lost_=(theory.LEARNED, noisy(80.0, 9.0)))).verdict == YES
-    assert theory.small(audited({}, lost=(theory.SMALL, noisy(80.0, 9.0)), lost_=(theory.LEARNED, noisy(600.0, 9.0)))).verdict == NO
+    assert (
+        theory.small(audited({}, lost=(theory.SMALL_BETA, noisy(600.0, 9.0)), lost_=(theory.LEARNED_BETA, noisy(80.0, 9.0)))).verdict == YES
+    )
+    assert (
+        theory.small(audited({}, lost=(theory.SMALL_BETA, noisy(80.0, 9.0)), lost_=(theory.LEARNED_BETA, noisy(600.0, 9.0)))).verdict == NO
+    )
 
 
 def test_orders_of_regret_fail_when_two_policies_change_places():
     regret = {name: noisy(50.0, 2.0)[:, None] for name in FORMS}
     regret |= {name: noisy(200.0, 2.0)[:, None] for name in (*RIVALS, *TUNING, "LinUCB, learned beta", "SoftUCB, Eq 5")}
-    case = Case("here", "here", Result(np.array([9]), regret, {}), (0.8, 0.1), 0, noisy(1500.0), noisy(2000.0), dict.fromkeys(TUNING, 1.0))
+    case = ComparisonCase(
+        "here", "here", Result(np.array([9]), regret, {}), (0.8, 0.1), 0, noisy(1500.0), noisy(2000.0), dict.fromkeys(TUNING, 1.0)
+    )
     assert {row.verdict for row in judge(case)} == {YES}
     swapped = regret | {"SoftUCB offline": regret["LinUCB, Eq 5"], "LinUCB, Eq 5": regret["SoftUCB offline"]}
     rows = judge(case._replace(result=Result(np.array([9]), swapped, {})))

@@ -15,7 +15,7 @@ import pytest
 import tightrope as tr
 from tightrope.compiled import cache
 from tightrope.core.policy import Policy
-from tightrope.papers.conservative.open_decisions import CountedOnArrival
+from tightrope.papers.conservative.beyond.open_decisions import CountedOnArrival
 from tightrope.papers.conservative.theory import WatchMartingale
 from tightrope.simulation.runs.digest import Undigestible, digest, is_outside
 
@@ -61,7 +61,7 @@ def in_another_process(folder, code, python=sys.executable):
 
 PLANNED = """
 import tightrope as tr
-from tightrope.papers.conservative.open_decisions import CountedOnArrival
+from tightrope.papers.conservative.beyond.open_decisions import CountedOnArrival
 from tightrope.papers.conservative.theory import WatchMartingale
 from tightrope.simulation.runs.digest import digest
 print(*(digest(item) for item in (CountedOnArrival(inner=tr.UCB()), WatchMartingale(0.5, 0.1), tr.UCB())))
@@ -73,7 +73,11 @@ def test_an_edit_of_a_papers_own_policy_or_monitor_is_seen(tmp_path):
     shutil.copytree(PACKAGE, tmp_path / "tightrope", ignore=shutil.ignore_patterns("__pycache__"))
     before = in_another_process(tmp_path, PLANNED)
     for file, old, new in [
-        ("open_decisions.py", "return select(self.inner, state, context, rng)", "return 1 + select(self.inner, state, context, rng)"),
+        (
+            "beyond/open_decisions.py",
+            "return select(self.inner, state, context, rng)",
+            "return 1 + select(self.inner, state, context, rng)",
+        ),
         ("theory.py", "tally.means[0] += earned", "tally.means[0] -= earned"),  # in a function that the kernel calls
     ]:
         path = tmp_path / "tightrope/papers/conservative" / file

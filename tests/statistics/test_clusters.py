@@ -13,11 +13,11 @@ TRIALS = 40
 @pytest.fixture(scope="module")
 def gains():
     """Value of every policy at an angle of 0.6 pi/2, by trial, under every tie rule."""
-    from tightrope.papers.semibandits.clusters import clustered
+    from tightrope.papers.semibandits.clusters import clustered_world
 
     found = {}
     for rule in ("index", "random", "tiers"):
-        problems = [clustered(0.6 * np.pi / 2, seed=trial, arms=1000, k=50, tiers=rule == "tiers") for trial in range(TRIALS)]
+        problems = [clustered_world(0.6 * np.pi / 2, seed=trial, arms=1000, k=50, tiers=rule == "tiers") for trial in range(TRIALS)]
         ties = "index" if rule == "index" else "random"
         policies = {
             "C2UCB": tr.C2UCB(ties=ties), "PC2UCB": tr.PC2UCB(ties=ties), "round": tr.CombTS(ties=ties),
@@ -48,9 +48,9 @@ def test_perturbed_optimism_wins_by_its_tie_breaking(gains):
 
 
 def test_random_ties_spread_over_clusters_and_index_ties_do_not():
-    from tightrope.papers.semibandits.clusters import clustered
+    from tightrope.papers.semibandits.clusters import clustered_world
 
-    problem = clustered(0.5, seed=0, arms=1000, k=50)
+    problem = clustered_world(0.5, seed=0, arms=1000, k=50)
     labels = np.arange(1000) // 100
     for ties, clusters in (("index", 1), ("random", 10)):
         session = tr.Session(tr.C2UCB(ties=ties), arms=problem.features, oracle=problem.oracle, seed=0)

@@ -4,7 +4,7 @@ Episode e of `env(problem, horizon)` has the contexts and the noise of replicati
 """
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +17,9 @@ from ..core.verbs import Arms, Context, describe, observe, play, private, regret
 
 required("gymnasium", "gymnasium", "adapters.gym")
 import gymnasium  # noqa: E402
+
+Observation = np.ndarray | int  # features of the round where they change, else 0
+StepInfo = dict[str, float | np.ndarray]
 
 
 def env(problem: Problem, horizon: int) -> "Environment":
@@ -31,9 +34,9 @@ def env(problem: Problem, horizon: int) -> "Environment":
 
 
 class Environment(gymnasium.Env):
-    """What `env` returns."""
+    """A problem as a Gymnasium environment, see `env`."""
 
-    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
+    metadata: dict[str, list[str]] = {"render_modes": []}  # noqa: RUF012
 
     def __init__(self, problem: Problem, horizon: int) -> None:
         if not describe.answers(problem):
@@ -51,16 +54,16 @@ class Environment(gymnasium.Env):
         self.observation_space = box if self.changing else gymnasium.spaces.Discrete(1)
         self.seed, self.episode, self.round = 0, -1, self.horizon
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Mapping[str, object] | None = None) -> tuple[Observation, StepInfo]:
         """Begin an episode: with a seed the first of that seed, otherwise the next one."""
         super().reset(seed=seed)
         if seed is not None:
             self.seed, self.episode = checks.integer("seed", seed, least=0), -1
         self.episode, self.round = self.episode + 1, 0
         self._streams = stream(self.seed, self.episode, PROBLEM), stream(self.seed, self.episode, NOISE)
-        return self._seen(), self._info(0.0)
+        return self._observe(), self._info(0.0)
 
-    def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    def step(self, action: int) -> tuple[Observation, float, bool, bool, StepInfo]:
         """Play an arm."""
         if self.round >= self.horizon:
             raise ValueError("the episode is over; call reset first.")
@@ -69,16 +72,16 @@ class Environment(gymnasium.Env):
         lost = float(regret(self.problem, self._context, arm))
         self.round += 1
         truncated = self.round >= self.horizon
-        return (self._shown() if truncated else self._seen()), reward, False, truncated, self._info(lost)
+        return (self._observation() if truncated else self._observe()), reward, False, truncated, self._info(lost)
 
-    def _seen(self) -> Any:
+    def _observe(self) -> Observation:
         self._context = observe(self.problem, self.round, self._streams[0])
-        return self._shown()
+        return self._observation()
 
-    def _shown(self) -> Any:
+    def _observation(self) -> Observation:
         return np.array(self._context.features) if self.changing else 0
 
-    def _info(self, lost: float) -> dict[str, Any]:
+    def _info(self, lost: float) -> StepInfo:
         mask = self._context.eligible
         return {"regret": lost, "mask": np.ones(self.arms.number, dtype=np.int8) if mask is None else mask.astype(np.int8)}
 

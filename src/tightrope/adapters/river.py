@@ -1,7 +1,6 @@
 """Policies of this library as River's: `pull`, `update`, `ranking`, for its evaluation and its streams."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
@@ -15,20 +14,20 @@ from river import bandit  # noqa: E402
 
 
 class _Wrapped:
-    """What both kinds share: a session whose arms are River's ids, ranking by mean reward, deep copies by `clone`."""
+    """The common part of both kinds: a session whose arms are River's ids, ranking by mean reward, deep copies by `clone`."""
 
     policy: Policy
-    arm_ids: Sequence[Any]
+    arm_ids: Sequence[Hashable]
     session: Session
 
-    def _number(self, arm_id: Any) -> int:
+    def _number(self, arm_id: Hashable) -> int:
         try:
             return self._places[arm_id]
         except (KeyError, TypeError):
             known = ", ".join(map(str, list(self._places)[:5]))
             raise ValueError(f"arm_id = {checks.show(arm_id)} is not one of the arms, which are {known}; name all of them first.") from None
 
-    def _mask(self, arm_ids: Sequence[Any]) -> np.ndarray:
+    def _mask(self, arm_ids: Sequence[Hashable]) -> np.ndarray:
         mask = np.zeros(len(self._places), dtype=np.bool_)
         mask[[self._number(arm_id) for arm_id in arm_ids]] = True
         return mask
@@ -51,15 +50,15 @@ class RiverPolicy(_Wrapped, bandit.base.Policy):
     chooses. `pull(arm_ids)` gives one of these, `update(arm_id, reward)` learns, `ranking` sorts arms by mean reward, best first.
     """
 
-    def __init__(self, policy: Policy, arm_ids: Sequence[Any], seed: int = 0, burn_in: int = 0) -> None:
+    def __init__(self, policy: Policy, arm_ids: Sequence[Hashable], seed: int = 0, burn_in: int = 0) -> None:
         super().__init__(burn_in=burn_in)
         self.policy, self.arm_ids, self.seed = policy, arm_ids, seed
         self._start(None)
 
-    def _pull(self, arm_ids: list[Any]) -> Any:
+    def _pull(self, arm_ids: list[Hashable]) -> Hashable:
         return list(self._places)[self.session.select(eligible=self._mask(arm_ids))]
 
-    def update(self, arm_id: Any, *reward_args: float, **reward_kwargs: Any) -> None:
+    def update(self, arm_id: Hashable, *reward_args: float, **reward_kwargs: float) -> None:
         """Learn the reward of an arm."""
         arm = self._number(arm_id)
         self.session.update(arm, reward_args[0])
@@ -73,7 +72,7 @@ class RiverContextualPolicy(_Wrapped, bandit.base.ContextualPolicy):
     has its own regression: arms x features dimensions together. The other arguments are those of `RiverPolicy`.
     """
 
-    def __init__(self, policy: Policy, arm_ids: Sequence[Any], features: Sequence[str], seed: int = 0, burn_in: int = 0) -> None:
+    def __init__(self, policy: Policy, arm_ids: Sequence[Hashable], features: Sequence[str], seed: int = 0, burn_in: int = 0) -> None:
         super().__init__(burn_in=burn_in)
         self.policy, self.arm_ids, self.features, self.seed = policy, arm_ids, features, seed
         self._start(len(list(arm_ids)) * len(features))
@@ -85,10 +84,10 @@ class RiverContextualPolicy(_Wrapped, bandit.base.ContextualPolicy):
         x = np.array([checks.real(f"context[{name!r}]", context[name]) for name in self.features])
         return np.kron(np.eye(len(self._places)), x)
 
-    def _pull(self, arm_ids: list[Any], context: dict[str, float] | None) -> Any:
+    def _pull(self, arm_ids: list[Hashable], context: dict[str, float] | None) -> Hashable:
         return list(self._places)[self.session.select(self._rows(context), self._mask(arm_ids))]
 
-    def update(self, arm_id: Any, context: dict[str, float], *reward_args: float, **reward_kwargs: Any) -> None:
+    def update(self, arm_id: Hashable, context: dict[str, float], *reward_args: float, **reward_kwargs: float) -> None:
         """Learn the reward of an arm in a context."""
         arm = self._number(arm_id)
         self.session.update(arm, reward_args[0], self._rows(context))

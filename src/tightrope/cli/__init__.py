@@ -14,9 +14,9 @@ from .catalogue import policies
 from .cite import cite
 from .evaluate import evaluate
 from .experiments import demo, report, run
+from .options import INTERRUPTED_CODE, console, errors
 from .query import query
 from .reproduce import reproduce
-from .shared import INTERRUPTED, console, errors
 from .way_out import WayOut
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None,
@@ -36,9 +36,9 @@ def main() -> None:
     except BaseException as error:
         if way_out.number is None and not isinstance(error, KeyboardInterrupt | typer.Abort):  # `Stopped` and `Interrupted` are such
             raise
-        code = INTERRUPTED
+        code = INTERRUPTED_CODE
     way_out.close()
-    if way_out.number is not None or code == INTERRUPTED:  # whatever became of the exception on its way
+    if way_out.number is not None or code == INTERRUPTED_CODE:  # whatever became of the exception on its way
         errors.print("Stopped.")
         code = way_out.code
     sys.exit(code)

@@ -9,7 +9,7 @@ import typer
 from ..core import checks
 from ..core.policy import Policy
 from ..core.problem import Problem
-from .shared import Import, Json, console, errors, print_json
+from .options import Import, Json, console, errors, print_json
 
 
 def bench(

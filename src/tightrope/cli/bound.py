@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from .shared import console, numbers
+from .options import console, numbers
 
 
 def bound(

@@ -6,7 +6,7 @@ import typer
 from rich.table import Table
 
 from ..core.registry import registered
-from .shared import Import, console
+from .options import Import, console
 
 
 def names_of_policies(incomplete: str) -> list[str]:

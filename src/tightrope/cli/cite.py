@@ -6,7 +6,7 @@ import typer
 
 from .. import __version__
 from .catalogue import names_of_policies
-from .shared import Import, errors
+from .options import Import, errors
 
 
 def cite(

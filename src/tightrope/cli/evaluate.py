@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from .shared import Import, Json, Out, Seed, console, numbers, print_json, print_table
+from .options import Import, Json, Out, Seed, console, numbers, print_json, print_table
 
 if TYPE_CHECKING:
     from ..core.policy import Policy
@@ -46,7 +46,7 @@ def evaluate(
     bootstraps: Annotated[int, typer.Option(help="Fitted worlds of --method simulate.")] = 200,
     out: Out = pathlib.Path("runs/evaluate"), seed: Seed = 0, modules: Import = None, as_json: Json = False,
 ) -> None:  # fmt: skip
-    """What a policy would have earned on a log, with bounds that hold however often one looks, and whether to promote it.
+    """Estimate the value of a policy from a log, with bounds that hold however often one looks, and whether to promote it.
 
     Several policies are compared: which of them cannot be the best, and which may be promoted.
     """

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
+from .options import Address, Data, Engine, Import, Json, Meter, Out, Quiet, Seed, Workers, console, errors, print_json, print_summary
 from .reproduce import print_rows
-from .shared import Address, Data, Engine, Import, Json, Meter, Out, Quiet, Seed, Workers, console, errors, print_json, print_summary
 
 
 def demo(
@@ -16,13 +16,13 @@ def demo(
     from ..demo.page import run_demo
 
     with Meter(quiet) as meter:
-        made = run_demo(out, seed=seed, data=data, workers=workers, say=_missing, progress=meter)
+        made = run_demo(out, seed=seed, data=data, workers=workers, say=_say_missing, progress=meter)
     for section in made.sections:
         console.print(f"{section.title}\n  {section.summary}", soft_wrap=True, markup=False)
     console.print(f"report: {made.page}", soft_wrap=True)
 
 
-def _missing(words: str) -> None:
+def _say_missing(words: str) -> None:
     errors.print(words, soft_wrap=True, markup=False)
 
 
@@ -67,12 +67,12 @@ def report(
 
     Several folders of simulations or identifications are compared on one page.
     """
-    from .again import page_again
+    from .pages import page_again
 
     for folder in folders:
         if not folder.is_dir():
             raise ValueError(f"DIR = {str(folder)!r} is not a folder; give one that a command of tightrope wrote.")
-    page = page_again(folders, title, out, _missing)
+    page = page_again(folders, title, out, _say_missing)
     for name, result in page.results.items():
         if len(page.results) > 1:
             console.print(name)

@@ -1,4 +1,4 @@
-"""What the command line reads: logs in files of any format, and files that say which policy is to be judged."""
+"""Files that the command line reads: logs in files of any format, and files that say which policy is to be judged."""
 
 import pathlib
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from ..core.policy import Policy, is_policy, label
 from ..core.registry import built
 from ..evaluation.targets import Judged
 from ..logs import Log, from_dsjson, from_frame, from_session
-from ..logs.tables import CSV, PARQUET, BadRows, Batch, InFiles, InMemory, Table, matrix, opened, times
+from ..logs.tables import CSV, PARQUET, BadRows, InFiles, InMemory, Table, TableBatch, matrix, open_table, times
 from ..session.session import Session
 from ..simulation.spec import read_yaml
 
@@ -72,7 +72,7 @@ def read(
         if ending in SESSION:
             return from_session(Session.load(path), rewards=rewards, floor=floor), None
         return from_dsjson(path, arms=number, rewards=rewards), None
-    table = opened(path, "LOG")
+    table = open_table(path, "LOG")
     if isinstance(table, InMemory):
         table = _in_order(table, columns.time)
     names, arrays = table.names, _columns_of_arrays(table)
@@ -115,7 +115,7 @@ def _in_order(table: InMemory, time: str | None) -> InMemory:
     frame: Any = table.frame
     if time is None or time not in table.names:
         return table
-    values = Batch(frame).column(time)
+    values = TableBatch(frame).column(time)
     bad = BadRows(values.size)
     moments = times(values, time, bad)
     bad.refuse()

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from .shared import Json, console, print_json
+from .options import Json, console, print_json
 
 
 def query(

@@ -9,10 +9,10 @@ import typer
 from rich.table import Table
 
 from .. import papers
-from .shared import Address, Data, Json, Meter, Quiet, Seed, Workers, console, errors, print_json
+from .options import Address, Data, Json, Meter, Quiet, Seed, Workers, console, errors, print_json
 
 if TYPE_CHECKING:
-    from ..papers.experiment import Outcome
+    from ..papers.experiment import FigureOutcome
 
 
 def _papers(incomplete: str) -> list[str]:
@@ -30,7 +30,7 @@ def reproduce(
     address: Address = None, quiet: Quiet = False, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Run a paper's experiments, or those of all: figures, results with provenance, and claims with verdicts. Resumes."""
-    from ..papers.experiment import Run, reproduce, shown
+    from ..papers.experiment import Run, as_shown, reproduce
 
     folder = out or pathlib.Path("runs") / f"{paper}-{scale}"
     if paper == "all" and figure:
@@ -53,7 +53,7 @@ def reproduce(
             say("What takes how long on this machine (what the folder holds already is not played again):")
             for line in hours(paper, run, figure or None):
                 say(line)
-        outcomes = shown(reproduce(paper, figure or None, run), scale)
+        outcomes = as_shown(reproduce(paper, figure or None, run), scale)
     if as_json:
         rows = [vars(row) for outcome in outcomes.values() for row in outcome.rows]
         notes = {name: outcome.notes for name, outcome in outcomes.items()}
@@ -63,9 +63,9 @@ def reproduce(
     console.print(f"report: {folder / 'report.html'}")
 
 
-def print_rows(paper: str, outcomes: "Mapping[str, Outcome]") -> None:
+def print_rows(paper: str, outcomes: "Mapping[str, FigureOutcome]") -> None:
     """The comparison with the paper, row by row, and its sum."""
-    from ..papers.experiment import sentence, standing
+    from ..papers.experiment import claim_standings, sentence
     from ..papers.register import counts
     from ..papers.scoring import OURS
 
@@ -79,4 +79,4 @@ def print_rows(paper: str, outcomes: "Mapping[str, Outcome]") -> None:
             key = row.key if row.key != OURS else "ours, not counted"
             table.add_row(name, key, row.text, str(row.paper), ours, row.verdict)
     console.print(table)
-    console.print(sentence(counts(standing(paper, outcomes))))
+    console.print(sentence(counts(claim_standings(paper, outcomes))))

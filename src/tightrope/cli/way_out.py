@@ -13,7 +13,7 @@ PATIENCE_SECONDS = 10.0  # in which a stopped command may end by itself; a signa
 AGAIN_SECONDS = 0.05  # after which a signal is raised once more whose exception was swallowed
 
 
-class Stopped(KeyboardInterrupt):
+class CommandStopped(KeyboardInterrupt):
     """Ctrl-C or SIGTERM. Python itself ends by the signal, whatever exit code was asked for, where a plain KeyboardInterrupt passed
     through `exec` of a string, which Numba calls; of a subclass it takes no notice."""
 
@@ -41,7 +41,7 @@ class WayOut:
     def _stop(self, number: int, frame: FrameType | None) -> None:
         if self.number is None:
             self.number, self.since = number, time.monotonic()
-            raise Stopped
+            raise CommandStopped
         if time.monotonic() > self.since + PATIENCE_SECONDS:
             for process in multiprocessing.active_children():
                 process.kill()
@@ -50,7 +50,7 @@ class WayOut:
 
     def _raise_again(self, unraisable: Any) -> None:
         """Where Python clears up, exceptions are printed and forgotten; this one is raised once more a moment later."""
-        if not issubclass(unraisable.exc_type, Stopped) or self.number is None:
+        if not issubclass(unraisable.exc_type, CommandStopped) or self.number is None:
             self._unraisable(unraisable)
             return
         number, self.number = self.number, None

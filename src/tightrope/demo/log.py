@@ -11,17 +11,17 @@ from ..logs import Log, from_frame
 from ..numerics.statistics import standard_error
 from ..pages.evaluation import summary_table, support_of
 from ..pages.page import Section
-from ..plots.digits import interval, measured
+from ..plots.digits import interval, with_error
 from ..plots.evaluation import sequence_figure
 from ..plots.pictures import picture
 from ..problems.data import DataNotFound, open_bandit
-from .setting import Setting
+from .setting import DemoSetting
 
 CAMPAIGN: Final = "men"
 ITEMS, ROWS = 12, 10_000  # of the twin
 
 
-class Case(NamedTuple):
+class JudgedLog(NamedTuple):
     """A log, a policy that did not make it, what is known of that policy's value (with its standard error), and where they come from."""
 
     log: Log
@@ -32,11 +32,10 @@ class Case(NamedTuple):
     source: str
 
 
-def section(setting: Setting) -> Section:
+def section(setting: DemoSetting) -> Section:
     """Judge, draw."""
     case = find_case(setting)
-    found = evaluate(case.log, case.policy, estimator="dr", baseline="logged")
-    found = renamed(found, case.name)
+    found = replace(evaluate(case.log, case.policy, estimator="dr", baseline="logged"), policy=case.name)
     pictures = [
         picture(
             sequence_figure(found, palette=setting.palette),
@@ -48,12 +47,7 @@ def section(setting: Setting) -> Section:
     return Section("What would it have earned: a log, judged", text, pictures, [summary_table(found)], summary=sentence(found, case))
 
 
-def renamed(found: Evaluation, name: str) -> Evaluation:
-    """The evaluation under the policy's name."""
-    return replace(found, policy=name)
-
-
-def find_case(setting: Setting) -> Case:
+def find_case(setting: DemoSetting) -> JudgedLog:
     """Open Bandit: a uniform log, and what Thompson sampling showed on the same days; or a twin of them."""
     try:
         uniform, thompson = open_bandit(CAMPAIGN, "random", data=setting.data), open_bandit(CAMPAIGN, "bts", data=setting.data)
@@ -66,10 +60,10 @@ def find_case(setting: Setting) -> Case:
         "Thompson sampling by its mean probabilities; its own log of the same days tells what it earned."
     )
     known = float(earned.mean()), float(standard_error(earned))
-    return Case(log, dict(enumerate(thompson.shares)), "Thompson sampling", known, "its own log of the same days says", source)
+    return JudgedLog(log, dict(enumerate(thompson.shares)), "Thompson sampling", known, "its own log of the same days says", source)
 
 
-def twin(setting: Setting, source: str) -> Case:
+def twin(setting: DemoSetting, source: str) -> JudgedLog:
     """A uniform log of items with few clicks, and a policy that prefers the better ones."""
     rng = np.random.default_rng(np.random.SeedSequence(setting.seed, spawn_key=(ITEMS,)))
     rates = rng.uniform(0.02, 0.10, ITEMS)
@@ -77,16 +71,16 @@ def twin(setting: Setting, source: str) -> Case:
     arm = rng.integers(0, ITEMS, ROWS)
     table = {"arm": arm, "reward": (rng.random(ROWS) < rates[arm]) * 1.0, "propensity": np.full(ROWS, 1.0 / ITEMS)}
     log = from_frame(table, arms=ITEMS, floor=1.0 / ITEMS)
-    return Case(log, wanted, "a policy that prefers good items", (float(wanted @ rates), 0.0), "the truth of this twin is", source)
+    return JudgedLog(log, wanted, "a policy that prefers good items", (float(wanted @ rates), 0.0), "the truth of this twin is", source)
 
 
-def sentence(found: Evaluation, case: Case) -> str:
+def sentence(found: Evaluation, case: JudgedLog) -> str:
     """The estimate with its interval, beside what is known."""
     low, high = found.interval
     value, se = case.known
     inside = "inside" if low <= value <= high else "outside"
     return (
-        f"On {found.n:,} rows of another policy's log, {case.name} would have earned {measured(found.value, found.se)} a round, and with "
-        f"probability {1 - found.alpha:.4g} between {interval(low, high)[1:-1].replace(', ', ' and ')}; {case.how} {measured(value, se)}, "
-        f"which is {inside} these bounds. Verdict against the logger: {found.verdict}."
+        f"On {found.n:,} rows of another policy's log, {case.name} would have earned {with_error(found.value, found.se)} a round, and with "
+        f"probability {1 - found.alpha:.4g} between {interval(low, high)[1:-1].replace(', ', ' and ')}; {case.how} "
+        f"{with_error(value, se)}, which is {inside} these bounds. Verdict against the logger: {found.verdict}."
     )

@@ -10,10 +10,10 @@ from ..pages.page import Section, write_page
 from ..simulation.runs import provenance
 from ..simulation.runs.progress import Meters, silent
 from . import log, price, safe, sets, stop, width
-from .setting import Setting
+from .setting import DemoSetting
 
 RECORD = "demo.json"  # what the page can be made from again
-SECTIONS: Mapping[str, Callable[[Setting], Section]] = {
+SECTIONS: Mapping[str, Callable[[DemoSetting], Section]] = {
     "safe": safe.section, "stop": stop.section, "width": width.section, "sets": sets.section, "price": price.section, "log": log.section,
 }  # fmt: skip
 TITLE = "tightrope: structured bandits in six parts"
@@ -21,7 +21,7 @@ LEAD = "What the library is for. Every sentence of a result is computed from the
 
 
 class Demo(NamedTuple):
-    """What was written: the page, and the sections with their sentences."""
+    """The result of a demo: its page, and the sections with their sentences."""
 
     page: pathlib.Path
     sections: list[Section]
@@ -37,7 +37,7 @@ def run_demo(
     data: folder of the data sets. size: share of the full numbers of rounds and replications, in (0, 1]. say: is told which data are
     missing; a labelled synthetic twin stands in for them.
     """
-    setting = Setting(out, seed, data, workers, size, say, progress)
+    setting = DemoSetting(out, seed, data, workers, size, say, progress)
     sections, seconds = [], {}
     for name, section in SECTIONS.items():
         began = time.monotonic()

@@ -13,7 +13,7 @@ from ..plots.shares import shares
 from ..results.results import Result
 from ..simulation.simulate import simulate
 from ..solvers.covering import LowerBound, lipschitz_lower_bound
-from .setting import Setting
+from .setting import DemoSetting
 
 PRICES = np.linspace(20.0, 100.0, 17)
 SLOPE = 0.014  # told: of revenue by price, as shares of the highest price
@@ -25,7 +25,7 @@ def demand(prices: np.ndarray) -> np.ndarray:
     return np.asarray(1.0 / (1.0 + np.exp((prices - 55.0) / 9.0)))
 
 
-def section(setting: Setting) -> Section:
+def section(setting: DemoSetting) -> Section:
     """Play, judge, draw."""
     revenue = PRICES * demand(PRICES) / PRICES[-1]
     problem = problems.Lipschitz(points=PRICES, means=revenue, lipschitz=SLOPE)

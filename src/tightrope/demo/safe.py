@@ -9,33 +9,33 @@ from matplotlib.figure import Figure
 from .. import policies, problems
 from ..core.policy import Policy
 from ..pages.page import Section, Table
+from ..papers.conservative.settings import budget_monitor, ranked_baseline
 from ..plots import sentences, style
 from ..plots.curves import save_figure
 from ..plots.pictures import picture
 from ..problems.data import DataNotFound
 from ..results.results import Result
 from ..simulation.delays import Fixed
-from ..simulation.monitors import Budget
 from ..simulation.simulate import simulate
-from .setting import Setting
+from .setting import DemoSetting
 
 ALPHA, DELTA, RANK = 0.05, 0.01, 10
 NOISE = 0.1
 LAM = NOISE**2  # a standard normal prior on theta
-OPEN = 200
+OPEN_DECISIONS = 200
 ROUNDS, USERS = 4000, 100
-BEFORE = {"rewards at once": 0, f"{OPEN} decisions open": OPEN - 1}  # by how many rounds rewards are late
-FREE = "LinUCB"
+REWARD_DELAYS = {"rewards at once": 0, f"{OPEN_DECISIONS} decisions open": OPEN_DECISIONS - 1}  # by how many rounds rewards are late
+UNCONSTRAINED = "LinUCB"
 PICTURE = "safe.svg"  # also a file of its own
 TOLERANCE = 1e-6
 Linear = problems.Linear
 
 
-def section(setting: Setting) -> Section:
+def section(setting: DemoSetting) -> Section:
     """Play, judge, draw."""
     users, source = new_users(setting)
-    found = {name: play(setting, users, setting.folder(f"safe, {name}", source), late) for name, late in BEFORE.items()}
-    harmed = {name: broken(result) for name, result in found.items()}
+    found = {name: play(setting, users, setting.folder(f"safe, {name}", source), late) for name, late in REWARD_DELAYS.items()}
+    harmed = {name: users_behind(result) for name, result in found.items()}
     save_figure(draw(found, setting.palette), setting.out / PICTURE)
     caption = (
         f"Above: what a user's rewards are ahead of {1 - ALPHA:.0%} of the known joke's, mean over users, shaded down to the worst-off "
@@ -51,7 +51,7 @@ def section(setting: Setting) -> Section:
     )  # fmt: skip
 
 
-def new_users(setting: Setting) -> tuple[list[Linear], str]:
+def new_users(setting: DemoSetting) -> tuple[list[Linear], str]:
     """A problem for each user, and where they come from."""
     count = setting.of(USERS, least=6)
     try:
@@ -74,46 +74,35 @@ def twin(count: int, seed: int, jokes: int = 40, tastes: int = 8) -> list[Linear
     return found
 
 
-def known(problem: Linear) -> int:
-    """The arm that is played today."""
-    return int(np.argsort(-problem.means, kind="stable")[RANK - 1])
-
-
 def line_up(users: list[Linear]) -> Mapping[str, Policy | Callable[[Linear], Policy]]:
     """All of them are told the noise and the same bounds; the safe ones the known joke's mean."""
     longest = max(float(np.linalg.norm(problem.theta)) for problem in users)
     bounds: dict[str, Any] = {"theta_bound": longest, "lam": LAM}
     arm_bound = float(np.linalg.norm(users[0].features, axis=1).max())
 
-    def promise(problem: Linear) -> dict[str, Any]:
-        given = {"baseline": known(problem), "baseline_mean": float(np.clip(problem.means[known(problem)], 0.0, 1.0))}
-        return given | bounds | {"arm_bound": arm_bound, "alpha": ALPHA, "delta": DELTA, "sigma": NOISE}
+    promise = bounds | {"arm_bound": arm_bound, "alpha": ALPHA, "delta": DELTA, "sigma": NOISE}
+    inner = policies.LinTS(lam=LAM, scale=NOISE)
 
     def clucb2(problem: Linear) -> Policy:
-        return policies.CLUCB2(**promise(problem))
+        return policies.CLUCB2(**ranked_baseline(problem, RANK), **promise)
 
     def safe_lints(problem: Linear) -> Policy:
-        return policies.Safe(inner=policies.LinTS(lam=LAM, scale=NOISE), **promise(problem))
+        return policies.Safe(inner=inner, **ranked_baseline(problem, RANK), **promise)
 
-    return {FREE: policies.LinUCB(width="theorem", noise=NOISE, **bounds), "CLUCB2": clucb2, "Safe(LinTS)": safe_lints}
-
-
-def watch(problem: Linear) -> Budget:
-    """The user's true budget."""
-    return Budget(baseline=known(problem), alpha=ALPHA)
+    return {UNCONSTRAINED: policies.LinUCB(width="theorem", noise=NOISE, **bounds), "CLUCB2": clucb2, "Safe(LinTS)": safe_lints}
 
 
-def play(setting: Setting, users: list[Linear], label: str, late: int) -> Result:
+def play(setting: DemoSetting, users: list[Linear], label: str, late: int) -> Result:
     """All policies on all users. Also rewards at once go through the loop with delays, so that it is compiled once."""
     horizon = setting.of(ROUNDS, least=300)
     checkpoints = np.unique(np.geomspace(1, horizon, 100).round())
     return simulate(
-        users, line_up(users), horizon=horizon, replications=len(users), checkpoints=checkpoints, monitor=watch, delay=Fixed(late),
-        **setting.play(label),
+        users, line_up(users), horizon=horizon, replications=len(users), checkpoints=checkpoints, monitor=budget_monitor(RANK, ALPHA),
+        delay=Fixed(late), **setting.play(label),
     )  # fmt: skip
 
 
-def broken(result: Result) -> dict[str, np.ndarray]:
+def users_behind(result: Result) -> dict[str, np.ndarray]:
     """Which users were behind in some round."""
     return {name: np.asarray(seen["violations"][:, 0] > 0) for name, seen in result.watched.items()}
 
@@ -126,14 +115,14 @@ def sentence(found: Mapping[str, Result], harmed: Mapping[str, Mapping[str, np.n
         for policy, runs in by_policy.items():
             still = int((found[name].watched[policy]["budget"][:, -1] < -TOLERANCE).sum())
             counts.append(f"{policy} {int(runs.sum())}" + (f" (of whom {still} still are at the end)" if still else ""))
-        parts.append(f"with {name} {sentences.listed(counts)}")
+        parts.append(f"with {name} {sentences.listed_words(counts)}")
     at_once = next(iter(found.values()))
     final = {name: curve[:, -1] for name, curve in at_once.regret.items()}
     more = [
-        f"{name}'s by {sentences.mean(values - final[FREE], sign=True)}" for name, values in final.items()
-        if name != FREE and sentences.differ(values, final[FREE], len(final) - 1)
+        f"{name}'s by {sentences.mean(values - final[UNCONSTRAINED], sign=True)}" for name, values in final.items()
+        if name != UNCONSTRAINED and sentences.differ(values, final[UNCONSTRAINED], len(final) - 1)
     ]  # fmt: skip
-    price = f"regret differs from {FREE}'s: {sentences.listed(more)}" if more else "no difference in regret is shown"
+    price = f"regret differs from {UNCONSTRAINED}'s: {sentences.listed_words(more)}" if more else "no difference in regret is shown"
     return (
         f"Of {at_once.replications} new users, these many were at some time behind {1 - ALPHA:.0%} of what a joke already known would "
         f"have given: {'; '.join(parts)}. After {int(at_once.rounds[-1]):,} rounds {price}."
@@ -150,12 +139,8 @@ def table(found: Mapping[str, Result], harmed: Mapping[str, Mapping[str, np.ndar
                 policy, name, sentences.share(int(runs.sum()), runs.size), f"{lowest.min():,.2f}",
                 sentences.mean(result.regret[policy][:, -1]),
             ])  # fmt: skip
-    return Table(
-        ["policy", "when rewards come", "users behind at some time", "lowest budget of any user", "final regret"],
-        rows,
-        "± one standard error.",
-        aligned=False,
-    )
+    columns = ["policy", "when rewards come", "users behind at some time", "lowest budget of any user", "final regret"]
+    return Table(columns, rows, "± one standard error.", aligned=False)
 
 
 def draw(found: Mapping[str, Result], palette: style.Palette) -> Figure:
@@ -168,21 +153,19 @@ def draw(found: Mapping[str, Result], palette: style.Palette) -> Figure:
             mean, worst = budget.mean(axis=0), np.quantile(budget, 0.05, axis=0)
             above.plot(result.rounds, mean, color=colour, linestyle=line, label=policy)
             above.fill_between(result.rounds, worst, mean, color=colour, alpha=0.15, linewidth=0)
-            texts = [
-                f"{policy}: {a:.1f} on average, worst twentieth {b:.1f}, round {t:,}"
-                for t, a, b in zip(result.rounds, mean, worst, strict=True)
-            ]
-            style.hover(above, result.rounds[::3], mean[::3], texts[::3])
             share = 100.0 * (budget < -TOLERANCE).mean(axis=0)
             below.step(result.rounds, share, where="post", color=colour, linestyle=line, label=policy)
-            texts = [f"{policy}: {part:.0f}% of users behind in round {t:,}" for t, part in zip(result.rounds, share, strict=True)]
-            style.hover(below, result.rounds[::3], share[::3], texts[::3])
+            points = list(zip(result.rounds, mean, worst, share, strict=True))[::3]
+            texts = [f"{policy}: {a:.1f} on average, worst twentieth {b:.1f}, round {t:,}" for t, a, b, _ in points]
+            style.hover(above, result.rounds[::3], mean[::3], texts)
+            style.hover(
+                below, result.rounds[::3], share[::3], [f"{policy}: {s:.0f}% of users behind in round {t:,}" for t, *_, s in points]
+            )
         above.axhline(0.0, color=style.INK, linewidth=0.8)
         above.set_yscale("symlog", linthresh=1.0)
-        above.set_title(name, fontsize=10, loc="left", color=style.INK)
-        below.set_title(name, fontsize=10, loc="left", color=style.INK)
         below.set_ylim(-3.0, 103.0)
         for ax in (above, below):
+            ax.set_title(name, fontsize=10, loc="left", color=style.INK)
             ax.set_xscale("log")
             ax.set_xlabel("round")
             style.dress(ax)

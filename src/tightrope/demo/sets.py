@@ -18,15 +18,22 @@ from ..results.results import Result
 from ..simulation.monitors import SetValue
 from ..simulation.simulate import simulate
 from ..solvers import oracles
-from .setting import Setting
+from .setting import DemoSetting
 
-QUICK = ("ml-1m/ratings.dat", "ml-1m.zip", "movielens/ml1m_implicit.npz", "ml-100k/u.data", "ml-100k.zip", "movielens/ml100k_stars.npz")
+QUICK_FILES = (
+    "ml-1m/ratings.dat",
+    "ml-1m.zip",
+    "movielens/ml1m_implicit.npz",
+    "ml-100k/u.data",
+    "ml-100k.zip",
+    "movielens/ml100k_stars.npz",
+)
 USERS, PROMOTIONS, RANK = 20_000, 10, 10
 ROUNDS, TRIALS = 12, 10
-SHARE = 0.1  # of the users who hear of something in a round
+USER_SHARE = 0.1  # of the users who hear of something in a round
 
 
-class World(NamedTuple):
+class PromotionTrials(NamedTuple):
     """The trials, where they come from and how many users there are."""
 
     trials: list[problems.Promotions]
@@ -34,9 +41,9 @@ class World(NamedTuple):
     users: int
 
 
-def section(setting: Setting) -> Section:
+def section(setting: DemoSetting) -> Section:
     """Play, judge, draw."""
-    world = worlds(setting)
+    world = promotion_trials(setting)
     rounds = setting.of(ROUNDS, least=3)
     chosen = {"greedy": policies.CombGreedy(), "C2UCB": policies.C2UCB(alpha=0.3), "CombTS": policies.CombTS(randomization="arm", v=0.3)}
     result = simulate(
@@ -47,47 +54,43 @@ def section(setting: Setting) -> Section:
     text = f"{world.source} Policies see the answers of the users they wrote to, and nothing of the others."
     return Section(
         f"Sets: {PROMOTIONS} promotions, {world.users:,} users", text, [picture(draw(result, setting.palette), caption)], [table(result)],
-        summary=sentence(result, world, timed(setting.seed)),
+        summary=sentence(result, world, timed_assignment(setting.seed)),
     )  # fmt: skip
 
 
-def worlds(setting: Setting) -> World:
+def promotion_trials(setting: DemoSetting) -> PromotionTrials:
     """MovieLens with other films held out in each trial, or a synthetic twin of it."""
     trials = setting.of(TRIALS, least=2)
     try:
-        path = find(QUICK, setting.data) or ratings_file(setting.data)
+        path = find(QUICK_FILES, setting.data) or ratings_file(setting.data)
         found = [movielens(path, promotions=PROMOTIONS, rank=RANK, power=0.0, scaling="raw", seed=setting.seed + i) for i in range(trials)]
-    except DataNotFound:
-        return twin(trials, setting)
+    except DataNotFound as error:
+        return twin(trials, setting, setting.missing(error))
     users = found[0].features.shape[0]
-    k = max(1, int(SHARE * users) // PROMOTIONS)
+    k = max(1, int(USER_SHARE * users) // PROMOTIONS)
     source = (
         f"MovieLens: a round shows all {users:,} users, {PROMOTIONS} films that were held out are the promotions, each goes to {k} users, "
         f"and a user's rating of the film is the reward (1 or 0 where a file tells only who rated what). {trials} trials hold out other "
         "films."
     )
-    return World([problems.Promotions(one.features, one.rewards, k) for one in found], source, users)
+    return PromotionTrials([problems.Promotions(one.features, one.rewards, k) for one in found], source, users)
 
 
-def twin(trials: int, setting: Setting) -> World:
+def twin(trials: int, setting: DemoSetting, source: str) -> PromotionTrials:
     """Users with features and a taste for each promotion."""
     rng = np.random.default_rng(np.random.SeedSequence(setting.seed, spawn_key=(USERS,)))
     users = setting.of(USERS, least=500)
-    k = int(SHARE * users) // PROMOTIONS
+    k = int(USER_SHARE * users) // PROMOTIONS
     made = []
     for _ in range(trials):
         features = np.column_stack([rng.normal(size=(users, RANK)) / np.sqrt(RANK), np.ones(users)])
         taste = np.column_stack([rng.normal(size=(PROMOTIONS, RANK)), rng.uniform(-1.0, 0.0, PROMOTIONS)])
         chance = 1.0 / (1.0 + np.exp(-features @ taste.T))
         made.append(problems.Promotions(features, (rng.random(chance.shape) < chance) * 1.0, k))
-    try:
-        ratings_file(setting.data)
-    except DataNotFound as error:
-        return World(made, setting.missing(error), users)
-    return World(made, "Synthetic.", users)
+    return PromotionTrials(made, source, users)
 
 
-def timed(seed: int) -> str:
+def timed_assignment(seed: int) -> str:
     """One assignment at 20,000 users, with its proof."""
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(PROMOTIONS,)))
     oracle = oracles.Promotions(promotions=PROMOTIONS, k=200)
@@ -96,22 +99,17 @@ def timed(seed: int) -> str:
     began = time.perf_counter()
     found = oracle.solve(scores)
     took = 1000.0 * (time.perf_counter() - began)
-    proved = (
-        "proved to be the best"
-        if found.bound - found.value <= 1e-9 * abs(found.bound)
-        else f"within {found.bound - found.value:.2g} of the best"
-    )
+    gap = found.bound - found.value
+    proved = "proved to be the best" if gap <= 1e-9 * abs(found.bound) else f"within {gap:.2g} of the best"
     return f"An assignment of {USERS:,} users takes {took:.0f} ms and is {proved}."
 
 
 def shares(result: Result) -> dict[str, np.ndarray]:
     """(trials, rounds) value so far as a share of the best possible, which is value and regret together."""
-    return {
-        name: seen["value"] / (seen["value"] + result.regret[name]) for name, seen in result.watched.items()
-    }  # fmt: skip
+    return {name: seen["value"] / (seen["value"] + result.regret[name]) for name, seen in result.watched.items()}
 
 
-def sentence(result: Result, world: World, assigned: str) -> str:
+def sentence(result: Result, world: PromotionTrials, assigned: str) -> str:
     """Who brought most."""
     last = {name: -100.0 * part[:, -1] for name, part in shares(result).items()}
     what = f"share of the best possible in {int(result.rounds[-1])} rounds, in %"

@@ -1,4 +1,4 @@
-"""What the sections share: seed, sizes, where data are and results go, and the page's colours."""
+"""The common settings of all sections: seed, sizes, where data are and results go, and the page's colours."""
 
 import pathlib
 from collections.abc import Callable
@@ -12,7 +12,7 @@ TWIN = "Synthetic twin, because the data are not here:"
 
 
 @dataclass(frozen=True)
-class Setting:
+class DemoSetting:
     """How the demo runs. size: share of the full numbers of rounds and replications, in (0, 1]."""
 
     out: pathlib.Path

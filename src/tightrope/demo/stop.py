@@ -13,7 +13,7 @@ from ..plots.pictures import picture
 from ..results.results import Identification
 from ..simulation.identify import identify
 from ..simulation.planning import fixed_size
-from .setting import Setting
+from .setting import DemoSetting
 
 EPSILON, DELTA = 0.02, 0.05
 VARIANTS = tuple(itertools.product(range(3), range(2), range(2)))  # headline, picture, button
@@ -21,10 +21,10 @@ FEATURES = np.array([[1.0, h == 1, h == 2, p, b] for h, p, b in VARIANTS])
 EFFECTS = np.array([0.10, 0.02, 0.06, 0.05, 0.08])  # click rates; the parts add up
 TESTS, LOOKS = 20, 16
 NAME = "LinGapE"
-SILENT = {"progress": None}  # many short runs
+NO_PROGRESS = {"progress": None}  # many short runs
 
 
-def section(setting: Setting) -> Section:
+def section(setting: DemoSetting) -> Section:
     """Play, judge, draw."""
     problem = problems.Linear(FEATURES, EFFECTS, rewards="bernoulli")
     chosen = {NAME: policies.LinGapE(epsilon=EPSILON, delta=DELTA, noise=0.5, theta_bound=0.5)}
@@ -32,7 +32,7 @@ def section(setting: Setting) -> Section:
     found = identify(problem, chosen, replications=tests, **setting.play("stop", known=False))
     looks = np.unique(np.geomspace(500, max(float(found.rounds[NAME].max()), 1000.0), setting.of(LOOKS, least=4)).round().astype(np.int64))
     gaps = np.stack([
-        identify(problem, chosen, replications=tests, budget=int(n), **(setting.play(f"stop, {n} visitors") | SILENT)).gap_bound[NAME]
+        identify(problem, chosen, replications=tests, budget=int(n), **(setting.play(f"stop, {n} visitors") | NO_PROGRESS)).gap_bound[NAME]
         for n in looks
     ])  # fmt: skip
     fixed, textbook = fixed_size(problem.means, EPSILON, DELTA)

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from .. import policies, problems
 from ..pages.page import Section
 from ..pages.simulation import summary_table
+from ..papers.softucb.comparison import unit_arms
 from ..plots import sentences, style
 from ..plots.curves import draw_regret
 from ..plots.pictures import picture
@@ -15,7 +16,7 @@ from ..problems.data import DataNotFound
 from ..results.results import Result
 from ..simulation.simulate import simulate
 from ..simulation.training import TrainedBeta, train_softucb
-from .setting import Setting
+from .setting import DemoSetting
 
 ROUNDS, TRAJECTORIES, USERS = 1024, 30, 40
 NOISE, DELTA = 0.25, 0.1  # one star of five
@@ -24,7 +25,7 @@ NAME, RIVAL = "SoftUCB", "LinUCB"
 Linear = problems.Linear
 
 
-def section(setting: Setting) -> Section:
+def section(setting: DemoSetting) -> Section:
     """Train on one user, play the others, judge, draw."""
     (past, *users), source = new_users(setting)
     horizon, trajectories = setting.of(ROUNDS, least=64), setting.of(TRAJECTORIES, least=6)
@@ -53,7 +54,7 @@ def section(setting: Setting) -> Section:
     )  # fmt: skip
 
 
-def new_users(setting: Setting) -> tuple[list[Linear], str]:
+def new_users(setting: DemoSetting) -> tuple[list[Linear], str]:
     """A past user and new ones, with arms of norm 1 at most, and where they come from."""
     count = setting.of(USERS, least=5) + 1
     try:
@@ -61,8 +62,7 @@ def new_users(setting: Setting) -> tuple[list[Linear], str]:
         source = f"{count} users of MovieLens, 50 films; a reward has the noise of one star of five."
     except (DataNotFound, ValueError) as error:  # a release without stars is a ValueError
         users, source = twin(count, setting.seed), setting.missing(error)
-    longest = float(np.linalg.norm(users[0].features, axis=1).max())
-    return [Linear(user.features / longest, user.theta * longest, noise=user.noise) for user in users], source
+    return [unit_arms(user) for user in users], source
 
 
 def twin(count: int, seed: int, arms: int = 50, d: int = 10) -> list[Linear]:

@@ -1,1 +1,1 @@
-"""What another policy would have earned on a log, how sure that is, and whether it may be promoted."""
+"""Off-policy evaluation: the value of another policy on a log, its uncertainty, and whether the policy may be promoted."""

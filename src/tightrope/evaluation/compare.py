@@ -11,13 +11,13 @@ from ..logs.log import Log
 from .estimators import Estimator
 from .models import Model
 from .results import Comparison
-from .scoring import Options, Pass, assembled, check_log, check_support
+from .scoring import EvaluationOptions, Pass, check_log, check_support, evaluation_of
 from .sequences import shown_times
-from .targets import LOGGED, Judged, Target
+from .targets import LOGGED_POLICY, Judged, Target
 
 
 def compare(
-    log: Log, policies: Mapping[str, Judged], *, baseline: Judged = LOGGED, estimator: Estimator = "dr", model: Model = "ridge",
+    log: Log, policies: Mapping[str, Judged], *, baseline: Judged = LOGGED_POLICY, estimator: Estimator = "dr", model: Model = "ridge",
     alpha: float = 0.05, clip: float = 10.0, k: float = 1.0, rho: float = 1.0,
 ) -> Comparison:  # fmt: skip
     """Judge several policies on a log at once, against a baseline.
@@ -52,7 +52,7 @@ def compare(
     >>> tr.compare(log, {"first": 0, "second": 1}).winner
     'second'
     """
-    options = Options.checked(estimator=estimator, alpha=alpha, k=k, rho=rho, clip=clip)
+    options = EvaluationOptions.checked(estimator=estimator, alpha=alpha, k=k, rho=rho, clip=clip)
     check_log(log)
     if not isinstance(policies, Mapping) or not policies:
         raise ValueError(f"policies = {checks.show(policies)} must be a dict of name -> policy with at least one entry.")
@@ -62,10 +62,10 @@ def compare(
     assert read.baseline is not None
     check_support(log, read.baseline)
     evaluations = {
-        name: assembled(read, item, duel, anytime=True, alpha=options.alpha / m, name=name)
+        name: evaluation_of(read, item, duel, anytime=True, alpha=options.alpha / m, name=name)
         for name, item, duel in zip(policies, read.targets, read.duels, strict=True)
     }
-    against = assembled(read, read.baseline, None, anytime=True, alpha=options.alpha, name="baseline")
+    against = evaluation_of(read, read.baseline, None, anytime=True, alpha=options.alpha, name="baseline")
     bounds = [read.bounds(item.kept, options.alpha / m) for item in read.targets]
     best = np.max([pair[0] for pair in bounds], axis=0)
     looked = np.isin(read.times, shown_times(log.rounds + 1))

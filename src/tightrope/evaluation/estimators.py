@@ -2,9 +2,19 @@
 
 With w = pi(A) / h(A), R the reward and r the model: IPS mean of w R; clipped IPS mean of min(w, c) R, whose bias is downwards for
 rewards >= 0; SNIPS sum w R / sum w; DM mean of sum_a pi(a) r(a); DR mean of w (R - r(A)) + sum_a pi(a) r(a); SWITCH-DR the same with
-the correction only where w <= c; AIPW the scores of DR weighted so that their variance is even over time (see `aipw`). Over the rows
+the correction only where w <= c; AIPW the scores of DR weighted so that their variance is even over time (below). Over the rows
 of a set the sum is taken first: with rewards of every arm, its chance to be in the set is all that its own weight needs.
 Sources: Swaminathan, Joachims 2015 (SNIPS); Dudík, Langford, Li 2011 (DR); Wang, Agarwal, Dudík 2017 (SWITCH).
+
+AIPW is adaptively weighted: its normal interval at a fixed number of rounds holds although the logger learned while it logged.
+
+The scores Gamma_t of DR have a conditional variance of about 1 / e_t, with 1 / e_t = sum_a pi(a)^2 / h_t(a): e_t is h_t(a) for a
+target that always plays a. Weights h_t with h_t^2 / e_t = lam_t (1 - sum over s < t of h_s^2 / e_s) even it out; constant
+allocation, lam_t = 1 / (1 + T - t), gives every round the share 1 / T, so h_t = sqrt(e_t / T) and no second pass is needed.
+The value is sum h Gamma / sum h, its standard error sqrt(sum h^2 (Gamma - value)^2) / sum h.
+Source: Hadad, Hirshberg, Zhan, Wager, Athey 2021, "Confidence intervals for policy evaluation in adaptive experiments"; for targets
+that are no single arm, Zhan, Hadad, Hirshberg, Athey 2021, "Off-policy evaluation via adaptive weighting with data from contextual
+bandits".
 """
 
 import math
@@ -13,7 +23,7 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 
 from ..core import checks
-from . import aipw, kernels
+from . import kernels
 
 Estimator: TypeAlias = Literal["ips", "clipped-ips", "snips", "dm", "dr", "switch-dr", "aipw"]
 ESTIMATORS: tuple[Estimator, ...] = get_args(Estimator)
@@ -21,7 +31,7 @@ PLACES = {"ips": kernels.IPS, "clipped-ips": kernels.CLIPPED, "dm": kernels.DM, 
 WITHOUT_MODEL = ("ips", "clipped-ips", "snips")
 
 
-class Estimate(NamedTuple):
+class ValueEstimate(NamedTuple):
     """A value and its standard error (NaN where a single round gives none, or where the estimator does not apply)."""
 
     value: float
@@ -29,7 +39,7 @@ class Estimate(NamedTuple):
 
 
 class Sums:
-    """What one target's pass adds up; rewards are scaled to [0, 1]."""
+    """The running sums of one target; rewards are scaled to [0, 1]."""
 
     def __init__(self, arms: int) -> None:
         self.sums = np.zeros(kernels.SUMS)
@@ -59,23 +69,43 @@ class Sums:
         """The largest weight."""
         return float(self.sums[kernels.LARGEST])
 
-    def estimate(self, name: str) -> Estimate:
+    def estimate(self, name: str) -> ValueEstimate:
         """One of ESTIMATORS, in units of the scaled reward."""
         s = self.sums
         if name == "snips":
             return self._snips()
         if name == "aipw":
-            return Estimate(*aipw.closed(s[kernels.H], s[kernels.HH], s[kernels.HG], s[kernels.HHG], s[kernels.HHGG]))
+            return ValueEstimate(*aipw_estimate(s[kernels.H], s[kernels.HH], s[kernels.HG], s[kernels.HHG], s[kernels.HHGG]))
         checks.choice("estimator", name, ESTIMATORS)
         n, (mean, squares) = self.rounds, self.moments[PLACES[name]].tolist()
-        return Estimate(mean, math.sqrt(squares / (n - 1) / n) if n > 1 else math.nan)
+        return ValueEstimate(mean, math.sqrt(squares / (n - 1) / n) if n > 1 else math.nan)
 
-    def _snips(self) -> Estimate:
+    def _snips(self) -> ValueEstimate:
         """Normalised by the weights; of a set, times the mean number of arms that the target plays."""
         s = self.sums
         if s[kernels.W] <= 0.0:
-            return Estimate(math.nan, math.nan)
+            return ValueEstimate(math.nan, math.nan)
         value = s[kernels.WR] / s[kernels.W]
         squares = s[kernels.WWRR] - 2.0 * value * s[kernels.WWR] + value * value * s[kernels.WW]
         arms = s[kernels.MASS] / s[kernels.ROUNDS]
-        return Estimate(float(arms * value), float(arms * math.sqrt(max(squares, 0.0)) / s[kernels.W]))
+        return ValueEstimate(float(arms * value), float(arms * math.sqrt(max(squares, 0.0)) / s[kernels.W]))
+
+
+def aipw_weights(e: np.ndarray) -> np.ndarray:
+    """h_t of AIPW with constant allocation by the recursion, for comparison. e: (T,) in (0, 1]."""
+    T, spent = e.size, 0.0
+    h = np.empty(T)
+    for t in range(T):
+        share = (1.0 - spent) / (T - t)
+        h[t] = math.sqrt(e[t] * share)
+        spent += share
+    return h
+
+
+def aipw_estimate(total: float, squares: float, scores: float, square_scores: float, squared_scores: float) -> tuple[float, float]:
+    """(value, standard error) of AIPW from the sums of h, h^2, h Gamma, h^2 Gamma and h^2 Gamma^2; NaN without rounds."""
+    if not total > 0.0:
+        return math.nan, math.nan
+    value = scores / total
+    spread = squared_scores - 2.0 * value * square_scores + value * value * squares
+    return float(value), math.sqrt(max(spread, 0.0)) / float(total)

@@ -7,15 +7,15 @@ from ..logs.log import Log
 from .estimators import Estimator
 from .models import Model
 from .results import Evaluation
-from .scoring import Options, Pass, assembled, check_log, check_support
-from .targets import Judged, Target, named
+from .scoring import EvaluationOptions, Pass, check_log, check_support, evaluation_of
+from .targets import Judged, Target, target_name
 
 
 def evaluate(
     log: Log, policy: Judged, *, estimator: Estimator = "dr", model: Model = "ridge", alpha: float = 0.05, anytime: bool = True,
     baseline: Judged | None = None, clip: float = 10.0, k: float = 1.0, rho: float = 1.0,
 ) -> Evaluation:  # fmt: skip
-    """What a policy would have earned on a log that another policy made.
+    """Estimate the value of a policy from a log that another policy made.
 
     Parameters
     ----------
@@ -58,11 +58,13 @@ def evaluate(
     >>> tr.evaluate(log, 1, model=None).value
     1.0
     """
-    options = Options.checked(estimator=estimator, alpha=alpha, k=k, rho=rho, clip=clip)
+    options = EvaluationOptions.checked(estimator=estimator, alpha=alpha, k=k, rho=rho, clip=clip)
     check_log(log)
     against = None if baseline is None else Target(log, baseline, "baseline")
     read = Pass(log, [Target(log, policy)], against, model, options)
     if read.baseline is not None:
         check_support(log, read.baseline)
     duel = read.duels[0] if read.duels else None
-    return assembled(read, read.targets[0], duel, anytime=checks.flag("anytime", anytime), alpha=options.alpha, name=named(policy))
+    return evaluation_of(
+        read, read.targets[0], duel, anytime=checks.flag("anytime", anytime), alpha=options.alpha, name=target_name(policy)
+    )

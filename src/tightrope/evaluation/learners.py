@@ -23,11 +23,11 @@ from ..core.verbs import Arms, Context, admit, init
 from ..logs.log import Log, Rows, whole
 from ..simulation.monitors import NoMonitor
 from ..simulation.replication import prepare, to_horizon
-from .estimators import Estimate
+from .estimators import ValueEstimate
 from .kernels import advance
 from .models import LAM
 from .results import Evaluation, Support
-from .scoring import Options, check_log, overlap
+from .scoring import EvaluationOptions, check_log, overlap
 from .sequences import Sequence, lower_bounds, shown_times
 from .world import LoggedWorld, replay_rows
 
@@ -41,7 +41,7 @@ def evaluate_learner(
     log: Log, policy: Policy, *, method: Method, alpha: float = 0.05, k: float = 1.0, rho: float = 1.0, bootstraps: int = 200,
     seed: int = 0,
 ) -> Evaluation:  # fmt: skip
-    """What a policy that learns while it plays would have earned in the rounds of a log.
+    """Estimate what a policy that learns while it plays would have earned in the rounds of a log.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def evaluate_learner(
     >>> tr.evaluate_learner(log, tr.UCB(), method="replay").estimator
     'replay'
     """
-    options = Options.checked(alpha=alpha, k=k, rho=rho)
+    options = EvaluationOptions.checked(alpha=alpha, k=k, rho=rho)
     check_log(log)
     checks.choice("method", method, get_args(Method))
     if not is_policy(policy):
@@ -118,7 +118,7 @@ class View:
         self.arms = Arms(K, features=self.fixed, dimension=d, rewards=log.rewards)
         check_fit(policy, self.arms)
 
-    def given(self) -> tuple[Any, Any, Any, Any]:
+    def given(self) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None, np.ndarray | None]:
         """As kernels take it."""
         return self.features, self.contexts, self.shown, self.eligible
 
@@ -131,7 +131,7 @@ class View:
 # Replay ------------------------------------------------------------------------------------------------------------------
 
 
-def replay(log: Log, policy: Policy, options: Options, seed: int) -> Evaluation:
+def replay(log: Log, policy: Policy, options: EvaluationOptions, seed: int) -> Evaluation:
     """The rounds of a uniform log in which the policy would have played what was played."""
     if not log.uniform:
         raise ValueError(
@@ -166,7 +166,7 @@ def replay(log: Log, policy: Policy, options: Options, seed: int) -> Evaluation:
     return Evaluation(
         value=value, se=se, interval=(float(bounds.lower[-1]), float(bounds.upper[-1])), sequence=bounds, ess=float(m), max_weight=1.0,
         support=Support(played / m, log.plays, 0.0, log.names), verdict=overlap(m, log.n, 0.0) or "enough overlap", estimator="replay",
-        alpha=options.alpha, n=log.n, rounds=m, estimates={"replay": Estimate(value, se)}, policy=label(policy), rewards=log.rewards,
+        alpha=options.alpha, n=log.n, rounds=m, estimates={"replay": ValueEstimate(value, se)}, policy=label(policy), rewards=log.rewards,
         notes=(f"Replay kept {m:,} of {log.n:,} rows; the value is that of the policy's first {m:,} rounds.",),
     )  # fmt: skip
 
@@ -220,7 +220,7 @@ class Fit:
         return self.own @ theta.T
 
 
-def simulate_in_worlds(log: Log, policy: Policy, options: Options, bootstraps: int, seed: int) -> Evaluation:
+def simulate_in_worlds(log: Log, policy: Policy, options: EvaluationOptions, bootstraps: int, seed: int) -> Evaluation:
     """The policy in the fitted world, and in one for every bootstrap sample of the log's rows, all of them in memory.
 
     The interval holds the mean reward of one run: the fit's error and the run's own chance. O(bootstraps rows) rounds of the engine.
@@ -285,6 +285,6 @@ def simulate_in_worlds(log: Log, policy: Policy, options: Options, bootstraps: i
     return Evaluation(
         value=value, se=se, interval=interval, sequence=None, ess=float("nan"), max_weight=float("nan"),
         support=Support(pulls, log.plays, unseen, log.names), verdict=verdict, estimator="simulate", alpha=options.alpha, n=log.n, rounds=m,
-        estimates={"simulate": Estimate(value, se)}, calibration=calibration, policy=label(policy), rewards=log.rewards,
+        estimates={"simulate": ValueEstimate(value, se)}, calibration=calibration, policy=label(policy), rewards=log.rewards,
         notes=tuple(notes),
     )  # fmt: skip

@@ -82,7 +82,7 @@ class Ridge:
         elif self.theta.shape[1] == 1:
             out[begin:end] = np.clip(self.theta[:, 0], 0.0, 1.0)
         else:
-            predict_by_arm(_given(rows.features, m), begin, end, self.theta, out)
+            predict_by_arm(_features_or_none(rows.features, m), begin, end, self.theta, out)
 
     def _learn(self, rows: Rows, reward: np.ndarray, begin: int, end: int) -> None:
         arm = rows.arm
@@ -94,7 +94,7 @@ class Ridge:
                 shown = self.fixed[arm[begin:end]]
             add_products(np.zeros(end - begin, dtype=np.int64), reward[begin:end], shown, 0, end - begin, self.grams, self.products)
         else:
-            add_products(arm, reward, _given(rows.features, arm.size), begin, end, self.grams, self.products)
+            add_products(arm, reward, _features_or_none(rows.features, arm.size), begin, end, self.grams, self.products)
         self.total += float(reward[begin:end].sum())
         self.rows += end - begin
         if self.rows >= self.next_fit:
@@ -134,5 +134,5 @@ def deciles(weights: np.ndarray) -> np.ndarray:
     return np.stack([joined[0], joined[1] / joined[0], joined[2] / joined[0]], axis=1)
 
 
-def _given(features: np.ndarray | None, m: int) -> np.ndarray:
+def _features_or_none(features: np.ndarray | None, m: int) -> np.ndarray:
     return np.zeros((m, 0)) if features is None else features

@@ -1,4 +1,4 @@
-"""What an evaluation found: records of numbers and sentences, with tables of them."""
+"""Results of evaluations: records of numbers and sentences, with tables of them."""
 
 import math
 import pathlib
@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..core import files, notebook
 from ..numerics import special
-from ..plots.digits import interval, measured
-from .estimators import Estimate
+from ..plots.digits import interval, with_error
+from .estimators import ValueEstimate
 from .sequences import Sequence
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class Support:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Evaluation:
-    """What a policy would have earned per round, in units of the reward (of a set: of its sum).
+    """The estimated value of a policy per round, in units of the reward (of a set: of its sum).
 
     Attributes
     ----------
@@ -96,7 +97,7 @@ class Evaluation:
     alpha: float
     n: int
     rounds: int
-    estimates: dict[str, Estimate] = field(default_factory=dict)
+    estimates: dict[str, ValueEstimate] = field(default_factory=dict)
     decided: int | None = None
     difference: Sequence | None = None
     calibration: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
@@ -162,7 +163,7 @@ class Evaluation:
             support=Support(
                 _floats(support["target"]), _floats(support["played"]), number(support["unseen"]), None if names is None else tuple(names)
             ),
-            estimates={name: Estimate(number(each["value"]), number(each["se"])) for name, each in record["estimates"].items()},
+            estimates={name: ValueEstimate(number(each["value"]), number(each["se"])) for name, each in record["estimates"].items()},
             calibration=_floats(record["calibration"]).reshape(-1, 3), weights=_floats(record["weights"]).reshape(-1, 2),
             rewards=(float(record["rewards"][0]), float(record["rewards"][1])),
         )  # fmt: skip
@@ -170,7 +171,7 @@ class Evaluation:
     def summary(self) -> list[list[str]]:
         """Value, intervals, overlap and verdict: a name and a text each."""
         level = f"{1.0 - self.alpha:.4g}"
-        rows = [["value", f"{measured(self.value, self.se)} ({self.estimator})"]]
+        rows = [["value", f"{with_error(self.value, self.se)} ({self.estimator})"]]
         if self.estimator == "simulate":
             rows.append([f"{level} interval of worlds fitted to resampled logs", interval(*self.interval)])
         else:
@@ -296,5 +297,5 @@ class Comparison:
         return save_figure(figure, pathlib.Path(path))
 
 
-def _floats(values: Any) -> np.ndarray:
+def _floats(values: ArrayLike) -> np.ndarray:
     return np.array(values, dtype=np.float64)  # None becomes NaN

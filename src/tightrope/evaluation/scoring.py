@@ -13,7 +13,7 @@ from ..logs.log import Log, Rows
 from ..numerics import special
 from ..numerics.mixture import constant
 from . import kernels
-from .estimators import ESTIMATORS, Estimate, Sums
+from .estimators import ESTIMATORS, Sums, ValueEstimate
 from .models import Ridge
 from .results import Evaluation, Support
 from .sequences import Sequence, lower_bounds, shown_times
@@ -21,14 +21,14 @@ from .targets import Target
 
 LEAST_ESS, LEAST_SHARE = 100.0, 0.01  # effective sample size below which an estimate is no basis for a decision, and as a share of rows
 AVERAGE = 5.0  # standard errors by which the mean weight may miss 1 without being mentioned
-UNSEEN = 0.05  # share of the target's probability on arms the log never played, above which the same holds
+UNSEEN_SHARE = 0.05  # share of the target's probability on arms the log never played, above which the same holds
 WEIGHT_BINS = 60  # of the histogram of weights
 WEIGHTS = (1e-3, 1e3)  # its range; what is outside counts in the first and last bin
 
 
 @dataclass(frozen=True)
-class Options:
-    """What all passes share."""
+class EvaluationOptions:
+    """The options that all passes share."""
 
     estimator: str
     alpha: float
@@ -37,7 +37,9 @@ class Options:
     clip: float
 
     @classmethod
-    def checked(cls, *, estimator: str = "dr", alpha: float = 0.05, k: float = 1.0, rho: float = 1.0, clip: float = 10.0) -> "Options":
+    def checked(
+        cls, *, estimator: str = "dr", alpha: float = 0.05, k: float = 1.0, rho: float = 1.0, clip: float = 10.0
+    ) -> "EvaluationOptions":
         """From the user's arguments."""
         if isinstance(estimator, str):  # SWITCH-DR and switch_dr are names of switch-dr
             estimator = estimator.lower().replace("_", "-")
@@ -81,7 +83,9 @@ class Duel:
 class Pass:
     """One reading of a log for several targets, each possibly against a baseline. O(rows K) for each."""
 
-    def __init__(self, log: Log, targets: Listed[Target], baseline: Target | None, model: Any, options: Options, share: int = 1) -> None:
+    def __init__(
+        self, log: Log, targets: Listed[Target], baseline: Target | None, model: Any, options: EvaluationOptions, share: int = 1
+    ) -> None:
         """share: among how many candidates the error alpha of the gates is divided."""
         self.log, self.options, self.model = log, options, _as_model(log, model)
         self.times = shown_times(log.rounds)
@@ -197,18 +201,18 @@ def _as_model(log: Log, model: Any) -> Any:
     return values
 
 
-def assembled(read: Pass, item: OnePolicy, duel: Duel | None, *, anytime: bool, alpha: float, name: str) -> Evaluation:
+def evaluation_of(read: Pass, item: OnePolicy, duel: Duel | None, *, anytime: bool, alpha: float, name: str) -> Evaluation:
     """The result for one target of a pass."""
     log, o, sums = read.log, read.options, item.sums
     check_support(log, item)
     unit, origin = read.units(sums)
-    estimates: dict[str, Estimate] = {}
+    estimates: dict[str, ValueEstimate] = {}
     for each in ESTIMATORS:
         if read.model is None and each in ("dm", "switch-dr") and each != o.estimator:
             continue
         value, se = sums.estimate(each)
         if not math.isnan(value) or each == o.estimator:
-            estimates[each] = Estimate(origin + unit * value, unit * se)
+            estimates[each] = ValueEstimate(origin + unit * value, unit * se)
     chosen = estimates[o.estimator]
     if o.estimator == "aipw" and math.isnan(chosen.value):
         raise ValueError(
@@ -269,7 +273,7 @@ def overlap(ess: float, n: int, unseen: float) -> str | None:
     if ess < max(LEAST_ESS, LEAST_SHARE * n):
         remedy = "log more rounds" if ess >= n / 2 else "log with a propensity floor (Explore)"
         return f"not enough overlap: effective sample size {ess:,.0f} of {n:,}; {remedy}"
-    if unseen > UNSEEN:
+    if unseen > UNSEEN_SHARE:
         return (
             f"not enough overlap: {unseen:.1%} of the policy's probability is on arms that the log never played; "
             "log with a propensity floor (Explore)"

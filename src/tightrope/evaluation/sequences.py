@@ -23,7 +23,7 @@ from .kernels import advance
 
 SPACING = 1.05  # ratio of two times that are shown
 ROUNDED = -(1.0 + 1e-9)  # times k: the least score, with room for rounding
-NEVER, NOTHING = np.zeros(0), np.zeros((0, 3))  # no times at which a state is copied, and no place for copies
+NO_TIMES, NO_COPIES = np.zeros(0), np.zeros((0, 3))  # no times at which a state is copied, and no place for copies
 _advance_one = python_of(advance)  # for one round a call, plain Python is quicker than crossing into compiled code
 
 
@@ -103,8 +103,8 @@ class ConfidenceSequence:
         least = self.k * ROUNDED
         if not (least <= lower < math.inf and least <= upper < math.inf):
             raise self._too_low(lower, upper)
-        _advance_one((lower,), 0, 1, self.k, self.state[0], NEVER, 0, NOTHING)
-        _advance_one((upper,), 0, 1, self.k, self.state[1], NEVER, 0, NOTHING)
+        _advance_one((lower,), 0, 1, self.k, self.state[0], NO_TIMES, 0, NO_COPIES)
+        _advance_one((upper,), 0, 1, self.k, self.state[1], NO_TIMES, 0, NO_COPIES)
 
     def update(self, lower: ArrayLike, upper: ArrayLike) -> None:
         """Take in the scores of several rounds, (n,) each, by compiled code."""
@@ -116,7 +116,7 @@ class ConfidenceSequence:
                 raise self._too_low(*pair)
         states = np.array(self.state)
         for state, scores in zip(states, pair, strict=True):
-            advance(np.ascontiguousarray(scores), 0, scores.size, self.k, state, NEVER, 0, NOTHING)
+            advance(np.ascontiguousarray(scores), 0, scores.size, self.k, state, NO_TIMES, 0, NO_COPIES)
         self.state = states.tolist()
 
     def _too_low(self, lower: object, upper: object) -> ValueError:

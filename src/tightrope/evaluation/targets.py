@@ -14,7 +14,7 @@ from ..session.session import Session
 
 Chances: TypeAlias = Callable[..., ArrayLike]  # (context, eligible) -> (K,)
 Judged: TypeAlias = ArrayLike | str | Mapping[int, ArrayLike] | Chances | Session
-LOGGED = "logged"  # the policy that made the log
+LOGGED_POLICY = "logged"  # the policy that made the log
 
 
 class Target:
@@ -27,7 +27,7 @@ class Target:
 
     def __init__(self, log: Log, given: Any, argument: str = "policy") -> None:
         self.log, self.argument = log, argument
-        self.logged = isinstance(given, str) and given == LOGGED and LOGGED not in (log.names or ())
+        self.logged = isinstance(given, str) and given == LOGGED_POLICY and LOGGED_POLICY not in (log.names or ())
         self.arms = list(range(log.arms)) if log.names is None else list(log.names)
         self.of: Callable[[Rows], np.ndarray]
         if self.logged:
@@ -184,7 +184,7 @@ class Target:
         return chances
 
 
-def named(policy: object) -> str:
+def target_name(policy: object) -> str:
     """A policy in short."""
     if is_policy(policy):
         return label(policy)

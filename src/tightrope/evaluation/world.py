@@ -19,11 +19,11 @@ class LoggedWorld(NamedTuple):
     low: float
     high: float
     round: np.ndarray  # (1,) scratch: of the last `observe`
-    features: Any  # (n, K, d) of the arms; None: as below
-    contexts: Any  # (n, c) of the round: arm k has them in columns k c .. k c + c - 1; None: none
-    shown: Any  # (K, K c) scratch
-    fixed: Any  # (K, d) that never change; None: none
-    eligible: Any  # (n, K) bool; None: all
+    features: np.ndarray | None  # (n, K, d) of the arms; None: as below
+    contexts: np.ndarray | None  # (n, c) of the round: arm k has them in columns k c .. k c + c - 1; None: none
+    shown: np.ndarray | None  # (K, K c) scratch
+    fixed: np.ndarray | None  # (K, d) that never change; None: none
+    eligible: np.ndarray | None  # (n, K) bool; None: all
 
     def describe(self):
         return Arms(self.means.shape[1], features=self.fixed, dimension=dimension(self), rewards=(self.low, self.high))
@@ -103,7 +103,7 @@ def _features_of(features, contexts, shown, i):
 
 @jit
 def context_of(features, contexts, shown, eligible, i):
-    """What round i shows."""
+    """The context of round i."""
     return Context(features_of(features, contexts, shown, i), row(eligible, i), None, None)
 
 

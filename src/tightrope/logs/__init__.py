@@ -10,5 +10,5 @@ __all__ = ["Log", "from_dsjson", "from_frame", "from_obp", "from_session", "to_d
 
 
 def __dir__() -> list[str]:
-    """What is public, and nothing else."""
+    """The public names only."""
     return __all__

@@ -1,7 +1,7 @@
-"""What arms are called in a table, and their numbers: 0, 1, .., K - 1 everywhere else."""
+"""Labels of arms in a table, and their numbers: 0, 1, .., K - 1 everywhere else."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -95,7 +95,7 @@ class ArmLabels:
         raise ValueError(f"{argument} = {checks.show(arm)} is not the name of an arm; arms are {checks.show(list(self.labels))}.")
 
     def of(self, arm: int) -> Label:
-        """What an arm is called."""
+        """The label of an arm."""
         return arm if self.labels is None else self.labels[arm]
 
     def _number(self, one: Label) -> int:
@@ -111,7 +111,7 @@ class ArmLabels:
         return f"no arm from 0 to {self.count - 1}" if self.labels is None else f"not among arms = {checks.show(list(self.labels))}"
 
 
-def check_order(argument: str, values: Any, arms: Sequence[Label]) -> None:
+def check_order(argument: str, values: object, arms: Sequence[Label]) -> None:
     """Refuse a table, a Series or a dict that calls the arms otherwise, or in another order, than they are numbered here.
 
     Its numbers would be taken by their place. arms: what they are called, in the order of their numbers.

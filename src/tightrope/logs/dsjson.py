@@ -167,7 +167,7 @@ def _with_shares(rows: Rows) -> Rows:
     return rows._replace(probabilities=rows.eligible / rows.eligible.sum(axis=1, keepdims=True))
 
 
-def _line(rows: Rows, i: int) -> dict[str, Any]:
+def _line(rows: Rows, i: int) -> dict[str, object]:
     arm = int(rows.arm[i])
     others: list[int] = [arm]
     chances = [float(rows.propensity[i])]
@@ -175,7 +175,7 @@ def _line(rows: Rows, i: int) -> dict[str, Any]:
         shown = range(rows.probabilities.shape[1]) if rows.eligible is None else np.flatnonzero(rows.eligible[i]).tolist()
         others += [k for k in shown if k != arm]
         chances += [float(rows.probabilities[i, k]) for k in others[1:]]
-    line: dict[str, Any] = {
+    line: dict[str, object] = {
         "_label_cost": -float(rows.reward[i]), "_label_probability": chances[0], "_label_Action": arm + 1, "_labelIndex": arm,
         "EventId": str(rows.given[i]), "Version": "1",
     }  # fmt: skip

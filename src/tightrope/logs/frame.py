@@ -14,17 +14,17 @@ from ..core import checks
 from .arm_labels import ArmLabels, ArmsGiven, check_order
 from .log import CHUNK, Log, Rows, RowsInMemory, Source, in_order, new_log, of_arms
 from .tables import (
-    Batch,
     Columns,
     Frame,
     InFiles,
+    TableBatch,
     column_names,
     is_missing,
     matrix,
     number_of_columns,
     numbers,
     numbers_of_table,
-    opened,
+    open_table,
     times,
     whole_numbers,
 )
@@ -101,11 +101,11 @@ def from_frame(
     if isinstance(propensity, (int, float, np.number)):
         propensity = checks.real("propensity", propensity, above=0, most=1)
     columns = LogColumns(
-        arm, reward, propensity, _listed("features", features), _listed("probabilities", probabilities), _listed("eligible", eligible),
-        time, slot, round,
+        arm, reward, propensity, _column_list("features", features), _column_list("probabilities", probabilities),
+        _column_list("eligible", eligible), time, slot, round,
     )  # fmt: skip
     columns.check()
-    table = opened(frame)
+    table = open_table(frame)
     blocks = (columns.probabilities, columns.eligible)
     least = max(*map(number_of_columns, blocks), _arms_of(columns.features), _rows_of(arm_features))
     if isinstance(table, InFiles):
@@ -165,7 +165,7 @@ class LogColumns:
             listed += [item] if isinstance(item, str) else item if isinstance(item, list) else []
         return list(dict.fromkeys(listed))
 
-    def rows(self, batch: Batch, labels: ArmLabels, narrow: bool) -> Rows:
+    def rows(self, batch: TableBatch, labels: ArmLabels, narrow: bool) -> Rows:
         """The rows of a table or of a part of one. Raises ValueError with the first bad rows."""
         reward, bad = rewards_of(batch.column(self.reward), self.reward)
         n = reward.size
@@ -220,7 +220,7 @@ class RowsInFiles:
             yield rows
 
 
-def _listed(argument: str, columns: Columns | None) -> Any:
+def _column_list(argument: str, columns: Columns | None) -> Any:
     """Names of columns as a list; one name, and an array, as they are."""
     if columns is None or isinstance(columns, (str, np.ndarray)):
         return columns

@@ -119,7 +119,7 @@ class Log:
     def chunks(self, size: int | None = None) -> Iterator[Rows]:
         """The rows in order, checked, a chunk at a time; the rows of a set are never apart. size: rows of a chunk, by default by K."""
         for part in self._parts(size, narrow=False):
-            rows = _rewarded(part)
+            rows = _rewarded_rows(part)
             if rows.arm.size:
                 yield self._checked(rows)
 
@@ -167,7 +167,7 @@ class Log:
             bad.note(apart, lambda i: f"propensity = {h[i]:g} differs from the probability {H[i, arm[i]]:g} of the played arm")
         if rows.round is not None:
             numbers = rows.round
-            bad.note(_repeated(numbers, arm), lambda i: f"arm {arm[i]} is twice in round {numbers[i]}, but a set has every arm once")
+            bad.note(_repeated_rows(numbers, arm), lambda i: f"arm {arm[i]} is twice in round {numbers[i]}, but a set has every arm once")
         bad.refuse(rows.given)
         return rows
 
@@ -179,7 +179,7 @@ def of_arms(name: str, values: np.ndarray, m: int, K: int) -> np.ndarray:
     return values
 
 
-def _repeated(round: np.ndarray, arm: np.ndarray) -> np.ndarray:
+def _repeated_rows(round: np.ndarray, arm: np.ndarray) -> np.ndarray:
     """(m,) rows whose arm their round has had in a row before."""
     order = np.lexsort((arm, round))
     twice = np.zeros(arm.size, dtype=np.bool_)
@@ -202,7 +202,7 @@ def _refuse_parted(begins: list[tuple[np.ndarray, np.ndarray]]) -> None:
         )
 
 
-def _rewarded(rows: Rows) -> Rows:
+def _rewarded_rows(rows: Rows) -> Rows:
     """Without the rows that have no reward (NaN), of a set without the whole round."""
     missing = np.isnan(rows.reward)
     if not missing.any():
@@ -220,7 +220,7 @@ def _whole_sets(parts: Iterable[Rows]) -> Iterator[Rows]:
         if part.round is None:
             yield part
             continue
-        joined = part if last_round is None else _joined(last_round, part)
+        joined = part if last_round is None else _join_rows(last_round, part)
         assert joined.round is not None
         last = int(np.argmax(joined.round == joined.round[-1]))  # rows of a round are consecutive
         if last:
@@ -230,7 +230,7 @@ def _whole_sets(parts: Iterable[Rows]) -> Iterator[Rows]:
         yield last_round
 
 
-def _joined(a: Rows, b: Rows) -> Rows:
+def _join_rows(a: Rows, b: Rows) -> Rows:
     pairs = zip(a[:-1], b[:-1], strict=True)
     return Rows(*(None if x is None else np.concatenate([x, y]) for x, y in pairs), a.first)  # type: ignore[arg-type, call-arg]
 
@@ -283,7 +283,7 @@ def new_log(
         if part.round is not None:
             at = np.flatnonzero(np.concatenate([[True], part.round[1:] != part.round[:-1]]))
             begins.append((part.round[at], part.given[at]))
-        rows = _rewarded(part)
+        rows = _rewarded_rows(part)
         if not rows.arm.size:
             continue
         log._checked(rows)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..core import checks
 from .frame import from_frame
@@ -37,7 +38,7 @@ def from_obp(feedback: Mapping[str, Any], *, rewards: tuple[float, float] = (0.0
     if missing:
         raise ValueError(f"feedback has no {missing[0]!r}; it needs action, reward and pscore.")
     position = feedback.get("position")
-    table: dict[str, Any] = {"arm": feedback["action"], "reward": feedback["reward"], "propensity": feedback["pscore"]}
+    table: dict[str, ArrayLike] = {"arm": feedback["action"], "reward": feedback["reward"], "propensity": feedback["pscore"]}
     if position is not None:
         table["slot"] = np.asarray(position)
     probabilities = None if feedback.get("pi_b") is None else _of_positions(checks.floats("pi_b", feedback["pi_b"]), position)
@@ -54,7 +55,7 @@ def from_obp(feedback: Mapping[str, Any], *, rewards: tuple[float, float] = (0.0
     )
 
 
-def _of_positions(pi: np.ndarray, position: Any) -> np.ndarray:
+def _of_positions(pi: np.ndarray, position: ArrayLike | None) -> np.ndarray:
     """(n, K) probabilities, of each row's position where they are (n, K, positions)."""
     if pi.ndim != 3:
         return pi
@@ -65,7 +66,7 @@ def _of_positions(pi: np.ndarray, position: Any) -> np.ndarray:
     return pi[np.arange(n), :, place]
 
 
-def to_obp(log: Log) -> dict[str, Any]:
+def to_obp(log: Log) -> dict[str, object]:
     """The log as the dict that the Open Bandit Pipeline reads.
 
     Parameters

@@ -10,7 +10,7 @@ from .log import Log, Rows, RowsInMemory, new_log
 
 
 class Remembering(Protocol):
-    """What is read of a session."""
+    """The part of a session that its log is read from."""
 
     @property
     def arms(self) -> Any:

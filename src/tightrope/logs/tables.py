@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PARQUET, CSV = (".parquet", ".pq"), (".csv",)
-SHOWN = 3  # bad rows named in a refusal
+ROWS_NAMED = 3  # bad rows named in a refusal
 BATCH = 65_536  # rows of a batch at most
 
 
@@ -61,7 +61,7 @@ class BadRows:
         if not wrong.any():
             return
         new = wrong & self.used & ~self.wrong
-        for i in np.flatnonzero(new)[:SHOWN].tolist():
+        for i in np.flatnonzero(new)[:ROWS_NAMED].tolist():
             self._reasons[i] = reason(i)
         self.wrong |= new
 
@@ -69,7 +69,7 @@ class BadRows:
         """Raise ValueError with the number of bad rows and the first of them, if there are any. rows: their numbers in the whole table."""
         if not self._reasons:
             return
-        count, shown = int(np.count_nonzero(self.wrong)), sorted(self._reasons)[:SHOWN]
+        count, shown = int(np.count_nonzero(self.wrong)), sorted(self._reasons)[:ROWS_NAMED]
         named = "; ".join(f"row {i if rows is None else rows[i]}: {self._reasons[i]}" for i in shown)
         more = f"; and {count - len(shown)} more" if count > len(shown) else ""
         total = f"{count} bad row{'s' if count > 1 else ''} of {self.wrong.size}"
@@ -180,14 +180,14 @@ def labels(values: np.ndarray, name: str, bad: BadRows) -> tuple[np.ndarray, lis
         distinct, places = np.unique(values, return_inverse=True)
         known = distinct.tolist()
     elif values.dtype.kind in "OUST":
-        places, known = _factorized(np.asarray(values, dtype=object))
+        places, known = _factorize(np.asarray(values, dtype=object))
     else:
         raise ValueError(f"column {checks.show(name)} has type {values.dtype}, but must hold arm numbers or names.")
     bad.note(places < 0, lambda i: f"{name} = {entry(values, i)} is no arm; an arm is a whole number or a name")
     return places, known
 
 
-def _factorized(values: np.ndarray) -> tuple[np.ndarray, list[int | str]]:
+def _factorize(values: np.ndarray) -> tuple[np.ndarray, list[int | str]]:
     import pandas as pd
 
     try:
@@ -209,11 +209,11 @@ def label(value: object) -> int | str | None:
     return int(value) if np.isfinite(value) and value == int(value) else None
 
 
-def matrix(batch: "Batch", argument: str, columns: Columns, bad: BadRows) -> np.ndarray:
+def matrix(batch: "TableBatch", argument: str, columns: Columns, bad: BadRows) -> np.ndarray:
     """Numbers of every row, (n, d) or (n, K, d), float64: columns side by side, a column of arrays, or an array that is given."""
     n = bad.wrong.size
     if isinstance(columns, str):
-        array = _stacked(batch.column(columns), argument, bad)
+        array = _stack_arrays(batch.column(columns), argument, bad)
     elif isinstance(columns, np.ndarray):
         array = checks.floats(argument, columns)
     else:
@@ -227,11 +227,11 @@ def matrix(batch: "Batch", argument: str, columns: Columns, bad: BadRows) -> np.
     return np.require(array, np.float64, ["C", "W"])
 
 
-def _stacked(values: np.ndarray, argument: str, bad: BadRows) -> np.ndarray:
+def _stack_arrays(values: np.ndarray, argument: str, bad: BadRows) -> np.ndarray:
     """A column of arrays, all of one shape, as an array; rows with another shape are bad."""
     if values.dtype != object or not values.size:
         return checks.floats(argument, values)
-    rows = [_nested(value) for value in values]
+    rows = [_nested_array(value) for value in values]
     shapes = [None if row is None else row.shape for row in rows]
     counts = {shape: shapes.count(shape) for shape in set(shapes) if shape}
     if not counts:
@@ -244,11 +244,11 @@ def _stacked(values: np.ndarray, argument: str, bad: BadRows) -> np.ndarray:
     return np.stack([row if row is not None and row.shape == usual else np.zeros(usual) for row in rows])
 
 
-def _nested(value: object) -> np.ndarray | None:
+def _nested_array(value: object) -> np.ndarray | None:
     """Lists in lists as an array; None where they are no numbers of one shape."""
     try:
         if isinstance(value, np.ndarray) and value.dtype == object:
-            value = [_nested(row) if np.ndim(row) else row for row in value]
+            value = [_nested_array(row) if np.ndim(row) else row for row in value]
         return np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
         return None
@@ -258,7 +258,7 @@ def _nested(value: object) -> np.ndarray | None:
 
 
 @dataclass(frozen=True)
-class Batch:
+class TableBatch:
     """Consecutive rows of a table. first: number of the first one. source: their file, "" in memory. rows: how many; 0: not counted."""
 
     frame: NamedColumns
@@ -304,7 +304,7 @@ def column_names(frame: object) -> list[str]:
 def numbers_of_table(frame: Any) -> np.ndarray:
     """All columns of a table side by side in their order, (n, d) float64, NaN where there is no number."""
     names = list(frame) if isinstance(frame, Mapping) else list(getattr(frame, "column_names", None) or frame.columns)
-    return np.stack([as_numbers(Batch(frame).column(name)) for name in names], axis=1) if names else np.zeros((0, 0))
+    return np.stack([as_numbers(TableBatch(frame).column(name)) for name in names], axis=1) if names else np.zeros((0, 0))
 
 
 def array_of(column: Any) -> np.ndarray:
@@ -338,9 +338,9 @@ class InMemory:
         """Names of its columns."""
         return column_names(self.frame)
 
-    def batches(self, columns: Sequence[str], size: int = BATCH) -> Iterator[Batch]:
+    def batches(self, columns: Sequence[str], size: int = BATCH) -> Iterator[TableBatch]:
         """All of it at once."""
-        yield Batch(self.frame)
+        yield TableBatch(self.frame)
 
 
 @dataclass(frozen=True)
@@ -407,7 +407,7 @@ class InFiles:
                     begin, first, rows = group + 1, first + rows, 0
         return cut
 
-    def piece(self, piece: Piece, columns: Sequence[str], size: int = BATCH) -> Iterator[Batch]:
+    def piece(self, piece: Piece, columns: Sequence[str], size: int = BATCH) -> Iterator[TableBatch]:
         """The rows of a piece in batches of at most `size`, numbered as in its file."""
         import pyarrow as pa
 
@@ -421,7 +421,7 @@ class InFiles:
         for part in parts:
             for batch in part.to_batches(columns=list(dict.fromkeys(columns)), **options):
                 if batch.num_rows:
-                    yield Batch(pa.Table.from_batches([batch]), first, path, batch.num_rows)
+                    yield TableBatch(pa.Table.from_batches([batch]), first, path, batch.num_rows)
                     first += batch.num_rows
 
     def numbers_of_a_row(self, columns: Sequence[str]) -> int:
@@ -432,19 +432,19 @@ class InFiles:
         first = self.dataset.head(1, columns=lists, use_threads=False).to_pylist() if lists else []  # reads a row group
         return max(1, len(columns) + sum(len(value) - 1 for row in first for value in row.values() if value))
 
-    def batches(self, columns: Sequence[str], size: int = BATCH) -> Iterator[Batch]:
+    def batches(self, columns: Sequence[str], size: int = BATCH) -> Iterator[TableBatch]:
         """All rows in the order of the files, numbered from the first file's first row."""
         first = 0
         for piece in self.pieces():
             for batch in self.piece(piece, columns, size):
-                yield Batch(batch.frame, first, batch.source, batch.rows)
+                yield TableBatch(batch.frame, first, batch.source, batch.rows)
                 first += batch.rows
 
 
 Table: TypeAlias = InMemory | InFiles
 
 
-def opened(source: Any, argument: str = "frame") -> Table:
+def open_table(source: Any, argument: str = "frame") -> Table:
     """The table that was given: in memory, or a path or a data set, whose rows are read when they are needed.
 
     Raises ValueError in a sentence for what is no table and for files that cannot be read.

@@ -11,7 +11,7 @@ from ..core.policy import Policy, compiled
 from ..core.types import State
 from ..core.verbs import Arms, Context, admit, inform
 from .arm_labels import ArmLabels
-from .tables import BadRows, InMemory, NamedColumns, matrix, opened, rewards
+from .tables import BadRows, InMemory, NamedColumns, matrix, open_table, rewards
 
 CHUNK = 100_000  # rows between two chances to interrupt
 
@@ -45,7 +45,7 @@ def read_training_rows(
         raise ValueError(f"features = {checks.show(features)} is not the name of a column or a list of such names.")
     if not changing and features is not None:
         raise ValueError("features was given, but these arms do not change; leave it out.")
-    table = opened(frame)
+    table = open_table(frame)
     if not isinstance(table, InMemory):
         raise ValueError(f"frame = {checks.show(frame)} is in files; use tr.learn_from, which reads them a part at a time.")
     (batch,) = table.batches([])

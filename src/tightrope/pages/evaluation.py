@@ -8,13 +8,13 @@ from matplotlib.figure import Figure
 
 from ..evaluation.results import BASELINE, Comparison, Evaluation
 from ..plots import style
-from ..plots.digits import interval, measured
+from ..plots.digits import interval, with_error
 from ..plots.evaluation import (
     calibration_figure,
     colours,
     comparison_figure,
     difference_figure,
-    named,
+    policy_label,
     sequence_figure,
     support_figure,
     weights_figure,
@@ -25,24 +25,25 @@ from .page import Section, Table, write_page
 
 def summary_table(evaluation: Evaluation, caption: str = "") -> Table:
     """Value, intervals, overlap and verdict, a line each."""
-    return Table([named(evaluation), "on this log"], evaluation.summary(), caption, aligned=False)
+    return Table([policy_label(evaluation), "on this log"], evaluation.summary(), caption, aligned=False)
 
 
 def support_of(evaluation: Evaluation, palette: style.Palette | None = None) -> Figure:
     """Each arm's share of the log and of the policy."""
     support = evaluation.support
-    return support_figure(support.target, support.played, named(evaluation), arms=support.names, palette=palette)
+    return support_figure(support.target, support.played, policy_label(evaluation), arms=support.names, palette=palette)
 
 
 def _difference(e: Evaluation, palette: style.Palette) -> Figure:
     assert e.difference is not None
-    return difference_figure(e.difference, named(e), decided=e.decided, verdict=e.verdict, palette=palette)
+    return difference_figure(e.difference, policy_label(e), decided=e.decided, verdict=e.verdict, palette=palette)
 
 
 def estimators_table(evaluation: Evaluation) -> Table:
     """Every estimator's value and interval."""
     rows = [
-        [name, measured(value, se), interval(lower, upper)] for name, value, se, lower, upper in evaluation.frame().itertuples(index=False)
+        [name, with_error(value, se), interval(lower, upper)]
+        for name, value, se, lower, upper in evaluation.frame().itertuples(index=False)
     ]
     level = f"{1.0 - evaluation.alpha:.4g} interval for this number of rounds"
     return Table(["estimator", "value ± standard error", level], rows, "Every estimator.", aligned=False)
@@ -54,12 +55,12 @@ def sentence(e: Evaluation) -> str:
     surely = f"with probability {1.0 - e.alpha:.4g} between {interval(low, high)[1:-1].replace(', ', ' and ')}"
     always = ", however often one has looked" if e.sequence is not None else ""
     verdict = f" Verdict: {e.verdict}" + ("." if e.decided is None else f", since round {e.decided:,}.")
-    return f"{named(e)} would have earned {measured(e.value, e.se)} a round, {surely}{always}.{verdict}"
+    return f"{policy_label(e)} would have earned {with_error(e.value, e.se)} a round, {surely}{always}.{verdict}"
 
 
 def evaluation_sections(evaluation: Evaluation, palette: style.Palette | None = None) -> list[Section]:
-    """What it would have earned, what the log can say of it, and how good the reward model is. palette: colours by name."""
-    e, palette = evaluation, colours(named(evaluation), palette)
+    """Sections on the policy's value, the log's support for it, and the quality of the reward model. palette: colours by name."""
+    e, palette = evaluation, colours(policy_label(evaluation), palette)
     figures: list[Picture] = []
     if e.sequence is not None:
         figures.append(picture(
@@ -82,7 +83,8 @@ def _overlap_section(e: Evaluation, palette: style.Palette, title: str = "What t
     if e.weights.size and e.weights[:, 1].sum() > 0.0:
         figures.append(
             picture(
-                weights_figure(e.weights, named(e), palette), "How often each weight occurs. Bars far to the right: a few rounds decide."
+                weights_figure(e.weights, policy_label(e), palette),
+                "How often each weight occurs. Bars far to the right: a few rounds decide.",
             )
         )
     figures.append(picture(support_of(e, palette), "Share of the log and share under the policy, by arm."))
@@ -128,7 +130,7 @@ def comparison_table(comparison: Comparison, caption: str = "") -> Table:
         verdict = e.verdict + ("" if e.decided is None else f" (since round {e.decided:,})")
         if e is not comparison.baseline and name not in comparison.alive:
             verdict += ", cannot be the best"
-        rows.append([name, verdict, measured(e.value, e.se), interval(*e.interval), gap, f"{e.ess:,.0f}", f"{e.max_weight:.4g}"])
+        rows.append([name, verdict, with_error(e.value, e.se), interval(*e.interval), gap, f"{e.ess:,.0f}", f"{e.max_weight:.4g}"])
     headers = ["policy", "verdict", "value", "at all times", "less the baseline", "effective rows", "largest weight"]
     return Table(headers, rows, caption, aligned=False)
 

@@ -1,4 +1,4 @@
-"""What a report says of an identification: rounds of every run, and how often the right arm was named and certified."""
+"""The section of an identification in a report: rounds of every run, and how often the right arm was named and certified."""
 
 from ..plots import sentences, style
 from ..plots.pictures import picture
@@ -13,7 +13,7 @@ from .simulation import WIDTH
 def identification_section(
     title: str, result: Identification, *, text: str = "", palette: style.Palette | None = None
 ) -> Section:  # fmt: skip
-    """What was found, rounds, pull shares and the table of one result. palette: colours by name; default: of this section alone."""
+    """Summary, rounds, pull shares and the table of one result. palette: colours by name; default: of this section alone."""
     palette = style.Palette(result.policies) if palette is None else palette
     caption = "Rounds of every run, mean ± 2 standard errors; crosses: a wrong arm or none certified."
     figures = [
@@ -30,7 +30,9 @@ def summary_sentence(result: Identification) -> str:
         f"{name} named a right arm in {int(result.correct[name].sum())} and certified it in {int(result.stopped[name].sum())}"
         for name in result.policies
     ]
-    return f"{sentences.lowest(result.rounds, 'mean number of rounds')} Of {n} run{'s' if n != 1 else ''}, {sentences.listed(answers)}."
+    return (
+        f"{sentences.lowest(result.rounds, 'mean number of rounds')} Of {n} run{'s' if n != 1 else ''}, {sentences.listed_words(answers)}."
+    )
 
 
 def summary_table(result: Identification) -> Table:

@@ -20,7 +20,7 @@ TABLES: dict[str, Callable[..., Table]] = {
 
 
 def provenance_of(result: Result | Identification) -> dict[str, object]:
-    """What the page says under "How this was made"."""
+    """The entries under "How this was made"."""
     settings = result.settings
     run = {key: settings[key] for key in ("command", "seed", "horizon", "max_rounds", "budget", "replications") if key in settings}
     return run | {f"policy {name}": _short(item) for name, item in settings.get("policies", {}).items()} | settings.get("versions", {})
@@ -52,7 +52,7 @@ def write_report(
     return write_page(path, title, lead, sections, provenance)
 
 
-def together(results: Mapping[str, Result | Identification]) -> dict[str, Result | Identification]:
+def join_same_questions(results: Mapping[str, Result | Identification]) -> dict[str, Result | Identification]:
     """Simulations of the same question as one result, by a name for it; policies that differ under one name are told apart by their folder.
 
     The same question: problems, rounds, seed and delay. Such replications are paired. Questions that stand alone are left out.
@@ -65,11 +65,11 @@ def together(results: Mapping[str, Result | Identification]) -> dict[str, Result
     comparisons: dict[str, Result | Identification] = {}
     for group in groups.values():
         if len(group) > 1:
-            comparisons[f"Compared: {', '.join(group)}"] = joined(group)
+            comparisons[f"Compared: {', '.join(group)}"] = join_runs(group)
     return comparisons
 
 
-def joined(group: Mapping[str, Result]) -> Result:
+def join_runs(group: Mapping[str, Result]) -> Result:
     """Results of one question as one; of each policy as many replications as all have."""
     least = min(result.replications for result in group.values())
     described: dict[str, list[object]] = {}

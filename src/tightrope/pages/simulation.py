@@ -1,4 +1,4 @@
-"""What a report says of a simulation: regret curves, final regret with paired differences, pull shares."""
+"""The section of a simulation in a report: regret curves, final regret with paired differences, pull shares."""
 
 from ..plots import sentences, style
 from ..plots.curves import References, bound_curve, bound_left_out, regret_figure
@@ -15,7 +15,7 @@ def simulation_section(
     title: str, result: Result, *, text: str = "", log_rounds: bool = False, references: References | None = None,
     palette: style.Palette | None = None,
 ) -> Section:  # fmt: skip
-    """What was found, curves, pull shares and the table of one result. palette: colours by name; default: of this section alone."""
+    """Summary, curves, pull shares and the table of one result. palette: colours by name; default: of this section alone."""
     palette = style.Palette(result.policies) if palette is None else palette
     caption = "Mean cumulative pseudo-regret"
     caption += f"; bands are ± 2 standard errors of {result.replications:,} replications." if result.replications > 1 else "."

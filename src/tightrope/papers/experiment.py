@@ -1,4 +1,4 @@
-"""What every reproduction shares: finding the papers and their figures, sizes by scale, runs that resume, files and a report.
+"""The parts that all reproductions share: finding the papers and their figures, sizes by scale, runs that resume, files and a report.
 
 A paper is a package `papers/X` with a TITLE. A figure or table of it is a module `papers/X/figN.py` with the functions
 
@@ -6,7 +6,8 @@ A paper is a package `papers/X` with a TITLE. A figure or table of it is a modul
     score(data)   rows, each judged by a rule of `papers.scoring` and referring to a claim of `papers/X/claims.py`
     tables(data), plot(data), notes(data)   where there are any: tables and pictures by name, a paragraph
 
-A module with a function `data` is a figure. Its name on the command line has hyphens instead of underscores.
+A module with a function `data` is a figure. Its name on the command line has hyphens instead of underscores. What is not in a paper, but
+answers what its reader may ask next, stands apart in `papers/X/beyond`.
 """
 
 import contextlib
@@ -19,7 +20,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, NotRequired, TypedDict, TypeVar
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -29,8 +30,8 @@ from ..core.policy import Policy
 from ..core.problem import Problem
 from ..pages.page import Section, Table, write_page
 from ..plots.curves import save_figure
-from ..plots.digits import measured
-from ..plots.pictures import Picture, picture, whole
+from ..plots.digits import with_error
+from ..plots.pictures import Picture, PictureRecord, picture, whole
 from ..problems.data import DataNotFound
 from ..results.results import Identification, Result
 from ..simulation.arguments import as_problems
@@ -40,10 +41,11 @@ from ..simulation.runs.executors import shared
 from ..simulation.runs.progress import Meters, silent
 from ..simulation.simulate import simulate
 from . import names
-from .register import Claim, Standing, counts, standings
+from .register import Claim, ClaimStanding, counts, standings
 from .scoring import OURS, VERDICTS, Row
 
 T = TypeVar("T")
+Players = Mapping[str, Policy | Callable[..., Policy]]  # policies by name, or functions of the problem that make them
 SCALES = ("smoke", "laptop", "paper")
 ROWS = "rows.json"  # the file of a figure's judged rows
 TIME = "time.json"  # and of how long it took
@@ -52,14 +54,26 @@ MANY_ROUNDS = 50_000  # of Python in one run from which processes gain more than
 
 
 @dataclass
-class Outcome:
-    """What one figure's experiment found. missing: which data it lacks, if it could not run."""
+class FigureOutcome:
+    """The result of one figure's experiment. missing: which data it lacks, if it could not run."""
 
     rows: list[Row] = field(default_factory=list)
     tables: dict[str, pd.DataFrame] = field(default_factory=dict)
     plots: dict[str, Figure] = field(default_factory=dict)
     notes: str = ""
     missing: str = ""
+
+
+class FigureRecord(TypedDict):
+    """The content of rows.json. tables: their labels in order; earlier versions did not say."""
+
+    rows: list[dict[str, Any]]
+    notes: str
+    tables: NotRequired[list[str]]
+    scale: str
+    seed: int
+    versions: dict[str, str]
+    command: str
 
 
 @dataclass
@@ -86,17 +100,13 @@ class Run:
             engine = "processes" if python and rounds >= MANY_ROUNDS else "threads"
         return {"seed": self.seed, "workers": self.workers, "engine": engine, "address": self.address}
 
-    def simulate(
-        self, label: str, problem: Problem | Sequence[Problem], policies: Mapping[str, Policy | Callable[..., Policy]], **options: Any
-    ) -> Result:
+    def simulate(self, label: str, problem: Problem | Sequence[Problem], policies: Players, **options: Any) -> Result:
         """`tightrope.simulate`; what is finished is kept under out/runs/label and found again by the same call."""
         rounds = len(policies) * options.get("replications", 1) * options["horizon"]
         options = self._shared(problem, rounds) | {"progress": self.progress(label)} | options
         return simulate(problem, policies, out=self.out / "runs" / label, **options)
 
-    def identify(
-        self, label: str, problem: Problem | Sequence[Problem], policies: Mapping[str, Policy | Callable[..., Policy]], **options: Any
-    ) -> Identification:
+    def identify(self, label: str, problem: Problem | Sequence[Problem], policies: Players, **options: Any) -> Identification:
         """`tightrope.identify`; what is finished is kept under out/runs/label and found again by the same call."""
         options = self._shared(problem, 0) | {"progress": self.progress(label, options.get("budget") is not None)} | options
         return identify(problem, policies, out=self.out / "runs" / label, **options)
@@ -117,14 +127,12 @@ def claims_of(paper: str) -> dict[str, Claim]:
 def figures(paper: str) -> dict[str, ModuleType]:
     """The figures and tables of a paper by name."""
     package = find_paper(paper)
-    modules = {
-        module.name.replace("_", "-"): importlib.import_module(f"{package.__name__}.{module.name}")
-        for module in pkgutil.iter_modules(package.__path__)
-    }
+    places = {found.name.rpartition(".")[2]: found.name for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")}
+    modules = {name.replace("_", "-"): importlib.import_module(places[name]) for name in sorted(places)}
     return {name: module for name, module in modules.items() if hasattr(module, "data")}
 
 
-def reproduce(paper: str, chosen: Iterable[str] | None, run: Run) -> dict[str, Outcome]:
+def reproduce(paper: str, chosen: Iterable[str] | None, run: Run) -> dict[str, FigureOutcome]:
     """Run the figures of a paper (None: all), write everything under run.out, return the outcomes by figure.
 
     A figure whose data are missing is said so in the report and left out.
@@ -134,35 +142,35 @@ def reproduce(paper: str, chosen: Iterable[str] | None, run: Run) -> dict[str, O
     wanted = list(chosen) if chosen is not None else list(known)
     for name in wanted:
         checks.choice("figure", name, tuple(known))
-    outcomes: dict[str, Outcome] = {}
-    with lasting(run) as run:
+    outcomes: dict[str, FigureOutcome] = {}
+    with paper_workers(run) as run:
         for name in wanted:
-            started, worked = time.monotonic(), _worked()
-            with holding(run) as own:
+            started, worked = time.monotonic(), _core_seconds()
+            with figure_workers(run) as own:
                 outcomes[name] = run_figure(name, known[name], own)
             _save(name, outcomes[name], run)
-            _keep_time(run.out / name, run, time.monotonic() - started, _worked() - worked)
-            _report(paper, outcomes, run)
+            _keep_time(run.out / name, run, time.monotonic() - started, _core_seconds() - worked)
+            _report(paper, run)
     return outcomes
 
 
 @contextlib.contextmanager
-def holding(run: Run) -> Iterator[Run]:
+def figure_workers(run: Run) -> Iterator[Run]:
     """The run with workers that all its simulations share."""
     with shared(run.engine or "threads", run.workers, run.address) as address:
         yield run if address == run.address else replace(run, address=address, workers=None)
 
 
-def lasting(run: Run) -> contextlib.AbstractContextManager[Run]:
+def paper_workers(run: Run) -> contextlib.AbstractContextManager[Run]:
     """`holding` for several figures. The few processes beside threads end with each figure instead, so that their time is the figure's."""
-    return contextlib.nullcontext(run) if _in_threads(run) else holding(run)
+    return contextlib.nullcontext(run) if _in_threads(run) else figure_workers(run)
 
 
 def _in_threads(run: Run) -> bool:
     return run.engine in (None, "threads")
 
 
-def _worked() -> float:
+def _core_seconds() -> float:
     """Seconds of all cores that this process and the processes that it has ended took so far."""
     return sum(os.times()[:4])
 
@@ -181,7 +189,7 @@ def _keep_time(folder: pathlib.Path, run: Run, seconds: float, worked: float) ->
 
 
 def time_taken(folder: pathlib.Path) -> dict[str, Any]:
-    """What is known of how long a figure's folder took to make: seconds, core seconds, workers, scale, seed; empty where nothing is.
+    """The record of how long a figure took: seconds, core seconds, workers, scale, seed; empty where nothing is.
 
     Figures may run beside each other, so that it is the core seconds of all that add up to those of the whole.
     """
@@ -192,7 +200,7 @@ def time_taken(folder: pathlib.Path) -> dict[str, Any]:
     return record
 
 
-def run_figure(name: str, module: ModuleType, run: Run) -> Outcome:
+def run_figure(name: str, module: ModuleType, run: Run) -> FigureOutcome:
     """The data of one figure, its rows judged, its tables and pictures."""
 
     def of(part: str, data: object, nothing: T) -> T:
@@ -201,12 +209,12 @@ def run_figure(name: str, module: ModuleType, run: Run) -> Outcome:
     try:
         data = module.data(run)
     except DataNotFound as error:
-        return Outcome(notes=f"Not run: {error}", missing=str(error))
+        return FigureOutcome(notes=f"Not run: {error}", missing=str(error))
     rows = [replace(row, figure=name) for row in module.score(data)]
-    return Outcome(rows, of("tables", data, {}), of("plot", data, {}), of("notes", data, ""))
+    return FigureOutcome(rows, of("tables", data, {}), of("plot", data, {}), of("notes", data, ""))
 
 
-def _save(name: str, outcome: Outcome, run: Run) -> None:
+def _save(name: str, outcome: FigureOutcome, run: Run) -> None:
     folder = run.out / name
     for label, table in outcome.tables.items():
         with files.atomically(folder / f"{label}.parquet") as file:
@@ -220,8 +228,8 @@ def _save(name: str, outcome: Outcome, run: Run) -> None:
     files.write_json(folder / PICTURES, shown)
     files.write_json(
         folder / ROWS,
-        {"rows": [asdict(row) for row in outcome.rows], "notes": outcome.notes, "scale": run.scale, "seed": run.seed,
-         "versions": provenance.versions(), "command": provenance.command()},
+        {"rows": [asdict(row) for row in outcome.rows], "notes": outcome.notes, "tables": list(outcome.tables), "scale": run.scale,
+         "seed": run.seed, "versions": provenance.versions(), "command": provenance.command()},
     )  # fmt: skip
 
 
@@ -233,7 +241,7 @@ def rows_table(rows: list[Row]) -> Table:
 
     cells = []
     for row in rows:
-        ours = measured(float(row.ours), row.se) if row.se is not None and not isinstance(row.ours, str) else number(row.ours)
+        ours = with_error(float(row.ours), row.se) if row.se is not None and not isinstance(row.ours, str) else number(row.ours)
         if row.se is not None and isinstance(row.ours, str):
             ours += f" ± {row.se:.2g}"
         remark = row.remark if row.verdict != "reproduced" else ""
@@ -243,7 +251,7 @@ def rows_table(rows: list[Row]) -> Table:
     return Table(["verdict", "claim", "what is compared", "paper", "ours", "test and remarks"], cells, verdict_column=0, aligned=False)
 
 
-def shown(outcomes: Mapping[str, Outcome], scale: str) -> dict[str, Outcome]:
+def as_shown(outcomes: Mapping[str, FigureOutcome], scale: str) -> dict[str, FigureOutcome]:
     """Outcomes as people see them: the smallest scale only shows that experiments run, so that nothing it finds is a verdict."""
     if scale != "smoke":
         return dict(outcomes)
@@ -253,12 +261,12 @@ def shown(outcomes: Mapping[str, Outcome], scale: str) -> dict[str, Outcome]:
     }
 
 
-def standing(paper: str, outcomes: Mapping[str, Outcome]) -> list[Standing]:
+def claim_standings(paper: str, outcomes: Mapping[str, FigureOutcome]) -> list[ClaimStanding]:
     """Where every claim of a paper stands after these figures."""
     return standings(claims_of(paper), (row for outcome in outcomes.values() for row in outcome.rows))
 
 
-def claims_frame(claims: Iterable[Standing]) -> pd.DataFrame:
+def claims_frame(claims: Iterable[ClaimStanding]) -> pd.DataFrame:
     """One line for each claim of a paper: where it stands, its words and number, the verdict and the figures whose rows judge it."""
     return pd.DataFrame([
         {
@@ -291,22 +299,16 @@ def verdict_sentence(rows: list[Row]) -> str:
 
 def rewrite_report(
     folder: pathlib.Path, title: str | None = None, path: pathlib.Path | None = None
-) -> tuple[str, dict[str, Outcome]]:  # fmt: skip
+) -> tuple[str, dict[str, FigureOutcome]]:  # fmt: skip
     """Write folder/report.html (or path) again from what `reproduce` saved there; return the paper and the outcomes as they are shown."""
     records = figure_records(folder)
     paper = paper_of(folder, records)
-    names_ = [name for name in figures(paper) if name in records]
-    outcomes, pictures = (
-        {name: _outcome_of(folder / name, records[name]) for name in names_},
-        {name: _pictures(folder / name) for name in names_},
-    )
-    last = records[next(reversed(outcomes))]
+    last = records[[name for name in figures(paper) if name in records][-1]]
     origin = {"command": last["command"], "seed": last["seed"]} | last["versions"]
-    _write_page(paper, outcomes, pictures, last["scale"], origin, folder, title, path)
-    return paper, shown(outcomes, last["scale"])
+    return paper, _write_report(paper, folder, records, last["scale"], origin, title, path)
 
 
-def paper_of(folder: pathlib.Path, records: Mapping[str, Any]) -> str:
+def paper_of(folder: pathlib.Path, records: Mapping[str, FigureRecord]) -> str:
     """The paper whose figures were saved in a folder. Raises ValueError where no paper has them."""
     keys = {row["key"] for record in records.values() for row in record["rows"]} - {OURS}  # papers share names of figures, but not claims
     paper = next((name for name in names() if records.keys() <= figures(name).keys() and keys <= claims_of(name).keys()), None)
@@ -315,45 +317,45 @@ def paper_of(folder: pathlib.Path, records: Mapping[str, Any]) -> str:
     return paper
 
 
-def figure_records(folder: pathlib.Path) -> dict[str, dict[str, Any]]:
-    """What `reproduce` saved of each figure of a folder: rows, notes, scale, seed and provenance."""
+def figure_records(folder: pathlib.Path) -> dict[str, FigureRecord]:
+    """The records that `reproduce` saved of each figure of a folder: rows, notes, scale, seed and provenance."""
     return {path.parent.name: json.loads(path.read_text()) for path in folder.glob(f"*/{ROWS}")}
 
 
-def _outcome_of(folder: pathlib.Path, record: Mapping[str, Any]) -> Outcome:
+def _outcome_of(folder: pathlib.Path, record: FigureRecord) -> FigureOutcome:
     """The outcome of a figure from what was saved of it."""
-    tables = {path.stem: pd.read_parquet(path) for path in sorted(folder.glob("*.parquet"))}
-    return Outcome([Row(**row) for row in record["rows"]], tables=tables, notes=record["notes"])
+    labels = record.get("tables", sorted(path.stem for path in folder.glob("*.parquet")))  # earlier versions did not say their order
+    tables = {label: pd.read_parquet(folder / f"{label}.parquet") for label in labels}
+    return FigureOutcome([Row(**row) for row in record["rows"]], tables=tables, notes=record["notes"])
 
 
 def _pictures(folder: pathlib.Path) -> list[Picture]:
     """The pictures of a figure's folder; earlier versions kept them as files only."""
     try:
-        kept: dict[str, dict[str, Any]] = json.loads((folder / PICTURES).read_text())
+        kept: dict[str, PictureRecord] = json.loads((folder / PICTURES).read_text())
     except FileNotFoundError:
         return [whole(path.read_text(), path.stem) for path in sorted(folder.glob("*.svg"))]
     return [Picture.of(record) for record in kept.values()]
 
 
-def _report(paper: str, outcomes: dict[str, Outcome], run: Run) -> None:
-    """The page of these figures and of the others that an earlier call with the same scale and seed left in the folder."""
-    pictures = {name: _pictures(run.out / name) for name in outcomes}
-    known = figures(paper)
-    earlier = {name: record for name, record in figure_records(run.out).items() if name in known and name not in outcomes}
-    for name, record in earlier.items():
-        if (record["scale"], record["seed"]) == (run.scale, run.seed):
-            outcomes, pictures = outcomes | {name: _outcome_of(run.out / name, record)}, pictures | {name: _pictures(run.out / name)}
-    outcomes = {name: outcomes[name] for name in known if name in outcomes}
+def records_of(run: Run, folder: pathlib.Path) -> dict[str, FigureRecord]:
+    """The `figure_records` of a folder with the scale and the seed of a run; rows of others would be mixed with its own."""
+    return {name: one for name, one in figure_records(folder).items() if (one["scale"], one["seed"]) == (run.scale, run.seed)}
+
+
+def _report(paper: str, run: Run) -> None:
+    """The page of all figures that the folder has at this scale and seed, also from earlier calls."""
     origin = {"command": provenance.command(), "seed": run.seed} | provenance.versions()
-    _write_page(paper, outcomes, pictures, run.scale, origin, run.out)
+    _write_report(paper, run.out, records_of(run, run.out), run.scale, origin)
 
 
-def _write_page(
-    paper: str, outcomes: dict[str, Outcome], pictures: dict[str, list[Picture]], scale: str, origin: Mapping[str, object],
-    folder: pathlib.Path, title: str | None = None, path: pathlib.Path | None = None,
-) -> None:  # fmt: skip
-    outcomes = shown(outcomes, scale)
-    claims = standing(paper, outcomes)
+def _write_report(
+    paper: str, folder: pathlib.Path, records: Mapping[str, FigureRecord], scale: str, origin: Mapping[str, object],
+    title: str | None = None, path: pathlib.Path | None = None,
+) -> dict[str, FigureOutcome]:  # fmt: skip
+    """The page of a paper's saved figures; returns their outcomes as the page shows them."""
+    outcomes = as_shown({name: _outcome_of(folder / name, records[name]) for name in figures(paper) if name in records}, scale)
+    claims = claim_standings(paper, outcomes)
     frame = claims_frame(claims)
     files.write_text(folder / "claims.csv", frame.to_csv(index=False))
     sections = [
@@ -363,8 +365,9 @@ def _write_page(
     for name, outcome in outcomes.items():
         tables = [rows_table(outcome.rows)] if outcome.rows else []
         tables += [Table.of(table, caption=label) for label, table in outcome.tables.items()]
-        sections.append(Section(name, outcome.notes, pictures[name], tables, summary=verdict_sentence(outcome.rows)))
+        sections.append(Section(name, outcome.notes, _pictures(folder / name), tables, summary=verdict_sentence(outcome.rows)))
     lead = f"Reproduction at scale “{scale}”. Every verdict comes from the stated test, none from a reader's eye."
     if scale == "smoke":
         lead += " This scale only checks that the experiments run, so nothing is judged."
     write_page(path or folder / "report.html", title or find_paper(paper).TITLE, lead, sections, origin)
+    return outcomes

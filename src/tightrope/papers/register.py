@@ -33,7 +33,7 @@ class Claim:
     not_shown: str = ""
 
 
-def registered(claims: Iterable[Claim]) -> dict[str, Claim]:
+def register_claims(claims: Iterable[Claim]) -> dict[str, Claim]:
     """Claims by key; a key that is used twice is refused."""
     found: dict[str, Claim] = {}
     for claim in claims:
@@ -47,15 +47,15 @@ NOT_SHOWN = "no program can show it"
 WORST_FIRST = ("not reproduced", "undecided", "partly", "reproduced")
 
 
-class Standing(NamedTuple):
-    """What the rows say of a claim: its worst verdict, NOT_SHOWN, or NOT_JUDGED where no row refers to it."""
+class ClaimStanding(NamedTuple):
+    """A claim as its rows judge it: its worst verdict, NOT_SHOWN, or NOT_JUDGED where no row refers to it."""
 
     claim: Claim
     verdict: str
     rows: list[Row]
 
 
-def standings(claims: Mapping[str, Claim], rows: Iterable[Row]) -> list[Standing]:
+def standings(claims: Mapping[str, Claim], rows: Iterable[Row]) -> list[ClaimStanding]:
     """Every claim of the register with its rows, in the order of the paper; a row of an unknown claim is refused."""
     found: dict[str, list[Row]] = {key: [] for key in claims}
     for row in rows:
@@ -64,7 +64,7 @@ def standings(claims: Mapping[str, Claim], rows: Iterable[Row]) -> list[Standing
         if row.key not in found:
             raise ValueError(f"key = {row.key!r} of the row {row.text!r} is no claim of the paper; add it to claims.py or use OURS.")
         found[row.key].append(row)
-    return [Standing(claim, _verdict(claim, found[key]), found[key]) for key, claim in claims.items()]
+    return [ClaimStanding(claim, _verdict(claim, found[key]), found[key]) for key, claim in claims.items()]
 
 
 def _verdict(claim: Claim, rows: list[Row]) -> str:
@@ -72,7 +72,7 @@ def _verdict(claim: Claim, rows: list[Row]) -> str:
     return next((verdict for verdict in WORST_FIRST if verdict in seen), NOT_SHOWN if claim.not_shown else NOT_JUDGED)
 
 
-def counts(found: Iterable[Standing]) -> dict[str, int]:
+def counts(found: Iterable[ClaimStanding]) -> dict[str, int]:
     """How many claims have each verdict, "judged" and "all" included."""
     by_verdict = Counter(one.verdict for one in found)
     judged = sum(by_verdict[verdict] for verdict in WORST_FIRST)

@@ -36,7 +36,7 @@ def estimate(values: ArrayLike) -> Estimate:
     return Estimate(float(x.mean()), float(standard_error(x)))
 
 
-def paired(first: np.ndarray, second: np.ndarray) -> Estimate:
+def paired_mean(first: np.ndarray, second: np.ndarray) -> Estimate:
     """Mean of first - second, replication by replication."""
     return estimate(first - second)
 
@@ -60,14 +60,14 @@ def share(count: int, total: int) -> Estimate:
 
 
 class Judgement(NamedTuple):
-    """What a rule found. test: the rule in words. reason: what the numbers say where the verdict is not "reproduced", else empty."""
+    """The answer of a rule. test: the rule in words. reason: what the numbers say where the verdict is not "reproduced", else empty."""
 
     verdict: Verdict
     test: str
     reason: str = ""
 
 
-def _judged(full: bool, partial: bool, test: str, reason: str, *, open_: bool = False) -> Judgement:
+def _judgement(full: bool, partial: bool, test: str, reason: str, *, open_: bool = False) -> Judgement:
     """open_: the numbers do not say; it counts where the claim is not reproduced in full."""
     if full:
         return Judgement("reproduced", test)
@@ -93,7 +93,7 @@ def below(found: Estimate, bound: float = 0.0, *, partly: float | None = None, m
     if partly is not None:
         test += f"; partly if below {partly:g} by them"
     sure = _clear(gap, found.se, margin) or (gap == 0.0 == found.se)
-    return _judged(sure and gap < 0, weaker, test, f"The distance to {bound:g} is {_apart(gap, found.se)}.", open_=not sure)
+    return _judgement(sure and gap < 0, weaker, test, f"The distance to {bound:g} is {_apart(gap, found.se)}.", open_=not sure)
 
 
 def above(found: Estimate, bound: float = 0.0, *, partly: float | None = None, margin: float = MARGIN) -> Judgement:
@@ -132,7 +132,7 @@ def within(found: Estimate, target: float, band: float, *, partly: bool, words: 
     )
     reason = f"It differs from {target:.4g} by {off:+.3g}; {margin:g} standard errors are {margin * found.se:.3g}."
     reached = not abs(off) > band + margin * found.se
-    return _judged(not wide and abs(off) <= band, partly, test, reason, open_=wide and reached)
+    return _judgement(not wide and abs(off) <= band, partly, test, reason, open_=wide and reached)
 
 
 def agree(difference: Estimate, size: float, margin: float = MARGIN) -> Judgement:
@@ -144,7 +144,7 @@ def agree(difference: Estimate, size: float, margin: float = MARGIN) -> Judgemen
     within = known and abs(difference.value) <= margin * difference.se
     blind = not known or margin * difference.se > abs(size)
     test = f"the difference is within {margin:g} joint standard errors; undecided if these exceed {abs(size):.3g}, the number itself"
-    return _judged(
+    return _judgement(
         within and not blind,
         False,
         test,
@@ -156,30 +156,30 @@ def agree(difference: Estimate, size: float, margin: float = MARGIN) -> Judgemen
 def at_most(value: float, bound: float, partly: float | None = None) -> Judgement:
     """Reproduced: value <= bound. Partly: value <= `partly`."""
     test = f"at most {bound:g}" + ("" if partly is None else f"; partly if at most {partly:g}")
-    return _judged(value <= bound, partly is not None and value <= partly, test, f"{value:.3g} is above {bound:g}.")
+    return _judgement(value <= bound, partly is not None and value <= partly, test, f"{value:.3g} is above {bound:g}.")
 
 
 def at_least(value: float, bound: float, partly: float | None = None) -> Judgement:
     """Reproduced: value >= bound. Partly: value >= `partly`."""
     test = f"at least {bound:g}" + ("" if partly is None else f"; partly if at least {partly:g}")
-    return _judged(value >= bound, partly is not None and value >= partly, test, f"{value:.3g} is below {bound:g}.")
+    return _judgement(value >= bound, partly is not None and value >= partly, test, f"{value:.3g} is below {bound:g}.")
 
 
 def between(value: float, low: float, high: float) -> Judgement:
     """Reproduced: low <= value <= high. Partly: above 0."""
-    return _judged(low <= value <= high, value > 0, f"from {low:g} to {high:g}; partly if above 0", f"{value:.3g} is outside.")
+    return _judgement(low <= value <= high, value > 0, f"from {low:g} to {high:g}; partly if above 0", f"{value:.3g} is outside.")
 
 
 def never(count: int, total: int) -> Judgement:
     """Reproduced: none of them."""
-    return _judged(count == 0, False, "none at all", f"{count} of {total}.")
+    return _judgement(count == 0, False, "none at all", f"{count} of {total}.")
 
 
 def every(holds: Sequence[bool]) -> Judgement:
     """Reproduced: it holds in all cases. Partly: in some. Undecided: there are none."""
     count, none = sum(bool(one) for one in holds), len(holds) == 0
     reason = f"It holds in {count} of {len(holds)} cases."
-    return _judged(not none and count == len(holds), count > 0, "in all cases; partly if in some; undecided if there are none", reason,
+    return _judgement(not none and count == len(holds), count > 0, "in all cases; partly if in some; undecided if there are none", reason,
                    open_=none)  # fmt: skip
 
 
@@ -189,14 +189,14 @@ def rare(count: int, total: int, bound: float, confidence: float = 0.99) -> Judg
     lower = 0.0 if count == 0 else float(special.betaincinv(count, total - count + 1, 1 - confidence))
     test = f"the upper {confidence:.0%} limit of the probability is at most {bound:g}; undecided if only the lower limit is"
     reason = f"{count} of {total}: between {lower:.3g} and {upper:.3g}."
-    return _judged(upper <= bound, False, test, reason, open_=lower <= bound)
+    return _judgement(upper <= bound, False, test, reason, open_=lower <= bound)
 
 
 def differs(found: Estimate, margin: float = MARGIN) -> Judgement:
     """Reproduced: not 0, by `margin` standard errors. Undecided: no further from it than that. A difference of exactly 0 is none."""
     same = found.value == 0.0 == found.se
     test = f"further than {margin:g} standard errors from 0; undecided if not"
-    return _judged(_clear(found.value, found.se, margin), False, test, f"It is {_apart(found.value, found.se)}.", open_=not same)
+    return _judgement(_clear(found.value, found.se, margin), False, test, f"It is {_apart(found.value, found.se)}.", open_=not same)
 
 
 def falls(steps: Sequence[Estimate], whole: Estimate, margin: float = MARGIN) -> Judgement:
@@ -212,12 +212,12 @@ def falls(steps: Sequence[Estimate], whole: Estimate, margin: float = MARGIN) ->
     )
     where = f"Steps up by them: {', '.join(map(str, rising)) or 'none'} of {len(steps)}"
     reason = f"{where}; last minus first is {_apart(whole.value, whole.se)}."
-    return _judged(sure and whole.value < 0 and not rising, sure and whole.value < 0, test, reason, open_=not sure)
+    return _judgement(sure and whole.value < 0 and not rising, sure and whole.value < 0, test, reason, open_=not sure)
 
 
 def most(count: int, total: int) -> Judgement:
     """Reproduced: more than half of them. Partly: some."""
-    return _judged(2 * count > total, count > 0, "in more than half of the cases; partly if in some", f"{count} of {total}.")
+    return _judgement(2 * count > total, count > 0, "in more than half of the cases; partly if in some", f"{count} of {total}.")
 
 
 def everywhere_above(found: Sequence[Estimate], margin: float = MARGIN) -> Judgement:
@@ -226,7 +226,7 @@ def everywhere_above(found: Sequence[Estimate], margin: float = MARGIN) -> Judge
     under = sum(one.value < -margin * one.se for one in found)
     test = f"above 0 by {margin:g} standard errors at every place; partly if at some and nowhere below by them; undecided if nowhere either"
     reason = f"It is above at {over} and below at {under} of {len(found)} places."
-    return _judged(over == len(found), over > 0 and under == 0, test, reason, open_=over == under == 0)
+    return _judgement(over == len(found), over > 0 and under == 0, test, reason, open_=over == under == 0)
 
 
 def both_signs(found: Sequence[Estimate], margin: float = MARGIN) -> Judgement:
@@ -235,7 +235,7 @@ def both_signs(found: Sequence[Estimate], margin: float = MARGIN) -> Judgement:
     positive = sum(one.value > margin * one.se for one in found)
     test = f"below 0 somewhere and above 0 somewhere else, each by {margin:g} standard errors; undecided if nowhere either"
     reason = f"Below at {negative}, above at {positive} of {len(found)} places."
-    return _judged(negative > 0 and positive > 0, False, test, reason, open_=negative == positive == 0)
+    return _judgement(negative > 0 and positive > 0, False, test, reason, open_=negative == positive == 0)
 
 
 def ahead(difference: Estimate, relative: float, least: float, margin: float = MARGIN) -> Judgement:
@@ -246,7 +246,7 @@ def ahead(difference: Estimate, relative: float, least: float, margin: float = M
     sure = difference.value > margin * difference.se
     test = f"above 0 by {margin:g} standard errors and at least {least:.0%}; partly if above 0 by them; undecided if no further from 0"
     reason = f"It is {relative:+.1%}; the distance to 0 is {_apart(difference.value, difference.se)}."
-    return _judged(sure and relative >= least, sure, test, reason, open_=not _clear(difference.value, difference.se, margin))
+    return _judgement(sure and relative >= least, sure, test, reason, open_=not _clear(difference.value, difference.se, margin))
 
 
 OURS = ""  # the key of an expectation that is not the paper's
@@ -276,7 +276,7 @@ class Row:
         checks.choice("verdict", self.verdict, (*VERDICTS, NOT_JUDGED))
 
 
-def judged(key: str, text: str, paper: str | float, ours: Estimate | str | float, judgement: Judgement, *, se: float | None = None,
+def row_of(key: str, text: str, paper: str | float, ours: Estimate | str | float, judgement: Judgement, *, se: float | None = None,
            remark: str = "") -> Row:  # fmt: skip
     """A row with the judgement of a rule. se: of an `ours` that is text."""
     value, error = ours if isinstance(ours, Estimate) else (ours, se)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from ..core import checks, files
 from ..numerics.statistics import standard_error
 from . import style
-from .digits import measured
+from .digits import with_error
 
 References = Mapping[str, tuple[ArrayLike, ArrayLike]]  # label -> (rounds, values) of a curve
 
@@ -32,10 +32,10 @@ class Curves(Protocol):
 
 
 FORMATS = ("svg", "png", "pdf", "pgf")
-NAMED = 60  # points of a curve that say their values on a page
-FLAT = 1.5  # times the highest curve
-COVERED = 0.015  # curves nearer than this share of a panel's height lie on each other
-PAIRED = "bands: paired, 2 s.e."
+HOVER_POINTS = 60  # points of a curve that say their values on a page
+FLAT_RATIO = 1.5  # times the highest curve
+COVERED_SHARE = 0.015  # curves nearer than this share of a panel's height lie on each other
+PAIRED_LEGEND = "bands: paired, 2 s.e."
 
 
 def regret_figure(
@@ -71,7 +71,7 @@ def draw_regret(
     legend: bool = True, paired: bool = False, band: float = 2.0, palette: style.Palette | None = None,
 ) -> None:  # fmt: skip
     """Draw the curves of `regret_figure` into given axes."""
-    names = chosen(policies, result.policies)
+    names = chosen_policies(policies, result.policies)
     palette = style.Palette(result.policies) if palette is None else palette
     curves = {name: result.regret[name] for name in names}
     draw_bands(ax, result.rounds, curves, paired=paired, band=checks.real("band", band, least=0.0), palette=palette)
@@ -86,7 +86,7 @@ def draw_regret(
     ax.set_ylabel("cumulative pseudo-regret", color=style.INK)
     ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
     if legend:
-        style.legend(ax, PAIRED.replace("2", f"{band:g}") if paired else "")
+        style.legend(ax, PAIRED_LEGEND.replace("2", f"{band:g}") if paired else "")
 
 
 def bound_curve(result: Curves) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -107,7 +107,7 @@ def bound_curve(result: Curves) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 def bound_left_out(result: Curves) -> bool:
     """Whether the lower bound ends so far above all curves that drawing it would press them flat."""
     highest = max(float(curve[:, -1].mean()) for curve in result.regret.values())
-    return any(float(values[-1]) > FLAT * highest for _, values in bound_curve(result).values())
+    return any(float(values[-1]) > FLAT_RATIO * highest for _, values in bound_curve(result).values())
 
 
 def draw_bands(
@@ -129,9 +129,9 @@ def draw_bands(
         if curve.shape[0] > 1 and band > 0.0:
             error = band * standard_error(curve - common)
             ax.fill_between(rounds, mean - error, mean + error, color=palette.colour(name), alpha=0.15, linewidth=0)
-        shown = np.unique(np.linspace(0, len(rounds) - 1, min(NAMED, len(rounds))).round().astype(np.int64))
+        shown = np.unique(np.linspace(0, len(rounds) - 1, min(HOVER_POINTS, len(rounds))).round().astype(np.int64))
         error = standard_error(curve)
-        texts = [f"{name}: {measured(mean[i], error[i])} at {rounds[i]:,}" for i in shown]
+        texts = [f"{name}: {with_error(mean[i], error[i])} at {rounds[i]:,}" for i in shown]
         style.hover(ax, np.asarray(rounds)[shown], mean[shown], texts)
 
 
@@ -145,7 +145,7 @@ def line_styles(panels: Sequence[Mapping[str, np.ndarray]], palette: style.Palet
         height = max(mean.max() for mean in means.values()) - min(mean.min() for mean in means.values())
         names = list(means)
         for number, name in enumerate(names):
-            below = [covered[other] for other in names[:number] if np.abs(means[name] - means[other]).max() <= COVERED * height]
+            below = [covered[other] for other in names[:number] if np.abs(means[name] - means[other]).max() <= COVERED_SHARE * height]
             covered[name] = max(covered[name], 1 + max(below, default=-1))
     for name in panels[0]:
         styles[name] = palette.line(name, covered[name])
@@ -194,7 +194,7 @@ def one_target(path: str | pathlib.Path | None, ax: Axes | None) -> pathlib.Path
     return ax if ax is not None else pathlib.Path(str(path))
 
 
-def chosen(names: Sequence[str] | None, known: Sequence[str]) -> list[str]:
+def chosen_policies(names: Sequence[str] | None, known: Sequence[str]) -> list[str]:
     """The policies to draw, checked."""
     for name in names or ():
         checks.choice("policies", name, tuple(known))

@@ -2,7 +2,7 @@
 
 import math
 
-PLAIN = 5  # significant digits of a number whose error is 0 or not known
+SIGNIFICANT_DIGITS = 5  # significant digits of a number whose error is 0 or not known
 
 
 def place(error: float) -> int | None:
@@ -13,7 +13,7 @@ def place(error: float) -> int | None:
     return decimals - 1 if round(error * 10.0**decimals) >= 100 else decimals  # 0.0996 has the digits of 0.10
 
 
-def rounded(value: float, error: float, *, sign: bool = False) -> str:
+def rounded_number(value: float, error: float, *, sign: bool = False) -> str:
     """A number to the place that its standard error sets, thousands apart; sign: with + too."""
     plus = "+" if sign else ""
     if not math.isfinite(value):
@@ -28,16 +28,16 @@ def rounded(value: float, error: float, *, sign: bool = False) -> str:
 
 
 def _decimals(value: float) -> int:
-    return max(1, PLAIN - 1 - math.floor(math.log10(abs(value))))
+    return max(1, SIGNIFICANT_DIGITS - 1 - math.floor(math.log10(abs(value))))
 
 
-def measured(value: float, error: float, *, sign: bool = False) -> str:
+def with_error(value: float, error: float, *, sign: bool = False) -> str:
     """A number and its standard error, such as 12.3 ± 1.4; the number alone where there is no error."""
-    number = rounded(value, error, sign=sign)
-    return f"{number} ± {rounded(error, error)}" if place(error) is not None else number
+    number = rounded_number(value, error, sign=sign)
+    return f"{number} ± {rounded_number(error, error)}" if place(error) is not None else number
 
 
 def interval(low: float, high: float) -> str:
     """Bounds to about three digits of their distance, such as [0.12, 0.34]."""
     width = (high - low) / 30.0
-    return f"[{rounded(low, width)}, {rounded(high, width)}]"
+    return f"[{rounded_number(low, width)}, {rounded_number(high, width)}]"

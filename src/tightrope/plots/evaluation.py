@@ -11,17 +11,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from . import style
-from .digits import interval, measured
+from .digits import interval, with_error
 
 WIDTH, HEIGHT = 5.2, 3.5  # inches: letters can be read on a telephone
-APART = 1.15  # ratio by which estimates stand beside each other on an axis of rounds
+PLACE_RATIO = 1.15  # ratio by which estimates stand beside each other on an axis of rounds
 SHOWN_FROM = 0.1  # share of the rounds from which bounds must be inside the picture; earlier ones are as wide as the range of rewards
 MOST_ARMS = 40  # shown one by one in the picture of the support
 FREQUENCY = "share of rounds"
 BASELINE = "(baseline)"
 
 
-class Bounds(Protocol):
+class BoundSequence(Protocol):
     """Bounds over time."""
 
     @property
@@ -61,7 +61,7 @@ class Valued(Protocol):
         """Rounds it is from."""
 
     @property
-    def sequence(self) -> Bounds | None:
+    def sequence(self) -> BoundSequence | None:
         """Bounds over time."""
 
 
@@ -70,7 +70,7 @@ def sequence_figure(
 ) -> Figure:  # fmt: skip
     """The confidence sequence of one policy and its estimate. log_rounds: logarithmic axis of rounds. palette: colours by name."""
     fig, (ax,) = style.figure(width=WIDTH, height=HEIGHT)
-    draw_sequences(ax, {named(evaluation): evaluation}, log_rounds=log_rounds, palette=palette)
+    draw_sequences(ax, {policy_label(evaluation): evaluation}, log_rounds=log_rounds, palette=palette)
     if title:
         ax.set_title(title, color=style.INK, fontsize=11, loc="left")
     return fig
@@ -98,12 +98,12 @@ def draw_sequences(
         if e.sequence is not None:
             draw_band(ax, e.sequence, colour, line, name, shade)
         low, high = e.interval
-        offset = APART ** (number + 1) if log_rounds else 1.0 + 0.1 * (number + 1) * (APART - 1.0)
+        offset = PLACE_RATIO ** (number + 1) if log_rounds else 1.0 + 0.1 * (number + 1) * (PLACE_RATIO - 1.0)
         ax.errorbar(
             offset * e.rounds, e.value, yerr=[[max(e.value - low, 0.0)], [max(high - e.value, 0.0)]], fmt="D", color=colour, markersize=5,
             capsize=4, label=name if e.sequence is None else None,
         )  # fmt: skip
-        style.hover(ax, [offset * e.rounds], [e.value], [f"{name}: {measured(e.value, e.se)}, {interval(low, high)}"])
+        style.hover(ax, [offset * e.rounds], [e.value], [f"{name}: {with_error(e.value, e.se)}, {interval(low, high)}"])
     if log_rounds:
         ax.set_xscale("log")
     _see_late_bounds(ax, [e.sequence for e in evaluations.values() if e.sequence is not None], [e.value for e in evaluations.values()])
@@ -112,7 +112,7 @@ def draw_sequences(
     style.legend(ax)
 
 
-def draw_band(ax: Axes, bounds: Bounds, colour: str, line: str, name: str, shade: float = 0.15) -> None:
+def draw_band(ax: Axes, bounds: BoundSequence, colour: str, line: str, name: str, shade: float = 0.15) -> None:
     """One sequence."""
     ax.fill_between(bounds.t, bounds.lower, bounds.upper, color=colour, alpha=shade, linewidth=0, step="post")
     ax.step(bounds.t, bounds.lower, where="post", color=colour, linestyle=line, linewidth=1.2)
@@ -123,7 +123,7 @@ def draw_band(ax: Axes, bounds: Bounds, colour: str, line: str, name: str, shade
     style.hover(ax, bounds.t, bounds.upper, texts)
 
 
-def _see_late_bounds(ax: Axes, sequences: list[Bounds], values: list[float]) -> None:
+def _see_late_bounds(ax: Axes, sequences: list[BoundSequence], values: list[float]) -> None:
     """Limits in which the bounds of the last rounds and the estimates are, whatever the first rounds' are, and rounds that show a bound."""
     if not sequences:
         return
@@ -139,8 +139,8 @@ def _see_late_bounds(ax: Axes, sequences: list[Bounds], values: list[float]) -> 
     ax.set_xlim(left=max(1.0, 0.5 * first))
 
 
-def named(value: Valued) -> str:
-    """What the policy is called where it has no name."""
+def policy_label(value: Valued) -> str:
+    """The label of a policy without a name."""
     return value.policy or "policy"
 
 
@@ -150,7 +150,7 @@ def colours(name: str, palette: style.Palette | None) -> style.Palette:
 
 
 def difference_figure(
-    bounds: Bounds, name: str = "policy", *, decided: int | None = None, verdict: str = "", palette: style.Palette | None = None
+    bounds: BoundSequence, name: str = "policy", *, decided: int | None = None, verdict: str = "", palette: style.Palette | None = None
 ) -> Figure:  # fmt: skip
     """The sequence of a policy's value less the baseline's. decided: the round of the verdict."""
     fig, (ax,) = style.figure(width=WIDTH, height=HEIGHT)

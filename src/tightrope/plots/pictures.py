@@ -5,9 +5,9 @@ as text that wraps; values where a pointer rests.
 import html
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 import matplotlib as mpl
 import numpy as np
@@ -19,7 +19,7 @@ from matplotlib.lines import Line2D
 from matplotlib.transforms import Bbox
 
 from . import style
-from .digits import PLAIN
+from .digits import SIGNIFICANT_DIGITS
 
 POINTS = 72.0  # of an inch
 LARGEST = 1.7  # CSS pixels of a page for each point of a figure, at most
@@ -34,12 +34,21 @@ DASHES = {"-": "none", "--": "6 3", "-.": "8 3 2 3", ":": "2 3"}
 
 
 @dataclass(frozen=True)
-class Entry:
+class LegendEntry:
     """A line of a legend: a name, its colour and its line style; empty: a filled square."""
 
     name: str
     colour: str
     line: str = "-"
+
+
+class PictureRecord(TypedDict):
+    """A `Picture` as JSON has it."""
+
+    panels: list[str]
+    caption: str
+    entries: list[dict[str, str]]
+    note: str
 
 
 @dataclass(frozen=True)
@@ -48,17 +57,19 @@ class Picture:
 
     panels: Sequence[str]
     caption: str = ""
-    entries: Sequence[Entry] = ()
+    entries: Sequence[LegendEntry] = ()
     note: str = ""  # beside the names, such as what bands are
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> PictureRecord:
         """As JSON has it."""
-        return asdict(self)
+        return {
+            "panels": list(self.panels), "caption": self.caption, "entries": [asdict(entry) for entry in self.entries], "note": self.note,
+        }  # fmt: skip
 
     @classmethod
-    def of(cls, record: Mapping[str, Any]) -> "Picture":
+    def of(cls, record: PictureRecord) -> "Picture":
         """From what `record` gave."""
-        return cls(record["panels"], record["caption"], [Entry(**entry) for entry in record["entries"]], record["note"])
+        return cls(record["panels"], record["caption"], [LegendEntry(**entry) for entry in record["entries"]], record["note"])
 
 
 def picture(fig: Figure, caption: str = "") -> Picture:
@@ -74,7 +85,7 @@ def picture(fig: Figure, caption: str = "") -> Picture:
             ax.set_visible(ax in group)
         box = Bbox.union([_tight(ax) for ax in group])
         targets = [_target(x, height * POINTS - y, text) for x, y, text in hovers[group[0]]]
-        panels.append(_cropped(_svg(fig), box, height * POINTS, targets))
+        panels.append(_cropped_svg(_svg(fig), box, height * POINTS, targets))
     return Picture(panels, caption, entries, note)
 
 
@@ -97,7 +108,7 @@ def inline_svg(text: str) -> str:
     return re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text, count=1)
 
 
-def themed(svg: str) -> str:
+def themed_svg(svg: str) -> str:
     """Colours of figures by the variables of the page, each with itself where a page has none."""
     return re.sub(r"#[0-9a-f]{6}\b", lambda match: theme_colour(match[0]), svg)
 
@@ -118,11 +129,11 @@ def unique_ids(svg: str, number: int) -> str:
 # Legends -----------------------------------------------------------------------------------------------------------------
 
 
-def _take_legends(fig: Figure) -> tuple[list[Entry], str]:
+def _take_legends(fig: Figure) -> tuple[list[LegendEntry], str]:
     """Remove all legends; return what they say, each name once."""
     legends = [*fig.legends, *(legend for ax in fig.axes if (legend := ax.get_legend()) is not None)]
     curves = {name: handle for ax in reversed(fig.axes) for handle, name in zip(*ax.get_legend_handles_labels(), strict=True)}
-    entries: dict[str, Entry] = {}
+    entries: dict[str, LegendEntry] = {}
     for legend in legends:
         for handle, text in zip(legend.legend_handles, legend.get_texts(), strict=True):
             name = text.get_text()
@@ -145,17 +156,17 @@ def _lines(handle: Any) -> list[Line2D]:
     return [part for part in (handle, *getattr(handle, "get_children", list)()) if isinstance(part, Line2D)]
 
 
-def _entry(name: str, handle: Any, curve: Any) -> Entry:
+def _entry(name: str, handle: Any, curve: Any) -> LegendEntry:
     """An entry from what stands in the legend; that of a curve with error bars is a bar there, and its line is the curve's own."""
     lines = _lines(handle) or _lines(curve)
     if lines:
         drawn = str(lines[0].get_linestyle())
-        return Entry(name, to_hex(lines[0].get_color()), drawn if drawn in DASHES else "" if drawn.lower() == "none" else "-")
+        return LegendEntry(name, to_hex(lines[0].get_color()), drawn if drawn in DASHES else "" if drawn.lower() == "none" else "-")
     for getter in ("get_facecolor", "get_edgecolor", "get_color"):
         colours = np.atleast_2d(getattr(handle, getter)()) if hasattr(handle, getter) else np.zeros((0, 4))
         if colours.dtype.kind == "f" and colours.size >= 3:
-            return Entry(name, to_hex(colours[0]), "" if getter == "get_facecolor" else "-")
-    return Entry(name, style.INK, "")
+            return LegendEntry(name, to_hex(colours[0]), "" if getter == "get_facecolor" else "-")
+    return LegendEntry(name, style.INK, "")
 
 
 # Panels ------------------------------------------------------------------------------------------------------------------
@@ -175,7 +186,7 @@ def _groups(fig: Figure) -> list[list[Axes]]:
 
 
 def _tight(ax: Axes) -> Bbox:
-    """What axes and their letters cover, in inches."""
+    """The box that axes and their letters cover, in inches."""
     box = ax.get_tightbbox()
     assert box is not None
     return box.transformed(ax.get_figure(root=True).dpi_scale_trans.inverted())  # type: ignore[union-attr]
@@ -188,11 +199,11 @@ def _svg(fig: Figure, transparent: bool = True) -> str:
     return buffer.getvalue().decode()
 
 
-def _cropped(svg: str, box: Bbox, height: float, more: Sequence[str]) -> str:
+def _cropped_svg(svg: str, box: Bbox, height: float, more: Sequence[str]) -> str:
     """The part of a figure inside the box, as wide as its place; more: elements on top."""
     x, y = box.x0 * POINTS - MARGIN, height - box.y1 * POINTS - MARGIN
     w, h = box.width * POINTS + 2 * MARGIN, box.height * POINTS + 2 * MARGIN
-    svg = themed(svg[svg.index("<svg") :])
+    svg = themed_svg(svg[svg.index("<svg") :])
     head = f'<svg viewBox="{x:.1f} {y:.1f} {w:.1f} {h:.1f}" style="max-width: {LARGEST * w:.0f}px" role="img"'
     svg = _plain_head(svg).replace("<svg", head, 1)
     end = svg.rindex("</svg>")
@@ -214,14 +225,14 @@ def _hovers(fig: Figure, axes: Sequence[Axes]) -> Iterator[tuple[float, float, s
     """Places in points from the lower left corner, and what is said there; curves of which nothing is said name their values."""
     explicit = [each for each in fig.hovers if each.ax in axes] if isinstance(fig, style.Drawing) else []
     for each in explicit:
-        yield from _placed(fig, each.ax, each.x, each.y, each.texts)
+        yield from _placed_points(fig, each.ax, each.x, each.y, each.texts)
     if explicit:
         return
     for ax in axes:
         for line, name in _named_lines(ax):
             x, y = (np.asarray(part, dtype=np.float64) for part in (line.get_xdata(), line.get_ydata()))
             if x.size <= MOST_POINTS and line.get_transform() == ax.transData:
-                yield from _placed(fig, ax, x, y, [f"{name}: {_number(b)} at {_number(a)}" for a, b in zip(x, y, strict=True)])
+                yield from _placed_points(fig, ax, x, y, [f"{name}: {_number(b)} at {_number(a)}" for a, b in zip(x, y, strict=True)])
 
 
 def _named_lines(ax: Axes) -> Iterator[tuple[Line2D, str]]:
@@ -233,10 +244,12 @@ def _named_lines(ax: Axes) -> Iterator[tuple[Line2D, str]]:
 
 
 def _number(value: float) -> str:
-    return f"{value:,.0f}" if value == round(value) and abs(value) < 1e15 else f"{value:.{PLAIN - 1}g}"
+    return f"{value:,.0f}" if value == round(value) and abs(value) < 1e15 else f"{value:.{SIGNIFICANT_DIGITS - 1}g}"
 
 
-def _placed(fig: Figure, ax: Axes, x: Iterable[float], y: Iterable[float], texts: Sequence[str]) -> Iterator[tuple[float, float, str]]:
+def _placed_points(
+    fig: Figure, ax: Axes, x: Iterable[float], y: Iterable[float], texts: Sequence[str]
+) -> Iterator[tuple[float, float, str]]:
     places = ax.transData.transform(np.column_stack([np.asarray(list(x), dtype=np.float64), np.asarray(list(y), dtype=np.float64)]))
     inside = ax.get_window_extent()
     for (a, b), text in zip(places, texts, strict=True):

@@ -11,13 +11,13 @@ from matplotlib.figure import Figure
 from ..core import checks
 from ..numerics.statistics import standard_error
 from . import style
-from .curves import chosen, one_target, save_figure
-from .digits import measured
+from .curves import chosen_policies, one_target, save_figure
+from .digits import with_error
 
 MOST_NAMED = 200  # runs of a policy that say their rounds on a page
 
 
-class Identified(Protocol):
+class StoppedRuns(Protocol):
     """Rounds by policy, and whether the arm that was named is right and certified: an identification, or anything like it."""
 
     @property
@@ -31,7 +31,7 @@ class Identified(Protocol):
 
 
 def rounds_figure(
-    result: Identified,
+    result: StoppedRuns,
     *,
     title: str = "",
     width: float = 7.0,
@@ -41,7 +41,7 @@ def rounds_figure(
     palette: style.Palette | None = None,
 ) -> Figure:
     """A line of dots per policy, one a run, on a logarithmic axis, with the mean and `band` standard errors."""
-    names = chosen(policies, result.policies)
+    names = chosen_policies(policies, result.policies)
     fig, (ax,) = style.figure(
         width=checks.real("width", width, above=0.0, most=100.0),
         height=1.2 + 0.5 * len(names) if height is None else checks.real("height", height, above=0.0, most=100.0),
@@ -53,7 +53,7 @@ def rounds_figure(
 
 
 def draw_rounds(
-    ax: Axes, result: Identified, names: Sequence[str], band: float = 2.0, palette: style.Palette | None = None
+    ax: Axes, result: StoppedRuns, names: Sequence[str], band: float = 2.0, palette: style.Palette | None = None
 ) -> None:  # fmt: skip
     """Draw `rounds_figure` into given axes."""
     checks.real("band", band, least=0.0)
@@ -69,7 +69,7 @@ def draw_rounds(
         shown = np.arange(rounds.size)[:MOST_NAMED]
         words = ["" if good else ", wrong or not certified" for good in fine[shown].tolist()]
         texts = [f"{name}, run {i}: {int(rounds[i]):,} rounds{word}" for i, word in zip(shown.tolist(), words, strict=True)]
-        middle = f"{name}: {measured(float(rounds.mean()), float(standard_error(rounds)))} rounds on average"
+        middle = f"{name}: {with_error(float(rounds.mean()), float(standard_error(rounds)))} rounds on average"
         style.hover(ax, [*rounds[shown], rounds.mean()], [*height[shown], number], [*texts, middle])
     ax.set_xscale("log")
     ax.set_yticks(range(len(names)), names)
@@ -78,13 +78,13 @@ def draw_rounds(
 
 
 def plot_rounds(
-    result: Identified, path: str | pathlib.Path | None, ax: Axes | None, width: float, height: float | None, *, band: float,
+    result: StoppedRuns, path: str | pathlib.Path | None, ax: Axes | None, width: float, height: float | None, *, band: float,
     policies: Sequence[str] | None, title: str = "",
 ) -> pathlib.Path | Axes:  # fmt: skip
     """The picture in a file or in axes, exactly one of which is given."""
     target = one_target(path, ax)
     if isinstance(target, Axes):
-        draw_rounds(target, result, chosen(policies, result.policies), band)
+        draw_rounds(target, result, chosen_policies(policies, result.policies), band)
         if title:
             target.set_title(title, color=style.INK, fontsize=11, loc="left")
         return target

@@ -1,4 +1,4 @@
-"""What numbers say, in a sentence that is true whatever they are: a difference counts where chance would hardly make it."""
+"""Sentences on numbers that are true whatever these are: a difference counts where chance would hardly make it."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ import numpy as np
 from scipy import special
 
 from ..numerics.statistics import standard_error
-from .digits import measured, rounded
+from .digits import rounded_number, with_error
 
 ERROR = 0.01  # chance of any wrong order in one sentence, shared among its comparisons
 
@@ -29,10 +29,10 @@ def differ(first: np.ndarray, second: np.ndarray, comparisons: int = 1) -> bool:
 
 def mean(values: np.ndarray, *, sign: bool = False) -> str:
     """Mean ± standard error; sign: with + too."""
-    return measured(float(np.mean(values)), float(standard_error(np.asarray(values, dtype=np.float64))), sign=sign)
+    return with_error(float(np.mean(values)), float(standard_error(np.asarray(values, dtype=np.float64))), sign=sign)
 
 
-def listed(words: Sequence[str]) -> str:
+def listed_words(words: Sequence[str]) -> str:
     """a, b and c."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
@@ -52,17 +52,17 @@ def lowest(cost: Mapping[str, np.ndarray], what: str, *, least: str = "lowest", 
         return f"In a single replication {best} has the {least} {what}, {shown[best]}; one replication shows no difference."
     level = [name for name in names[1:] if not differ(cost[name], cost[best], len(names) - 1)]
     if level:
-        alike = listed([f"{name} ({shown[name]})" for name in [best, *level]])
+        alike = listed_words([f"{name} ({shown[name]})" for name in [best, *level]])
         if len(level) == len(names) - 1:
             return f"No difference in {what} is shown among {alike}."
         others = "others have more" if below == "below" else "others have less"
         return f"No difference is shown among {alike}, which have the {least} {what}; all {others}."
     second = names[1]
     gap = cost[second] - cost[best]
-    by = measured(float(gap.mean()), float(standard_error(gap)))
+    by = with_error(float(gap.mean()), float(standard_error(gap)))
     return f"{best} has the {least} {what}, {shown[best]}: {by} {below} {second}, the next ({n} paired replications)."
 
 
 def share(count: int, total: int) -> str:
     """A count of all in words, such as 3 of 100 (3%)."""
-    return f"{count:,} of {total:,} ({rounded(100.0 * count / total, 1.0 if total < 1000 else 0.1)}%)"
+    return f"{count:,} of {total:,} ({rounded_number(100.0 * count / total, 1.0 if total < 1000 else 0.1)}%)"

@@ -55,7 +55,7 @@ def shares_figure(result: Played, palette: style.Palette | None = None, width: f
 
 
 def shares_caption(result: Played) -> str:
-    """What the strips are, and what the fullest colour stands for."""
+    """A caption that explains the strips and the fullest colour."""
     most = max(float(shares(result, name).max()) for name in result.policies)
     size = max(float(shares(result, name).sum()) for name in result.policies)
     sets = f" A round plays a set of up to {size:.3g} arms." if size > 1.0 + 1e-9 else ""

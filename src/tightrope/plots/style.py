@@ -11,10 +11,10 @@ from matplotlib.ticker import MaxNLocator
 COLOURS = ("#0b6e99", "#d1495b", "#2a9d6f", "#e08e0b", "#6a4c93", "#5c5c5c", "#00a6d6", "#9c3848", "#7a9e1f", "#b07aa1")
 DARK = ("#56b9e6", "#f2798a", "#57cfa0", "#f2ad42", "#b79be0", "#b4b4b4", "#3fd0fa", "#e08a98", "#b0d64f", "#d9a9cb")  # on dark paper
 LINES = ("-", "--", "-.", ":")
-INK, SOFT, AXIS, GRID = "#22303c", "#808a93", "#9aa7b2", "#dfe5ea"  # text, what is beside the matter, frames, grids
-CROWDED = 5  # entries from which a legend stands below its axes
-ROW = 0.2  # inches of a row of such a legend
-COLUMNS = 3  # of it, by seven inches of width
+INK, SOFT, AXIS, GRID = "#22303c", "#808a93", "#9aa7b2", "#dfe5ea"  # text, secondary text, frames, grids
+CROWDED_ENTRIES = 5  # entries from which a legend stands below its axes
+ROW_INCHES = 0.2  # inches of a row of such a legend
+LEGEND_COLUMNS = 3  # of it, by seven inches of width
 
 
 class Palette:
@@ -43,7 +43,7 @@ class Palette:
 
 
 class Hover(NamedTuple):
-    """What is said of the points of a curve where a pointer rests on them. x, y: in data coordinates of `ax`."""
+    """Texts for the points of a curve, shown where a pointer rests on them. x, y: in data coordinates of `ax`."""
 
     ax: Axes
     x: Sequence[float]
@@ -84,14 +84,14 @@ def legend(ax: Axes, title: str = "") -> None:
     names: dict[str, Any] = {"title": title, "title_fontsize": 8, "alignment": "left"} if title else {}
     handles, labels = ax.get_legend_handles_labels()
     drawing = ax.get_figure(root=True)
-    if len(labels) <= CROWDED or not isinstance(drawing, Drawing):
-        columns = 1 if len(labels) <= CROWDED else 2
+    if len(labels) <= CROWDED_ENTRIES or not isinstance(drawing, Drawing):
+        columns = 1 if len(labels) <= CROWDED_ENTRIES else 2
         ax.legend(frameon=False, fontsize=9 if columns == 1 else 8, loc="best", ncols=columns, **names)
         return
     width, height = drawing.get_size_inches()
-    columns = max(1, min(len(labels), round(COLUMNS * width / 7.0)))
+    columns = max(1, min(len(labels), round(LEGEND_COLUMNS * width / 7.0)))
     rows = -(-len(labels) // columns) + bool(title)
-    drawing.set_size_inches(width, height + ROW * rows + 0.1)
+    drawing.set_size_inches(width, height + ROW_INCHES * rows + 0.1)
     drawing.legend(handles, labels, frameon=False, fontsize=9, loc="outside lower left", ncols=columns, **names)
 
 

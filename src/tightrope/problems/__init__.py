@@ -1,4 +1,4 @@
-"""What the world does: arms, contexts, rewards and the truth that regret is measured against."""
+"""Problems: arms, contexts, rewards and the truth that regret is measured against."""
 
 from . import data
 from .bernoulli import Bernoulli
@@ -35,5 +35,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """What is public, and nothing else."""
+    """The public names only."""
     return __all__

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..compiled.kernels import jit
 from ..core import checks
@@ -91,7 +92,7 @@ class Classification(Problem):
         return 0.0 if action == self.shown[0] else 1.0
 
 
-def classification(X: Any, y: Any, *, intercept: bool = True, scale: bool = True, expand: bool = True) -> Classification:
+def classification(X: ArrayLike, y: ArrayLike, *, intercept: bool = True, scale: bool = True, expand: bool = True) -> Classification:
     """Classification data, as scikit-learn has them, as a problem.
 
     Parameters

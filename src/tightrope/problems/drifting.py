@@ -1,7 +1,7 @@
 """Arms whose means change: in jumps, or along straight lines."""
 
 import math
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -48,7 +48,7 @@ class Drifting(Problem):
 
     @staticmethod
     def complete(given: Stored) -> Stored:
-        features: Any = given.pop("arms")
+        features: ArrayLike = given.pop("arms")
         stages = given["path"]
         if features is None:
             features = np.zeros((stages.shape[1], 0))

@@ -60,7 +60,9 @@ class FromFunction(Problem):
             raise ValueError("mean is missing; where every round has a context give mean(context, arm), by which regret is measured.")
         if context is None:
             features = given["features"]
-            found = [_estimated(sample, features, arm) if mean is None else _number("mean", mean(features, arm), arm) for arm in range(K)]
+            found = [
+                _estimated_mean(sample, features, arm) if mean is None else _number("mean", mean(features, arm), arm) for arm in range(K)
+            ]
         else:
             found = [0.0] * K
         means = np.array(found)
@@ -93,7 +95,7 @@ def _number(name: str, value: object, arm: int) -> float:
     return checks.real(f"{name} of arm {arm}", value)
 
 
-def _estimated(sample: Sample, features: np.ndarray | None, arm: int) -> float:
+def _estimated_mean(sample: Sample, features: np.ndarray | None, arm: int) -> float:
     rng = stream(0, ESTIMATES, arm)
     return float(np.mean([_number("sample", sample(features, arm, rng), arm) for _ in range(DRAWS)]))
 

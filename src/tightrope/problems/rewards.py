@@ -1,4 +1,4 @@
-"""What a reward of a given mean looks like: Gaussian, 0 or 1, -1 or 1."""
+"""Distributions of a reward with a given mean: Gaussian, 0 or 1, -1 or 1."""
 
 import math
 from typing import Any, Literal

@@ -1,1 +1,1 @@
-"""What simulations and identifications found: arrays by policy, statistics, comparisons, files."""
+"""Results of simulations and identifications: arrays by policy, statistics, comparisons, files."""

@@ -49,7 +49,7 @@ def frame(columns: Columns, inner: tuple[str, np.ndarray | None] | None = None) 
     return pd.DataFrame({"policy": names[codes]} | table)
 
 
-def packed(columns: Columns, inner: tuple[str, np.ndarray | None] | None = None) -> bytes:
+def parquet_bytes(columns: Columns, inner: tuple[str, np.ndarray | None] | None = None) -> bytes:
     """The long table as a Parquet file has it."""
     import pyarrow as pa
     import pyarrow.parquet as pq

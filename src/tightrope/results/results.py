@@ -1,4 +1,4 @@
-"""What `simulate` and `identify` return: arrays by policy, statistics, files, a picture."""
+"""Results of `simulate` and `identify`: arrays by policy, statistics, files, a picture."""
 
 import pathlib
 from collections.abc import Sequence
@@ -9,9 +9,9 @@ import numpy as np
 
 from ..core import files, notebook
 from . import folder as folders
-from . import paired
-from .paired import PairedComparison
-from .summary import Row, compared, regret_summary, rounds_summary
+from . import paired_differences
+from .paired_differences import PairedComparison
+from .summary import SummaryRow, regret_summary, rounds_summary, summary_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,11 +53,11 @@ class Result:
         """How many there are."""
         return next(iter(self.regret.values())).shape[0]
 
-    def summary(self) -> list[Row]:
+    def summary(self) -> list[SummaryRow]:
         """Final regret of every policy, lowest first, with paired differences against the lowest."""
-        return compared({name: curve[:, -1] for name, curve in self.regret.items()})
+        return summary_rows({name: curve[:, -1] for name, curve in self.regret.items()})
 
-    def compare(self, *, alpha: float = 0.05, draws: int = paired.DRAWS, seed: int = 0) -> PairedComparison:
+    def compare(self, *, alpha: float = 0.05, draws: int = paired_differences.DRAWS, seed: int = 0) -> PairedComparison:
         """Compare the final regret of all policies within replications: paired tests, Holm-corrected p-values, interquartile means.
 
         alpha: error of all decisions together, in (0, 1); it holds from 2 replications on between policies that cost the same, however
@@ -65,7 +65,7 @@ class Result:
         100. seed: of the draws. p is never below 2^(1 - replications), so fewer than 6 decide nothing at alpha = 0.05. With fewer than
         about 20 the intervals of interquartile means are too short. Raises ValueError for a single replication.
         """
-        return paired.compared_pairs(
+        return paired_differences.compared_pairs(
             {name: curve[:, -1] for name, curve in self.regret.items()},
             "final regret",
             problems=folders.problems(self.settings),
@@ -115,8 +115,8 @@ class Result:
         """Write result.json and Parquet files to a folder; `load` reads them back bit for bit."""
         folder = pathlib.Path(path)
         tables = {
-            "regret.parquet": folders.packed({"regret": self.regret}, ("round", self.rounds)),
-            "pulls.parquet": folders.packed({"pulls": self.pulls}, ("arm", None)),
+            "regret.parquet": folders.parquet_bytes({"regret": self.regret}, ("round", self.rounds)),
+            "pulls.parquet": folders.parquet_bytes({"pulls": self.pulls}, ("arm", None)),
         }
         watched = {f"{i}.{key}": array for i, name in enumerate(self.policies) for key, array in self.watched.get(name, {}).items()}
         if watched:
@@ -152,7 +152,7 @@ ANSWERS = ("arm", "rounds", "stopped", "correct", "gap_bound", "error")  # one n
 
 @dataclass(frozen=True, repr=False)
 class Identification:
-    """What every policy named, and at what cost; arrays have one entry per replication.
+    """The arm that every policy named, and its cost; arrays have one entry per replication.
 
     Attributes
     ----------
@@ -194,11 +194,11 @@ class Identification:
         """How many there are."""
         return next(iter(self.arm.values())).size
 
-    def summary(self) -> list[Row]:
+    def summary(self) -> list[SummaryRow]:
         """Rounds that every policy took, fewest first, with paired differences against the fewest."""
-        return compared(self.rounds)
+        return summary_rows(self.rounds)
 
-    def compare(self, *, alpha: float = 0.05, draws: int = paired.DRAWS, seed: int = 0) -> PairedComparison:
+    def compare(self, *, alpha: float = 0.05, draws: int = paired_differences.DRAWS, seed: int = 0) -> PairedComparison:
         """Compare the rounds of all policies within replications: paired tests, Holm-corrected p-values, interquartile means.
 
         alpha: error of all decisions together, in (0, 1); it holds from 2 replications on between policies that cost the same, however
@@ -206,7 +206,9 @@ class Identification:
         100. seed: of the draws. p is never below 2^(1 - replications), so fewer than 6 decide nothing at alpha = 0.05. With fewer than
         about 20 the intervals of interquartile means are too short. Raises ValueError for a single replication.
         """
-        return paired.compared_pairs(self.rounds, "rounds", problems=folders.problems(self.settings), alpha=alpha, draws=draws, seed=seed)
+        return paired_differences.compared_pairs(
+            self.rounds, "rounds", problems=folders.problems(self.settings), alpha=alpha, draws=draws, seed=seed
+        )
 
     def frame(self) -> "pd.DataFrame":
         """A tidy pandas DataFrame, one row per policy and replication: arm, rounds, stopped, correct, gap_bound, error."""
@@ -250,8 +252,8 @@ class Identification:
         folders.write(folder, self.kind, {
             "policies": self.policies, "replications": self.replications, "settings": self.settings,
         }, {
-            "answers.parquet": folders.packed({key: getattr(self, key) for key in ANSWERS}),
-            "pulls.parquet": folders.packed({"pulls": self.pulls}, ("arm", None)),
+            "answers.parquet": folders.parquet_bytes({key: getattr(self, key) for key in ANSWERS}),
+            "pulls.parquet": folders.parquet_bytes({"pulls": self.pulls}, ("arm", None)),
         })  # fmt: skip
         return folder
 

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ..numerics.statistics import standard_error
-from ..plots.digits import measured, rounded
+from ..plots.digits import rounded_number, with_error
 
 
 @dataclass(frozen=True)
-class Row:
+class SummaryRow:
     """One policy's line of a summary of what its runs cost: regret, or rounds."""
 
     policy: str
@@ -23,11 +23,11 @@ class Row:
     difference_se: float
 
 
-def compared(cost: Mapping[str, np.ndarray]) -> list[Row]:
+def summary_rows(cost: Mapping[str, np.ndarray]) -> list[SummaryRow]:
     """A row for every policy, lowest mean first, with paired differences against that one. cost[name]: (replications,)."""
     best = min(cost, key=lambda name: float(cost[name].mean()))
     rows = [
-        Row(name, float(x.mean()), float(standard_error(x)), float(np.median(x)), float(x.max()),
+        SummaryRow(name, float(x.mean()), float(standard_error(x)), float(np.median(x)), float(x.max()),
             float((x - cost[best]).mean()), float(standard_error(x - cost[best])) if name != best else 0.0)
         for name, x in cost.items()
     ]  # fmt: skip
@@ -43,9 +43,9 @@ class Summary(NamedTuple):
 
 
 class Simulated(Protocol):
-    """What the table of a simulation shows."""
+    """The attributes of a simulation that its table shows."""
 
-    def summary(self) -> list[Row]: ...
+    def summary(self) -> list[SummaryRow]: ...
     @property
     def rounds(self) -> np.ndarray: ...
     @property
@@ -55,9 +55,9 @@ class Simulated(Protocol):
 
 
 class Identified(Protocol):
-    """What the table of an identification shows."""
+    """The attributes of an identification that its table shows."""
 
-    def summary(self) -> list[Row]: ...
+    def summary(self) -> list[SummaryRow]: ...
     @property
     def correct(self) -> Mapping[str, np.ndarray]: ...
     @property
@@ -123,14 +123,14 @@ def ranking_sentence(ranked: Mapping[str, Any]) -> str:
     return f"After {n} replications the order is undecided ({error}) for {undecided}."
 
 
-def cost_cells(row: Row) -> list[str]:
+def cost_cells(row: SummaryRow) -> list[str]:
     """Policy, mean, paired difference to the best, median and worst of a summary, to the digits that their standard errors set."""
-    paired = "best" if row.difference == 0 and row.difference_se == 0 else measured(row.difference, row.difference_se, sign=True)
-    return [row.policy, measured(row.mean, row.se), paired, rounded(row.median, row.se), rounded(row.worst, row.se)]
+    paired = "best" if row.difference == 0 and row.difference_se == 0 else with_error(row.difference, row.difference_se, sign=True)
+    return [row.policy, with_error(row.mean, row.se), paired, rounded_number(row.median, row.se), rounded_number(row.worst, row.se)]
 
 
 def _share(happened: np.ndarray) -> str:
     """A share of the runs with its standard error, or the count where all runs agree and there is none."""
     if happened.all() or not happened.any() or happened.size < 2:
         return f"{happened.mean():.4g}"
-    return measured(float(happened.mean()), float(standard_error(happened)))
+    return with_error(float(happened.mean()), float(standard_error(happened)))

@@ -18,7 +18,8 @@ from ..core import checks
 from ..core.policy import Policy, label
 from ..core.types import Oracle
 from ..core.verbs import merge
-from ..logs.tables import InFiles, Piece, opened
+from ..logs.tables import InFiles, Piece
+from ..logs.tables import open_table as opened
 from ..numerics.states import copied
 from ..simulation.replication import Interrupted, Progress, Slices, Stopped
 from ..simulation.runs.orchestrator import carry_out

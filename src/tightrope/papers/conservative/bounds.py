@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class World:
-    """What the bounds depend on besides the number of rounds."""
+class BoundConstants:
+    """The constants of the bounds, besides the number of rounds."""
 
     d: int
     alpha: float
@@ -38,14 +38,14 @@ class World:
         return 2 / 3 + math.sqrt(self.lam) * self.B + 2 * self.sigma
 
 
-def linucb_regret(world: World, n: int) -> float:
+def linucb_regret(world: BoundConstants, n: int) -> float:
     """First term of Theorem 1: 4 sqrt(n d g) (sqrt(lam) B + sigma sqrt(2 ln(1/delta) + d g)) with g = ln(1 + n D^2 / (lam d))."""
     growth = math.log(1 + n * world.D**2 / (world.lam * world.d))
     width = math.sqrt(world.lam) * world.B + world.sigma * math.sqrt(2 * math.log(1 / world.delta) + world.d * growth)
     return 4 * math.sqrt(n * world.d * growth) * width
 
 
-def clucb2_plays(world: World) -> float:
+def clucb2_plays(world: BoundConstants) -> float:
     """Lemma 1, Eq 17: how many rounds of CLUCB2 are not the optimistic arm's, for all n."""
     G = 4 * world.d * (math.sqrt(world.lam) * world.B + 2 * world.sigma) + math.sqrt(2) * world.sigma
     inside = 36 / world.rate * math.sqrt(world.D_0 / world.delta) * G
@@ -56,33 +56,33 @@ def clucb2_plays(world: World) -> float:
     return 2 * world.mu_h / world.rate + 4 / (3 * world.rate) * L + linear + 2 / world.rate**2 * G**2 * L
 
 
-def clucb2_regret(world: World, n: int) -> float:
+def clucb2_regret(world: BoundConstants, n: int) -> float:
     """Theorem 1, Eq 9, with the constants of its proof."""
     return linucb_regret(world, n) + clucb2_plays(world)
 
 
-def granted(world: World, T: float) -> float:
+def granted_rounds(world: BoundConstants, T: float) -> float:
     """T~ of Theorem 2: how many rounds of exploration a period of T rounds grants at its start."""
     return world.rate / ((1 - world.alpha) * world.mu_h + world.rate) * T
 
 
-def enough(world: World) -> float:
+def rounds_from_which_longer_periods_help(world: BoundConstants) -> float:
     """C_b of Theorem 2: from this T~ on longer periods lower the bound."""
     inside = 696 * world.d**2 * world.D_0 / (world.delta * world.rate**2) * world.scale**2
     return 28 * world.d**2 * (world.scale / world.rate) ** 2 * math.log(inside) ** 2
 
 
-def clucb2t_plays(world: World, T: float) -> float:
+def clucb2t_plays(world: BoundConstants, T: float) -> float:
     """Lemma 3: how many rounds of CLUCB2T with periods of T rounds are not the optimistic arm's."""
-    free = granted(world, T)
-    if free >= enough(world):
+    free = granted_rounds(world, T)
+    if free >= rounds_from_which_longer_periods_help(world):
         explored = 4 * world.d * world.scale * math.sqrt(free + 1) * math.log(world.D_0 / world.delta * (free + 1))
         return 2 / world.rate * max(-world.rate / 2 * (free + 1) + world.mu_h + explored, 0.0)
     inside = 44 * world.d**2 * math.sqrt(world.D_0) / (math.sqrt(world.delta) * world.rate) * world.scale**2
     return 2 / world.rate * 57 * world.d**2 / world.rate * world.scale**2 * math.log(inside) ** 2
 
 
-def clucb2t_regret(world: World, n: int, T: float, gap: float = 1.0) -> float:
+def clucb2t_regret(world: BoundConstants, n: int, T: float, gap: float = 1.0) -> float:
     """Theorem 2 with the constants of its proof; gap: Delta_h, what a round of the baseline costs at most."""
     return linucb_regret(world, n) + gap * clucb2t_plays(world, T)
 

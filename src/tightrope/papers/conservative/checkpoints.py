@@ -1,7 +1,5 @@
 """Alternative checkpoint schemes: a least gap, and a gap that is random with a known distribution. The paper tells no experiment."""
 
-from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -11,22 +9,25 @@ from ...core.policy import Policy
 from ...core.streams import PROBLEM, stream
 from ...results.results import Result
 from ..experiment import Run
-from ..scoring import OURS, Row, judged, rare
-from .settings import ALPHA, DELTA, SIGMA, Instance, bernoulli_models, guard, named, variant
+from ..scoring import OURS, Row, rare, row_of
+from .settings import ALPHA, DELTA, SIGMA, Instance, bernoulli_models, guard, told_baseline, variant, with_record
 
 RANK = 4
-LEAST, MOST = 100, 1_000  # the gap between checkpoints is uniform on these
-SHORTEST, LONGEST = int(np.ceil(LEAST + (MOST - LEAST) * DELTA / 2)), int(MOST - (MOST - LEAST) * DELTA / 2)  # its quantiles
+LEAST_GAP, LARGEST_GAP = 100, 1_000  # the gap between checkpoints is uniform on these
+LOWER_QUANTILE, UPPER_QUANTILE = (
+    int(np.ceil(LEAST_GAP + (LARGEST_GAP - LEAST_GAP) * DELTA / 2)),
+    int(LARGEST_GAP - (LARGEST_GAP - LEAST_GAP) * DELTA / 2),
+)  # its quantiles
 
 
-class Data(NamedTuple):
+class RandomGapRuns(NamedTuple):
     """Runs with many random gaps, verified at each; and runs that are verified once, after one random gap."""
 
     many: Result
     once: Result
 
 
-def data(run: Run) -> Data:
+def data(run: Run) -> RandomGapRuns:
     """CUCB2T told the least gap; and told a quantile of the only gap."""
     models, runs = run.at(smoke=(4, 1), laptop=(400, 3), paper=(400, 20))
     horizon = run.at(smoke=1500, laptop=10_000, paper=10_000)
@@ -34,55 +35,52 @@ def data(run: Run) -> Data:
     listed, first = {}, {}
     for number, problem in enumerate(drawn):
         rng = stream(run.seed, number, PROBLEM)
-        rounds = np.cumsum(rng.integers(LEAST, MOST + 1, size=horizon // LEAST + 1))
+        rounds = np.cumsum(rng.integers(LEAST_GAP, LARGEST_GAP + 1, size=horizon // LEAST_GAP + 1))
         listed[key(problem)], first[key(problem)] = rounds[rounds <= horizon].tolist(), [int(rounds[0])]
 
-    def told(label: str, **more: object) -> Callable[[Instance], Policy]:
-        return named(partial(variant, "CUCB2T", RANK, sigma=SIGMA, **more), f"CUCB2T of rank {RANK}, {label}")
-
     def irregular(problem: Instance) -> Policy:
-        return variant("CUCB2T", RANK, problem, sigma=SIGMA, checkpoint=listed[key(problem)], min_gap=LEAST)
+        return variant("CUCB2T", RANK, problem, sigma=SIGMA, checkpoint=listed[key(problem)], min_gap=LEAST_GAP)
 
     # Told a quantile q of the gap, the policy counts on q rounds before anyone looks, and from then on takes every round for the last.
     quantiles = {
-        "upper": told(f"verified after {LONGEST} rounds or later", checkpoint=range(LONGEST, horizon + 1)),
-        "lower": told(f"verified after {SHORTEST} rounds or later", checkpoint=range(SHORTEST, horizon + 1)),
+        "upper": told_baseline("CUCB2T", RANK, sigma=SIGMA, checkpoint=range(UPPER_QUANTILE, horizon + 1)),
+        "lower": told_baseline("CUCB2T", RANK, sigma=SIGMA, checkpoint=range(LOWER_QUANTILE, horizon + 1)),
     }
     many = run.simulate(
-        "gaps", drawn, {"least gap": named(irregular, f"CUCB2T of rank {RANK} told the least gap")}, horizon=horizon,
+        "gaps", drawn, {"least gap": with_record(irregular, f"CUCB2T of rank {RANK} told the least gap")}, horizon=horizon,
         replications=models * runs, checkpoints=[horizon],
-        monitor=named(lambda problem: guard(RANK, ALPHA, listed[key(problem)], problem), "budget at random checkpoints"),
+        monitor=with_record(lambda problem: guard(RANK, ALPHA, listed[key(problem)], problem), "budget at random checkpoints"),
     )  # fmt: skip
     once = run.simulate(
         "one-gap", drawn, quantiles, horizon=horizon,
         replications=models * runs, checkpoints=[horizon],
-        monitor=named(lambda problem: guard(RANK, ALPHA, first[key(problem)], problem), "budget at the first random checkpoint"),
+        monitor=with_record(lambda problem: guard(RANK, ALPHA, first[key(problem)], problem), "budget at the first random checkpoint"),
     )  # fmt: skip
-    return Data(many, once)
+    return RandomGapRuns(many, once)
 
 
 def key(problem: Instance) -> bytes:
-    """What tells models apart."""
+    """A model's identity."""
     return problem.means.tobytes()
 
 
-def score(found: Data) -> list[Row]:
+def score(found: RandomGapRuns) -> list[Row]:
     """Which schemes keep the promise where it is verified."""
     rows = []
     for name, result, quote, where, limit in (
-        ("least gap", found.many, "checkpoints-least-gap", f"told that gaps are at least {LEAST}", DELTA),
-        ("upper", found.once, "checkpoints-random-gap", f"told the 1 - delta/2 quantile of the gap, {LONGEST}, as printed", DELTA),
-        ("lower", found.once, OURS, f"told the delta/2 quantile of the gap, {SHORTEST}", DELTA),
+        ("least gap", found.many, "checkpoints-least-gap", f"told that gaps are at least {LEAST_GAP}", DELTA),
+        ("upper", found.once, "checkpoints-random-gap", f"told the 1 - delta/2 quantile of the gap, {UPPER_QUANTILE}, as printed", DELTA),
+        ("lower", found.once, OURS, f"told the delta/2 quantile of the gap, {LOWER_QUANTILE}", DELTA),
     ):
         broken = result.watched[name]["violations"][:, 0] > 0
         text = f"runs of CUCB2T that break the constraint at a checkpoint, {where}"
         remark = "Exploration counts on rounds that a shorter gap does not leave; the other quantile keeps the promise."
-        rows.append(judged(quote, text, f"at most {limit:g}", f"{broken.sum()} of {broken.size}",
+        rows.append(row_of(quote, text, f"at most {limit:g}", f"{broken.sum()} of {broken.size}",
                            rare(int(broken.sum()), broken.size, limit), remark=remark))  # fmt: skip
     return rows
 
 
-def tables(found: Data) -> dict[str, pd.DataFrame]:
+def tables(found: RandomGapRuns) -> dict[str, pd.DataFrame]:
     """Violations, lowest budget and regret."""
     rows = [
         {
@@ -95,9 +93,9 @@ def tables(found: Data) -> dict[str, pd.DataFrame]:
     return {"schemes": pd.DataFrame(rows)}
 
 
-def notes(found: Data) -> str:
+def notes(found: RandomGapRuns) -> str:
     """Sizes."""
     return (
-        f"Gaps between checkpoints are uniform on {LEAST} to {MOST} rounds; {found.many.replications} runs of "
+        f"Gaps between checkpoints are uniform on {LEAST_GAP} to {LARGEST_GAP} rounds; {found.many.replications} runs of "
         f"{found.many.rounds[-1]} rounds, K = 10 Bernoulli arms, baseline: 4th best, alpha {ALPHA:g}, delta {DELTA:g}."
     )

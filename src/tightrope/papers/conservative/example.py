@@ -12,10 +12,10 @@ from ...core.streams import PROBLEM, stream
 from ...policies.conservative.guarantee import TOLERANCE
 from ...simulation.monitors.budget import TOLERANCE as ROUNDING
 from ..experiment import Run
-from ..scoring import OURS, Row, above, below, estimate, judged, paired, rare, ratio
+from ..scoring import OURS, Row, above, below, estimate, paired_mean, rare, ratio, row_of
 from .settings import ALPHA, DELTA
 
-SECOND, BASELINE = 1, 2
+SECOND_ARM, BASELINE_ARM = 1, 2
 LEADS = (0.1, 0.02)  # of arm 1 over arm 2, which the paper leaves open
 MEANS = np.array([0.0, 0.6, 0.5, 0.1, 0.1])
 SPREADS = np.array([0.38, 0.0, 0.1, 0.05, 0.05])  # an arm pays its mean more or less its spread; arms 4 and 5 are soon known to be bad
@@ -23,10 +23,10 @@ ALGORITHMS: dict[str, tuple[Literal["two-step", "constrained"], Literal["confide
     "CUCB": ("two-step", "confidence"), "CUCB-S": ("constrained", "confidence"), "CUCB-M": ("two-step", "martingale"),
     "CUCB2": ("constrained", "martingale"),
 }  # fmt: skip
-ALMOST_ALWAYS, MOSTLY = 0.95, 0.5
+ALMOST_ALWAYS_SHARE, MOST_SHARE = 0.95, 0.5
 
 
-class Played(NamedTuple):
+class AlgorithmRuns(NamedTuple):
     """One algorithm on one instance; an entry for every run."""
 
     regret: np.ndarray
@@ -35,7 +35,7 @@ class Played(NamedTuple):
     lowest: np.ndarray  # the lowest true budget
 
 
-Data = dict[float, dict[str, Played]]  # by lead of arm 1 and algorithm
+Data = dict[float, dict[str, AlgorithmRuns]]  # by lead of arm 1 and algorithm
 
 
 def data(run: Run) -> Data:
@@ -44,7 +44,7 @@ def data(run: Run) -> Data:
     found: Data = {}
     for lead in LEADS:
         means = MEANS.copy()
-        means[0] = MEANS[SECOND] + lead
+        means[0] = MEANS[SECOND_ARM] + lead
         found[lead] = {
             label: play(means, SPREADS, selection, bound, runs, horizon, stream(run.seed, 0, PROBLEM))
             for label, (selection, bound) in ALGORITHMS.items()
@@ -54,7 +54,7 @@ def data(run: Run) -> Data:
 
 def play(
     means: np.ndarray, spreads: np.ndarray, selection: str, bound: str, runs: int, horizon: int, rng: np.random.Generator
-) -> Played:  # fmt: skip
+) -> AlgorithmRuns:  # fmt: skip
     """Algorithm 1 for independent arms; an interval is spread sqrt(2 l / s) + l / (3 s) wide, l = ln(K s^3 / delta), after s pulls."""
     K, rows = means.size, np.arange(runs)
     pulls, sums, baseline_rounds = np.zeros((runs, K)), np.zeros((runs, K)), np.zeros(runs)
@@ -63,27 +63,27 @@ def play(
     for t in range(1, horizon + 1):
         signs = np.where(rng.random((runs, K)) < 0.5, -1.0, 1.0)
         upper, lower = intervals(pulls, sums, spreads)
-        slack = baseline_rounds * means[BASELINE] - (1 - ALPHA) * t * means[BASELINE]
-        safe = (earned(bound, pulls, sums, lower, spreads) + slack)[:, None] + lower >= -TOLERANCE
-        safe[:, BASELINE] = False
-        upper[:, BASELINE] = means[BASELINE]
+        slack = baseline_rounds * means[BASELINE_ARM] - (1 - ALPHA) * t * means[BASELINE_ARM]
+        safe = (least_earned(bound, pulls, sums, lower, spreads) + slack)[:, None] + lower >= -TOLERANCE
+        safe[:, BASELINE_ARM] = False
+        upper[:, BASELINE_ARM] = means[BASELINE_ARM]
         optimistic = upper.argmax(axis=1)
         if selection == "two-step":
-            arm = np.where(safe[rows, optimistic], optimistic, BASELINE)
+            arm = np.where(safe[rows, optimistic], optimistic, BASELINE_ARM)
         else:
             best = np.where(safe, upper, -np.inf).argmax(axis=1)
-            arm = np.where(safe[rows, best] & (upper[rows, best] >= means[BASELINE]), best, BASELINE)
-        own, played = arm != BASELINE, rows[arm != BASELINE]
+            arm = np.where(safe[rows, best] & (upper[rows, best] >= means[BASELINE_ARM]), best, BASELINE_ARM)
+        own, played = arm != BASELINE_ARM, rows[arm != BASELINE_ARM]
         pulls[played, arm[own]] += 1.0
         sums[played, arm[own]] += means[arm[own]] + spreads[arm[own]] * signs[played, arm[own]]
         baseline_rounds += ~own
         event = np.where(~own, 2, np.where(arm == optimistic, 0, 1))
         events[rows, event] += 1.0
-        second += (event == 1) & (arm == SECOND)
+        second += (event == 1) & (arm == SECOND_ARM)
         regret += means.max() - means[arm]
-        budget += means[arm] - (1 - ALPHA) * means[BASELINE]
+        budget += means[arm] - (1 - ALPHA) * means[BASELINE_ARM]
         lowest = np.minimum(lowest, budget)
-    return Played(regret, events, second, lowest)
+    return AlgorithmRuns(regret, events, second, lowest)
 
 
 def intervals(pulls: np.ndarray, sums: np.ndarray, spreads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -95,8 +95,8 @@ def intervals(pulls: np.ndarray, sums: np.ndarray, spreads: np.ndarray) -> tuple
     return np.where(tried, mean + width, np.inf), np.where(tried, np.maximum(mean - width, 0.0), 0.0)
 
 
-def earned(bound: str, pulls: np.ndarray, sums: np.ndarray, lower: np.ndarray, spreads: np.ndarray) -> np.ndarray:
-    """What the learner's own rounds have earned at least: Eq 4's sum of lower bounds, or Eq 5's with the variances that were played."""
+def least_earned(bound: str, pulls: np.ndarray, sums: np.ndarray, lower: np.ndarray, spreads: np.ndarray) -> np.ndarray:
+    """Lower bound on the rewards of the learner's own rounds: Eq 4's sum of lower bounds, or Eq 5's with the variances that were played."""
     if bound == "confidence":
         return np.asarray((pulls * lower).sum(axis=1))
     level = np.log(3.0 * np.maximum(pulls.sum(axis=1), 1.0) ** 2 / DELTA)
@@ -111,13 +111,15 @@ def score(found: Data) -> list[Row]:
         share = ratio(here["CUCB2"].second, here["CUCB2"].events[:, 1])
         text = f"{where}: share of CUCB2's rounds of E2 that play arm 2"
         remark = "The others play arm 1, which is safe where it is not the optimistic one."
-        rows.append(judged("selection-example", text, "almost always", share, above(share, ALMOST_ALWAYS, partly=MOSTLY), remark=remark))
+        rows.append(
+            row_of("selection-example", text, "almost always", share, above(share, ALMOST_ALWAYS_SHARE, partly=MOST_SHARE), remark=remark)
+        )
         for label, key in (("CUCB2", "selection-example"), ("CUCB-S", OURS)):
-            gap = paired(here[label].regret, here["CUCB"].regret)
-            rows.append(judged(key, f"{where}: {label} has less regret than CUCB (difference)", "below 0", gap, below(gap)))
+            gap = paired_mean(here[label].regret, here["CUCB"].regret)
+            rows.append(row_of(key, f"{where}: {label} has less regret than CUCB (difference)", "below 0", gap, below(gap)))
         broken = sum(int((played.lowest < -ROUNDING).sum()) for played in here.values())
         total = sum(played.lowest.size for played in here.values())
-        rows.append(judged(OURS, f"{where}: runs that break the constraint, all four", f"at most {DELTA:g}", f"{broken} of {total}",
+        rows.append(row_of(OURS, f"{where}: runs that break the constraint, all four", f"at most {DELTA:g}", f"{broken} of {total}",
                            rare(broken, total, DELTA)))  # fmt: skip
     return rows
 
@@ -137,7 +139,7 @@ def tables(found: Data) -> dict[str, pd.DataFrame]:
 
 
 def notes(found: Data) -> str:
-    """What is shown."""
+    """Sizes and settings."""
     runs = next(iter(next(iter(found.values())).values())).regret.size
     return (
         f"{runs} runs. Arms 2 to 5 have means {', '.join(f'{mean:g}' for mean in MEANS[1:])}, arm 3 is the baseline; rewards are the mean "

@@ -4,14 +4,14 @@ from matplotlib.figure import Figure
 
 from ...plots.curves import regret_figure
 from ..colours import palette
-from ..scoring import Row, judged, near
+from ..scoring import Row, near, row_of
 from . import fig3_mab
 from .measures import final, lower, relative
 
 data = fig3_mab.data
 
 
-def score(found: fig3_mab.Data) -> list[Row]:
+def score(found: fig3_mab.BernoulliRuns) -> list[Row]:
     """The exact condition costs little, its estimate much."""
     result = found.result
     exact, plain = final(result, "CUCB-Or"), final(result, "CUCB")
@@ -19,11 +19,11 @@ def score(found: fig3_mab.Data) -> list[Row]:
     text = "CUCB with the exact condition has almost the regret of UCB (ratio)"
     return [
         lower("fig1-cucb-above-oracle", "CUCB with the exact condition has less regret than CUCB", exact, plain, paper="much lower"),
-        judged("fig1-oracle-near-ucb", text, "almost the same", relative(result, "CUCB-Or", "UCB"),
+        row_of("fig1-oracle-near-ucb", text, "almost the same", relative(result, "CUCB-Or", "UCB"),
                near(relative(result, "CUCB-Or", "UCB"), 1.0, 0.2), remark=remark),
     ]  # fmt: skip
 
 
-def plot(found: fig3_mab.Data) -> dict[str, Figure]:
+def plot(found: fig3_mab.BernoulliRuns) -> dict[str, Figure]:
     """Regret of the three."""
     return {"fig1": regret_figure(found.result, policies=["UCB", "CUCB", "CUCB-Or"], paired=True, palette=palette("conservative"))}

@@ -1,6 +1,5 @@
 """Figure 3, bottom: linear rewards and fixed arms, for both readings of the draw of features. Figure 7 draws the same runs."""
 
-from functools import partial
 from typing import NamedTuple
 
 import pandas as pd
@@ -8,16 +7,16 @@ from matplotlib.figure import Figure
 
 from ...results.results import Result
 from ..experiment import Run
-from ..scoring import OURS, Estimate, Row, above, judged, near, paired, rare
-from .bounds import World, allowance, clucb2_plays, clucb2_regret
-from .measures import even_checkpoints, final, lower, panels, picked, reduction, relative, safety, summary
-from .settings import ALPHA, DELTA, DRAWS, LINEAR, budget_monitor, line_up, linear_models, named, ranked, variant
+from ..scoring import OURS, Estimate, Row, above, near, paired_mean, rare, row_of
+from .bounds import BoundConstants, allowance, clucb2_plays, clucb2_regret
+from .measures import even_checkpoints, extreme_models, final, lower, panels, reduction, relative, safety, summary
+from .settings import ALPHA, DELTA, DRAWS, LINEAR, budget_monitor, line_up, linear_models, ranked_baseline, told_baseline
 
 RANK = 6
-MATCHES = 0.1  # two regrets match if they differ by no more than this share
+MATCH_SHARE = 0.1  # two regrets match if they differ by no more than this share
 
 
-class Data(NamedTuple):
+class LinearRuns(NamedTuple):
     """The runs of one draw, how many models they go round, which of them the paper would show, and the least mean of a baseline."""
 
     result: Result
@@ -26,33 +25,29 @@ class Data(NamedTuple):
     floor: float
 
 
-def play(run: Run, draw: str) -> Data:
+def play(run: Run, draw: str) -> LinearRuns:
     """All algorithms of the figure, and the literal, sub-Gaussian and clipped forms."""
     models, runs = run.at(smoke=(2, 2), laptop=(35, 4), paper=(70, 40))
     horizon = run.at(smoke=600, laptop=20_000, paper=20_000)
     chosen = line_up("CLUCB", "CLUCB2", RANK, "LinUCB", **LINEAR)
-    for label, more in {
-        "CLUCB2, literal": {"clip": "paper"},
-        "CLUCB2, sub-Gaussian": {"martingale": "subgaussian"},
-    }.items():
-        chosen[label] = named(partial(variant, "CLUCB2", RANK, **LINEAR, **more), f"{label} of rank {RANK} with {LINEAR}")
-    clipped = {"selection": "constrained", "clip": "both"}
-    chosen["CLUCB-S, clipped"] = named(partial(variant, "CLUCB", RANK, **LINEAR, **clipped), f"CLUCB-S, clipped, of rank {RANK}")
+    chosen["CLUCB2, literal"] = told_baseline("CLUCB2", RANK, **LINEAR, clip="paper")
+    chosen["CLUCB2, sub-Gaussian"] = told_baseline("CLUCB2", RANK, **LINEAR, martingale="subgaussian")
+    chosen["CLUCB-S, clipped"] = told_baseline("CLUCB", RANK, **LINEAR, selection="constrained", clip="both")
     drawn = linear_models(models, run.seed, draw)
     result = run.simulate(
         f"fig3-linear-{draw}", drawn, chosen, horizon=horizon, replications=models * runs,
         checkpoints=even_checkpoints(horizon), monitor=budget_monitor(RANK),
     )  # fmt: skip
-    floor = min(ranked(problem, RANK)["baseline_mean"] for problem in drawn)
-    return Data(result, models, picked(result, "CLUCB2", "CLUCB", models), floor)
+    floor = min(ranked_baseline(problem, RANK)["baseline_mean"] for problem in drawn)
+    return LinearRuns(result, models, extreme_models(result, "CLUCB2", "CLUCB", models), floor)
 
 
-def data(run: Run) -> dict[str, Data]:
+def data(run: Run) -> dict[str, LinearRuns]:
     """The runs of both draws."""
     return {draw: play(run, draw) for draw in DRAWS}
 
 
-def score(found: dict[str, Data]) -> list[Row]:
+def score(found: dict[str, LinearRuns]) -> list[Row]:
     """CLUCB2 and constrained selection against CLUCB, on the worst model and on average; the promise and the bounds of Theorem 1."""
     rows = []
     for draw, one in found.items():
@@ -61,8 +56,8 @@ def score(found: dict[str, Data]) -> list[Row]:
     return rows + theorem_1(found)
 
 
-def score_draw(draw: str, found: Data) -> list[Row]:
-    """What the figure claims, for one reading of the draw of features."""
+def score_draw(draw: str, found: LinearRuns) -> list[Row]:
+    """The figure's claims, for one reading of the draw of features."""
     result, models, worst = found.result, found.models, found.picked["worst"]
     other = f"Draw “{draw}”; the paper does not say how features are drawn so that means lie in [0, 1]."
     joint = other + " Eq 4's joint minimum admits arms that point away from all that was played."
@@ -79,22 +74,22 @@ def score_draw(draw: str, found: Data) -> list[Row]:
     for rival in ("CLUCB2", "CLUCB-Or"):
         ours = on_worst("CLUCB-S", rival)
         text = f"CLUCB-S matches {rival}, worst model ({draw}) (ratio)"
-        rows.append(judged("linear-s-matches", text, "matches", ours, near(ours, 1.0, MATCHES), remark=joint))
+        rows.append(row_of("linear-s-matches", text, "matches", ours, near(ours, 1.0, MATCH_SHARE), remark=joint))
     for name in ("CLUCB-M", "CLUCB-S", "CLUCB2"):
         text = f"{name} has less regret than CLUCB, average over models ({draw})"
         rows.append(lower("linear-average", text, final(result, name), final(result, "CLUCB"), remark=other))
-    half = paired(final(result, "CLUCB"), 0.5 * final(result, "CLUCB2"))
+    half = paired_mean(final(result, "CLUCB"), 0.5 * final(result, "CLUCB2"))
     text = f"as printed: CLUCB has at least half of CLUCB2's regret ({draw})"
     return [
         *rows,
-        judged("plays-bound-half", text, "at least half", half, above(half), remark="A weaker statement than the one before it."),
+        row_of("plays-bound-half", text, "at least half", half, above(half), remark="A weaker statement than the one before it."),
     ]
 
 
-def theorem_1(found: dict[str, Data]) -> list[Row]:
+def theorem_1(found: dict[str, LinearRuns]) -> list[Row]:
     """How many runs of CLUCB2 break the constraint, and how many exceed the bounds of Theorem 1 and Lemma 1."""
     broken = over = more = total = horizon = 0
-    world = World(100, ALPHA, DELTA, **LINEAR, mu_l=min(one.floor for one in found.values()))
+    world = BoundConstants(100, ALPHA, DELTA, **LINEAR, mu_l=min(one.floor for one in found.values()))
     for one in found.values():
         seen, horizon = one.result.watched["CLUCB2"], int(one.result.rounds[-1])
         broken += int((seen["violations"] > 0).sum())
@@ -104,7 +99,7 @@ def theorem_1(found: dict[str, Data]) -> list[Row]:
     above_bound = "runs of CLUCB2 above " + allowance("the bound of Theorem 1", clucb2_regret(world, horizon), horizon)
     off_arm = "runs of CLUCB2 off the optimistic arm more often than " + allowance("Lemma 1 allows", clucb2_plays(world), horizon)
     return [
-        judged(key, f"{text}, both draws", f"at most {DELTA:g}", f"{count} of {total}", rare(count, total, DELTA))
+        row_of(key, f"{text}, both draws", f"at most {DELTA:g}", f"{count} of {total}", rare(count, total, DELTA))
         for key, text, count in (
             ("thm1-safe", "runs of CLUCB2 that break the constraint", broken),
             ("thm1-regret", above_bound, over),
@@ -113,17 +108,17 @@ def theorem_1(found: dict[str, Data]) -> list[Row]:
     ]
 
 
-def tables(found: dict[str, Data]) -> dict[str, pd.DataFrame]:
+def tables(found: dict[str, LinearRuns]) -> dict[str, pd.DataFrame]:
     """Every policy at the horizon."""
     return {draw: summary(one.result, one.models, "CLUCB", one.picked) for draw, one in found.items()}
 
 
-def plot(found: dict[str, Data]) -> dict[str, Figure]:
+def plot(found: dict[str, LinearRuns]) -> dict[str, Figure]:
     """Regret of the worst, average and best model."""
     return {draw: panels(one.result, one.models, one.picked, "regret", title="cumulative pseudo-regret") for draw, one in found.items()}
 
 
-def notes(found: dict[str, Data]) -> str:
+def notes(found: dict[str, LinearRuns]) -> str:
     """Sizes and settings."""
     result, models, *_ = next(iter(found.values()))
     return (

@@ -1,7 +1,6 @@
 """Figure 3, top: Bernoulli arms, regret of the conservative algorithms and their ablations. Figures 1 and 6 draw the same runs."""
 
 import math
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -10,18 +9,18 @@ from matplotlib.figure import Figure
 
 from ...results.results import Result
 from ..experiment import Run
-from ..scoring import OURS, Estimate, Row, below, everywhere_above, judged, paired
-from .measures import by_model, even_checkpoints, final, lower, panels, picked, reduced_by_more, reduction, relative, summary
-from .settings import SIGMA, bernoulli_models, budget_monitor, line_up, named, variant
+from ..scoring import OURS, Estimate, Row, below, everywhere_above, paired_mean, row_of
+from .measures import by_model, even_checkpoints, extreme_models, final, lower, panels, reduced_by_more, reduction, relative, summary
+from .settings import SIGMA, bernoulli_models, budget_monitor, line_up, told_baseline
 
 RANK = 4
 # The baseline's index in the two-step argmax: its known mean (Wu et al.), or its own UCB (Kazerouni et al.).
 READINGS = {"known mean": "", "own UCB": ", own UCB"}
-SHOWN = ("UCB", "CUCB-Or", "CUCB", "CUCB-L", "CUCB-M", "CUCB-S", "CUCB2", "CUCB, own UCB")
-SLACK = 0.05  # "never worse" is read as: by no more than this share of CUCB's regret
+DRAWN_POLICIES = ("UCB", "CUCB-Or", "CUCB", "CUCB-L", "CUCB-M", "CUCB-S", "CUCB2", "CUCB, own UCB")
+SLACK_SHARE = 0.05  # "never worse" is read as: by no more than this share of CUCB's regret
 
 
-class Data(NamedTuple):
+class BernoulliRuns(NamedTuple):
     """The runs, how many models they go round, and which of them the paper would show."""
 
     result: Result
@@ -29,33 +28,32 @@ class Data(NamedTuple):
     picked: dict[str, int]
 
 
-def data(run: Run) -> Data:
+def data(run: Run) -> BernoulliRuns:
     """All algorithms on the same models."""
     models, runs = run.at(smoke=(2, 2), laptop=(10, 2), paper=(70, 40))
     horizon = run.at(smoke=3000, laptop=10**6, paper=10**6)
     chosen = line_up("CUCB", "CUCB2", RANK, "UCB", sigma=SIGMA)
     for name, more in {"CUCB-Or": {"bound": "oracle"}, "CUCB": {}, "CUCB-L": {"selection": "largest-lower"},
                        "CUCB-M": {"bound": "martingale"}}.items():  # fmt: skip
-        own = partial(variant, "CUCB", RANK, sigma=SIGMA, baseline_index="ucb", **more)
-        chosen[f"{name}, own UCB"] = named(own, f"{name} of rank {RANK} whose baseline has its own UCB")
+        chosen[f"{name}, own UCB"] = told_baseline("CUCB", RANK, sigma=SIGMA, baseline_index="ucb", **more)
     result = run.simulate(
         "fig3-mab", bernoulli_models(models, run.seed), chosen, horizon=horizon, replications=models * runs,
         checkpoints=even_checkpoints(horizon), monitor=budget_monitor(RANK),
     )  # fmt: skip
-    return Data(result, models, picked(result, "CUCB2", "CUCB", models))
+    return BernoulliRuns(result, models, extreme_models(result, "CUCB2", "CUCB", models))
 
 
-def score(found: Data) -> list[Row]:
-    """What each improvement gains, alone and together, for both indices of the baseline."""
+def score(found: BernoulliRuns) -> list[Row]:
+    """The gain of each improvement, alone and together, for both indices of the baseline."""
     return [row for reading in READINGS for row in score_reading(found, reading)] + both(found)
 
 
-def score_reading(found: Data, reading: str) -> list[Row]:
+def score_reading(found: BernoulliRuns, reading: str) -> list[Row]:
     """Everything that depends on the index of the baseline."""
     result, models, suffix = found.result, found.models, READINGS[reading]
     plain, oracle = f"CUCB{suffix}", f"CUCB-Or{suffix}"
     few = "The worst of other models, with other runs; the paper gives no width for MAB arms and no noise scale (sigma = 1 here)."
-    chosen: dict[str, int | None] = {"average": None} | picked(result, "CUCB2", plain, models)
+    chosen: dict[str, int | None] = {"average": None} | extreme_models(result, "CUCB2", plain, models)
     names = {"CUCB-M": f"CUCB-M{suffix}", "CUCB-S": "CUCB-S", "CUCB2": "CUCB2"}
     gained = {
         (name, label): relative(result, full, plain, model, models) for name, full in names.items() for label, model in chosen.items()
@@ -79,48 +77,48 @@ def score_reading(found: Data, reading: str) -> list[Row]:
     rows.append(lower("mab-s-below-l", text, on_worst("CUCB-S"), on_worst(f"CUCB-L{suffix}"), remark=few))
     key = "mab-cucb2-near-oracle"
     rows.append(lower(key, f"CUCB-Or has less regret than CUCB2, worst model {where}", on_worst(oracle), on_worst("CUCB2"), remark=few))
-    rest = paired(on_worst("CUCB2") - on_worst(oracle), 0.5 * (on_worst(plain) - on_worst(oracle)))
+    rest = paired_mean(on_worst("CUCB2") - on_worst(oracle), 0.5 * (on_worst(plain) - on_worst(oracle)))
     text = f"CUCB2 is less than half as far above CUCB-Or as CUCB, worst model {where} (regret)"
-    rows.append(judged(key, text, "much closer", rest, below(rest), remark=few))
+    rows.append(row_of(key, text, "much closer", rest, below(rest), remark=few))
 
     better = by_model(result, "CUCB2", plain, models)
     share = f"{sum(one.value > 0 for one in better) / models:.0%} of models"
     text = f"CUCB2 has less regret than CUCB on every model {where}"
-    rows.append(judged("mab-every-model", text, "every model", share, everywhere_above(better)))
+    rows.append(row_of("mab-every-model", text, "every model", share, everywhere_above(better)))
     if not suffix:  # the constrained selection is compared with the two-step one at the index that it names, the known mean
-        never = [Estimate(one.value + SLACK, one.se) for one in by_model(result, "CUCB-S", plain, models)]
-        worst_gain = min(one.value for one in never) - SLACK
-        text = f"CUCB-S is on no model more than {SLACK:.0%} worse than CUCB {where} (its least gain)"
-        rows.append(judged("selection-never-worse", text, "never worse", f"{worst_gain:+.1%}", everywhere_above(never)))
+        never = [Estimate(one.value + SLACK_SHARE, one.se) for one in by_model(result, "CUCB-S", plain, models)]
+        worst_gain = min(one.value for one in never) - SLACK_SHARE
+        text = f"CUCB-S is on no model more than {SLACK_SHARE:.0%} worse than CUCB {where} (its least gain)"
+        rows.append(row_of("selection-never-worse", text, "never worse", f"{worst_gain:+.1%}", everywhere_above(never)))
     best, middle, least = (Estimate(1 - gained["CUCB2", label].value, gained["CUCB2", label].se) for label in ("best", "average", "worst"))
     skew = Estimate(best.value + least.value - 2 * middle.value, math.hypot(best.se, least.se, 2 * middle.se))
     text = f"CUCB2's gain on the average model is nearer to the best than to the worst {where} (best + worst - 2 average)"
-    rows.append(judged("mab-best-near-average", text, "very similar", skew, below(skew)))
+    rows.append(row_of("mab-best-near-average", text, "very similar", skew, below(skew)))
     return rows
 
 
-def both(found: Data) -> list[Row]:
-    """What safety costs: every conservative algorithm against UCB."""
+def both(found: BernoulliRuns) -> list[Row]:
+    """The cost of safety: every conservative algorithm against UCB."""
     result = found.result
     free = final(result, "UCB")
-    costs = [paired(final(result, name), free) for name in result.policies if name != "UCB"]
+    costs = [paired_mean(final(result, name), free) for name in result.policies if name != "UCB"]
     cheaper = [name for name, cost in zip((n for n in result.policies if n != "UCB"), costs, strict=True) if cost.value < 0]
     text = "every conservative algorithm has more regret than UCB"
     ours = f"below UCB: {', '.join(cheaper)}" if cheaper else "all above"
-    return [judged("safety-costs", text, "all above", ours, everywhere_above(costs))]
+    return [row_of("safety-costs", text, "all above", ours, everywhere_above(costs))]
 
 
-def tables(found: Data) -> dict[str, pd.DataFrame]:
+def tables(found: BernoulliRuns) -> dict[str, pd.DataFrame]:
     """Every policy at the horizon."""
     return {"policies": summary(found.result, found.models, "CUCB", found.picked)}
 
 
-def plot(found: Data) -> dict[str, Figure]:
+def plot(found: BernoulliRuns) -> dict[str, Figure]:
     """Regret of the worst, average and best model."""
-    return {"regret": panels(found.result, found.models, found.picked, "regret", title="cumulative pseudo-regret", names=SHOWN)}
+    return {"regret": panels(found.result, found.models, found.picked, "regret", title="cumulative pseudo-regret", names=DRAWN_POLICIES)}
 
 
-def notes(found: Data) -> str:
+def notes(found: BernoulliRuns) -> str:
     """Sizes and settings."""
     result, models = found.result, found.models
     return (

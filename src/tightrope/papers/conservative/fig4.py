@@ -1,7 +1,6 @@
 """Figure 4: the constraint verified at checkpoints only, regret of CUCB2T relative to UCB as a function of T."""
 
 import itertools
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -11,15 +10,15 @@ from matplotlib.figure import Figure
 from ...plots import style
 from ...results.results import Result
 from ..experiment import Run
-from ..scoring import Estimate, Row, above, below, differs, estimate, falls, judged, paired, rare
+from ..scoring import Estimate, Row, above, below, differs, estimate, falls, paired_mean, rare, row_of
 from .measures import final, safety
-from .settings import ALPHA, DELTA, SIGMA, bernoulli_models, budget_monitor, named, unconstrained, variant
+from .settings import ALPHA, DELTA, SIGMA, bernoulli_models, budget_monitor, told_baseline, unconstrained
 
 RANK = 4
 RANKS = (2, 4, 8)  # baselines, the stronger first
 
 
-class Data(NamedTuple):
+class CheckpointRuns(NamedTuple):
     """The runs, the values of T, how many models they go round, and T = 1 and T = n beside baselines of other ranks."""
 
     result: Result
@@ -32,15 +31,13 @@ class Data(NamedTuple):
         return final(self.result, f"T = {T}") - final(self.result, "UCB")
 
 
-def data(run: Run) -> Data:
+def data(run: Run) -> CheckpointRuns:
     """CUCB2T for many T, and UCB."""
     horizon = run.at(smoke=2000, laptop=20_000, paper=20_000)
     models, runs = run.at(smoke=(2, 2), laptop=(20, 10), paper=(70, 40))
     lengths = np.unique(np.round(np.geomspace(1, horizon, run.at(smoke=4, laptop=15, paper=15))).astype(int)).tolist()
-    chosen = {
-        f"T = {T}": named(partial(variant, "CUCB2T", RANK, sigma=SIGMA, checkpoint=T), f"CUCB2T of rank {RANK}, T = {T}") for T in lengths
-    }
-    chosen["UCB"] = named(partial(unconstrained, "CUCB", RANK, sigma=SIGMA), f"UCB beside rank {RANK}")
+    chosen = {f"T = {T}": told_baseline("CUCB2T", RANK, sigma=SIGMA, checkpoint=T) for T in lengths}
+    chosen["UCB"] = told_baseline("CUCB", RANK, unconstrained, sigma=SIGMA)
     monitors = {f"T = {T}": budget_monitor(RANK, ALPHA, T) for T in lengths} | {"UCB": budget_monitor(RANK)}
     result = run.simulate(
         "fig4", bernoulli_models(models, run.seed), chosen, horizon=horizon, replications=models * runs, checkpoints=[horizon],
@@ -50,32 +47,31 @@ def data(run: Run) -> Data:
     ranks = {
         rank: run.simulate(
             f"fig4-rank-{rank}", bernoulli_models(models, run.seed),
-            {name: named(partial(variant, "CUCB2T", rank, sigma=SIGMA, checkpoint=T), f"CUCB2T of rank {rank}, T = {T}")
-             for name, T in ends.items()},
+            {name: told_baseline("CUCB2T", rank, sigma=SIGMA, checkpoint=T) for name, T in ends.items()},
             horizon=horizon, replications=models * runs, checkpoints=[horizon],
         )
         for rank in RANKS
     }  # fmt: skip
-    return Data(result, lengths, models, ranks)
+    return CheckpointRuns(result, lengths, models, ranks)
 
 
-def score(found: Data) -> list[Row]:
+def score(found: CheckpointRuns) -> list[Row]:
     """The whole curve: does it fall, and what is left at T = n; what a better baseline leaves to gain; the promise of Theorem 2."""
     result, lengths = found.result, found.lengths
     extra = [found.extra(T) for T in lengths]
     left = estimate(extra[-1])
     curve = f"the difference to UCB falls with T over {len(lengths)} values from 1 to n (last minus first)"
-    drop = paired(extra[-1], extra[0])
+    drop = paired_mean(extra[-1], extra[0])
     half = extra[: len(extra) // 2 + 1]
-    part = paired(half[-1], half[0])
+    part = paired_mean(half[-1], half[0])
     peak = lengths[int(np.argmax([one.mean() for one in extra]))]
     flat = f"it falls from T = 1 to {lengths[len(half) - 1]}, too (last minus first; it is highest at T = {peak})"
     end = "fig4-end-differs"
     return [
-        judged("fig4-falls", curve, "decreases", drop, falls(steps(extra), drop)),
-        judged("fig4-falls", flat, "decreases", part, falls(steps(half), part)),
-        judged(end, "at T = n the regret of CUCB2T is not UCB's", "different", left, differs(left)),
-        judged(end, "at T = n the regret of CUCB2T is above UCB's, whose arms it discards to be safe", "above", left, above(left),
+        row_of("fig4-falls", curve, "decreases", drop, falls(steps(extra), drop)),
+        row_of("fig4-falls", flat, "decreases", part, falls(steps(half), part)),
+        row_of(end, "at T = n the regret of CUCB2T is not UCB's", "different", left, differs(left)),
+        row_of(end, "at T = n the regret of CUCB2T is above UCB's, whose arms it discards to be safe", "above", left, above(left),
                remark="A period grants its leeway at once; discarding UCB's arm for a safe one can also lower the regret."),
         stronger_baseline(found),
         *baseline_rounds(found),
@@ -86,27 +82,27 @@ def score(found: Data) -> list[Row]:
 
 def steps(curve: list[np.ndarray]) -> list[Estimate]:
     """Paired differences from each place to the next."""
-    return [paired(after, before) for before, after in itertools.pairwise(curve)]
+    return [paired_mean(after, before) for before, after in itertools.pairwise(curve)]
 
 
-def stronger_baseline(found: Data) -> Row:
-    """What T = n gains over T = 1 beside every baseline, as the baseline becomes weaker."""
+def stronger_baseline(found: CheckpointRuns) -> Row:
+    """The gain of T = n over T = 1 beside every baseline, as the baseline becomes weaker."""
     gained = [final(found.ranks[rank], "T = 1") - final(found.ranks[rank], "T = n") for rank in RANKS]
-    less = paired(gained[0], gained[-1])
+    less = paired_mean(gained[0], gained[-1])
     ours = ", ".join(f"{one.mean():.4g}" for one in gained) + f" (ranks {', '.join(map(str, RANKS))})"
     text = "the stronger the baseline the less T = n gains over T = 1 (regret)"
-    return judged("fig4-stronger-baseline", text, "less", ours, falls(steps(gained[::-1]), less), se=less.se)
+    return row_of("fig4-stronger-baseline", text, "less", ours, falls(steps(gained[::-1]), less), se=less.se)
 
 
-def baseline_rounds(found: Data) -> list[Row]:
+def baseline_rounds(found: CheckpointRuns) -> list[Row]:
     """How often the baseline is played, and the sum with the rounds of other safe arms beside Lemma 3's fall with T."""
     share = [found.result.watched[f"T = {T}"]["events"][:, -1, 2] / found.result.rounds[-1] for T in found.lengths]
-    drop = paired(share[-1], share[0])
+    drop = paired_mean(share[-1], share[0])
     text = f"the baseline is played less often as T grows over {len(share)} values (share of the rounds, last minus first)"
-    return [judged("longer-periods-fewer-baseline-rounds", text, "less often", drop, falls(steps(share), drop))]
+    return [row_of("longer-periods-fewer-baseline-rounds", text, "less often", drop, falls(steps(share), drop))]
 
 
-def promise(found: Data) -> list[Row]:
+def promise(found: CheckpointRuns) -> list[Row]:
     """CUCB2T at its checkpoints, and below 0 between them at first."""
     seen = [found.result.watched[f"T = {T}"] for T in found.lengths]
     broken, total = sum(int((one["violations"] > 0).sum()) for one in seen), sum(one["violations"].size for one in seen)
@@ -114,18 +110,18 @@ def promise(found: Data) -> list[Row]:
     text = "runs of CUCB2T that break the constraint at a checkpoint, all T"
     early = "the lowest budget of CUCB2T with T = n, between checkpoints"
     return [
-        judged("thm2-safe", text, f"at most {DELTA:g}", f"{broken} of {total}", rare(broken, total, DELTA)),
-        judged("early-budget-with-checkpoints", early, "negative", between, below(between)),
+        row_of("thm2-safe", text, f"at most {DELTA:g}", f"{broken} of {total}", rare(broken, total, DELTA)),
+        row_of("early-budget-with-checkpoints", early, "negative", between, below(between)),
     ]
 
 
-def tables(found: Data) -> dict[str, pd.DataFrame]:
+def tables(found: CheckpointRuns) -> dict[str, pd.DataFrame]:
     """The difference for every T."""
     rows = [{"T": T, "regret minus UCB's": e.value, "s.e.": e.se} for T in found.lengths for e in (estimate(found.extra(T)),)]
     return {"difference": pd.DataFrame(rows)}
 
 
-def plot(found: Data) -> dict[str, Figure]:
+def plot(found: CheckpointRuns) -> dict[str, Figure]:
     """The difference against T."""
     shown = [estimate(found.extra(T)) for T in found.lengths]
     fig, (ax,) = style.figure()
@@ -137,7 +133,7 @@ def plot(found: Data) -> dict[str, Figure]:
     return {"fig4": fig}
 
 
-def notes(found: Data) -> str:
+def notes(found: CheckpointRuns) -> str:
     """Sizes."""
     runs, horizon = found.result.replications // found.models, found.result.rounds[-1]
     return f"{found.models} models, {runs} runs each, n = {horizon}; the paper draws this relation and gives no numbers."

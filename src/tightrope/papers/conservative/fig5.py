@@ -1,8 +1,6 @@
 """Figure 5: Jester, a new user, with checkpoints, for both scalings of the factors. Figure 8 draws the same runs."""
 
 import itertools
-from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -10,15 +8,14 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ... import problems
-from ...core.policy import Policy
 from ...plots.curves import regret_figure
 from ...results.results import Result
 from ..colours import palette
 from ..experiment import Run
-from ..scoring import OURS, Row, every, judged, rare
-from .bounds import World, allowance, clucb2t_plays, clucb2t_regret, enough, granted
+from ..scoring import OURS, Row, every, rare, row_of
+from .bounds import BoundConstants, allowance, clucb2t_plays, clucb2t_regret, granted_rounds, rounds_from_which_longer_periods_help
 from .measures import even_checkpoints, final, lower, reduced_by_more, relative, summary
-from .settings import DELTA, Instance, budget_monitor, named, ranked, unconstrained, variant
+from .settings import DELTA, budget_monitor, ranked_baseline, told_baseline, unconstrained
 
 RANK = 10
 ALPHA = 0.01
@@ -27,12 +24,12 @@ SHARES = (5, 10, 12)
 SCALINGS = ("unit users", "unit features")
 
 
-class Data(NamedTuple):
+class JesterRuns(NamedTuple):
     """The runs of one scaling, how many users they go round, and what the bounds of Theorem 2 depend on."""
 
     result: Result
     users: int
-    world: World
+    world: BoundConstants
 
 
 def cold_start(run: Run, users: int, scaling: str) -> list[problems.Linear]:
@@ -42,7 +39,7 @@ def cold_start(run: Run, users: int, scaling: str) -> list[problems.Linear]:
     return [problems.Linear(p.features * longest, p.theta / longest, noise=0.1) for p in drawn]
 
 
-def play(run: Run, scaling: str) -> Data:
+def play(run: Run, scaling: str) -> JesterRuns:
     """LinUCB, CLUCB, CLUCB2 and CLUCB2T with T = 5, 10, 12 % of n."""
     users, runs = run.at(smoke=(2, 1), laptop=(50, 1), paper=(100, 5))
     horizon = run.at(smoke=1000, laptop=10**5, paper=10**5)
@@ -53,36 +50,33 @@ def play(run: Run, scaling: str) -> Data:
         "arm_bound": float(np.linalg.norm(drawn[0].features, axis=1).max()),
     }  # fmt: skip
 
-    def told(label: str, make: Callable[..., Policy], preset: str, **more: object) -> Callable[[Instance], Policy]:
-        return named(partial(make, preset, RANK, **common, **more), f"{label} of rank {RANK} with {common | more}")
-
     chosen = {
-        "LinUCB": told("LinUCB", unconstrained, "CLUCB"),
-        "CLUCB": told("CLUCB", variant, "CLUCB"),
-        "CLUCB2": told("CLUCB2", variant, "CLUCB2"),
-        "CLUCB2, literal": told("CLUCB2, literal", variant, "CLUCB2", clip="paper"),
-        "CLUCB2, sub-Gaussian": told("CLUCB2, sub-Gaussian", variant, "CLUCB2", martingale="subgaussian"),
+        "LinUCB": told_baseline("CLUCB", RANK, unconstrained, **common),
+        "CLUCB": told_baseline("CLUCB", RANK, **common),
+        "CLUCB2": told_baseline("CLUCB2", RANK, **common),
+        "CLUCB2, literal": told_baseline("CLUCB2", RANK, **common, clip="paper"),
+        "CLUCB2, sub-Gaussian": told_baseline("CLUCB2", RANK, **common, martingale="subgaussian"),
     }
     monitors = {name: budget_monitor(RANK, ALPHA) for name in chosen}
     for share in SHARES:
         name, T = f"CLUCB2T {share} %", share * horizon // 100
-        chosen[name] = told(name, variant, "CLUCB2T", checkpoint=T)
+        chosen[name] = told_baseline("CLUCB2T", RANK, **common, checkpoint=T)
         monitors[name] = budget_monitor(RANK, ALPHA, T)
     result = run.simulate(
         f"jester-{scaling.replace(' ', '-')}", drawn, chosen, horizon=horizon, replications=users * runs,
         checkpoints=even_checkpoints(horizon), monitor=monitors,
     )  # fmt: skip
-    floor = min(ranked(problem, RANK)["baseline_mean"] for problem in drawn)
-    world = World(35, ALPHA, DELTA, common["sigma"], common["lam"], floor, B=common["theta_bound"], D=common["arm_bound"])
-    return Data(result, users, world)
+    floor = min(ranked_baseline(problem, RANK)["baseline_mean"] for problem in drawn)
+    world = BoundConstants(35, ALPHA, DELTA, common["sigma"], common["lam"], floor, B=common["theta_bound"], D=common["arm_bound"])
+    return JesterRuns(result, users, world)
 
 
-def data(run: Run) -> dict[str, Data]:
+def data(run: Run) -> dict[str, JesterRuns]:
     """The runs of both scalings."""
     return {scaling: play(run, scaling) for scaling in SCALINGS}
 
 
-def score(found: dict[str, Data]) -> list[Row]:
+def score(found: dict[str, JesterRuns]) -> list[Row]:
     """Regret, averaged over users, for both scalings."""
     return [row for scaling, one in found.items() for row in score_scaling(scaling, one.result)] + theorem_2(found)
 
@@ -109,7 +103,7 @@ def score_scaling(scaling: str, result: Result) -> list[Row]:
     return rows
 
 
-def theorem_2(found: dict[str, Data]) -> list[Row]:
+def theorem_2(found: dict[str, JesterRuns]) -> list[Row]:
     """Runs of CLUCB2T above the bounds of Theorem 2 and Lemma 3, and whether the bounds fall with T as stated."""
     over = more = total = horizon = 0
     regret, plays = 0.0, 0.0
@@ -122,32 +116,32 @@ def theorem_2(found: dict[str, Data]) -> list[Row]:
             more += int((result.watched[name]["events"][:, -1, 1:3].sum(axis=1) > plays).sum())
             total += result.replications
     world = found[SCALINGS[0]].world
-    first = enough(world) / granted(world, 1.0)  # the T from which T~ >= C_b
+    first = rounds_from_which_longer_periods_help(world) / granted_rounds(world, 1.0)  # the T from which T~ >= C_b
     curve = [clucb2t_plays(world, first * 2.0**k) for k in range(12)]
     falling = [after <= before for before, after in itertools.pairwise(curve)] + [curve[-1] == 0.0]
     above_bound = "runs of CLUCB2T above " + allowance("the bound of Theorem 2", regret, horizon)
     off_arm = "runs of CLUCB2T off the optimistic arm more often than " + allowance("Lemma 3 allows", plays, horizon)
     text = f"Lemma 3's bound falls with T from T~ = C_b on (T = {first:.3g}) and becomes 0"
     return [
-        judged("thm2-regret", above_bound, f"at most {DELTA:g}", f"{over} of {total}", rare(over, total, DELTA)),
-        judged("thm2-regret", text, "falls to 0", f"{sum(falling)} of {len(falling)} steps", every(falling)),
-        judged("lemma3-plays", off_arm, f"at most {DELTA:g}", f"{more} of {total}", rare(more, total, DELTA)),
+        row_of("thm2-regret", above_bound, f"at most {DELTA:g}", f"{over} of {total}", rare(over, total, DELTA)),
+        row_of("thm2-regret", text, "falls to 0", f"{sum(falling)} of {len(falling)} steps", every(falling)),
+        row_of("lemma3-plays", off_arm, f"at most {DELTA:g}", f"{more} of {total}", rare(more, total, DELTA)),
     ]
 
 
-def tables(found: dict[str, Data]) -> dict[str, pd.DataFrame]:
+def tables(found: dict[str, JesterRuns]) -> dict[str, pd.DataFrame]:
     """Every policy at the horizon."""
     return {scaling: summary(one.result, one.users, "CLUCB", {}) for scaling, one in found.items()}
 
 
-def plot(found: dict[str, Data]) -> dict[str, Figure]:
+def plot(found: dict[str, JesterRuns]) -> dict[str, Figure]:
     """Mean regret by round."""
     return {
         scaling: regret_figure(one.result, title=scaling, paired=True, palette=palette("conservative")) for scaling, one in found.items()
     }
 
 
-def notes(found: dict[str, Data]) -> str:
+def notes(found: dict[str, JesterRuns]) -> str:
     """Sizes and settings."""
     result, users, _ = next(iter(found.values()))
     return (

@@ -3,17 +3,17 @@
 from matplotlib.figure import Figure
 
 from ..experiment import Run
-from ..scoring import Row, judged, near
+from ..scoring import Row, near, row_of
 from . import fig3_linear
 from .measures import budget_order, budget_panels, final, lower, relative
 
 
-def data(run: Run) -> fig3_linear.Data:
+def data(run: Run) -> fig3_linear.LinearRuns:
     """The runs of Figure 3."""
     return fig3_linear.play(run, "spread")
 
 
-def score(found: fig3_linear.Data) -> list[Row]:
+def score(found: fig3_linear.LinearRuns) -> list[Row]:
     """The worst model beside the oracle and the martingale bound; the order of the final budgets. Safety is judged in Figure 3."""
     result, models, worst = found.result, found.models, found.picked["worst"]
     oracle = final(result, "CLUCB-Or", worst, models)
@@ -26,12 +26,12 @@ def score(found: fig3_linear.Data) -> list[Row]:
     ]
     return [
         *rows,
-        judged("linear-m-on-average-only", same, "no significant improvement", martingale, near(martingale, 1.0, fig3_linear.MATCHES)),
+        row_of("linear-m-on-average-only", same, "no significant improvement", martingale, near(martingale, 1.0, fig3_linear.MATCH_SHARE)),
         lower("linear-m-on-average-only", average, final(result, "CLUCB-M"), final(result, "CLUCB")),
         budget_order(result),
     ]
 
 
-def plot(found: fig3_linear.Data) -> dict[str, Figure]:
+def plot(found: fig3_linear.LinearRuns) -> dict[str, Figure]:
     """Budgets of the worst, average and best model."""
     return budget_panels(found.result, found.models, found.picked, "LinUCB")

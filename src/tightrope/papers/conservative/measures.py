@@ -1,4 +1,4 @@
-"""What the figures share: regret at the horizon, the models the paper picks, its claims on safety and budgets, its pictures."""
+"""The common measures of the figures: regret at the horizon, the models the paper picks, its claims on safety and budgets, its pictures."""
 
 import itertools
 import math
@@ -10,13 +10,13 @@ from matplotlib.figure import Figure
 
 from ...numerics.statistics import standard_error
 from ...plots import style
-from ...plots.curves import PAIRED, draw_bands, line_styles
+from ...plots.curves import PAIRED_LEGEND, draw_bands, line_styles
 from ...results.results import Result
 from ..colours import palette
-from ..scoring import Estimate, Row, above, at_most, below, estimate, every, gain, judged, most, near, never, paired, ratio
+from ..scoring import Estimate, Row, above, at_most, below, estimate, every, gain, most, near, never, paired_mean, ratio, row_of
 
-EARLY = 0.2  # a minimum "at the beginning" lies in this share of the rounds
-PARALLEL = 0.05  # slopes of budgets that differ by no more than this share are parallel
+EARLY_SHARE = 0.2  # a minimum "at the beginning" lies in this share of the rounds
+PARALLEL_SHARE = 0.05  # slopes of budgets that differ by no more than this share are parallel
 
 
 def final(result: Result, name: str, model: int | None = None, models: int = 1) -> np.ndarray:
@@ -35,7 +35,7 @@ def gains(result: Result, improved: str, plain: str, models: int) -> list[float]
     return [1 - relative(result, improved, plain, m, models).value for m in range(models)]
 
 
-def picked(result: Result, improved: str, plain: str, models: int) -> dict[str, int]:
+def extreme_models(result: Result, improved: str, plain: str, models: int) -> dict[str, int]:
     """Worst and best model: where the gain is smallest and largest."""
     found = gains(result, improved, plain, models)
     return {"worst": int(np.argmin(found)), "best": int(np.argmax(found))}
@@ -51,13 +51,13 @@ def by_model(result: Result, improved: str, plain: str, models: int) -> list[Est
 def reduction(key: str, text: str, paper: float, ours: Estimate, *, remark: str = "", tolerance: float = 0.2) -> Row:
     """A claimed reduction of regret, 1 - ratio, in per cent; tolerance: as a share of the paper's number."""
     reduced = in_per_cent(ours)
-    return judged(key, text, f"{paper:g} %", reduced, gain(reduced, paper, tolerance * abs(paper)), remark=remark)
+    return row_of(key, text, f"{paper:g} %", reduced, gain(reduced, paper, tolerance * abs(paper)), remark=remark)
 
 
 def reduced_by_more(key: str, text: str, least: float, ours: Estimate, *, remark: str = "") -> Row:
     """A claimed reduction of regret of more than `least` per cent; partly: of any size."""
     reduced = in_per_cent(ours)
-    return judged(key, text, f"more than {least:g} %", reduced, above(reduced, least, partly=0.0), remark=remark)
+    return row_of(key, text, f"more than {least:g} %", reduced, above(reduced, least, partly=0.0), remark=remark)
 
 
 def in_per_cent(ours: Estimate) -> Estimate:
@@ -67,7 +67,7 @@ def in_per_cent(ours: Estimate) -> Estimate:
 
 def lower(key: str, text: str, better: np.ndarray, worse: np.ndarray, *, remark: str = "", paper: str = "lower") -> Row:
     """A claimed order of two regrets: judged by their paired difference, shown as a ratio."""
-    return judged(key, text, paper, ratio(better, worse), below(paired(better, worse)), remark=remark)
+    return row_of(key, text, paper, ratio(better, worse), below(paired_mean(better, worse)), remark=remark)
 
 
 def safety(result: Result, free: str, where: str = "") -> list[Row]:
@@ -82,12 +82,14 @@ def safety(result: Result, free: str, where: str = "") -> list[Row]:
     when = float(result.rounds[int(np.argmin(mean))] / result.rounds[-1])
     key = "unconstrained-violates"
     return [
-        judged("conservative-never-violates", kept, "0 runs", f"{unsafe} runs", never(unsafe, total)),
-        judged(
+        row_of("conservative-never-violates", kept, "0 runs", f"{unsafe} runs", never(unsafe, total)),
+        row_of(
             key, f"{free} violates it{where}", "yes", f"{violating / broken[free].size:.0%} of runs", most(violating, broken[free].size)
         ),
-        judged(key, f"the lowest budget of {free}{where}", "far below 0", lowest, below(lowest)),
-        judged(key, f"{free}'s mean budget is lowest at the beginning{where} (share of the rounds)", "early", when, at_most(when, EARLY)),
+        row_of(key, f"the lowest budget of {free}{where}", "far below 0", lowest, below(lowest)),
+        row_of(
+            key, f"{free}'s mean budget is lowest at the beginning{where} (share of the rounds)", "early", when, at_most(when, EARLY_SHARE)
+        ),
     ]
 
 
@@ -95,13 +97,13 @@ def budget_order(result: Result) -> Row:
     """The better the algorithm the higher its budget: every pair whose regrets differ, paired, by 4 standard errors."""
     holds = []
     for one, other in itertools.combinations(result.policies, 2):
-        regret = paired(final(result, one), final(result, other))
-        budget = paired(result.watched[one]["budget"][:, -1], result.watched[other]["budget"][:, -1])
+        regret = paired_mean(final(result, one), final(result, other))
+        budget = paired_mean(result.watched[one]["budget"][:, -1], result.watched[other]["budget"][:, -1])
         if abs(regret.value) > 4 * regret.se:
             holds.append(budget.value * regret.value < 0 and abs(budget.value) > 4 * budget.se)
     text = "final budgets are ordered as regrets are (pairs whose regrets differ by 4 standard errors)"
     remark = "For a fixed baseline the true budget is a constant minus the pseudo-regret, so that this can hardly fail."
-    return judged("budgets-by-regret", text, "all", f"{sum(holds)} of {len(holds)}", every(holds), remark=remark)
+    return row_of("budgets-by-regret", text, "all", f"{sum(holds)} of {len(holds)}", every(holds), remark=remark)
 
 
 def parallel(result: Result) -> Row:
@@ -111,11 +113,11 @@ def parallel(result: Result) -> Row:
     slowest, fastest = (choose(rises, key=lambda name: rises[name].mean()) for choose in (min, max))
     slopes = ratio(rises[slowest], rises[fastest])
     text = f"budgets are parallel in the end: slope of the last quarter, {slowest} by {fastest}"
-    return judged("parallel-budgets", text, "parallel", slopes, near(slopes, 1.0, PARALLEL))
+    return row_of("parallel-budgets", text, "parallel", slopes, near(slopes, 1.0, PARALLEL_SHARE))
 
 
 def budgets(result: Result, free: str) -> list[Row]:
-    """What the paper says of a figure of budgets."""
+    """The paper's claims on a figure of budgets."""
     return [budget_order(result), *safety(result, free)]
 
 
@@ -165,7 +167,7 @@ def panels(
         if key != "regret":
             ax.axhline(0.0, color=style.INK, linewidth=0.8)
     axes[0].set_ylabel(title, color=style.INK)
-    style.legend(axes[-1], PAIRED)
+    style.legend(axes[-1], PAIRED_LEGEND)
     return fig
 
 
@@ -175,7 +177,7 @@ def _part(result: Result, name: str, key: str, model: int | None, models: int) -
     return values if model is None else values[model::models]
 
 
-def recovered(result: Result, free: str) -> int:
+def recovery_round(result: Result, free: str) -> int:
     """The round up to which a picture of the beginning goes: twice the round of the lowest mean budget of `free`, 100 at least."""
     lowest = int(result.rounds[int(np.argmin(result.watched[free]["budget"].mean(axis=0)))])
     return max(100, 2 * lowest)
@@ -188,7 +190,7 @@ def budget_panels(
     title = "true budget"
     return {
         "budget": panels(result, models, chosen, "budget", title=title, names=names),
-        "beginning": panels(result, models, chosen, "budget", title=title, names=names, zoom=recovered(result, free)),
+        "beginning": panels(result, models, chosen, "budget", title=title, names=names, zoom=recovery_round(result, free)),
     }
 
 

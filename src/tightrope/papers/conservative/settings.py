@@ -9,16 +9,18 @@ import numpy as np
 from ... import policies, problems
 from ...core.policy import Policy
 from ...simulation.monitors import Budget
+from ..worlds import generator, unit_vector
 
 ALPHA, DELTA = 0.05, 0.01
 SIGMA = 1.0  # scale of the intervals of Bernoulli arms
 LINEAR = {"sigma": 0.1, "lam": 0.5}
 T = TypeVar("T")
+P = TypeVar("P")
 DRAWS = ("spread", "ball")
 Instance = problems.Bernoulli | problems.Linear
 
 
-def ranked(problem: Instance, rank: int) -> dict[str, Any]:
+def ranked_baseline(problem: Instance, rank: int) -> dict[str, Any]:
     """The arm of a rank (1 is the best) as baseline, with its mean."""
     arm = int(np.argsort(-problem.means, kind="stable")[rank - 1])
     return {"baseline": arm, "baseline_mean": float(np.clip(problem.means[arm], 0.0, 1.0))}
@@ -28,7 +30,7 @@ def variant(name: str, rank: int, problem: Instance, /, **parameters: object) ->
     """A preset told this problem's baseline; bound = "oracle" is told the means as well."""
     if parameters.get("bound") == "oracle":
         parameters.setdefault("true_means", np.clip(problem.means, 0.0, 1.0))
-    return getattr(policies, name)(**ranked(problem, rank), delta=DELTA, **({"alpha": ALPHA} | parameters))
+    return getattr(policies, name)(**ranked_baseline(problem, rank), delta=DELTA, **({"alpha": ALPHA} | parameters))
 
 
 def unconstrained(name: str, rank: int, problem: Instance, /, **parameters: object) -> Policy:
@@ -37,20 +39,25 @@ def unconstrained(name: str, rank: int, problem: Instance, /, **parameters: obje
     return variant(name, rank, problem, **(parameters | given))
 
 
+def told_baseline(preset: str, rank: int, make: Callable[..., Policy] = variant, /, **parameters: object) -> Callable[[Instance], Policy]:
+    """`variant` (or `unconstrained`) of every problem, with a record that says so."""
+    return with_record(partial(make, preset, rank, **parameters), f"{make.__name__} {preset} of rank {rank} with {parameters}")
+
+
 def guard(rank: int, alpha: float, checkpoint: int | list[int], problem: Instance) -> Budget:
     """The true budget of a problem."""
-    return Budget(baseline=ranked(problem, rank)["baseline"], alpha=alpha, checkpoint=checkpoint)
+    return Budget(baseline=ranked_baseline(problem, rank)["baseline"], alpha=alpha, checkpoint=checkpoint)
 
 
 def budget_monitor(rank: int, alpha: float = ALPHA, checkpoint: int = 1) -> Callable[[Instance], Budget]:
     """`guard` for every problem."""
-    return named(partial(guard, rank, alpha, checkpoint), f"budget of rank {rank}, alpha {alpha}, checkpoint {checkpoint}")
+    return with_record(partial(guard, rank, alpha, checkpoint), f"budget of rank {rank}, alpha {alpha}, checkpoint {checkpoint}")
 
 
-def named(choose: Callable[[Instance], T], label: str) -> Callable[[Instance], T]:
+def with_record(choose: Callable[[P], T], label: str) -> Callable[[P], T]:
     """A function of the problem whose record in the results says what it chooses."""
 
-    def chosen(problem: Instance) -> T:
+    def chosen(problem: P) -> T:
         return choose(problem)
 
     chosen.__qualname__ = label
@@ -69,30 +76,31 @@ def line_up(plain: str, improved: str, rank: int, label: str, **common: object) 
         f"{C}-S": (variant, plain, {"selection": "constrained"}),
         C2: (variant, improved, {}),
     }
-    return {
-        name: named(partial(make, preset, rank, **(common | own)), f"{name} of rank {rank} with {common | own}")
-        for name, (make, preset, own) in parts.items()
-    }
+    return {name: told_baseline(preset, rank, make, **(common | own)) for name, (make, preset, own) in parts.items()}
 
 
 def bernoulli_models(count: int, seed: int) -> list[problems.Bernoulli]:
     """K = 10 arms with means uniform on [0.25, 0.75]."""
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
+    rng = generator(seed, 1)
     return [problems.Bernoulli(rng.uniform(0.25, 0.75, 10)) for _ in range(count)]
 
 
 def linear_models(count: int, seed: int, draw: str) -> list[problems.Linear]:
     """K = 30, d = 100, noise 0.1. "spread": unit vectors with means uniform on [0, 1]; "ball": uniform in the ball, means >= 0."""
-    rng, found = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2,))), []
-    for _ in range(count):
-        theta = rng.standard_normal(100)
-        theta /= np.linalg.norm(theta)
-        if draw == "spread":
-            X = problems.spread_arms(30, theta, rng)
-        else:  # the literal reading: a uniform point of the ball, given that its mean is not negative
-            theta *= rng.random() ** (1 / 100)
-            X = rng.standard_normal((30, 100))
-            X *= (rng.random(30) ** (1 / 100) / np.linalg.norm(X, axis=1))[:, None]
-            X *= np.sign(X @ theta)[:, None]
-        found.append(problems.Linear(X, theta, noise=0.1))
-    return found
+    rng = generator(seed, 2)
+    return [spread_model(rng, 30, 100) if draw == "spread" else ball_model(rng, 30, 100) for _ in range(count)]
+
+
+def spread_model(rng: np.random.Generator, arms: int, d: int) -> problems.Linear:
+    """Unit vectors with means uniform on [0, 1], noise 0.1."""
+    theta = unit_vector(rng, d)
+    return problems.Linear(problems.spread_arms(arms, theta, rng), theta, noise=LINEAR["sigma"])
+
+
+def ball_model(rng: np.random.Generator, arms: int, d: int) -> problems.Linear:
+    """The literal reading: uniform points of the ball, given that their means are not negative; noise 0.1."""
+    theta = unit_vector(rng, d) * rng.random() ** (1 / d)
+    X = rng.standard_normal((arms, d))
+    X *= (rng.random(arms) ** (1 / d) / np.linalg.norm(X, axis=1))[:, None]
+    X *= np.sign(X @ theta)[:, None]
+    return problems.Linear(X, theta, noise=LINEAR["sigma"])

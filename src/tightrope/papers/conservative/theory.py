@@ -1,12 +1,11 @@
 """The martingale bound beside the width that it replaces: does it hold, how much smaller is it, and what follows for the bound on plays."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from ... import problems
 from ...compiled.kernels import jit, lean
 from ...core.fields import real
 from ...core.monitor import Monitor, monitor
@@ -15,13 +14,13 @@ from ...core.verbs import Context, commit, describe, init, mean, play, select, u
 from ...policies.conservative.ledger import martingale_radius, value_of
 from ...results.results import Result
 from ..experiment import Run
-from ..scoring import Estimate, Row, above, estimate, every, judged, near, quotient, rare
-from .settings import ALPHA, DELTA, LINEAR, linear_models, named, ranked, variant
+from ..scoring import Estimate, Row, above, estimate, every, near, quotient, rare, row_of
+from .settings import ALPHA, DELTA, LINEAR, linear_models, ranked_baseline, spread_model, told_baseline, variant
 
 RANK = 6
 DIMENSIONS = (25, 100)
 WORLDS = ((1, 0.2), (5, 0.2), (25, 0.5), (100, 0.5), (100, 0.9))  # d and mu_l at which the two bounds on plays are compared
-OF_ORDER = 0.25
+ORDER_SHARE = 0.25
 
 
 @monitor
@@ -55,34 +54,31 @@ def note_deviation(monitor, tally, ledger, earned):
         tally.means[0] += earned
 
 
-class Data(NamedTuple):
+class MartingaleRuns(NamedTuple):
     """Runs watched, and beta ||z|| / psi by dimension and rounds of exploration."""
 
     watched: Result
     widths: pd.DataFrame
 
 
-def data(run: Run) -> Data:
+def data(run: Run) -> MartingaleRuns:
     """CLUCB2 on the linear models of Figure 3; the two widths along some of its runs."""
     models, runs = run.at(smoke=(2, 2), laptop=(70, 8), paper=(70, 40))
     horizon = run.at(smoke=500, laptop=5_000, paper=20_000)
-    chosen = {"CLUCB2": named(lambda q: variant("CLUCB2", RANK, q, **LINEAR), f"CLUCB2 of rank {RANK} with {LINEAR}")}
+    chosen = {"CLUCB2": told_baseline("CLUCB2", RANK, **LINEAR)}
     watched = run.simulate(
         "martingale", linear_models(models, run.seed, "spread"), chosen, horizon=horizon, replications=models * runs,
         monitor=WatchMartingale(LINEAR["sigma"], DELTA),
     )  # fmt: skip
     last, count = run.at(smoke=(64, 2), laptop=(1024, 10), paper=(4096, 40))
     widths = [row for d in DIMENSIONS for number in range(count) for row in widths_along(d, run.seed, number, last)]
-    return Data(watched, pd.DataFrame(widths))
+    return MartingaleRuns(watched, pd.DataFrame(widths))
 
 
-def widths_along(d: int, seed: int, number: int, last: int) -> list[dict[str, Any]]:
+def widths_along(d: int, seed: int, number: int, last: int) -> list[dict[str, float]]:
     """beta ||z||_{V^-1} and psi after 1, 2, 4, ... rounds of exploration of one run of CLUCB2 in d dimensions."""
-    rng = stream(seed, number, PROBLEM)
-    theta = rng.standard_normal(d)
-    theta /= np.linalg.norm(theta)
-    problem = problems.Linear(problems.spread_arms(30, theta, rng), theta, noise=LINEAR["sigma"])
-    policy, baseline = variant("CLUCB2", RANK, problem, **LINEAR), ranked(problem, RANK)["baseline"]
+    problem = spread_model(stream(seed, number, PROBLEM), 30, d)
+    policy, baseline = variant("CLUCB2", RANK, problem, **LINEAR), ranked_baseline(problem, RANK)["baseline"]
     state, noise, own, context = init(policy, describe(problem)), stream(seed, number, NOISE), stream(seed, number, POLICY), Context()
     V, z, m, found = LINEAR["lam"] * np.eye(d), np.zeros(d), 0, []
     while m < last:
@@ -114,7 +110,7 @@ def plays(d: int, mu_l: float) -> float:
     return 114 * d**2 * c**2 / rate / ours
 
 
-def score(found: Data) -> list[Row]:
+def score(found: MartingaleRuns) -> list[Row]:
     """The bound holds, is below the width at every time, by a factor that grows like sqrt(d), and halves the bound on plays."""
     worst = found.watched.watched["CLUCB2"]["worst"][:, 0]
     out = int((worst > 1).sum())
@@ -129,10 +125,10 @@ def score(found: Data) -> list[Row]:
     order = f"the ratio after {last} rounds grows by sqrt({DIMENSIONS[1]}/{DIMENSIONS[0]}) from d = {DIMENSIONS[0]} to {DIMENSIONS[1]}"
     half = "the bound on the baseline's rounds is below half of CLUCB's (d and mu_l: " + ", ".join(map(str, times)) + ")"
     return [
-        judged("martingale-bound", held, f"at most {DELTA:g}", f"{out} of {worst.size}", rare(out, worst.size, DELTA)),
-        judged("psi-below-width", below, "larger", least[1], above(least[1], 1.0)),
-        judged("psi-below-width", order, f"{root:g}", gained, near(gained, root, OF_ORDER)),
-        judged("plays-bound-half", half, "at least 2 times", ", ".join(f"{value:.2f}" for value in times.values()),
+        row_of("martingale-bound", held, f"at most {DELTA:g}", f"{out} of {worst.size}", rare(out, worst.size, DELTA)),
+        row_of("psi-below-width", below, "larger", least[1], above(least[1], 1.0)),
+        row_of("psi-below-width", order, f"{root:g}", gained, near(gained, root, ORDER_SHARE)),
+        row_of("plays-bound-half", half, "at least 2 times", ", ".join(f"{value:.2f}" for value in times.values()),
                every([value >= 2 for value in times.values()])),
     ]  # fmt: skip
 
@@ -144,12 +140,12 @@ def least_place(widths: pd.DataFrame) -> tuple[str, Estimate]:
     return f"d = {d}, {explored} rounds", found[d, explored]
 
 
-def tables(found: Data) -> dict[str, pd.DataFrame]:
+def tables(found: MartingaleRuns) -> dict[str, pd.DataFrame]:
     """Mean widths by dimension and rounds of exploration."""
     return {"widths": found.widths.groupby(["d", "explored"], as_index=False)[["width", "psi", "ratio"]].mean()}
 
 
-def notes(found: Data) -> str:
+def notes(found: MartingaleRuns) -> str:
     """Sizes."""
     runs, horizon = found.watched.replications, found.watched.rounds[-1]
     return f"{runs} runs of {horizon} rounds on the models of Figure 3 (bottom); widths along runs of CLUCB2 with 30 arms."

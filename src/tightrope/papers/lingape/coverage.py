@@ -12,15 +12,15 @@ from ...core.verbs import Context, describe, init, play, recommend, select, stop
 from ...plots import style
 from ...policies import LinGapE
 from ..experiment import Run
-from ..scoring import Estimate, Row, at_most, judged, near, ratio, share
-from .fig2 import ALIKE
+from ..scoring import Estimate, Row, at_most, near, ratio, row_of, share
+from .fig2 import ALIKE_SHARE
 from .settings import DELTA, GAP, SETTINGS, THETA_BOUND, near_parallel
 
 RULES = ("greedy", "ratio")
 
 
 @jit
-def audited(policy, state, problem, most, worst, noise_rng, policy_rng):
+def audit_run(policy, state, problem, most, worst, noise_rng, policy_rng):
     """Play until the stop or `most` rounds; worst[0] <- max over rounds and arms k of |error of the gap leader - k| / beta."""
     rounds = 0
     while rounds < most and not stopped(policy, state):
@@ -39,7 +39,7 @@ def audited(policy, state, problem, most, worst, noise_rng, policy_rng):
 
 
 class Audit(NamedTuple):
-    """What was seen in each run."""
+    """The observations of each run."""
 
     ratios: np.ndarray  # (runs,) the largest |error| / beta
     rounds: np.ndarray  # (runs,)
@@ -51,27 +51,27 @@ def audit(problem: Any, policy: LinGapE, runs: int, most: int, seed: int) -> Aud
     ratios, rounds, wrong = np.zeros(runs), np.zeros(runs, dtype=np.int64), np.zeros(runs, dtype=np.bool_)
     for r in range(runs):
         state = init(policy, describe(problem))
-        state, rounds[r] = audited(policy, state, problem, most, ratios[r : r + 1], stream(seed, r, NOISE), stream(seed, r, POLICY))
+        state, rounds[r] = audit_run(policy, state, problem, most, ratios[r : r + 1], stream(seed, r, NOISE), stream(seed, r, POLICY))
         wrong[r] = problem.means[recommend(policy, state)] < problem.best - policy.epsilon
     return Audit(ratios, rounds, wrong)
 
 
-class Data(NamedTuple):
-    """What was seen under each rule, and where runs were cut."""
+class CoverageAudits(NamedTuple):
+    """The audit of each rule, and the round at which runs were cut."""
 
     audits: dict[str, Audit]
     most: int
 
 
-def data(run: Run) -> Data:
+def data(run: Run) -> CoverageAudits:
     """LinGapE on Figure 1's problem with d = 5 and epsilon = half the gap, by both rules, every round up to the stop."""
     runs, most = run.at(smoke=(10, 2_000), laptop=(200, 10**8), paper=(1000, 10**8))
     own: list[dict[str, Any]] = [SETTINGS | {"epsilon": GAP / 2, "theta_bound": THETA_BOUND, "rule": rule} for rule in RULES]
     policies = {rule: LinGapE(**parameters) for rule, parameters in zip(RULES, own, strict=True)}
-    return Data({rule: audit(near_parallel(5), policy, runs, most, run.seed) for rule, policy in policies.items()}, most)
+    return CoverageAudits({rule: audit(near_parallel(5), policy, runs, most, run.seed) for rule, policy in policies.items()}, most)
 
 
-def score(found: Data) -> list[Row]:
+def score(found: CoverageAudits) -> list[Row]:
     """How many runs leave the bound, how many answers are wrong, and how far the two rules are apart in samples."""
     rows = []
     for rule, seen in found.audits.items():
@@ -79,19 +79,19 @@ def score(found: Data) -> list[Row]:
         failed, wrong = share(int((seen.ratios >= 1.0).sum()), runs), share(int(seen.wrong.sum()), runs)
         held = Estimate(1 - failed.value, failed.se)
         rows += [
-            judged("lemma-3", f"{rule} rule: the confidence bounds hold at all rounds with probability ≥ 1 − δ", "≥ 0.95", held,
+            row_of("lemma-3", f"{rule} rule: the confidence bounds hold at all rounds with probability ≥ 1 − δ", "≥ 0.95", held,
                    at_most(failed.value, DELTA), remark="The share of runs that leave the bound is judged."),
-            judged("theorem-1", f"{rule} rule: the arm named is worse than the best by more than ε with probability ≤ δ", "≤ 0.05", wrong,
+            row_of("theorem-1", f"{rule} rule: the arm named is worse than the best by more than ε with probability ≤ δ", "≤ 0.05", wrong,
                    at_most(wrong.value, DELTA), remark=f"Runs are cut after {found.most:,} rounds."),
         ]  # fmt: skip
     greedy, by_ratio = (found.audits[rule].rounds for rule in RULES)
     found_ratio = ratio(by_ratio, greedy)
     ours = f"{found_ratio.value:.3f}: {by_ratio.mean():,.0f} over {greedy.mean():,.0f}"
     text = "near-parallel arms, d = 5: samples by ratio over samples by the greedy rule"
-    return [*rows, judged("rules-alike", text, "very little impact", ours, near(found_ratio, 1.0, ALIKE), se=found_ratio.se)]
+    return [*rows, row_of("rules-alike", text, "very little impact", ours, near(found_ratio, 1.0, ALIKE_SHARE), se=found_ratio.se)]
 
 
-def tables(found: Data) -> dict[str, pd.DataFrame]:
+def tables(found: CoverageAudits) -> dict[str, pd.DataFrame]:
     """Means over runs."""
     return {"ratios": pd.DataFrame([
         {"rule": rule, "runs": ratios.size, "rounds at most": found.most, "mean rounds": rounds.mean(), "wrong answers": wrong.sum(),
@@ -100,7 +100,7 @@ def tables(found: Data) -> dict[str, pd.DataFrame]:
     ])}  # fmt: skip
 
 
-def plot(found: Data) -> dict[str, Figure]:
+def plot(found: CoverageAudits) -> dict[str, Figure]:
     """Histogram of the largest ratios."""
     figure, (axes,) = style.figure()
     for number, (rule, seen) in enumerate(found.audits.items()):

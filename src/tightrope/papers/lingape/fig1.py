@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ..experiment import Run
-from ..scoring import OURS, Row, everywhere_above, judged, most, near, quotient
+from ..scoring import OURS, Row, everywhere_above, most, near, quotient, row_of
 from .comparison import (
     ADAPTIVE,
     ADAPTIVE_ONE,
@@ -20,8 +20,9 @@ from .comparison import (
     UNIFORM,
     ZERO,
     Runs,
+    adaptive,
+    all_methods,
     at_least_times,
-    everything,
     exact_rounds,
     factor,
     lead,
@@ -42,7 +43,7 @@ NOT_THEIRS = (  # what else a user wants to know, at d = 5
 )
 
 
-class Data(NamedTuple):
+class NearParallelRuns(NamedTuple):
     """All methods by dimension, and how long XY-static's sequence is exact."""
 
     runs: dict[int, Runs]
@@ -51,23 +52,23 @@ class Data(NamedTuple):
 
 def play(run: Run, d: int) -> Runs:
     """All methods in one dimension."""
-    return everything(run, f"fig1-{d}", near_parallel(d), GAP, exact_rounds(run))
+    return all_methods(run, f"fig1-{d}", near_parallel(d), GAP, exact_rounds(run))
 
 
-def data(run: Run) -> Data:
+def data(run: Run) -> NearParallelRuns:
     """All methods in every dimension."""
     dimensions = run.at(smoke=(5,), laptop=tuple(range(2, 11)), paper=tuple(range(2, 11)))
-    return Data({d: play(run, d) for d in dimensions}, exact_rounds(run))
+    return NearParallelRuns({d: play(run, d) for d in dimensions}, exact_rounds(run))
 
 
-def score(found: Data) -> list[Row]:
+def score(found: NearParallelRuns) -> list[Row]:
     """Orders at all d, factors at d = 5 and where they are least, the phases of XY-adaptive, wrong answers."""
     five, everywhere = found.runs[5], [(runs, 0) for runs in found.runs.values()]
     return [
         *(at_least_times("ten-times", f"d = 5: XY-static / {name}", "10", factor(five, STATIC, name), 10.0,
                          remark="The factor depends on ε and on the constant of the static bound.") for name in (ZERO, HALF)),
         *(first(found.runs, name) for name in (ZERO, HALF)),
-        *adaptive(found.runs),
+        *adaptive(found.runs, "near-parallel", "d", "d = "),
         *(oracle(found.runs, name) for name in (ZERO, HALF)),
         *forgets(five),
         *(at_least_times(OURS, f"d = 5: {text}", "–", factor(five, rival, ZERO), 1.0) for text, rival in NOT_THEIRS),
@@ -81,18 +82,8 @@ def first(cases: dict[int, Runs], name: str) -> Row:
     found = [lead(runs, rival, name) for runs in cases.values() for rival in (STATIC, ADAPTIVE_ONE)]
     d, least = lowest({d: factor(runs, STATIC, name) for d, runs in cases.items()})
     text = f"{name}: fewer samples than XY-static and XY-adaptive at d = {min(cases)} to {max(cases)}"
-    return judged("near-parallel-first", text, "fewer", f"XY-static needs at least {least.value:.1f} times as many (d = {d})",
+    return row_of("near-parallel-first", text, "fewer", f"XY-static needs at least {least.value:.1f} times as many (d = {d})",
                   everywhere_above(found), se=least.se)  # fmt: skip
-
-
-def adaptive(cases: dict[int, Runs]) -> list[Row]:
-    """XY-adaptive against XY-static, with the first phase measured as its authors do and as ours does by default."""
-    rows = []
-    for key, name in (("adaptive-worse", ADAPTIVE_ONE), (OURS, ADAPTIVE)):
-        d, least = lowest({d: factor(runs, name, STATIC) for d, runs in cases.items()})
-        text = f"near-parallel arms: {name} / XY-static, least over d"
-        rows.append(at_least_times(key, text, "at least 5" if key != OURS else "–", least, 5.0, f"d = {d}"))
-    return rows
 
 
 def oracle(cases: dict[int, Runs], name: str) -> Row:
@@ -101,7 +92,7 @@ def oracle(cases: dict[int, Runs], name: str) -> Row:
     d, least = lowest({d: factor(runs, ORACLE_K, name) for d, runs in cases.items()})
     text = f"{name}: fewer samples than XY-oracle at d = {min(cases)} to {max(cases)}"
     ours = f"XY-oracle needs at least {least.value:.1f} times as many (d = {d})"
-    return judged("beats-oracle", text, "about 6 (Table 1)", ours, everywhere_above(found), se=least.se)
+    return row_of("beats-oracle", text, "about 6 (Table 1)", ours, everywhere_above(found), se=least.se)
 
 
 def forgets(runs: Runs) -> list[Row]:
@@ -111,14 +102,14 @@ def forgets(runs: Runs) -> list[Row]:
     last = quotient(samples(seen["last_rounds"]), samples(runs[STATIC]["rounds"]))
     key = "adaptive-forgets"
     return [
-        judged(key, "d = 5: some phase of XY-adaptive begins with two arms", "yes", f"{down} of {total} runs", most(down, total)),
-        judged(key, "d = 5: its last phase has all arms again", "yes", f"{back} of {total} runs", most(back, total)),
-        judged(key, "d = 5: its last phase over all of XY-static", "as many samples", last, near(last, 1.0, 0.5),
+        row_of(key, "d = 5: some phase of XY-adaptive begins with two arms", "yes", f"{down} of {total} runs", most(down, total)),
+        row_of(key, "d = 5: its last phase has all arms again", "yes", f"{back} of {total} runs", most(back, total)),
+        row_of(key, "d = 5: its last phase over all of XY-static", "as many samples", last, near(last, 1.0, 0.5),
                remark="A phase ends when the widest difference has shrunk to α = 0.1 of its last value, so that it can overshoot tenfold."),
     ]  # fmt: skip
 
 
-def tables(found: Data) -> dict[str, pd.DataFrame]:
+def tables(found: NearParallelRuns) -> dict[str, pd.DataFrame]:
     """Samples by dimension and method; the phases of XY-adaptive."""
     phases = [
         {"d": d, "method": name, "fewest survivors": float(np.mean(runs[name]["fewest"])),
@@ -129,13 +120,13 @@ def tables(found: Data) -> dict[str, pd.DataFrame]:
     return {"samples": sample_table(found.runs, "d"), "phases": pd.DataFrame(phases)}
 
 
-def plot(found: Data) -> dict[str, Figure]:
+def plot(found: NearParallelRuns) -> dict[str, Figure]:
     """Samples against the dimension."""
     return {"samples": lines(sample_table(found.runs, "d"), "d", "dimension d")}
 
 
-def notes(found: Data) -> str:
-    """What the paper leaves open and how long runs are shortened."""
+def notes(found: NearParallelRuns) -> str:
+    """Open points of the paper, and how long runs are shortened."""
     return (
         "ε is not stated in the paper; Table 1 fits ε = half the smallest gap. XY-static's sequence sees no rewards, so all seeds run "
         f"along one, followed exactly for {found.exact:,} rounds, after which its shares stay; rewards enter as sums drawn at "

@@ -13,16 +13,16 @@ from ...problems.data import DataNotFound, yahoo
 from ...problems.linear import Linear
 from ..colours import palette
 from ..experiment import Run
-from ..scoring import Estimate, Row, above, estimate, judged, near
+from ..scoring import Estimate, Row, above, estimate, near, row_of
+from .beyond.shortcuts import adaptive_by_phase
 from .comparison import ADAPTIVE_ONE, HALF, STATIC, ZERO, Runs, at_least_times, no_errors, static, uniform
 from .settings import DELTA, NOISE, SETTINGS, user_article
-from .shortcuts import adaptive_by_phase
 
 ADAPTIVE_SETTINGS: dict[str, Any] = {"delta": DELTA, "noise": NOISE, "first_width": 1.0}
 GRID = 1.01  # rounds between two looks at XY-static's data: a stop is seen at most 1 % late
 
 
-class Data(NamedTuple):
+class UserArticleRuns(NamedTuple):
     """The methods and the best arm by number of arms and draw of arms and theta, and where the features come from."""
 
     runs: dict[tuple[int, int], Runs]
@@ -30,9 +30,9 @@ class Data(NamedTuple):
     source: str
 
 
-def data(run: Run) -> Data:
+def data(run: Run) -> UserArticleRuns:
     """LinGapE with both values of ε, XY-static and uniform sampling, on several draws of the arms and of theta."""
-    found = Data({}, {}, "Yahoo! R6A")
+    found = UserArticleRuns({}, {}, "Yahoo! R6A")
     sizes, draws = run.at(smoke=((10,), 2), laptop=((10, 20, 30, 40), 16), paper=((10, 20, 30, 40), 20))
     for K in sizes:
         for draw in range(draws):
@@ -60,7 +60,7 @@ def play(run: Run, problem: Linear, K: int, draw: int) -> Runs:
     return runs | static(run, problem, NOISE, exact, count, GRID) | uniform(run, problem, NOISE, policy.theta_bound, count, GRID)
 
 
-def factors(found: Data, more: str, fewer: str) -> dict[int, np.ndarray]:
+def factors(found: UserArticleRuns, more: str, fewer: str) -> dict[int, np.ndarray]:
     """(draws,) ratio of mean sample numbers, by number of arms."""
     sizes: dict[int, list[float]] = {}
     for (K, _), runs in found.runs.items():
@@ -69,13 +69,13 @@ def factors(found: Data, more: str, fewer: str) -> dict[int, np.ndarray]:
     return {K: np.array(values) for K, values in sizes.items()}
 
 
-def score(found: Data) -> list[Row]:
+def score(found: UserArticleRuns) -> list[Row]:
     """The factor over XY-static, errors over draws of arms and theta; how it changes with the number of arms; XY-adaptive."""
     seen = factors(found, STATIC, ZERO)
     ours = geometric(np.exp(np.mean([np.log(values) for values in seen.values()], axis=0)))
     text = f"XY-static / {ZERO}, geometric mean over draws of {', '.join(map(str, seen))} arms"
     rows = [
-        judged("yahoo-five-times", text, "about 5", ours, near(ours, 5.0, 0.5), remark="Other features and another θ than the paper's.")
+        row_of("yahoo-five-times", text, "about 5", ours, near(ours, 5.0, 0.5), remark="Other features and another θ than the paper's.")
     ]
     if len(seen) > 1:
         rows.append(growth(seen))
@@ -99,10 +99,10 @@ def growth(seen: dict[int, np.ndarray]) -> Row:
     means = ", ".join(f"{value:.1f}" for value in np.exp(curves.mean(axis=0)))
     ours = f"{slope.value:.3g}; {means} times at {', '.join(f'{k:.0f}' for k in K)} arms"
     text = f"slope of ln(XY-static / {ZERO}) for ten arms more"
-    return judged("yahoo-grows", text, "increases", ours, above(slope), se=slope.se, remark="Every draw has other arms and another θ.")
+    return row_of("yahoo-grows", text, "increases", ours, above(slope), se=slope.se, remark="Every draw has other arms and another θ.")
 
 
-def tables(found: Data) -> dict[str, pd.DataFrame]:
+def tables(found: UserArticleRuns) -> dict[str, pd.DataFrame]:
     """Samples by number of arms, draw and method."""
     return {"samples": pd.DataFrame([
         {"arms": K, "draw": draw, "method": name, "samples": float(item["rounds"].mean()),
@@ -111,7 +111,7 @@ def tables(found: Data) -> dict[str, pd.DataFrame]:
     ])}  # fmt: skip
 
 
-def plot(found: Data) -> dict[str, Figure]:
+def plot(found: UserArticleRuns) -> dict[str, Figure]:
     """Samples against the number of arms: every draw, and the geometric mean over draws."""
     table = tables(found)["samples"]
     figure, (axes,) = style.figure()
@@ -128,7 +128,7 @@ def plot(found: Data) -> dict[str, Figure]:
     return {"samples": figure}
 
 
-def notes(found: Data) -> str:
+def notes(found: UserArticleRuns) -> str:
     """Data and settings."""
     draws = len({draw for _, draw in found.runs})
     return (

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ...problems.linear import Linear
+from ..worlds import generator
 
 DELTA, LAM, NOISE, THETA_BOUND = 0.05, 1.0, 1.0, 2.0
 ANGLE = 0.01
@@ -31,7 +32,7 @@ def user_article(K: int, seed: int, least_gap: float = 0.05) -> Linear:
     As in the log, each side is a constant 1 and five memberships that add up to 1. theta is Gaussian, scaled so that the largest
     mean of the arms is 1/2 in size; drawn again until the best arm leads by least_gap.
     """
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(K, 36)))
+    rng = generator(seed, K, 36)
     while True:
         sides = [np.hstack([np.ones((K, 1)), rng.dirichlet(np.full(5, 0.5), size=K)]) for _ in range(2)]
         X = np.stack([np.kron(article, user) for article, user in zip(*sides, strict=True)])

@@ -1,4 +1,4 @@
-"""What sections 5 and 6 prove: the optimal ratio, the example of section 5.2, Theorems 2 and 3, H, and the tightness of the radius.
+"""Sections 5 and 6, what they prove: the optimal ratio, the example of section 5.2, Theorems 2 and 3, H, and the tightness of the radius.
 
 The text at hand has lost its formulas. Constants are those of a derivation along the paper's proofs: T_k <= max p_k rho C^2 /
 max(epsilon, (epsilon + gap_i) / 3, (epsilon + gap_j) / 3)^2 for every arm gives tau <= H C_tau^2 + K, and with it Theorem 2.
@@ -17,14 +17,15 @@ from ...problems.linear import Linear
 from ...solvers.design import optimal_design
 from ...solvers.lp import minimal_combination
 from ..experiment import Run
-from ..scoring import MARGIN, OURS, Estimate, Row, at_most, below, every, judged, within
+from ..scoring import MARGIN, OURS, Estimate, Row, at_most, below, every, row_of, within
+from ..worlds import generator, unit_rows
 from .comparison import BY_RATIO, samples
 from .settings import DELTA, GAP, LAM, NOISE, SETTINGS, THETA_BOUND, canonical, near_parallel
 
-LIMIT = 100_000  # rounds of a sequence in the optimal ratio
+ROUNDS = 100_000  # rounds of a sequence in the optimal ratio
 CONSTANT = 36.0  # of Theorem 3, by the triangle inequality of sqrt(rho)
-PROPORTIONAL = 1e-9
-TIGHT = 1e-6  # accuracy of the designs that the program is compared with
+PROPORTIONAL_ERROR = 1e-9
+DESIGN_ACCURACY = 1e-6  # accuracy of the designs that the program is compared with
 
 
 class Bounded(NamedTuple):
@@ -34,7 +35,7 @@ class Bounded(NamedTuple):
     bound: float
 
 
-class Data(NamedTuple):
+class ComplexityCases(NamedTuple):
     """ratios: one row a pair of arms. complexities: one row a problem. grown: (runs, 2) rounds and ln det(A) early and at the stop."""
 
     ratios: pd.DataFrame
@@ -80,14 +81,13 @@ def oracle_complexity(X: np.ndarray, means: np.ndarray) -> float:
 def random_problem(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Features of norm 1 that span R^d, and means."""
     d = int(rng.integers(2, 6))
-    X = rng.standard_normal((int(rng.integers(d, d + 5)), d))
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    X = unit_rows(rng, int(rng.integers(d, d + 5)), d)
     return X, X @ rng.standard_normal(d)
 
 
-def data(run: Run) -> Data:
+def data(run: Run) -> ComplexityCases:
     """Programs and complexities of random problems and of the paper's, runs by ratio, and what LinGapE's design grows like."""
-    rng = np.random.default_rng(np.random.SeedSequence(run.seed, spawn_key=(5, 6)))
+    rng = generator(run.seed, 5, 6)
     count, dimensions = run.at(smoke=(5, (2, 5)), laptop=(40, tuple(range(2, 11))), paper=(400, tuple(range(2, 11))))
     problems = [random_problem(rng) for _ in range(count)]
     ratios = [pair_of(X, i, j, rng) for X, _ in problems for i in range(len(X)) for j in range(i)]
@@ -99,7 +99,7 @@ def data(run: Run) -> Data:
         for name, X, means in named
     ]
     most = run.at(smoke=5_000, laptop=10**8, paper=10**8)
-    return Data(
+    return ComplexityCases(
         pd.DataFrame(ratios), pd.DataFrame(complexities), pd.DataFrame([canonical_case(rng, e) for e in (0.0, 0.1) for _ in range(count)]),
         {**small_lam(run, most), **large_lam(run, most)}, growth(run, most), len(near_parallel(5).features),
     )  # fmt: skip
@@ -116,8 +116,8 @@ def pair_of(X: np.ndarray, i: int, j: int, rng: np.random.Generator) -> dict[str
     counts = np.floor(np.exp(rng.uniform(0.0, math.log(1000.0), len(X))))
     least = float((counts[p > 0] / p[p > 0]).min())
     return {
-        "rho": rho, "duality gap": gap, "best design": optimal_design(X, y[None], gap=TIGHT).value,
-        "n times squared width": LIMIT * width(np.floor(LIMIT * p)), "Lemma 1": width(counts) * least / rho,
+        "rho": rho, "duality gap": gap, "best design": optimal_design(X, y[None], gap=DESIGN_ACCURACY).value,
+        "n times squared width": ROUNDS * width(np.floor(ROUNDS * p)), "Lemma 1": width(counts) * least / rho,
     }  # fmt: skip
 
 
@@ -183,7 +183,7 @@ def growth(run: Run, most: int) -> tuple[np.ndarray, np.ndarray]:
     return np.stack(rounds, axis=1), np.array(dets).T
 
 
-def score(found: Data) -> list[Row]:
+def score(found: ComplexityCases) -> list[Row]:
     """Every statement."""
     return [*programs(found.ratios), example(), *theorem_2(found.bounds), *theorem_3(found.complexities), *closed_form(found.canonical),
             *radius(*found.grown, found.arms)]  # fmt: skip
@@ -195,11 +195,11 @@ def programs(table: pd.DataFrame) -> list[Row]:
     limit = float((table["n times squared width"] / table["rho"] - 1.0).abs().max())
     widest = float(table["Lemma 1"].max())
     return [
-        judged("ratio-optimal", f"ρ of the program against the best design for one difference, {len(table)} pairs, largest difference",
+        row_of("ratio-optimal", f"ρ of the program against the best design for one difference, {len(table)} pairs, largest difference",
                "equal", exact, at_most(exact, 1e-3)),
-        judged("ratio-optimal", f"n ||y||² in the inverse design over ρ after n = {LIMIT:,} pulls in the ratio p, largest distance from 1",
+        row_of("ratio-optimal", f"n ||y||² in the inverse design over ρ after n = {ROUNDS:,} pulls in the ratio p, largest distance from 1",
                "the limit", limit, at_most(limit, 0.01)),
-        judged("lemma-1", "||y||² over ρ(y) / T(y) at random numbers of pulls, largest", "at most 1", widest, at_most(widest, 1.0 + 1e-9)),
+        row_of("lemma-1", "||y||² over ρ(y) / T(y) at random numbers of pulls, largest", "at most 1", widest, at_most(widest, 1.0 + 1e-9)),
     ]  # fmt: skip
 
 
@@ -219,7 +219,7 @@ def example() -> Row:
     single, double = 1 + int(np.argmax(own[1:])), 1 + int(np.argmax(apart[1:]))
     text = "three arms: the own upper bounds name arm 2, which is known to be worse than arm 1; the bounds on gaps name arm 3"
     ours = f"own bounds: arm {single + 1}; gaps: arm {double + 1}; arm 2 is better than arm 1 by at most {apart[1]:.2g}"
-    return judged("gap-example", text, "arms 2 and 3", ours, every([single == 1, double == 2, apart[1] < 0.0]),
+    return row_of("gap-example", text, "arms 2 and 3", ours, every([single == 1, double == 2, apart[1] < 0.0]),
                   remark="The paper's numbers are lost.")  # fmt: skip
 
 
@@ -230,7 +230,7 @@ def theorem_2(bounds: dict[str, Bounded]) -> list[Row]:
         longer = float((rounds > bound).mean())
         text = f"{name}: share of runs longer than the bound"
         ours = f"{longer:.2f}; {rounds.mean():,.0f} rounds on average, bound {bound:,.0f}"
-        rows.append(judged("theorem-2", text, "at most δ", ours, at_most(longer, DELTA), remark="Constants of our derivation."))
+        rows.append(row_of("theorem-2", text, "at most δ", ours, at_most(longer, DELTA), remark="Constants of our derivation."))
     return rows
 
 
@@ -240,11 +240,11 @@ def theorem_3(table: pd.DataFrame) -> list[Row]:
     near_one = table[table["problem"].str.startswith("near-parallel")]
     ratios = (near_one["H"] / near_one["H of XY-oracle"]).to_numpy()
     return [
-        judged("theorem-3", f"H over K times that of XY-oracle, largest of {len(table)} problems", f"at most {CONSTANT:g}", all_ratios,
+        row_of("theorem-3", f"H over K times that of XY-oracle, largest of {len(table)} problems", f"at most {CONSTANT:g}", all_ratios,
                at_most(all_ratios, CONSTANT), remark="36 is the constant of our derivation."),
-        judged("one-near-rival", "near-parallel arms: H over that of XY-oracle, largest over K", "a constant", float(ratios.max()),
+        row_of("one-near-rival", "near-parallel arms: H over that of XY-oracle, largest over K", "a constant", float(ratios.max()),
                at_most(float(ratios.max()), CONSTANT)),
-        judged("one-near-rival", f"near-parallel arms: the same ratio at K = {near_one['K'].max()} over that at K = {near_one['K'].min()}",
+        row_of("one-near-rival", f"near-parallel arms: the same ratio at K = {near_one['K'].max()} over that at K = {near_one['K'].min()}",
                "whatever K is", float(ratios[-1] / ratios[0]), at_most(float(ratios[-1] / ratios[0]), 1.1)),
     ]  # fmt: skip
 
@@ -252,14 +252,14 @@ def theorem_3(table: pd.DataFrame) -> list[Row]:
 def closed_form(table: pd.DataFrame) -> list[Row]:
     """H of canonical arms; as a multiple of the complexity of UGapE."""
     off = float((table["H"] / table["closed form"] - 1.0).abs().max())
-    rows = [judged("canonical-complexity", "canonical arms: H by program against its closed form, largest difference", "equal", off,
-                   at_most(off, PROPORTIONAL))]  # fmt: skip
+    rows = [row_of("canonical-complexity", "canonical arms: H by program against its closed form, largest difference", "equal", off,
+                   at_most(off, PROPORTIONAL_ERROR))]  # fmt: skip
     for key, epsilon in (("canonical-complexity", 0.0), (OURS, 0.1)):
         part = table[table["epsilon"] == epsilon]
         multiple = part["H"] / part["UGapE"]
         spread = float(multiple.max() / multiple.min() - 1.0)
-        rows.append(judged(key, f"canonical arms, ε = {epsilon:g}: H over the complexity of UGapE, spread over problems", "a constant",
-                           f"{multiple.min():.3g} to {multiple.max():.3g}", at_most(spread, PROPORTIONAL),
+        rows.append(row_of(key, f"canonical arms, ε = {epsilon:g}: H over the complexity of UGapE, spread over problems", "a constant",
+                           f"{multiple.min():.3g} to {multiple.max():.3g}", at_most(spread, PROPORTIONAL_ERROR),
                            remark="UGapE's complexity as in its own paper, with (ε + Δ) / 2 where H has (ε + Δ) / 3."))  # fmt: skip
     return rows
 
@@ -271,15 +271,15 @@ def radius(rounds: np.ndarray, log_det: np.ndarray, K: int) -> list[Row]:
     slope = samples((log_det[:, 1] - log_det[:, 0]) / np.log(rounds[:, 1] / rounds[:, 0]))
     tight: Estimate = samples(ours / theirs)
     return [
-        judged("tighter-bound", "d = 5: LinGapE's radius over XY-oracle's (K in its bound), at LinGapE's stop", "tighter", tight,
+        row_of("tighter-bound", "d = 5: LinGapE's radius over XY-oracle's (K in its bound), at LinGapE's stop", "tighter", tight,
                below(tight, 1.0)),
-        judged("tighter-bound", "d = 5: exponent of t in det(A_t), from early on to the stop", "almost 1", slope,
+        row_of("tighter-bound", "d = 5: exponent of t in det(A_t), from early on to the stop", "almost 1", slope,
                within(slope, 1.0, 0.1, partly=slope.value + MARGIN * slope.se < K - 1, words="below d"),
                remark="Arm 1 gets a fixed share of the pulls, too, so that two directions grow."),
     ]  # fmt: skip
 
 
-def tables(found: Data) -> dict[str, pd.DataFrame]:
+def tables(found: ComplexityCases) -> dict[str, pd.DataFrame]:
     """Complexities of the paper's problems, and the bounds of Theorem 2."""
     own = found.complexities[found.complexities["problem"] != "random"].copy()
     own["ratio"] = own["H"] / own["H of XY-oracle"]
@@ -290,7 +290,7 @@ def tables(found: Data) -> dict[str, pd.DataFrame]:
     return {"complexities": own, "Theorem 2": pd.DataFrame(bounds)}
 
 
-def notes(found: Data) -> str:
+def notes(found: ComplexityCases) -> str:
     """Sizes."""
     return (
         f"{len(found.ratios)} pairs of arms and {len(found.complexities)} problems. The paper's formulas are lost from the text at hand: "

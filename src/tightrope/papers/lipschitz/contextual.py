@@ -8,11 +8,11 @@ from ... import problems
 from ...results.results import Result
 from ...solvers.covering import lipschitz_lower_bound
 from ..experiment import Run
-from ..scoring import OURS, Estimate, Row, below, between, judged
-from .settings import P, joined, order, panels, summary
+from ..scoring import OURS, Estimate, Row, below, between, row_of
+from .settings import P, join_results, order, panels, summary
 
 CONTEXTS, ARMS, L = np.linspace(0.0, 1.0, 5), np.linspace(0.0, 1.0, 9), 0.6
-APART = 1e6  # a constant between contexts with which they tell nothing about each other
+APART_CONSTANT = 1e6  # a constant between contexts with which they tell nothing about each other
 
 
 def problem(between_contexts: float) -> problems.ContextualLipschitz:
@@ -36,28 +36,28 @@ def data(run: Run) -> Result:
     }  # fmt: skip
     first = run.simulate("pooled", problem(L), chosen, horizon=horizon, replications=runs)
     second = run.simulate(
-        "apart", problem(APART), {"CKL-UCB per context": P.CKLUCB(lipschitz=1.0, loglog=0.0)}, horizon=horizon, replications=runs
+        "apart", problem(APART_CONSTANT), {"CKL-UCB per context": P.CKLUCB(lipschitz=1.0, loglog=0.0)}, horizon=horizon, replications=runs
     )
-    return joined(first, second)
+    return join_results(first, second)
 
 
 def score(result: Result) -> list[Row]:
-    """What pooling gains, in regret and in C(theta)."""
-    pooled, apart = constant(L), constant(APART)
+    """The gain of pooling, in regret and in C(theta)."""
+    pooled, apart = constant(L), constant(APART_CONSTANT)
     gain = 100 * (1 - pooled / apart)
     text = f"pooling over contexts lowers C(theta), {apart:.4g} apart, {pooled:.4g} pooled (per cent)"
     lower = Estimate(pooled - apart, 0.0)
     return [
-        judged("contextual", f"pooling over contexts lowers C(theta), {apart:.4g} apart (difference)", "below 0", lower, below(lower)),
+        row_of("contextual", f"pooling over contexts lowers C(theta), {apart:.4g} apart (difference)", "below 0", lower, below(lower)),
         order("contextual", "45 pairs", result, "CKL-UCB", "KL-UCB per context"),
         order("contextual", "45 pairs", result, "CKL-UCB", "CKL-UCB per context", remark="Pooling gains little; see C(theta)."),
-        judged(OURS, text, "8-11", gain, between(gain, 5, 15)),
+        row_of(OURS, text, "8-11", gain, between(gain, 5, 15)),
     ]
 
 
 def tables(result: Result) -> dict[str, pd.DataFrame]:
     """Regret of every policy, and both bounds."""
-    pooled, apart = constant(L), constant(APART)
+    pooled, apart = constant(L), constant(APART_CONSTANT)
     bounds = pd.DataFrame([{"contexts": "pooled", "C(theta)": pooled}, {"contexts": "apart", "C(theta)": apart}])
     return {"regret": summary(result, pooled), "bounds": bounds}
 

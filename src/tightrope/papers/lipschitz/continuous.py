@@ -11,15 +11,15 @@ from ...policies.lipschitz.intervals import discretize
 from ...results.results import Result
 from ..experiment import Run
 from ..scoring import Row
-from .settings import P, Shape, joined, order, panels, shapes, summary
+from .settings import P, Shape, join_results, order, panels, shapes, summary
 
 SHIFT = 0.0363  # peaks lie between the points of every grid used
-FINE = 513  # arms that HOO and Zooming choose among
+FINE_ARMS = 513  # arms that HOO and Zooming choose among
 ON_GRID, RIVALS = ("CKL-UCB", "OSLB"), ("HOO", "Zooming")
 REMARK = "The regret is dominated by the grid's own share where the peak lies far from its points."
 
 
-class Case(NamedTuple):
+class ShapeCase(NamedTuple):
     """The runs on one shape, and how far the best points of the coarse and the fine grid are below its peak."""
 
     result: Result
@@ -45,10 +45,10 @@ def on_grid(shape: Shape, points: np.ndarray) -> problems.Lipschitz:
     return problems.Lipschitz(points, shape(points), lipschitz=L, best=peak)
 
 
-def data(run: Run) -> dict[str, Case]:
+def data(run: Run) -> dict[str, ShapeCase]:
     """Five shapes; regret against the peak of the function."""
     horizon, runs = run.at(smoke=(1000, 3), laptop=(30_000, 20), paper=(100_000, 50))
-    grid, fine = discretize(horizon), np.linspace(0.0, 1.0, FINE)
+    grid, fine = discretize(horizon), np.linspace(0.0, 1.0, FINE_ARMS)
     found = {}
     for name, shape in targets().items():
         coarse, dense = on_grid(shape, grid), on_grid(shape, fine)
@@ -62,11 +62,11 @@ def data(run: Run) -> dict[str, Case]:
         first = run.simulate(f"grid-{name}", coarse, chosen, horizon=horizon, replications=runs)
         rivals = {"HOO": P.HOO(nu=L), "Zooming": P.Zooming(lipschitz=L)}
         second = run.simulate(f"line-{name}", dense, rivals, horizon=horizon, replications=runs)
-        found[name] = Case(joined(first, second), coarse.best - coarse.means.max(), dense.best - dense.means.max())
+        found[name] = ShapeCase(join_results(first, second), coarse.best - coarse.means.max(), dense.best - dense.means.max())
     return found
 
 
-def score(found: dict[str, Case]) -> list[Row]:
+def score(found: dict[str, ShapeCase]) -> list[Row]:
     """OSLB and CKL-UCB on the grid against the policies of the whole interval."""
     return [
         order("continuous", name, case.result, better, worse, remark=REMARK)
@@ -74,7 +74,7 @@ def score(found: dict[str, Case]) -> list[Row]:
     ]  # fmt: skip
 
 
-def tables(found: dict[str, Case]) -> dict[str, pd.DataFrame]:
+def tables(found: dict[str, ShapeCase]) -> dict[str, pd.DataFrame]:
     """Regret of every policy on every shape, and what the grid alone costs."""
     rows = []
     for name, case in found.items():
@@ -87,16 +87,16 @@ def tables(found: dict[str, Case]) -> dict[str, pd.DataFrame]:
     return {"regret against the peak": pd.concat(rows, ignore_index=True)}
 
 
-def plot(found: dict[str, Case]) -> dict[str, Figure]:
+def plot(found: dict[str, ShapeCase]) -> dict[str, Figure]:
     """Regret against ln T."""
     return {"continuous": panels({name: case.result for name, case in found.items()})}
 
 
-def notes(found: dict[str, Case]) -> str:
+def notes(found: dict[str, ShapeCase]) -> str:
     """Sizes."""
     result = next(iter(found.values())).result
     horizon = int(result.rounds[-1])
     return (
         f"{result.replications} runs of {horizon} rounds, {discretize(horizon).size} points from discretize; HOO and Zooming choose among "
-        f"{FINE} points. Runs are paired by their noise. Most of the gain comes from the grid itself: see KL-UCB on it."
+        f"{FINE_ARMS} points. Runs are paired by their noise. Most of the gain comes from the grid itself: see KL-UCB on it."
     )

@@ -10,21 +10,23 @@ from scipy.stats import rankdata
 from ...core.policy import Policy
 from ...results.results import Result
 from ..experiment import Run
-from ..scoring import OURS, Estimate, Row, above, at_least, below, estimate, judged, paired
-from .settings import P, constant, growth, growth_below, growth_of_cklucb, instance, joined, order, panels, summary
+from ..scoring import OURS, Estimate, Row, above, at_least, below, estimate, paired_mean, row_of
+from .settings import P, constant, growth, growth_below, growth_of_cklucb, instance, join_results, order, panels, summary
 
 FACTORS = {"0.25 L": 0.25, "0.5 L": 0.5, "L": 1.0, "1.5 L": 1.5, "2 L": 2.0, "4 L": 4.0, "L = inf": 1e6}
-MAIN = ("CKL-UCB", "CKL-UCB, 2 L", "TrackCKLUCB", "OSLB", "KL-UCB", "UCB1")
-SHOWN = ["CKL-UCB", "TrackCKLUCB", "OSLB", "KL-UCB", "UCB, sqrt(ln n / 2t)"]
-FORCING = ("CKL-UCB", "CKL-UCB, plain")
-EARLY = 100  # rounds are early up to the horizon divided by this
-MORE = 1.1  # regret that is at most so many times as large counts as the same
-FAILED = 2.0  # a run is bad from so many times KL-UCB's mean regret
-BURN_IN = "At these horizons the program on noisy means refutes over-estimated arms through worse neighbours, and the leader starves."
-TIGHT = "With tight L about K/4 of noise enters the best arm's sum on average, and f(n) = ln n does not cover it."
+MAIN_POLICIES = ("CKL-UCB", "CKL-UCB, 2 L", "TrackCKLUCB", "OSLB", "KL-UCB", "UCB1")
+DRAWN_POLICIES = ["CKL-UCB", "TrackCKLUCB", "OSLB", "KL-UCB", "UCB, sqrt(ln n / 2t)"]
+FORCING_POLICIES = ("CKL-UCB", "CKL-UCB, plain")
+DIVISOR = 100  # rounds are early up to the horizon divided by this
+SAME_RATIO = 1.1  # regret that is at most so many times as large counts as the same
+FAILURE_RATIO = 2.0  # a run is bad from so many times KL-UCB's mean regret
+WHY_OSLB_FAILS = (
+    "At these horizons the program on noisy means refutes over-estimated arms through worse neighbours, and the leader starves."
+)
+WHY_TIGHT_FAILS = "With tight L about K/4 of noise enters the best arm's sum on average, and f(n) = ln n does not cover it."
 
 
-class Case(NamedTuple):
+class InstanceCase(NamedTuple):
     """One instance: all policies, those of MAIN with more runs; those of FORCING with yet more; CKL-UCB's early pulls; gaps; C(theta)."""
 
     name: str
@@ -41,10 +43,10 @@ class Case(NamedTuple):
         return f"{self.name}, K = {self.K}"
 
 
-class Data(NamedTuple):
+class DiscreteRuns(NamedTuple):
     """All instances, and CKL-UCB told a wrong L on some of them (by name)."""
 
-    cases: list[Case]
+    cases: list[InstanceCase]
     wrong: dict[str, Result]
 
 
@@ -64,7 +66,7 @@ def line_up(L: float, K: int) -> dict[str, Policy]:
     }
 
 
-def data(run: Run) -> Data:
+def data(run: Run) -> DiscreteRuns:
     """Four instances for both K, and a wrong L at K = 17."""
     horizon, runs = run.at(smoke=(1500, 3), laptop=(100_000, 20), paper=(100_000, 100))
     pairs = run.at(smoke={17: 4}, laptop={17: 96, 46: 40}, paper={17: 1000, 46: 1000})  # K -> runs with and without forced exploration
@@ -76,31 +78,31 @@ def data(run: Run) -> Data:
             problem = instance(name, K)
             chosen = line_up(problem.lipschitz, K)
             # Single runs far above the rest decide the mean, so the main comparison has more of them.
-            main = {key: chosen[key] for key in MAIN}
+            main = {key: chosen[key] for key in MAIN_POLICIES}
             first = run.simulate(f"main-{name}-{K}", problem, main, horizon=horizon, replications=more)
-            others = {key: policy for key, policy in chosen.items() if key not in (*MAIN, *FORCING)}
+            others = {key: policy for key, policy in chosen.items() if key not in (*MAIN_POLICIES, *FORCING_POLICIES)}
             second = run.simulate(f"discrete-{name}-{K}", problem, others, horizon=horizon, replications=runs)
-            both = {key: chosen[key] for key in FORCING}
+            both = {key: chosen[key] for key in FORCING_POLICIES}
             forcing = run.simulate(f"forcing-{name}-{K}", problem, both, horizon=horizon, replications=pairs[K])
             # The same streams: these rounds are the beginning of those runs.
-            start = run.simulate(f"early-{name}-{K}", problem, {"CKL-UCB": main["CKL-UCB"]}, horizon=horizon // EARLY, replications=more)
+            start = run.simulate(f"early-{name}-{K}", problem, {"CKL-UCB": main["CKL-UCB"]}, horizon=horizon // DIVISOR, replications=more)
             gaps = problem.means.max() - problem.means
-            cases.append(Case(name, K, joined(first, second), forcing, start.pulls["CKL-UCB"], gaps, constant(problem)))
+            cases.append(InstanceCase(name, K, join_results(first, second), forcing, start.pulls["CKL-UCB"], gaps, constant(problem)))
     wrong = {}
     for name in run.at(smoke=("steep",), laptop=("triangle", "steep"), paper=every):
         problem = instance(name, 17)
         told = {label: P.CKLUCB(lipschitz=factor * problem.lipschitz, loglog=0.0) for label, factor in FACTORS.items()}
         wrong[name] = run.simulate(f"wrong-{name}", problem, told, horizon=horizon, replications=runs)
-    return Data(cases, wrong)
+    return DiscreteRuns(cases, wrong)
 
 
-def score(found: Data) -> list[Row]:
+def score(found: DiscreteRuns) -> list[Row]:
     """Orders and growth on every instance; linear regret with half of L."""
     rows = []
     for case in found.cases:
-        label, result, tight = case.label, case.result, TIGHT if case.K == 46 else ""
+        label, result, tight = case.label, case.result, WHY_TIGHT_FAILS if case.K == 46 else ""
         rows += [order("ckl-exploits", label, result, "CKL-UCB", worse, remark=tight) for worse in ("KL-UCB", "UCB1")]
-        rows.append(order("oslb-exploits", label, result, "OSLB", "KL-UCB", remark=BURN_IN))
+        rows.append(order("oslb-exploits", label, result, "OSLB", "KL-UCB", remark=WHY_OSLB_FAILS))
         rows += growth_of_cklucb(label, growth(result, "CKL-UCB"), growth_below(result, "CKL-UCB", "KL-UCB"), case.bound)
         rows.append(without_forcing(label, case.forcing))
         rows.append(robustness(label, result))
@@ -114,18 +116,18 @@ def score(found: Data) -> list[Row]:
 def without_forcing(where: str, result: Result) -> Row:
     """Whether CKL-UCB does as well without forced exploration."""
     plain, forced = result.regret["CKL-UCB, plain"][:, -1], result.regret["CKL-UCB"][:, -1]
-    excess = paired(plain, MORE * forced)
-    text = f"{where}: regret without forced exploration less {MORE:g} times that with it"
-    return judged("forcing-unnecessary", text, "below 0", excess, below(excess))
+    excess = paired_mean(plain, SAME_RATIO * forced)
+    text = f"{where}: regret without forced exploration less {SAME_RATIO:g} times that with it"
+    return row_of("forcing-unnecessary", text, "below 0", excess, below(excess))
 
 
 def robustness(where: str, result: Result) -> Row:
     """Whether CKL-UCB has fewer bad runs than OSLB."""
-    limit = FAILED * result.regret["KL-UCB"][:, -1].mean()
+    limit = FAILURE_RATIO * result.regret["KL-UCB"][:, -1].mean()
     bad = {name: 1.0 * (result.regret[name][:, -1] > limit) for name in ("CKL-UCB", "OSLB")}
-    fewer = paired(bad["CKL-UCB"], bad["OSLB"])
-    text = f"{where}: CKL-UCB has fewer runs than OSLB with {FAILED:g} times the mean regret of KL-UCB (difference of the shares)"
-    return judged("ckl-robust", text, "below 0", fewer, below(fewer))
+    fewer = paired_mean(bad["CKL-UCB"], bad["OSLB"])
+    text = f"{where}: CKL-UCB has fewer runs than OSLB with {FAILURE_RATIO:g} times the mean regret of KL-UCB (difference of the shares)"
+    return row_of("ckl-robust", text, "below 0", fewer, below(fewer))
 
 
 def halves(values: np.ndarray, gaps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -148,11 +150,11 @@ def ranks_agree(pulls: np.ndarray, gaps: np.ndarray) -> Estimate:
 def low_arms_first(where: str, early: np.ndarray, pulls: np.ndarray, gaps: np.ndarray) -> list[Row]:
     """Low arms take few plays, and are done with first. early, pulls: (runs, K) early on and in the end."""
     key = "low-arms-first"
-    few, first = ranks_agree(pulls, gaps), paired(*halves(early / pulls, gaps))
-    text = f"{where}: share of an arm's plays that fall into the first 1/{EARLY} of the rounds, worse half of the arms less better half"
+    few, first = ranks_agree(pulls, gaps), paired_mean(*halves(early / pulls, gaps))
+    text = f"{where}: share of an arm's plays that fall into the first 1/{DIVISOR} of the rounds, worse half of the arms less better half"
     return [
-        judged(key, f"{where}: rank correlation of an arm's mean with its plays", "high", few, above(few, 0.5, partly=0.0)),
-        judged(key, text, "above 0", first, above(first)),
+        row_of(key, f"{where}: rank correlation of an arm's mean with its plays", "high", few, above(few, 0.5, partly=0.0)),
+        row_of(key, text, "above 0", first, above(first)),
     ]
 
 
@@ -162,10 +164,10 @@ def half_of_the_constant(name: str, result: Result) -> Row:
     curve = result.regret["0.5 L"]
     share = float(curve[:, -1].mean() / max(curve[:, row].mean(), 1e-12))
     text = f"{name}, K = 17: half the true L makes regret linear (R(T) / R(T/10))"
-    return judged(OURS, text, "10", share, at_least(share, 5, partly=2.5))
+    return row_of(OURS, text, "10", share, at_least(share, 5, partly=2.5))
 
 
-def tables(found: Data) -> dict[str, pd.DataFrame]:
+def tables(found: DiscreteRuns) -> dict[str, pd.DataFrame]:
     """Regret of every policy on every instance."""
     rows = []
     for name, result in found.wrong.items():
@@ -177,13 +179,13 @@ def tables(found: Data) -> dict[str, pd.DataFrame]:
     return shown | {"CKL-UCB told a wrong L": pd.concat(rows, ignore_index=True)}
 
 
-def plot(found: Data) -> dict[str, Figure]:
+def plot(found: DiscreteRuns) -> dict[str, Figure]:
     """Regret against ln T, a picture for every K."""
     sizes = dict.fromkeys(case.K for case in found.cases)
-    return {f"regret-{K}": panels({case.label: case.result for case in found.cases if case.K == K}, SHOWN) for K in sizes}
+    return {f"regret-{K}": panels({case.label: case.result for case in found.cases if case.K == K}, DRAWN_POLICIES) for K in sizes}
 
 
-def notes(found: Data) -> str:
+def notes(found: DiscreteRuns) -> str:
     """Sizes."""
     many = {case.K: case.result.replications for case in found.cases}
     return (

@@ -14,13 +14,13 @@ from ...plots.curves import bound_curve, bound_left_out, draw_regret
 from ...results.results import Result
 from ...solvers.covering import lipschitz_lower_bound
 from ..colours import palette
-from ..scoring import Estimate, Row, below, estimate, judged, near, paired
+from ..scoring import Estimate, Row, below, estimate, near, paired_mean, row_of
 
 Shape = Callable[[np.ndarray], np.ndarray]
 P = policies
-LIKE = 0.3  # a growth within this share of C(theta) is like it
-UNRELATED = 1e6  # a constant with which arms tell nothing about each other
-ROOM = 1.3  # of a picture, in medians of the final means: what lies above is marked
+ALIKE_SHARE = 0.3  # a growth within this share of C(theta) is like it
+UNRELATED_CONSTANT = 1e6  # a constant with which arms tell nothing about each other
+HEIGHT_IN_MEDIANS = 1.3  # of a picture, in medians of the final means: what lies above is marked
 
 
 def shapes(shift: float = 0.0) -> dict[str, Shape]:
@@ -76,30 +76,32 @@ def growths(result: Result, name: str, decade: float = 10.0) -> np.ndarray:
 
 def growth_below(result: Result, name: str, other: str) -> Estimate:
     """Paired difference of two policies' growths."""
-    return paired(growths(result, name), growths(result, other))
+    return paired_mean(growths(result, name), growths(result, other))
 
 
 def difference(result: Result, better: str, worse: str) -> Estimate:
     """Paired difference of final regrets."""
-    return paired(result.regret[better][:, -1], result.regret[worse][:, -1])
+    return paired_mean(result.regret[better][:, -1], result.regret[worse][:, -1])
 
 
 def order(key: str, where: str, result: Result, better: str, worse: str, *, paper: str = "below", remark: str = "") -> Row:
     """A claimed order of two policies, by their paired difference."""
     ours = difference(result, better, worse)
-    return judged(key, f"{where}: {better} has less regret than {worse} (difference)", paper, ours, below(ours), remark=remark)
+    return row_of(key, f"{where}: {better} has less regret than {worse} (difference)", paper, ours, below(ours), remark=remark)
 
 
 def growth_of_cklucb(where: str, grown: Estimate, slower: Estimate, bound: float) -> list[Row]:
-    """What is left of the claim on CKL-UCB's regret: logarithmic, at a rate that the structure lowers. slower: its growth less KL-UCB's."""
+    """The claim on CKL-UCB's regret: logarithmic, at a rate that the structure lowers. slower: its growth less KL-UCB's."""
     key, text = "ckl-finite-time", f"{where}: CKL-UCB grows more slowly than KL-UCB, blind to the structure (difference)"
     return [
-        judged(key, f"{where}: CKL-UCB grows like C(theta) ln T, C = {bound:.3g}", f"near {bound:.3g}", grown, near(grown, bound, LIKE)),
-        judged(key, text, "below 0", slower, below(slower)),
+        row_of(
+            key, f"{where}: CKL-UCB grows like C(theta) ln T, C = {bound:.3g}", f"near {bound:.3g}", grown, near(grown, bound, ALIKE_SHARE)
+        ),
+        row_of(key, text, "below 0", slower, below(slower)),
     ]
 
 
-def joined(first: Result, second: Result) -> Result:
+def join_results(first: Result, second: Result) -> Result:
     """Two results of the same rounds and seeds as one; replications may differ."""
     return Result(first.rounds, first.regret | second.regret, first.pulls | second.pulls, first.watched | second.watched, first.settings)
 
@@ -113,7 +115,7 @@ def panels(results: dict[str, Result], names: list[str] | None = None) -> Figure
         draw_regret(ax, result, log_rounds=True, policies=shown, legend=False, palette=palette("lipschitz"), references=bound)
         for number, line in enumerate(ax.get_lines()[: len(shown)]):  # curves of like policies lie on each other
             line.set(linestyle=style.LINES[number % len(style.LINES)])
-        top = ROOM * float(np.median([result.regret[policy][:, -1].mean() for policy in shown]))
+        top = HEIGHT_IN_MEDIANS * float(np.median([result.regret[policy][:, -1].mean() for policy in shown]))
         ax.set_ylim(0.0, top)
         mark_leaving(ax, top)
         ax.set_title(name, color=style.INK, fontsize=10, loc="left")

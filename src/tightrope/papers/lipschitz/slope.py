@@ -9,16 +9,29 @@ from matplotlib.figure import Figure
 from ...results.results import Result
 from ...solvers.covering import lipschitz_lower_bound
 from ..experiment import Run
-from ..scoring import OURS, Estimate, Row, above, below, estimate, judged, near
-from .settings import LIKE, UNRELATED, P, constant, growth, growth_below, growth_of_cklucb, growths, instance, order, panels, summary
+from ..scoring import OURS, Estimate, Row, above, below, estimate, near, row_of
+from .settings import (
+    ALIKE_SHARE,
+    UNRELATED_CONSTANT,
+    P,
+    constant,
+    growth,
+    growth_below,
+    growth_of_cklucb,
+    growths,
+    instance,
+    order,
+    panels,
+    summary,
+)
 
 NAME, ARMS = "steep", 17
-NOISY = "Single runs that follow a wrong leader decide the mean of OSLB; its median is far lower."
-CAP = 5.0
-NOT_BELOW = 0.8  # a growth above this part of C(theta) does not contradict the lower bound: one decade of rounds is not the limit
+WHY_NOISY = "Single runs that follow a wrong leader decide the mean of OSLB; its median is far lower."
+CAP_RATIO = 5.0
+LEAST_SHARE = 0.8  # a growth above this part of C(theta) does not contradict the lower bound: one decade of rounds is not the limit
 
 
-class Data(NamedTuple):
+class SlopeRuns(NamedTuple):
     """The runs, more of CKL-UCB, OSLB's pulls after a tenth of the rounds, and the rates c_k that it should explore at."""
 
     result: Result
@@ -27,7 +40,7 @@ class Data(NamedTuple):
     rates: np.ndarray  # (K,)
 
 
-def data(run: Run) -> Data:
+def data(run: Run) -> SlopeRuns:
     """The three structured policies and KL-UCB."""
     horizon, runs, more = run.at(smoke=(3000, 3, 4), laptop=(1_000_000, 30, 100), paper=(1_000_000, 400, 1000))
     problem = instance(NAME, ARMS)
@@ -41,13 +54,13 @@ def data(run: Run) -> Data:
     # The same streams: these rounds are the beginning of those runs.
     start = run.simulate("slope-start", problem, {"OSLB": chosen["OSLB"]}, horizon=horizon // 10, replications=runs)
     rates = lipschitz_lower_bound(problem.means, distances=problem.distances, lipschitz=L).rates
-    return Data(result, steadier, start.pulls["OSLB"], rates)
+    return SlopeRuns(result, steadier, start.pulls["OSLB"], rates)
 
 
-def score(found: Data) -> list[Row]:
+def score(found: SlopeRuns) -> list[Row]:
     """No policy grows below C(theta) ln T, OSLB not above it either, KL-UCB faster; OSLB explores at the rates c_k."""
     result, problem = found.result, instance(NAME, ARMS)
-    C, unrelated = constant(problem), constant(problem, UNRELATED)
+    C, unrelated = constant(problem), constant(problem, UNRELATED_CONSTANT)
     grown = {name: growth(result, name) for name in result.policies} | {"CKL-UCB": growth(found.steadier, "CKL-UCB")}
     at_end = f"T = {result.rounds[-1]}"
     text = f"KL-UCB, blind to the structure, grows faster than C ln T (its own limit: {unrelated:.3g})"
@@ -55,9 +68,9 @@ def score(found: Data) -> list[Row]:
         *(not_below(name, growths(found.steadier if name == "CKL-UCB" else result, name), C) for name in result.policies),
         optimal("oslb-optimal", "OSLB", grown["OSLB"], C),
         *growth_of_cklucb(f"{NAME}, {at_end}", grown["CKL-UCB"], growth_below(result, "CKL-UCB", "KL-UCB"), C),
-        judged("gain-of-structure", text, f"above {C:.3g}", grown["KL-UCB"], above(grown["KL-UCB"], C)),
+        row_of("gain-of-structure", text, f"above {C:.3g}", grown["KL-UCB"], above(grown["KL-UCB"], C)),
         *plays(found.earlier, result.pulls["OSLB"], found.rates, 10.0),
-        order("oslb-exploits", at_end, result, "OSLB", "KL-UCB", remark=NOISY),
+        order("oslb-exploits", at_end, result, "OSLB", "KL-UCB", remark=WHY_NOISY),
         order("ckl-exploits", at_end, result, "CKL-UCB", "KL-UCB"),
         optimal(OURS, "TrackCKLUCB", grown["TrackCKLUCB"], C),
         order(OURS, at_end, result, "TrackCKLUCB", "OSLB", paper="our extension"),
@@ -67,15 +80,16 @@ def score(found: Data) -> list[Row]:
 
 def not_below(name: str, growth_of_runs: np.ndarray, bound: float) -> Row:
     """Whether a policy's growth agrees with the lower bound. Runs that grow much faster count as CAP times it, which can only hurt."""
-    grown = estimate(np.minimum(growth_of_runs, CAP * bound))
-    text = f"{name} does not grow more slowly than C(theta) ln T, C = {bound:.3g} (limit: {NOT_BELOW:g} C; no run as more than {CAP:g} C)"
-    return judged("theorem-3-1", text, f"at least {bound:.3g}", grown, above(grown, NOT_BELOW * bound))
+    grown = estimate(np.minimum(growth_of_runs, CAP_RATIO * bound))
+    limit = f"limit: {LEAST_SHARE:g} C; no run as more than {CAP_RATIO:g} C"
+    text = f"{name} does not grow more slowly than C(theta) ln T, C = {bound:.3g} ({limit})"
+    return row_of("theorem-3-1", text, f"at least {bound:.3g}", grown, above(grown, LEAST_SHARE * bound))
 
 
 def optimal(key: str, name: str, grown: Estimate, bound: float) -> Row:
     """Whether a policy's growth is not above the lower bound, up to what one decade of rounds can show."""
-    text = f"{name} does not grow faster than C(theta) ln T, C = {bound:.3g} (limit: {1 + LIKE:g} of it)"
-    return judged(key, text, f"at most {bound:.3g}", grown, below(grown, (1 + LIKE) * bound), remark=NOISY)
+    text = f"{name} does not grow faster than C(theta) ln T, C = {bound:.3g} (limit: {1 + ALIKE_SHARE:g} of it)"
+    return row_of(key, text, f"at most {bound:.3g}", grown, below(grown, (1 + ALIKE_SHARE) * bound), remark=WHY_NOISY)
 
 
 def plays(earlier: np.ndarray, pulls: np.ndarray, rates: np.ndarray, decade: float) -> list[Row]:
@@ -84,11 +98,11 @@ def plays(earlier: np.ndarray, pulls: np.ndarray, rates: np.ndarray, decade: flo
     for arm in np.flatnonzero(rates >= 1.0):
         seen = estimate((pulls[:, arm] - earlier[:, arm]) / (rates[arm] * np.log(decade)))
         text = f"OSLB plays arm {arm} at the rate c = {rates[arm]:.3g} per ln n over the last decade of rounds (ratio)"
-        rows.append(judged("plays-of-oslb", text, 1.0, seen, near(seen, 1.0, LIKE), remark=NOISY))
+        rows.append(row_of("plays-of-oslb", text, 1.0, seen, near(seen, 1.0, ALIKE_SHARE), remark=WHY_NOISY))
     return rows
 
 
-def tables(found: Data) -> dict[str, pd.DataFrame]:
+def tables(found: SlopeRuns) -> dict[str, pd.DataFrame]:
     """Regret and growth of every policy; OSLB's pulls by arm."""
     rounds = found.result.rounds[-1]
     by_arm = pd.DataFrame({
@@ -99,12 +113,12 @@ def tables(found: Data) -> dict[str, pd.DataFrame]:
     return {"slope": summary(found.result, constant(instance(NAME, ARMS))), "OSLB's pulls": by_arm}
 
 
-def plot(found: Data) -> dict[str, Figure]:
+def plot(found: SlopeRuns) -> dict[str, Figure]:
     """Regret against ln T."""
     return {"slope": panels({f"{NAME}, K = {ARMS}": found.result})}
 
 
-def notes(found: Data) -> str:
+def notes(found: SlopeRuns) -> str:
     """Sizes."""
     result = found.result
     more = found.steadier.replications

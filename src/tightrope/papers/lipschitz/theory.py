@@ -1,4 +1,4 @@
-"""What the theorems and the definitions say, shown without long runs: the most confusing means, C(theta) with and without structure, the
+"""Theorems and definitions, tested without long runs: the most confusing means, C(theta) with and without structure, the
 index and Algorithm 1 as printed, programs solved and time, uniqueness of the program's solution, Theorem 5.1's inequality."""
 
 import math
@@ -19,16 +19,17 @@ from ...simulation.monitors import NoMonitor
 from ...simulation.replication import prepare, to_horizon
 from ...solvers.covering import confusing_information, lipschitz_lower_bound
 from ..experiment import Run
-from ..scoring import OURS, Row, above, estimate, every, judged, never
-from .settings import UNRELATED, P, constant, instance, shapes
+from ..scoring import OURS, Row, above, estimate, every, never, row_of
+from ..worlds import generator
+from .settings import UNRELATED_CONSTANT, P, constant, instance, shapes
 
 SIZES = (17, 46)
 ROUNDING = 1e-9
-NUDGE = 1e-3  # how far a parameter is moved to find one with a single solution
+NUDGE_SIZE = 1e-3  # how far a parameter is moved to find one with a single solution
 LEVELS = range(60)  # delta = K + 1 + level
-TIMED = 10_000  # rounds from which a run is long enough to be timed
-RESOLVED = 10  # a share is compared with bounds that stand for at least so many runs
-PRINTED, CONSISTENT = "K_e with ln n, the index with f(n), as printed", "K_e with f(n) too"
+TIMED_ROUNDS = 10_000  # rounds from which a run is long enough to be timed
+RESOLVED_RUNS = 10  # a share is compared with bounds that stand for at least so many runs
+PRINTED_READING, CONSISTENT_READING = "K_e with ln n, the index with f(n), as printed", "K_e with f(n) too"
 
 
 class Programs(NamedTuple):
@@ -39,7 +40,7 @@ class Programs(NamedTuple):
     rounds: int
 
 
-class Data(NamedTuple):
+class TheoremCases(NamedTuple):
     """Counts are (cases where it fails, cases)."""
 
     confusing: dict[str, tuple[int, int]]
@@ -51,7 +52,7 @@ class Data(NamedTuple):
     concentration: pd.DataFrame  # Theorem 5.1: rule, K, delta, share, se, bound
 
 
-def data(run: Run) -> Data:
+def data(run: Run) -> TheoremCases:
     """Everything; no run is longer than 100,000 rounds."""
     sizes = run.at(smoke=SIZES[:1], laptop=SIZES, paper=SIZES)
     cases = {
@@ -59,16 +60,16 @@ def data(run: Run) -> Data:
         for K in sizes
         for name in run.at(smoke=("steep",), laptop=tuple(shapes()), paper=tuple(shapes()))
     }
-    rng = np.random.default_rng(np.random.SeedSequence(run.seed, spawn_key=(3,)))
+    rng = generator(run.seed, 3)
     rivals, near = run.at(smoke=(10, 3), laptop=(200, 10), paper=(1000, 50))
     confusing = {name: confusions(problem, rivals, rng) for name, problem in cases.items() if problem.means.size == SIZES[0]}
-    constants = {name: (constant(problem), constant(problem, UNRELATED)) for name, problem in cases.items()}
+    constants = {name: (constant(problem), constant(problem, UNRELATED_CONSTANT)) for name, problem in cases.items()}
     undefined, no_arm = printed_runs(cases, *run.at(smoke=(1, 60), laptop=(10, 300), paper=(100, 300)), rng)
     rounds, clocked = run.at(smoke=(1000, 3), laptop=(100_000, 10), paper=(100_000, 50))
     programs = {name: programs_and_time(problem, rounds, clocked, run.seed) for name, problem in cases.items()}
-    unique = {name: [single_solution(moved(problem, rng), problem, rng) for _ in range(near)] for name, problem in cases.items()}
-    return Data(confusing, constants, undefined, no_arm, programs, unique, concentration(*run.at(smoke=(500, 100), laptop=(20_000, 1000),
-                paper=(100_000, 1000)), rng))  # fmt: skip
+    unique = {name: [single_solution(nearby_means(problem, rng), problem, rng) for _ in range(near)] for name, problem in cases.items()}
+    sampled = concentration(*run.at(smoke=(500, 100), laptop=(20_000, 1000), paper=(100_000, 1000)), rng)
+    return TheoremCases(confusing, constants, undefined, no_arm, programs, unique, sampled)
 
 
 def confusions(problem: problems.Lipschitz, rivals: int, rng: np.random.Generator) -> tuple[int, int]:
@@ -115,13 +116,13 @@ def printed_runs(
     """Along runs of Algorithm 1: indices that no q satisfies, by f(n), and rounds of exploration whose K_e is empty, by reading."""
     early, late, usual = "n = 1 and 2, f(n) as printed", "n >= 3, f(n) as printed", "f(n) = ln n"
     undefined = {name: np.zeros(2, dtype=np.int64) for name in (early, late, usual)}
-    no_arm = {name: np.zeros(2, dtype=np.int64) for name in (PRINTED, CONSISTENT)}
+    no_arm = {name: np.zeros(2, dtype=np.int64) for name in (PRINTED_READING, CONSISTENT_READING)}
     for problem in cases.values():
         for _ in range(runs):
             for n, f, at_mean, exploring, empty in printed_run(problem, rounds, rng):
                 undefined[early if n < 3 else late] += (at_mean > f).sum(), at_mean.size
                 undefined[usual] += (at_mean > math.log(n) + ROUNDING).sum(), at_mean.size
-                for name, nobody in zip((PRINTED, CONSISTENT), empty, strict=True):
+                for name, nobody in zip((PRINTED_READING, CONSISTENT_READING), empty, strict=True):
                     no_arm[name] += exploring and nobody, exploring
     return {name: (int(a), int(b)) for name, (a, b) in undefined.items()}, {name: (int(a), int(b)) for name, (a, b) in no_arm.items()}
 
@@ -180,10 +181,10 @@ def play_one(policy: Policy, problem: problems.Lipschitz, seed: int, replication
     return time.thread_time() - started, run.state
 
 
-def moved(problem: problems.Lipschitz, rng: np.random.Generator) -> np.ndarray:
+def nearby_means(problem: problems.Lipschitz, rng: np.random.Generator) -> np.ndarray:
     """Means within NUDGE of the problem's that are Lipschitz with the same constant."""
     other = (rng.random(problem.means.size) + problem.lipschitz * problem.distances).min(axis=1)
-    return np.asarray((1 - NUDGE) * problem.means + NUDGE * np.minimum(other, 1.0))
+    return np.asarray((1 - NUDGE_SIZE) * problem.means + NUDGE_SIZE * np.minimum(other, 1.0))
 
 
 def single_solution(theta: np.ndarray, problem: problems.Lipschitz, rng: np.random.Generator) -> bool:
@@ -249,19 +250,19 @@ def last_sum(theta: np.ndarray, runs: int, rounds: int, rng: np.random.Generator
     return sums_of_divergences(rng.binomial(pulls, theta, size=(runs, theta.size)), pulls, theta)
 
 
-def score(found: Data) -> list[Row]:
+def score(found: TheoremCases) -> list[Row]:
     """One or two rows for each claim."""
     rows = [
-        judged("most-confusing", f"{name}: lambda^k breaks a condition, or another vector is harder to tell from theta", "never",
+        row_of("most-confusing", f"{name}: lambda^k breaks a condition, or another vector is harder to tell from theta", "never",
                f"{wrong} of {total}", never(wrong, total))
         for name, (wrong, total) in found.confusing.items()
     ]  # fmt: skip
     less = [structured < unrelated for structured, unrelated in found.constants.values()]
-    rows.append(judged("gain-of-structure", "C(theta) is smaller than without the structure, on every instance", "smaller",
+    rows.append(row_of("gain-of-structure", "C(theta) is smaller than without the structure, on every instance", "smaller",
                        f"{sum(less)} of {len(less)}", every(less)))  # fmt: skip
     return [
         *rows, *index_rows(found.undefined), *exploration_rows(found.no_arm), *program_rows(found.programs),
-        judged("unique-solution", f"a parameter within {NUDGE:g} of each instance's has one solution", "dense",
+        row_of("unique-solution", f"a parameter within {NUDGE_SIZE:g} of each instance's has one solution", "dense",
                f"{sum(map(sum, found.unique.values()))} of {sum(map(len, found.unique.values()))}",
                every([any(seen) for seen in found.unique.values()])),
         *concentration_rows(found.concentration),
@@ -272,7 +273,7 @@ def index_rows(undefined: dict[str, tuple[int, int]]) -> list[Row]:
     """Indices that are the supremum of an empty set."""
     why = "f(1) is minus infinity and f(2) negative, because of ln ln n, and the sum is never negative."
     return [
-        judged(OURS if name == "f(n) = ln n" else "index-defined", f"{name}: indices b_k(n) that no q from mean_k to 1 defines", "none",
+        row_of(OURS if name == "f(n) = ln n" else "index-defined", f"{name}: indices b_k(n) that no q from mean_k to 1 defines", "none",
                f"{empty} of {total}", never(empty, total), remark=why)
         for name, (empty, total) in undefined.items() if total
     ]  # fmt: skip
@@ -282,7 +283,7 @@ def exploration_rows(no_arm: dict[str, tuple[int, int]]) -> list[Row]:
     """Rounds of exploration without an arm to explore."""
     why = "With f(n) > ln n an index can exceed the leader's mean although every arm has its c_k ln n plays."
     return [
-        judged("always-an-arm" if name == PRINTED else OURS, f"{name}: rounds of exploration in which K_e is empty", "none",
+        row_of("always-an-arm" if name == PRINTED_READING else OURS, f"{name}: rounds of exploration in which K_e is empty", "none",
                f"{empty} of {total}", never(empty, total), remark=why)
         for name, (empty, total) in no_arm.items() if total
     ]  # fmt: skip
@@ -296,29 +297,29 @@ def program_rows(programs: dict[str, Programs]) -> list[Row]:
         where = f"{name}, {rounds} rounds"
         ours = f"{without} of {solved.size}, {solved.mean():.0f} programs on average"
         text = f"{where}: runs in which OSLB solves no linear program, as CKL-UCB does"
-        rows.append(judged("ckl-light", text, "none", ours, never(without, solved.size)))
-        if rounds < TIMED:
+        rows.append(row_of("ckl-light", text, "none", ours, never(without, solved.size)))
+        if rounds < TIMED_ROUNDS:
             continue
         times = estimate(np.log(seconds["OSLB"] / seconds["CKL-UCB"]))
         text = f"{where}: logarithm of OSLB's processor time as a multiple of CKL-UCB's"
-        rows.append(judged("ckl-light", text, "above 0", times, above(times)))
+        rows.append(row_of("ckl-light", text, "above 0", times, above(times)))
     return rows
 
 
 def concentration_rows(table: pd.DataFrame) -> list[Row]:
     """Theorem 5.1 at every delta at which its bound says something that so many runs can contradict."""
     rows = []
-    told = table[(table["bound"] < 1) & (table["bound"] >= RESOLVED * table["one run"])]
+    told = table[(table["bound"] < 1) & (table["bound"] >= RESOLVED_RUNS * table["one run"])]
     for (rule, K), part in told.groupby(["rule", "K"], sort=False):
         holds = (part["share"] + 4 * part["se"] <= part["bound"]).tolist()
         nearest = part.iloc[int(np.argmax(part["share"] / part["bound"]))]
         text = f"K = {K}, sampled {rule}: the share of runs plus 4 standard errors is below every bound under 1"
         ours = f"nearest at delta = {nearest['delta']:g}: {nearest['share']:.2g} against {nearest['bound']:.2g}"
-        rows.append(judged("theorem-5-1", text, "below the bound", ours, every(holds)))
+        rows.append(row_of("theorem-5-1", text, "below the bound", ours, every(holds)))
     return rows
 
 
-def tables(found: Data) -> dict[str, pd.DataFrame]:
+def tables(found: TheoremCases) -> dict[str, pd.DataFrame]:
     """The constants, the programs and the inequality."""
     constants = [{"instance": name, "C(theta)": C, "without structure": unrelated} for name, (C, unrelated) in found.constants.items()]
     programs = [
@@ -329,8 +330,8 @@ def tables(found: Data) -> dict[str, pd.DataFrame]:
     return {"constants": pd.DataFrame(constants), "programs": pd.DataFrame(programs), "theorem 5.1": found.concentration}
 
 
-def notes(_: Data) -> str:
-    """What is shown."""
+def notes(_: TheoremCases) -> str:
+    """How the statements are tested."""
     return (
         "Algorithm 1 as printed is a plain loop of its own: f(n) = ln n + (3K + 1) ln ln n in the index, ln n in K_e, arms never played "
         "have mean 0. Theorem 5.1 is tried under the sampling that is hardest for it: stop as soon as the sum has reached delta."

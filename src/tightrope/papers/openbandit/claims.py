@@ -1,10 +1,10 @@
-"""What each estimator promises on the Open Bandit logs, judged by the mean that the other policy earned itself.
+"""The promise of each estimator on the Open Bandit logs, judged by the mean that the other policy earned itself.
 
 Each paragraph of the pipeline's paper that introduces an estimator says what it estimates and under which condition; its tables are
 those of the full data and are not judged on the published sample.
 """
 
-from ..register import Claim, registered
+from ..register import Claim, register_claims
 
 TRUTH = "the value of a policy from the other's log is that of its own log"
 ESTIMATORS = {
@@ -17,7 +17,7 @@ ESTIMATORS = {
     "aipw": "adaptive weights keep the estimate unbiased where the logger learns",
 }
 
-CLAIMS = registered(
+CLAIMS = register_claims(
     [
         *(Claim(name, "Estimators", f"{words}: {TRUTH}", "", "value") for name, words in ESTIMATORS.items()),
         Claim(

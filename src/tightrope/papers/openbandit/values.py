@@ -20,13 +20,13 @@ from ...plots import style
 from ...problems.data import open_bandit
 from ...problems.data.open_bandit import CAMPAIGNS, OpenBandit
 from ..experiment import Run
-from ..scoring import Estimate, Row, agree, at_most, judged
+from ..scoring import Estimate, Row, agree, at_most, row_of
 
 DIRECTIONS = {"uniform to Thompson": ("random", "bts"), "Thompson to uniform": ("bts", "random")}  # whose log, whose value
 UNIT = 1000  # impressions, in pictures
 
 
-class Case(NamedTuple):
+class DirectionCase(NamedTuple):
     """One policy on the other's log: what was estimated, and the mean reward of its own log."""
 
     campaign: str
@@ -40,7 +40,7 @@ class Case(NamedTuple):
         return self.found.verdict.startswith("not enough overlap")
 
 
-def data(run: Run) -> list[Case]:
+def data(run: Run) -> list[DirectionCase]:
     """Three campaigns, two directions; the size does not depend on the scale."""
     cases = []
     for campaign in CAMPAIGNS:
@@ -49,7 +49,7 @@ def data(run: Run) -> list[Case]:
             target = dict(enumerate(both["bts"].shares)) if wanted == "bts" else np.full(both["random"].arms, 1.0 / both["random"].arms)
             found = evaluate(log_of(both[logged]), target, estimator="dr", baseline="logged")
             own = evaluate(log_of(both[wanted]), "logged", estimator="ips", anytime=False)
-            cases.append(Case(campaign, direction, found, Estimate(own.value, own.se)))
+            cases.append(DirectionCase(campaign, direction, found, Estimate(own.value, own.se)))
     return cases
 
 
@@ -58,7 +58,7 @@ def log_of(found: OpenBandit) -> Log:
     return from_frame(found.log, slot="slot", time="time", arms=found.arms)
 
 
-def score(cases: list[Case]) -> list[Row]:
+def score(cases: list[DirectionCase]) -> list[Row]:
     """Where there is overlap, every estimator against the policy's own mean; where there is none, that it is refused."""
     rows = []
     for case in cases:
@@ -68,17 +68,17 @@ def score(cases: list[Case]) -> list[Row]:
             needed = max(LEAST_ESS, LEAST_SHARE * case.found.n)
             words = f"effective sample size {case.found.ess:,.0f} of {case.found.n:,}"
             text = f"refused for lack of overlap: {where}"
-            rows.append(judged("support", text, f"at most {needed:g}", words, at_most(case.found.ess, needed)))
+            rows.append(row_of("support", text, f"at most {needed:g}", words, at_most(case.found.ess, needed)))
             continue
         for name, (value, se) in case.found.estimates.items():
             apart = Estimate(value - case.own.value, math.hypot(se, case.own.se))
             remark = "Its standard error does not contain the error of the model." if name in ("dm", "switch-dr") else ""
             words = f"{name} agrees with the policy's own mean: {where}"
-            rows.append(judged(name, words, own, Estimate(value, se), agree(apart, case.own.value), remark=remark))
+            rows.append(row_of(name, words, own, Estimate(value, se), agree(apart, case.own.value), remark=remark))
     return rows
 
 
-def tables(cases: list[Case]) -> dict[str, pd.DataFrame]:
+def tables(cases: list[DirectionCase]) -> dict[str, pd.DataFrame]:
     """Every estimate beside the own mean; overlap, bounds and gate of every case."""
     values, overlaps = [], []
     for case in cases:
@@ -93,7 +93,7 @@ def tables(cases: list[Case]) -> dict[str, pd.DataFrame]:
     return {"values": pd.DataFrame(values), "overlap": pd.DataFrame(overlaps)}
 
 
-def plot(cases: list[Case]) -> dict[str, Figure]:
+def plot(cases: list[DirectionCase]) -> dict[str, Figure]:
     """For each direction: every estimate with two standard errors, the policy's own mean as a band."""
     figures: dict[str, Figure] = {}
     for direction in DIRECTIONS:
@@ -116,8 +116,8 @@ def plot(cases: list[Case]) -> dict[str, Figure]:
     return figures
 
 
-def notes(cases: list[Case]) -> str:
-    """What is compared with what."""
+def notes(cases: list[DirectionCase]) -> str:
+    """The two sides of the comparison."""
     rows = cases[0].found.n
     judged = [case for case in cases if not case.refused]
     wide = [math.hypot(case.found.se, case.own.se) / case.own.value for case in judged]

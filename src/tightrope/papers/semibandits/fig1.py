@@ -21,19 +21,19 @@ from ...results.results import Result
 from ...solvers.oracles import TopK
 from ..colours import palette
 from ..experiment import Run
-from ..scoring import Estimate, Row, above, below, estimate, every, judged, never, paired
-from .chosen import Clusters
-from .clusters import CLUSTERS, DIMENSION, clustered
+from ..scoring import Estimate, Row, above, below, estimate, every, never, paired_mean, row_of
+from ..worlds import generator, unit_rows
+from .clusters import CLUSTERS, DIMENSION, Clusters, clustered_world
 from .settings import ARM_WISE, BASELINES, PAIRS
 
 ANGLE = 0.5 * math.pi / 2
-ROUNDS, EARLY = 10, 3
-FEW = 5  # rounds, fewer than there are clusters
+ROUNDS, EARLY_ROUNDS = 10, 3
+FEW_ROUNDS = 5  # rounds, fewer than there are clusters
 FROM_ONE = tuple(name for name in BASELINES if name != "greedy")
-ORDERED = "greedy, first round by index"
+GREEDY_BY_INDEX = "greedy, first round by index"
 
 
-class Data(NamedTuple):
+class ClusterRuns(NamedTuple):
     """Runs on clusters and on scattered arms, the best value of a round there, and the spread of scores within clusters by policy."""
 
     clustered: Result
@@ -55,24 +55,22 @@ def line_up() -> dict[str, Policy]:
     }  # fmt: skip
 
 
-def scattered(seed: int, *, arms: int, k: int) -> SemiBandit:
+def scattered_world(seed: int, *, arms: int, k: int) -> SemiBandit:
     """The world of `clustered` with the same theta and arms spread evenly over the unit sphere."""
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(4,)))
-    features = rng.standard_normal((arms, DIMENSION))
-    features /= np.linalg.norm(features, axis=1)[:, None]
-    return SemiBandit(features, clustered(ANGLE, seed=seed, arms=arms, k=k).theta, TopK(k), rewards="sign")
+    features = unit_rows(generator(seed, 4), arms, DIMENSION)
+    return SemiBandit(features, clustered_world(ANGLE, seed=seed, arms=arms, k=k).theta, TopK(k), rewards="sign")
 
 
-def data(run: Run) -> Data:
+def data(run: Run) -> ClusterRuns:
     """All algorithms on clusters and on scattered arms."""
     trials = run.at(smoke=10, laptop=100, paper=500)
     N, k = run.at(smoke=(400, 20), laptop=(2000, 100), paper=(2000, 100))
-    tiers = [clustered(ANGLE, seed=trial, arms=N, k=k, tiers=True) for trial in range(trials)]
-    spread_out = [scattered(trial, arms=N, k=k) for trial in range(trials)]
+    tiers = [clustered_world(ANGLE, seed=trial, arms=N, k=k, tiers=True) for trial in range(trials)]
+    spread_out = [scattered_world(trial, arms=N, k=k) for trial in range(trials)]
     rounds, monitor = np.arange(1, ROUNDS + 1), Clusters(N // CLUSTERS)
     options: dict[str, Any] = {"horizon": ROUNDS, "replications": trials, "checkpoints": rounds, "monitor": monitor}
-    greedy = {"greedy": policies.CombGreedy(), ORDERED: policies.C2UCB(alpha=0.0)}
-    return Data(
+    greedy = {"greedy": policies.CombGreedy(), GREEDY_BY_INDEX: policies.C2UCB(alpha=0.0)}
+    return ClusterRuns(
         run.simulate("fig1-clustered", tiers, line_up(), **options),
         run.simulate("fig1-scattered", spread_out, line_up(), **options),
         {name: np.array([world.best[0] for world in worlds]) for name, worlds in (("clustered", tiers), ("scattered", spread_out))},
@@ -98,37 +96,37 @@ def spreads(world: SemiBandit, seed: int) -> dict[str, float]:
     return found
 
 
-def discovered(best: np.ndarray) -> np.ndarray:
+def discovery_round(best: np.ndarray) -> np.ndarray:
     """(trials,) first round with an arm of the best cluster; one more than there are rounds where there is none. best: (trials, rounds)."""
     return np.where(best.max(axis=1) > 0, np.argmax(best > 0, axis=1) + 1, best.shape[1] + 1)
 
 
-def score(found: Data) -> list[Row]:
+def score(found: ClusterRuns) -> list[Row]:
     """Where sets come from, when the best cluster is found, and what clusters cost."""
     watched = found.clustered.watched
     rows = [from_one_cluster(name, watched[name]["clusters"]) for name in FROM_ONE]
     rows += [from_many_clusters(name, watched[name]["clusters"]) for name in ARM_WISE]
     rows += score_rows(found.spread)
     rows += suboptimal(watched["C2UCB"]["best"])
-    rows += [earlier(name, rival, watched[name]["best"], watched[rival]["best"]) for name, rival in PAIRS.items()]
+    rows += [earlier_row(name, rival, watched[name]["best"], watched[rival]["best"]) for name, rival in PAIRS.items()]
     for name in FROM_ONE:
         shares = [share_of_best(result, name, found.best[where]) for where, result in
                   (("clustered", found.clustered), ("scattered", found.scattered))]  # fmt: skip
-        rows.append(slower(name, *shares))
+        rows.append(slower_row(name, *shares))
     return rows + greedy_rows(found)
 
 
 def from_one_cluster(name: str, clusters: np.ndarray) -> Row:
     """Whether every set is from one cluster. clusters: (trials, rounds) how many."""
     text = f"{name}: rounds whose set is from more than one cluster"
-    return judged("clusters-chosen", text, "none", f"{int((clusters > 1).sum())} of {clusters.size}",
+    return row_of("clusters-chosen", text, "none", f"{int((clusters > 1).sum())} of {clusters.size}",
                   never(int((clusters > 1).sum()), clusters.size))  # fmt: skip
 
 
 def from_many_clusters(name: str, clusters: np.ndarray) -> Row:
     """Whether sets are from different clusters, on average over the rounds."""
     seen = estimate(clusters.mean(axis=1))
-    return judged("clusters-chosen", f"{name}: clusters in a set, mean over {ROUNDS} rounds", "more than 1", seen, above(seen, 1.0))
+    return row_of("clusters-chosen", f"{name}: clusters in a set, mean over {ROUNDS} rounds", "more than 1", seen, above(seen, 1.0))
 
 
 def score_rows(spread: dict[str, float]) -> list[Row]:
@@ -136,54 +134,60 @@ def score_rows(spread: dict[str, float]) -> list[Row]:
     holds = [(spread[name] > 1e-9) == (name in ARM_WISE) for name in spread]
     ours = ", ".join(f"{name} {size:.2g}" for name, size in spread.items())
     text = "scores of arms with equal features differ under arm-wise randomization and under no other algorithm (largest difference)"
-    return [judged("clusters-chosen", text, "as Figure 1", ours, every(holds))]
+    return [row_of("clusters-chosen", text, "as Figure 1", ours, every(holds))]
 
 
 def suboptimal(best: np.ndarray) -> list[Row]:
     """How often C2UCB is away from the best cluster, and whether it may never see it. best: (trials, rounds)."""
     key, away = "sub-optimal-cluster", estimate((best == 0).mean(axis=1))
-    missed = estimate(1.0 * (best[:, :FEW].max(axis=1) == 0))
+    missed = estimate(1.0 * (best[:, :FEW_ROUNDS].max(axis=1) == 0))
     return [
-        judged(key, "C2UCB: share of rounds without an arm of the best cluster", "often", away, above(away, 0.5, partly=0.0)),
-        judged(key, f"C2UCB: share of trials whose first {FEW} rounds miss the best of {CLUSTERS} clusters", "may", missed, above(missed)),
+        row_of(key, "C2UCB: share of rounds without an arm of the best cluster", "often", away, above(away, 0.5, partly=0.0)),
+        row_of(
+            key,
+            f"C2UCB: share of trials whose first {FEW_ROUNDS} rounds miss the best of {CLUSTERS} clusters",
+            "may",
+            missed,
+            above(missed),
+        ),
     ]
 
 
-def earlier(name: str, rival: str, ours: np.ndarray, other: np.ndarray) -> Row:
+def earlier_row(name: str, rival: str, ours: np.ndarray, other: np.ndarray) -> Row:
     """Whether an algorithm finds the best cluster before another. ours, other: (trials, rounds) arms of the best cluster."""
-    gap = paired(discovered(ours), discovered(other))
-    return judged("found-earlier", f"{name} finds the best cluster before {rival} (difference in rounds)", "below 0", gap, below(gap))
+    gap = paired_mean(discovery_round(ours), discovery_round(other))
+    return row_of("found-earlier", f"{name} finds the best cluster before {rival} (difference in rounds)", "below 0", gap, below(gap))
 
 
 def share_of_best(result: Result, name: str, best: np.ndarray) -> np.ndarray:
     """(trials,) expected reward of the first EARLY rounds as a share of the mean of the best possible one."""
-    row = int(np.searchsorted(result.rounds, EARLY))
-    return np.asarray((EARLY * best - result.regret[name][:, row]) / (EARLY * best.mean()))
+    row = int(np.searchsorted(result.rounds, EARLY_ROUNDS))
+    return np.asarray((EARLY_ROUNDS * best - result.regret[name][:, row]) / (EARLY_ROUNDS * best.mean()))
 
 
-def slower(name: str, in_clusters: np.ndarray, spread_out: np.ndarray) -> Row:
+def slower_row(name: str, in_clusters: np.ndarray, spread_out: np.ndarray) -> Row:
     """Whether early rewards grow more slowly where arms form clusters, as shares of the best possible."""
-    gap = paired(in_clusters, spread_out)
-    text = f"{name}, first {EARLY} rounds: share of the best reward with clusters less that with scattered arms"
-    return judged("slow-early", text, "below 0", gap, below(gap))
+    gap = paired_mean(in_clusters, spread_out)
+    text = f"{name}, first {EARLY_ROUNDS} rounds: share of the best reward with clusters less that with scattered arms"
+    return row_of("slow-early", text, "below 0", gap, below(gap))
 
 
-def greedy_rows(found: Data) -> list[Row]:
+def greedy_rows(found: ClusterRuns) -> list[Row]:
     """Whether greedy's random first round is why it does well."""
     key, first = "artificial-greedy", estimate(found.clustered.watched["greedy"]["clusters"][:, 0])
-    gain = paired(found.ordered.regret["greedy"][:, -1], found.ordered.regret[ORDERED][:, -1])
+    gain = paired_mean(found.ordered.regret["greedy"][:, -1], found.ordered.regret[GREEDY_BY_INDEX][:, -1])
     return [
-        judged(key, "greedy: clusters in its first set", "various", first, above(first, 1.0)),
-        judged(key, "greedy has less regret than with a first set by index (difference)", "below 0", gain, below(gain)),
+        row_of(key, "greedy: clusters in its first set", "various", first, above(first, 1.0)),
+        row_of(key, "greedy has less regret than with a first set by index (difference)", "below 0", gain, below(gain)),
     ]
 
 
-def tables(found: Data) -> dict[str, pd.DataFrame]:
+def tables(found: ClusterRuns) -> dict[str, pd.DataFrame]:
     """Clusters in a set, when the best is found, early reward."""
     rows = []
     for name in found.clustered.policies:
         watched = found.clustered.watched[name]
-        first = estimate(discovered(watched["best"]))
+        first = estimate(discovery_round(watched["best"]))
         shares: dict[str, Estimate] = {
             where: estimate(share_of_best(result, name, found.best[where]))
             for where, result in (("clustered", found.clustered), ("scattered", found.scattered))
@@ -191,12 +195,12 @@ def tables(found: Data) -> dict[str, pd.DataFrame]:
         rows.append({
             "algorithm": name, "clusters in the first set": watched["clusters"][:, 0].mean(), "in any set": watched["clusters"].mean(),
             "best cluster found in round": first.value, "s.e.": first.se,
-        } | {f"share of the best in {EARLY} rounds, {where}": share.value for where, share in shares.items()})  # fmt: skip
+        } | {f"share of the best in {EARLY_ROUNDS} rounds, {where}": share.value for where, share in shares.items()})  # fmt: skip
     spread = pd.DataFrame([{"algorithm": name, "spread of scores in a cluster": size} for name, size in found.spread.items()])
     return {"clusters": pd.DataFrame(rows), "scores": spread}
 
 
-def plot(found: Data) -> dict[str, Figure]:
+def plot(found: ClusterRuns) -> dict[str, Figure]:
     """Clusters in a set, and the share of it that is of the best cluster, by round."""
     figure, axes = style.figure(2)
     rounds = found.clustered.rounds
@@ -213,8 +217,8 @@ def plot(found: Data) -> dict[str, Figure]:
     return {"clusters": figure}
 
 
-def notes(found: Data) -> str:
-    """What is shown."""
+def notes(found: ClusterRuns) -> str:
+    """Sizes and settings."""
     return (
         f"{found.clustered.replications} trials of {ROUNDS} rounds, {CLUSTERS} clusters, sets of {found.k}; all parameters 1. A scattered "
         "world has the same theta and as many arms, spread evenly over the unit sphere. A reward is counted as its mean."

@@ -14,12 +14,12 @@ from ...problems import SemiBandit
 from ...simulation.monitors import SetValue
 from ..colours import palette
 from ..experiment import Run
-from ..scoring import OURS, Row, above, estimate, everywhere_above, judged, paired
-from .clusters import clustered
+from ..scoring import OURS, Row, above, estimate, everywhere_above, paired_mean, row_of
+from .clusters import clustered_world
 from .settings import ARM_WISE, BASELINES, GRID, NAMES, PAIRS, best, grid, share_of
 
 ROUNDS = 10
-FROM = 0.3  # the angle, in units of pi/2, from which the paper's figure shows the gaps
+LEAST_ANGLE = 0.3  # the angle, in units of pi/2, from which the paper's figure shows the gaps
 RULES = {
     "index": "ties to the lowest index",
     "tiers": "clusters of norm 1 - 0.001 j, random ties within",
@@ -29,17 +29,17 @@ RULES = {
 AS_IN_THE_PAPER = ("index", "tiers")  # under which, as section IV-A has it, one cluster gives a whole set
 
 
-class Cell(NamedTuple):
+class AngleCell(NamedTuple):
     """Expected reward of ROUNDS rounds by one algorithm at one angle under one rule."""
 
     grid: np.ndarray  # (settings, trials)
     fresh: np.ndarray  # (fresh trials,) of the best setting
 
 
-class Data(NamedTuple):
+class AngleRuns(NamedTuple):
     """By rule, angle and algorithm; and the largest expected reward of ROUNDS rounds by rule and angle, (fresh trials,)."""
 
-    cells: dict[tuple[str, float, str], Cell]
+    cells: dict[tuple[str, float, str], AngleCell]
     best: dict[tuple[str, float], np.ndarray]
 
     def rules(self) -> list[str]:
@@ -51,27 +51,29 @@ class Data(NamedTuple):
         return [angle for one, angle in self.best if one == rule]
 
 
-def data(run: Run) -> Data:
+def data(run: Run) -> AngleRuns:
     """All algorithms at all angles, under every rule for ties; where a rule is not the paper's, at two angles below paper scale."""
     angles = run.at(smoke=(0.3, 1.0), laptop=(0.1, 0.3, 0.6, 1.0), paper=tuple(np.round(np.arange(0.1, 1.01, 0.1), 1).tolist()))
     rules = run.at(smoke=("index", "random"), laptop=tuple(RULES), paper=tuple(RULES))
-    found = Data({}, {})
+    found = AngleRuns({}, {})
     for rule in rules:
-        for angle in angles if rule in AS_IN_THE_PAPER or run.scale == "paper" else (FROM, 1.0):
+        for angle in angles if rule in AS_IN_THE_PAPER or run.scale == "paper" else (LEAST_ANGLE, 1.0):
             cells, largest = play(run, rule, angle)
             found.cells.update({(rule, angle, name): cell for name, cell in cells.items()})
             found.best[rule, angle] = largest
     return found
 
 
-def play(run: Run, rule: str, angle: float) -> tuple[dict[str, Cell], np.ndarray]:
+def play(run: Run, rule: str, angle: float) -> tuple[dict[str, AngleCell], np.ndarray]:
     """Every algorithm: its whole grid over some trials, then the best setting over fresh ones; what was possible there."""
     trials, fresh = run.at(smoke=(4, 8), laptop=(10, 60), paper=(100, 500))
     arms, k = run.at(smoke=(400, 20), laptop=(2000, 100), paper=(2000, 100))
     ties: Literal["index", "random"]
     jitter, tiers, ties = 1e-3 if rule == "jitter" else 0.0, rule == "tiers", "random" if rule in ("random", "tiers") else "index"
     values, c = run.at(smoke=GRID[1:3], laptop=GRID, paper=GRID), run.at(smoke=(1.0,), laptop=(1.0,), paper=None)
-    worlds = [clustered(angle * math.pi / 2, seed=trial, arms=arms, k=k, jitter=jitter, tiers=tiers) for trial in range(trials + fresh)]
+    worlds = [
+        clustered_world(angle * math.pi / 2, seed=trial, arms=arms, k=k, jitter=jitter, tiers=tiers) for trial in range(trials + fresh)
+    ]
 
     def reward(label: str, chosen: list[Policy], problems: list[SemiBandit]) -> np.ndarray:
         result = run.simulate(
@@ -84,15 +86,15 @@ def play(run: Run, rule: str, angle: float) -> tuple[dict[str, Cell], np.ndarray
     for name in NAMES:
         settings = grid(name, values, ties, c)
         tried = reward(f"{name} grid", settings, worlds[:trials])
-        cells[name] = Cell(tried, reward(f"{name} best", [settings[best(tried)]], worlds[trials:])[0])
+        cells[name] = AngleCell(tried, reward(f"{name} best", [settings[best(tried)]], worlds[trials:])[0])
     return cells, ROUNDS * np.array([world.best[0] for world in worlds[trials:]])
 
 
-def score(found: Data) -> list[Row]:
+def score(found: AngleRuns) -> list[Row]:
     """Arm-wise above round-wise at every angle that the paper shows to be wide enough, the more the wider; greedy among the best."""
     rows = []
     for rule in found.rules():
-        wide = [angle for angle in found.angles(rule) if angle >= FROM]
+        wide = [angle for angle in found.angles(rule) if angle >= LEAST_ANGLE]
         papers = rule in AS_IN_THE_PAPER
         for name, rival in PAIRS.items():
             spread = "With random ties C2UCB too takes its sets from all tied clusters." if rule == "random" and rival == "C2UCB" else ""
@@ -106,19 +108,19 @@ def score(found: Data) -> list[Row]:
 
 
 def outperforms(
-    key: str, found: Data, rule: str, angles: list[float], ours: tuple[str, ...], others: tuple[str, ...], remark: str = ""
+    key: str, found: AngleRuns, rule: str, angles: list[float], ours: tuple[str, ...], others: tuple[str, ...], remark: str = ""
 ) -> Row:
     """Whether each of some algorithms is above each of some others at every angle."""
     pairs = [(found.cells[rule, angle, a].fresh, found.cells[rule, angle, b].fresh) for angle in angles for a in ours for b in others]
-    gaps, shares = [paired(*pair) for pair in pairs], [share_of(*pair) for pair in pairs]
+    gaps, shares = [paired_mean(*pair) for pair in pairs], [share_of(*pair) for pair in pairs]
     least = min(gap.value / gap.se if gap.se > 0 else math.copysign(math.inf, gap.value) for gap in gaps)
     measured = f"{min(shares):+.0%} to {max(shares):+.0%}, least {least:.1f} se"
     rivals = others[0] if len(others) == 1 else "all baselines but greedy"
-    text = f"{' and '.join(ours)} above {rivals}, {RULES[rule]} (paired, every angle >= {FROM:g} pi/2)"
-    return judged(key, text, "clearly above", measured, everywhere_above(gaps), remark=remark)
+    text = f"{' and '.join(ours)} above {rivals}, {RULES[rule]} (paired, every angle >= {LEAST_ANGLE:g} pi/2)"
+    return row_of(key, text, "clearly above", measured, everywhere_above(gaps), remark=remark)
 
 
-def wider_is_worse(found: Data, rule: str, name: str, rival: str) -> Row:
+def wider_is_worse(found: AngleRuns, rule: str, name: str, rival: str) -> Row:
     """Whether what an arm-wise algorithm gains over its counterpart, as a share of the best possible reward, rises with the angle."""
     angles = np.array(found.angles(rule))
     gains = np.stack([
@@ -126,7 +128,7 @@ def wider_is_worse(found: Data, rule: str, name: str, rival: str) -> Row:
     ])  # fmt: skip
     slope = estimate(trend(angles, gains))
     text = f"{name} less {rival}, {RULES[rule]}: rise per right angle, in shares of the best possible reward (line through all angles)"
-    return judged("artificial-angle", text, "above 0", slope, above(slope))
+    return row_of("artificial-angle", text, "above 0", slope, above(slope))
 
 
 def trend(places: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -135,7 +137,7 @@ def trend(places: np.ndarray, values: np.ndarray) -> np.ndarray:
     return np.asarray(centred @ values / (centred**2).sum())
 
 
-def tables(found: Data) -> dict[str, pd.DataFrame]:
+def tables(found: AngleRuns) -> dict[str, pd.DataFrame]:
     """Rewards on fresh trials, and the best mean over the tuning trials themselves."""
     rows = []
     for (rule, angle, name), cell in found.cells.items():
@@ -147,7 +149,7 @@ def tables(found: Data) -> dict[str, pd.DataFrame]:
     return {"rewards": pd.DataFrame(rows)}
 
 
-def plot(found: Data) -> dict[str, Figure]:
+def plot(found: AngleRuns) -> dict[str, Figure]:
     """Rewards against the angle, a panel for every rule."""
     figure, axes = style.figure(len(found.rules()))
     looks = palette("semibandits")
@@ -167,8 +169,8 @@ def plot(found: Data) -> dict[str, Figure]:
     return {"rewards": figure}
 
 
-def notes(_: Data) -> str:
-    """What is shown."""
+def notes(_: AngleRuns) -> str:
+    """Sizes and settings."""
     return (
         "Expected reward of 10 rounds (without the noise of the ±1 rewards). Every algorithm's setting is the best of its grid over some "
         "trials; reward is what it earns on fresh ones, paired between algorithms. The column 'as in the paper' is the best mean over "

@@ -7,10 +7,10 @@ from matplotlib.figure import Figure
 from ...plots import style
 from ...problems.data.movielens import movielens
 from ..experiment import Run
-from ..scoring import OURS, Row, at_least, judged
-from .movielens import PROMOTIONS, READ, READINGS, sources
+from ..scoring import OURS, Row, at_least, row_of
+from .movielens import PAPERS_READING, PROMOTIONS, READINGS, sources
 
-CLOSE = 0.2  # |cos| below it: almost orthogonal
+ORTHOGONAL_COSINE = 0.2  # |cos| below it: almost orthogonal
 Data = dict[tuple[str, str], np.ndarray]  # by data set and reading the upper triangle of the cosine matrix
 
 
@@ -28,7 +28,7 @@ def data(run: Run) -> Data:
 
 def near_zero(cosines: np.ndarray) -> float:
     """Share of almost orthogonal pairs."""
-    return float((np.abs(cosines) < CLOSE).mean())
+    return float((np.abs(cosines) < ORTHOGONAL_COSINE).mean())
 
 
 def score(found: Data) -> list[Row]:
@@ -37,8 +37,8 @@ def score(found: Data) -> list[Row]:
     for (name, reading), cosines in found.items():
         close = near_zero(cosines)
         text = f"{name}, features {reading}: many pairs of users are almost orthogonal"
-        ours = f"{close:.0%} of pairs have |cos| < {CLOSE:g}"
-        rows.append(judged("orthogonal-users" if reading == READ else OURS, text, "many", ours, at_least(close, 0.5, partly=0.2)))
+        ours = f"{close:.0%} of pairs have |cos| < {ORTHOGONAL_COSINE:g}"
+        rows.append(row_of("orthogonal-users" if reading == PAPERS_READING else OURS, text, "many", ours, at_least(close, 0.5, partly=0.2)))
     return rows
 
 
@@ -69,5 +69,6 @@ def plot(found: Data) -> dict[str, Figure]:
 
 
 def notes(_: Data) -> str:
-    """What is shown."""
-    return f"User features of rank 50 without the constant, U S V' being the decomposition of the ratings. The paper's is read as {READ}."
+    """Sizes and settings."""
+    reading = f"The paper's is read as {PAPERS_READING}."
+    return f"User features of rank 50 without the constant, U S V' being the decomposition of the ratings. {reading}"

@@ -10,29 +10,29 @@ from ...numerics.statistics import standard_error
 from ...plots import style
 from ..colours import palette
 from ..experiment import Run
-from ..scoring import OURS, Row, above, everywhere_above, judged, paired
-from .movielens import NOTES, READ, ROUNDS, Source, all_tuned, readings, sizes, sources
+from ..scoring import OURS, Row, above, everywhere_above, paired_mean, row_of
+from .movielens import NOTES, PAPERS_READING, ROUNDS, MovieLensRelease, all_tuned_rewards, readings, sizes, sources
 from .settings import ARM_WISE, BASELINES, PAIRS, share_of
 
-EARLY = 5
+EARLY_ROUNDS = 5
 
 
-class Curves(NamedTuple):
+class AverageRewards(NamedTuple):
     """k, and by algorithm the average reward of every trial up to each round: (trials, rounds)."""
 
     k: int
     average: dict[str, np.ndarray]
 
 
-Data = dict[tuple[str, str], Curves]  # by data set and reading
+Data = dict[tuple[str, str], AverageRewards]  # by data set and reading
 
 
 def data(run: Run) -> Data:
     """All algorithms for every data set and reading."""
     rounds = np.arange(1, ROUNDS + 1)
 
-    def curves(source: Source, reading: str, k: int) -> Curves:
-        return Curves(k, {name: curve / rounds for name, curve in all_tuned(run, source, k, reading).items()})
+    def curves(source: MovieLensRelease, reading: str, k: int) -> AverageRewards:
+        return AverageRewards(k, {name: curve / rounds for name, curve in all_tuned_rewards(run, source, k, reading).items()})
 
     return {
         (source.name, reading): curves(source, reading, k)
@@ -44,23 +44,25 @@ def data(run: Run) -> Data:
 
 def score(found: Data) -> list[Row]:
     """The arm-wise algorithms above the others in the first rounds."""
-    return [row for (source, reading), (k, average) in found.items() for row in early(source, reading, k, average)]
+    return [row for (source, reading), (k, average) in found.items() for row in early_rows(source, reading, k, average)]
 
 
-def early(source: str, reading: str, k: int, average: dict[str, np.ndarray]) -> list[Row]:
+def early_rows(source: str, reading: str, k: int, average: dict[str, np.ndarray]) -> list[Row]:
     """Each arm-wise algorithm above its counterpart, and above every existing algorithm."""
-    rows, key = [], "movielens-early" if reading == READ else OURS
+    rows, key = [], "movielens-early" if reading == PAPERS_READING else OURS
     where = f"{source}, features {reading}, k = {k}"
     for name, rival in PAIRS.items():
-        first, second = average[name][:, EARLY - 1], average[rival][:, EARLY - 1]
-        difference = paired(first, second)
-        se, text = difference.se / float(second.mean()), f"{where}: {name} above {rival} in the first {EARLY} rounds"
-        rows.append(judged(key, text, "above", f"{share_of(first, second):+.1%}", above(difference), se=se))
-    gaps = {(name, rival): (average[name][:, EARLY - 1], average[rival][:, EARLY - 1]) for name in ARM_WISE for rival in BASELINES}
+        first, second = average[name][:, EARLY_ROUNDS - 1], average[rival][:, EARLY_ROUNDS - 1]
+        difference = paired_mean(first, second)
+        se, text = difference.se / float(second.mean()), f"{where}: {name} above {rival} in the first {EARLY_ROUNDS} rounds"
+        rows.append(row_of(key, text, "above", f"{share_of(first, second):+.1%}", above(difference), se=se))
+    gaps = {
+        (name, rival): (average[name][:, EARLY_ROUNDS - 1], average[rival][:, EARLY_ROUNDS - 1]) for name in ARM_WISE for rival in BASELINES
+    }
     name, rival = min(gaps, key=lambda pair: share_of(*gaps[pair]))
     ours = f"least {share_of(*gaps[name, rival]):+.1%}, {name} against {rival}"
-    text = f"{where}: both arm-wise algorithms above all others in the first {EARLY} rounds"
-    return [*rows, judged(key, text, "above", ours, everywhere_above([paired(*pair) for pair in gaps.values()]))]
+    text = f"{where}: both arm-wise algorithms above all others in the first {EARLY_ROUNDS} rounds"
+    return [*rows, row_of(key, text, "above", ours, everywhere_above([paired_mean(*pair) for pair in gaps.values()]))]
 
 
 def tables(found: Data) -> dict[str, pd.DataFrame]:
@@ -81,7 +83,7 @@ def plot(found: Data) -> dict[str, Figure]:
     return {f"average {name}": panels({reading: one for (source, reading), one in found.items() if source == name}) for name in names}
 
 
-def panels(shown: dict[str, Curves]) -> Figure:
+def panels(shown: dict[str, AverageRewards]) -> Figure:
     """Curves of one data set with bands of two standard errors, a panel for every reading."""
     rounds = np.arange(1, ROUNDS + 1)
     figure, axes = style.figure(len(shown))
@@ -98,5 +100,5 @@ def panels(shown: dict[str, Curves]) -> Figure:
 
 
 def notes(_: Data) -> str:
-    """What is shown."""
+    """Sizes and settings."""
     return NOTES

@@ -15,13 +15,13 @@ from ..experiment import Run
 from .settings import GRID, NAMES, best, grid
 
 READINGS = {"U": 0.0, "U sqrt(S)": 0.5, "U S": 1.0}  # of the users' features: powers of the singular values
-READ = "U"  # as which the paper is read: its Figure 3 says that many users are almost orthogonal
+PAPERS_READING = "U"  # as which the paper is read: its Figure 3 says that many users are almost orthogonal
 PAPERS_DATA = ("ml-20m",)
 ROUNDS, PROMOTIONS, USERS_PER_K = 20, 10, 100
 SIZES = (50, 100, 150, 200)  # k
-LARGE = tuple(f"{name}/ratings.{kind}" for name in ("ml-20m", "ml-25m", "ml-32m", "ml-10M100K", "ml-10m") for kind in ("csv", "dat"))
-MIDDLE = ("ml-1m/ratings.dat", "movielens/ml1m_implicit.npz")
-SMALL = ("ml-100k/u.data", "movielens/ml100k_stars.npz")
+LARGE_FILES = tuple(f"{name}/ratings.{kind}" for name in ("ml-20m", "ml-25m", "ml-32m", "ml-10M100K", "ml-10m") for kind in ("csv", "dat"))
+MIDDLE_FILES = ("ml-1m/ratings.dat", "movielens/ml1m_implicit.npz")
+SMALL_FILES = ("ml-100k/u.data", "movielens/ml100k_stars.npz")
 NOTES = (
     "Cumulative reward of 20 rounds. At paper scale every algorithm plays its best setting over the trials themselves, as in the "
     "paper; at smaller scales the setting is chosen on other trials at the first k, CombLinUCB with c = 1. Where a file tells only "
@@ -29,7 +29,7 @@ NOTES = (
 )
 
 
-class Source(NamedTuple):
+class MovieLensRelease(NamedTuple):
     """A data set at hand and the values of k it has users for."""
 
     name: str
@@ -39,15 +39,15 @@ class Source(NamedTuple):
     others: int  # for the other readings; 0: below paper scale they are left out
 
 
-def sources(run: Run) -> list[Source]:
+def sources(run: Run) -> list[MovieLensRelease]:
     """The largest release at hand (10M or more), or else ML-1M and ML-100k; at smoke scale ML-100k alone."""
-    small = Source("ML-100k", find(SMALL, run.data) or pathlib.Path(), (9,), 40, 20)
-    large, middle = find(LARGE, run.data), find(MIDDLE, run.data)
+    small = MovieLensRelease("ML-100k", find(SMALL_FILES, run.data) or pathlib.Path(), (9,), 40, 20)
+    large, middle = find(LARGE_FILES, run.data), find(MIDDLE_FILES, run.data)
     found = []
     if large is not None:
-        found = [Source(large.parent.name, large, SIZES, 10, 0)]
+        found = [MovieLensRelease(large.parent.name, large, SIZES, 10, 0)]
     elif middle is not None:
-        found = [Source("ML-1M", middle, SIZES, 10, 0)]
+        found = [MovieLensRelease("ML-1M", middle, SIZES, 10, 0)]
     if small.path.is_file():
         found = [small] if run.scale == "smoke" else [*found, small]
     if not found:
@@ -56,7 +56,7 @@ def sources(run: Run) -> list[Source]:
 
 
 @functools.lru_cache(maxsize=2)  # the trials and those for tuning, which all k and all algorithms share
-def drawn(path: pathlib.Path, reading: str, trials: range) -> list[MovieLens]:
+def trial_data(path: pathlib.Path, reading: str, trials: range) -> list[MovieLens]:
     """Features and rewards; each trial holds out other films."""
     return [movielens(path, promotions=PROMOTIONS, power=READINGS[reading], seed=trial) for trial in trials]
 
@@ -67,18 +67,18 @@ def readings(run: Run) -> tuple[str, ...]:
     return run.at(smoke=every[:1], laptop=every, paper=every)
 
 
-def sizes(run: Run, source: Source, reading: str) -> tuple[int, ...]:
+def sizes(run: Run, source: MovieLensRelease, reading: str) -> tuple[int, ...]:
     """The values of k to play; below paper scale, with other readings than the one that claims are judged with, only a cheap first k."""
-    if run.scale == "paper" or reading == READ:
+    if run.scale == "paper" or reading == PAPERS_READING:
         return source.ks
     return source.ks[:1] if source.others else ()
 
 
-def curves(run: Run, source: Source, k: int, reading: str, settings: list[Policy], trials: range, label: str) -> np.ndarray:
+def curves(run: Run, source: MovieLensRelease, k: int, reading: str, settings: list[Policy], trials: range, label: str) -> np.ndarray:
     """(settings, trials, rounds) cumulative reward."""
     worlds = [
         Promotions(data.features, data.rewards, k=k, shown=min(USERS_PER_K * k, data.features.shape[0]))
-        for data in drawn(source.path, reading, trials)
+        for data in trial_data(source.path, reading, trials)
     ]
     rows = []
     for number, setting in enumerate(settings):  # one at a time: a result counts the pulls of every user and film
@@ -90,18 +90,18 @@ def curves(run: Run, source: Source, k: int, reading: str, settings: list[Policy
     return np.stack(rows)
 
 
-def tuned(run: Run, source: Source, k: int, reading: str, name: str) -> np.ndarray:
+def tuned_rewards(run: Run, source: MovieLensRelease, k: int, reading: str, name: str) -> np.ndarray:
     """(trials, rounds) cumulative reward of an algorithm's best setting (see NOTES)."""
     settings = grid(name, run.at(smoke=GRID[1:3], laptop=GRID, paper=GRID), c=run.at(smoke=(1.0,), laptop=(1.0,), paper=None))
-    trials = range(run.at(smoke=2, laptop=source.trials if reading == READ else source.others, paper=2 * source.trials))
+    trials = range(run.at(smoke=2, laptop=source.trials if reading == PAPERS_READING else source.others, paper=2 * source.trials))
     if run.scale == "paper":
         every = curves(run, source, k, reading, settings, trials, name)
         return every[best(every[:, :, -1])]
-    others = range(100, 100 + run.at(smoke=1, laptop=2 if reading == READ else 1, paper=0))
+    others = range(100, 100 + run.at(smoke=1, laptop=2 if reading == PAPERS_READING else 1, paper=0))
     tuning = curves(run, source, source.ks[0], reading, settings, others, f"{name} grid")
     return curves(run, source, k, reading, [settings[best(tuning[:, :, -1])]], trials, f"{name} best")[0]
 
 
-def all_tuned(run: Run, source: Source, k: int, reading: str) -> dict[str, np.ndarray]:
+def all_tuned_rewards(run: Run, source: MovieLensRelease, k: int, reading: str) -> dict[str, np.ndarray]:
     """`tuned` for every algorithm."""
-    return {name: tuned(run, source, k, reading, name) for name in NAMES}
+    return {name: tuned_rewards(run, source, k, reading, name) for name in NAMES}

@@ -25,7 +25,7 @@ def grid(
     pairs = list(itertools.product(values, values))
     made: dict[str, Callable[[], list[Policy]]] = {
         "greedy": lambda: [p.CombGreedy(lam=a, ties=ties) for a in values],
-        "CombLinUCB": lambda: differing(
+        "CombLinUCB": lambda: differing_settings(
             [p.CombLinUCB(prior_scale=a**0.5, noise=b**0.5, c=width, ties=ties) for a, b in pairs for width in (values if c is None else c)]
         ),
         "CombLinTS": lambda: [p.CombLinTS(prior_scale=a**0.5, noise=b**0.5, ties=ties) for a, b in pairs],
@@ -37,7 +37,7 @@ def grid(
     return made[name]()
 
 
-def differing(settings: list[policies.CombLinUCB]) -> list[Policy]:
+def differing_settings(settings: list[policies.CombLinUCB]) -> list[Policy]:
     """Those without the ones that choose as an earlier one does: they are C2UCB with lam = noise^2 / prior_scale^2 and alpha = c noise."""
     found: dict[tuple[float, float], Policy] = {}
     for setting in settings:

@@ -17,16 +17,17 @@ from ...problems import SemiBandit
 from ...results.results import Result
 from ...solvers.oracles import TopK
 from ..experiment import Run
-from ..scoring import Estimate, Row, above, at_least, below, judged, never, ratio, share
+from ..scoring import Estimate, Row, above, at_least, below, never, ratio, row_of, share
+from ..worlds import generator, unit_rows, unit_vector
 
-ARMS, DIM, SET = 30, 3, 3  # small, so that the theory's widths are learned within the rounds
-DELTA, NOISE, PERTURBED = 0.1, 0.1, 1.0  # the probability of failure, the rewards' noise, PC2UCB's c
-TIMES = 4  # regret at T is compared with that at T / TIMES
-OPTIMISTIC = 1 / (8 * math.sqrt(math.e * math.pi))  # p / 2 of lemma 8
+ARMS, DIM, SET_SIZE = 30, 3, 3  # small, so that the theory's widths are learned within the rounds
+DELTA, NOISE, PERTURBATION = 0.1, 0.1, 1.0  # the probability of failure, the rewards' noise, PC2UCB's c
+HORIZON_RATIO = 4  # regret at T is compared with that at T / TIMES
+OPTIMISM_PROBABILITY = 1 / (8 * math.sqrt(math.e * math.pi))  # p / 2 of lemma 8
 THEOREMS = {"theorem-1": "arm-wise TS", "theorem-2": "round-wise TS", "theorem-3": "PC2UCB"}
 
 
-class Bounds(NamedTuple):
+class BoundedRegret(NamedTuple):
     """How the regret of one algorithm compares with its bound, lam = k or lam = 1."""
 
     name: str
@@ -35,10 +36,10 @@ class Bounds(NamedTuple):
     bound: np.ndarray  # (2,)
 
 
-class Data(NamedTuple):
+class LemmaCases(NamedTuple):
     """All that is shown."""
 
-    bounds: list[Bounds]
+    bounds: list[BoundedRegret]
     widths: pd.DataFrame  # lemmas 5 and 6
     kept: dict[str, tuple[int, int]]  # lemma 7: runs within their ellipsoids, runs
     optimistic: pd.DataFrame  # lemma 8
@@ -51,7 +52,7 @@ def radius(t: float, delta: float, d: int, k: int, lam: float, noise: float = NO
 
 
 def sum_of_widths(T: int, d: int, k: int, lam: float) -> float:
-    """What lemmas 5 (lam < k) and 6 allow the widths of all arms chosen in T rounds to add up to."""
+    """The bound of lemmas 5 (lam < k) and 6 on the sum of the widths of all arms chosen in T rounds."""
     return math.sqrt(2 * d * k * T * math.log(1 + k * T / d) * (1.0 if lam >= k else k / lam))
 
 
@@ -59,21 +60,19 @@ def regret_bound(name: str, T: int, N: int, d: int, k: int, lam: float) -> float
     """The bound of an algorithm's regret that the proof of its theorem gives, with its constants."""
     W = sum_of_widths(T, d, k, lam)
     if name == "PC2UCB":
-        return (2 + PERTURBED) * radius(T, DELTA, d, k, lam) * W
+        return (2 + PERTURBATION) * radius(T, DELTA, d, k, lam) * W
     arms = N if name == "arm-wise TS" else 1
     part = DELTA / (4 * T)
     draws = math.sqrt(2 * d * math.log(2 * d * arms / part)) * radius(T, part, d, k, lam)
     largest = k * math.sqrt(max(1.0, k / lam) / k)  # of the widths of a set
-    chance = 4 * draws / (2 * OPTIMISTIC) * (W + largest * math.sqrt(8 * T * math.log(4 / DELTA)))
+    chance = 4 * draws / (2 * OPTIMISM_PROBABILITY) * (W + largest * math.sqrt(8 * T * math.log(4 / DELTA)))
     return chance + (draws + radius(T, part, d, k, lam)) * W
 
 
 def world(seed: int) -> SemiBandit:
     """Random unit vectors and a random unit theta."""
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(5,)))
-    features, theta = rng.standard_normal((ARMS, DIM)), rng.standard_normal(DIM)
-    features /= np.linalg.norm(features, axis=1)[:, None]
-    return SemiBandit(features, theta / np.linalg.norm(theta), TopK(SET), noise=NOISE)
+    rng = generator(seed, 5)
+    return SemiBandit(unit_rows(rng, ARMS, DIM), unit_vector(rng, DIM), TopK(SET_SIZE), noise=NOISE)
 
 
 def line_up(lam: float) -> dict[str, Policy]:
@@ -81,28 +80,28 @@ def line_up(lam: float) -> dict[str, Policy]:
     p = policies
     told: dict[str, Any] = {"lam": lam, "delta": DELTA, "noise": NOISE, "theta_bound": 1.0}
     return {
-        "PC2UCB": p.PC2UCB(alpha="theory", c=PERTURBED, **told), "round-wise TS": p.CombTS(v="theory", **told),
+        "PC2UCB": p.PC2UCB(alpha="theory", c=PERTURBATION, **told), "round-wise TS": p.CombTS(v="theory", **told),
         "arm-wise TS": p.CombTS(v="theory", randomization="arm", **told),
     }  # fmt: skip
 
 
-def data(run: Run) -> Data:
+def data(run: Run) -> LemmaCases:
     """Everything."""
     rounds, runs = run.at(smoke=(80, 4), laptop=(2000, 20), paper=(8000, 100))
     worlds = [world(seed) for seed in range(runs)]
     found = []
-    for lam in (float(SET), 1.0):
-        options = {"horizon": rounds, "replications": runs, "checkpoints": [rounds // TIMES, rounds]}
+    for lam in (float(SET_SIZE), 1.0):
+        options = {"horizon": rounds, "replications": runs, "checkpoints": [rounds // HORIZON_RATIO, rounds]}
         result = run.simulate(f"theory-{lam:g}", worlds, line_up(lam), **options)
         for name in result.policies:
-            bound = np.array([regret_bound(name, int(T), ARMS, DIM, SET, lam) for T in result.rounds])
-            found.append(Bounds(name, lam, result.regret[name], bound))
-    rng = np.random.default_rng(np.random.SeedSequence(run.seed, spawn_key=(6,)))
+            bound = np.array([regret_bound(name, int(T), ARMS, DIM, SET_SIZE, lam) for T in result.rounds])
+            found.append(BoundedRegret(name, lam, result.regret[name], bound))
+    rng = generator(run.seed, 6)
     tried, draws = run.at(smoke=(20, 2000), laptop=(500, 100_000), paper=(2000, 1_000_000))
     unit = SemiBandit(np.eye(10), np.linspace(-0.5, 0.5, 10), TopK(3), noise=NOISE)
     alike: dict[str, Policy] = {"round": policies.CombTS(v=0.5), "arm": policies.CombTS(v=0.5, randomization="arm")}
     equal = run.simulate("theory-without-features", unit, alike, horizon=run.at(smoke=20, laptop=200, paper=1000), replications=20)
-    return Data(found, widths(rng, run.at(smoke=5, laptop=50, paper=500)), kept_within(rng, tried), optimistic(rng, draws), equal)
+    return LemmaCases(found, widths(rng, run.at(smoke=5, laptop=50, paper=500)), kept_within(rng, tried), optimistic(rng, draws), equal)
 
 
 def widths(rng: np.random.Generator, sequences: int, T: int = 30) -> pd.DataFrame:
@@ -114,8 +113,7 @@ def widths(rng: np.random.Generator, sequences: int, T: int = 30) -> pd.DataFram
             for rule in ("random sets", "widest arms"):
                 largest = 0.0
                 for _ in range(sequences):
-                    X = rng.standard_normal((N, d))
-                    X /= np.linalg.norm(X, axis=1)[:, None]
+                    X = unit_rows(rng, N, d)
                     design, total = lam * np.eye(d), 0.0
                     scale = 1.0 if lam >= k else lam / k  # lemma 5's design weighs the rewards by lam / k
                     for _ in range(T):
@@ -132,7 +130,7 @@ def widths(rng: np.random.Generator, sequences: int, T: int = 30) -> pd.DataFram
 def kept_within(rng: np.random.Generator, runs: int, T: int = 20) -> dict[str, tuple[int, int]]:
     """How many runs of arm-wise Thompson sampling keep lemma 7: theta and every arm's draw in their ellipsoids in all rounds."""
     found = {}
-    for lam in (float(SET), 1.0):
+    for lam in (float(SET_SIZE), 1.0):
         part, kept = DELTA / (4 * T), 0
         for seed in range(runs):
             problem = world(seed)
@@ -140,14 +138,14 @@ def kept_within(rng: np.random.Generator, runs: int, T: int = 20) -> dict[str, t
             V, b, inside = lam * np.eye(DIM), np.zeros(DIM), True
             for t in range(1, T + 1):
                 estimated, root = np.linalg.solve(V, b), np.linalg.cholesky(V)
-                beta = radius(t, part, DIM, SET, lam)
+                beta = radius(t, part, DIM, SET_SIZE, lam)
                 normal = rng.standard_normal((ARMS, DIM))
                 drawn = estimated + beta * solve_triangular(root, normal.T, lower=True, trans="T").T
                 off = theta - estimated
                 limit = math.sqrt(2 * DIM * math.log(2 * DIM * ARMS / part)) * beta
                 inside &= math.sqrt(off @ V @ off) <= beta and bool((np.linalg.norm((drawn - estimated) @ root, axis=1) <= limit).all())
-                chosen = np.argpartition(-(X * drawn).sum(axis=1), SET)[:SET]
-                V, b = V + X[chosen].T @ X[chosen], b + X[chosen].T @ (X[chosen] @ theta + NOISE * rng.standard_normal(SET))
+                chosen = np.argpartition(-(X * drawn).sum(axis=1), SET_SIZE)[:SET_SIZE]
+                V, b = V + X[chosen].T @ X[chosen], b + X[chosen].T @ (X[chosen] @ theta + NOISE * rng.standard_normal(SET_SIZE))
             kept += inside
         found[f"lam = {lam:g}"] = kept, runs
     return found
@@ -167,11 +165,11 @@ def optimistic(rng: np.random.Generator, draws: int) -> pd.DataFrame:
         ])  # fmt: skip
         for name, hits, total in (("round-wise", int((low >= 1).sum()), draws), ("arm-wise", int((sets >= k).sum()), few)):
             value, se = share(hits, total)
-            rows.append({"draws": name, "k": k, "N": N, "probability": value, "se": max(se, 1 / total), "p / 2": OPTIMISTIC})
+            rows.append({"draws": name, "k": k, "N": N, "probability": value, "se": max(se, 1 / total), "p / 2": OPTIMISM_PROBABILITY})
     return pd.DataFrame(rows)
 
 
-def score(found: Data) -> list[Row]:
+def score(found: LemmaCases) -> list[Row]:
     """The theorems' bounds and growth, then the lemmas."""
     rows = []
     for key, name in THEOREMS.items():
@@ -179,26 +177,26 @@ def score(found: Data) -> list[Row]:
     rows += width_rows(found.widths)
     for where, (kept, runs) in found.kept.items():
         text = f"{where}: share of runs with theta and all arms' draws in their ellipsoids in every round"
-        rows.append(judged("lemma-7", text, 1 - DELTA / 2, share(kept, runs), at_least(kept / runs, 1 - DELTA / 2)))
+        rows.append(row_of("lemma-7", text, 1 - DELTA / 2, share(kept, runs), at_least(kept / runs, 1 - DELTA / 2)))
     rows += optimism_rows(found.optimistic)
     first, second = (found.without_features.pulls[name] for name in ("round", "arm"))
     differ = int((first != second).any(axis=1).sum())
     text = "without features round-wise and arm-wise draws from one stream choose other sets (runs)"
-    return [*rows, judged("same-without-features", text, "none", f"{differ} of {first.shape[0]}", never(differ, first.shape[0]))]
+    return [*rows, row_of("same-without-features", text, "none", f"{differ} of {first.shape[0]}", never(differ, first.shape[0]))]
 
 
-def bound_rows(key: str, one: Bounds) -> list[Row]:
+def bound_rows(key: str, one: BoundedRegret) -> list[Row]:
     """Whether regret is below the bound, and grows no faster than it."""
-    where = f"{one.name}, lam = {one.lam:g}{', which is k' if one.lam == SET else ''}"
+    where = f"{one.name}, lam = {one.lam:g}{', which is k' if one.lam == SET_SIZE else ''}"
     below_bound = float((one.regret[:, 1] <= one.bound[1]).mean())
     grown, allowed = ratio(one.regret[:, 1], one.regret[:, 0]), float(one.bound[1] / one.bound[0])
     ours = f"{below_bound:.0%} of the runs; the bound is {one.bound[1] / one.regret[:, 1].mean():.0f} times their regret"
-    text = f"{where}: regret after {TIMES} times the rounds as a multiple (limit: the bound's, {allowed:.3g})"
+    text = f"{where}: regret after {HORIZON_RATIO} times the rounds as a multiple (limit: the bound's, {allowed:.3g})"
     return [
-        judged(
+        row_of(
             key, f"{where}: share of runs within the proof's bound", f"at least {1 - DELTA:.0%}", ours, at_least(below_bound, 1 - DELTA)
         ),
-        judged(key, text, f"at most {allowed:.3g}", grown, below(grown, allowed)),
+        row_of(key, text, f"at most {allowed:.3g}", grown, below(grown, allowed)),
     ]
 
 
@@ -209,7 +207,7 @@ def width_rows(table: pd.DataFrame) -> list[Row]:
         broken = int((part["share"] > 1).sum())
         text = f"{lemma}: kinds of sequences with a sum of squared widths above the bound"
         ours = f"{broken} of {len(part)}, largest share of the bound {part['share'].max():.2f}"
-        rows.append(judged("lemmas-5-6", text, "none", ours, never(broken, len(part))))
+        rows.append(row_of("lemmas-5-6", text, "none", ours, never(broken, len(part))))
     return rows
 
 
@@ -221,11 +219,11 @@ def optimism_rows(table: pd.DataFrame) -> list[Row]:
         least = Estimate(float(worst["probability"]), float(worst["se"]))
         text = f"{name} draws, theta_hat on the edge of its ellipsoid: least probability of optimism"
         why = f"It is least at k = {worst['k']} of N = {worst['N']} arms; independent draws average out over a set."
-        rows.append(judged("lemma-8", text, f"at least {OPTIMISTIC:.3g}", least, above(least, OPTIMISTIC), remark=why))
+        rows.append(row_of("lemma-8", text, f"at least {OPTIMISM_PROBABILITY:.3g}", least, above(least, OPTIMISM_PROBABILITY), remark=why))
     return rows
 
 
-def tables(found: Data) -> dict[str, pd.DataFrame]:
+def tables(found: LemmaCases) -> dict[str, pd.DataFrame]:
     """Regret against the bounds, and the lemmas' numbers."""
     rows = [
         {
@@ -237,9 +235,9 @@ def tables(found: Data) -> dict[str, pd.DataFrame]:
     return {"theorems": pd.DataFrame(rows), "lemmas 5 and 6": found.widths, "lemma 8": found.optimistic}
 
 
-def notes(_: Data) -> str:
-    """What is shown."""
+def notes(_: LemmaCases) -> str:
+    """Sizes and settings."""
     return (
-        f"Theorems: {ARMS} random unit vectors in {DIM} dimensions, sets of {SET}, Gaussian noise {NOISE}, delta = {DELTA}, the parameters "
-        "of the theorems. Lemma 8: equal arms, theta_hat as far below theta as the event of the lemma allows."
+        f"Theorems: {ARMS} random unit vectors in {DIM} dimensions, sets of {SET_SIZE}, Gaussian noise {NOISE}, delta = {DELTA}, the "
+        "parameters of the theorems. Lemma 8: equal arms, theta_hat as far below theta as the event of the lemma allows."
     )

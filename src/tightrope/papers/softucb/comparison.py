@@ -1,25 +1,27 @@
 """Figure 2's four parts have one shape: SoftUCB, offline and online, against linear baselines on some cases."""
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from ... import policies as p
+from ...core.policy import Policy
 from ...numerics.radii import horizon_radius
 from ...plots.curves import regret_figure
 from ...problems.linear import Linear
 from ...results.results import Result
 from ..experiment import Run
-from ..scoring import OURS, Estimate, Row, below, estimate, judged, paired
+from ..scoring import OURS, Estimate, Row, below, estimate, paired_mean, row_of
 from .settings import OFFLINE_ETA, ONLINE_ETA, ONLINE_STEP, train
 
 OFFLINE, ONLINE = "SoftUCB offline", "SoftUCB online"
 FORMS = (OFFLINE, ONLINE)
 RIVALS = ("LinUCB, Eq 5", "LinTS, v_t", "LinTS, v = 1", "ε-greedy")
-SAME, WIDE = "LinUCB, learned beta", "SoftUCB, Eq 5"
-LONG = "LinUCB, Eq 5, all rounds of training too"
+LINUCB_LEARNED, SOFTUCB_EQ5 = "LinUCB, learned beta", "SoftUCB, Eq 5"
+LINUCB_LONG = "LinUCB, Eq 5, all rounds of training too"
 # What the paper leaves untuned, tuned here: on the same instances and other noise, as beta is.
 TUNING: dict[str, tuple[str, str, tuple[float, ...]]] = {
     "LinUCB, tuned": ("LinUCB", "beta", (0.1, 0.25, 0.5, 1.0, 2.0)),
@@ -34,7 +36,7 @@ RATINGS = (
 )
 
 
-class Case(NamedTuple):
+class ComparisonCase(NamedTuple):
     """The runs of one case, the learned betas and how many of them diverged.
 
     training: (instances,) regret of all trajectories of training. long: (instances,) regret of LinUCB (Eq 5) over as many rounds as
@@ -51,21 +53,23 @@ class Case(NamedTuple):
     tuned: dict[str, float]
 
 
-class Data(NamedTuple):
+class PolicyComparison(NamedTuple):
     """All cases of a figure and the number of trajectories of offline training."""
 
-    cases: list[Case]
+    cases: list[ComparisonCase]
     trajectories: int
 
 
-def compare(run: Run, figure: str, cases: dict[str, list[Linear]], horizon: int, trajectories: int) -> Data:
+def compare(run: Run, figure: str, cases: dict[str, list[Linear]], horizon: int, trajectories: int) -> PolicyComparison:
     """All policies on all problems of every case, one replication each."""
-    return Data([compare_one(run, figure, where, problems, horizon, trajectories) for where, problems in cases.items()], trajectories)
+    return PolicyComparison(
+        [compare_one(run, figure, where, problems, horizon, trajectories) for where, problems in cases.items()], trajectories
+    )
 
 
 def tune(run: Run, slug: str, problems: list[Linear], horizon: int) -> dict[str, float]:
     """The value of every policy of TUNING with the least mean regret."""
-    tried: dict[str, Any] = {
+    tried: dict[str, Policy] = {
         f"{name}, {value:g}": getattr(p, kind)(**{parameter: value})
         for name, (kind, parameter, values) in TUNING.items()
         for value in values
@@ -77,7 +81,7 @@ def tune(run: Run, slug: str, problems: list[Linear], horizon: int) -> dict[str,
     }
 
 
-def compare_one(run: Run, figure: str, where: str, problems: list[Linear], horizon: int, trajectories: int) -> Case:
+def compare_one(run: Run, figure: str, where: str, problems: list[Linear], horizon: int, trajectories: int) -> ComparisonCase:
     """All policies on the problems of one case."""
     noise = problems[0].noise
     trained = {q.theta.tobytes(): train(q, horizon, trajectories, i) for i, q in enumerate(problems)}
@@ -86,34 +90,35 @@ def compare_one(run: Run, figure: str, where: str, problems: list[Linear], horiz
     theory = {key: horizon_radius(noise, 0.1, problems[0].theta.size, horizon, 1.0, bound) for key, bound in bounds.items()}
     slug = "-".join([figure, *"".join(c for c in where if c.isalnum() or c in ". ").split()])
     tuned = tune(run, slug, problems, horizon)
-    played: dict[str, Any] = {
+    played: dict[str, Policy | Callable[[Linear], Policy]] = {
         OFFLINE: lambda q: p.SoftUCB(beta=betas[q.theta.tobytes()]),
         ONLINE: p.SoftUCB(beta=1.0, online=True, eta=ONLINE_ETA, step=ONLINE_STEP, noise=noise),
         "LinUCB, Eq 5": lambda q: p.LinUCB(width="theorem", noise=noise, theta_bound=bounds[q.theta.tobytes()]),
-        SAME: lambda q: p.LinUCB(beta=betas[q.theta.tobytes()]),
-        WIDE: lambda q: p.SoftUCB(beta=theory[q.theta.tobytes()]),
+        LINUCB_LEARNED: lambda q: p.LinUCB(beta=betas[q.theta.tobytes()]),
+        SOFTUCB_EQ5: lambda q: p.SoftUCB(beta=theory[q.theta.tobytes()]),
         "LinTS, v_t": p.LinTS(width="theorem", noise=noise),
         "LinTS, v = 1": p.LinTS(scale=1.0),
         "LinTS, v = sigma": p.LinTS(scale=noise),
         "ε-greedy": p.LinEpsilonGreedy(epsilon=0.05),
-    } | {name: getattr(p, kind)(**{parameter: tuned[name]}) for name, (kind, parameter, _) in TUNING.items()}
+    }
+    played |= {name: getattr(p, kind)(**{parameter: tuned[name]}) for name, (kind, parameter, _) in TUNING.items()}
     result = run.simulate(slug, problems, played, horizon=horizon, replications=len(problems))
     long = run.simulate(f"{slug}-long", problems, {
-        LONG: lambda q: p.LinUCB(width="theorem", noise=noise, theta_bound=bounds[q.theta.tobytes()]),
+        LINUCB_LONG: lambda q: p.LinUCB(width="theorem", noise=noise, theta_bound=bounds[q.theta.tobytes()]),
     }, horizon=horizon * (trajectories + 1), replications=len(problems))  # fmt: skip
     diverged = sum(found.status.startswith("diverged") for found in trained.values())
     spent = np.array([found.regret.sum() for found in trained.values()])
-    return Case(where, slug, result, estimate(list(betas.values())), diverged, spent, long.regret[LONG][:, -1], tuned)
+    return ComparisonCase(where, slug, result, estimate(list(betas.values())), diverged, spent, long.regret[LINUCB_LONG][:, -1], tuned)
 
 
-def judge(case: Case) -> list[Row]:
+def judge(case: ComparisonCase) -> list[Row]:
     """SoftUCB against the paper's rivals; what its width and what its softmax bring; rivals tuned; training counted."""
     final = {name: curve[:, -1] for name, curve in case.result.regret.items()}
 
     def order(key: str, text: str, better: np.ndarray, worse: np.ndarray, remark: str = "", with_: str = "") -> Row:
-        gap = paired(better, worse)
+        gap = paired_mean(better, worse)
         ours = f"{better.mean():.1f} against {worse.mean():.1f}{with_}"
-        return judged(key, f"{text}, {case.where}", "below" if key != OURS else "–", ours, below(gap), se=gap.se, remark=remark)
+        return row_of(key, f"{text}, {case.where}", "below" if key != OURS else "–", ours, below(gap), se=gap.se, remark=remark)
 
     found = [
         order("regret-below-rivals", f"{name} below {rival}", final[name], final[rival], "SoftUCB begins with a uniform phase.")
@@ -122,9 +127,9 @@ def judge(case: Case) -> list[Row]:
     ]
     found += [
         order("learned-beta-lowers-regret", "the learned beta lowers regret: SoftUCB with it below SoftUCB with that of Eq 5",
-              final[OFFLINE], final[WIDE]),
+              final[OFFLINE], final[SOFTUCB_EQ5]),
         order("elimination-lowers-regret", "soft elimination itself lowers regret: SoftUCB below LinUCB at the learned beta",
-              final[OFFLINE], final[SAME], "Here the gain over Eq 5 is that of a smaller beta; LinUCB has it too."),
+              final[OFFLINE], final[LINUCB_LEARNED], "Here the gain over Eq 5 is that of a smaller beta; LinUCB has it too."),
     ]  # fmt: skip
     found += [
         order(OURS, f"SoftUCB offline below {name}", final[OFFLINE], final[name], with_=f" at {parameter} = {case.tuned[name]:g}")
@@ -134,12 +139,12 @@ def judge(case: Case) -> list[Row]:
     return [*found, order(OURS, text, case.training + final[OFFLINE], case.long)]
 
 
-def score(found: Data) -> list[Row]:
+def score(found: PolicyComparison) -> list[Row]:
     """The rows of every case."""
     return [row for case in found.cases for row in judge(case)]
 
 
-def tables(found: Data) -> dict[str, pd.DataFrame]:
+def tables(found: PolicyComparison) -> dict[str, pd.DataFrame]:
     """Regret at T of every policy, and what training costs."""
     return {
         case.where: pd.DataFrame([
@@ -148,19 +153,19 @@ def tables(found: Data) -> dict[str, pd.DataFrame]:
         ] + [
             {"policy": name, "regret": float(values.mean()), "se": estimate(values).se, "median": float(np.median(values)),
              "worst": float(values.max())}
-            for name, values in (("training of SoftUCB offline, all trajectories", case.training), (LONG, case.long))
+            for name, values in (("training of SoftUCB offline, all trajectories", case.training), (LINUCB_LONG, case.long))
         ])
         for case in found.cases
     }  # fmt: skip
 
 
-def plot(found: Data) -> dict[str, Figure]:
+def plot(found: PolicyComparison) -> dict[str, Figure]:
     """Regret of every policy on a log scale, a picture for every case: LinTS with v_t would squeeze the rest on a linear one."""
     pictures = {}
     for case in found.cases:
         picture = regret_figure(
             case.result,
-            policies=[name for name in case.result.policies if name != WIDE],
+            policies=[name for name in case.result.policies if name != SOFTUCB_EQ5],
             title=f"{case.where}: learned beta {case.learned.value:.2f} ± {case.learned.se:.2f}, "
             f"diverged {case.diverged} of {case.result.replications}",
             paired=True,
@@ -173,7 +178,7 @@ def plot(found: Data) -> dict[str, Figure]:
     return pictures
 
 
-def notes(found: Data) -> str:
+def notes(found: PolicyComparison) -> str:
     """Sizes and settings."""
     result = found.cases[0].result
     return (

@@ -14,20 +14,20 @@ from ...plots.curves import draw_bands
 from ...problems.linear import Linear
 from ...results.results import Result
 from ..experiment import Run
-from ..scoring import Estimate, Row, at_most, below, both_signs, estimate, every, judged, near, paired, ratio
+from ..scoring import Estimate, Row, at_most, below, both_signs, estimate, every, near, paired_mean, ratio, row_of
 from ..scoring import most as most_of
 from .settings import LARGE_ETA, OFFLINE_ETA, ONLINE_ETA, ONLINE_STEP, SIGMAS, STARTS, WatchBeta, synthetic, train
 
 D, NOISE = 10, SIGMAS["0.5"]
-SETTLED = 0.1
-CALM = 0.25  # of the regret per round at first: what "under control" leaves at most
+SETTLED_SHARE = 0.1
+CALM_SHARE = 0.25  # of the regret per round at first: what "under control" leaves at most
 BETAS = (0.25, 0.5, 1.0, 2.0, 3.0)
-PLAIN = 1.0  # the start that the other figures use
-LARGE = "online, large eta"
+USUAL_START = 1.0  # the start that the other figures use
+LARGE_ETA_POLICY = "online, large eta"
 Curve = tuple[np.ndarray, np.ndarray]  # (instances, n) beta and regret
 
 
-class Data(NamedTuple):
+class LearningCurves(NamedTuple):
     """By start: offline training by trajectory, and online learning by checkpoint; the side experiments."""
 
     offline: dict[float, Curve]
@@ -42,7 +42,7 @@ def online_from(start: float) -> str:
     return f"online, from {start:g}"
 
 
-def data(run: Run) -> Data:
+def data(run: Run) -> LearningCurves:
     """Offline: 30 trajectories (paper: no number); online: one. d = 10, sigma = 0.5."""
     instances = run.at(smoke=3, laptop=40, paper=40)
     horizon, trajectories = run.at(smoke=(128, 12), laptop=(1024, 30), paper=(1024, 60))
@@ -50,14 +50,14 @@ def data(run: Run) -> Data:
     offline = {}
     for start in STARTS:
         trained = [train(problem, horizon, trajectories, i, beta0=start) for i, problem in enumerate(problems)]
-        offline[start] = ragged([one.path for one in trained]), ragged([one.regret for one in trained])
+        offline[start] = equal_lengths([one.path for one in trained]), equal_lengths([one.regret for one in trained])
     soft = functools.partial(p.SoftUCB, online=True, step=ONLINE_STEP, noise=NOISE)
     policies = {online_from(start): soft(beta=start, eta=ONLINE_ETA) for start in STARTS}
-    policies[LARGE] = soft(eta=ONLINE_ETA * LARGE_ETA / OFFLINE_ETA)
+    policies[LARGE_ETA_POLICY] = soft(eta=ONLINE_ETA * LARGE_ETA / OFFLINE_ETA)
     checkpoints = np.unique(np.linspace(1, horizon, min(horizon, 64)).astype(int))
     online = run.simulate("fig1-online", problems, policies, horizon=horizon, replications=instances, checkpoints=checkpoints,
                           monitor=WatchBeta())  # fmt: skip
-    return Data(
+    return LearningCurves(
         offline, online,
         gradient_of_reward(problems, horizon, run.at(smoke=2, laptop=5, paper=20)),
         [train(problem, horizon, trajectories, i, eta=LARGE_ETA).status for i, problem in enumerate(problems)],
@@ -65,7 +65,7 @@ def data(run: Run) -> Data:
     )  # fmt: skip
 
 
-def ragged(rows: list[np.ndarray]) -> np.ndarray:
+def equal_lengths(rows: list[np.ndarray]) -> np.ndarray:
     """Curves of equal length; one that stopped early (diverged) stays at its last value."""
     longest = max(row.size for row in rows)
     return np.stack([np.pad(row, (0, longest - row.size), mode="edge") for row in rows])
@@ -84,25 +84,25 @@ def gradient_of_reward(problems: list[Linear], horizon: int, trajectories: int) 
     return pd.DataFrame(rows)
 
 
-def score(found: Data) -> list[Row]:
+def score(found: LearningCurves) -> list[Row]:
     """Beta and regret settle, at one place whatever the start; the gradient has an optimum; a large eta diverges."""
-    beta, regret = found.offline[PLAIN]
+    beta, regret = found.offline[USUAL_START]
     online, rounds = found.online, found.online.rounds
     learned = {start: online.watched[online_from(start)]["beta"] for start in STARTS}
     final = {start: online.regret[online_from(start)] for start in STARTS}
     return [
         drift("beta-converges", "beta settles offline", beta, "of the trajectories"),
         same_end("beta-converges", "beta offline", {start: tail(curve[0]) for start, curve in found.offline.items()}),
-        drift("beta-converges", "beta settles online", learned[PLAIN], "of the checkpoints"),
+        drift("beta-converges", "beta settles online", learned[USUAL_START], "of the checkpoints"),
         same_end("beta-converges", "beta online", {start: tail(curve) for start, curve in learned.items()}),
         drift("regret-converges", "the regret of a trajectory settles offline", regret, "of the trajectories"),
         same_end("regret-converges", "the regret of a trajectory offline", {s: tail(curve[1]) for s, curve in found.offline.items()}),
-        rate(rounds, final[PLAIN]),
+        rate(rounds, final[USUAL_START]),
         same_end("regret-converges", "R_T online", {start: curve[:, -1] for start, curve in final.items()}),
         *optimum(found.gradients),
-        *beginning(rounds, final[PLAIN], found.uniform),
+        *beginning_rows(rounds, final[USUAL_START], found.uniform),
         divergence(found.statuses),
-        divergence_online(online.watched[LARGE]["beta"], 2 * horizon_radius(NOISE, 0.1, D, int(rounds[-1]), 1.0, 1.0)),
+        divergence_online(online.watched[LARGE_ETA_POLICY]["beta"], 2 * horizon_radius(NOISE, 0.1, D, int(rounds[-1]), 1.0, 1.0)),
     ]
 
 
@@ -114,14 +114,14 @@ def tail(curves: np.ndarray) -> np.ndarray:
 def same_end(key: str, what: str, ends: dict[float, np.ndarray]) -> Row:
     """Is the mean end from every other start within SETTLED of that from PLAIN?"""
     means = {start: float(values.mean()) for start, values in ends.items()}
-    close = [abs(mean / means[PLAIN] - 1) <= SETTLED for start, mean in means.items() if start != PLAIN]
+    close = [abs(mean / means[USUAL_START] - 1) <= SETTLED_SHARE for start, mean in means.items() if start != USUAL_START]
     ours = ", ".join(f"{mean:.3g} from {start:g}" for start, mean in means.items())
-    text = f"{what} ends at one place from every start of beta (within {SETTLED:.0%} of that from {PLAIN:g})"
+    text = f"{what} ends at one place from every start of beta (within {SETTLED_SHARE:.0%} of that from {USUAL_START:g})"
     remark = "At a large start no arm is in L, gamma is 0, and only eta moves beta."
-    return judged(key, text, "converges", ours, every(close), remark=remark)
+    return row_of(key, text, "converges", ours, every(close), remark=remark)
 
 
-def beginning(rounds: np.ndarray, curves: np.ndarray, uniform: np.ndarray) -> list[Row]:
+def beginning_rows(rounds: np.ndarray, curves: np.ndarray, uniform: np.ndarray) -> list[Row]:
     """Online, the first rounds cost what uniform ones do, the last ones a fraction of it."""
     early = int(np.searchsorted(rounds, 16))
     late = int(np.searchsorted(rounds, 3 * rounds[-1] / 4))
@@ -130,10 +130,10 @@ def beginning(rounds: np.ndarray, curves: np.ndarray, uniform: np.ndarray) -> li
     like, left = ratio(first, uniform), ratio(last, first)
     key = "online-starts-uniformly"
     return [
-        judged(key, f"regret per round over the first {rounds[early]} rounds, as a multiple of uniform play", "uniform", like,
+        row_of(key, f"regret per round over the first {rounds[early]} rounds, as a multiple of uniform play", "uniform", like,
                near(like, 1.0, 0.1)),
-        judged(key, "regret per round in the last quarter, as a share of that at first", "under control", left,
-               below(left, CALM, partly=1.0)),
+        row_of(key, "regret per round in the last quarter, as a share of that at first", "under control", left,
+               below(left, CALM_SHARE, partly=1.0)),
     ]  # fmt: skip
 
 
@@ -143,7 +143,7 @@ def drift(key: str, text: str, curves: np.ndarray, unit: str) -> Row:
     late, before = curves[:, -n:].mean(axis=1), curves[:, -2 * n : -n].mean(axis=1)
     change = estimate((late - before) / before.mean())
     ours, text = f"{change.value:+.1%} ± {change.se:.1%}", f"{text} (drift between the last two sixths {unit})"
-    return judged(key, text, "converges", ours, at_most(abs(change.value), SETTLED))
+    return row_of(key, text, "converges", ours, at_most(abs(change.value), SETTLED_SHARE))
 
 
 def rate(rounds: np.ndarray, curves: np.ndarray) -> Row:
@@ -154,7 +154,7 @@ def rate(rounds: np.ndarray, curves: np.ndarray) -> Row:
     last = (curves[:, -1] - curves[:, late]) / (rounds[-1] - rounds[late])
     ours = f"{last.mean():.3g} a round at the end, {first.mean():.3g} at first"
     text = "the regret settles online (regret per round of the last quarter minus the first)"
-    return judged("regret-converges", text, "converges", ours, below(paired(last, first)), remark="The first phase plays uniformly.")
+    return row_of("regret-converges", text, "converges", ours, below(paired_mean(last, first)), remark="The first phase plays uniformly.")
 
 
 def optimum(table: pd.DataFrame) -> list[Row]:
@@ -162,7 +162,7 @@ def optimum(table: pd.DataFrame) -> list[Row]:
 
     def row(key: str, text: str, column: str, paper: str, remark: str) -> Row:
         found = both_signs([Estimate(*pair) for pair in zip(table[column], table[f"{column} se"], strict=True)])
-        return judged(key, text, paper, ", ".join(f"{g:.3g} at {b:g}" for b, g in zip(table["beta"], table[column], strict=True)), found,
+        return row_of(key, text, paper, ", ".join(f"{g:.3g} at {b:g}" for b, g in zip(table["beta"], table[column], strict=True)), found,
                       remark=remark)  # fmt: skip
 
     return [
@@ -177,7 +177,7 @@ def divergence(statuses: list[str]) -> Row:
     """How often does a large eta diverge?"""
     count, total = sum(status.startswith("diverged") for status in statuses), len(statuses)
     text = f"with a large eta ({LARGE_ETA:g}) gradient ascent fails to converge"
-    return judged("large-eta-fails", text, "fails", f"diverges in {count} of {total} instances", most_of(count, total))
+    return row_of("large-eta-fails", text, "fails", f"diverges in {count} of {total} instances", most_of(count, total))
 
 
 def divergence_online(beta: np.ndarray, most: float) -> Row:
@@ -187,15 +187,15 @@ def divergence_online(beta: np.ndarray, most: float) -> Row:
     text = f"with an online eta as many times too large, beta ends above {most:.2f}, twice that of Eq 5, which counts as diverged"
     drift = last.mean() / before.mean() - 1
     ours = f"{count} of {total} instances; {last.mean():.3g} in the last sixth, {drift:+.0%} against the one before"
-    return judged("large-eta-fails", text, "fails", ours, most_of(count, total))
+    return row_of("large-eta-fails", text, "fails", ours, most_of(count, total))
 
 
-def tables(found: Data) -> dict[str, pd.DataFrame]:
+def tables(found: LearningCurves) -> dict[str, pd.DataFrame]:
     """The gradient at fixed betas."""
     return {"gradient at fixed betas": found.gradients}
 
 
-def plot(found: Data) -> dict[str, Figure]:
+def plot(found: LearningCurves) -> dict[str, Figure]:
     """Beta and regret by trajectory and by round, from every start."""
     online, rounds = found.online, found.online.rounds
     label = {start: f"from beta = {start:g}" for start in STARTS}
@@ -225,7 +225,7 @@ def side_by_side(
     return fig
 
 
-def notes(found: Data) -> str:
+def notes(found: LearningCurves) -> str:
     """Sizes."""
     instances, horizon = found.online.replications, found.online.rounds[-1]
     return f"Means over {instances} instances, d = {D}, sigma = {NOISE:g}, T = {horizon}, bands of two standard errors."

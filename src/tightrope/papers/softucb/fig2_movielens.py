@@ -8,7 +8,7 @@ from .comparison import RANK, RATINGS, STARS_NOISE
 score, tables, plot = comparison.score, comparison.tables, comparison.plot
 
 
-def data(run: Run) -> comparison.Data:
+def data(run: Run) -> comparison.PolicyComparison:
     """All policies on all users."""
     users, horizon, trajectories = run.at(smoke=(3, 128, 5), laptop=(40, 2048, 30), paper=(100, 2048, 60))
     problems = movielens_stars(users, films=50, rank=RANK, noise=STARS_NOISE, seed=run.seed, data=run.data)
@@ -16,6 +16,6 @@ def data(run: Run) -> comparison.Data:
     return comparison.compare(run, "fig2-movielens", cases, horizon, trajectories)
 
 
-def notes(found: comparison.Data) -> str:
+def notes(found: comparison.PolicyComparison) -> str:
     """Sizes and what the paper leaves open."""
     return comparison.notes(found) + RATINGS

@@ -7,7 +7,7 @@ from .settings import SIGMAS, synthetic
 score, tables, plot = comparison.score, comparison.tables, comparison.plot
 
 
-def data(run: Run) -> comparison.Data:
+def data(run: Run) -> comparison.PolicyComparison:
     """All policies on every case."""
     instances, horizon, trajectories = run.at(smoke=(3, 128, 5), laptop=(40, 2048, 30), paper=(200, 2048, 60))
     cases = {
@@ -18,6 +18,6 @@ def data(run: Run) -> comparison.Data:
     return comparison.compare(run, "fig2-synthetic", cases, horizon, trajectories)
 
 
-def notes(found: comparison.Data) -> str:
+def notes(found: comparison.PolicyComparison) -> str:
     """Sizes and what the paper leaves open."""
     return comparison.notes(found) + " sigma is not stated in the paper: three values."

@@ -13,6 +13,7 @@ from ...core.streams import PROBLEM, stream
 from ...policies.softucb.softucb import inverse_temperature
 from ...problems.linear import Linear
 from ...simulation.training import TrainedBeta, train_softucb
+from ..worlds import unit_vector
 
 ARMS = 50
 SIGMAS = {"0.1": 0.1, "sqrt(0.1)": math.sqrt(0.1), "0.5": 0.5}  # the paper does not say which
@@ -26,8 +27,7 @@ def synthetic(seed: int, number: int, d: int, noise: float) -> Linear:
     """50 arms uniform in [-1, 1]^d, normalised; theta a random unit vector."""
     rng = stream(seed, number, PROBLEM)
     X = rng.uniform(-1.0, 1.0, size=(ARMS, d))
-    theta = rng.standard_normal(d)
-    return Linear(X / np.linalg.norm(X, axis=1, keepdims=True), theta / np.linalg.norm(theta), noise=noise)
+    return Linear(X / np.linalg.norm(X, axis=1, keepdims=True), unit_vector(rng, d), noise=noise)
 
 
 def train(problem: Linear, horizon: int, trajectories: int, seed: int, eta: float = OFFLINE_ETA, **options: Any) -> TrainedBeta:

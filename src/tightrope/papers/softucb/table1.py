@@ -13,21 +13,24 @@ from ...plots import style
 from ...plots.curves import draw_bands
 from ...results.results import Result
 from ..experiment import Run
-from ..scoring import Estimate, Row, above, at_most, below, estimate, judged, near, paired
-from .fig1 import drift, ragged
+from ..scoring import Estimate, Row, above, at_most, below, estimate, near, paired_mean, row_of
+from .fig1 import drift, equal_lengths
 from .settings import SIGMAS, synthetic, train
 
 Cell = tuple[int, int]  # d, T
-PRINTED: dict[Cell, tuple[float, float]] = {  # beta-hat, beta-tilde
+PRINTED_BETAS: dict[Cell, tuple[float, float]] = {  # beta-hat, beta-tilde
     (5, 2**8): (0.5, 2.56), (5, 2**9): (0.6, 2.66), (5, 2**10): (0.9, 2.76), (10, 2**10): (1.1, 3.25), (15, 2**10): (1.2, 3.61),
 }  # fmt: skip
 NOISE = SIGMAS["sqrt(0.1)"]  # the one that gives the paper's beta-tilde
-CLOSE = 0.25
+CLOSE_SHARE = 0.25
 SPREAD = 0.1  # of beta-hat between instances, as a share of its mean: "highly data-dependent"
-AGAIN, TWICE = 500_000, 40  # added to the seed of a second training on the same instance; so many instances are trained twice
+SECOND_SEED_STEP, INSTANCES_TWICE = (
+    500_000,
+    40,
+)  # added to the seed of a second training on the same instance; so many instances are trained twice
 
 
-class Data(NamedTuple):
+class LearnedBetas(NamedTuple):
     """By cell: beta by trajectory, its ends after a second training on other noise, and the runs with the first ends."""
 
     paths: dict[Cell, np.ndarray]  # (instances, trajectories + 1)
@@ -42,17 +45,22 @@ def theory(cell: Cell) -> float:
     return horizon_radius(NOISE, 0.1, d, T, 1.0, 1.0)
 
 
-def data(run: Run) -> Data:
+def data(run: Run) -> LearnedBetas:
     """Beta-hat of offline training in every cell, twice, with the regret of SoftUCB and of LinUCB at the first one."""
     instances, trajectories = run.at(smoke=(3, 6), laptop=(100, 30), paper=(100, 60))
-    found = Data({}, {}, {}, {})
-    for d, T in PRINTED:
+    found = LearnedBetas({}, {}, {}, {})
+    for d, T in PRINTED_BETAS:
         problems = [synthetic(run.seed, i, d, NOISE) for i in range(instances)]
         trained = [train(q, T, trajectories, i) for i, q in enumerate(problems)]
         betas = {q.theta.tobytes(): one.beta for q, one in zip(problems, trained, strict=True)}
-        found.paths[d, T], found.regrets[d, T] = ragged([one.path for one in trained]), ragged([one.regret for one in trained])
+        found.paths[d, T], found.regrets[d, T] = (
+            equal_lengths([one.path for one in trained]),
+            equal_lengths([one.regret for one in trained]),
+        )
         if T == 2**10:
-            found.again[d, T] = np.array([train(q, T, trajectories, AGAIN + i).beta for i, q in enumerate(problems[:TWICE])])
+            found.again[d, T] = np.array(
+                [train(q, T, trajectories, SECOND_SEED_STEP + i).beta for i, q in enumerate(problems[:INSTANCES_TWICE])]
+            )
         found.results[d, T] = run.simulate(
             f"table1-{d}-{T}", problems,
             {"SoftUCB": lambda q, b=betas: p.SoftUCB(beta=b[q.theta.tobytes()]),
@@ -63,38 +71,38 @@ def data(run: Run) -> Data:
     return found
 
 
-def score(found: Data) -> list[Row]:
+def score(found: LearnedBetas) -> list[Row]:
     """Every cell against theory and against the print; growth with T and d; what the instance and what the noise of training decides."""
     hats = {cell: path[:, -1] for cell, path in found.paths.items()}
     rows = [theories()]
     for cell, values in hats.items():
         where, mean, tilde = f"d = {cell[0]}, T = {cell[1]}", estimate(values), theory(cell)
-        paper, printed = PRINTED[cell]
-        rows.append(judged("beta-below-theory", f"beta-hat < beta-tilde, {where}", f"{paper} < {printed}",
+        paper, printed = PRINTED_BETAS[cell]
+        rows.append(row_of("beta-below-theory", f"beta-hat < beta-tilde, {where}", f"{paper} < {printed}",
                            f"{mean.value:.2f} < {tilde:.2f}", below(mean, tilde), se=mean.se))  # fmt: skip
         remark = "Depends on eta and on the instance; neither is given."
-        rows.append(judged("table1-beta-hat", f"beta-hat, {where}", paper, mean, near(mean, paper, CLOSE), remark=remark))
+        rows.append(row_of("table1-beta-hat", f"beta-hat, {where}", paper, mean, near(mean, paper, CLOSE_SHARE), remark=remark))
         rows.append(drift("beta-converges", f"beta settles offline, {where}", found.paths[cell], "of the trajectories"))
     for text, low, high, remark in (
         ("beta-hat grows with T (d = 5)", (5, 2**8), (5, 2**10), "Few trajectories leave beta near its start."),
         ("beta-hat grows with d (T = 1024)", (5, 2**10), (15, 2**10),
          "At one eta the widths weigh less against the reward in higher dimensions; the paper's etas are not given."),
     ):  # fmt: skip
-        growth = paired(hats[high], hats[low])
+        growth = paired_mean(hats[high], hats[low])
         ours = f"{hats[low].mean():.2f} to {hats[high].mean():.2f}"
-        print_of = f"{PRINTED[low][0]} to {PRINTED[high][0]}"
-        rows.append(judged("table1-growth", text, print_of, ours, above(growth), se=growth.se, remark=remark))
+        print_of = f"{PRINTED_BETAS[low][0]} to {PRINTED_BETAS[high][0]}"
+        rows.append(row_of("table1-growth", text, print_of, ours, above(growth), se=growth.se, remark=remark))
     return [*rows, adapts({cell: (hats[cell][: ends.size], ends) for cell, ends in found.again.items()})]
 
 
 def theories() -> Row:
     """Beta-tilde of all cells, cut off after two digits as the print is."""
-    ours = {cell: math.floor(100 * theory(cell)) / 100 for cell in PRINTED}
-    worst = max(abs(value - PRINTED[cell][1]) for cell, value in ours.items())
+    ours = {cell: math.floor(100 * theory(cell)) / 100 for cell in PRINTED_BETAS}
+    worst = max(abs(value - PRINTED_BETAS[cell][1]) for cell, value in ours.items())
     words = ", ".join(f"{value:.2f}" for value in ours.values())
-    printed = ", ".join(f"{tilde:.2f}" for _, tilde in PRINTED.values())
+    printed = ", ".join(f"{tilde:.2f}" for _, tilde in PRINTED_BETAS.values())
     text = "beta-tilde of Eq 5 in all cells, the largest difference judged"
-    return judged("table1-beta-tilde", text, printed, words, at_most(round(worst, 9), 0.005))
+    return row_of("table1-beta-tilde", text, printed, words, at_most(round(worst, 9), 0.005))
 
 
 def adapts(ends: dict[Cell, tuple[np.ndarray, np.ndarray]]) -> Row:
@@ -102,7 +110,7 @@ def adapts(ends: dict[Cell, tuple[np.ndarray, np.ndarray]]) -> Row:
     each = [shared_spread(first, second) for first, second in ends.values()]
     spread = Estimate(float(np.mean([one.value for one in each])), math.hypot(*(one.se for one in each)) / len(each))
     text = "spread of beta-hat between instances, as far as two trainings share it, over its mean (T = 1024, mean over d)"
-    return judged("beta-adapts", text, "highly data-dependent", spread, above(spread, SPREAD, partly=0.0))
+    return row_of("beta-adapts", text, "highly data-dependent", spread, above(spread, SPREAD, partly=0.0))
 
 
 def shared_spread(first: np.ndarray, second: np.ndarray) -> Estimate:
@@ -117,12 +125,12 @@ def shared_spread(first: np.ndarray, second: np.ndarray) -> Estimate:
     return Estimate(of(first, second), math.sqrt((n - 1) / n * float(((left_out - left_out.mean()) ** 2).sum())))
 
 
-def tables(found: Data) -> dict[str, pd.DataFrame]:
+def tables(found: LearnedBetas) -> dict[str, pd.DataFrame]:
     """Betas and regrets by cell."""
     rows = []
     for (d, T), path in found.paths.items():
         hats = path[:, -1]
-        mean, (paper, printed) = estimate(hats), PRINTED[d, T]
+        mean, (paper, printed) = estimate(hats), PRINTED_BETAS[d, T]
         row = {"d": d, "T": T, "beta-hat": mean.value, "se": mean.se, "median": float(np.median(hats)), "paper": paper,
                "beta-tilde": theory((d, T)), "paper's tilde": printed}  # fmt: skip
         row["regret in training"] = float(found.regrets[d, T].sum(axis=1).mean())
@@ -130,7 +138,7 @@ def tables(found: Data) -> dict[str, pd.DataFrame]:
     return {"beta": pd.DataFrame(rows)}
 
 
-def plot(found: Data) -> dict[str, Figure]:
+def plot(found: LearnedBetas) -> dict[str, Figure]:
     """Appendix F: beta and regret by trajectory in every cell."""
     fig, axes = style.figure(2)
     for ax, curves, name in zip(axes, (found.paths, found.regrets), ("beta", "regret of the trajectory"), strict=True):
@@ -144,7 +152,7 @@ def plot(found: Data) -> dict[str, Figure]:
     return {"learning": fig}
 
 
-def notes(found: Data) -> str:
+def notes(found: LearnedBetas) -> str:
     """Sizes and settings."""
     instances, length = next(iter(found.paths.values())).shape
     return (

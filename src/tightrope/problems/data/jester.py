@@ -22,7 +22,7 @@ NAMES = ("jester/jester1.npz", "jester/jester-data-1.zip", "jester/jester-data-1
 URL = "https://github.com/negi-soumya/eigentaste/raw/0877aa8b2b16531cc806a77bae606ad2b8ee5122/jester-data-1.zip"
 SHA256 = "4adf783a1e03bd3be063315cb6e0a064fe63e983fd289d01b8e401a8e6c41e5f"
 JOKES = 40
-MISSING = 99.0
+MISSING_RATING = 99.0
 
 
 @recipe("jester")
@@ -39,7 +39,7 @@ def jester(
     path = find(NAMES, data) or download(
         "Jester (file 1)", URL, SHA256, data, "put jester1.npz or jester-data-1.zip there, or set TIGHTROPE_DATA to its folder."
     )
-    features, thetas = _factorised(path, rank)
+    features, thetas = _factorise(path, rank)
     users = checks.integer("users", users, least=1, most=thetas.shape[0])
     draw = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(JOKES,)))
     chosen = draw.choice(thetas.shape[0], size=users, replace=False)
@@ -69,11 +69,11 @@ def _read(path: pathlib.Path) -> np.ndarray:
     else:
         table = np.loadtxt(path, delimiter=",")
     ratings = table[:, 1:]  # the first column is the number of ratings
-    return np.where(ratings == MISSING, np.nan, ratings)
+    return np.where(ratings == MISSING_RATING, np.nan, ratings)
 
 
 @lru_cache(maxsize=4)
-def _factorised(path: pathlib.Path, rank: int) -> tuple[np.ndarray, np.ndarray]:
+def _factorise(path: pathlib.Path, rank: int) -> tuple[np.ndarray, np.ndarray]:
     scaled = (dense_ratings(path) + 10.0) / 20.0
     left, singular, right = np.linalg.svd(scaled, full_matrices=False)
     features, thetas = np.ascontiguousarray(right[:rank].T), left[:, :rank] * singular[:rank]

@@ -63,7 +63,7 @@ def movielens(
     held = np.sort(np.random.default_rng(np.random.SeedSequence(seed)).choice(fitting, M, replace=False))
     matrix = csr_matrix((ratings, (rows, columns)), shape=(names.size, titles.size))
     rewards = matrix[:, held].toarray()
-    coordinates = decomposed(matrix[:, np.setdiff1d(np.arange(titles.size), held)], rank)
+    coordinates = left_coordinates(matrix[:, np.setdiff1d(np.arange(titles.size), held)], rank)
     if weight < 1.0:
         coordinates *= np.linalg.norm(coordinates, axis=0) ** (weight - 1.0)  # the columns' norms are the singular values
         coordinates /= math.sqrt(float((coordinates**2).sum(axis=1).mean()))
@@ -84,7 +84,7 @@ def movielens_promotions(
     return Promotions(found.features, found.rewards, k, shown=shown)
 
 
-def decomposed(matrix: "csr_matrix", rank: int) -> np.ndarray:
+def left_coordinates(matrix: "csr_matrix", rank: int) -> np.ndarray:
     """(U, rank) coordinates U S of the rows, largest singular value first; the same for every run."""
     from scipy.sparse.linalg import svds
 

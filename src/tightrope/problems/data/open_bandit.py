@@ -65,7 +65,7 @@ def open_bandit(
 
 
 def _opener(inside: str, data: str | os.PathLike[str] | None) -> Callable[[str], IO[bytes]]:
-    """What opens a file of the folder BEHAVIOUR/CAMPAIGN."""
+    """A function that opens a file of the folder BEHAVIOUR/CAMPAIGN."""
     for base in folders(data):
         for name in FOLDERS:
             folder = base / name / inside

@@ -34,7 +34,7 @@ def movielens_stars(
     films = checks.integer("films", films, least=1)
     rank = checks.integer("rank", rank, least=1, most=films)
     least = checks.real("least", least, above=0, most=1)
-    features, thetas = _factorised(os.fspath(ratings_file(data)), films, rank, least)
+    features, thetas = _factorise(os.fspath(ratings_file(data)), films, rank, least)
     users = checks.integer("users", users, least=1, most=thetas.shape[0])
     chosen = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(films,))).choice(thetas.shape[0], size=users, replace=False)
     return [Linear(features, thetas[user], noise=noise) for user in chosen]
@@ -59,7 +59,7 @@ def popular(data: str, films: int) -> np.ndarray:
 
 
 @lru_cache(maxsize=4)
-def _factorised(data: str, films: int, rank: int, least: float) -> tuple[np.ndarray, np.ndarray]:
+def _factorise(data: str, films: int, rank: int, least: float) -> tuple[np.ndarray, np.ndarray]:
     table = (popular(data, films) - LOWEST) / (HIGHEST - LOWEST)
     means = np.nanmean(table, axis=0)
     table = table[np.isfinite(table).mean(axis=1) >= least]

@@ -15,5 +15,5 @@ __all__ = ["Assignment", "Knapsack", "Partition", "Promotions", "TopK"]
 
 
 def __dir__() -> list[str]:
-    """What is public, and nothing else."""
+    """The public names only."""
     return __all__

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...core import checks
-from .top import admitted
+from .top import eligible_scores
 
 SCALE = 1e5  # HiGHS closes the gap to 1e-6; scores scaled to this maximum make that 1e-11 of the largest
 SLACK = 1e-12  # by how much rounding may carry an exact sum of costs over the budget
@@ -43,7 +43,7 @@ class Knapsack:
     def __call__(self, scores: ArrayLike, eligible: ArrayLike | None = None) -> np.ndarray:
         if np.shape(scores) != self.costs.shape:
             raise ValueError(f"scores has shape {np.shape(scores)}, but must be {self.costs.shape}, one for each entry of costs.")
-        values, arms = admitted(scores, eligible)
+        values, arms = eligible_scores(scores, eligible)
         if not np.isfinite(values).all():
             worst = int(np.argmax(~np.isfinite(values)))
             raise ValueError(f"scores[{arms[worst]}] = {values[worst]:g} is not a finite number.")
@@ -53,7 +53,7 @@ class Knapsack:
         costs = self.costs[arms]
         if costs.sum() <= most:
             return arms
-        sure, core = reduced(values, costs, self.budget)
+        sure, core = reduce_knapsack(values, costs, self.budget)
         chosen = sure.copy()
         chosen[core] = self._solved(values[core], costs[core], self.budget - costs[sure].sum(), most - costs[sure].sum())
         return arms[chosen]
@@ -77,7 +77,7 @@ class Knapsack:
             rows.append(LinearConstraint(chosen[None, :].astype(np.float64), ub=float(chosen.sum()) - 1.0))
 
 
-def reduced(values: np.ndarray, costs: np.ndarray, budget: float) -> tuple[np.ndarray, np.ndarray]:
+def reduce_knapsack(values: np.ndarray, costs: np.ndarray, budget: float) -> tuple[np.ndarray, np.ndarray]:
     """Masks of arms surely in an optimal set, and of those still open (Dembo and Hammer 1980).
 
     The relaxation fills the budget by value per cost at a price; an arm against its price by more than the gap between the

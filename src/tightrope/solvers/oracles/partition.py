@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...core import checks
-from .top import admitted, largest
+from .top import eligible_scores, largest
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,7 @@ class Partition:
         codes: np.ndarray = self._codes  # type: ignore[attr-defined]
         if np.shape(scores) != codes.shape:
             raise ValueError(f"scores has shape {np.shape(scores)}, but must be {codes.shape}, one for each entry of categories.")
-        values, arms = admitted(scores, eligible)
+        values, arms = eligible_scores(scores, eligible)
         codes = codes[arms]
         counts = np.bincount(codes, minlength=self._limits.size)  # type: ignore[attr-defined]
         self._check_feasible(counts)

@@ -33,13 +33,13 @@ class TopK:
         return self.k
 
     def __call__(self, scores: ArrayLike, eligible: ArrayLike | None = None) -> np.ndarray:
-        values, arms = admitted(scores, eligible)
+        values, arms = eligible_scores(scores, eligible)
         if arms.size < self.k:
             raise ValueError(f"k = {self.k} arms were asked for, but only {arms.size} are eligible; lower k or admit more arms.")
         return arms[largest(values, self.k)]
 
 
-def admitted(scores: ArrayLike, eligible: ArrayLike | None) -> tuple[np.ndarray, np.ndarray]:
+def eligible_scores(scores: ArrayLike, eligible: ArrayLike | None) -> tuple[np.ndarray, np.ndarray]:
     """Scores and numbers of the eligible arms, checked."""
     values = checks.floats("scores", scores)
     if values.ndim != 1 or values.size == 0:

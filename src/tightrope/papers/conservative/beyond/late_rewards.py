@@ -1,24 +1,27 @@
 """Late rewards: every policy of the family under every delay, how often its true budget is broken. Not in the paper."""
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from ... import policies, problems
-from ...core.delay import Delay
-from ...core.problem import Problem
-from ...results.results import Result
-from ...simulation.delays import Batched, ByReward, Fixed, Geometric
-from ...simulation.monitors import Budget
-from ...solvers import oracles
-from ..experiment import Run
-from ..scoring import OURS, Row, judged, most, never
-from .measures import final
-from .settings import ALPHA, LINEAR, bernoulli_models, budget_monitor, named, ranked, variant
+from .... import policies, problems
+from ....core.delay import Delay
+from ....core.monitor import Monitor
+from ....core.policy import Policy
+from ....core.problem import Problem
+from ....results.results import Result
+from ....simulation.delays import Batched, ByReward, Fixed, Geometric
+from ....simulation.monitors import Budget
+from ....solvers import oracles
+from ...experiment import Players, Run
+from ...scoring import OURS, Row, most, never, row_of
+from ...worlds import generator, unit_vector
+from ..measures import final
+from ..settings import ALPHA, LINEAR, bernoulli_models, budget_monitor, ranked_baseline, spread_model, variant, with_record
 
 BERNOULLI = {"sigma": 0.5}
 DELAYS: dict[str, Delay] = {
@@ -32,63 +35,59 @@ ALPHAS = {"Bernoulli": ALPHA, "linear": 0.2, "contextual": 0.3, "sets": 0.1}  # 
 
 def linear_models(count: int, seed: int) -> Sequence[Problem]:
     """K = 12, d = 20, means uniform on [0, 1], noise 0.1."""
-    rng, found = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(3,))), []
-    for _ in range(count):
-        theta = rng.standard_normal(20)
-        theta /= np.linalg.norm(theta)
-        found.append(problems.Linear(problems.spread_arms(12, theta, rng), theta, noise=0.1))
-    return found
+    rng = generator(seed, 3)
+    return [spread_model(rng, 12, 20) for _ in range(count)]
 
 
 def set_models(count: int, seed: int) -> Sequence[Problem]:
     """Sets of 3 of N = 20 arms, d = 4, positive unit features, noise 0.1."""
     found = []
     for number in range(count):
-        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(4, number)))
+        rng = generator(seed, 4, number)
         X, theta = np.abs(rng.standard_normal((20, 4))), np.abs(rng.standard_normal(4))
         X /= np.linalg.norm(X, axis=1)[:, None]
         found.append(problems.SemiBandit(X, theta / np.linalg.norm(theta), oracles.TopK(3), noise=0.1))
     return found
 
 
-def good_set(problem: Any) -> dict[str, Any]:
+def good_set(problem: problems.SemiBandit) -> dict[str, Any]:
     """A set close to the best as baseline, with its total mean."""
     arms = np.argsort(-problem.means, kind="stable")[[0, 2, 3]]
     return {"baseline": arms, "baseline_mean": float(problem.means[arms].sum())}
 
 
-def safe(inner: Any, given: Callable[[Any], dict[str, Any]], problem: Any, **parameters: Any) -> Any:
+def safe(inner: Policy, given: Callable[..., dict[str, Any]], problem: Problem, **parameters: Any) -> Policy:
     """The guarantee around another policy."""
     return policies.Safe(inner, **given(problem), **parameters)
 
 
-def set_budget(problem: Any) -> Any:
+def set_budget(problem: problems.SemiBandit) -> Budget:
     """The true budget beside the baseline set."""
     return Budget(good_set(problem)["baseline"], alpha=ALPHAS["sets"])
 
 
-class World(NamedTuple):
+class DelayWorld(NamedTuple):
     """Problems, the policies that are at home there, and who watches each."""
 
-    problems: Any
-    policies: dict[str, Any]
-    monitors: dict[str, Any]
+    problems: Problem | Sequence[Problem]
+    policies: Players
+    monitors: Mapping[str, Monitor | Callable[..., Monitor]]
     horizon: int
     runs: int  # of every policy under every delay
 
 
-def worlds(run: Run, rule: str) -> dict[str, World]:
+def worlds(run: Run, rule: str) -> dict[str, DelayWorld]:
     """All policies of the family under one rule for open decisions; sets know "nothing" only."""
     models, rounds = run.at(smoke=2, laptop=50, paper=100), run.at(smoke=400, laptop=4000, paper=5000)
     runs = run.at(smoke=4, laptop=100, paper=1000)
 
-    def of(make: Callable[..., Any], *given: Any, **parameters: Any) -> Any:
-        return named(partial(make, *given, **parameters), f"{given} with {parameters}")
+    def of(make: Callable[..., Policy], *given: object, **parameters: object) -> Callable[..., Policy]:
+        return with_record(partial(make, *given, **parameters), f"{given} with {parameters}")
 
-    theirs: dict[str, Any] = {"alpha": ALPHAS["Bernoulli"], "open": rule} | BERNOULLI
-    linear: dict[str, Any] = {"alpha": ALPHAS["linear"], "open": rule} | LINEAR
+    theirs: dict[str, object] = {"alpha": ALPHAS["Bernoulli"], "open": rule} | BERNOULLI
+    linear: dict[str, object] = {"alpha": ALPHAS["linear"], "open": rule} | LINEAR
     changing_arms: dict[str, Any] = {"alpha": ALPHAS["contextual"], "open": rule} | LINEAR
-    fourth = partial(ranked, rank=4)
+    fourth = partial(ranked_baseline, rank=4)
     arms = {
         "CUCB2": of(variant, "CUCB2", 4, **theirs),
         "CUCB": of(variant, "CUCB", 4, **theirs),
@@ -99,25 +98,26 @@ def worlds(run: Run, rule: str) -> dict[str, World]:
         "CLUCB2": of(variant, "CLUCB2", 4, **linear),
         "Safe(LinTS)": of(safe, policies.LinTS(width="theorem", noise=0.1, lam=0.5), fourth, **linear),
     }
-    theta = np.random.default_rng(np.random.SeedSequence(run.seed, spawn_key=(5,))).standard_normal(4)
-    changing = problems.ContextualSpread(theta / np.linalg.norm(theta), arms=8, noise=0.1)
+    changing = problems.ContextualSpread(unit_vector(generator(run.seed, 5), 4), arms=8, noise=0.1)
     contextual = {"contextual CLUCB2": policies.CLUCB2(**changing_arms)}
     watching = {name: budget_monitor(4, ALPHAS["Bernoulli"], PERIOD if name == "CUCB2T" else 1) for name in arms}
     found = {
-        "Bernoulli": World(bernoulli_models(models, run.seed), arms, watching, rounds, runs),
-        "linear": World(linear_models(models, run.seed), lines, dict.fromkeys(lines, budget_monitor(4, ALPHAS["linear"])), rounds, runs),
-        "contextual": World(changing, contextual, dict.fromkeys(contextual, Budget(alpha=ALPHAS["contextual"])), rounds, runs),
+        "Bernoulli": DelayWorld(bernoulli_models(models, run.seed), arms, watching, rounds, runs),
+        "linear": DelayWorld(
+            linear_models(models, run.seed), lines, dict.fromkeys(lines, budget_monitor(4, ALPHAS["linear"])), rounds, runs
+        ),
+        "contextual": DelayWorld(changing, contextual, dict.fromkeys(contextual, Budget(alpha=ALPHAS["contextual"])), rounds, runs),
     }
     if rule == "nothing":
         sets = {"Safe(C2UCB)": of(safe, policies.C2UCB(alpha=2.0), good_set, alpha=ALPHAS["sets"], **LINEAR)}
-        watching = dict.fromkeys(sets, named(set_budget, "budget beside the good set"))
+        watching_sets = dict.fromkeys(sets, with_record(set_budget, "budget beside the good set"))
         set_rounds = run.at(smoke=100, laptop=1500, paper=1500)
         set_runs = run.at(smoke=4, laptop=50, paper=1000)  # of plain Python: 50 under six delays show any chance from 1 %
-        found["sets"] = World(set_models(models, run.seed), sets, watching, set_rounds, set_runs)
+        found["sets"] = DelayWorld(set_models(models, run.seed), sets, watching_sets, set_rounds, set_runs)
     return found
 
 
-class Cell(NamedTuple):
+class DelayCell(NamedTuple):
     """One policy under one delay and rule."""
 
     rule: str
@@ -129,19 +129,19 @@ class Cell(NamedTuple):
     explored: float  # share of rounds that were not the baseline's
 
 
-def cells_of(result: Result, rule: str, delay: str) -> list[Cell]:
-    """What one simulation shows."""
+def cells_of(result: Result, rule: str, delay: str) -> list[DelayCell]:
+    """The cells of one simulation."""
     found = []
     for name in result.policies:
         seen = result.watched[name]
         events = seen["events"][:, -1]
         explored = float((events.sum(axis=1) - events[:, 2]).mean() / result.rounds[-1])
         broken = seen["violations"][:, 0] > 0
-        found.append(Cell(rule, name, delay, broken, float(seen["minimum"].min()), float(final(result, name).mean()), explored))
+        found.append(DelayCell(rule, name, delay, broken, float(seen["minimum"].min()), float(final(result, name).mean()), explored))
     return found
 
 
-def data(run: Run) -> list[Cell]:
+def data(run: Run) -> list[DelayCell]:
     """Every cell. Linear rewards are taken in by order of decision where the delay depends on them."""
     found = []
     for rule, (delay, late) in itertools.product(("nothing", "lower"), DELAYS.items()):
@@ -157,7 +157,7 @@ def data(run: Run) -> list[Cell]:
     return found
 
 
-def score(found: list[Cell]) -> list[Row]:
+def score(found: list[DelayCell]) -> list[Row]:
     """The promise of each rule where its assumption holds, and the counter-example."""
     rows = []
     fair = {"nothing": [cell for cell in found if cell.rule == "nothing"]}
@@ -166,14 +166,14 @@ def score(found: list[Cell]) -> list[Row]:
         broken, total = sum(int(cell.broken.sum()) for cell in cells), sum(cell.broken.size for cell in cells)
         where = "any delay" if rule == "nothing" else "delays that do not depend on the reward"
         text = f"open = '{rule}' keeps the promise under {where}"
-        rows.append(judged(OURS, text, "not in the paper", f"{broken} of {total} runs", never(broken, total)))
+        rows.append(row_of(OURS, text, "not in the paper", f"{broken} of {total} runs", never(broken, total)))
     biased = next(cell for cell in found if (cell.rule, cell.policy, cell.delay) == ("lower", "CUCB2", BIASED))
     text = f"open = 'lower' breaks it under {BIASED} (CUCB2)"
     count, total = int(biased.broken.sum()), biased.broken.size
-    return [*rows, judged(OURS, text, "not in the paper", f"{count} of {total} runs", most(count, total))]
+    return [*rows, row_of(OURS, text, "not in the paper", f"{count} of {total} runs", most(count, total))]
 
 
-def tables(found: list[Cell]) -> dict[str, pd.DataFrame]:
+def tables(found: list[DelayCell]) -> dict[str, pd.DataFrame]:
     """Every cell."""
     rows = [
         {"open": cell.rule, "policy": cell.policy, "delay": cell.delay, "runs": cell.broken.size, "runs that break the budget":
@@ -183,7 +183,7 @@ def tables(found: list[Cell]) -> dict[str, pd.DataFrame]:
     return {"cells": pd.DataFrame(rows)}
 
 
-def notes(found: list[Cell]) -> str:
+def notes(found: list[DelayCell]) -> str:
     """Sizes."""
     return (
         "Bernoulli arms as in Figure 3 with sigma 1/2; K = 12, d = 20 with alpha 0.2; 8 new arms each round, d = 4, alpha 0.3; sets of 3 "

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..papers.experiment import Outcome
+    from ..papers.experiment import FigureOutcome
     from ..results.results import Identification, Result
 
-COMPARED = pathlib.Path("runs/compared.html")
+COMPARISON_PAGE = pathlib.Path("runs/compared.html")
 EVALUATION, COMPARISON = "evaluation.json", "comparison.json"
-KNOWN = "run, demo, reproduce and evaluate, and Result.save"
+KNOWN_COMMANDS = "run, demo, reproduce and evaluate, and Result.save"
 
 
 @dataclass
@@ -21,14 +21,14 @@ class Again:
 
     path: pathlib.Path
     results: "dict[str, Result | Identification]" = field(default_factory=dict)
-    paper: "tuple[str, dict[str, Outcome]] | None" = None
+    paper: "tuple[str, dict[str, FigureOutcome]] | None" = None
     lines: list[str] = field(default_factory=list)
 
 
 def page_again(folders: Sequence[pathlib.Path], title: str | None, out: pathlib.Path | None, say: Callable[[str], None]) -> Again:
     """Write the page of one folder, whatever command filled it, or of several with results. Raises ValueError where one holds nothing."""
     if len(folders) > 1:
-        return compared(folders, title, out or COMPARED)
+        return compared_pages(folders, title, out or COMPARISON_PAGE)
     (folder,) = folders
     return one_page(folder, title, out or folder / "report.html", out is not None, say)
 
@@ -80,7 +80,7 @@ def results_in(folder: pathlib.Path) -> "dict[str, Result | Identification]":
         begun = (
             " It has parts of a run that was interrupted: the same command goes on from there." if any(folder.rglob("plan.json")) else ""
         )
-        raise ValueError(f"path = {str(folder)!r} holds no results; give a folder that one of {KNOWN} wrote.{begun}")
+        raise ValueError(f"path = {str(folder)!r} holds no results; give a folder that one of {KNOWN_COMMANDS} wrote.{begun}")
     return {path.name: load(path) for path in inside}
 
 
@@ -91,9 +91,9 @@ def pages_of(results: "dict[str, Result | Identification]", title: str, path: pa
     return Again(write_report(results, path, title=title), results)
 
 
-def compared(folders: Sequence[pathlib.Path], title: str | None, path: pathlib.Path) -> Again:
+def compared_pages(folders: Sequence[pathlib.Path], title: str | None, path: pathlib.Path) -> Again:
     """One page of several folders: results of the same question together, then each by itself."""
-    from ..pages.results import together
+    from ..pages.results import join_same_questions
 
     found: dict[str, Result | Identification] = {}
     for folder in folders:
@@ -103,4 +103,4 @@ def compared(folders: Sequence[pathlib.Path], title: str | None, path: pathlib.P
             found[label] = result
     if len(found) < len(folders):
         raise ValueError(f"DIR: {', '.join(map(str, folders))} names a folder twice; a folder is compared with others.")
-    return pages_of(together(found) | found, title or f"tightrope: {', '.join(folder.name for folder in folders)}", path)
+    return pages_of(join_same_questions(found) | found, title or f"tightrope: {', '.join(folder.name for folder in folders)}", path)

@@ -11,22 +11,22 @@ from typing import TypedDict
 
 import numpy as np
 
-from ...compiled.kernels import jit
-from ...core.policy import Policy
-from ...core.streams import NOISE, POLICY, stream
-from ...core.verbs import describe as described
-from ...core.verbs import init
-from ...numerics.radii import determinant_radius, static_factor
-from ...policies import XYAdaptive
-from ...policies.identification.coordinates import coordinates
-from ...policies.identification.pair_ridge import PairRidge, new_pair_ridge
-from ...policies.identification.rage import end_phase as end_rage
-from ...policies.identification.ridge import learn, refactorise
-from ...policies.identification.sampling import shrinking_arm
-from ...policies.identification.stopping import SQRT8
-from ...policies.identification.xyadaptive import end_phase as end_adaptive
-from ...policies.identification.xyadaptive import widest
-from ...problems.linear import Linear
+from ....compiled.kernels import jit
+from ....core.policy import Policy
+from ....core.streams import NOISE, POLICY, stream
+from ....core.verbs import describe as described
+from ....core.verbs import init
+from ....numerics.radii import determinant_radius, static_factor
+from ....policies import XYAdaptive
+from ....policies.identification.coordinates import coordinates
+from ....policies.identification.pair_ridge import PairRidge, new_pair_ridge
+from ....policies.identification.rage import end_phase as end_rage
+from ....policies.identification.ridge import learn, refactorise
+from ....policies.identification.sampling import shrinking_arm
+from ....policies.identification.stopping import SQRT8
+from ....policies.identification.xyadaptive import end_phase as end_adaptive
+from ....policies.identification.xyadaptive import widest
+from ....problems.linear import Linear
 
 GRID = 1.005
 

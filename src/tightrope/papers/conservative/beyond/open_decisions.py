@@ -4,26 +4,25 @@ Not in the paper, whose rewards come at once. The old rule enters a round into t
 without delay, and what anyone would run who takes the paper's algorithm as it is into a service.
 """
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ...compiled.kernels import jit
-from ...core.policy import Policy, inner_policy, policy
-from ...core.verbs import commit, event, init, select, update
-from ...plots import style
-from ...results.results import Result
-from ...simulation.delays import Fixed
-from ..experiment import Run
-from ..scoring import OURS, Row, below, judged, most, never, paired
-from .measures import final
-from .settings import bernoulli_models, budget_monitor, named, variant
+from ....compiled.kernels import jit
+from ....core.policy import Policy, inner_policy, policy
+from ....core.verbs import commit, event, init, select, update
+from ....plots import style
+from ....results.results import Result
+from ....simulation.delays import Fixed
+from ...experiment import Run
+from ...scoring import OURS, Row, below, most, never, paired_mean, row_of
+from ..measures import final
+from ..settings import Instance, bernoulli_models, budget_monitor, told_baseline, variant, with_record
 
 RANK, SIGMA = 4, 0.5
-OPEN = (1, 10, 100, 1000)
+OPEN_COUNTS = (1, 10, 100, 1000)
 RULES = ("old rule", "nothing", "lower")
 
 
@@ -53,7 +52,7 @@ class CountedOnArrival(Policy):
         return event(self.inner, state, action)
 
 
-class Data(NamedTuple):
+class OpenDecisionRuns(NamedTuple):
     """Runs by number of open decisions."""
 
     results: dict[int, Result]
@@ -63,50 +62,48 @@ class Data(NamedTuple):
         return np.asarray(self.results[number].watched[rule]["violations"][:, 0] > 0)
 
 
-def old_rule(problem: Any) -> Any:
+def old_rule(problem: Instance) -> Policy:
     """CUCB2 whose ledger takes in a decision together with its reward."""
     return CountedOnArrival(inner=variant("CUCB2", RANK, problem, sigma=SIGMA))
 
 
-def data(run: Run) -> Data:
+def data(run: Run) -> OpenDecisionRuns:
     """CUCB2 by the three rules, with rewards that come so many rounds late that as many decisions are open."""
     horizon = run.at(smoke=6000, laptop=100_000, paper=100_000)
     models = run.at(smoke=4, laptop=100, paper=100)
-    chosen = {"old rule": named(old_rule, f"CUCB2 of rank {RANK} by the old rule")}
-    chosen |= {
-        rule: named(partial(variant, "CUCB2", RANK, sigma=SIGMA, open=rule), f"CUCB2 of rank {RANK}, open = {rule}") for rule in RULES[1:]
-    }
+    chosen = {"old rule": with_record(old_rule, f"CUCB2 of rank {RANK} by the old rule")}
+    chosen |= {rule: told_baseline("CUCB2", RANK, sigma=SIGMA, open=rule) for rule in RULES[1:]}
     results = {
         number: run.simulate(
             f"open-{number}", bernoulli_models(models, run.seed), chosen, horizon=horizon, replications=models,
             monitor=budget_monitor(RANK), delay=Fixed(number - 1),
         )
-        for number in OPEN
+        for number in OPEN_COUNTS
     }  # fmt: skip
-    return Data(results)
+    return OpenDecisionRuns(results)
 
 
-def score(found: Data) -> list[Row]:
+def score(found: OpenDecisionRuns) -> list[Row]:
     """Who keeps the promise with how many open decisions, and what caution costs."""
     rows = []
-    for number in OPEN[2:]:
+    for number in OPEN_COUNTS[2:]:
         broken = found.broken("old rule", number)
         text = f"with {number:,} open decisions the old rule breaks the budget"
-        rows.append(judged(OURS, text, "not in the paper", f"{broken.mean():.0%} of runs", most(int(broken.sum()), broken.size)))
+        rows.append(row_of(OURS, text, "not in the paper", f"{broken.mean():.0%} of runs", most(int(broken.sum()), broken.size)))
     for rule in RULES[1:]:
-        broken = np.concatenate([found.broken(rule, number) for number in OPEN])
+        broken = np.concatenate([found.broken(rule, number) for number in OPEN_COUNTS])
         count, total = int(broken.sum()), broken.size
-        rows.append(judged(OURS, f"open = '{rule}' never does", "not in the paper", f"{count} of {total} runs", never(count, total)))
+        rows.append(row_of(OURS, f"open = '{rule}' never does", "not in the paper", f"{count} of {total} runs", never(count, total)))
     same = [np.array_equal(found.results[1].regret[rule], found.results[1].regret["nothing"]) for rule in RULES]
     differing = same.count(False)
     text = "one at a time all rules are the same"
-    rows.append(judged(OURS, text, "not in the paper", f"{differing} rules differ", never(differing, len(RULES))))
-    difference = paired(final(found.results[1000], "lower"), final(found.results[1000], "nothing"))
+    rows.append(row_of(OURS, text, "not in the paper", f"{differing} rules differ", never(differing, len(RULES))))
+    difference = paired_mean(final(found.results[1000], "lower"), final(found.results[1000], "nothing"))
     text = "crediting lower bounds costs less than crediting nothing, 1,000 open"
-    return [*rows, judged(OURS, text, "not in the paper", difference, below(difference))]
+    return [*rows, row_of(OURS, text, "not in the paper", difference, below(difference))]
 
 
-def tables(found: Data) -> dict[str, pd.DataFrame]:
+def tables(found: OpenDecisionRuns) -> dict[str, pd.DataFrame]:
     """Runs that break the budget, lowest budget and regret."""
     rows = []
     for number, result in found.results.items():
@@ -118,9 +115,9 @@ def tables(found: Data) -> dict[str, pd.DataFrame]:
     return {"rules": pd.DataFrame(rows)}
 
 
-def plot(found: Data) -> dict[str, Figure]:
+def plot(found: OpenDecisionRuns) -> dict[str, Figure]:
     """The lowest and the mean budget of all runs against time."""
-    fig, axes = style.figure(len(OPEN), height=3.8)
+    fig, axes = style.figure(len(OPEN_COUNTS), height=3.8)
     for ax, (number, result) in zip(axes, found.results.items(), strict=True):
         for place, rule in enumerate(RULES):
             budget = result.watched[rule]["budget"]
@@ -136,7 +133,7 @@ def plot(found: Data) -> dict[str, Figure]:
     return {"open-decisions": fig}
 
 
-def notes(found: Data) -> str:
+def notes(found: OpenDecisionRuns) -> str:
     """Sizes."""
     result = found.results[1]
     return (

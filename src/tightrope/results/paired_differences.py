@@ -113,7 +113,7 @@ class PairedComparison:
 
     def plot(self, path: str | pathlib.Path, **options: Any) -> pathlib.Path:
         """Draw the differences with their intervals, and the profile where there are several problems, to an SVG, PNG or PDF file."""
-        from ..plots.paired import save_comparison
+        from ..plots.paired_differences import save_comparison
 
         return save_comparison(self, pathlib.Path(path), **options)
 

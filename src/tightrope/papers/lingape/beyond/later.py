@@ -6,22 +6,22 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ...plots import style
-from ...plots.digits import measured
-from ...policies import RAGE, FrankWolfeSampling, LinGame, LinGapE, XYAdaptive
-from ...problems.linear import Linear
-from ..colours import palette
-from ..experiment import Run
-from ..scoring import OURS, Row
-from .comparison import ADAPTIVE, ELIMINATION, ZERO, Runs, at_least_times, at_most_rounds, factor, others_err, samples
-from .settings import DELTA, LAM, THETA_BOUND, canonical, near_parallel, user_article
+from ....plots import style
+from ....plots.digits import with_error
+from ....policies import RAGE, FrankWolfeSampling, LinGame, LinGapE, XYAdaptive
+from ....problems.linear import Linear
+from ...colours import palette
+from ...experiment import Run
+from ...scoring import OURS, Row
+from ..comparison import ADAPTIVE, ELIMINATION, ZERO, Runs, at_least_times, at_most_rounds, factor, others_err, samples
+from ..settings import DELTA, LAM, THETA_BOUND, canonical, near_parallel, user_article
 from .shortcuts import adaptive_by_phase, rage_by_phase
 
 GAME, CLIMB = "LinGame", "FrankWolfeSampling"
 PANELS = {"near-parallel": "dimension d", "canonical": "gap", "user-article": "number of arms"}
 
 
-class Case(NamedTuple):
+class LaterRuleCase(NamedTuple):
     """A problem and the runs of all methods on it."""
 
     panel: str
@@ -30,7 +30,7 @@ class Case(NamedTuple):
     runs: Runs
 
 
-def data(run: Run) -> list[Case]:
+def data(run: Run) -> list[LaterRuleCase]:
     """All methods on some problems of each figure."""
     dimensions, gaps, sizes = run.at(
         smoke=((5,), (0.5,), (10,)),
@@ -43,7 +43,7 @@ def data(run: Run) -> list[Case]:
     return [*near, *plain, *(play(run, "user-article", K, problem, 1.0) for K, problem in zip(sizes, users, strict=True))]
 
 
-def play(run: Run, panel: str, x: float, problem: Linear, bound: float) -> Case:
+def play(run: Run, panel: str, x: float, problem: Linear, bound: float) -> LaterRuleCase:
     """The methods on one problem. bound: on theta."""
     count = run.at(smoke=2, laptop=8, paper=100)
     theta_bound = max(bound, float((problem.theta @ problem.theta) ** 0.5))
@@ -55,10 +55,10 @@ def play(run: Run, panel: str, x: float, problem: Linear, bound: float) -> Case:
     exact = run.at(smoke=500, laptop=5_000, paper=20_000)
     runs[ADAPTIVE] = adaptive_by_phase(problem, XYAdaptive(**common), count, run.seed, exact)
     runs[ELIMINATION] = rage_by_phase(problem, RAGE(**common), count, run.seed)
-    return Case(panel, x, int(problem.means.argmax()), runs)
+    return LaterRuleCase(panel, x, int(problem.means.argmax()), runs)
 
 
-def score(found: list[Case]) -> list[Row]:
+def score(found: list[LaterRuleCase]) -> list[Row]:
     """LinGapE against both later rules on every problem, and wrong answers."""
     rows = [
         at_least_times(OURS, f"{case.panel}, {PANELS[case.panel]} {case.x:g}: {name} / {ZERO}", "–", factor(case.runs, name, ZERO), 1.0)
@@ -68,7 +68,7 @@ def score(found: list[Case]) -> list[Row]:
     return [*rows, others_err([(case.runs, case.best) for case in found])]
 
 
-def tables(found: list[Case]) -> dict[str, pd.DataFrame]:
+def tables(found: list[LaterRuleCase]) -> dict[str, pd.DataFrame]:
     """Samples of every method on every problem."""
     return {"samples": pd.DataFrame([
         {"problem": case.panel, "x": case.x, "method": name, "samples": samples(item["rounds"]).value,
@@ -77,7 +77,7 @@ def tables(found: list[Case]) -> dict[str, pd.DataFrame]:
     ])}  # fmt: skip
 
 
-def plot(found: list[Case]) -> dict[str, Figure]:
+def plot(found: list[LaterRuleCase]) -> dict[str, Figure]:
     """Samples of every method, one panel for each family of problems."""
     table, looks = tables(found)["samples"], palette("lingape")
     figure, axes = style.figure(len(PANELS), height=3.8)
@@ -90,7 +90,7 @@ def plot(found: list[Case]) -> dict[str, Figure]:
             colour = looks.colour(str(name))
             panel.errorbar(places, part["samples"], yerr=part["s.e."], label=name, color=colour, marker="o", ms=4, ls="none")
             cells = part[["x", "samples", "s.e."]].itertuples(index=False)
-            style.hover(panel, places, part["samples"], [f"{name}: {measured(mean, se)} at {label} {x:g}" for x, mean, se in cells])
+            style.hover(panel, places, part["samples"], [f"{name}: {with_error(mean, se)} at {label} {x:g}" for x, mean, se in cells])
         panel.set_xticks(range(len(values)), [f"{x:g}" for x in values])
         panel.grid(False, axis="x")
         panel.set(yscale="log", xlabel=label)
@@ -100,7 +100,7 @@ def plot(found: list[Case]) -> dict[str, Figure]:
     return {"samples": figure}
 
 
-def notes(found: list[Case]) -> str:
+def notes(found: list[LaterRuleCase]) -> str:
     """Settings."""
     return (
         f"δ = {DELTA:g}, ε = 0, λ = {LAM:g} and LinGapE's stop for LinGapE, LinGame and FrankWolfeSampling, so that they differ in what "

@@ -1,4 +1,4 @@
-"""What all commands share: consoles, options, progress, tables."""
+"""The common parts of all commands: consoles, options, progress, tables."""
 
 import json
 import pathlib
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 console = Console(highlight=False, width=None if sys.stdout.isatty() else 140)  # tables in logs and pipes keep their columns
 errors = Console(stderr=True, highlight=False)
-INTERRUPTED = 130  # exit code of a command that Ctrl-C ended
+INTERRUPTED_CODE = 130  # exit code of a command that Ctrl-C ended
 
 Out = Annotated[pathlib.Path, typer.Option(help="Folder for results and the report.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of all random streams.")]

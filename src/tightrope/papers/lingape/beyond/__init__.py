@@ -1,0 +1,1 @@
+"""Beyond the paper: later rules on its problems, and long runs by sufficient statistics."""

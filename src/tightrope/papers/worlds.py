@@ -1,0 +1,20 @@
+"""Draws that the worlds of several papers are made of."""
+
+import numpy as np
+
+
+def generator(seed: int, *key: int) -> np.random.Generator:
+    """Random numbers for the worlds of a figure; key: tells them apart from those of other figures with the same seed."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
+
+
+def unit_vector(rng: np.random.Generator, d: int) -> np.ndarray:
+    """A vector spread evenly over the unit sphere."""
+    vector = rng.standard_normal(d)
+    return np.asarray(vector / np.linalg.norm(vector))
+
+
+def unit_rows(rng: np.random.Generator, count: int, d: int) -> np.ndarray:
+    """Vectors spread evenly over the unit sphere, a row each."""
+    rows = rng.standard_normal((count, d))
+    return np.asarray(rows / np.linalg.norm(rows, axis=1)[:, None])

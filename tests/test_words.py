@@ -1,0 +1,94 @@
+"""Plain words in the code: names that are nobody else's, and that say what they are.
+
+ROOMS are held to it so far; add a room to hold it too.
+"""
+
+import ast
+import pathlib
+from collections import defaultdict
+
+ROOT = pathlib.Path(__file__).parent.parent / "src" / "tightrope"
+ROOMS = ("papers", "demo", "plots", "pages", "results", "evaluation", "logs", "problems", "solvers", "cli", "adapters")
+# Of two classes of one name: those that users rely on, and those whose namesake is in a room that is not held to this yet.
+KNOWN_PAIRS = {"Linear", "Log", "Promotions"}
+# Names that say that something was done to something, or when, and not what there is or what is done.
+BARE = (
+    "again answered assembled asked beside broken chosen closed clustered compared counted decided decomposed differing discovered "
+    "drawn earlier earned enough everything expected factorised factorized found given granted held holding joined kept known lasting "
+    "listed made mapped measured missing moved named nested occurring opened packed paired picked placed predicted ragged ranked "
+    "recovered reduced refused registered renamed repeated replayed reproduced rewarded rounded scattered seen shown slower solved "
+    "stacked standing themed timed together told tuned waiting worked"
+)
+# Constants without a noun or a unit.
+VAGUE = (
+    "AGAIN APART BEFORE CALM CLOSE COVERED CROWDED EARLY EQUALLY FAILED FEW FRESH FROM KEPT KNOWN LARGE LASTS LATE LIKE LONG MATCHES "
+    "MISSING MORE MOST NAMED NEVER NOTHING OPEN ORDERED PLAIN PRINTED QUICK READ RESOLVED SAME SETTLED SHOWN SILENT SMALL TIMED TWICE "
+    "UNSEEN WIDE WITHIN"
+)
+
+
+def sources():
+    """Text of every module by its path below the package."""
+    return {path.relative_to(ROOT).as_posix(): path.read_text() for path in ROOT.rglob("*.py")}
+
+
+def assigned(node):
+    """Names that a statement of a module assigns."""
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    return {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
+
+
+def breaches(modules, rooms=ROOMS):
+    """Every name and docstring of these rooms that is against the rules."""
+    found, classes = set(), defaultdict(set)
+    for path, text in modules.items():
+        tree, held = ast.parse(text), path.split("/")[0] in rooms
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                classes[node.name].add(path)
+            named = held and isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+            if named and (ast.get_docstring(node) or "").startswith("What "):
+                found.add(f"{path}: the docstring of {getattr(node, 'name', 'the module')} begins with What")
+        if not held:
+            continue
+        if pathlib.PurePosixPath(path).stem in BARE.split():
+            found.add(f"{path}: a module with the name of a participle")
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef) and node.name.strip("_") in BARE.split():
+                found.add(f"{path}: {node.name}() says what was done, not what it does")
+            found |= {f"{path}: {name} has neither noun nor unit" for name in assigned(node) & set(VAGUE.split())}
+    for name, paths in classes.items():
+        if len(paths) > 1 and name not in KNOWN_PAIRS and any(path.split("/")[0] in rooms for path in paths):
+            found.add(f"{name} is a class of {', '.join(sorted(paths))}")
+    return found
+
+
+def test_names_say_what_they_are_and_are_nobody_elses():
+    assert not breaches(sources())
+
+
+def test_known_pairs_are_pairs():
+    modules = sources()
+    for name in KNOWN_PAIRS:
+        assert sum(f"class {name}" in text for text in modules.values()) > 1, name
+
+
+def test_planted_names_are_found():
+    planted = {
+        "plots/again.py": '"""What is drawn."""\nSHOWN, KINDS = 3, ()\nKEPT: int = 2\ndef told(): ...\ndef _joined(): ...\nclass Plan: ...\n',
+        "logs/plain.py": '"""A log."""\nclass Plan: ...\nclass _Inner: ...\ndef join(): ...\n',
+        "session/told.py": '"""What is told."""\nSHOWN = 1\nclass Round: ...\nclass _Inner: ...\n',
+        "service/round.py": '"""Rounds."""\nclass Round: ...\n',
+    }
+    assert breaches(planted) == {
+        "plots/again.py: the docstring of the module begins with What",
+        "plots/again.py: a module with the name of a participle",
+        "plots/again.py: told() says what was done, not what it does",
+        "plots/again.py: _joined() says what was done, not what it does",
+        "plots/again.py: SHOWN has neither noun nor unit",
+        "plots/again.py: KEPT has neither noun nor unit",
+        "Plan is a class of logs/plain.py, plots/again.py",
+    }
+    widened = breaches(planted, (*ROOMS, "session"))
+    assert "Round is a class of service/round.py, session/told.py" in widened
+    assert "session/told.py: SHOWN has neither noun nor unit" in widened
