@@ -170,9 +170,21 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> object:
-        """`Client` talks to a service, so it needs httpx; it is loaded when it is asked for."""
+        """`Client` talks to a service, so it needs httpx; it is loaded when it is asked for. Other names are hinted at."""
         if name == "Client":
             from .service.client import Client
 
             return Client
-        raise AttributeError(f"module 'tightrope' has no attribute {name!r}.")
+        raise AttributeError(f"module 'tightrope' has no attribute {name!r}.{_meant(name)}")
+
+    def _meant(name: str) -> str:
+        """What others call our policies, or the name that is like this one."""
+        from .core import checks
+
+        usual = {
+            "ThompsonSampling": "BetaThompson, or LinTS with features",
+            "UCB1": "UCB",
+            "LinearThompson": "LinTS",
+            "LinThompson": "LinTS",
+        }
+        return f" Did you mean {usual[name]}?" if name in usual else checks.hint(name, __all__)

@@ -177,8 +177,8 @@ def save_figure(fig: Figure, path: pathlib.Path) -> pathlib.Path:
 def plot_regret(
     result: Curves, path: str | pathlib.Path | None, ax: Axes | None, width: float, height: float, *, title: str = "", **options: Any
 ) -> pathlib.Path | Axes:
-    """The curves into a file or into axes, exactly one of which is given."""
-    target = one_target(path, ax)
+    """The curves into a file, into axes, or into new axes of pyplot where neither is given."""
+    target = one_target(path, ax, width, height)
     if isinstance(target, Axes):
         draw_regret(target, result, **options)
         if title:
@@ -187,11 +187,17 @@ def plot_regret(
     return save_figure(regret_figure(result, title=title, width=width, height=height, **options), target)
 
 
-def one_target(path: str | pathlib.Path | None, ax: Axes | None) -> pathlib.Path | Axes:
-    """Where to draw."""
-    if (path is None) == (ax is None):
-        raise ValueError(f"give exactly one of path and ax; got {'both' if ax is not None else 'none'}.")
-    return ax if ax is not None else pathlib.Path(str(path))
+def one_target(path: str | pathlib.Path | None, ax: Axes | None, width: float, height: float) -> pathlib.Path | Axes:
+    """Where to draw. Neither is what is typed in a notebook, which shows the figures that pyplot knows."""
+    if path is not None and ax is not None:
+        raise ValueError("path and ax were both given; give a file to write, or axes to draw in.")
+    if path is not None:
+        return pathlib.Path(str(path))
+    if ax is None:
+        from matplotlib import pyplot
+
+        return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
+    return ax
 
 
 def chosen_policies(names: Sequence[str] | None, known: Sequence[str]) -> list[str]:

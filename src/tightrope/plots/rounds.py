@@ -81,8 +81,8 @@ def plot_rounds(
     result: StoppedRuns, path: str | pathlib.Path | None, ax: Axes | None, width: float, height: float | None, *, band: float,
     policies: Sequence[str] | None, title: str = "",
 ) -> pathlib.Path | Axes:  # fmt: skip
-    """The picture in a file or in axes, exactly one of which is given."""
-    target = one_target(path, ax)
+    """The picture in a file, in axes, or in new axes of pyplot where neither is given."""
+    target = one_target(path, ax, width, height or 1.0 + 0.5 * len(result.policies))
     if isinstance(target, Axes):
         draw_rounds(target, result, chosen_policies(policies, result.policies), band)
         if title:

@@ -92,10 +92,11 @@ class Result:
     ) -> "pathlib.Path | Axes":
         """Draw the mean regret curves with their bands to a file, whose path is returned, or into axes, which are returned.
 
+        Without path and ax the axes are new ones of Matplotlib's pyplot, as a notebook shows them.
         path: an SVG, PNG, PDF or PGF file (fonts embedded as Type 42; PGF needs LaTeX). ax: Matplotlib axes of your own instead.
         width, height: inches. band: half height of the bands in standard errors, >= 0; 0 for none. policies: names to draw, in this
         order; default all. log_rounds: logarithmic axis of rounds. options: as for `plots.curves.regret_figure`. Raises ValueError
-        for an unknown policy or ending, and where not exactly one of path and ax is given.
+        for an unknown policy or ending, and where both path and ax are given.
         """
         from ..plots.curves import plot_regret
 
@@ -227,6 +228,7 @@ class Identification:
     ) -> "pathlib.Path | Axes":
         """Draw the rounds of every run and their means to a file, whose path is returned, or into axes, which are returned.
 
+        Without path and ax the axes are new ones of Matplotlib's pyplot, as a notebook shows them.
         path: an SVG, PNG, PDF or PGF file (fonts embedded as Type 42; PGF needs LaTeX). ax: Matplotlib axes of your own instead.
         width, height: inches; height None: half an inch a policy. band: half length of the bars in standard errors, >= 0; 0 for none.
         policies: names to draw, in this order; default all. options: title. Raises ValueError as `Result.plot` does.

@@ -6,6 +6,8 @@ from typing import cast
 import numpy as np
 
 from ..core import checks
+from ..core.matching import offers
+from ..core.policy import Policy, accepts
 from ..core.types import Oracle
 from ..core.verbs import Arms
 from ..solvers.oracles import set_size
@@ -30,6 +32,8 @@ def describe_arms(arms: object, points: object, distances: object, dimension: ob
     if arms is None:
         positions, metric = checks.metric(points, distances)
         return Arms(metric.shape[0], points=positions, distances=metric, horizon=T)
+    if not isinstance(arms, int) and checks.entries("arms", arms, "an array of numbers").dtype.kind in "UO":
+        raise ValueError(f"arms = {checks.show(arms)} is no number of arms, no (K, d) features and no list of names.")
     if checks.floats("arms", arms).ndim == 0:
         d = 0 if dimension is None else checks.integer("dimension", dimension, least=1)
         number = checks.integer("arms", arms, least=1)
@@ -75,6 +79,30 @@ def described_addition(
         oracle=arms.oracle if oracle is None else oracle,
     )
     return longer, Names(None if texts is None or called is None else (*called, *texts))
+
+
+def check_features(policy: Policy, arms: Arms) -> None:
+    """Refuse arms without features where the policy plays by features alone, and say where these go."""
+    kinds = set(accepts(policy))
+    if offers(arms) == ("arms",) and "arms" not in kinds and kinds & {"features", "contexts"}:
+        raise ValueError(
+            f"{type(policy).__name__} plays by features, which {arms.number} arms without any do not have; add dimension=d where features "
+            "come with every decide(context), or give them as arms, (K, d)."
+        )
+
+
+def named_arms(arms: object, names: object) -> tuple[object, object]:
+    """Arms and names, where arms are given by their names alone: as texts in place of their number, or by `names` without arms."""
+    if isinstance(arms, np.ndarray) and arms.dtype.kind in "UO":
+        arms = arms.tolist()
+    if isinstance(arms, list | tuple) and arms and all(isinstance(item, str) for item in arms):
+        if names is not None:
+            raise ValueError(f"arms = {checks.show(arms)} are names, and names was given too; leave one of them out.")
+        return len(arms), arms
+    if arms is None and names is not None:
+        names = checked_names("names", names)
+        return len(names), names
+    return arms, names
 
 
 class Names:

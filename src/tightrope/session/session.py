@@ -36,7 +36,7 @@ from ..numerics.ridge import regressions_in
 from ..numerics.states import copied, same_form
 from . import store
 from .agent import DECIDED, PLAYED, REWARDS, UNPLAYABLE, Agent, agent, new_tally
-from .arms import Names, checked_names, describe_arms, described_addition
+from .arms import Names, check_features, checked_names, describe_arms, described_addition, named_arms
 from .codec import restore
 from .decisions import UNNAMED, Book, Chance, Decision, Entry, locked, reason
 from .decisions import shown as visible
@@ -79,11 +79,12 @@ class Choice(NamedTuple):
 class Session:
     """One policy, its state, its random stream and its open decisions.
 
-    policy: an instance such as LinUCB(). arms: K, or (K, d) features. Exactly one of arms, points and distances describes the
+    policy: an instance such as LinUCB(). arms: K, their K names, or (K, d) features. Exactly one of arms, points and distances describes the
     arms: points is (K,) or (K, p), distances a (K, K) metric. dimension: d, when features come with every round; without arms, a
     catalogue: every call brings any number of candidates with their features. oracle: chooses sets of arms; for
     `oracles.Promotions` give the users as arms. horizon: T, for policies whose widths use it. seed: of the policy's own randomness;
-    `simulate` with the same seed makes the same choices in replication 0. names: K texts, by which arms can be called.
+    `simulate` with the same seed makes the same choices in replication 0. names: K texts, by which arms can be called;
+    without arms, points and distances they say how many there are.
     window: a decision more than so many rounds old is closed with default_reward. apply: rewards are learned from as they arrive,
     or "in order" of their decisions, each held back until all earlier decisions are closed (a guarantee on linear rewards needs
     it where the delay depends on the reward). after_stop: what an identification policy plays once it has its answer: the "winner",
@@ -95,7 +96,7 @@ class Session:
     def __init__(
         self,
         policy: Policy,
-        arms: int | ArrayLike | None = None,
+        arms: int | Sequence[str] | ArrayLike | None = None,
         *,
         points: ArrayLike | None = None,
         distances: ArrayLike | None = None,
@@ -112,7 +113,10 @@ class Session:
         if not is_policy(policy):
             raise ValueError(f"policy = {checks.show(policy)} is not a policy; pass an instance such as UCB().")
         self.policy = policy
+        if points is None and distances is None:
+            arms, names = named_arms(arms, names)
         described = describe_arms(arms, points, distances, dimension, oracle, horizon)
+        check_features(policy, described)
         check_fit(policy, described)
         if type(policy).TRAITS.stops:
             check_question(policy, described)
@@ -707,6 +711,8 @@ class Session:
                 yield entry.decision, entry.answers
 
     def _checked_value(self, argument: str, value: object) -> float:
+        if isinstance(value, bool | np.bool_):  # whether somebody clicked
+            value = float(value)
         return checks.real(argument, value, least=self._least, most=self._most)
 
     def _checked_reward(self, arm: Played, reward: ArrayLike, given: Context | None) -> tuple[Action, Any]:

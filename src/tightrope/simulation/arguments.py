@@ -7,7 +7,7 @@ from typing import Any
 
 from ..core import checks
 from ..core.matching import check_fit
-from ..core.policy import is_policy, is_policy_class
+from ..core.policy import is_policy, is_policy_class, label
 from ..core.streams import PROBLEM, stream
 from ..core.verbs import admit, begin, describe, init, observe, private
 from .monitors import NoMonitor
@@ -50,11 +50,15 @@ def as_problems(problem: Any) -> Sequence[Any]:
 def as_policies(policies: Any, problems: Sequence[Any], horizon: int | None) -> dict[str, PerProblem]:
     """Names and policies, given or made by functions of the problem, checked against what the problems offer and first show."""
     if is_policy(policies):
-        policies = {type(policies).__name__: policies}
+        policies = [policies]
+    if isinstance(policies, list | tuple) and policies and all(map(is_policy, policies)):
+        policies = _named(policies)
     if is_policy_class(policies):
         raise ValueError(f"policies = {policies.__name__} is a class of policies; call it to make one: {policies.__name__}().")
     if not isinstance(policies, Mapping) or not policies:
-        raise ValueError(f"policies = {checks.show(policies)} is not a dict of names and policies such as {{'UCB': UCB()}}.")
+        raise ValueError(
+            f"policies = {checks.show(policies)} is not a policy, a list of policies such as [UCB(), KLUCB()], or a dict of names and policies such as {{'UCB': UCB()}}."
+        )
     chosen = {}
     for name, given in policies.items():
         if not isinstance(name, str):
@@ -72,6 +76,16 @@ def as_policies(policies: Any, problems: Sequence[Any], horizon: int | None) -> 
             if admit.answers(item):
                 admit(item, init(item, describe(problem)._replace(horizon=horizon)), first_round(problem))
     return chosen
+
+
+def _named(policies: Sequence[Any]) -> dict[str, Any]:
+    """Policies by the names of their classes, and by their parameters too where several are of one class."""
+    classes = [type(item).__name__ for item in policies]
+    names = [name if classes.count(name) == 1 else label(item) for name, item in zip(classes, policies, strict=True)]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"policies has {name} twice; give a dict with a name for each, such as {{'first': UCB(), 'second': UCB()}}.")
+    return dict(zip(names, policies, strict=True))
 
 
 def first_round(problem: Any) -> Any:

@@ -115,8 +115,8 @@ def simulate(
     ----------
     problem : Problem or sequence of Problem
         Of one class where there are several: replication r plays problems[r % len].
-    policies : Policy, or dict of name to Policy or function
-        A function takes the problem and returns a policy. A single policy is named after its class.
+    policies : Policy, list of Policy, or dict of name to Policy or function
+        A function takes the problem and returns a policy. Policies without a name are called after their classes.
     horizon : int >= 1
         T, rounds.
     replications : int >= 1

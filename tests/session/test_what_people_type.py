@@ -1,0 +1,84 @@
+"""First lines as people type them, from other libraries' habits: they work, or the error says what to write."""
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+
+import tightrope as tr
+
+
+@pytest.mark.parametrize("arms", [["red", "green"], ("red", "green"), np.array(["red", "green"])], ids=["list", "tuple", "array"])
+def test_arms_may_be_their_names(arms):
+    session = tr.Session(tr.UCB(), arms=arms)
+    assert session.names == ("red", "green")
+    session.update("green", 1)
+    assert session.rounds == 1
+
+
+def test_names_alone_say_how_many_arms_there_are():
+    assert tr.Session(tr.UCB(), names=["red", "green", "blue"]).arms.number == 3
+    session = tr.Session(tr.LinUCB(), names=["red", "green"], dimension=3)
+    assert session.decide(np.ones(3)).name in ("red", "green")
+    assert (session.arms.number, session.arms.dimension) == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"arms": ["a", "b"], "names": ["a", "b"]}, "leave one of them out"),
+        ({"arms": ["a", "a"]}, "'a' twice"),
+        ({"arms": ["a", 1]}, "no list of names"),
+        ({"arms": "ab"}, "no list of names"),
+        ({"names": [1, 2]}, "is not text"),
+    ],
+)  # fmt: skip
+def test_names_that_cannot_be_are_refused(given, words):
+    with pytest.raises(ValueError, match=words):
+        tr.Session(tr.UCB(), **given)
+
+
+def test_a_policy_of_features_says_where_these_go():
+    with pytest.raises(ValueError, match=r"add dimension=d where features come with every decide\(context\)"):
+        tr.Session(tr.LinUCB(), arms=5)
+
+
+@pytest.mark.parametrize("value", [True, np.bool_(True)])
+def test_a_click_is_a_reward(value):
+    session = tr.Session(tr.UCB(), arms=2)
+    assert session.reward(session.decide().id, value)
+    session.update(session.select(), value)
+    assert session.rounds == 2
+    assert float(np.max(session.explain()["mean"])) == 1.0
+
+
+def test_policies_without_names_are_called_after_their_classes():
+    problem = tr.problems.Bernoulli([0.4, 0.6])
+    assert tr.simulate(problem, [tr.UCB(), tr.KLUCB()], horizon=20).policies == ["UCB", "KLUCB"]
+    assert tr.simulate(problem, (tr.UCB(), tr.UCB(alpha=1.0)), horizon=20).policies == ["UCB", "UCB(alpha=1.0)"]
+    with pytest.raises(ValueError, match="UCB twice; give a dict"):
+        tr.simulate(problem, [tr.UCB(), tr.UCB()], horizon=20)
+
+
+def test_a_plot_without_a_path_is_one_that_a_notebook_shows():
+    mpl.use("Agg")
+    from matplotlib import pyplot
+
+    result = tr.simulate(tr.problems.Bernoulli([0.4, 0.6]), tr.UCB(), horizon=20, replications=2)
+    ax = result.plot()
+    assert ax.figure.number in pyplot.get_fignums()
+    assert len(ax.get_lines()) > 0
+    pyplot.close("all")
+    with pytest.raises(ValueError, match="both given"):
+        result.plot("a.svg", ax=ax)
+
+
+@pytest.mark.parametrize(("name", "meant"), [("ThompsonSampling", "BetaThompson"), ("linucb", "'LinUCB'"), ("Sesion", "'Session'")])
+def test_a_name_of_others_is_hinted_at(name, meant):
+    with pytest.raises(AttributeError, match=f"Did you mean {meant}"):
+        getattr(tr, name)
+
+
+def test_rewards_of_a_log_may_be_true_or_false():
+    frame = pd.DataFrame({"arm": ["a", "b"] * 4, "reward": [True, False] * 4, "propensity": 0.5})
+    assert tr.logs.from_frame(frame).reward.tolist() == [1.0, 0.0] * 4
