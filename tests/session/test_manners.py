@@ -75,7 +75,7 @@ SAMPLED = {  # sessions whose probabilities are sampled, and how many draws stan
     "LinTS": (tr.LinTS(scale=0.3), None, 100_000),
     "Explore": (tr.Explore(tr.LinTS(scale=0.3), floor=0.1), None, 100_000),
     "Safe": (tr.Safe(tr.LinTS(scale=0.3), baseline=0, baseline_mean=0.1, alpha=0.9), None, 100_000),
-    "CombTS": (tr.CombTS(v=0.3), lambda scores: np.argsort(-scores, kind="stable")[:2], 1000),
+    "CombTS": (tr.CombTS(v=0.3), lambda scores: np.argsort(-scores, kind="stable")[:2], 100),
     "SafeSets": (tr.Safe(tr.CombTS(v=0.3), baseline=[0, 1], baseline_mean=0.1, alpha=0.9), tr.oracles.TopK(2), 100),
 }
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..core.registry import find
+from ..core.types import Oracle
 from ..solvers.oracles import Partition, Promotions, TopK
 from .session import Session
 
@@ -44,7 +45,7 @@ def cases() -> list[Case]:
         "LinGapE", "C2UCB", "PC2UCB", "CombTS", "CombLinTS", "CombUCB1",
     )}  # fmt: skip
 
-    def sets(name: str, oracle: object = TopK(5)) -> Callable[[], Session]:
+    def sets(name: str, oracle: Oracle = TopK(5)) -> Callable[[], Session]:
         return lambda: Session(of[name](), many, oracle=oracle)
 
     return [

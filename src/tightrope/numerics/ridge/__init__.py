@@ -178,7 +178,7 @@ def _(model: DisjointRidge) -> np.ndarray:
 
 
 @lean
-def _features_root(features, inverse, factor, out):  # type: ignore[no-untyped-def]
+def _features_root(features, inverse, factor, out):
     """out (K, d) <- X L, with L the lower factor of the inverse."""
     definite_cholesky(inverse, factor)
     K, d = features.shape

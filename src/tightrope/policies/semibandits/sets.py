@@ -225,13 +225,18 @@ class BreaksTies(Protocol):
     ties: int  # by index (0), or at random (1)
 
 
+def no_draws(draws: int) -> np.ndarray:
+    """Of scores that are certain."""
+    raise TypeError("these scores are not drawn.")
+
+
 class Scoring(NamedTuple):
     """This round's scores and what is known of their distribution."""
 
     mean: np.ndarray  # (N,) theta'x
     width: np.ndarray  # (N,) half-width shown in the explanation
     score: np.ndarray | None  # (N,) the certain scores; None: they are drawn
-    draw: Callable[[int], np.ndarray] | None = None  # (draws, N) scores
+    draw: Callable[[int], np.ndarray] = no_draws  # (draws, N) scores
     law: tuple[str, np.ndarray, np.ndarray] | None = None  # name, location and spread of independent scores
     zero: float = 0.0  # what mean, score and law are less of
 
@@ -253,7 +258,7 @@ def chances(
     hits, left = np.zeros(N), draws
     while left:
         number = min(left, max(1, CHUNK // N))
-        scores = np.tile(scoring.score, (number, 1)) if scoring.draw is None else scoring.draw(number)
+        scores = scoring.draw(number) if scoring.score is None else np.tile(scoring.score, (number, 1))
         hits += hits_of_draws(policy, state, context, scores, rng, scoring.zero)
         left -= number
     probability = hits / draws
@@ -301,8 +306,7 @@ def report(
     policy: BreaksTies, state: KnowsSetting, context: Context, scoring: Scoring, rng: np.random.Generator, draws: int | None = None
 ) -> Explanation:  # fmt: skip
     """The explanation. draws: as many stand behind chances that are not exact."""
-    drawn = scoring.score if scoring.draw is None else scoring.draw(1)[0]
-    assert drawn is not None
+    drawn = scoring.draw(1)[0] if scoring.score is None else scoring.score
     chosen = best_set(state, context, drawn, policy.ties, rng, scoring.zero)
     mean, width, score = scoring.mean + scoring.zero, scoring.width, drawn + scoring.zero
     found = {
