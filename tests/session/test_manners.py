@@ -108,6 +108,28 @@ def test_exact_probabilities_need_no_draws_and_some_numbers_are_refused():
             session.explain(draws=wrong)
 
 
+@pytest.mark.parametrize("policy", [tr.LinTS(scale=0.3), tr.CombTS(v=0.3)], ids=["LinTS", "CombTS"])
+def test_who_needs_no_propensity_does_not_pay_for_one(policy, tmp_path, monkeypatch):
+    """Its choices are the same, and what reads propensities says why there is none."""
+    oracle = tr.oracles.TopK(2) if isinstance(policy, tr.CombTS) else None
+    usual, free = (tr.Session(policy, FEATURES, oracle=oracle, seed=3, measured=measured) for measured in (True, False))
+    monkeypatch.setattr(tr.Session, "_chance", lambda self, *rest: pytest.fail("asked") if not self.measured else (0.5, 0.0))
+    for n in range(8):
+        if n == 4:
+            free = tr.Session.load(free.save(tmp_path / "s.npz"))
+        one, other = usual.decide(), free.decide()
+        assert np.array_equal(one.arm, other.arm)
+        assert math.isnan(other.propensity) and math.isnan(other.propensity_se)
+        value = 0.5 if oracle is None else [0.5, 0.25]
+        usual.reward(one.id, value)
+        free.reward(other.id, value)
+    assert not free.measured
+    with pytest.raises(ValueError, match=r"8 without a propensity, by a session with measured=False"):
+        tr.logs.from_session(free)
+    with pytest.raises(ValueError, match="measured = 1"):
+        tr.Session(policy, FEATURES, oracle=oracle, measured=1)
+
+
 def test_points_are_found_by_value():
     session = tr.Session(tr.CKLUCB(lipschitz=1.0), points=[0.1, 0.1 + 0.2, 0.7])
     assert [session.arm_at(session.point(k)) for k in range(3)] == [0, 1, 2]
