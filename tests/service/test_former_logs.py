@@ -11,6 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 import pinned  # noqa: F401  the same last digits on every processor
 
 # isort: split
+import numpy as np
 import sqlalchemy as sa
 from record_log import FOLDER, ROUNDS, SPECS, next_decision
 from running import Clock, ask, create, decide, reward, service_at
@@ -29,8 +30,20 @@ from tightrope.service.log.transfer import read_log
 from tightrope.service.log.verification import replay, verify
 from tightrope.service.runtime import commands
 
-ESTIMATED = ("safe-lints-rounds",)  # whose propensities are frequencies of draws, which a version may take otherwise; arms are the same
+DRAWN = {"safe-lints-rounds": 800, "combts": 500, "comblints": 500}  # draws behind propensities that are frequencies
 VERSIONS = {path.name.removesuffix(".json.gz"): json.loads(gzip.decompress(path.read_bytes())) for path in sorted(FOLDER.glob("*.gz"))}
+
+
+def agree(name, chance, then):
+    """Whether two versions state the same propensity: four standard errors of its draws, where it is a frequency, else to rounding.
+
+    Draws of propensities are no draws of choices: a version may take others, or fewer, and plays the same arms.
+    """
+    chance, then = np.asarray(chance), np.asarray(then)
+    if name not in DRAWN:
+        return np.allclose(chance, then, rtol=1e-13, atol=0.0)
+    share = np.clip((chance + then) / 2.0, 1.0 / DRAWN[name], 1.0 - 1.0 / DRAWN[name])
+    return bool((np.abs(chance - then) <= 4.0 * np.sqrt(2.0 * share * (1.0 - share) / DRAWN[name])).all())
 
 
 def imported(folder, version, name):
@@ -60,7 +73,12 @@ def test_a_log_of_an_earlier_version_goes_on_as_it_would_have_there(version, nam
         create(service, {"name": name, "seed": 11} | SPECS[name])  # the same spec again is the same experiment
     assert [arm for arm, _ in after] == [arm for arm, _ in written["after"]]
     for (_, chance), (_, chance_then) in zip(after, written["after"], strict=True):
-        assert chance == chance_then or (name in ESTIMATED and abs(chance - chance_then) < 0.01)
+        assert agree(name, chance, chance_then)
+
+
+def test_a_propensity_that_is_off_is_seen():
+    assert agree("lints", 0.25, 0.25 * (1.0 + 1e-14)) and not agree("lints", 0.25, 0.25 + 1e-9)
+    assert agree("combts", [0.5, 0.5], [0.53, 0.47]) and not agree("combts", [0.5, 0.5], [0.65, 0.35])
 
 
 def test_every_policy_whose_defaults_changed_is_in_the_golden_log():

@@ -75,7 +75,7 @@ SAMPLED = {  # sessions whose probabilities are sampled, and how many draws stan
     "LinTS": (tr.LinTS(scale=0.3), None, 100_000),
     "Explore": (tr.Explore(tr.LinTS(scale=0.3), floor=0.1), None, 100_000),
     "Safe": (tr.Safe(tr.LinTS(scale=0.3), baseline=0, baseline_mean=0.1, alpha=0.9), None, 100_000),
-    "CombTS": (tr.CombTS(v=0.3), lambda scores: np.argsort(-scores, kind="stable")[:2], 1000),
+    "CombTS": (tr.CombTS(v=0.3), lambda scores: np.argsort(-scores, kind="stable")[:2], 100),
     "SafeSets": (tr.Safe(tr.CombTS(v=0.3), baseline=[0, 1], baseline_mean=0.1, alpha=0.9), tr.oracles.TopK(2), 100),
 }
 
@@ -106,6 +106,28 @@ def test_exact_probabilities_need_no_draws_and_some_numbers_are_refused():
     for wrong in (9, 0.5, True):
         with pytest.raises(ValueError, match=f"draws = {wrong} is not a whole number from 10 to "):
             session.explain(draws=wrong)
+
+
+@pytest.mark.parametrize("policy", [tr.LinTS(scale=0.3), tr.CombTS(v=0.3)], ids=["LinTS", "CombTS"])
+def test_who_needs_no_propensity_does_not_pay_for_one(policy, tmp_path, monkeypatch):
+    """Its choices are the same, and what reads propensities says why there is none."""
+    oracle = tr.oracles.TopK(2) if isinstance(policy, tr.CombTS) else None
+    usual, free = (tr.Session(policy, FEATURES, oracle=oracle, seed=3, measured=measured) for measured in (True, False))
+    monkeypatch.setattr(tr.Session, "_chance", lambda self, *rest: pytest.fail("asked") if not self.measured else (0.5, 0.0))
+    for n in range(8):
+        if n == 4:
+            free = tr.Session.load(free.save(tmp_path / "s.npz"))
+        one, other = usual.decide(), free.decide()
+        assert np.array_equal(one.arm, other.arm)
+        assert math.isnan(other.propensity) and math.isnan(other.propensity_se)
+        value = 0.5 if oracle is None else [0.5, 0.25]
+        usual.reward(one.id, value)
+        free.reward(other.id, value)
+    assert not free.measured
+    with pytest.raises(ValueError, match=r"8 without a propensity, by a session with measured=False"):
+        tr.logs.from_session(free)
+    with pytest.raises(ValueError, match="measured = 1"):
+        tr.Session(policy, FEATURES, oracle=oracle, measured=1)
 
 
 def test_points_are_found_by_value():

@@ -1,5 +1,6 @@
-"""`bench`: speeds beside a yardstick."""
+"""`bench`: speeds beside a yardstick, and what decisions cost."""
 
+import contextlib
 import json
 import pathlib
 from typing import Annotated, Any
@@ -17,10 +18,19 @@ def bench(
     save: Annotated[bool, typer.Option("--save", help="Write this run to the baseline file.")] = False,
     only: Annotated[str, typer.Option(help="Only policies whose name contains this.")] = "",
     check: Annotated[bool, typer.Option("--check", help="A fixed list of 20 kernels; fail where one has become slow.")] = False,
+    decisions: Annotated[bool, typer.Option("--decisions", help="Microseconds of a decision and its reward, of every family.")] = False,
+    busy: Annotated[bool, typer.Option("--busy", help="With --decisions: beside a busy process on each core.")] = False,
     modules: Import = None,
     as_json: Json = False,
 ) -> None:
     """Rounds per second and core of every policy as a multiple of a hand-fused loop, beside the baseline's."""
+    if busy and not decisions:
+        raise ValueError("busy measures decisions beside busy processes; give --decisions too.")
+    if decisions:
+        if check or save:
+            raise ValueError("decisions are compared with nothing that is stored; leave --check and --save out.")
+        bench_decisions(only, busy, as_json)
+        return
     from ..core import files
     from ..simulation.benchmark import AGAIN, LEAST, SAVED, Measurement, better, cases, checked_cases, measure
     from ..simulation.runs.provenance import versions
@@ -73,3 +83,25 @@ def bench(
     if slow and check and not save:
         errors.print(f"Below {LEAST:g} of the baseline: {'; '.join(slow)}.", style="red", soft_wrap=True)
         raise typer.Exit(1)
+
+
+def bench_decisions(only: str, busy: bool, as_json: bool) -> None:
+    """Microseconds from `decide` to the end of `reward`, of those cases whose name contains `only`."""
+    from ..session.latency import busy_cores, cases, measure
+
+    every = cases()
+    chosen = [case for case in every if only in case.name]
+    if not chosen:
+        raise ValueError(f"only = {only!r} is in the name of nothing that is measured.{checks.hint(only, [case.name for case in every])}")
+    if not as_json:
+        console.print(f"{'median µs':>10} {'90 % µs':>10}  decide and reward{', beside a busy process on each core' if busy else ''}")
+    rows: list[dict[str, Any]] = []
+    for case in chosen:
+        measure(case, seconds=0.0)  # compiles what is not compiled
+        with busy_cores() if busy else contextlib.nullcontext():
+            got = measure(case)
+        rows.append({"case": case.name, "busy": busy} | got._asdict())
+        if not as_json:
+            console.print(f"{got.median:10,.0f} {got.ninetieth:10,.0f}  {case.name}", soft_wrap=True, highlight=False)
+    if as_json:
+        print_json(rows)

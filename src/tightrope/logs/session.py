@@ -25,6 +25,10 @@ class Remembering(Protocol):
         """Of the arms."""
 
     @property
+    def measured(self) -> bool:
+        """Whether its decisions have propensities."""
+
+    @property
     def decided(self) -> int:
         """Decisions made."""
 
@@ -47,9 +51,9 @@ class Remembering(Protocol):
 def from_session(session: Remembering, *, rewards: tuple[float, float] = (0.0, 1.0), floor: float | None = None) -> Log:
     """A log of the decisions that a session remembers with their rewards, in the order of its rounds.
 
-    Left out and counted (`Log.left_out`): open decisions, those closed without a reward, those that `select` made, which asks for
-    no propensity, and those of long ago: a session remembers the last 10,000 closed decisions, and lets their features and masks
-    go. Keep a log of your own (a table) for more.
+    Left out and counted (`Log.left_out`): open decisions, those closed without a reward, those without a propensity, which `select` and a
+    session with measured=False ask for none, and those of long ago: a session remembers the last 10,000 closed decisions, and lets
+    their features and masks go. Keep a log of your own (a table) for more.
 
     Parameters
     ----------
@@ -86,7 +90,7 @@ def from_session(session: Remembering, *, rewards: tuple[float, float] = (0.0, 1
     reward: list[float] = []
     chance: list[float] = []
     round: list[int] = []
-    unnamed = "made by select, without a propensity"
+    unnamed = "made by select, without a propensity" if session.measured else "without a propensity, by a session with measured=False"
     waiting = session.waiting
     left = {"open decisions": waiting, "closed without a reward": 0, unnamed: session.played - (waiting - len(session.open))}
     remembered = 0

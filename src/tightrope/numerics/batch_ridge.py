@@ -228,6 +228,24 @@ def settled_scores(solved: Solved, theta: np.ndarray, features: np.ndarray) -> n
     return scores
 
 
+def drawn_scores(solved: Solved, features: np.ndarray, scale: float, rng: np.random.Generator, draws: int) -> np.ndarray:
+    """(draws, N M) scores of every arm by as many theta ~ N(theta_hat, scale^2 V^-1), in every block by itself. O(draws N M d).
+
+    The law of `settled_scores` of one drawn theta. Equal rows get equal scores in every draw.
+    """
+    M, d = solved.theta.shape
+    theta = rng.standard_normal((draws, M, d))
+    draw_around(solved.theta, solved.factor, scale, theta)
+    out = np.empty((draws, features.shape[0] * M))
+    score_draws(np.ascontiguousarray(features.T), theta, np.empty(features.shape[0]), out)
+    if solved.own.any():
+        level = solved.level - (solved.middle * theta).sum(axis=2)
+        level += scale * np.sqrt(solved.own) * rng.standard_normal((draws, M))
+        by_row = out.reshape(draws, -1, M)
+        by_row += level[:, None, :]
+    return out
+
+
 def linear_scores(features: np.ndarray, theta: np.ndarray) -> np.ndarray:
     """theta_block'x of every arm, (N M,), for theta (M, d). O(N M d)."""
     out = np.empty((features.shape[0], theta.shape[0]))
@@ -273,6 +291,41 @@ def inner_products(features, theta, x, sums, out):
             take_products(sums, theta, m, d, x)
             for n in range(width):
                 out[first + n, m] = 0.0 - sums[0, n]  # take_products takes away, as substitution needs it
+
+
+@lean
+def draw_around(centre, factor, scale, theta):
+    """theta[n, m], standard normals, <- centre[m] + scale L_m'^-1 theta[n, m]. O(draws M d^2 / 2)."""
+    draws, M, d = theta.shape
+    for n in range(draws):
+        for m in range(M):
+            for i in range(d - 1, -1, -1):
+                entry = theta[n, m, i] / factor[m, i, i]
+                theta[n, m, i] = entry
+                for j in range(i):
+                    theta[n, m, j] -= entry * factor[m, i, j]
+            for i in range(d):
+                theta[n, m, i] = centre[m, i] + scale * theta[n, m, i]
+
+
+@lean
+def score_draws(columns, theta, sums, out):
+    """out[n, row * M + m] <- columns[:, row] @ theta[n, m]. columns: (d, N), the features; sums: (N,) to work in.
+
+    Every row is summed in the order of the dimensions wherever it stands, so equal rows get equal scores.
+    """
+    d, N = columns.shape
+    draws, M = theta.shape[0], theta.shape[1]
+    for n in range(draws):
+        for m in range(M):
+            for row in range(N):
+                sums[row] = 0.0
+            for i in range(d):
+                weight = theta[n, m, i]
+                for row in range(N):
+                    sums[row] += weight * columns[i, row]
+            for row in range(N):
+                out[n, row * M + m] = sums[row]
 
 
 @lean

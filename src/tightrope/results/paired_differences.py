@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import stdtrit
 
 from ..core import checks
+from ..numerics import special
 from ..numerics.statistics import holm, interquartile_weights, standard_error
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def compared_pairs(
         levels.append(
             Level(name, float(values.mean()), float(standard_error(table[j])), float(interquartile_weights(identity) @ values), low, high)
         )
-    least = float(stdtrit(n - 1, 1.0 - alpha / 2.0))  # the bootstrap alone is too short for heavy tails on both sides
+    least = float(special.stdtrit(n - 1, 1.0 - alpha / 2.0))  # the bootstrap alone is too short for heavy tails on both sides
     low, high = np.percentile(drawn, tails, axis=1, method="closest_observation")
     low, high = np.minimum(low, -least), np.maximum(high, least)
     found = []

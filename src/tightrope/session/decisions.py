@@ -28,7 +28,7 @@ class Decision:
 
     id: the caller's own, or made. arm: its number, or a read-only int array for a set of arms. name: that of the arm (a tuple for a
     set); without names its number. propensity: the chance with which the policy chose it (for a set an array, the chance of each
-    arm to be in it), propensity_se its standard error (0.0: exact); both NaN where `select` made the decision, which does not ask.
+    arm to be in it), propensity_se its standard error (0.0: exact); both NaN where `select` made the decision or the session measures none.
     reason: one sentence. round: 1 for the session's first decision. context: what the round showed (features, mask, baseline); None
     once a decision that showed something is closed.
     """

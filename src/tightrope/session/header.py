@@ -83,6 +83,7 @@ class Header(Strict):
     default_reward: Number | None
     apply: Literal["on arrival", "in order"]
     after_stop: Literal["winner", "explore"]
+    measured: bool = True  # written where it is False
     version: str  # of the package that wrote the file
     decided: Count
     played: Count

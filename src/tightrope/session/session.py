@@ -88,7 +88,8 @@ class Session:
     window: a decision more than so many rounds old is closed with default_reward. apply: rewards are learned from as they arrive,
     or "in order" of their decisions, each held back until all earlier decisions are closed (a guarantee on linear rewards needs
     it where the delay depends on the reward). after_stop: what an identification policy plays once it has its answer: the "winner",
-    where it is eligible, or what it would "explore" next, to learn more than was asked.
+    where it is eligible, or what it would "explore" next, to learn more than was asked. measured: False where no decision needs its
+    propensity, which then costs nothing and is NaN; such decisions cannot be evaluated.
 
     Bad input raises ValueError and leaves the session as it was. Not thread-safe: one session, one thread at a time.
     """
@@ -109,6 +110,7 @@ class Session:
         default_reward: float | None = None,
         apply: Literal["on arrival", "in order"] = "on arrival",
         after_stop: Literal["winner", "explore"] = "winner",
+        measured: bool = True,
     ) -> None:
         if not is_policy(policy):
             raise ValueError(f"policy = {checks.show(policy)} is not a policy; pass an instance such as UCB().")
@@ -130,6 +132,7 @@ class Session:
             raise ValueError(f"window = {self.window} closes decisions with default_reward, which is missing; give one, such as 0.0.")
         self.apply = ORDERS[checks.choice("apply", apply, ORDERS)]
         self.after_stop = AFTER_STOP[checks.choice("after_stop", after_stop, AFTER_STOP)]
+        self.measured = checks.flag("measured", measured)
         self.seed = checks.integer("seed", seed, least=0)
         self._audit = streams.stream(self.seed, 0, streams.AUDIT)
         self._book = Book()
@@ -249,7 +252,7 @@ class Session:
         or names. id: text or a whole number of your own; given twice it returns the same decision and draws nothing. names: of a
         catalogue's candidates, which may also come as context = {name: features}. Where several arms share a row of features
         (promotions for a user), features are (N, d), eligible is (N,) or (N, M), and arm = user * M + promotion. Costs one `select`
-        and one `propensity`.
+        and, in a session that measures them, one `propensity`.
         """
         if id is not None:
             id = checked_id(id)
@@ -258,7 +261,8 @@ class Session:
                 return known
             refuse_automatic(id)
         choice = self._choice(self._checked_round(context, eligible, names))
-        return self._opened(choice, choice.action, id, *self._chance(choice, choice.action)).decision
+        chance = self._chance(choice, choice.action) if self.measured else (math.nan, math.nan)
+        return self._opened(choice, choice.action, id, *chance).decision
 
     def select(self, context: Round | None = None, eligible: Mask | None = None) -> Any:
         """The arm (int) or set of arms (int array) to play now: a decision whose reward comes by `update`, and next.

@@ -85,6 +85,8 @@ def packed_session(session: Session) -> tuple[dict[str, Any], dict[str, np.ndarr
         "rng": streams.pack(session._agent.rng),
         "audit": streams.pack(session._audit),
     } | decisions
+    if not session.measured:
+        header["measured"] = False  # all others have the same header as before there was a choice
     return header, arrays
 
 
@@ -156,7 +158,7 @@ def build(
         policy,
         **described_arms(told, arrays),
         oracle=oracle, horizon=told.arms.horizon, seed=told.seed, names=told.names, window=told.window,
-        default_reward=told.default_reward, apply=told.apply, after_stop=told.after_stop,
+        default_reward=told.default_reward, apply=told.apply, after_stop=told.after_stop, measured=told.measured,
     )  # fmt: skip
     a = session.arms._replace(number=told.arms.number) if session.catalogue else session.arms
     if (a.number, a.dimension, a.blocks) != (told.arms.number, told.arms.dimension, told.arms.blocks):

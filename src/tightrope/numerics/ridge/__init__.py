@@ -20,7 +20,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ...compiled.kernels import lean
 from ...core.verbs import Arms
+from ..cholesky import cholesky, definite_cholesky
 from ..scaling import check_digits
 from .arms import ArmRidge
 from .contexts import ContextRidge, check_context, size_of
@@ -154,19 +156,39 @@ def regressions_in(state: Any) -> str | None:
 
 @singledispatch
 def deviations(model: Any) -> np.ndarray:
-    """A (K, r) root of the arms' joint covariance X V^-1 X' at the last prediction, for audits. O(K^3) or O(d^3 + K d^2)."""
-    return np.asarray(model.features @ np.linalg.cholesky(model.inverse))
+    """A (K, r) root of the arms' joint covariance X V^-1 X' at the last prediction, or the (K,) deviations of independent arms.
+
+    For audits. By loops, because libraries share the products out among threads that wait for each other. O(K^3) or O(d^3 + K d^2).
+    """
+    root = np.empty(model.features.shape)
+    _features_root(model.features, model.inverse, np.zeros_like(model.inverse), root)
+    return root
 
 
 @deviations.register
 def _(model: ArmRidge) -> np.ndarray:
-    values, vectors = np.linalg.eigh(model.product)
-    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+    root = np.zeros_like(model.product)
+    cholesky(model.product, root)  # which equal arms make singular
+    return root
 
 
 @deviations.register
 def _(model: DisjointRidge) -> np.ndarray:
-    return np.diag(np.sqrt(model.square))
+    return np.sqrt(model.square)
+
+
+@lean
+def _features_root(features, inverse, factor, out):
+    """out (K, d) <- X L, with L the lower factor of the inverse."""
+    definite_cholesky(inverse, factor)
+    K, d = features.shape
+    for k in range(K):
+        for j in range(d):
+            out[k, j] = 0.0
+        for i in range(d):
+            x = features[k, i]
+            for j in range(i + 1):
+                out[k, j] += x * factor[i, j]
 
 
 def sum_size(model: Any) -> int:

@@ -124,12 +124,13 @@ class SafeSets(Policy):
         return probability[action], error[action]
 
     def explain(self, state, context, rng, draws=None):
+        draws = DRAWS if draws is None else draws
         inner: Explanation = explain(self.inner, state.inner, context, rng, draws)
         known = bound_round(self, state, context)
         mean, width = predict_solved(known.theta, known.factor, known.features)
         wanted = select(self.inner, state.inner, context, rng)
         chosen, why = choose_set(self, state, context, wanted)
-        probability, error = chances(self, state, context, rng, DRAWS if draws is None else draws)
+        probability, error = chances(self, state, context, rng, draws)
         budget = known.base + (value_of(state.ledger[0].earned) - (1.0 - self.alpha) * value_of(state.ledger[0].promised))
         if known.point is not None:
             budget = known.base + joint_lower(known, state.owed)

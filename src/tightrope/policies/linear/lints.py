@@ -29,7 +29,7 @@ from ...numerics.counts import intervals
 from ...numerics.growth import grown
 from ...numerics.merging import merged
 from ...numerics.noise import Noise, bounded, current_scale, new_noise, noise_scale, take_in
-from ...numerics.posterior import chance_of_best
+from ...numerics.posterior import best_of_draws, chance_of_best
 from ...numerics.ridge import (
     Ridge,
     best_arm,
@@ -45,7 +45,6 @@ from .width import by_the_data, learns_noise, only_with_the_theorem, refuse_inte
 
 WIDTH = 0.7  # standard deviations of the posterior
 DRAWS = 100_000  # of explain's Monte Carlo where no number is asked for: standard errors of at most 0.0016
-CHUNK = 2_000_000  # entries of one batch of draws
 AUDIT_DRAWS = 800  # of one propensity: standard errors below 0.01
 
 
@@ -151,19 +150,6 @@ def in_question(policy: Any, state: Any, context: Any) -> np.ndarray | None:
     """The arms that may win the draw."""
     data = by_the_data(policy.width, policy.scale)
     return untried_first(state.model, context.eligible) if data else context.eligible
-
-
-def best_of_draws(mean: np.ndarray, root: np.ndarray, eligible: np.ndarray | None, rng: np.random.Generator, draws: int) -> np.ndarray:
-    """How often each arm is the best eligible one in so many draws of N(mean, root root')."""
-    K, rank = root.shape
-    closed = np.zeros(K) if eligible is None else np.where(eligible, 0.0, -np.inf)
-    wins, left = np.zeros(K), draws
-    while left:
-        n = min(left, max(1, CHUNK // K))
-        winners = (mean + closed + rng.standard_normal((n, rank)) @ root.T).argmax(axis=1)
-        wins += np.bincount(winners, minlength=K)
-        left -= n
-    return wins / draws
 
 
 def example():

@@ -40,10 +40,10 @@ class CombGreedy(SetPolicy):
         if state.model.seen[0] > 0.0:
             return Scoring(mean, width, mean)
 
-        def draw():
-            return rng.standard_normal(mean.size)
+        def draw(draws):
+            return rng.standard_normal((draws, mean.size))
 
-        return Scoring(mean, width, draw(), draw, ("normal", 0.0 * mean, 0.0 * mean + 1.0))
+        return Scoring(mean, width, None, draw, ("normal", 0.0 * mean, 0.0 * mean + 1.0))
 
 
 def example():

@@ -8,7 +8,7 @@ Per round: O(N d) and the oracle.
 """
 
 from ...core.policy import policy
-from ...numerics.batch_ridge import settle
+from ...numerics.batch_ridge import drawn_scores, settle
 from .combts import round_scores
 from .sets import GaussianPrior, Scoring, best_set, features_of, new_state_with_prior, noise_now, predictions
 
@@ -30,14 +30,14 @@ class CombLinTS(GaussianPrior):
         return best_set(state, context, scores, self.ties, rng, solved.zero)
 
     def _scoring(self, state, context, rng):
-        """This round's scores, as `select` makes them."""
+        """This round's scores, by the law of those that `select` makes."""
         mean, width, solved = predictions(state, context)
         noise = noise_now(self, state, solved)
 
-        def draw():
-            return round_scores(solved, features_of(state, context), noise, rng)
+        def draw(draws):
+            return drawn_scores(solved, features_of(state, context), noise, rng, draws)
 
-        return Scoring(mean, noise * width, draw(), draw, zero=solved.zero)
+        return Scoring(mean, noise * width, None, draw, zero=solved.zero)
 
 
 def example():

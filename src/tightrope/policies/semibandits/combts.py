@@ -15,7 +15,7 @@ import numpy as np
 from ...core.fields import choice, optional_flag, optional_real, real, real_or
 from ...core.policy import policy
 from ...core.types import Given
-from ...numerics.batch_ridge import batch_scale, settle, settled_scores
+from ...numerics.batch_ridge import batch_scale, drawn_scores, settle, settled_scores
 from ...numerics.noise import bounded
 from .sets import Scoring, SetPolicy, best_set, features_of, new_state_by_width, predictions, radius
 
@@ -58,18 +58,18 @@ class CombTS(SetPolicy):
         return best_set(state, context, scores, self.ties, rng, solved.zero)
 
     def _scoring(self, state, context, rng):
-        """This round's scores, as `select` makes them."""
+        """This round's scores, by the law of those that `select` makes."""
         mean, width, solved = predictions(state, context)
         v = v_now(self, state, solved)
         width *= v
 
-        def draw():
+        def draw(draws):
             if self.randomization == ROUND:
-                return round_scores(solved, features_of(state, context), v, rng)
-            return mean + width * rng.standard_normal(mean.size)
+                return drawn_scores(solved, features_of(state, context), v, rng, draws)
+            return mean + width * rng.standard_normal((draws, mean.size))
 
         law = ("normal", mean, width) if self.randomization == ARM else None
-        return Scoring(mean, width, draw(), draw, law, solved.zero)
+        return Scoring(mean, width, None, draw, law, solved.zero)
 
 
 def v_now(policy, state, solved):

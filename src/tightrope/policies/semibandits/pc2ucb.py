@@ -29,7 +29,7 @@ class PC2UCB(Optimistic):
 
     def select(self, state, context, rng):
         mean, width, solved = predictions(state, context)
-        scores = perturbed(self, mean, width_factor(self, state, solved) * width, rng)
+        scores = perturbed(self, mean, width_factor(self, state, solved) * width, rng.random(mean.size))
         return best_set(state, context, scores, self.ties, rng, solved.zero)
 
     def _scoring(self, state, context, rng):
@@ -37,15 +37,15 @@ class PC2UCB(Optimistic):
         mean, width, solved = predictions(state, context)
         width *= width_factor(self, state, solved)
 
-        def draw():
-            return perturbed(self, mean, width, rng)
+        def draw(draws):
+            return perturbed(self, mean, width, rng.random((draws, mean.size)))
 
-        return Scoring(mean, width, draw(), draw, ("uniform", mean + width, self.c * width), solved.zero)
+        return Scoring(mean, width, None, draw, ("uniform", mean + width, self.c * width), solved.zero)
 
 
-def perturbed(policy, mean, width, rng):
-    """theta'x + (1 + u_i) alpha w."""
-    return mean + (1 + policy.c * rng.random(mean.size)) * width
+def perturbed(policy, mean, width, uniform):
+    """theta'x + (1 + c u_i) alpha w, u_i ~ U[0, 1]."""
+    return mean + (1 + policy.c * uniform) * width
 
 
 def example():

@@ -28,12 +28,14 @@ from ...numerics.batch_ridge import (
 from ...numerics.merging import merged_batch_ridge
 from ...numerics.noise import bounded
 from ...numerics.ridge import size_of
-from ...solvers.oracles import TopK, choose, set_size
-from .inclusion import exact_is_cheap, top_k_probability
+from ...solvers.oracles import Partition, TopK, choose, set_size
+from .inclusion import count_partition, count_top, exact_inclusion
 
 WIDTH = 2.0  # standard errors
 TIE = 2.0**-36  # scores that agree to this part of the largest are tied: what rounding can do to equal means and widths
-DRAWS, DRAWN_SCORES = 1000, 10**7  # Monte Carlo of `probability`: as many draws, but fewer (at least 50) for many arms
+DRAWS, DRAWN_SCORES = 500, 4 * 10**6  # draws of `probability` where counting needs no oracle, but fewer (at least 50) for many arms
+ASKED = 100  # draws where each asks the oracle
+CHUNK = 2**16  # scores drawn together, which stay in the second cache
 
 
 class SetPolicy(Policy):
@@ -223,13 +225,18 @@ class BreaksTies(Protocol):
     ties: int  # by index (0), or at random (1)
 
 
+def no_draws(draws: int) -> np.ndarray:
+    """Of scores that are certain."""
+    raise TypeError("these scores are not drawn.")
+
+
 class Scoring(NamedTuple):
     """This round's scores and what is known of their distribution."""
 
     mean: np.ndarray  # (N,) theta'x
     width: np.ndarray  # (N,) half-width shown in the explanation
-    score: np.ndarray  # (N,) one draw, or the certain scores
-    draw: Callable[[], np.ndarray] | None = None  # draws the scores again; None: they are certain
+    score: np.ndarray | None  # (N,) the certain scores; None: they are drawn
+    draw: Callable[[int], np.ndarray] = no_draws  # (draws, N) scores
     law: tuple[str, np.ndarray, np.ndarray] | None = None  # name, location and spread of independent scores
     zero: float = 0.0  # what mean, score and law are less of
 
@@ -238,22 +245,53 @@ def chances(
     policy: BreaksTies, state: KnowsSetting, context: Context, scoring: Scoring, rng: np.random.Generator, draws: int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """The chance of every arm to be in the set, exact where it is certain or cheap to integrate, else by Monte Carlo; standard errors."""
-    N = scoring.score.size
+    N, oracle = scoring.mean.size, state.setting.oracle
     exact = _exact(state, context, scoring.law) if scoring.law is not None else None
     if exact is not None:
         return exact, np.zeros(N)
-    if scoring.draw is None and not policy.ties:
+    if scoring.score is not None and not policy.ties:
         probability = np.zeros(N)
         probability[best_set(state, context, scoring.score, policy.ties, rng, scoring.zero)] = 1.0
         return probability, np.zeros(N)
     if draws is None:
-        draws = int(min(DRAWS, max(50, DRAWN_SCORES // N)))
-    hits = np.zeros(N)
-    for _ in range(draws):
-        score = scoring.score if scoring.draw is None else scoring.draw()
-        hits[best_set(state, context, score, policy.ties, rng, scoring.zero)] += 1.0
+        draws = int(min(DRAWS, max(50, DRAWN_SCORES // N))) if isinstance(oracle, (TopK, Partition)) else ASKED
+    hits, left = np.zeros(N), draws
+    while left:
+        number = min(left, max(1, CHUNK // N))
+        scores = scoring.draw(number) if scoring.score is None else np.tile(scoring.score, (number, 1))
+        hits += hits_of_draws(policy, state, context, scores, rng, scoring.zero)
+        left -= number
     probability = hits / draws
     return probability, np.sqrt(probability * (1 - probability) / draws)
+
+
+def hits_of_draws(
+    policy: BreaksTies, state: KnowsSetting, context: Context, scores: np.ndarray, rng: np.random.Generator, zero: float
+) -> np.ndarray:
+    """(N,) how many rows of scores (draws, N), which are overwritten, have each arm in what `best_set` makes of them."""
+    hits, oracle = np.zeros(scores.shape[1]), state.setting.oracle
+    if not isinstance(oracle, (TopK, Partition)):
+        for score in scores:
+            hits[best_set(state, context, score, policy.ties, rng, zero)] += 1.0
+        return hits
+    arms = np.arange(hits.size) if context.eligible is None else np.flatnonzero(context.eligible)
+    if arms.size < hits.size:
+        scores = np.ascontiguousarray(scores[:, arms])
+    top = np.maximum(scores.max(axis=1), -scores.min(axis=1))[:, None]
+    scores /= np.where(top > 0.0, TIE * top, 1.0)
+    np.rint(scores, out=scores)
+    if policy.ties:
+        scores += 0.5 * rng.random(scores.shape)
+    counted = np.zeros(arms.size)
+    if isinstance(oracle, TopK):
+        count_top(scores, oracle.k, counted)
+    else:
+        codes, limits = oracle.groups
+        codes = codes[arms]
+        first = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=limits.size))])
+        count_partition(scores, np.argsort(codes, kind="stable"), first, limits, oracle.k, counted)
+    hits[arms] = counted
+    return hits
 
 
 def inclusion(
@@ -268,8 +306,9 @@ def report(
     policy: BreaksTies, state: KnowsSetting, context: Context, scoring: Scoring, rng: np.random.Generator, draws: int | None = None
 ) -> Explanation:  # fmt: skip
     """The explanation. draws: as many stand behind chances that are not exact."""
-    chosen = best_set(state, context, scoring.score, policy.ties, rng, scoring.zero)
-    mean, width, score = scoring.mean + scoring.zero, scoring.width, scoring.score + scoring.zero
+    drawn = scoring.draw(1)[0] if scoring.score is None else scoring.score
+    chosen = best_set(state, context, drawn, policy.ties, rng, scoring.zero)
+    mean, width, score = scoring.mean + scoring.zero, scoring.width, drawn + scoring.zero
     found = {
         "mean": mean, "width": width, "lower": mean - width, "upper": mean + width, "index": score, "score": score,
         "oracle_value": float(score[chosen].sum()),
@@ -285,8 +324,11 @@ def _exact(state: KnowsSetting, context: Context, law: tuple[str, np.ndarray, np
     """Chances under top-k with independent scores, where the integral is cheap."""
     name, centre, spread = law
     open_ = np.ones(centre.size, dtype=np.bool_) if context.eligible is None else context.eligible
-    if not isinstance(state.setting.oracle, TopK) or (spread[open_] <= 0).any() or not exact_is_cheap(int(open_.sum()), state.setting.size):
+    if not isinstance(state.setting.oracle, TopK) or (spread[open_] <= 0).any():
+        return None
+    found = exact_inclusion(centre[open_], spread[open_], state.setting.size, name)
+    if found is None:
         return None
     probability = np.zeros(centre.size)
-    probability[open_] = top_k_probability(centre[open_], spread[open_], state.setting.size, name)
+    probability[open_] = found
     return probability

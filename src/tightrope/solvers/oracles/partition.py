@@ -62,15 +62,20 @@ class Partition:
         """Arms in a set."""
         return self.k
 
+    @property
+    def groups(self) -> tuple[np.ndarray, np.ndarray]:
+        """Each arm's category by number, (N,), and how many arms of each category a set may hold."""
+        return self._codes, self._limits  # type: ignore[attr-defined]
+
     def __call__(self, scores: ArrayLike, eligible: ArrayLike | None = None) -> np.ndarray:
-        codes: np.ndarray = self._codes  # type: ignore[attr-defined]
+        codes, limits = self.groups
         if np.shape(scores) != codes.shape:
             raise ValueError(f"scores has shape {np.shape(scores)}, but must be {codes.shape}, one for each entry of categories.")
         values, arms = eligible_scores(scores, eligible)
         codes = codes[arms]
-        counts = np.bincount(codes, minlength=self._limits.size)  # type: ignore[attr-defined]
+        counts = np.bincount(codes, minlength=limits.size)
         self._check_feasible(counts)
         order = np.lexsort((arms, -values, codes))  # category by category, best first
         rank = np.arange(arms.size) - (np.cumsum(counts) - counts)[codes[order]]
-        kept = np.sort(order[rank < self._limits[codes[order]]])  # type: ignore[attr-defined]
+        kept = np.sort(order[rank < limits[codes[order]]])
         return arms[kept[largest(values[kept], self.k)]]

@@ -1,0 +1,211 @@
+"""What stands behind a decision's propensity against the slow way: as many selections, and integrals summed on a fine grid."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+import tightrope as tr
+from tightrope.core.policy import label
+from tightrope.core.streams import AUDIT, stream
+from tightrope.core.verbs import Context, explain, init, propensity, select, update
+from tightrope.numerics.posterior import best_of_draws, chance_of_best
+from tightrope.numerics.ridge import deviations, predict
+from tightrope.policies.semibandits import sets
+from tightrope.policies.semibandits.inclusion import count_partition, count_top, exact_inclusion, top_k_probability
+from tightrope.solvers.oracles import Partition, TopK, choose
+
+N, D, SELECTIONS, ERRORS = 24, 3, 3000, 4.5  # 24 arms are compared at once, so a little more than four standard errors
+KINDS = np.arange(N) % 5
+MASK = np.arange(N) % 7 != 0
+
+
+def first_five(scores, eligible=None):
+    """An oracle of one's own."""
+    return TopK(5)(scores, eligible)
+
+
+ORACLES = {"top": TopK(5), "kinds": Partition(KINDS, {0: 1, 1: 2, 2: 0, 3: 4, 4: 1}, 4), "own": first_five}
+POLICIES = [
+    tr.PC2UCB(alpha=1.0), tr.CombTS(v=0.7), tr.CombTS(v=0.7, randomization="arm"), tr.CombTS(), tr.CombLinTS(), tr.C2UCB(ties="random"),
+    tr.CombTS(v=0.7, ties="random"),
+]  # fmt: skip
+
+
+def learned(policy, oracle):
+    """A policy after some rounds on clusters of equal arms, in which ties decide."""
+    rng = np.random.default_rng(7)
+    X = np.repeat(rng.normal(size=(N // 3, D)), 3, axis=0)
+    state = init(policy, tr.Session(policy, X, oracle=oracle).arms)
+    for _ in range(6):
+        chosen = select(policy, state, Context(), rng)
+        state = update(policy, state, Context(), chosen, X[chosen] @ np.ones(D) + rng.normal(size=chosen.size))
+    return state
+
+
+def distance(hits, p, error):
+    """The largest difference between frequencies and stated chances, in standard errors of both."""
+    share = hits / SELECTIONS
+    mixed = np.clip((share + p) / 2.0, 1.0 / SELECTIONS, 1.0 - 1.0 / SELECTIONS)
+    return (np.abs(share - p) / np.sqrt(mixed * (1.0 - mixed) * (1.0 / SELECTIONS + (1.0 / 100 if error.any() else 0.0)))).max()
+
+
+@pytest.mark.parametrize("eligible", [None, MASK], ids=["all", "masked"])
+@pytest.mark.parametrize("oracle", ORACLES)
+@pytest.mark.parametrize("policy", POLICIES, ids=label)
+def test_chances_of_sets_are_the_frequencies_of_selections(policy, oracle, eligible):
+    state, context, rng = learned(policy, ORACLES[oracle]), Context(eligible=eligible), np.random.default_rng(3)
+    hits = np.zeros(N)
+    for _ in range(SELECTIONS):
+        hits[select(policy, state, context, rng)] += 1.0
+    p, error = propensity(policy, state, context, np.arange(N), stream(1, 0, AUDIT))
+    assert distance(hits, p, error) < ERRORS
+    assert p.sum() == pytest.approx(hits.sum() / SELECTIONS, abs=1e-6)
+    assert distance(hits, np.roll(p, 1), error) > ERRORS  # planted: the chances of the neighbours
+
+
+@pytest.mark.parametrize("draws", [1, 50])
+@pytest.mark.parametrize(
+    "oracle", [TopK(1), TopK(5), TopK(20), TopK(N), ORACLES["kinds"], Partition(KINDS, 3, 12), Partition(KINDS, 9, 24)]
+)
+def test_counting_over_draws_is_asking_the_oracle(oracle, draws):
+    """Also where many scores are equal, to the arm."""
+    rng = np.random.default_rng(draws)
+    for distinct in (2, 6, 1000):
+        scores = rng.integers(0, distinct, size=(draws, N)).astype(np.float64)
+        wanted, counted = np.zeros(N), np.zeros(N)
+        for row in scores:
+            wanted[choose(oracle, row, None)] += 1.0
+        if isinstance(oracle, TopK):
+            count_top(scores, oracle.k, counted)
+        else:
+            codes, limits = oracle.groups
+            first = np.concatenate([[0], np.cumsum(np.bincount(codes))])
+            count_partition(scores, np.argsort(codes, kind="stable"), first, limits, oracle.k, counted)
+        assert counted.tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("law", ["normal", "uniform"])
+def test_leaving_out_what_is_sure_changes_no_chance(law):
+    rng = np.random.default_rng(2)
+    for k in (1, 3, 8):
+        centre, spread = rng.normal(size=12) * 3.0, rng.uniform(0.05, 0.8, size=12)
+        whole, part = top_k_probability(centre, spread, k, law), exact_inclusion(centre, spread, k, law)
+        np.testing.assert_allclose(part, whole, atol=1e-9)
+    assert exact_inclusion(np.zeros(300), np.ones(300), 5, "normal") is None  # draws are quicker
+    alone = np.concatenate([[9.0, 8.0], np.zeros(300)])
+    assert exact_inclusion(alone, np.full(302, 0.1), 2, "normal").tolist() == [1.0, 1.0] + [0.0] * 300
+
+
+def integral(mean, deviation, eligible, arm):
+    """P(arm is the largest) by the trapezoid rule."""
+    x = np.linspace(mean[arm] - 10.0 * deviation[arm], mean[arm] + 10.0 * deviation[arm], 400_001)
+    inside = norm.pdf(x, mean[arm], deviation[arm])
+    for k in range(mean.size):
+        if k != arm and (eligible is None or eligible[k]):
+            inside = inside * norm.cdf(x, mean[k], deviation[k])
+    return np.trapezoid(inside, x)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_the_chance_among_independent_arms_is_its_integral(masked):
+    rng = np.random.default_rng(5)
+    for spread in (0.0, 1.0):
+        mean, deviation = rng.normal(size=9), np.exp(spread * rng.normal(size=9))
+        eligible = np.arange(9) % 3 != 1 if masked else None
+        total, moved = 0.0, 0.0
+        for arm in range(9):
+            p, error = chance_of_best(mean, deviation, eligible, arm, rng, 800)
+            total += p
+            if masked and not eligible[arm]:
+                assert (p, error) == (0.0, 0.0)
+                continue
+            assert error == 0.0
+            assert p == pytest.approx(integral(mean, deviation, eligible, arm), abs=1e-8)
+            moved = max(moved, abs(p - integral(mean + 0.01 * (np.arange(9) == arm), deviation, eligible, arm)))
+        assert total == pytest.approx(1.0, abs=1e-7)
+        assert moved > 1e-3  # planted: a mean that is off by a hundredth
+
+
+def test_where_the_integral_would_take_longer_the_arms_own_score_is_drawn():
+    rng = np.random.default_rng(6)
+    mean, deviation = 0.1 * rng.standard_normal(60), np.exp(rng.uniform(-6.0, 0.0, size=60))  # many panels, narrow ones among wide ones
+    widest = int(deviation.argmax())
+    p, error = chance_of_best(mean, deviation, None, widest, rng, 800)
+    assert 0.0 < error < 0.02
+    assert abs(p - integral(mean, deviation, None, widest)) < 4 * error
+
+
+def test_arms_without_a_deviation_are_what_they_are():
+    mean, rng = np.array([1.0, 1.0, 0.0, 2.0]), np.random.default_rng(0)
+    certain, one = np.zeros(4), np.array([0.0, 0.0, 0.0, 1.0])
+    three = np.array([True, True, True, False])
+    assert [chance_of_best(mean, certain, three, k, rng, 800)[0] for k in range(4)] == [1.0, 0.0, 0.0, 0.0]  # ties by index
+    assert chance_of_best(mean, one, None, 3, rng, 800)[0] == pytest.approx(norm.cdf(1.0), abs=1e-12)
+    assert chance_of_best(mean, one, None, 0, rng, 800)[0] == pytest.approx(norm.cdf(-1.0), abs=1e-12)
+    assert chance_of_best(mean, one, None, 1, rng, 800)[0] == 0.0
+
+
+@pytest.mark.parametrize("shape", [(6, 3), (3, 6), (5, None)], ids=["features", "few arms", "independent"])
+def test_the_chance_of_one_arm_is_how_often_it_wins_the_draws(shape):
+    """(K, r) roots, and (K,) of independent arms."""
+    K, rank = shape
+    rng = np.random.default_rng(K)
+    mean, root = 0.5 * rng.normal(size=K), np.abs(rng.normal(size=K)) if rank is None else rng.normal(size=(K, rank))
+    whole = np.diag(root) if rank is None else root
+    draws = 200_000
+    wins = np.bincount((mean + rng.standard_normal((draws, whole.shape[1])) @ whole.T).argmax(axis=1), minlength=K) / draws
+    told = best_of_draws(mean, root, None, rng, draws)
+    error = np.sqrt(wins * (1.0 - wins) / draws) + 1.0 / draws
+    assert (np.abs(told - wins) < 4 * np.sqrt(2.0) * error).all()
+    for arm in range(K):
+        p, own = chance_of_best(mean, root, None, arm, rng, 800)
+        assert abs(p - wins[arm]) < 4 * np.hypot(own, error[arm])
+
+
+@pytest.mark.parametrize("kind", ["features", "few arms", "rounds", "apart"])
+def test_deviations_are_a_root_of_the_covariance(kind):
+    rng = np.random.default_rng(1)
+    K, d = (3, 5) if kind == "few arms" else (6, 4)
+    X = rng.normal(size=(K, d))
+    X[1] = X[0]  # a covariance that is singular
+    fixed = kind in ("features", "few arms")
+    policy = tr.LinTS(shared=kind != "apart", intercept=False)
+    session = tr.Session(policy, X) if fixed else tr.Session(policy, K, dimension=d)
+    for _ in range(30):
+        made = session.decide(None if fixed else X)
+        session.reward(made.id, rng.random())
+    model = session.state.model
+    predict(model, Context(None if fixed else X))
+    root, square = deviations(model), model.square
+    assert root.ndim == (1 if kind == "apart" else 2)
+    np.testing.assert_allclose(root * root if root.ndim == 1 else (root * root).sum(axis=1), square, rtol=1e-7)
+    if root.ndim == 2:
+        np.testing.assert_allclose(root[0], root[1], atol=1e-7)
+
+
+def test_six_thousand_arms_take_no_matrix_of_all_pairs():
+    import tracemalloc
+
+    session, rng = tr.Session(tr.LinTS(), 6000, dimension=2), np.random.default_rng(0)
+    for _ in range(2):
+        session.reward(session.decide(rng.random(2)).id, 0.5)
+    tracemalloc.start()
+    session.decide(rng.random(2))
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 20e6
+
+
+def test_an_oracle_of_ones_own_is_asked_a_bounded_number_of_times():
+    asked = []
+
+    def oracle(scores):
+        asked.append(scores.size)
+        return np.argsort(-scores, kind="stable")[:2]
+
+    session = tr.Session(tr.CombTS(v=0.5), np.eye(4), oracle=oracle)
+    made = session.decide()
+    assert len(asked) <= sets.ASKED + 5
+    assert made.propensity_se.max() <= 0.5 / np.sqrt(sets.ASKED)
+    told = explain(session.policy, session.state, Context(), stream(0, 0, AUDIT), 400)
+    assert told["probability_se"].max() <= 0.5 / np.sqrt(400)
