@@ -118,10 +118,7 @@ def quick() -> set[str]:
 
 
 def differences(wanted: dict[str, Any], got: dict[str, Any], tolerance: float = 1e-9) -> list[str]:
-    """What moved: decisions and regret to the bit, explanations (SciPy, BLAS) to `tolerance` relative.
-
-    Chances that are frequencies of draws are compared to four standard errors: how they are drawn changes no decision.
-    """
+    """What moved: decisions and regret to the bit, explanations (SciPy, BLAS) to `tolerance` relative."""
     moved = [f"{pair} is missing" for pair in wanted.keys() - got.keys()] + [f"{pair} is new" for pair in got.keys() - wanted.keys()]
     for pair in sorted(wanted.keys() & got.keys()):
         first, second = wanted[pair], got[pair]
@@ -133,19 +130,9 @@ def differences(wanted: dict[str, Any], got: dict[str, Any], tolerance: float = 
             elif isinstance(value, str) or isinstance(tells[key], str):
                 if value != tells[key]:
                     moved.append(f"{pair}: explain {key}: {value!r} -> {tells[key]!r}")
-            elif value[1] != tells[key][1] or abs(value[0] - tells[key][0]) > allowed(told, tells, key, tolerance):
+            elif value[1] != tells[key][1] or abs(value[0] - tells[key][0]) > tolerance * max(1.0, abs(value[0])):
                 moved.append(f"{pair}: explain {key}: {value[0]:.12g} -> {tells[key][0]:.12g}")
     return moved
-
-
-def allowed(told: dict[str, Any], tells: dict[str, Any], key: str, tolerance: float) -> float:
-    """By how much a number of an explanation may differ. Sums of chances are off by no more than the sums of their errors."""
-    stem = key.removesuffix("_se")
-    if stem.endswith("probability") and f"{stem}_se" in told:
-        errors = told[f"{stem}_se"][0] + tells.get(f"{stem}_se", [0.0])[0]
-        if errors > 0.0:
-            return 4.0 * errors
-    return tolerance * max(1.0, abs(told[key][0]))
 
 
 if __name__ == "__main__":

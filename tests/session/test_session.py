@@ -57,7 +57,7 @@ def test_bad_calls_change_nothing(policy, call, words):
         (lambda: tr.Session(tr.UCB(), arms=0), "arms = 0 is not a whole number from 1"),
         (lambda: tr.Session(tr.UCB()), "give exactly one of arms, points and distances; got none"),
         (lambda: tr.Session("UCB", arms=3), "policy = 'UCB' is not a policy"),
-        (lambda: tr.Session(tr.LinUCB(), arms=3), "LinUCB plays features or contexts"),
+        (lambda: tr.Session(tr.LinUCB(), arms=3), "LinUCB plays by features, which 3 arms"),
         (lambda: tr.Session(tr.LinUCB(), arms=[[1.0, np.nan]]), r"arms\[0, 1\] = nan"),
         (lambda: tr.Session(tr.UCB(), arms=3).select(context=X), "UCB does not take features that change"),
     ],

@@ -81,4 +81,5 @@ def test_a_name_of_others_is_hinted_at(name, meant):
 
 def test_rewards_of_a_log_may_be_true_or_false():
     frame = pd.DataFrame({"arm": ["a", "b"] * 4, "reward": [True, False] * 4, "propensity": 0.5})
-    assert tr.logs.from_frame(frame).reward.tolist() == [1.0, 0.0] * 4
+    (chunk,) = tr.logs.from_frame(frame).chunks()
+    assert chunk.reward.tolist() == [1.0, 0.0] * 4

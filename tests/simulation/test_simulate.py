@@ -148,7 +148,7 @@ def test_noise_is_the_same_for_every_policy():
         (lambda: tr.problems.Gaussian([0.0], sd=-1), r"sd = -1 is not a number in \[0, inf\)"),
         (lambda: tr.UCB(alpha=0), r"alpha = 0 is not a number in \(0, inf\)"),
         (lambda: tr.LinUCB(width="theorem", radius="wide"), "radius = 'wide' is not one of 'horizon', 'determinant'"),
-        (lambda: tr.simulate(PROBLEM_10, {}, horizon=10), "policies = {} is not a dict of names and policies"),
+        (lambda: tr.simulate(PROBLEM_10, {}, horizon=10), "policies = {} is neither a policy, a list of policies"),
         (lambda: tr.simulate(PROBLEM_10, TWO, horizon=0), "horizon = 0 is not a whole number from 1"),
         (lambda: tr.simulate(PROBLEM_10, TWO, horizon=10, checkpoints=[5, 5]), "checkpoints = .* must be increasing"),
         (lambda: tr.simulate(PROBLEM_10, tr.LinUCB(), horizon=10), "LinUCB plays features or contexts, but these arms offer arms"),

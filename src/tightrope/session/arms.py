@@ -91,7 +91,7 @@ def check_features(policy: Policy, arms: Arms) -> None:
         )
 
 
-def named_arms(arms: object, names: object) -> tuple[object, object]:
+def named_arms(arms: object, names: Iterable[str] | None) -> tuple[object, Iterable[str] | None]:
     """Arms and names, where arms are given by their names alone: as texts in place of their number, or by `names` without arms."""
     if isinstance(arms, np.ndarray) and arms.dtype.kind in "UO":
         arms = arms.tolist()
@@ -100,8 +100,8 @@ def named_arms(arms: object, names: object) -> tuple[object, object]:
             raise ValueError(f"arms = {checks.show(arms)} are names, and names was given too; leave one of them out.")
         return len(arms), arms
     if arms is None and names is not None:
-        names = checked_names("names", names)
-        return len(names), names
+        texts = checked_names("names", names)
+        return len(texts), texts
     return arms, names
 
 

@@ -79,9 +79,9 @@ class Choice(NamedTuple):
 class Session:
     """One policy, its state, its random stream and its open decisions.
 
-    policy: an instance such as LinUCB(). arms: K, their K names, or (K, d) features. Exactly one of arms, points and distances describes the
-    arms: points is (K,) or (K, p), distances a (K, K) metric. dimension: d, when features come with every round; without arms, a
-    catalogue: every call brings any number of candidates with their features. oracle: chooses sets of arms; for
+    policy: an instance such as LinUCB(). arms: K, their K names, or (K, d) features. Exactly one of arms, points and distances
+    describes the arms: points is (K,) or (K, p), distances a (K, K) metric. dimension: d, when features come with every round;
+    without arms, a catalogue: every call brings any number of candidates with their features. oracle: chooses sets of arms; for
     `oracles.Promotions` give the users as arms. horizon: T, for policies whose widths use it. seed: of the policy's own randomness;
     `simulate` with the same seed makes the same choices in replication 0. names: K texts, by which arms can be called;
     without arms, points and distances they say how many there are.
@@ -115,14 +115,15 @@ class Session:
         if not is_policy(policy):
             raise ValueError(f"policy = {checks.show(policy)} is not a policy; pass an instance such as UCB().")
         self.policy = policy
+        given: object = arms
         if points is None and distances is None:
-            arms, names = named_arms(arms, names)
-        described = describe_arms(arms, points, distances, dimension, oracle, horizon)
+            given, names = named_arms(arms, names)
+        described = describe_arms(given, points, distances, dimension, oracle, horizon)
         check_features(policy, described)
         check_fit(policy, described)
         if type(policy).TRAITS.stops:
             check_question(policy, described)
-        catalogue = arms is None and points is None and distances is None
+        catalogue = given is None and points is None and distances is None
         called = Names() if names is None else Names(_checked_names(names, described, catalogue))
         rounds = Rounds(policy, described, catalogue, called)
         self._least, self._most = (bound if math.isfinite(bound) else None for bound in reward_range(policy))

@@ -56,9 +56,8 @@ def as_policies(policies: Any, problems: Sequence[Any], horizon: int | None) -> 
     if is_policy_class(policies):
         raise ValueError(f"policies = {policies.__name__} is a class of policies; call it to make one: {policies.__name__}().")
     if not isinstance(policies, Mapping) or not policies:
-        raise ValueError(
-            f"policies = {checks.show(policies)} is not a policy, a list of policies such as [UCB(), KLUCB()], or a dict of names and policies such as {{'UCB': UCB()}}."
-        )
+        forms = "a policy, a list of policies such as [UCB(), KLUCB()], nor a dict of names and policies such as {'UCB': UCB()}"
+        raise ValueError(f"policies = {checks.show(policies)} is neither {forms}.")
     chosen = {}
     for name, given in policies.items():
         if not isinstance(name, str):
