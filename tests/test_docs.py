@@ -93,6 +93,16 @@ def test_links_between_pages_lead_somewhere():
     assert broken == []
 
 
+def test_the_index_of_how_tos_says_what_their_pages_say():
+    """Title, minutes and what one has at the end stand on the page and in its row."""
+    index = (DOCS / "how-to" / "index.md").read_text()
+    for page in set((DOCS / "how-to").glob("*.md")) - {DOCS / "how-to" / "index.md"}:
+        title, minutes, end = re.search(
+            r"^# (.+)\n\n\*(\d+) minutes\. At the end you have (.+)\.\*$", page.read_text(), flags=re.MULTILINE
+        ).groups()
+        assert f"| [{title}]({page.name}) | {minutes} | {end} |" in index, page.name
+
+
 def test_made_pages_are_those_of_the_source():
     from make_reference import HERE, pages
 
