@@ -26,7 +26,7 @@ html_css_files = ["site.css"]
 html_favicon = "../src/tightrope/service/board/static/icon.svg"
 html_copy_source = False
 html_show_sourcelink = False
-html_sidebars = {"index": [], "which-policy": [], "changelog": [], "glossary": []}
+html_sidebars = {"index": [], "coming-from": [], "install": [], "which-policy": [], "changelog": [], "glossary": []}
 html_theme_options = {
     "logo": {"text": "tightrope"},
     "navbar_align": "left",

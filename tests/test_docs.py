@@ -44,18 +44,26 @@ sys.exit("\\n".join(failed) or 0)
 """
 
 
+MARK = "-- the page shows what is printed between two of these --"
+
+
 def run(tmp_path, *command, **more):
     done = subprocess.run(
         [sys.executable, *command], cwd=tmp_path, env=os.environ | more, capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
 
 
 def run_examples(page, tmp_path):
-    """The Python blocks of a page, one after the other."""
-    blocks = re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL)
-    (tmp_path / "example.py").write_text("\n".join(blocks))
-    run(tmp_path, "example.py")
+    """The Python blocks of a page, one after the other; a text block right below one is what that one prints."""
+    script, shown = [], []
+    for code, output in re.findall(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", page.read_text(), flags=re.DOTALL):
+        script.append(f"print({MARK!r})\n{code}\nprint({MARK!r})" if output else code)
+        shown += [output] if output else []
+    (tmp_path / "example.py").write_text("\n".join(script))
+    printed = run(tmp_path, "example.py").split(MARK + "\n")[1::2]
+    assert printed == shown
 
 
 @pytest.mark.parametrize("name", tiered(NAMES, LATER))
@@ -83,6 +91,16 @@ def test_links_between_pages_lead_somewhere():
             if not target.startswith("http") and not (page.parent / target).exists():
                 broken.append(f"{page.relative_to(ROOT)}: {target}")
     assert broken == []
+
+
+def test_the_index_of_how_tos_says_what_their_pages_say():
+    """Title, minutes and what one has at the end stand on the page and in its row."""
+    index = (DOCS / "how-to" / "index.md").read_text()
+    for page in set((DOCS / "how-to").glob("*.md")) - {DOCS / "how-to" / "index.md"}:
+        title, minutes, end = re.search(
+            r"^# (.+)\n\n\*(\d+) minutes\. At the end you have (.+)\.\*$", page.read_text(), flags=re.MULTILINE
+        ).groups()
+        assert f"| [{title}]({page.name}) | {minutes} | {end} |" in index, page.name
 
 
 def test_made_pages_are_those_of_the_source():
