@@ -1,5 +1,6 @@
 """States that are sums, added up: what two of them have learned together, as if one had met both logs."""
 
+import math
 from functools import singledispatch
 from typing import Any
 
@@ -73,6 +74,7 @@ def _(first: DisjointRidge, second: DisjointRidge, shift: float = 0.0, centre: f
     design, response = added(model, second, shift)
     model.design[:] += design
     model.response[:] += response
+    model.log_det[0] = -math.inf  # the largest so far: what is taken out makes it less
     refresh(model)
     return model
 
