@@ -249,7 +249,12 @@ def test_workers_are_no_twins(tmp_path):
     for arm in range(10):
         main.update(arm, 0.5)
     path = main.save(tmp_path / "main.npz")
-    workers = [main, *main.fork(3), *(tr.Session.load(path, seed=seed) for seed in (5, 6)), tr.Session.from_bytes(path.read_bytes(), seed=7)]
+    workers = [
+        main,
+        *main.fork(3),
+        *(tr.Session.load(path, seed=seed) for seed in (5, 6)),
+        tr.Session.from_bytes(path.read_bytes(), seed=7),
+    ]
     workers += workers[1].fork(2) + main.fork(1, seed=5) + main.fork(1, seed=8)
     decisions = [[worker.decide() for _ in range(200)] for worker in workers]
     ids = [decision.id for each in decisions for decision in each]

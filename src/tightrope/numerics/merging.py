@@ -152,8 +152,8 @@ def negative(state: Any) -> Any:
     """The state that takes out, where it is merged, what this one has learned: its sums with the other sign. Not to play with."""
     if not hasattr(state, "_fields") or not type(state).__module__.startswith(f"{__name__.partition('.')[0]}."):
         raise ValueError(
-            f"{type(state).__qualname__} is a state of your own, out of which rewards that both sessions have cannot be taken; start workers "
-            "as new sessions and merge those."
+            f"{type(state).__qualname__} is a state of your own, out of which rewards that both sessions have cannot be taken; start "
+            "workers as new sessions and merge those."
         )
     changes = {}
     for name, value in zip(state._fields, state, strict=True):

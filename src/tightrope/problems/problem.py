@@ -73,10 +73,9 @@ def read_only(value: Any) -> Any:
     """A value that a problem keeps; of an array a copy that cannot be written, so that no number changes behind what follows from it."""
     if not isinstance(value, np.ndarray):
         return value
-    if value.flags.writeable:
-        value = value.copy(order="K")
-        value.flags.writeable = False
-    return value
+    shown = value.copy(order="K").view()  # of an array that can be, which `private` hands to kernels: they are compiled for such arrays
+    shown.flags.writeable = False
+    return shown
 
 
 def _answers_by_means(made: type[Problem], names: set[str], written: tuple[str, ...]) -> None:

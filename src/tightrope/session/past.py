@@ -10,7 +10,7 @@ Marks stand in the file. The last one is made again from the file itself, so tha
 import hashlib
 import json
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 

@@ -80,8 +80,8 @@ class Choice(NamedTuple):
 class Session:
     """One policy, its state, its random stream and its open decisions.
 
-    policy: an instance such as LinUCB(). arms: K, their K names, or (K, d) features. Exactly one of arms, points and distances describes the
-    arms: points is (K,) or (K, p), distances a (K, K) metric. dimension: d, when features come with every round; without arms, a
+    policy: an instance such as LinUCB(). arms: K, their K names, or (K, d) features. Exactly one of arms, points and distances describes
+    the arms: points is (K,) or (K, p), distances a (K, K) metric. dimension: d, when features come with every round; without arms, a
     catalogue: every call brings any number of candidates with their features. oracle: chooses sets of arms; for
     `oracles.Promotions` give the users as arms. horizon: T, for policies whose widths use it. seed: of the policy's own randomness;
     `simulate` with the same seed makes the same choices in replication 0. names: K texts, by which arms can be called;
@@ -137,7 +137,9 @@ class Session:
         self.seed = checks.integer("seed", seed, least=0)
         self._audit = streams.stream(self.seed, 0, streams.AUDIT)
         self._book = Book()
-        self._past, self._mark, self._held = Past(), None, None
+        self._past = Past()
+        self._mark: str | None = None  # with which it was written or read last
+        self._held: Base | None = None  # what it had when it was read
         self._guards, self._measures = admit.answers(policy), propensity.answers(policy)
         self._stops = type(policy).TRAITS.stops
         stream, waiting = (
@@ -842,8 +844,8 @@ class Session:
         n = checks.integer("n", n, least=1)
         seed = self.seed if seed is None else checks.integer("seed", seed, least=0)
         if self.waiting and commit.answers(self.policy):
-            name = type(self.policy).__name__
-            raise ValueError(f"{self.waiting} decisions are open, on whose rewards {name} counts; answer, close or cancel them before fork.")
+            counts = f"{self.waiting} decisions are open, on whose rewards {type(self.policy).__name__} counts"
+            raise ValueError(f"{counts}; answer, close or cancel them before fork.")
         branches = [extended(self._past.branch, str(self._past.forks + i)) for i in range(n)]
         forks = []
         for branch in branches:
@@ -1057,9 +1059,7 @@ class Session:
         return store.save(self, checked_path(path))
 
     @classmethod
-    def load(
-        cls, path: str | pathlib.Path, *, oracle: Oracle | None = None, policy: Policy | None = None, seed: int | None = None
-    ) -> Self:
+    def load(cls, path: str | pathlib.Path, *, oracle: Oracle | None = None, policy: Policy | None = None, seed: int | None = None) -> Self:
         """Read a saved session.
 
         seed: None: go on bit for bit as the session that was saved, which only one process at a time should do. Workers that load one

@@ -221,7 +221,8 @@ def build(
     session._stand(agent(session.policy, state, Stream(rng), rounds.arms, tally, waiting), rounds)
     read_past(session, told.past, arrays)
     base = session._past.base
-    known = {*flatten(session.state), *({} if base is None else flatten(base.state, "base")), "retired", "rounds.features", "rounds.eligible"}
+    known = {*flatten(session.state), "retired", "rounds.features", "rounds.eligible"}
+    known |= set() if base is None else {*flatten(base.state, "base")}
     unknown = [name for name in arrays if name not in known and not name.startswith(("arms.", "oracle."))]
     if unknown:
         raise ValueError(f"the file holds {unknown[0]!r}, which this session does not have.")

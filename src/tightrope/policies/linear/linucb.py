@@ -94,7 +94,8 @@ class LinUCB(Policy):
         model = new_model(arms, self.lam, shared=self.shared, forget=self.forget, intercept=intercept)
         if math.isnan(beta) and self.width < 0.0 and self.radius == 0 and arms.horizon is not None:
             delta, rounds = self.delta / regressions(model), remembered(arms.horizon, self.forget)
-            beta = horizon_radius(bounded(self.noise), delta, arms.dimension, rounds, self.lam, self.theta_bound)
+            norm = largest_norm(arms.features)
+            beta = horizon_radius(bounded(self.noise), delta, arms.dimension, rounds, self.lam, self.theta_bound, norm)
         return self.State(model, new_noise(self.forget), np.array([beta]), np.zeros(arms.number))
 
     @jit
@@ -133,6 +134,11 @@ class LinUCB(Policy):
         upper = state.model.mean + report["width"]  # as `select` has it, before the origin takes digits
         probability = one_hot(argmax(upper, first), state.scores.size)
         return report | {"index": report["upper"], "probability": probability, "beta": beta, "noise": told_noise(self, state)}
+
+
+def largest_norm(features: np.ndarray | None) -> float:
+    """Of fixed arms, at least 1; 1 where features come with every round."""
+    return 1.0 if features is None else max(1.0, float(np.linalg.norm(features, axis=1).max()))
 
 
 @lean
