@@ -1,7 +1,7 @@
 """The arms of a session: their description, their names, which of them are retired."""
 
 from collections.abc import Iterable, Mapping
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -91,7 +91,7 @@ def check_features(policy: Policy, arms: Arms) -> None:
         )
 
 
-def named_arms(arms: object, names: object) -> tuple[object, object]:
+def named_arms(arms: Any, names: Any) -> tuple[Any, Any]:
     """Arms and names, where arms are given by their names alone: as texts in place of their number, or by `names` without arms."""
     if isinstance(arms, np.ndarray) and arms.dtype.kind in "UO":
         arms = arms.tolist()

@@ -57,7 +57,8 @@ def as_policies(policies: Any, problems: Sequence[Any], horizon: int | None) -> 
         raise ValueError(f"policies = {policies.__name__} is a class of policies; call it to make one: {policies.__name__}().")
     if not isinstance(policies, Mapping) or not policies:
         raise ValueError(
-            f"policies = {checks.show(policies)} is not a policy, a list of policies such as [UCB(), KLUCB()], or a dict of names and policies such as {{'UCB': UCB()}}."
+            f"policies = {checks.show(policies)} is not a policy, a list of policies such as [UCB(), KLUCB()], or a dict of names and "
+            "policies such as {'UCB': UCB()}."
         )
     chosen = {}
     for name, given in policies.items():
