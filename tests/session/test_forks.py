@@ -329,3 +329,14 @@ def test_copies_share_no_arrays():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         session.update(0, 1.0)
+
+
+def test_the_horizon_s_radius_is_no_smaller_than_the_determinant_asks():
+    """Failed before: 8.4 where the determinant asks 19.8, at norm 100 and lam 0.001."""
+    X = 100.0 * np.eye(2)
+    given = {"width": "theorem", "lam": 0.001, "noise": 1.0}
+    fixed, asked = (tr.Session(tr.LinUCB(**given, radius=radius), arms=X, horizon=400) for radius in ("horizon", "determinant"))
+    for session in (fixed, asked):
+        for _ in range(400):
+            session.update(session.select(), 1.0)
+    assert fixed.explain()["beta"] >= asked.explain()["beta"] * (1.0 - 1e-9)

@@ -5,7 +5,8 @@ request) and differ in what it means for them. Nothing has to be known: the widt
 Bound: O(d sqrt(T) log T) pseudo-regret with probability 1 - delta for width="theorem", with a bound on the noise and on ||theta||. The
 default width is an interval for one arm at one time, which is three to ten times narrower: it has less regret on every problem that we
 tried (docs/results/bakeoff.md) and no proof.
-Source: Abbasi-Yadkori, Pal, Szepesvari 2011 (radius="determinant"); Yang & Toni 2020, Eq 5 (radius="horizon", here with lam and the norms of
+Source: Abbasi-Yadkori, Pal, Szepesvari 2011 (radius="determinant");
+Yang & Toni 2020, Eq 5 (radius="horizon", here with lam and the norms of
 fixed arms; of features that change norms are taken to be at most 1); Li, Chu, Langford,
 Schapire 2010, Algorithm 1 (shared=False, with beta as its alpha); Russac, Vernade,
 Cappe 2019, arXiv 1909.09146 (forget: theta may drift; two matrices).
@@ -138,7 +139,7 @@ class LinUCB(Policy):
 
 
 def largest_norm(features: np.ndarray | None) -> float:
-    """Of fixed arms, at least 1; 1 where features come with every round."""
+    """The largest norm of fixed arms, at least 1; 1 where features come with every round."""
     return 1.0 if features is None else max(1.0, float(np.linalg.norm(features, axis=1).max()))
 
 
