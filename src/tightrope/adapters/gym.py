@@ -41,7 +41,8 @@ class Environment(gymnasium.Env):
     def __init__(self, problem: Problem, horizon: int) -> None:
         if not describe.answers(problem):
             raise ValueError(f"problem = {checks.show(problem)} is not a problem; pass one such as problems.Bernoulli([0.3, 0.6]).")
-        self.problem, self.arms = private(problem), describe(problem)
+        self.problem = private(problem)
+        self.arms = describe(self.problem)
         if self.arms.oracle is not None:
             raise ValueError(
                 f"problem = {type(problem).__name__} is played with sets of arms; an environment of single arms needs another."

@@ -27,8 +27,13 @@ class Problem:
 
     def private(self):
         """A copy for one replication: of a problem that writes into its own arrays, with copies of those."""
-        written = getattr(self, "WRITTEN", ())
-        return self._replace(**{name: np.copy(getattr(self, name)) for name in written}) if written else self
+        written, fields = getattr(self, "WRITTEN", ()), getattr(self, "_fields", ())
+        changes = {name: np.copy(getattr(self, name)) for name in written}
+        for name in fields:
+            value = getattr(self, name)
+            if name not in changes and isinstance(value, np.ndarray) and not value.flags.writeable and isinstance(value.base, np.ndarray):
+                changes[name] = value.base  # kernels that only read it are compiled for arrays that can be written
+        return self._replace(**changes) if changes else self
 
     @required
     def observe(self, t, rng):

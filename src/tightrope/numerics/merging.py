@@ -1,5 +1,6 @@
 """States that are sums, added up: what two of them have learned together, as if one had met both logs."""
 
+import math
 from functools import singledispatch
 from typing import Any
 
@@ -73,6 +74,7 @@ def _(first: DisjointRidge, second: DisjointRidge, shift: float = 0.0, centre: f
     design, response = added(model, second, shift)
     model.design[:] += design
     model.response[:] += response
+    model.log_det[0] = -math.inf  # the largest so far: what is taken out makes it less
     refresh(model)
     return model
 
@@ -114,7 +116,8 @@ def merged_moments(first: Noise, second: Noise, centred: bool) -> tuple[Noise, f
         change_unit(noise, away)
     if sums.unit > 0.0:
         between = (away / sums.unit) ** 2 * one.number * other.number / sums.number
-        sums.spread = one.spread * (one.unit / sums.unit) ** 2 + other.spread * (other.unit / sums.unit) ** 2 + between
+        spread = one.spread * (one.unit / sums.unit) ** 2 + other.spread * (other.unit / sums.unit) ** 2 + between
+        sums.spread = max(spread, 0.0)  # what is taken out may leave a rounding error
     return noise, shift
 
 
@@ -138,4 +141,66 @@ def merged_batch_ridge(first: BatchRidge, second: BatchRidge) -> BatchRidge:
         first.lam, design, first.response + second.response + shift * second.total, first.seen + second.seen, first.total + second.total,
         first.pulls + second.pulls, first.sums + second.sums + shift * second.pulls, noise,
         first.column.copy(), first.intercept,
+    )  # fmt: skip
+
+
+# Taking out --------------------------------------------------------------------------------------------------------------
+
+
+@singledispatch
+def negative(state: Any) -> Any:
+    """The state that takes out, where it is merged, what this one has learned: its sums with the other sign. Not to play with."""
+    if not hasattr(state, "_fields") or not type(state).__module__.startswith(f"{__name__.partition('.')[0]}."):
+        raise ValueError(
+            f"{type(state).__qualname__} is a state of your own, out of which rewards that both sessions have cannot be taken; start "
+            "workers as new sessions and merge those."
+        )
+    changes = {}
+    for name, value in zip(state._fields, state, strict=True):
+        if hasattr(value, "_fields"):
+            changes[name] = negative(value)
+        elif name == "rounds":
+            changes[name] = -value
+    return state._replace(**changes)
+
+
+@negative.register
+def _(state: Counts) -> Counts:
+    return state._replace(pulls=-state.pulls, sums=-state.sums, rounds=-state.rounds)
+
+
+@negative.register
+def _(state: Noise) -> Noise:
+    other = copied(state)
+    sums = other.sums[0]
+    sums.number, sums.spread, sums.residual = -sums.number, -sums.spread, -sums.residual
+    return other
+
+
+@negative.register(ArmRidge)
+@negative.register(FeatureRidge)
+def _(state: ArmRidge | FeatureRidge) -> Any:
+    return state._replace(pulls=-state.pulls, sums=-state.sums)
+
+
+def less_data(state: Any) -> np.ndarray:
+    """V of data with the other sign: lam I - sum x x'."""
+    return 2.0 * state.lam * np.eye(state.design.shape[-1]) - state.design
+
+
+@negative.register
+def _(state: ContextRidge) -> ContextRidge:
+    return state._replace(design=less_data(state), response=-state.response)
+
+
+@negative.register
+def _(state: DisjointRidge) -> DisjointRidge:
+    return state._replace(design=less_data(state), response=-state.response, pulls=-state.pulls)
+
+
+@negative.register
+def _(state: BatchRidge) -> BatchRidge:
+    return state._replace(
+        design=less_data(state), response=-state.response, seen=-state.seen, total=-state.total, pulls=-state.pulls, sums=-state.sums,
+        noise=negative(state.noise),
     )  # fmt: skip

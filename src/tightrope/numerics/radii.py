@@ -5,9 +5,13 @@ import math
 from ..compiled.kernels import lean
 
 
-def horizon_radius(noise: float, delta: float, dimension: int, horizon: float, lam: float, theta_bound: float) -> float:
-    """noise sqrt(2 ln(1/delta) + d ln(1 + T/d)) + sqrt(lam) theta_bound (Yang & Toni 2020, Eq 5)."""
-    return noise * math.sqrt(2 * math.log(1 / delta) + dimension * math.log(1 + horizon / dimension)) + math.sqrt(lam) * theta_bound
+def horizon_radius(noise: float, delta: float, dimension: int, horizon: float, lam: float, theta_bound: float, norm: float = 1.0) -> float:
+    """noise sqrt(2 ln(1/delta) + d ln(1 + T L^2 / (lam d))) + sqrt(lam) theta_bound, with L = norm the largest ||x||.
+
+    By det V <= (lam + T L^2 / d)^d (Abbasi-Yadkori, Pal, Szepesvari 2011, Lemma 10). Yang & Toni 2020, Eq 5, is the case L^2 = lam = 1.
+    """
+    growth = dimension * math.log(1 + horizon * norm**2 / (lam * dimension))
+    return noise * math.sqrt(2 * math.log(1 / delta) + growth) + math.sqrt(lam) * theta_bound
 
 
 @lean

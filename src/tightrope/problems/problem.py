@@ -7,6 +7,8 @@ gets the kernels for that, and registers those of its own where it differs.
 from collections.abc import Callable
 from typing import Any, TypeVar, dataclass_transform
 
+import numpy as np
+
 from ..compiled.kernels import jit
 from ..core import checks
 from ..core.declaration import check_methods, declared, named_tuple, parameters_of
@@ -39,18 +41,19 @@ def problem(kind: str | None = None, *, compiled: bool = True) -> Callable[[type
         fields, others = declared(cls)
         names = {name for name, field in fields.items() if field.kept} | set(others)
         complete = getattr(cls, "complete", dict)
+        written = tuple(name for name, item in others.items() if item.scratch)
         static = "means" in names and "best" not in names
 
         def with_best(given: Stored) -> Stored:
             stored = complete(given)
-            return stored | {"best": float(stored["means"].max())} if static else stored
+            locked = {name: read_only(value) if name not in written else value for name, value in stored.items()}
+            return locked | {"best": float(stored["means"].max())} if static else locked
 
         leading = [name for name, field in fields.items() if not field.named]
         made = named_tuple(cls, Problem, leading, with_best, more=("best",) if static else ())
         made.COMPILED = compiled
         kept = [name for name, field in fields.items() if field.kept]
         made.__repr__ = lambda self: f"{cls.__name__}({', '.join(f'{name}={checks.show(getattr(self, name))}' for name in kept)})"
-        written = tuple(name for name, item in others.items() if item.scratch)
         made.WRITTEN = written
         if "means" in names:
             _answers_by_means(made, names, written)
@@ -64,6 +67,15 @@ def problem(kind: str | None = None, *, compiled: bool = True) -> Callable[[type
         return made
 
     return build
+
+
+def read_only(value: Any) -> Any:
+    """A value that a problem keeps; of an array a copy that cannot be written, so that no number changes behind what follows from it."""
+    if not isinstance(value, np.ndarray):
+        return value
+    shown = value.copy(order="K").view()  # of an array that can be, which `private` hands to kernels: they are compiled for such arrays
+    shown.flags.writeable = False
+    return shown
 
 
 def _answers_by_means(made: type[Problem], names: set[str], written: tuple[str, ...]) -> None:

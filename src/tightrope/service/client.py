@@ -75,7 +75,7 @@ class Client:
     and `update` have no id, by which a request can be sent again, so that `played` would count nothing; `waiting` is the length of
     `open`, and `decided` and `rounds` are `decisions` and `rewards` of `describe`. `stopped` is the status of `recommend`, and `explain`
     has the `probability` of `propensities`. `learn`, `merge`, `adopt`, `follow`, `decide_beside` and `forget_round` would change a state
-    that the log does not explain. `save`, `load`, `to_bytes`, `from_bytes`, `state`, `view`, `point` and `arm_at` need the session
+    that the log does not explain. `fork`, `save`, `load`, `to_bytes`, `from_bytes`, `state`, `view`, `point` and `arm_at` need the session
     itself: `tightrope log replay --save` writes it.
     """
 

@@ -106,9 +106,9 @@ class Book:
         if entry.waiting is None:
             self._by_arm.setdefault(entry.action, {})[id] = entry
 
-    def automatic(self, number: int) -> Id:
-        """An id for the decision of this number, as no caller may choose it."""
-        id = f"{AUTOMATIC}{number}"
+    def automatic(self, number: int, branch: str) -> Id:
+        """An id for the decision of this number, as no caller may choose it, and no other branch of the session makes it."""
+        id = f"{AUTOMATIC}{branch}.{number}" if branch else f"{AUTOMATIC}{number}"
         while self.known(id) is not None:  # a log that is followed may have it
             id += "+"
         return id

@@ -4,9 +4,12 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from .past import BRANCH, MARK, MOST_BRANCH, RECENT
+
 Count = Annotated[int, Field(ge=0, le=2**62)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Error = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Mark = Annotated[str, Field(pattern=f"^{MARK}$")]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -64,6 +67,24 @@ class ClosedData(DecisionData):
     how: Literal["rewarded", "expired", "closed"]
 
 
+class BaseData(Strict):
+    """What a fork began with; its arrays begin with `base.`."""
+
+    mark: Mark
+    marks: list[Mark]
+    rounds: Annotated[int, Field(ge=1, le=2**62)]
+
+
+class PastData(Strict):
+    """Which rewards of the session others may have too."""
+
+    kept: list[Mark]
+    recent: Annotated[list[Mark], Field(max_length=RECENT)]
+    branch: Annotated[str, Field(max_length=MOST_BRANCH, pattern=f"^{BRANCH}$")]
+    forks: Count
+    base: BaseData | None
+
+
 class Header(Strict):
     """The header of a session file."""
 
@@ -84,6 +105,7 @@ class Header(Strict):
     apply: Literal["on arrival", "in order"]
     after_stop: Literal["winner", "explore"]
     measured: bool = True  # written where it is False
+    past: PastData | None = None  # written where there is one
     version: str  # of the package that wrote the file
     decided: Count
     played: Count

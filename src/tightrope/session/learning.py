@@ -109,7 +109,7 @@ def learn_from(
     if not outcome.complete:
         raise Interrupted(None)
     for number in range(len(parts)):
-        session.merge(_session_of(policy, given, outcome.rows[label(policy)].pop(number)))
+        session._add(_session_of(policy, given, outcome.rows[label(policy)].pop(number)))
     return session
 
 

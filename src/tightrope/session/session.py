@@ -19,12 +19,12 @@ from ..core.verbs import (
     Arms,
     Context,
     admit,
+    commit,
     event,
     evidence,
     explain,
     grow,
     init,
-    merge,
     propensity,
     recommend,
     reward_range,
@@ -42,6 +42,7 @@ from .decisions import UNNAMED, Book, Chance, Decision, Entry, locked, reason
 from .decisions import shown as visible
 from .forecast import forecast_range
 from .ids import Id, checked_id, refuse_automatic
+from .past import LOADED, Base, Past, digest, extended, generator, mark_of, noted, shared, together
 from .rewards import check_equal, refuse, rewards_by_arm
 from .rounds import Mask, Played, Round, Rounds, Shown
 
@@ -137,6 +138,9 @@ class Session:
         self.seed = checks.integer("seed", seed, least=0)
         self._audit = streams.stream(self.seed, 0, streams.AUDIT)
         self._book = Book()
+        self._past = Past()
+        self._mark: str | None = None  # with which it was written or read last
+        self._held: Base | None = None  # what it had when it was read
         self._guards, self._measures = admit.answers(policy), propensity.answers(policy)
         self._stops = type(policy).TRAITS.stops
         stream, waiting = (
@@ -440,7 +444,7 @@ class Session:
         if before is not choice.now or choice.agent.counts[DECIDED] + 1 != number:
             raise ValueError("this session was changed while it decided, by what a callback did; the decision was not made.")
         if id is None:
-            id = self._book.automatic(number)
+            id = self._book.automatic(number, self._past.branch)
         made = Decision(id, action if single else locked(action), name, p, error, words, number, visible(seen))
         entry = Entry(made, seen, action, None if single else set(action.tolist()))
         rounds = before.rounds if seen is before.rounds.last and seen is PLAIN else before.rounds.met(seen, True, common)
@@ -786,9 +790,24 @@ class Session:
     def merge(self, other: "Session") -> None:
         """Take in all that another session of the same policy and arms has learned, as if its rewards had been fed to this one.
 
-        other: left as it is; its open decisions do not move over, so it must have none. Only for policies whose state is a sum (counts;
-        V and b). Raises ValueError, with nothing changed, for other policies, and for sessions that differ in policy or arms.
+        other: left as it is; its open decisions do not move over, so it must have none. What both have learned counts once, where they
+        come from one session by `fork`, `load`, a copy or pickle: what is new in the other is added. Only for policies whose state is a
+        sum (counts; V and b). Raises ValueError, with nothing changed, for other policies, for sessions that differ in policy or arms,
+        for this session itself, and where rewards would count twice: the other was merged before, or it is not known what they share.
         """
+        base = self._mergeable(other)
+        past, its = noted(self), noted(other)
+        state, rewards = together(self, other, base)
+        if other.rounds:
+            mark = digest("merged", mark_of(other), [*its.kept, *its.recent], len(past.kept), past.branch)
+            self._past, self._mark = past.joined(its, mark), None
+            other._past = its.joined(Past(), mark)
+            if base is not None and base is not past.base:
+                self._held = base
+        self._absorb(state, rewards, other)
+
+    def _mergeable(self, other: "Session") -> Base | None:
+        """What this session shares with another that can be merged; ValueError where it cannot."""
         if not isinstance(other, Session):
             raise ValueError(f"other = {checks.show(other)} is not a session.")
         mine, its = (label(one.policy) for one in (self, other))
@@ -802,10 +821,59 @@ class Session:
                 f"other has {there}, but this session has {here}: one was shown a row for every arm, (K, d), and the other one row for "
                 "all of them, (d,); show both the same."
             )
+        base = shared(self, other)
         if other.waiting:
             raise ValueError(f"other has {other.waiting} open decisions; update, close or cancel them first.")
+        return base
+
+    def _absorb(self, state: State, rewards: int, other: "Session") -> None:
+        """Go on with a state that has learned so many rewards of another session."""
         rounds = self._rounds.changed(several=self._rounds.several or other._rounds.several)
-        self._stand(self._agent_of(merge(self.policy, self.state, other.state), rewards=other.rounds), rounds)
+        self._stand(self._agent_of(state, rewards=rewards), rounds)
+
+    def _add(self, part: "Session") -> None:
+        """`merge` with a part of one log, which no one else will ever merge: nothing about it is remembered."""
+        self._absorb(*together(self, part, self._mergeable(part)), part)
+
+    def fork(self, n: int, seed: int | None = None) -> list[Self]:
+        """Sessions for n workers that go on from here, each by itself; `merge` then adds what is new in each, exactly.
+
+        n: how many, at least 1. seed: of their streams; None: this session's. Each has streams of its own, independent of this session's
+        and of each other's, and automatic ids of its own: "#2.17" is decision 17 of the third fork ever made of a session. Open decisions
+        stay here. ValueError where the policy counts on its open decisions, while there are any.
+        """
+        n = checks.integer("n", n, least=1)
+        seed = self.seed if seed is None else checks.integer("seed", seed, least=0)
+        if self.waiting and commit.answers(self.policy):
+            counts = f"{self.waiting} decisions are open, on whose rewards {type(self.policy).__name__} counts"
+            raise ValueError(f"{counts}; answer, close or cancel them before fork.")
+        branches = [extended(self._past.branch, str(self._past.forks + i)) for i in range(n)]
+        forks = []
+        for branch in branches:
+            one = self.__copy__()
+            one._branched(seed, branch)
+            one._emptied()
+            forks.append(one)
+        self._past = noted(self)._replace(forks=self._past.forks + n)
+        return forks
+
+    def _branched(self, seed: int, branch: str) -> None:
+        """Go on as a branch of the session that was read, with streams of its own."""
+        past, base = noted(self), self._held
+        mine = () if base is None and not past.kept else (digest("branch", base.mark if base else past.kept, branch, seed),)
+        self._past = past._replace(kept=(*past.kept, *mine), branch=branch, forks=0, base=base)
+        self._mark = self._held = None
+        self.seed = seed
+        self._audit = generator(seed, branch, streams.AUDIT)
+        now = self._now.agent
+        stream = Stream(generator(seed, branch, streams.POLICY))
+        self._stand(agent(self.policy, now.state, stream, self.arms, now.tally, now.waiting), self._rounds)
+
+    def _emptied(self) -> None:
+        """Let go of all decisions, which stay with the session that was forked."""
+        now, self._book = self._now.agent, Book()
+        one = agent(self.policy, now.state, now.stream, self.arms, now.tally, np.zeros_like(now.waiting))
+        self._stand(one, self._rounds.changed(last=PLAIN))
 
     def adopt(self, arrays: dict[str, np.ndarray], rounds: int) -> None:
         """Take over what `flatten` made of the state of a session like this one, which had learned so many rewards and decided nothing."""
@@ -847,6 +915,7 @@ class Session:
         told = longer._replace(features=None) if self._rounds.changing else longer
         one = self._agent_of(grow(self.policy, copied(self.state), told), longer)
         book = self._book.grown(before.number, longer.number, longer.rows)
+        self._past, self._held = self._past._replace(base=None), None  # which know nothing of these arms
         self._stand(one, self._rounds.grown(longer, called))
         self._book = book
         return list(range(before.number, longer.number))
@@ -991,25 +1060,39 @@ class Session:
         return store.save(self, checked_path(path))
 
     @classmethod
-    def load(cls, path: str | pathlib.Path, *, oracle: Oracle | None = None, policy: Policy | None = None) -> Self:
+    def load(cls, path: str | pathlib.Path, *, oracle: Oracle | None = None, policy: Policy | None = None, seed: int | None = None) -> Self:
         """Read a saved session.
 
+        seed: None: go on bit for bit as the session that was saved, which only one process at a time should do. Workers that load one
+        file give different seeds: each has streams and automatic ids ("#s7.17" with seed 7) of its own, and keeps what it began with, so
+        that `merge` can tell what is new.
         oracle: needed again only where it was code of your own, which a file does not hold; `tightrope.oracles` come back by
         themselves. policy: an instance to use in place of the stored one; a registered class, also one of your own whose module is
         imported, is found by its name. Nothing in a file chooses code to run: names are looked up among what is registered.
         """
-        return store.load(cls, checked_path(path), oracle, policy)
+        seed = None if seed is None else checks.integer("seed", seed, least=0)
+        return cls._seeded(store.load(cls, checked_path(path), oracle, policy), seed)
 
     def to_bytes(self) -> bytes:
         """What `save` writes, for a database instead of a file."""
         return store.to_bytes(self)
 
     @classmethod
-    def from_bytes(cls, data: bytes, *, oracle: Oracle | None = None, policy: Policy | None = None) -> Self:
+    def from_bytes(
+        cls, data: bytes, *, oracle: Oracle | None = None, policy: Policy | None = None, seed: int | None = None
+    ) -> Self:  # fmt: skip
         """The session that `to_bytes` wrote; the arguments of `load`."""
         if not isinstance(data, bytes | bytearray | memoryview):
             raise ValueError(f"data = {checks.show(data)} is not bytes; pass what to_bytes returned.")
-        return store.from_bytes(cls, bytes(data), oracle, policy)
+        seed = None if seed is None else checks.integer("seed", seed, least=0)
+        return cls._seeded(store.from_bytes(cls, bytes(data), oracle, policy), seed)
+
+    @staticmethod
+    def _seeded(session: Any, seed: int | None) -> Any:
+        """A session that was read, as the branch of a seed where there is one."""
+        if seed is not None:
+            session._branched(seed, extended(session._past.branch, f"{LOADED}{seed}"))
+        return session
 
 
 def checked_path(path: object) -> pathlib.Path:

@@ -21,13 +21,15 @@ from ..core.registry import built, described
 from ..core.rounds import PLAIN
 from ..core.types import Oracle
 from ..core.verbs import Arms, Context, init
+from ..numerics.growth import carried
 from .agent import DECIDED, PLAYED, REWARDS, agent, new_tally
 from .codec import build_oracle, describe_oracle, flatten, restore, same_oracle
 from .decisions import Answers, Book, Chance, Decision, Entry, locked, shown
+from .past import Base, Past, held, mark_of, written
 from .size import state_bytes
 
 if TYPE_CHECKING:
-    from .header import DecisionData, Header
+    from .header import DecisionData, Header, PastData
 
 Session: TypeAlias = Any  # of session.py, which reads and writes its files here
 
@@ -87,7 +89,44 @@ def packed_session(session: Session) -> tuple[dict[str, Any], dict[str, np.ndarr
     } | decisions
     if not session.measured:
         header["measured"] = False  # all others have the same header as before there was a choice
+    past = written(session)
+    if past != Past():
+        header["past"] = packed_past(past)
+        if past.base is not None:
+            arrays |= flatten(base_state(session, past.base.state), "base")
     return header, arrays
+
+
+def packed_past(past: Past) -> dict[str, object]:
+    """The past of a session as JSON-ready data."""
+    base = past.base
+    told = None if base is None else {"mark": base.mark, "marks": sorted(base.marks), "rounds": base.rounds}
+    return {"kept": list(past.kept), "recent": list(past.recent), "branch": past.branch, "forks": past.forks, "base": told}
+
+
+def base_state(session: Session, state: Any) -> Any:
+    """The state of a base as a file has it: of a catalogue for the fewest candidates."""
+    return carried(init(session.policy, base_arms(session)), state) if session.catalogue else state
+
+
+def base_arms(session: Session) -> Arms:
+    """The arms of a base in a file."""
+    arms: Arms = session._rounds.told()
+    return arms._replace(number=arms.blocks) if session.catalogue else arms
+
+
+def read_past(session: Session, told: "PastData | None", arrays: dict[str, np.ndarray]) -> None:
+    """Give a session its past, and the mark of the file."""
+    if told is not None:
+        base, arms = None, base_arms(session)
+        if told.base is not None:
+            if not 0 < told.base.rounds <= session.rounds or told.base.mark not in told.base.marks:
+                raise ValueError(f"the file's base has {told.base.rounds} rewards, but the session has {session.rounds}.")
+            state = restore(init(session.policy, arms), arrays, session.policy, arms, prefix="base")
+            base = Base(told.base.mark, frozenset(told.base.marks), told.base.rounds, state)
+        session._past = Past(tuple(told.kept), tuple(told.recent), told.branch, told.forks, base)
+    session._held = held(session)
+    session._mark = mark_of(session)
 
 
 def load(cls: Any, source: pathlib.Path, oracle: Oracle | None, policy: Policy | None) -> Any:
@@ -180,7 +219,10 @@ def build(
         waiting[arm] = count
     state = restore(init(session.policy, rounds.told()), arrays, session.policy, a)
     session._stand(agent(session.policy, state, Stream(rng), rounds.arms, tally, waiting), rounds)
+    read_past(session, told.past, arrays)
+    base = session._past.base
     known = {*flatten(session.state), "retired", "rounds.features", "rounds.eligible"}
+    known |= set() if base is None else {*flatten(base.state, "base")}
     unknown = [name for name in arrays if name not in known and not name.startswith(("arms.", "oracle."))]
     if unknown:
         raise ValueError(f"the file holds {unknown[0]!r}, which this session does not have.")

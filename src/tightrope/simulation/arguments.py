@@ -73,7 +73,7 @@ def as_policies(policies: Any, problems: Sequence[Any], horizon: int | None) -> 
                 raise ValueError(f"policies[{name!r}] {fault} is not a policy; pass an instance such as UCB().")
             check_fit(item, describe(problem))
             if admit.answers(item):
-                admit(item, init(item, describe(problem)._replace(horizon=horizon)), first_round(problem))
+                admit(item, init(item, describe(private(problem))._replace(horizon=horizon)), first_round(problem))
     return chosen
 
 
@@ -104,7 +104,7 @@ def as_monitors(monitor: Any, names: Sequence[str], problems: Sequence[Any]) -> 
     for per_problem in monitors.values():
         for item, problem in zip(per_problem.items, problems, strict=False):
             if admit.answers(item):
-                admit(item, begin(item, describe(problem), 1), first_round(problem))
+                admit(item, begin(item, describe(private(problem)), 1), first_round(problem))
     return monitors
 
 

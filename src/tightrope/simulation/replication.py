@@ -81,9 +81,10 @@ class Replication:
 
 def prepare(policy: Any, problem: Any, seed: int, replication: int, horizon: int | None) -> Replication:
     """A fresh state, a private copy of the problem and the streams."""
-    described = describe(problem)._replace(horizon=horizon)
+    world = private(problem)
+    described = describe(world)._replace(horizon=horizon)
     return Replication(
-        policy, init(policy, described), private(problem), described,
+        policy, init(policy, described), world, described,
         (stream(seed, replication, PROBLEM), stream(seed, replication, NOISE), stream(seed, replication, POLICY)),
         stream(seed, replication, DELAY),
     )  # fmt: skip

@@ -5,7 +5,9 @@ request) and differ in what it means for them. Nothing has to be known: the widt
 Bound: O(d sqrt(T) log T) pseudo-regret with probability 1 - delta for width="theorem", with a bound on the noise and on ||theta||. The
 default width is an interval for one arm at one time, which is three to ten times narrower: it has less regret on every problem that we
 tried (docs/results/bakeoff.md) and no proof.
-Source: Abbasi-Yadkori, Pal, Szepesvari 2011 (radius="determinant"); Yang & Toni 2020, Eq 5 (radius="horizon"); Li, Chu, Langford,
+Source: Abbasi-Yadkori, Pal, Szepesvari 2011 (radius="determinant");
+Yang & Toni 2020, Eq 5 (radius="horizon", here with lam and the norms of
+fixed arms; of features that change norms are taken to be at most 1); Li, Chu, Langford,
 Schapire 2010, Algorithm 1 (shared=False, with beta as its alpha); Russac, Vernade,
 Cappe 2019, arXiv 1909.09146 (forget: theta may drift; two matrices).
 The scale of the noise where it is learned: numerics/noise.py.
@@ -94,7 +96,8 @@ class LinUCB(Policy):
         model = new_model(arms, self.lam, shared=self.shared, forget=self.forget, intercept=intercept)
         if math.isnan(beta) and self.width < 0.0 and self.radius == 0 and arms.horizon is not None:
             delta, rounds = self.delta / regressions(model), remembered(arms.horizon, self.forget)
-            beta = horizon_radius(bounded(self.noise), delta, arms.dimension, rounds, self.lam, self.theta_bound)
+            norm = largest_norm(arms.features)
+            beta = horizon_radius(bounded(self.noise), delta, arms.dimension, rounds, self.lam, self.theta_bound, norm)
         return self.State(model, new_noise(self.forget), np.array([beta]), np.zeros(arms.number))
 
     @jit
@@ -133,6 +136,11 @@ class LinUCB(Policy):
         upper = state.model.mean + report["width"]  # as `select` has it, before the origin takes digits
         probability = one_hot(argmax(upper, first), state.scores.size)
         return report | {"index": report["upper"], "probability": probability, "beta": beta, "noise": told_noise(self, state)}
+
+
+def largest_norm(features: np.ndarray | None) -> float:
+    """The largest norm of fixed arms, at least 1; 1 where features come with every round."""
+    return 1.0 if features is None else max(1.0, float(np.linalg.norm(features, axis=1).max()))
 
 
 @lean
