@@ -5,11 +5,9 @@ request) and differ in what it means for them. Nothing has to be known: the widt
 Bound: O(d sqrt(T) log T) pseudo-regret with probability 1 - delta for width="theorem", with a bound on the noise and on ||theta||. The
 default width is an interval for one arm at one time, which is three to ten times narrower: it has less regret on every problem that we
 tried (docs/results/bakeoff.md) and no proof.
-Source: Abbasi-Yadkori, Pal, Szepesvari 2011 (radius="determinant");
-Yang & Toni 2020, Eq 5 (radius="horizon", here with lam and the norms of
-fixed arms; of features that change norms are taken to be at most 1); Li, Chu, Langford,
-Schapire 2010, Algorithm 1 (shared=False, with beta as its alpha); Russac, Vernade,
-Cappe 2019, arXiv 1909.09146 (forget: theta may drift; two matrices).
+Source: Abbasi-Yadkori, Pal, Szepesvari 2011 (radius="determinant"); Yang & Toni 2020, Eq 5 (radius="horizon", here with lam and the norms
+of fixed arms; features that change must have norms of at most 1); Li, Chu, Langford, Schapire 2010, Algorithm 1 (shared=False, with beta
+as its alpha); Russac, Vernade, Cappe 2019, arXiv 1909.09146 (forget: theta may drift; two matrices).
 The scale of the noise where it is learned: numerics/noise.py.
 Deviations: the default width is no paper's. Where no horizon is known, as in a service, radius="horizon" falls back to the anytime
 "determinant". With shared=False either radius holds for all arms at once (delta / K each; the largest determinant).
@@ -48,6 +46,7 @@ from ...numerics.selection import argmax, one_hot
 from .width import by_the_data, learns_noise, only_with_the_theorem, refuse_intercept, wants_intercept
 
 WIDTH = 2.5  # standard errors
+ROUNDING = 1e-9  # of a norm of 1: arms that somebody has normalised
 
 
 @policy("features", "contexts", paper="Abbasi-Yadkori, Pal, Szepesvari 2011; Yang & Toni 2020, Eq 5")
@@ -139,8 +138,9 @@ class LinUCB(Policy):
 
 
 def largest_norm(features: np.ndarray | None) -> float:
-    """The largest norm of fixed arms, at least 1; 1 where features come with every round."""
-    return 1.0 if features is None else max(1.0, float(np.linalg.norm(features, axis=1).max()))
+    """The largest norm of fixed arms; 1 where none is longer but by rounding, and where features come with every round."""
+    longest = 1.0 if features is None else float(np.linalg.norm(features, axis=1).max())
+    return longest if longest > 1.0 + ROUNDING else 1.0
 
 
 @lean
