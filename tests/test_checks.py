@@ -9,8 +9,8 @@ import tightrope as tr
 
 ONE = tr.problems.Bernoulli([0.5])
 MESSAGES = [
-    (lambda: tr.Session(tr.UCB(), arms=3).update(0, True), "reward = True is not a number in (-inf, inf); write 1 for True"),
-    (lambda: tr.Session(tr.UCB(), arms=3).update(0, np.True_), "write 1 for True and 0 for False"),
+    (lambda: tr.UCB(alpha=True), "alpha = True is not a number in (0, inf); write 1 for True"),
+    (lambda: tr.UCB(alpha=np.True_), "write 1 for True and 0 for False"),
     (lambda: tr.Session(tr.UCB(), arms=np.True_), "arms = np.True_ is not a whole number from 1 to inf; write 1 for True"),
     (lambda: tr.UCB(alpha=10**5000), "alpha = a whole number of 16,610 bits is not a number in (0, inf)."),
     (lambda: tr.Session(tr.UCB(), arms=3).select(eligible=[[True], []]), "eligible = [[True], []] is not a bool array"),

@@ -373,7 +373,7 @@ def test_a_wrong_residual_is_seen():
     for reward in (1.0, 2.0, 0.5, 4.0):
         for noise in (right, wrong):
             enter(noise, reward, False)
-            note(noise, 0.3)
+            note(noise, 0.3, 1.0)
     assert abs(noise_scale(right, 0.0) - noise_scale(wrong, 0.0)) > 1e-3
 
 

@@ -19,8 +19,9 @@ def test_same_arms_as_the_twin(name, kind):
     K, d = (4, 7) if kind == "K < d" else (8, 4)
     data = np.random.default_rng(11)
     X, theta = data.normal(size=(K, d)) / 2, unit_rows(data, 1, d)[0]  # of different lengths: no ties in the first round
+    longest = 1.0 if kind == "changing" else max(1.0, float(np.linalg.norm(X, axis=1).max()))
     twin = {
-        "LinUCB": naive.LinUCB(d, 0.5, horizon_radius(0.3, 0.1, d, ROUNDS, 0.5, 1.0)),
+        "LinUCB": naive.LinUCB(d, 0.5, horizon_radius(0.3, 0.1, d, ROUNDS, 0.5, 1.0, longest)),
         "LinTS": naive.LinTS(d, 0.5, 0.05, 0.1),
         "LinEpsilonGreedy": naive.LinEpsilonGreedy(d, 0.5, 0.2),
     }[name]

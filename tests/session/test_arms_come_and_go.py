@@ -148,9 +148,8 @@ def test_a_catalogue_takes_any_number_of_candidates(tmp_path):
     ):
         with pytest.raises(ValueError, match=words):
             session.decide(**wrong)
-    for call in (lambda: session.retire(0), lambda: tr.Session(tr.LinUCB(), dimension=3, names=["a"])):
-        with pytest.raises(ValueError, match="call"):
-            call()
+    with pytest.raises(ValueError, match="call"):
+        session.retire(0)
     with pytest.raises(ValueError, match="UCB plays arms"):
         tr.Session(tr.UCB(), dimension=3)
 

@@ -250,7 +250,7 @@ def test_safe_takes_its_policy_without_a_name_and_passes_its_needs_on():
     assert tr.Safe(tr.UCB(), baseline=0).inner == tr.Safe(inner=tr.UCB(), baseline=0).inner
     with pytest.raises(TypeError, match="without a name"):
         tr.Safe(tr.UCB(), 0)
-    with pytest.raises(ValueError, match="Safe plays features or contexts"):
+    with pytest.raises(ValueError, match="Safe plays by features"):
         tr.Session(tr.Safe(tr.LinUCB(), baseline=0), arms=3)
     with pytest.raises(ValueError, match="reward"):
         tr.Session(tr.Safe(tr.KLUCB(), baseline=0), arms=3).update(0, 2.0)

@@ -105,7 +105,7 @@ def play_simulation(name: str) -> None:
 
 
 def rehearse_experiment(name: str) -> None:
-    """What a service plays before it says that an experiment was created."""
+    """Play what a service plays before it says that an experiment was created."""
     from ..service.domain.spec import ExperimentSpec
     from ..service.runtime.settings import Settings
     from ..service.runtime.warm_up import warm_up

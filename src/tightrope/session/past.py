@@ -10,7 +10,7 @@ Marks stand in the file. The last one is made again from the file itself, so tha
 import hashlib
 import json
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -21,8 +21,7 @@ from ..numerics.merging import negative
 from ..numerics.states import copied
 from .codec import flatten
 
-if TYPE_CHECKING:
-    from .session import Session
+Session: TypeAlias = Any  # of session.py, which asks here
 
 RECENT = 32  # newest marks that are remembered one by one
 LOADED = "s"  # how the part of a branch begins that stands for a seed
@@ -83,7 +82,7 @@ def digest(*parts: object) -> str:
     return made.hexdigest()
 
 
-def mark_of(session: "Session") -> str | None:
+def mark_of(session: Session) -> str | None:
     """The mark of a session as it is now; None: it has learned nothing that could be counted twice."""
     if not session.rounds:
         return None
@@ -92,12 +91,12 @@ def mark_of(session: "Session") -> str | None:
     return digest(counts, drawn, *(item for pair in flatten(session.state).items() for item in pair))
 
 
-def noted(session: "Session") -> Past:
+def noted(session: Session) -> Past:
     """The past of a session with the mark that it was written or read with last."""
     return session._past.marked(session._mark)
 
 
-def written(session: "Session") -> Past:
+def written(session: Session) -> Past:
     """What a file says of the past. The mark of what is written joins it when something was decided or learned since."""
     mark = mark_of(session)
     if mark != session._mark:
@@ -105,7 +104,7 @@ def written(session: "Session") -> Past:
     return session._past
 
 
-def held(session: "Session") -> Base | None:
+def held(session: Session) -> Base | None:
     """What a session has learned, as the base of its copies; None where nothing was, or its policy does not learn by sums."""
     mark = mark_of(session)
     if mark is None or not merge.answers(session.policy):
@@ -116,7 +115,7 @@ def held(session: "Session") -> Base | None:
 # Merging -----------------------------------------------------------------------------------------------------------------
 
 
-def shared(one: "Session", other: "Session") -> Base | None:
+def shared(one: Session, other: Session) -> Base | None:
     """What both have learned together; None: nothing. ValueError where it cannot be known exactly, or is all that `other` has."""
     if one is other:
         raise ValueError("other is this session itself, whose rewards would count twice; merge what other sessions have learned.")
@@ -150,7 +149,7 @@ def same_sizes(one: State, other: State) -> bool:
     return first.keys() == second.keys() and all(value.shape == second[name].shape for name, value in first.items())
 
 
-def together(session: "Session", other: "Session", base: Base | None) -> tuple[State, int]:
+def together(session: Session, other: Session, base: Base | None) -> tuple[State, int]:
     """The state that has learned what both have, what they share once, and how many rewards are new to the session."""
     state, rewards = merge(session.policy, session.state, other.state), other.rounds
     if base is None:

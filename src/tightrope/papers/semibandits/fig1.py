@@ -91,7 +91,8 @@ def spreads(world: SemiBandit, seed: int) -> dict[str, float]:
         state = init(policy, describe(world))
         first = np.arange(world.most)
         state = update(policy, state, nothing, first, play(world, nothing, first, rng))
-        score = policy._scoring(state, nothing, rng).score.reshape(CLUSTERS, -1)
+        scoring = policy._scoring(state, nothing, rng)
+        score = (scoring.draw(1)[0] if scoring.score is None else scoring.score).reshape(CLUSTERS, -1)
         found[name] = float((score.max(axis=1) - score.min(axis=1)).max())
     return found
 
