@@ -67,12 +67,17 @@ def compare(run: Run, figure: str, cases: dict[str, list[Linear]], horizon: int,
     )
 
 
+def with_value(name: str, value: float) -> Policy:
+    """A policy of TUNING. Its model is the paper's, x'theta without a constant."""
+    kind, parameter, _ = TUNING[name]
+    policy: Policy = getattr(p, kind)(**{parameter: value, "intercept": False})
+    return policy
+
+
 def tune(run: Run, slug: str, problems: list[Linear], horizon: int) -> dict[str, float]:
     """The value of every policy of TUNING with the least mean regret."""
     tried: dict[str, Policy] = {
-        f"{name}, {value:g}": getattr(p, kind)(**{parameter: value})
-        for name, (kind, parameter, values) in TUNING.items()
-        for value in values
+        f"{name}, {value:g}": with_value(name, value) for name, (_, _, values) in TUNING.items() for value in values
     }
     result = run.simulate(f"{slug}-tuning", problems, tried, horizon=horizon, replications=len(problems), seed=run.seed + TUNING_SEED)
     return {
@@ -99,9 +104,9 @@ def compare_one(run: Run, figure: str, where: str, problems: list[Linear], horiz
         "LinTS, v_t": p.LinTS(width="theorem", noise=noise),
         "LinTS, v = 1": p.LinTS(scale=1.0),
         "LinTS, v = sigma": p.LinTS(scale=noise),
-        "ε-greedy": p.LinEpsilonGreedy(epsilon=0.05),
+        "ε-greedy": p.LinEpsilonGreedy(epsilon=0.05, intercept=False),
     }
-    played |= {name: getattr(p, kind)(**{parameter: tuned[name]}) for name, (kind, parameter, _) in TUNING.items()}
+    played |= {name: with_value(name, tuned[name]) for name in TUNING}
     result = run.simulate(slug, problems, played, horizon=horizon, replications=len(problems))
     long = run.simulate(f"{slug}-long", problems, {
         LINUCB_LONG: lambda q: p.LinUCB(width="theorem", noise=noise, theta_bound=bounds[q.theta.tobytes()]),
