@@ -190,3 +190,12 @@ def test_damaged_files_are_refused_or_load_as_they_are(damage, tmp_path, monkeyp
     print(damage.__name__, dict(counts))
     assert counts["refused"] > 0.3 * STRANGERS
     assert counts["loaded"] > 0.01 * STRANGERS
+
+
+@pytest.mark.parametrize("policy", [tr.LinUCB(), tr.LinTS(), tr.SquareCB()])
+def test_the_greatest_rewards_leave_a_file_that_can_be_read(policy):
+    """Sums of a regression with an intercept are of rewards less the first one, so up to twice as large."""
+    session = tr.Session(policy, arms=np.array([[1.0, 0.0], [0.0, 1.0], [0.75, 0.5]]))
+    for t in range(12):
+        session.update(session.select(), 1e100 if t % 2 else -1e100)
+    assert tr.Session.from_bytes(session.to_bytes()).rounds == 12

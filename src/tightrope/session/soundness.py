@@ -50,8 +50,9 @@ def check_rewards(state: State, prefix: str, policy: Policy) -> None:
             raise ValueError(f"{prefix}.{name} is declared as sums of rewards, but no field {kind.rewards} of its shape counts them.")
         low, high = reward_range(policy)
         slack = ROUNDING * (1.0 + pulls)
+        least, most = (low - high, high - low) if getattr(state, "intercept", False) else (low, high)  # rewards are kept less the first
         with np.errstate(invalid="ignore"):
-            below, above = np.where(pulls > 0, low * pulls, 0.0), np.where(pulls > 0, high * pulls, 0.0)
+            below, above = np.where(pulls > 0, least * pulls, 0.0), np.where(pulls > 0, most * pulls, 0.0)
         if not ((sums >= below - slack) & (sums <= above + slack)).all():
             raise ValueError(f"{prefix}.{name} is outside what the policy's rewards, from {low:g} to {high:g}, can add up to.")
 
