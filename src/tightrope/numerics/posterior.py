@@ -29,12 +29,9 @@ def chance_of_best(
     """
     if root.ndim == 1:
         return chance_among_independent(mean, root, eligible, arm, rng, draws)
-    others = np.arange(mean.size) != arm
-    if eligible is not None:
-        if not eligible[arm]:
-            return 0.0, 0.0
-        others &= eligible
-    rivals = np.flatnonzero(others)
+    if eligible is not None and not eligible[arm]:
+        return 0.0, 0.0
+    rivals = rivals_of(arm, mean.size, eligible)
     lead, gain = mean[arm] - mean[rivals], root[arm] - root[rivals]
     norms = np.sqrt(np.einsum("kr,kr->k", gain, gain))
     size = norms.max(initial=0.0)
@@ -57,6 +54,13 @@ def chance_of_best(
     share = np.maximum(special.ndtr(high) - special.ndtr(low), 0.0)
     p = float(share.mean())
     return p, float(np.sqrt(max(share.var() / (draws - 1), 0.0)))
+
+
+def rivals_of(arm: int, number: int, eligible: np.ndarray | None) -> np.ndarray:
+    """The other arms, those that are eligible."""
+    others = np.ones(number, dtype=np.bool_) if eligible is None else eligible.copy()
+    others[arm] = False
+    return np.flatnonzero(others)
 
 
 @lean
@@ -96,12 +100,9 @@ def chance_among_independent(
     Rivals that are surely behind are left out. Panels are as fine as the narrowest density near them. Where they are too many, the
     product is averaged over draws of the arm's own score.
     """
-    others = np.arange(mean.size) != arm
-    if eligible is not None:
-        if not eligible[arm]:
-            return 0.0, 0.0
-        others &= eligible
-    rivals = np.flatnonzero(others)
+    if eligible is not None and not eligible[arm]:
+        return 0.0, 0.0
+    rivals = rivals_of(arm, mean.size, eligible)
     centre, width, m, s = float(mean[arm]), float(deviation[arm]), mean[rivals], deviation[rivals]
     certain = s <= 0.0  # the larger mean wins, ties go to the lowest index
     if width <= 0.0:
@@ -116,9 +117,7 @@ def chance_among_independent(
         return float(special.ndtr((centre - floor) / width)), 0.0
     m, s = m[near], s[near]
     edges = np.concatenate([centre + width * STEPS, (m[:, None] + s[:, None] * STEPS).reshape(-1)])
-    edges = np.sort(edges[(edges > floor) & (edges < ceiling)])
-    cell = (edges - floor) // (THIN * min(width, float(s.min())))  # one edge of a cell is enough
-    edges = np.concatenate([[floor], edges[np.diff(cell, prepend=0.0) > 0.0], [ceiling]])
+    edges = thinned(edges, floor, ceiling, min(width, float(s.min())))
     if (edges.size - 1) * NODES.size > draws:
         scores = centre + width * rng.standard_normal(draws)
         share = np.empty(draws)
@@ -191,6 +190,13 @@ def _cumulative_weights() -> np.ndarray:
 PARTIAL = _cumulative_weights()
 
 
+def thinned(edges: np.ndarray, low: float, high: float, deviation: float) -> np.ndarray:
+    """Edges of panels from low to high, in order. deviation: the smallest; edges that are closer than THIN of it are one."""
+    edges = np.sort(edges[(edges > low) & (edges < high)])
+    cell = (edges - low) // (THIN * deviation)
+    return np.concatenate([[low], edges[np.diff(cell, prepend=0.0) > 0.0], [high]])
+
+
 def best_of_betas(a: np.ndarray, b: np.ndarray, eligible: np.ndarray | None) -> np.ndarray:
     """(K,) P(arm k has the largest of independent Beta(a_k, b_k) draws) among the eligible; off by less than 1e-8.
 
@@ -215,9 +221,7 @@ def best_of_betas(a: np.ndarray, b: np.ndarray, eligible: np.ndarray | None) -> 
         (mode[:, None] + REACH * deviation[:, None] + TAIL_EDGES / b[:, None])[TAIL / b > deviation].reshape(-1),
     ])  # fmt: skip
     high = float(right.max())
-    edges = np.sort(edges[(edges > low) & (edges < high)])
-    cell = (edges - low) // (THIN * deviation.min())  # one edge of a cell is enough
-    edges = np.concatenate([[low], edges[np.diff(cell, prepend=0.0) > 0.0], [high]])
+    edges = thinned(edges, low, high, float(deviation.min()))
     mass = np.zeros(a.size)
     _integrate(
         edges,

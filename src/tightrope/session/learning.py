@@ -18,8 +18,7 @@ from ..core import checks
 from ..core.policy import Policy, label
 from ..core.types import Oracle
 from ..core.verbs import merge
-from ..logs.tables import InFiles, Piece
-from ..logs.tables import open_table as opened
+from ..logs.tables import InFiles, Piece, open_table
 from ..numerics.states import copied
 from ..simulation.replication import Interrupted, Progress, Slices, Stopped
 from ..simulation.runs.orchestrator import carry_out
@@ -171,7 +170,7 @@ def _session_of(policy: Policy, given: dict[str, Any], rows: Rows) -> Session:
 
 def _opened(dataset: Any) -> InFiles:
     if isinstance(dataset, (str, os.PathLike)) or hasattr(dataset, "get_fragments"):
-        table = opened(dataset, "dataset")
+        table = open_table(dataset, "dataset")
         if isinstance(table, InFiles):
             return table
     raise ValueError(

@@ -105,11 +105,10 @@ def written(session: Session) -> Past:
 
 
 def held(session: Session) -> Base | None:
-    """What a session has learned, as the base of its copies; None where nothing was, or its policy does not learn by sums."""
-    mark = mark_of(session)
-    if mark is None or not merge.answers(session.policy):
+    """What a session that was just marked has learned, as the base of its copies; None where nothing was, or not by sums."""
+    if session._mark is None or not merge.answers(session.policy):
         return None
-    return Base(mark, noted(session).marked(mark).marks, session.rounds, copied(session.state))
+    return Base(session._mark, noted(session).marks, session.rounds, copied(session.state))
 
 
 # Merging -----------------------------------------------------------------------------------------------------------------

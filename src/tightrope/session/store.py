@@ -125,8 +125,8 @@ def read_past(session: Session, told: "PastData | None", arrays: dict[str, np.nd
             state = restore(init(session.policy, arms), arrays, session.policy, arms, prefix="base")
             base = Base(told.base.mark, frozenset(told.base.marks), told.base.rounds, state)
         session._past = Past(tuple(told.kept), tuple(told.recent), told.branch, told.forks, base)
-    session._held = held(session)
     session._mark = mark_of(session)
+    session._held = held(session)
 
 
 def load(cls: Any, source: pathlib.Path, oracle: Oracle | None, policy: Policy | None) -> Any:
