@@ -19,7 +19,7 @@ import numpy as np
 from ..compiled.kernels import lean
 from ..core.kinds import Count, Finite, NonNegative
 from .cholesky import OUT_OF_DIGITS, PIVOT_TOLERANCE
-from .noise import DIGITS, PRIOR, Noise, enter, new_noise
+from .noise import DIGITS, PRIOR, Noise, enter_all, new_noise
 from .ridge import REFRESH, size_of
 from .ridge.factors import mean_square
 from .scaling import check_digits
@@ -116,7 +116,8 @@ def settle(model: BatchRidge, features: np.ndarray) -> Solved:
 def learn_batch(model: BatchRidge, features: np.ndarray, arms: np.ndarray, rewards: np.ndarray) -> None:
     """Take in the rewards of several arms: V += X'X and b += X'r in every block they touch. O(k d^2)."""
     rows, blocks = np.divmod(arms, model.response.shape[0])
-    values = np.array([enter(model.noise, float(reward), model.intercept) for reward in rewards])
+    values = np.empty(rewards.size)
+    enter_all(model.noise, np.ascontiguousarray(rewards, dtype=np.float64), model.intercept, values)
     for block in range(model.response.shape[0]):
         of_block = blocks == block
         if of_block.any():

@@ -94,6 +94,13 @@ def enter(noise, reward, centred):
 
 
 @lean
+def enter_all(noise, rewards, centred, values):
+    """Count several rewards, one after another; values: filled with them less the origin."""
+    for i in range(rewards.shape[0]):
+        values[i] = enter(noise, rewards[i], centred)
+
+
+@lean
 def change_unit(noise, value):
     """Squares in the power of two next to this value."""
     sums = noise.sums[0]
@@ -127,7 +134,8 @@ def noise_variance(noise, gain):
     sums = noise.sums[0]
     if not sums.spread > 0.0:
         return 1.0
-    residual = max(sums.residual - gain / sums.unit / sums.unit, DIGITS * sums.spread)
+    inverse = 1.0 / sums.unit  # exact, since the unit is a power of two
+    residual = max(sums.residual - gain * inverse * inverse, DIGITS * sums.spread)
     return (PRIOR * sums.spread / sums.number + residual) / (PRIOR + sums.number)
 
 
@@ -142,7 +150,8 @@ def current_scale(given, noise, model):
     if math.isnan(given):
         sums = noise.sums[0]
         unit = sums.unit if sums.spread > 0.0 else 1.0
-        return unit * math.sqrt(max(noise_variance(noise, regained(model)), hidden / unit / unit))
+        inverse = 1.0 / unit
+        return unit * math.sqrt(max(noise_variance(noise, regained(model)), hidden * inverse * inverse))
     return math.sqrt(max(given * given, hidden))
 
 

@@ -50,31 +50,26 @@ class ArmRidge(NamedTuple):
         intercept = self.intercept
         surprise = reward - (self.base[arm] if intercept else self.mean[arm])
         error = surprise / denominator
-        size, known, cross, aside = 0.0, 0.0, 0.0, 0.0
-        anchor, own = (anchor_of(self), side[arm] / denominator) if intercept else (0.0, 0.0)
-        if intercept:
-            parts[4] += side[arm] * error
-            parts[5] -= side[arm] * own
         for i in range(K):
             share = column[i] / denominator
             for j in range(K):
                 product[i, j] -= share * column[j]
-            square = max(product[i, i], 0.0)
-            self.square[i] = square
-            known += pulls[i] * square
-            if intercept:
-                base, turn = self.base[i] + column[i] * error, side[i] - column[i] * own
-                self.base[i], side[i], self.mean[i] = base, turn, base + anchor * turn
-                size += base * (sums[i] - pulls[i] * base)
-                cross += pulls[i] * turn * base
-                aside += pulls[i] * turn * turn
-            else:
-                mean = self.mean[i] + column[i] * error
-                self.mean[i] = mean
-                size += mean * (sums[i] - pulls[i] * mean)
-        parts[0], parts[1] = max(size, 0.0), known
-        if intercept:
-            parts[2], parts[3] = parts[4] - cross, parts[5] - aside
+        if intercept:  # a loop for each array, which runs in vector registers
+            base, anchor, own = self.base, anchor_of(self), side[arm] / denominator
+            parts[4] += side[arm] * error
+            parts[5] -= side[arm] * own
+            for i in range(K):
+                base[i] += column[i] * error
+            for i in range(K):
+                side[i] -= column[i] * own
+            for i in range(K):
+                self.mean[i] = base[i] + anchor * side[i]
+        else:
+            for i in range(K):
+                self.mean[i] += column[i] * error
+        for i in range(K):
+            self.square[i] = max(product[i, i], 0.0)
+        sum_parts(self)
         self.updates[0] += 1.0
         if self.updates[0] >= REFRESH or not denominator < LEAP:
             refresh(self)
@@ -162,18 +157,11 @@ class ArmRidge(NamedTuple):
 
 @lean
 def measure(model):
-    """mean, side and parts after a factorisation, whose factor and solved rows are L and L^-1 x_k. O(K d + d^2).
-
-    parts: lam ||theta||^2; the known directions; and with h = V^-1 e, e the last unit vector, lam theta'h, lam ||h||^2 (since
-    lam h = e - sum_k pulls_k x_k x_k'h), and the last entries of theta and h. theta with an intercept that is drawn to 0.
-    """
+    """mean, side and parts after a factorisation, whose factor and solved rows are L and L^-1 x_k. O(K d + d^2)."""
     K, d = model.features.shape
-    size, known, last, corner, cross, aside = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    last, corner = 0.0, 0.0
     for k in range(K):
-        size += model.base[k] * (model.sums[k] - model.pulls[k] * model.base[k])
-        known += model.pulls[k] * model.square[k]
         model.mean[k] = model.base[k]
-    model.parts[0], model.parts[1] = max(size, 0.0), known
     if model.intercept:
         anchor = anchor_of(model)
         for i in range(d):
@@ -188,6 +176,25 @@ def measure(model):
             model.side[k] = side
             model.mean[k] += anchor * side
             last += side * model.sums[k]
-            cross += model.pulls[k] * side * model.base[k]
-            aside += model.pulls[k] * side * side
-        model.parts[2], model.parts[3], model.parts[4], model.parts[5] = last - cross, corner - aside, last, corner
+        model.parts[4], model.parts[5] = last, corner
+    sum_parts(model)
+
+
+@lean
+def sum_parts(model):
+    """The first four parts from sums over the arms. O(K).
+
+    parts: lam ||theta||^2; the known directions; and with h = V^-1 e, e the last unit vector, lam theta'h, lam ||h||^2 (since
+    lam h = e - sum_k pulls_k x_k x_k'h), and the last entries of theta and h. theta with an intercept that is drawn to 0.
+    """
+    pulls, sums, side, parts = model.pulls, model.sums, model.side, model.parts
+    mean = model.base if model.intercept else model.mean
+    size, known, cross, aside = 0.0, 0.0, 0.0, 0.0
+    for k in range(pulls.shape[0]):
+        known += pulls[k] * model.square[k]
+        size += mean[k] * (sums[k] - pulls[k] * mean[k])
+        if model.intercept:
+            pulled = pulls[k] * side[k]
+            cross += pulled * mean[k]
+            aside += pulled * side[k]
+    parts[0], parts[1], parts[2], parts[3] = max(size, 0.0), known, parts[4] - cross, parts[5] - aside

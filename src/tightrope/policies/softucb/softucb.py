@@ -51,6 +51,7 @@ class State(NamedTuple):
     width: Scratch  # (K,) ||x||_{V^-1}
     slack: Scratch  # (K,) S
     weight: Scratch  # (K,) exp(gamma (S - max S)), 0 where not eligible
+    measured: Scratch  # (2,) round, from 1 on, that width and slack were measured in for all arms as they stay, and the most slack
 
 
 @policy("features", "contexts", paper="Yang & Toni 2020")
@@ -98,7 +99,7 @@ class SoftUCB(Policy):
         beta = np.array([max(start, self.beta_min)])
         intercept = math.isnan(self.beta) if self.intercept < 0 else bool(self.intercept)
         model = new_model(arms, self.lam, shared=self.shared, intercept=intercept)
-        return State(model, new_noise(), float(horizon or 0), beta, np.zeros(2), np.zeros(3), *zeros)
+        return State(model, new_noise(), float(horizon or 0), beta, np.zeros(2), np.zeros(3), *zeros, np.zeros(2))
 
     @jit
     def select(self, state, context, rng):
@@ -120,7 +121,7 @@ class SoftUCB(Policy):
 
     def grow(self, state, arms):
         width, slack, weight = (np.zeros(arms.number) for _ in range(3))
-        return state._replace(**grown(state, arms, self.lam), width=width, slack=slack, weight=weight)
+        return state._replace(**grown(state, arms, self.lam), width=width, slack=slack, weight=weight, measured=np.zeros(2))
 
     def explain(self, state, context, rng):
         predict(state.model, context)
@@ -173,7 +174,22 @@ def measure(policy, state, context):
     best = largest(lower, context.eligible)
     for k in range(width.shape[0]):
         slack[k] -= best
-    return largest(slack, context.eligible)
+    peak = largest(slack, context.eligible)
+    state.measured[0] = state.sums[0] + 1.0 if context.features is None and context.eligible is None else 0.0
+    state.measured[1] = peak
+    return peak
+
+
+@lean
+def measure_again(policy, state, context):
+    """The most slack of the round that a reward is of, with its widths and slacks, which may be those of the last choice.
+
+    Only where the arms stay and nothing was learned since; weight holds the lower bounds if they were measured, and else the softmax.
+    """
+    if context.features is None and context.eligible is None and state.measured[0] == state.sums[0] + 1.0 and not policy.full_gradient:
+        return state.measured[1]
+    predict(state.model, context)
+    return measure(policy, state, context)
 
 
 @lean
@@ -257,8 +273,7 @@ def chance(policy, state, context, arm):
 @lean
 def learn_width_and_model(policy, state, context, action, reward):
     """The gradient step where online, gamma for the next round, and the ridge regression."""
-    predict(state.model, context)  # the reward may be of an earlier round than the last that was predicted
-    peak = measure(policy, state, context)
+    peak = measure_again(policy, state, context)
     fresh = inverse_temperature(policy, state, context, peak)
     slope = inverse_temperature_slope(state, context, fresh) if policy.full_gradient else 0.0
     state.sums[0] += 1.0
