@@ -3,7 +3,8 @@
 `python benchmarks/widths.py` plays the development worlds, by which the constants of LinUCB, LinTS and others were chosen;
 `python benchmarks/widths.py --confirm` plays those that were tried once, after the choice. For every world: mean regret after 3,000 rounds
 with its standard error, the largest, and in how many runs regret was above a quarter of what uniform play has. Every run has its own theta
-and arms. "theorem" is told the noise. `--tails` plays the worlds and widths of the table on the page of SoftUCB.
+and arms. "theorem" is told the noise. `--tails` plays the worlds and widths of the table on the page of SoftUCB. `--zero` plays linear
+rewards through the origin and the same with 100 added to each, with and without the constant column.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import time
 import numpy as np
 
 import tightrope as tr
+from tightrope.extend import Arms, Context, Problem, derived, jit, matrix, problem, real, scratch, vector
 
 HORIZON = 3000
 DEVELOPMENT = {  # (K, d, noise, whether features are new every round, kind of rewards)
@@ -39,6 +41,116 @@ TAILS = {
 }  # fmt: skip
 
 
+ZEROS = {
+    f"{K} {'new' if new else 'fixed'}, d={d}, noise {noise:g}": (K, d, noise, new)
+    for K, d, noise, new in (
+        (30, 10, 0.1, False), (30, 10, 0.5, False), (10, 5, 0.5, False), (50, 20, 1.0, False), (30, 100, 0.1, False), (5, 5, 0.01, False),
+        (20, 10, 0.5, True), (20, 10, 0.1, True), (20, 50, 0.1, True),
+    )
+}  # fmt: skip
+
+
+@problem("fixed-from-a-zero")
+class FixedFromZero(Problem):
+    """Rewards zero + x'theta + noise of fixed arms."""
+
+    arms: np.ndarray = matrix()
+    theta: np.ndarray = vector()
+    noise: float = real(default=1.0, least=0.0)
+    zero: float = real(default=0.0)
+    means: np.ndarray = derived()  # (K,) less zero
+
+    @staticmethod
+    def complete(given):
+        return given | {"means": given["arms"] @ given["theta"]}
+
+    def describe(self):
+        K, d = self.arms.shape
+        return Arms(K, dimension=d, features=self.arms)
+
+    @jit
+    def observe(self, t, rng):
+        return Context(None, None, None, None)
+
+    @jit
+    def play(self, context, action, rng):
+        return self.zero + self.means[action] + self.noise * rng.standard_normal()
+
+    @jit
+    def mean(self, context, arm):
+        return self.zero + self.means[arm]
+
+    @jit
+    def regret(self, context, action):
+        return self.means.max() - self.means[action]
+
+
+@problem("new-from-a-zero")
+class NewFromZero(Problem):
+    """The same where arms are drawn from the unit sphere in every round; `arms` says how many there are."""
+
+    arms: np.ndarray = matrix()
+    theta: np.ndarray = vector()
+    noise: float = real(default=1.0, least=0.0)
+    zero: float = real(default=0.0)
+    features: np.ndarray = scratch()  # (K, d) of this round
+    means: np.ndarray = scratch()  # (K,) less zero
+
+    @staticmethod
+    def complete(given):
+        return given | {"features": given["arms"].copy(), "means": given["arms"] @ given["theta"]}
+
+    def describe(self):
+        K, d = self.features.shape
+        return Arms(K, dimension=d)
+
+    @jit
+    def observe(self, t, rng):
+        K, d = self.features.shape
+        for k in range(K):
+            square, inner = 0.0, 0.0
+            for i in range(d):
+                self.features[k, i] = rng.standard_normal()
+                square += self.features[k, i] ** 2
+                inner += self.features[k, i] * self.theta[i]
+            for i in range(d):
+                self.features[k, i] /= math.sqrt(square)
+            self.means[k] = inner / math.sqrt(square)
+        return Context(self.features, None, None, None)
+
+    @jit
+    def play(self, context, action, rng):
+        return self.zero + self.means[action] + self.noise * rng.standard_normal()
+
+    @jit
+    def mean(self, context, arm):
+        return self.zero + self.means[arm]
+
+    @jit
+    def regret(self, context, action):
+        return self.means.max() - self.means[action]
+
+
+def zeros(runs):
+    """A line a world: regret of LinUCB with and without the constant column, where rewards begin at 0 and where 100 is added."""
+    chosen = {"no column": tr.LinUCB(intercept=False), "default": tr.LinUCB(), "default, LinTS": tr.LinTS()}
+    print(f"{'regret, ' + str(runs) + ' runs':28}" + "".join(f"{name + extra:>26}" for extra in ("", ", + 100") for name in chosen))
+    for name, (K, d, noise, new) in ZEROS.items():
+        found = {}
+        for seed in range(runs):
+            rng = np.random.default_rng(seed)
+            theta, X = rng.normal(size=d), rng.normal(size=(K, d))
+            theta, X = theta / np.linalg.norm(theta), X / np.linalg.norm(X, axis=1, keepdims=True)
+            for zero in (0.0, 100.0):
+                moved = (NewFromZero if new else FixedFromZero)(X, theta, noise=noise, zero=zero)
+                result = tr.simulate(moved, chosen, horizon=HORIZON, replications=1, seed=seed)
+                for policy in chosen:
+                    found.setdefault((policy, zero), []).append(float(result.regret[policy][0, -1]))
+        cells = [np.array(values) for zero in (0.0, 100.0) for policy in chosen for values in [found[policy, zero]]]
+        line = "".join(f"{f'{c.mean():.1f} ± {c.std(ddof=1) / math.sqrt(c.size):.1f}':>26}" for c in cells)
+        print(f"{name:28}{line}", flush=True)
+
+
 def world(K, d, noise, new, kind, seed):
     """One instance: arms and theta of norm 1, means in [0, 1] where rewards are 0 or 1."""
     rng = np.random.default_rng(seed)
@@ -57,7 +169,8 @@ def policies(noise):
     """What is compared."""
     told = {"theorem": tr.LinUCB(width="theorem", noise=noise)}
     widths = {f"width {c:g}": tr.LinUCB(width=c) for c in (2.0, 2.5, 3.0)}
-    return told | widths | {"LinTS": tr.LinTS(), "LinTS, theorem": tr.LinTS(width="theorem", noise=noise), "epsilon": tr.LinEpsilonGreedy()}
+    columns = {"2.5, no column": tr.LinUCB(intercept=False), "LinTS": tr.LinTS(), "LinTS, no column": tr.LinTS(intercept=False)}
+    return told | widths | columns | {"LinTS, theorem": tr.LinTS(width="theorem", noise=noise), "epsilon": tr.LinEpsilonGreedy()}
 
 
 def tails(noise):
@@ -105,11 +218,15 @@ def main():
     given = argparse.ArgumentParser(description=__doc__)
     given.add_argument("--confirm", action="store_true")
     given.add_argument("--tails", action="store_true")
+    given.add_argument("--zero", action="store_true")
     given.add_argument("--runs", type=int, default=100)
     given.add_argument("--picture", help="a file for the picture of the pages of LinUCB and LinTS, instead of the table")
     options = given.parse_args()
     if options.picture:
         picture(options.picture)
+        return
+    if options.zero:
+        zeros(options.runs)
         return
     for name, spec in (TAILS if options.tails else CONFIRMATION if options.confirm else DEVELOPMENT).items():
         began = time.perf_counter()
@@ -117,7 +234,7 @@ def main():
         print(f"\n{name} ({options.runs} runs, {time.perf_counter() - began:.0f} s; uniform play {coin.mean():.0f})")
         for policy, regret in found.items():
             error, lost = regret.std(ddof=1) / math.sqrt(regret.size), int((regret > coin / 4).sum())
-            print(f"  {policy:15} {regret.mean():7.1f} ± {error:5.1f}   largest {regret.max():7.1f}   above a quarter {lost}", flush=True)
+            print(f"  {policy:16} {regret.mean():7.1f} ± {error:5.1f}   largest {regret.max():7.1f}   above a quarter {lost}", flush=True)
 
 
 if __name__ == "__main__":
