@@ -86,7 +86,8 @@ def alike(session, now, twin, then):
     Where a policy has looked for an arm that was not taken, numbers that it works with may stand in its state. They are no difference
     where all later calls are the same.
     """
-    if now == then or now[0] != then[0]:
+    lasting = [(header, {name: value for name, value in arrays.items() if not name.startswith("state.")}) for header, arrays in (now, then)]
+    if now == then or lasting[0] != lasting[1]:
         return now == then
     rng = np.random.default_rng(len(now[0]))
     told = []
@@ -202,18 +203,14 @@ class Moves:
         return lambda s: s.learn(rows)
 
     def call_merge(self, session):
-        """With a worker that has learned something of its own; both are checked, for each remembers the other."""
-        data = session.to_bytes()
-        workers = {}
+        """With a worker that went on from it and has learned something of its own."""
 
         def call(s):
-            one = workers.get(id(s))
-            if one is None:
-                one = workers[id(s)] = tr.Session.from_bytes(data, seed=77)
-                for key in list(one.open):
-                    one.close(key)
-                if not one.waiting and "features" not in self.may and one.arms.oracle is None:
-                    one.update(0, 0.5)
+            one = tr.Session.from_bytes(s.to_bytes(), seed=77)
+            for key in list(one.open):
+                one.close(key)
+            if not one.waiting and "features" not in self.may and one.arms.oracle is None:
+                one.update(0, 0.5)
             s.merge(one)
 
         return call
