@@ -6,13 +6,16 @@ A session and its twin get the same calls, the session under a timer that raises
 import collections
 import contextlib
 import copy
+import pickle
 import signal
+from unittest import mock
 
 import numpy as np
 
 import tightrope as tr
 from session import histories
 from tightrope.session import store
+from tightrope.session.agent import CompiledAgent
 
 DEFAULT = 0.25
 MOST_ARMS = 9
@@ -40,8 +43,13 @@ class Timer:
 
     def __enter__(self):
         self.before = signal.signal(signal.SIGALRM, self.ring)
-        signal.setitimer(signal.ITIMER_REAL, self.seconds, self.seconds)
+        if self.seconds is not None:
+            signal.setitimer(signal.ITIMER_REAL, self.seconds, self.seconds)
         return self
+
+    def at(self, seconds):
+        """Ring once, so many seconds from now."""
+        signal.setitimer(signal.ITIMER_REAL, seconds)
 
     def __exit__(self, *error):
         signal.setitimer(signal.ITIMER_REAL, 0.0)
@@ -360,3 +368,53 @@ def differing(one, other):
     place = place or 0
     header = [] if a == b else ["header", *(text[max(0, place - 60) : place + 60] for text in (a, b))]
     return header + [name for name in one[1].keys() | other[1].keys() if one[1].get(name) != other[1].get(name)]
+
+
+class Disturber:
+    """What may become of a session between two calls: a copy, a pickle, a file, or a call that a signal ends, in either of its states."""
+
+    def __init__(self, seed, path, timer):
+        self.rng, self.path, self.timer = np.random.default_rng(seed), path, timer
+        self.came = 0
+
+    def __call__(self, session):
+        way = int(self.rng.integers(8))
+        if way == 0:
+            return copy.copy(session)
+        if way == 1:
+            return copy.deepcopy(session)
+        if way == 2:
+            return pickle.loads(pickle.dumps(session))
+        if way == 3:
+            return tr.Session.from_bytes(session.to_bytes())
+        if way == 4:
+            return tr.Session.load(session.save(self.path))
+        if way == 5:
+            features = self.rng.normal(size=(session.arms.number, 3)) / 3 if session._rounds.changing else None
+            before = seen(session)
+            twin = copy.copy(session)
+            self.timer.at(float(self.rng.uniform(1e-5, 4e-4)))
+            if self.timer.interrupts(lambda: session.decide(features, id="interrupted")):
+                self.came += 1
+                if "interrupted" in session.open:
+                    assert session.decided == twin.decided + 1
+                else:
+                    assert alike(session, seen(session), twin, before)
+            return twin  # which goes on as if nothing had been asked
+        return session
+
+
+def disturbed(kind, seed, folder, plain):
+    """(differences, signals that came) of a history that is disturbed between its calls.
+
+    It is compared with one that goes on in memory, played by the agent that calls the verbs from Python. plain: the disturbed one, too.
+    """
+    with Timer(None) as timer:
+        disturber, by_verbs = Disturber(seed, folder / "t.npz", timer), mock.patch("tightrope.session.agent.compiled", lambda policy: False)
+        with by_verbs:
+            one, _ = histories.run(kind, seed, folder / "s.npz")
+            assert not isinstance(one._agent, CompiledAgent)
+        with by_verbs if plain else contextlib.nullcontext():
+            other, _ = histories.run(kind, seed, folder / "s.npz", between=disturber)
+            a, b = seen(one), seen(other)
+            return [] if alike(one, a, other, b) else differing(a, b), disturber.came
