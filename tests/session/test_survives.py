@@ -5,6 +5,7 @@ import pickle
 import subprocess
 import sys
 import textwrap
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -357,3 +358,15 @@ def test_policies_over_fixed_arms_only_count_the_decisions_of_select(policy):
         session.update(arm, 0.5)
     assert session.rounds == 4
     assert session._agent.counts[PROPOSED] == session._agent.counts[DECIDED]
+
+
+def test_one_context_for_all_arms_costs_no_square_of_their_number():
+    """Failed before: the arms' deviations were a dense (K, K) diagonal, 288 MB here."""
+    session = tr.Session(tr.LinTS(), arms=6000, dimension=4, seed=0)
+    row = np.array([0.5, -0.2, 0.1, 1.0])
+    session.reward(session.decide(row).id, 0.5)
+    tracemalloc.start()
+    session.decide(row)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100e6

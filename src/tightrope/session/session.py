@@ -990,7 +990,7 @@ class Session:
         if self.catalogue:
             raise ValueError("this session takes new candidates at every call; there is nothing to add.")
         before = self.arms
-        longer, called = described_addition(before, self.names, names, features, number, oracle)
+        longer, called = described_addition(before, self._rounds.names, names, features, number, oracle)
         told = longer._replace(features=None) if self._rounds.changing else longer
         one = self._agent_of(grow(self.policy, copied(self.state), told), longer)
         book = self._book.grown(before.number, longer.number, longer.rows)
