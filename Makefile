@@ -1,6 +1,7 @@
 # make demo: install and show what the library is for.  make test: install with test extras, linters, types and tests, under ten minutes.
 # make test-thorough: the tests marked thorough, which `make test` leaves out (variants of what it runs; minutes).  make reference: docs/reference.
 # make test-lab: real clusters of Dask and Ray, killed workers, interrupted reproductions, other libraries, the service (minutes).
+# make test-bounds: the tests of sessions with every index of compiled code checked (minutes).
 # make docs: the site, warnings are errors, in docs/_build/html.  make review: workflows and habits.  make dist: wheel and sdist, tested.
 # make test-floor: the tests with the oldest dependencies that pyproject.toml allows.  make hooks: checks before every commit.
 # make bench-check AGAINST=COMMIT: has a kernel become slow since then?  make bench-check: a first look, at stored
@@ -12,7 +13,7 @@ BIN := $(VENV)/bin
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-thorough test-lab test-floor lint review docs dist hooks bench bench-check bench-save reference clean
+.PHONY: demo test test-thorough test-lab test-bounds test-floor lint review docs dist hooks bench bench-check bench-save reference clean
 
 demo: $(VENV)/.installed
 	$(BIN)/tightrope demo --out runs/demo
@@ -32,6 +33,13 @@ LENIENT := -o 'filterwarnings=error::DeprecationWarning:tightrope'
 test-lab: $(VENV)/.installed-lab
 	$(BIN)/python -m pytest $(LENIENT) tests/lab tests/adapters tests/service --durations=10
 	$(BIN)/python -m pytest $(LENIENT) -m lab  # those of the other folders that `make test` skips
+	$(BIN)/python benchmarks/session_histories.py --histories 1000
+	$(BIN)/python benchmarks/signals.py --calls 100000
+
+# Kernels that check indices are other machine code, so they are kept in a folder of their own.
+test-bounds: $(VENV)/.installed-test
+	TIGHTROPE_CACHE=$(CURDIR)/$(VENV)/bounds NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/bounds NUMBA_BOUNDSCHECK=1 \
+		$(BIN)/python -m pytest tests/session -m 'not thorough'
 
 FLOOR := .venv-floor
 test-floor:  # uv, because pip cannot choose the oldest; golden results belong to the versions of constraints.txt

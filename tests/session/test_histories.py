@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tightrope as tr
-from session import histories
+from session import histories, signalled
 from tiers import tiered
 from tightrope.core import files
 from tightrope.session import codec
@@ -25,6 +25,14 @@ def test_a_session_equals_one_recomputed_from_its_history(kind, tmp_path, monkey
         if found:
             wrong[seed] = found
     assert wrong == {}
+
+
+@pytest.mark.parametrize("plain", [False, True], ids=["compiled", "plain"])
+@pytest.mark.parametrize("kind", tiered(sorted(histories.kinds()), LATER))
+def test_signals_copies_and_reloads_leave_the_bits_of_a_plain_agent(kind, plain, tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
+    for seed in range(max(1, HISTORIES // (12 * len(histories.kinds())))):
+        assert signalled.disturbed(kind, seed, tmp_path, plain)[0] == [], seed
 
 
 @pytest.mark.parametrize("kind", tiered(sorted(histories.kinds()), LATER))

@@ -5,6 +5,7 @@ import pickle
 import subprocess
 import sys
 import textwrap
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -189,7 +190,7 @@ def test_an_interrupted_reward_was_learned_whole_or_not_at_all(place):
 
 def test_an_interrupted_growth_did_not_happen():
     session = tr.Session(tr.UCB(), arms=4)
-    interrupted_at("_stand", lambda: session.add_arms(number=2))
+    interrupted_at("_standing", lambda: session.add_arms(number=2))
     assert session.arms.number == session.state.pulls.size == 4
     with pytest.raises(ValueError, match="arm = 5 is not a whole number from 0 to 3"):
         session.update(5, 1.0)
@@ -357,3 +358,15 @@ def test_policies_over_fixed_arms_only_count_the_decisions_of_select(policy):
         session.update(arm, 0.5)
     assert session.rounds == 4
     assert session._agent.counts[PROPOSED] == session._agent.counts[DECIDED]
+
+
+def test_one_context_for_all_arms_costs_no_square_of_their_number():
+    """Failed before: the arms' deviations were a dense (K, K) diagonal, 288 MB here."""
+    session = tr.Session(tr.LinTS(), arms=6000, dimension=4, seed=0)
+    row = np.array([0.5, -0.2, 0.1, 1.0])
+    session.reward(session.decide(row).id, 0.5)
+    tracemalloc.start()
+    session.decide(row)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100e6

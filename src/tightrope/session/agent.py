@@ -18,23 +18,27 @@ from ..core.policy import Policy, compiled
 from ..core.rounds import PLAIN
 from ..core.types import Action, State
 from ..core.verbs import Arms, Context, allowed, commit, event, inform, select, stopped, update, withdraw
+from ..numerics.states import copied
 
 PLAINLY = (True, True, True, True)  # which of a context's fields a round does not show
 ARM = (types.int64,)  # kinds of what a kernel is told after the number of arms
 ARM_AND_REWARD = (types.int64, types.float64)
 COUNTED_ARM_AND_REWARD = (types.boolean, types.int64, types.float64)
 UNPLAYABLE = -1  # in place of the event, where `select` returned an arm that is not eligible
-# Places of a tally: decisions taken, rewards learned, decisions only counted, and the decision for which the stream was last drawn.
-DECIDED, REWARDS, PLAYED, PROPOSED = range(4)
+# Places of a tally: decisions taken, rewards learned, decisions only counted, the decision for which the stream was last drawn, and
+# decisions withdrawn by this process, which no file needs.
+DECIDED, REWARDS, PLAYED, PROPOSED, WITHDRAWN = range(5)
 
 
 def new_tally() -> np.ndarray:
     """Nothing decided, nothing learned."""
-    return np.zeros(4, dtype=np.int64)
+    return np.zeros(5, dtype=np.int64)
 
 
 class Agent:
     """A policy with its state and its stream, by the verbs. What compiled code cannot hold is played by this class itself.
+
+    A step is made in a copy of the state. The lines that then take it over call nothing, so that no signal's exception comes between them.
 
     Parameters
     ----------
@@ -44,7 +48,7 @@ class Agent:
         The policy's own; all agents of a session share it.
     number : int
         Arms in a round; what kernels are called with is compared with it.
-    tally : (4,) int64 array
+    tally : (5,) int64 array
         Counts of a session, see `DECIDED`.
     waiting : (K,) int64 array
         Decisions of `play` by arm that wait for `learn`.
@@ -55,6 +59,7 @@ class Agent:
     ) -> None:  # fmt: skip
         self.policy, self.state, self.stream, self.number, self.tally, self.waiting = policy, state, stream, number, tally, waiting
         self.counts: Any = tally.data  # read as Python's numbers
+        self.commits = commit.answers(policy)
 
     @property
     def rng(self) -> np.random.Generator:
@@ -87,21 +92,26 @@ class Agent:
 
     def take(self, seen: Context, action: Action) -> None:
         """The action is taken: a decision."""
-        self.state = commit(self.policy, self.state, seen, action)
+        state = commit(self.policy, copied(self.state), seen, action) if self.commits else self.state
+        self.state = state
         self.counts[DECIDED] += 1
 
     def withdraw(self, seen: Context, action: Action) -> None:
         """The action was never shown."""
-        self.state = withdraw(self.policy, self.state, seen, action)
+        state = withdraw(self.policy, copied(self.state), seen, action)
+        self.state = state
+        self.counts[WITHDRAWN] += 1
 
     def update(self, seen: Context, action: Action, reward: Any) -> None:
         """Learn the reward of an open decision."""
-        self.state = update(self.policy, self.state, seen, action, reward)
+        state = update(self.policy, copied(self.state), seen, action, reward)
+        self.state = state
         self.counts[REWARDS] += 1
 
     def inform(self, seen: Context, action: Action, reward: Any) -> None:
         """Learn a reward that no open decision stands for."""
-        self.state = inform(self.policy, self.state, seen, action, reward)
+        state = inform(self.policy, copied(self.state), seen, action, reward)
+        self.state = state
         self.counts[REWARDS] += 1
 
     def stopped(self) -> bool:
@@ -112,8 +122,10 @@ class Agent:
         """`propose`, and take it at once, in a round that shows nothing; the decision is only counted."""
         action, why, certain = self.propose(PLAIN)
         if why != UNPLAYABLE:
-            self.take(PLAIN, action)
+            state = commit(self.policy, copied(self.state), PLAIN, action) if self.commits else self.state
+            self.state = state
             self.waiting[action] += 1
+            self.counts[DECIDED] += 1
             self.counts[PLAYED] += 1
         return action, why, certain
 
@@ -121,8 +133,10 @@ class Agent:
         """Learn the reward of a decision of `play`; False: none of this arm waits."""
         if not (0 <= arm < self.waiting.size and self.waiting[arm] > 0):
             return False
-        self.update(PLAIN, arm, reward)
+        state = update(self.policy, copied(self.state), PLAIN, arm, reward)
+        self.state = state
         self.waiting[arm] -= 1
+        self.counts[REWARDS] += 1
         return True
 
 
@@ -134,7 +148,7 @@ class CompiledAgent(Agent):
     ) -> None:  # fmt: skip
         self._handle = Handle(policy, state, stream, tally, waiting)
         self._calls: dict[Any, Callable[..., Any]] = {}
-        self._commits = commit.answers(policy)
+        self.commits = commit.answers(policy)
         self.policy, self.stream, self.number, self.tally, self.waiting = policy, stream, number, tally, waiting
         self.counts = tally.data
 
@@ -160,7 +174,7 @@ class CompiledAgent(Agent):
 
     def take(self, seen: Context, action: Action) -> None:
         """As of the parent class."""
-        if self._commits:
+        if self.commits:
             self._checked(_take, seen, ARM, action)
         else:
             self.counts[DECIDED] += 1
@@ -278,6 +292,7 @@ def _withdraw(handle, features, eligible, baseline, baseline_mean, number, arm):
     if not _fits(features, eligible, number, arm):
         return False
     handle.state = withdraw(handle.policy, handle.state, Context(features, eligible, baseline, baseline_mean), arm)
+    handle.tally[WITHDRAWN] += 1
     return True
 
 

@@ -47,9 +47,9 @@ def describe_arms(arms: object, points: object, distances: object, dimension: ob
 
 
 def described_addition(
-    arms: Arms, called: tuple[str, ...] | None, names: object, features: object, number: object, oracle: Oracle | None
+    arms: Arms, called: "Names", names: object, features: object, number: object, oracle: Oracle | None
 ) -> tuple[Arms, "Names"]:
-    """The description of a longer list of arms, and what they are called. called: the names of the old ones."""
+    """The description of a longer list of arms, and what they are called. called: what the old ones are."""
     if arms.distances is not None:
         raise ValueError("arms with a metric cannot be added to; start a new session with all points.")
     if oracle is not None and arms.oracle is None:
@@ -63,7 +63,7 @@ def described_addition(
         X = checks.matrix("features", features, shape=(None, arms.dimension))
     elif features is not None:
         raise ValueError("features was given, but these arms have no fixed features.")
-    if (names is None) != (called is None) and arms.blocks == 1:
+    if (names is None) != (called.texts is None) and arms.blocks == 1:
         missing = names is None
         raise ValueError(f"names {'is missing' if missing else 'was given'}, but these arms have {'names' if missing else 'numbers'}.")
     texts = None if names is None else checked_names("names", names)
@@ -78,7 +78,7 @@ def described_addition(
         features=None if X is None else np.concatenate([arms.features, X]),
         oracle=arms.oracle if oracle is None else oracle,
     )
-    return longer, Names(None if texts is None or called is None else (*called, *texts))
+    return longer, Names() if texts is None else called.longer(texts)
 
 
 def check_features(policy: Policy, arms: Arms) -> None:
@@ -111,6 +111,18 @@ class Names:
     def __init__(self, texts: Iterable[object] | None = None) -> None:
         self.texts: tuple[str, ...] | None = None if texts is None else checked_names("names", texts)
         self._number = {} if self.texts is None else {text: k for k, text in enumerate(self.texts)}
+
+    def longer(self, more: tuple[str, ...]) -> "Names":
+        """With more texts, which were checked; the old ones are not looked at again, however many they are."""
+        if self.texts is None:
+            return Names()
+        again = next((text for text in more if text in self._number), None)
+        if again is not None:
+            raise ValueError(f"names has {checks.show(again)} twice; every arm needs a name of its own.")
+        other = Names()
+        other.texts = self.texts + more
+        other._number = self._number | {text: k for k, text in enumerate(more, len(self.texts))}
+        return other
 
     def number(self, argument: str, value: object, count: int) -> int:
         """The arm of a name or number."""

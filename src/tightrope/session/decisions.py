@@ -99,10 +99,12 @@ class Book:
         entry = self.open.get(id) or self.closed.get(id)
         return None if entry is None else entry.decision
 
-    def add(self, entry: Entry) -> None:
-        """Enter a decision."""
+    def add(self, entry: Entry, unnamed: bool = False) -> None:
+        """Enter a decision. unnamed: one of `select`, whose caller does not know its id."""
         id = entry.decision.id
         self.open[id] = self.last = entry
+        if unnamed:
+            self.unnamed[id] = None
         if entry.waiting is None:
             self._by_arm.setdefault(entry.action, {})[id] = entry
 
@@ -143,28 +145,29 @@ class Book:
 
     def remember(self, ended: Entry) -> None:
         """Keep a closed decision, and forget the oldest beyond REMEMBERED arms."""
-        if ended.decision.id in self.closed:
-            return
         if ended.context is not PLAIN:
-            d, ended.context = ended.decision, PLAIN
-            ended.decision = Decision(d.id, d.arm, d.name, d.propensity, d.propensity_se, d.reason, d.round)
-        self.closed[ended.decision.id] = ended
-        self._weight += size_of(ended.decision)
+            d = ended.decision
+            shorter = Decision(d.id, d.arm, d.name, d.propensity, d.propensity_se, d.reason, d.round)
+            ended.decision, ended.context = shorter, PLAIN
+        id, weight = ended.decision.id, size_of(ended.decision)
+        if id not in self.closed:  # no call stands between a change and its weight, where a signal's exception could come
+            self.closed[id] = ended
+            self._weight += weight
         while self._weight > REMEMBERED and len(self.closed) > 1:
-            self._weight -= size_of(self.closed.popitem(last=False)[1].decision)
+            oldest, entry = next(iter(self.closed.items()))
+            weight = size_of(entry.decision)
+            del self.closed[oldest]
+            self._weight -= weight
 
     def is_open(self, entry: Entry | None) -> bool:
         """Whether an entry still waits for its answers."""
         return entry is not None and entry.ended is None and entry.decision.id in self.open
 
-    def too_many(self, id: Id) -> Entry | None:
-        """Note a decision of `select`; returns the oldest one that waits where more than UNNAMED do."""
-        self.unnamed[id] = None
+    def too_many(self) -> list[Entry]:
+        """The oldest decisions of `select` that wait, as many as there are more than UNNAMED."""
         if len(self.unnamed) > UNNAMED:
             self.unnamed = {id: None for id in self.unnamed if id in self.open}
-        if len(self.unnamed) <= UNNAMED:
-            return None
-        return self.open[next(iter(self.unnamed))]
+        return [self.open[id] for id in itertools.islice(self.unnamed, max(0, len(self.unnamed) - UNNAMED))]
 
     def first(self) -> Entry | None:
         """The oldest open decision."""

@@ -35,7 +35,7 @@ from ..numerics.growth import carried
 from ..numerics.ridge import regressions_in
 from ..numerics.states import copied, same_form
 from . import store
-from .agent import DECIDED, PLAYED, REWARDS, UNPLAYABLE, Agent, agent, new_tally
+from .agent import DECIDED, PLAYED, REWARDS, UNPLAYABLE, WITHDRAWN, Agent, agent, new_tally
 from .arms import Names, check_features, checked_names, describe_arms, described_addition, named_arms
 from .codec import restore
 from .decisions import UNNAMED, Book, Chance, Decision, Entry, locked, reason
@@ -62,6 +62,20 @@ class Standing(NamedTuple):
     rounds: Rounds
     silent: bool  # whether a round shows nothing unless the call says so
     plain: bool  # whether `select` then only counts its decision
+
+
+class Draws(NamedTuple):
+    """A copy of the audit stream, from which propensities are drawn; the stream itself stays where it is."""
+
+    audit: np.random.Generator
+    place: Any  # where it is
+    rng: Any
+
+    @classmethod
+    def of(cls, audit: np.random.Generator) -> Self:
+        """Of a stream."""
+        bits = audit.bit_generator
+        return cls(audit, bits.state, np.random.Generator(type(bits)(0)))
 
 
 class Choice(NamedTuple):
@@ -137,6 +151,7 @@ class Session:
         self.measured = checks.flag("measured", measured)
         self.seed = checks.integer("seed", seed, least=0)
         self._audit = streams.stream(self.seed, 0, streams.AUDIT)
+        self._draws: Draws | None = None  # of propensities, made with the first one
         self._book = Book()
         self._past = Past()
         self._mark: str | None = None  # with which it was written or read last
@@ -155,8 +170,12 @@ class Session:
 
     def _stand(self, one: Agent, rounds: Rounds) -> None:
         """Go on with another agent, or after another round."""
+        self._now = self._standing(one, rounds)
+
+    def _standing(self, one: Agent, rounds: Rounds) -> Standing:
+        """With another agent, or after another round."""
         silent = not rounds.changing and rounds.retired is None and rounds.last is PLAIN
-        self._now = Standing(one, rounds, silent, silent and self._counts)
+        return Standing(one, rounds, silent, silent and self._counts)
 
     def _agent_of(self, state: State, arms: Arms | None = None, rewards: int = 0) -> Agent:
         """An agent that goes on from a state, of other arms where they are given, with so many more rewards learned."""
@@ -282,16 +301,16 @@ class Session:
             if why != UNPLAYABLE:
                 return arm
         choice = self._choice(self._checked_round(context, eligible, None))
-        entry = self._opened(choice, choice.action, None, math.nan, math.nan)
-        oldest = self._book.too_many(entry.decision.id)
-        if oldest is not None:
+        entry = self._opened(choice, choice.action, None, math.nan, math.nan, unnamed=True)
+        oldest = self._book.too_many()
+        if oldest:
+            self._closed(oldest)
             warnings.warn(
                 f"more than {UNNAMED:,} decisions of select wait for update; the oldest ones are closed without a reward. Where rewards "
                 "come late or never, use decide and reward.",
                 RuntimeWarning,
                 stacklevel=2,
             )
-            self._take(oldest, None, None, "closed")
         return entry.action if isinstance(entry.action, int) else entry.action.copy()
 
     def follow(
@@ -406,18 +425,17 @@ class Session:
     def _chance(self, choice: Choice, action: Action) -> tuple[Chance, Chance]:
         """(propensity of an action, standard error).
 
-        Its draws begin 2^64 places of the audit stream after those of the decision before, the stream is put back and the state's scratch
-        is left alone: a log can be followed to the bit without computing it again.
+        Its draws begin 2^64 places of the audit stream after those of the decision before, a copy of the stream is drawn from and the
+        state's scratch is left alone: a log can be followed to the bit without computing it again.
         """
         if choice.certified or (choice.certain and not self._measures):
             return float(action is choice.action or np.array_equal(action, choice.action)), 0.0
-        bits: Any = self._audit.bit_generator
-        origin = bits.state
+        if self._draws is None or self._draws.audit is not self._audit:
+            self._draws = Draws.of(self._audit)
+        rng, bits = self._draws.rng, self._draws.rng.bit_generator
+        bits.state = self._draws.place  # whatever a signal's exception left behind
         bits.advance(self.decided << 64)
-        try:
-            chance: tuple[Chance, Chance] = propensity(self.policy, copied(choice.agent.state), choice.shown.context, action, self._audit)
-        finally:
-            bits.state = origin
+        chance: tuple[Chance, Chance] = propensity(self.policy, copied(choice.agent.state), choice.shown.context, action, rng)
         return chance
 
     def _winner(self, seen: Context) -> int | None:
@@ -427,11 +445,14 @@ class Session:
         arm = int(recommend(self.policy, self.state))
         return arm if seen.eligible is None or seen.eligible[arm] else None
 
-    def _opened(self, choice: Choice, action: Any, id: Id | None, p: Chance, error: Chance) -> Entry:
-        """Take an action: the open decision of it."""
+    def _opened(self, choice: Choice, action: Any, id: Id | None, p: Chance, error: Chance, unnamed: bool = False) -> Entry:
+        """Take an action: the open decision of it. unnamed: it is one of `select`, whose id its caller does not know."""
         (seen, labels, common), single = choice.shown, isinstance(action, int)
-        if not single and not (np.ndim(p) == 0 and np.isnan(p)):
-            p, error = (locked(np.broadcast_to(np.asarray(x, dtype=np.float64), action.shape)) for x in (p, error))
+        if not single:
+            p, error = (
+                x if np.ndim(x) == 0 and np.isnan(x) else locked(np.broadcast_to(np.asarray(x, dtype=np.float64), action.shape))
+                for x in (p, error)
+            )
         before, last = self._now, self._book.last
         called = before.rounds.names.of if labels is None else labels.__getitem__
         name: object = called(action) if single else tuple(called(k) for k in action.tolist())
@@ -449,17 +470,19 @@ class Session:
         entry = Entry(made, seen, action, None if single else set(action.tolist()))
         rounds = before.rounds if seen is before.rounds.last and seen is PLAIN else before.rounds.met(seen, True, common)
         try:
-            self._book.add(entry)
+            self._book.add(entry, unnamed)
             if choice.agent is not before.agent or rounds is not before.rounds:
                 self._stand(choice.agent, rounds)
             choice.agent.take(seen, action)  # counts the decision; what comes before is undone where it does not
-        except BaseException:
+            if self.window is not None:
+                self._settle(self._book.before(self.decided - self.window))
+        except BaseException as stop:
             if choice.agent.counts[DECIDED] < number:
                 self._book.remove(id)
                 self._book.last, self._now = last, before
+            elif self.window is not None and not isinstance(stop, Exception):
+                self._settle(self._book.before(self.decided - self.window))
             raise
-        if self.window is not None:
-            self._settle(self._book.before(self.decided - self.window))
         return entry
 
     def _agent_for(self, seen: Context, common: bool = False) -> Agent:
@@ -556,12 +579,18 @@ class Session:
         action, value = self._checked_reward(arm, reward, given)
         if counted and isinstance(action, int) and self._agent.learn(action, value):
             return
-        entry = self._answered(arm, action, given)
+        entry, lost = self._answered(arm, action, given)
         if entry is not None:
-            if isinstance(action, np.ndarray):
-                self._answer_set(entry, action.tolist(), value.tolist(), "rewarded")
-            else:
-                self._take(entry, action, value, "rewarded")
+            try:
+                for older in lost:
+                    self._take(older, None, None, "closed")
+                self._answer(entry, action, value)
+            except BaseException as stop:
+                if not isinstance(stop, Exception):
+                    self._closed(lost)
+                    if self._book.is_open(entry) and entry.plays(action):
+                        self._answer(entry, action, value)
+                raise
             return
         if shown is None:
             shown = self._checked_round(None, self._rounds.last.eligible, None, past=True)
@@ -578,8 +607,15 @@ class Session:
                 self._now = now
             raise
 
-    def _answered(self, arm: Played, action: Action, given: Context | None) -> Entry | None:
-        """The open decision that `update` means; None: none, the reward is data from elsewhere."""
+    def _answer(self, entry: Entry, action: Action, value: Any) -> None:
+        """Close an open decision with its reward, or take in those of a part of its set."""
+        if isinstance(action, np.ndarray):
+            self._answer_set(entry, action.tolist(), value.tolist(), "rewarded")
+        else:
+            self._take(entry, action, value, "rewarded")
+
+    def _answered(self, arm: Played, action: Action, given: Context | None) -> tuple[Entry | None, list[Entry]]:
+        """The open decision that `update` means, and older ones whose rewards were lost; None: the reward is data from elsewhere."""
         book, rounds = self._book, self._rounds
         latest = book.last if book.is_open(book.last) else None
         if given is not None or not (rounds.changing and rounds.several):
@@ -589,20 +625,17 @@ class Session:
                     f"context differs from what the open decision {latest.decision.id!r} for arm {checks.show(arm)} was shown; pass the "
                     "same features, or close that decision first."
                 )
-            return entry
+            return entry, []
         waiting = list(book.waiting_for(action, arm if rounds.catalogue else None))
-        if latest in waiting:
-            for older in waiting:  # a reward of `update` belongs to the decision before it, so theirs were lost
-                if older is not latest and older.decision.id in book.unnamed:
-                    self._take(older, None, None, "closed")
-            return latest
+        if latest in waiting:  # a reward of `update` belongs to the decision before it, so those of older ones were lost
+            return latest, [older for older in waiting if older is not latest and older.decision.id in book.unnamed]
         if len(waiting) != 1:
             what = "these arms have" if isinstance(action, np.ndarray) else f"arm {checks.show(arm)} has"
             raise ValueError(
                 f"context is missing: {what} {len(waiting) or 'no'} open decision{'s' if waiting else ''}, and rounds have shown "
                 "different features; pass those the reward belongs to, or use decide and reward."
             )
-        return waiting[0]
+        return waiting[0], []
 
     def _within(self, reward: float) -> bool:
         """Whether a float is a reward that the policy can take in."""
@@ -613,11 +646,23 @@ class Session:
         if self.apply == "on arrival":
             self._finish(entry, action, value, ended)
             return
+        held, kept = entry.held if action is None else [*entry.held, (action, value)], False
+        try:
+            self._keep(entry, action, value, ended, held)
+            kept = True
+            self._release()
+        except BaseException as stop:
+            if not isinstance(stop, Exception):
+                if not kept:
+                    self._keep(entry, action, value, ended, held)
+                self._release()
+            raise
+
+    def _keep(self, entry: Entry, action: Action | None, value: Any, ended: str | None, held: list[tuple[Action, Any]]) -> None:
+        """In order: keep an answer until all earlier decisions are closed."""
         if action is not None:
             entry.answer(action, value)
-            entry.held = [*entry.held, (action, value)]
-        entry.ended = ended
-        self._release()
+        entry.held, entry.ended = held, ended
 
     def _release(self) -> None:
         """In order: learn what waited for decisions that are closed by now."""
@@ -633,7 +678,11 @@ class Session:
     ) -> None:  # fmt: skip
         """Learn one answer, and note in the book that it was learned. held: what the entry still holds back then."""
         if action is None:
-            self._book.note(entry, action, value, ended, held)
+            try:
+                self._book.note(entry, action, value, ended, held)
+            except BaseException:
+                self._book.note(entry, action, value, ended, held)
+                raise
             return
         seen, now = entry.context, self._now
         one, rounds = (now.agent, now.rounds) if seen is PLAIN else (self._agent_for(seen), now.rounds.met(seen, False))
@@ -655,10 +704,22 @@ class Session:
         entry = self._unanswered(id)
         if entry.answers:
             raise ValueError(f"id = {checks.show(id)} has answers already, so it was shown; close it instead.")
-        one, rounds = self._agent_for(entry.context), self._rounds.met(entry.context, False)
-        one.withdraw(entry.context, entry.action)
-        if one is not self._now.agent or rounds is not self._now.rounds:
-            self._stand(one, rounds)
+        one, rounds, now = self._agent_for(entry.context), self._rounds.met(entry.context, False), self._now
+        withdrawn = one.counts[WITHDRAWN]
+        try:
+            if one is not now.agent or rounds is not now.rounds:
+                self._stand(one, rounds)
+            one.withdraw(entry.context, entry.action)  # counts; what comes before is undone where it does not, what comes after is done
+            self._removed(entry)
+        except BaseException as stop:
+            if one.counts[WITHDRAWN] == withdrawn:
+                self._now = now
+            elif not isinstance(stop, Exception):
+                self._removed(entry)
+            raise
+
+    def _removed(self, entry: Entry) -> None:
+        """Take a withdrawn decision out of the book, for which others may have waited."""
         self._book.remove(entry.decision.id)
         if self.apply != "on arrival":
             self._release()
@@ -695,14 +756,31 @@ class Session:
         return self._settle(self._book.before(self.decided - rounds))
 
     def _settle(self, expired: list[Entry]) -> list[Id]:
+        try:
+            self._expired(expired)
+        except BaseException as stop:
+            if not isinstance(stop, Exception):
+                self._expired(expired)
+            raise
+        return [entry.decision.id for entry in expired]
+
+    def _expired(self, entries: list[Entry]) -> None:
+        """Close those that are still open with the default reward."""
         assert self.default_reward is not None
-        for entry in expired:
+        for entry in entries:
+            if not self._book.is_open(entry):
+                continue
             if entry.waiting is None:
                 self._take(entry, entry.action, self.default_reward, "expired")
             else:
                 missing = sorted(entry.waiting)
                 self._answer_set(entry, missing, [self.default_reward] * len(missing), "expired")
-        return [entry.decision.id for entry in expired]
+
+    def _closed(self, entries: Iterable[Entry]) -> None:
+        """Close those that are still open without a reward."""
+        for entry in entries:
+            if self._book.is_open(entry):
+                self._take(entry, None, None, "closed")
 
     @property
     def open(self) -> dict[Id, Decision]:
@@ -797,14 +875,15 @@ class Session:
         """
         base = self._mergeable(other)
         past, its = noted(self), noted(other)
-        state, rewards = together(self, other, base)
-        if other.rounds:
-            mark = digest("merged", mark_of(other), [*its.kept, *its.recent], len(past.kept), past.branch)
-            self._past, self._mark = past.joined(its, mark), None
-            other._past = its.joined(Past(), mark)
-            if base is not None and base is not past.base:
-                self._held = base
-        self._absorb(state, rewards, other)
+        now = self._absorbed(*together(self, other, base), other)
+        if not other.rounds:
+            self._now = now
+            return
+        mark = digest("merged", mark_of(other), [*its.kept, *its.recent], len(past.kept), past.branch)
+        joined, shown = past.joined(its, mark), its.joined(Past(), mark)
+        if base is None or base is past.base:
+            base = self._held
+        self._past, self._mark, self._held, self._now, other._past = joined, None, base, now, shown  # all of it or nothing
 
     def _mergeable(self, other: "Session") -> Base | None:
         """What this session shares with another that can be merged; ValueError where it cannot."""
@@ -826,14 +905,14 @@ class Session:
             raise ValueError(f"other has {other.waiting} open decisions; update, close or cancel them first.")
         return base
 
-    def _absorb(self, state: State, rewards: int, other: "Session") -> None:
-        """Go on with a state that has learned so many rewards of another session."""
+    def _absorbed(self, state: State, rewards: int, other: "Session") -> Standing:
+        """With a state that has learned so many rewards of another session."""
         rounds = self._rounds.changed(several=self._rounds.several or other._rounds.several)
-        self._stand(self._agent_of(state, rewards=rewards), rounds)
+        return self._standing(self._agent_of(state, rewards=rewards), rounds)
 
     def _add(self, part: "Session") -> None:
         """`merge` with a part of one log, which no one else will ever merge: nothing about it is remembered."""
-        self._absorb(*together(self, part, self._mergeable(part)), part)
+        self._now = self._absorbed(*together(self, part, self._mergeable(part)), part)
 
     def fork(self, n: int, seed: int | None = None) -> list[Self]:
         """Sessions for n workers that go on from here, each by itself; `merge` then adds what is new in each, exactly.
@@ -911,13 +990,12 @@ class Session:
         if self.catalogue:
             raise ValueError("this session takes new candidates at every call; there is nothing to add.")
         before = self.arms
-        longer, called = described_addition(before, self.names, names, features, number, oracle)
+        longer, called = described_addition(before, self._rounds.names, names, features, number, oracle)
         told = longer._replace(features=None) if self._rounds.changing else longer
         one = self._agent_of(grow(self.policy, copied(self.state), told), longer)
         book = self._book.grown(before.number, longer.number, longer.rows)
-        self._past, self._held = self._past._replace(base=None), None  # which know nothing of these arms
-        self._stand(one, self._rounds.grown(longer, called))
-        self._book = book
+        now, past = self._standing(one, self._rounds.grown(longer, called)), self._past._replace(base=None)
+        self._past, self._held, self._now, self._book = past, None, now, book  # past and base know nothing of these arms
         return list(range(before.number, longer.number))
 
     def retire(self, arm: str | int) -> None:

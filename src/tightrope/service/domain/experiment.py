@@ -63,7 +63,7 @@ class Experiment:
         return spec == self.spec or events.Created(spec.said(), self.began.defaults).completed == self.spec
 
     def number_arms(self) -> None:
-        """Number arms by id, after their list has changed."""
+        """Number arms by id."""
         self.numbers = {name: k for k, name in enumerate(self.session.names or ())}
 
     # Questions ------------------------------------------------------------------------------------------------------------
@@ -205,8 +205,9 @@ def _created(experiment: Experiment, event: events.Created) -> None:
 
 def _arms_added(experiment: Experiment, event: events.ArmsAdded) -> None:
     arms = [ArmSpec.model_validate(arm) for arm in event.arms]
+    first = len(experiment.numbers)
     experiment.session.add_arms([arm.id for arm in arms], features_of(arms))
-    experiment.number_arms()
+    experiment.numbers |= {arm.id: k for k, arm in enumerate(arms, first)}
 
 
 def _arm_changed(experiment: Experiment, event: events.ArmChanged) -> None:

@@ -87,7 +87,7 @@ def change_status(transaction: Transaction, what: str) -> Json:
 def add_arms(transaction: Transaction, request: ArmsRequest) -> Json:
     """Add arms; those that are there already with the same features are left alone, so that a retry is safe."""
     transaction.experiment.check_alive()
-    known = {arm["id"] for arm in transaction.experiment.arms()}
+    known = transaction.experiment.numbers.copy()
     for arm in request.arms:
         (check_same if arm.id in known else check_point)(transaction.experiment, arm)
     fresh = [arm for arm in request.arms if arm.id not in known]

@@ -1,0 +1,151 @@
+"""The longest wait of one experiment while another one asks for much: `python benchmarks/service_waits.py [--postgres]`.
+
+A service in this process, without HTTP. Meanwhile a second experiment is asked for decisions, one after the other. Ends with 1 where one
+of them waited longer than 250 ms.
+"""
+
+import argparse
+import contextlib
+import pathlib
+import sys
+import tempfile
+import threading
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "tests" / "service"))
+
+import numpy as np
+from postgres import server
+from running import Clock, ask, create, decide, reward, service_at
+
+from tightrope.service.domain.errors import Refused
+from tightrope.service.domain.requests import ArmsRequest, DecisionRequest
+from tightrope.service.runtime import commands
+from tightrope.service.runtime.writer import close_windows
+
+MOST = 0.25  # seconds that anybody may wait
+TWO = [{"id": "a"}, {"id": "b"}]
+GUARD = {"baseline": "a0", "baseline_mean": 0.3, "alpha": 0.1, "guarantee": {"sigma": 0.5}}
+
+
+def batch(number, begin="", **asked):
+    """Many decisions in one command."""
+    items = [(f"{begin}{n}", (f"{begin}{n}", DecisionRequest(id=f"{begin}{n}", **asked))) for n in range(number)]
+    return commands.Each(items, lambda at, one: commands.decide(at, *one))
+
+
+def featured(number, dimension):
+    """Arms with features."""
+    rows = np.random.default_rng(0).normal(size=(number, dimension)) / (2.0 * dimension)
+    return [{"id": f"a{k}", "features": row.tolist()} for k, row in enumerate(rows)]
+
+
+def slow_batch(service, clock):
+    """500 decisions that are long in compiled code."""
+    create(service, {"name": "e", "policy": "LinTS", "arms": featured(5_000, 10)})
+    return lambda: ask(service, batch(500), name="e")
+
+
+def cheap_batch(service, clock):
+    """10,000 decisions that bring candidates of their own."""
+    create(service, {"name": "e", "policy": "LinUCB", "dimension": 3})
+    candidates = {"a": [0.1, 0.2, 0.3], "b": [0.3, 0.2, 0.1]}
+    return lambda: ask(service, batch(10_000, context=candidates), name="e")
+
+
+def backlog(service, clock):
+    """A late reward behind 20,000 windows that are due."""
+    create(service, {"name": "e", "policy": "UCB", "arms": TWO, "window": 60.0, "default_reward": 0.0})
+    for part in range(4):
+        ask(service, batch(5_000, f"{part}-"), name="e")
+    clock.now += 61 * 10**6
+
+    def act():
+        with contextlib.suppress(Refused):
+            reward(service, "3-4999", 1.0, "e")
+        ask(service, close_windows, name="e")
+
+    return act
+
+
+def erasure(service, clock):
+    """Somebody with 20,000 open decisions is forgotten."""
+    create(service, {"name": "e", "policy": "UCB", "arms": TWO, "default_reward": 0.0})
+    for part in range(4):
+        ask(service, batch(5_000, f"{part}-", subject="u"), name="e")
+    return lambda: ask(service, commands.Erasure("u"), name="e")
+
+
+def costly_later(service, clock):
+    """Decisions under a guarantee, whose cost was measured while the baseline was played."""
+    create(
+        service, {"name": "e", "policy": "LinUCB", "arms": featured(3_000, 10)} | GUARD | {"guarantee": {"sigma": 0.5, "arm_bound": 3.0}}
+    )
+
+    def act():
+        for n in range(200):
+            decide(service, str(n), "e")
+            reward(service, str(n), 0.6, "e")
+
+    return act
+
+
+def many_arms(service, clock):
+    """100,000 arms are added."""
+    create(service, {"name": "e", "policy": "UCB", "arms": TWO})
+    return lambda: [
+        ask(service, commands.add_arms, ArmsRequest(arms=[{"id": f"n{part}-{k}"} for k in range(10_000)]), name="e") for part in range(10)
+    ]
+
+
+ACTS = {act.__name__: act for act in (slow_batch, cheap_batch, backlog, erasure, costly_later, many_arms)}
+
+
+def waits_of(place, act):
+    """(longest, 99th percentile, how many waits, seconds, what was refused) of the second experiment meanwhile."""
+    clock, waits, ended, said = Clock(), [], threading.Event(), ""
+    with service_at(place, clock) as service:
+        create(service, {"name": "other", "policy": "UCB", "arms": TWO})
+        decide(service, None, "other")
+
+        def probe():
+            while not ended.is_set():
+                began = time.monotonic()
+                decide(service, None, "other")
+                waits.append(time.monotonic() - began)
+                time.sleep(0.01)
+
+        asked = threading.Thread(target=probe, daemon=True)
+        try:
+            todo = act(service, clock)
+            asked.start()
+            time.sleep(0.5)
+            waits.clear()
+            began = time.monotonic()
+            todo()
+        except Refused as refused:
+            said = refused.message
+        finally:
+            seconds = time.monotonic() - began
+            ended.set()
+            asked.join(20)
+    return max(waits, default=0.0), float(np.quantile(waits or [0.0], 0.99)), len(waits), seconds, said
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--postgres", action="store_true", help="On a PostgreSQL server in a temporary folder, else on SQLite.")
+    parser.add_argument("--only", default="", help="Names of acts, with commas.")
+    options = parser.parse_args()
+    slow = []
+    print(f"{'':>14} longest ms    99 %  waits  seconds")
+    for name in options.only.split(",") if options.only else ACTS:
+        with tempfile.TemporaryDirectory() as folder, server() if options.postgres else contextlib.nullcontext(f"{folder}/a.db") as place:
+            longest, most, count, seconds, said = waits_of(place, ACTS[name])
+        print(f"{name:>14} {1000 * longest:10.0f} {1000 * most:7.0f} {count:6} {seconds:8.1f}  {said}", flush=True)
+        slow += [name] if longest > MOST else []
+    return int(bool(slow))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
