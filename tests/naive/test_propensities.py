@@ -162,6 +162,28 @@ def test_the_chance_of_one_arm_is_how_often_it_wins_the_draws(shape):
         assert abs(p - wins[arm]) < 4 * np.hypot(own, error[arm])
 
 
+def test_standard_errors_of_one_arms_chance_are_those_of_its_repetitions():
+    rng = np.random.default_rng(11)
+    for K, rank in ((3, 2), (6, 3), (30, 5)):
+        mean, root = 0.2 * rng.normal(size=K), rng.normal(size=(K, rank))
+        told = np.array([chance_of_best(mean, root, None, int(mean.argmax()), rng, 200) for _ in range(400)])
+        assert told[:, 0].std() == pytest.approx(np.sqrt((told[:, 1] ** 2).mean()), rel=0.15)
+        assert told[:, 1].max() < 0.5 / np.sqrt(100)  # 100 pairs at worst
+
+
+def test_the_chance_between_two_arms_is_exact_and_far_rivals_need_no_draws():
+    rng, root = np.random.default_rng(0), np.random.default_rng(1).normal(size=(2, 4))
+    before, apart = rng.bit_generator.state, np.linalg.norm(root[0] - root[1])
+    p, error = chance_of_best(np.array([0.3, 0.1]), root, None, 0, rng, 500)
+    assert (p, error) == (pytest.approx(norm.cdf(0.2 / apart), rel=1e-14), 0.0)
+    three = np.vstack([root, root[1] * 0.5])
+    with_a_far_one = chance_of_best(np.array([0.3, 0.1, -90.0]), three, None, 0, rng, 500)
+    assert with_a_far_one == (p, 0.0)
+    assert chance_of_best(np.array([90.0, 0.0, 0.0]), three, None, 0, rng, 500) == (1.0, 0.0)
+    assert rng.bit_generator.state == before
+    assert chance_of_best(np.array([0.3, 0.1, 0.0]), three, None, 0, rng, 500)[1] > 0.0
+
+
 @pytest.mark.parametrize("kind", ["features", "few arms", "rounds", "apart"])
 def test_deviations_are_a_root_of_the_covariance(kind):
     rng = np.random.default_rng(1)
