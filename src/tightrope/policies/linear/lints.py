@@ -104,10 +104,11 @@ class LinTS(Policy):
         state.rounds[0] += 1.0
         return state
 
-    def propensity(self, state, context, action, rng):
+    def propensity(self, state, context, action, rng, draws=None):
+        draws = AUDIT_DRAWS if draws is None else draws
         predict(state.model, context)
         root = posterior_scale(self, state) * deviations(state.model)
-        return chance_of_best(state.model.mean, root, in_question(self, state, context), action, rng, AUDIT_DRAWS)
+        return chance_of_best(state.model.mean, root, in_question(self, state, context), action, rng, draws)
 
     def reward_range(self):
         return -LARGEST_REWARD, LARGEST_REWARD
