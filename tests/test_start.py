@@ -23,6 +23,16 @@ sys.argv = ["tightrope", "policies", "UCB"]
 tightrope.cli.main()
 """
 
+HELP = """
+import sys
+import tightrope.cli
+sys.argv = ["tightrope", "--help"]
+try:
+    tightrope.cli.main()
+except SystemExit as end:
+    assert not end.code
+"""
+
 
 def test_starts_without_matplotlib():
     done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=False)
@@ -42,3 +52,26 @@ def test_a_module_lists_what_is_public_and_nothing_else(module):
         assert (item.__name__ if isinstance(item, types.ModuleType) else item.__module__).startswith("tightrope.")
     public = {name for name, item in vars(getattr(tr, module)).items() if inspect.isclass(item) and item.__module__.startswith(f"{getattr(tr, module).__name__}.") and not name.startswith("_")}  # fmt: skip
     assert public <= set(listed)  # no class of the module's own files is left out
+
+
+@pytest.mark.parametrize(
+    "code", ["import tightrope", "import tightrope; tightrope.__version__; dir(tightrope)", HELP], ids=["import", "dir", "help"]
+)
+def test_what_needs_no_kernel_loads_neither_numba_nor_numpy(code):
+    done = subprocess.run([sys.executable, "-X", "importtime", "-c", code], capture_output=True, text=True, check=True)
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "tightrope" in loaded
+    assert {"numpy", "numba", "scipy", "pydantic"} & loaded == set()
+
+
+def test_the_first_public_name_brings_all_others():
+    code = "import sys, tightrope as tr; before = 'numba' in sys.modules; tr.UCB; print(before, {*tr.__all__} <= {*vars(tr)}, 'Client' in vars(tr))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True", "False"]
+
+
+def test_names_are_found_without_the_package_having_been_touched():
+    """A session file or a spec names a policy, and the reader has imported one module only."""
+    code = "from tightrope.core.registry import find, registered; print(find('LinTS').__name__, len(list(registered())) > 40)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["LinTS", "True"]

@@ -1,190 +1,60 @@
 """Structured bandits: compiled in simulation, one decision at a time in production, with the guarantee visible."""
 
-from typing import TYPE_CHECKING
-
-from . import adapters, extend, logs, policies, problems
-from .core.verbs import Context
-from .evaluation.compare import compare
-from .evaluation.evaluate import evaluate
-from .evaluation.learners import evaluate_learner
-from .evaluation.results import Comparison, Evaluation
-from .numerics.scaling import Scaled, scale
-from .policies import (
-    C2UCB,
-    CKLUCB,
-    CLUCB,
-    CLUCB2,
-    CLUCB2T,
-    CUCB,
-    CUCB2,
-    CUCB2T,
-    ESCB,
-    HOO,
-    KLUCB,
-    OSLB,
-    P1RAGE,
-    PC2UCB,
-    RAGE,
-    UCB,
-    BetaThompson,
-    CombGreedy,
-    CombKLUCB,
-    CombLinTS,
-    CombLinUCB,
-    CombTS,
-    CombUCB1,
-    Conservative,
-    EpsilonGreedy,
-    Explore,
-    FrankWolfeSampling,
-    LinEpsilonGreedy,
-    LinGame,
-    LinGapE,
-    LinMED,
-    LinTS,
-    LinUCB,
-    Safe,
-    SafeSets,
-    SoftUCB,
-    SquareCB,
-    TopTwoThompson,
-    TopTwoUCB,
-    TrackAndStop,
-    TrackCKLUCB,
-    UGapE,
-    Uniform,
-    XYAdaptive,
-    XYOracle,
-    XYStatic,
-    Zooming,
-)
-from .policies.lipschitz.intervals import discretize
-from .results.paired_differences import PairedComparison
-from .results.results import Identification, Result, load
-from .session.decisions import Decision
-from .session.learning import learn_from
-from .session.session import Session
-from .simulation import delays, stopping
-from .simulation.identify import identify
-from .simulation.monitors import Budget
-from .simulation.planning import Plan, plan
-from .simulation.replication import Interrupted
-from .simulation.runs.query import query
-from .simulation.simulate import simulate
-from .simulation.training import TrainedBeta, train_softucb
-from .solvers import oracles
-from .solvers.covering import LowerBound, lipschitz_lower_bound
-from .solvers.slopes import LeastLipschitz, least_lipschitz
+import ast as _ast
+import importlib as _importlib
+import pathlib as _pathlib
 
 __version__ = "0.1.0"
-__all__ = [
-    "C2UCB",
-    "CKLUCB",
-    "CLUCB",
-    "CLUCB2",
-    "CLUCB2T",
-    "CUCB",
-    "CUCB2",
-    "CUCB2T",
-    "ESCB",
-    "HOO",
-    "KLUCB",
-    "OSLB",
-    "P1RAGE",
-    "PC2UCB",
-    "RAGE",
-    "UCB",
-    "BetaThompson",
-    "Budget",
-    "CombGreedy",
-    "CombKLUCB",
-    "CombLinTS",
-    "CombLinUCB",
-    "CombTS",
-    "CombUCB1",
-    "Comparison",
-    "Conservative",
-    "Context",
-    "Decision",
-    "EpsilonGreedy",
-    "Evaluation",
-    "Explore",
-    "FrankWolfeSampling",
-    "Identification",
-    "Interrupted",
-    "LeastLipschitz",
-    "LinEpsilonGreedy",
-    "LinGame",
-    "LinGapE",
-    "LinMED",
-    "LinTS",
-    "LinUCB",
-    "LowerBound",
-    "PairedComparison",
-    "Plan",
-    "Result",
-    "Safe",
-    "SafeSets",
-    "Scaled",
-    "Session",
-    "SoftUCB",
-    "SquareCB",
-    "TopTwoThompson",
-    "TopTwoUCB",
-    "TrackAndStop",
-    "TrackCKLUCB",
-    "TrainedBeta",
-    "UGapE",
-    "Uniform",
-    "XYAdaptive",
-    "XYOracle",
-    "XYStatic",
-    "Zooming",
-    "adapters",
-    "compare",
-    "delays",
-    "discretize",
-    "evaluate",
-    "evaluate_learner",
-    "extend",
-    "identify",
-    "learn_from",
-    "least_lipschitz",
-    "lipschitz_lower_bound",
-    "load",
-    "logs",
-    "oracles",
-    "plan",
-    "policies",
-    "problems",
-    "query",
-    "scale",
-    "simulate",
-    "stopping",
-    "train_softucb",
-]
 
 
-if TYPE_CHECKING:
-    from .service.client import Client as Client
-else:
+def _places() -> dict[str, tuple[str, str]]:
+    """Module of every public name, and what it is called there, by the imports of `__init__.pyi`."""
+    text = _pathlib.Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
+    imports = [line for line in _ast.parse(text).body if isinstance(line, _ast.ImportFrom)]
+    return {alias.asname or alias.name: ("." + (line.module or ""), alias.name) for line in imports for alias in line.names}
 
-    def __getattr__(name: str) -> object:
-        """`Client` talks to a service, so it needs httpx; it is loaded when it is asked for. Other names are hinted at."""
-        if name == "Client":
-            from .service.client import Client
 
-            return Client
-        raise AttributeError(f"module 'tightrope' has no attribute {name!r}.{_meant(name)}")
+_PLACES = _places()
+__all__ = sorted(name for name in _PLACES if name != "Client")
 
-    def _meant(name: str) -> str:
-        """What others call our policies, or the name that is like this one."""
-        from .core import checks
 
-        usual = {
-            "ThompsonSampling": "BetaThompson, or LinTS with features",
-            "UCB1": "UCB",
-            "LinearThompson": "LinTS",
-            "LinThompson": "LinTS",
-        }
-        return f" Did you mean {usual[name]}?" if name in usual else checks.hint(name, __all__)
+def __dir__() -> list[str]:
+    return [*__all__, "Client", "__version__"]
+
+
+def __getattr__(name: str) -> object:
+    """Import what is asked for. The first public name brings all others but `Client`, which needs httpx.
+
+    Importing the package alone takes milliseconds, so `tightrope --help` does not wait for Numba. All names come together because the
+    folder of a kernel depends on which modules are loaded.
+    """
+    if name.startswith("_"):
+        raise AttributeError(f"module 'tightrope' has no attribute {name!r}.")
+    if (_pathlib.Path(__file__).parent / name).is_dir() or (_pathlib.Path(__file__).parent / f"{name}.py").is_file():
+        return _importlib.import_module(f"{__name__}.{name}")
+    if name == "Client":
+        return _found(name)
+    if name in _PLACES:
+        for each in __all__:
+            globals()[each] = _found(each)
+        return globals()[name]
+    raise AttributeError(f"module 'tightrope' has no attribute {name!r}.{_meant(name)}")
+
+
+def _found(name: str) -> object:
+    place, called = _PLACES[name]
+    module = _importlib.import_module(place if place != "." else f".{called}", __name__)
+    return module if place == "." else getattr(module, called)
+
+
+def _meant(name: str) -> str:
+    """What others call our policies, or the name that is like this one."""
+    from .core import checks
+
+    usual = {
+        "ThompsonSampling": "BetaThompson, or LinTS with features",
+        "UCB1": "UCB",
+        "LinearThompson": "LinTS",
+        "LinThompson": "LinTS",
+    }
+    return f" Did you mean {usual[name]}?" if name in usual else checks.hint(name, __all__)

@@ -43,7 +43,7 @@ from .core.kinds import (
 from .core.monitor import Monitor, monitor
 from .core.policy import Policy, inner_policy, policy, preset
 from .core.problem import Problem
-from .core.registry import recipe
+from .core.registry import load_own, recipe
 from .core.verbs import (
     VERBS,
     Arms,
@@ -159,3 +159,6 @@ __all__ = [
     "watch",
     "withdraw",
 ]
+
+
+load_own()  # so that a class of one's own does not take a name before the package's own has it

@@ -162,6 +162,28 @@ def test_the_chance_of_one_arm_is_how_often_it_wins_the_draws(shape):
         assert abs(p - wins[arm]) < 4 * np.hypot(own, error[arm])
 
 
+def test_standard_errors_of_one_arms_chance_are_those_of_its_repetitions():
+    rng = np.random.default_rng(11)
+    for K, rank in ((3, 2), (6, 3), (30, 5)):
+        mean, root = 0.2 * rng.normal(size=K), rng.normal(size=(K, rank))
+        told = np.array([chance_of_best(mean, root, None, int(mean.argmax()), rng, 200) for _ in range(400)])
+        assert told[:, 0].std() == pytest.approx(np.sqrt((told[:, 1] ** 2).mean()), rel=0.15)
+        assert told[:, 1].max() < 0.5 / np.sqrt(100)  # 100 pairs at worst
+
+
+def test_the_chance_between_two_arms_is_exact_and_far_rivals_need_no_draws():
+    rng, root = np.random.default_rng(0), np.random.default_rng(1).normal(size=(2, 4))
+    before, apart = rng.bit_generator.state, np.linalg.norm(root[0] - root[1])
+    p, error = chance_of_best(np.array([0.3, 0.1]), root, None, 0, rng, 500)
+    assert (p, error) == (pytest.approx(norm.cdf(0.2 / apart), rel=1e-14), 0.0)
+    three = np.vstack([root, root[1] * 0.5])
+    with_a_far_one = chance_of_best(np.array([0.3, 0.1, -90.0]), three, None, 0, rng, 500)
+    assert with_a_far_one == (p, 0.0)
+    assert chance_of_best(np.array([90.0, 0.0, 0.0]), three, None, 0, rng, 500) == (1.0, 0.0)
+    assert rng.bit_generator.state == before
+    assert chance_of_best(np.array([0.3, 0.1, 0.0]), three, None, 0, rng, 500)[1] > 0.0
+
+
 @pytest.mark.parametrize("kind", ["features", "few arms", "rounds", "apart"])
 def test_deviations_are_a_root_of_the_covariance(kind):
     rng = np.random.default_rng(1)
@@ -209,3 +231,39 @@ def test_an_oracle_of_ones_own_is_asked_a_bounded_number_of_times():
     assert made.propensity_se.max() <= 0.5 / np.sqrt(sets.ASKED)
     told = explain(session.policy, session.state, Context(), stream(0, 0, AUDIT), 400)
     assert told["probability_se"].max() <= 0.5 / np.sqrt(400)
+
+
+X = np.random.default_rng(0).normal(size=(12, 4))
+X /= np.linalg.norm(X, axis=1, keepdims=True)
+SAMPLED = [
+    (tr.LinTS(), None), (tr.Explore(tr.LinTS(), floor=0.01), None), (tr.Safe(tr.LinTS(), baseline=0, baseline_mean=0.0, alpha=0.9), None),
+    (tr.CombTS(), TopK(3)), (tr.CombTS(), first_five), (tr.C2UCB(ties="random"), TopK(3)), (tr.CombUCB1(ties="random"), TopK(3)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("policy", "oracle"), SAMPLED, ids=lambda item: label(item) if hasattr(item, "FIELDS") else "")
+def test_a_session_says_how_many_draws_stand_behind_a_propensity(policy, oracle):
+    """Sixteen times as many: a quarter of the error, and the same choices."""
+    told = {}
+    for draws in (100, 1600):
+        session, rng = tr.Session(policy, X, oracle=oracle, draws=draws), np.random.default_rng(1)
+        made = []
+        for _ in range(12):
+            made.append(session.decide())
+            values = rng.random(np.size(made[-1].arm)).tolist()
+            session.reward(made[-1].id, values[0] if oracle is None else dict(zip(made[-1].arm.tolist(), values, strict=True)))
+        told[draws] = made
+        again = tr.Session.from_bytes(session.to_bytes(), oracle=oracle if oracle is first_five else None)
+        assert again.draws == draws
+        assert np.array_equal(again.decide().propensity_se, session.decide().propensity_se)
+    assert all(np.array_equal(one.arm, two.arm) for one, two in zip(told[100], told[1600], strict=True))
+    rough, fine = (np.concatenate([np.atleast_1d(one.propensity_se) for one in told[draws]]) for draws in (100, 1600))
+    assert 0.15 < np.median(fine[rough > 0.0]) / np.median(rough[rough > 0.0]) < 0.4
+
+
+def test_draws_are_refused_where_they_mean_nothing():
+    with pytest.raises(ValueError, match="measured=False"):
+        tr.Session(tr.LinTS(), X, measured=False, draws=100)
+    with pytest.raises(ValueError, match="draws = 3"):
+        tr.Session(tr.LinTS(), X, draws=3)
+    assert "draws" not in tr.Session(tr.LinTS(), X).to_bytes().decode("latin-1")  # a file without them is as it was

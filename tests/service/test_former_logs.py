@@ -30,7 +30,14 @@ from tightrope.service.log.transfer import read_log
 from tightrope.service.log.verification import replay, verify
 from tightrope.service.runtime import commands
 
-DRAWN = {"safe-lints-rounds": 800, "combts": 500, "comblints": 500}  # draws behind propensities that are frequencies
+DRAWN = {
+    "lints": 500,
+    "lints-floor": 500,
+    "lints-rounds": 500,
+    "safe-lints-rounds": 500,
+    "combts": 500,
+    "comblints": 500,
+}  # draws behind propensities that are frequencies
 VERSIONS = {path.name.removesuffix(".json.gz"): json.loads(gzip.decompress(path.read_bytes())) for path in sorted(FOLDER.glob("*.gz"))}
 
 
@@ -77,7 +84,8 @@ def test_a_log_of_an_earlier_version_goes_on_as_it_would_have_there(version, nam
 
 
 def test_a_propensity_that_is_off_is_seen():
-    assert agree("lints", 0.25, 0.25 * (1.0 + 1e-14)) and not agree("lints", 0.25, 0.25 + 1e-9)
+    assert agree("linmed", 0.25, 0.25 * (1.0 + 1e-14)) and not agree("linmed", 0.25, 0.25 + 1e-9)
+    assert agree("lints", 0.25, 0.27) and not agree("lints", 0.25, 0.45)
     assert agree("combts", [0.5, 0.5], [0.53, 0.47]) and not agree("combts", [0.5, 0.5], [0.65, 0.35])
 
 

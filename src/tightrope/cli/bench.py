@@ -3,14 +3,15 @@
 import contextlib
 import json
 import pathlib
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..core import checks
-from ..core.policy import Policy
-from ..core.problem import Problem
 from .options import Import, Json, console, errors, print_json
+
+if TYPE_CHECKING:
+    from ..core.policy import Policy
+    from ..core.problem import Problem
 
 
 def bench(
@@ -31,7 +32,7 @@ def bench(
             raise ValueError("decisions are compared with nothing that is stored; leave --check and --save out.")
         bench_decisions(only, busy, as_json)
         return
-    from ..core import files
+    from ..core import checks, files
     from ..simulation.benchmark import AGAIN, LEAST, SAVED, Measurement, better, cases, checked_cases, measure
     from ..simulation.runs.provenance import versions
 
@@ -39,7 +40,7 @@ def bench(
     named = "checked" if check else "relative"
     before = stored.setdefault(named, {})
 
-    def found(only: str) -> list[tuple[str, Policy, Problem, int | None]]:
+    def found(only: str) -> "list[tuple[str, Policy, Problem, int | None]]":
         if check:
             return list(checked_cases(only))
         return [(f"{name} on {place}", policy, problem, None) for name, policy, place, problem in cases(only)]
@@ -53,7 +54,7 @@ def bench(
     say(f"{'rounds/s':>12} {'µs/round':>9} {'x yardstick':>11} {'x baseline':>10}  policy and problem")
     measured: dict[str, Measurement] = {}
 
-    def look(key: str, policy: Policy, problem: Problem, rounds: int | None) -> None:
+    def look(key: str, policy: "Policy", problem: "Problem", rounds: int | None) -> None:
         got = measure(policy, problem, rounds)
         measured[key] = got = better(measured[key], got) if key in measured else got
         beside = "new" if key not in before else f"{got.relative / before[key]:.2f}"
@@ -87,6 +88,7 @@ def bench(
 
 def bench_decisions(only: str, busy: bool, as_json: bool) -> None:
     """Microseconds from `decide` to the end of `reward`, of those cases whose name contains `only`."""
+    from ..core import checks
     from ..session.latency import busy_cores, cases, measure
 
     every = cases()

@@ -5,12 +5,13 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from ..core.registry import registered
 from .options import Import, console
 
 
 def names_of_policies(incomplete: str) -> list[str]:
     """Those that begin so, for completion."""
+    from ..core.registry import registered
+
     return [name for name, _ in registered() if name.casefold().startswith(incomplete.casefold())]
 
 
@@ -20,7 +21,7 @@ def policies(
 ) -> None:
     """List the policies with one line each and their papers, or show one with its parameters."""
     from ..core.policy import Preset, parameter_lines
-    from ..core.registry import find
+    from ..core.registry import find, registered
 
     if name is not None:
         item = find(name)

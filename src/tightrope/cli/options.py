@@ -10,10 +10,6 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from ..core import files
-from ..core.registry import load_module
-from ..simulation.runs.bars import Bars
-
 if TYPE_CHECKING:
     from ..pages import page
     from ..results.results import Identification, Result
@@ -35,6 +31,8 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables
 
 
 def _import(modules: list[str] | None) -> list[str] | None:
+    from ..core.registry import load_module
+
     for module in modules or ():
         load_module(module)
     return modules
@@ -48,6 +46,8 @@ class Meter:
     """Progress bars on a terminal, plain lines elsewhere, nothing when quiet."""
 
     def __init__(self, quiet: bool) -> None:
+        from ..simulation.runs.bars import Bars
+
         self.quiet, self.bars = quiet, Bars(errors)
 
     def __enter__(self) -> "Meter":
@@ -76,6 +76,8 @@ class Meter:
 
 def print_json(data: object) -> None:
     """One JSON document on standard output; what is no finite number is null."""
+    from ..core import files
+
     typer.echo(json.dumps(files.plain(data), indent=1, ensure_ascii=False))
 
 

@@ -10,7 +10,6 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from ..core import checks
 from .options import Quiet, console
 
 THREE = [{"id": name} for name in ("first", "second", "third")]
@@ -44,6 +43,8 @@ def warm(
     """
     chosen = [job for job in jobs() if only.lower() in f"{job.kind} {job.name}".lower()]
     if not chosen:
+        from ..core import checks
+
         raise ValueError(f"only = {only!r} is in the name of nothing that is compiled.{checks.hint(only, [job.name for job in jobs()])}")
     started, context = time.perf_counter(), multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(min(workers or os.cpu_count() or 1, len(chosen)), mp_context=context)

@@ -66,12 +66,17 @@ def verb(method: Callable[..., Any], *, compiled: bool = True, lean: bool = Fals
     described = Verb(method.__name__, names, default, compiled, optional)
     whole = len(names) + len(optional)
 
+    @functools.cache
+    def leaves_out(kernel: Any) -> bool:
+        """Whether a method knows nothing of the optional arguments."""
+        return len(inspect.signature(python_of(kernel)).parameters) <= len(names) + 1
+
     @functools.wraps(method)
     def call(first: Any, *rest: Any) -> Any:
         kernel = described.of(type(first))
         if kernel is None:
             raise TypeError(f"{type(first).__name__} does not answer the verb '{described.name}'.")
-        if optional and len(rest) == whole and len(inspect.signature(python_of(kernel)).parameters) <= len(names) + 1:
+        if optional and len(rest) == whole and leaves_out(kernel):
             rest = rest[: len(names)]
         return kernel(first, *rest)
 

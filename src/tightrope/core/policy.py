@@ -107,14 +107,16 @@ class Policy:
         """
         raise ValueError(f"{type(self).__name__} does not explain itself.")
 
-    def propensity(self, state, context, action, rng):
+    def propensity(self, state, context, action, rng, draws=None):
         """(p, standard error): the chance that `select` chooses this action now; error 0.0 where it is exact. Changes nothing.
 
-        Without an answer of its own: 1 or 0 where `select` draws nothing, else the frequency in DRAWS selections.
+        draws: how many random draws stand behind a chance that is sampled; None: the policy's own number. A policy whose chances are all
+        exact may leave it out. Without an answer of its own: 1 or 0 where `select` draws nothing, else the frequency in DRAWS selections.
         """
+        most = DRAWS if draws is None else draws
         wanted, hits, played = np.sort(np.atleast_1d(action)), 0, 0
         certain = False
-        while played < DRAWS and not certain:
+        while played < most and not certain:
             before = rng.bit_generator.state
             hits += bool(np.array_equal(np.sort(np.atleast_1d(self.select(state, context, rng))), wanted))
             played += 1

@@ -46,6 +46,7 @@ def load_module(name: str, argument: str = "--import") -> None:
 
     argument: how the user named it.
     """
+    load_own()  # whose names are taken
     path = pathlib.Path(name)
     folder, module = (path.parent.resolve(), path.stem) if name.endswith(".py") else (pathlib.Path.cwd(), name)
     if str(folder) not in sys.path:
@@ -73,8 +74,20 @@ def import_all(path: Iterable[str], package: str, names: dict[str, T]) -> dict[s
 
 
 @functools.cache
+def load_own() -> None:
+    """Import what the package offers, which happens when the first of its names is asked for."""
+    package = importlib.import_module(__name__.partition(".")[0])
+    for name in package.__all__:
+        getattr(package, name)
+
+
+@functools.cache
 def load_plugins() -> None:
-    """Import the modules that installed packages name in the group `tightrope.policies`; one that fails is named in a warning."""
+    """Import this package's own policies and problems, and the modules that installed packages name in the group `tightrope.policies`.
+
+    One that fails is named in a warning.
+    """
+    load_own()
     for point in entry_points(group=GROUP):
         try:
             point.load()
@@ -122,7 +135,9 @@ def registered() -> Iterator[tuple[str, type[Policy] | Preset]]:
 def examples(package: str = "", problem: Problem | None = None) -> dict[str, Policy]:
     """Ready instances of every policy (of a package), by their repr: what its module's `example` returns, or else the class with
     its defaults. problem: for policies that know the truth, whose `example` takes a problem; they have none without it."""
-    if not package:
+    if package:
+        load_own()
+    else:
         load_plugins()
     found: dict[str, Policy] = {}
     for module in dict.fromkeys(item.__module__ for item in REGISTRY.values() if item.__module__.startswith(package)):

@@ -8,10 +8,14 @@ from ..compiled.kernels import lean
 from . import special
 
 FLAT = 1e-12  # slopes that are zero but for rounding
+EQUAL = 1e-12  # differences of roots that are zero but for rounding, in units of the largest
+SHORT = 1e-9  # sums of directions that cancel
 SURE = 8.5  # deviations beyond which a normal density is left out
-STEPS = np.linspace(-SURE, SURE, 18)  # edges of panels, in deviations
+NEARLY_SURE = 6.5  # deviations that an integral reaches to either side: less than 1e-10 is left out
+STEPS = np.linspace(-NEARLY_SURE, NEARLY_SURE, 14)  # edges of panels, in deviations
 ROOT_OF_TWO = math.sqrt(2.0)
 ONE_THREAD = 2**18  # multiplications of a product up to which OpenBLAS keeps it in the thread that asks
+LANES = 64  # draws side by side: a few rows of them stay in the first cache
 FEWEST = 16  # draws that a product should have
 CHUNK = 2_000_000  # entries of one batch of draws
 TINY = 1e-17  # below this x, P(Beta(a, b) < x) is x^a / (a B(a, b)) to the last digit
@@ -25,35 +29,22 @@ def chance_of_best(
     mean: (K,). root: (K, r), or (K,) where the entries are independent of each other. Each draw is split into a part along u, the
     direction in which the arm gains most on the others, and the rest. Given the rest the arm wins for an interval of the part along u,
     whose probability is known; averaging these probabilities has a smaller variance than counting wins, also where wins are rare.
-    O(draws K r), without a product that a library would share out among threads.
+    Every rest is taken with both signs, which halves what has to be drawn and multiplied. Rivals so far behind that they win in less
+    than one of 1e16 draws are left out. O(draws K r), without a product that a library would share out among threads.
     """
     if root.ndim == 1:
         return chance_among_independent(mean, root, eligible, arm, rng, draws)
-    if eligible is not None and not eligible[arm]:
-        return 0.0, 0.0
-    rivals = rivals_of(arm, mean.size, eligible)
-    lead, gain = mean[arm] - mean[rivals], root[arm] - root[rivals]
-    norms = np.sqrt(np.einsum("kr,kr->k", gain, gain))
-    size = norms.max(initial=0.0)
-    apart = norms > 1e-12 * max(size, 1.0) if size > 0.0 else np.zeros(rivals.size, dtype=np.bool_)
-    level = rivals[~apart]  # never separated by a draw: the larger mean wins, ties go to the lowest index
-    if ((lead[~apart] < 0.0) | ((lead[~apart] == 0.0) & (level < arm))).any():
-        return 0.0, 0.0
-    if not apart.any():
-        return 1.0, 0.0
-    lead, gain = lead[apart], gain[apart]
-    near = lead / norms[apart]  # in standard deviations: rivals close behind, or ahead, decide
-    direction = ((np.exp(near.min() - near) / norms[apart])[:, None] * gain).sum(axis=0)
-    length = math.sqrt((direction * direction).sum())
-    if length <= 1e-9:
-        direction, length = gain[0], norms[apart][0]
-    direction = direction / length
-    slope = (gain * direction).sum(axis=1)  # (m,) what a unit along u adds to the lead over each rival
-    normal, low, high = rng.standard_normal((draws, root.shape[1])), np.empty(draws), np.empty(draws)
-    winning_range(normal, direction, lead, np.ascontiguousarray(gain.T), slope, np.empty(lead.size), low, high)
-    share = np.maximum(special.ndtr(high) - special.ndtr(low), 0.0)
-    p = float(share.mean())
-    return p, float(np.sqrt(max(share.var() / (draws - 1), 0.0)))
+    K, r = root.shape
+    open_ = np.ones(K, dtype=np.bool_) if eligible is None else eligible
+    lead, gain, norms, found = np.empty(K), np.empty((K, r)), np.empty(K), np.zeros(2)
+    m = gather_rivals(mean, root, open_, arm, lead, gain, norms)
+    if m <= 0:
+        return (1.0 if m == 0 else 0.0), 0.0
+    if m == 1:
+        return float(special.ndtr(lead[0] / norms[0])), 0.0
+    normal = rng.standard_normal((r, max(draws // 2, 2)))
+    winning_share(lead[:m], gain[:m], norms, normal, np.zeros(r), np.empty((5, LANES)), found)
+    return float(found[0]), float(found[1])
 
 
 def rivals_of(arm: int, number: int, eligible: np.ndarray | None) -> np.ndarray:
@@ -64,32 +55,119 @@ def rivals_of(arm: int, number: int, eligible: np.ndarray | None) -> np.ndarray:
 
 
 @lean
-def winning_range(normal, direction, lead, gain, slope, margin, low, high):
-    """low[n], high[n]: between which multiples of the direction draw n, less its own part along it, leads all rivals.
+def gather_rivals(mean, root, eligible, arm, lead, gain, norms):
+    """How many rivals a draw can put ahead of the arm or behind it; -1: one is ahead in every draw.
 
-    gain: (r, m) what a unit of each normal adds to the leads (m,). margin: (m,) to work in.
+    lead[:m], gain[:m]: the arm's lead over each in the mean, and what a unit of each normal adds to it. norms[:m]: its deviation.
     """
-    draws, r = normal.shape
-    m = lead.shape[0]
-    for n in range(draws):
-        along = 0.0
+    K, r = root.shape
+    if not eligible[arm]:
+        return -1
+    largest = 0.0
+    for k in range(K):
+        square = 0.0
         for j in range(r):
-            along += normal[n, j] * direction[j]
-        for k in range(m):
-            margin[k] = lead[k]
+            square += (root[arm, j] - root[k, j]) ** 2
+        norms[k] = math.sqrt(square)
+        if eligible[k]:
+            largest = max(largest, norms[k])
+    m = 0
+    for k in range(K):
+        if k == arm or not eligible[k]:
+            continue
+        ahead = mean[arm] - mean[k]
+        if norms[k] <= EQUAL * max(largest, 1.0):  # never separated by a draw: the larger mean wins, ties go to the lowest index
+            if ahead < 0.0 or (ahead == 0.0 and k < arm):
+                return -1
+        elif ahead < SURE * norms[k]:
+            lead[m], norms[m] = ahead, norms[k]
+            for j in range(r):
+                gain[m, j] = root[arm, j] - root[k, j]
+            m += 1
+    return m
+
+
+@lean
+def winning_share(lead, gain, norms, normal, direction, work, found):
+    """found <- the chance that a draw leads all m rivals, and its standard error.
+
+    lead: (m,), gain: (m, r), of `gather_rivals`; overwritten. normal: (r, pairs), each of which is taken with both signs.
+    direction: (r,) of zeros, work: (5, LANES), to work in.
+    """
+    m, r = gain.shape
+    nearest = math.inf  # in deviations: rivals close behind, or ahead, decide
+    for k in range(m):
+        nearest = min(nearest, lead[k] / norms[k])
+    for k in range(m):
+        weight = math.exp(nearest - lead[k] / norms[k]) / norms[k]
         for j in range(r):
-            part = normal[n, j] - along * direction[j]
-            for k in range(m):
-                margin[k] += part * gain[j, k]
-        least, most = -math.inf, math.inf
+            direction[j] += weight * gain[k, j]
+    square = 0.0
+    for j in range(r):
+        square += direction[j] * direction[j]
+    if math.sqrt(square) <= SHORT:
+        square = norms[0] * norms[0]
+        for j in range(r):
+            direction[j] = gain[0, j]
+    for j in range(r):
+        direction[j] /= math.sqrt(square)
+    for k in range(m):  # in units of what the direction adds to the lead, so that a multiple of it is compared with the rest
+        slope = 0.0
+        for j in range(r):
+            slope += gain[k, j] * direction[j]
+        norms[k], unit = slope, abs(slope) if abs(slope) > FLAT else 1.0
+        lead[k] /= unit
+        for j in range(r):
+            gain[k, j] = (gain[k, j] - slope * direction[j]) / unit
+    pairs, fours, total, squares = normal.shape[1], r - r % 4, 0.0, 0.0
+    rest, least, most, least_turned, most_turned = work[0], work[1], work[2], work[3], work[4]
+    for first in range(0, pairs, LANES):
+        width = min(LANES, pairs - first)
+        for n in range(width):
+            least[n], most[n], least_turned[n], most_turned[n] = -math.inf, math.inf, -math.inf, math.inf
         for k in range(m):
-            if slope[k] > FLAT:
-                least = max(least, -margin[k] / slope[k])
-            elif slope[k] < -FLAT:
-                most = min(most, -margin[k] / slope[k])
-            elif margin[k] < 0.0:
-                least = math.inf
-        low[n], high[n] = least, most
+            for n in range(width):
+                rest[n] = 0.0
+            for j in range(0, fours, 4):  # reading and writing the sums is what takes time
+                a, b, c, d = gain[k, j], gain[k, j + 1], gain[k, j + 2], gain[k, j + 3]
+                for n in range(width):
+                    i = first + n
+                    rest[n] = rest[n] + a * normal[j, i] + b * normal[j + 1, i] + c * normal[j + 2, i] + d * normal[j + 3, i]
+            for j in range(fours, r):
+                a = gain[k, j]
+                for n in range(width):
+                    rest[n] += a * normal[j, first + n]
+            ahead = lead[k]
+            if norms[k] > FLAT:
+                for n in range(width):
+                    bound, turned = -ahead - rest[n], -ahead + rest[n]
+                    least[n] = bound if bound > least[n] else least[n]
+                    least_turned[n] = turned if turned > least_turned[n] else least_turned[n]
+            elif norms[k] < -FLAT:
+                for n in range(width):
+                    bound, turned = ahead + rest[n], ahead - rest[n]
+                    most[n] = bound if bound < most[n] else most[n]
+                    most_turned[n] = turned if turned < most_turned[n] else most_turned[n]
+            else:
+                for n in range(width):
+                    least[n] = math.inf if ahead + rest[n] < 0.0 else least[n]
+                    least_turned[n] = math.inf if ahead - rest[n] < 0.0 else least_turned[n]
+        for n in range(width):
+            share = 0.5 * (share_between(least[n], most[n]) + share_between(least_turned[n], most_turned[n]))
+            total += share
+            squares += share * share
+    found[0] = total / pairs
+    found[1] = math.sqrt(max(squares / pairs - found[0] * found[0], 0.0) / (pairs - 1))
+
+
+@lean
+def share_between(low, high):
+    """The probability that a normal is between two numbers, to as many digits above 0 as below."""
+    if low >= high:
+        return 0.0
+    if low > 0.0:
+        low, high = -high, -low
+    return 0.5 * (math.erfc(-high / ROOT_OF_TWO) - math.erfc(-low / ROOT_OF_TWO))
 
 
 def chance_among_independent(
@@ -109,10 +187,10 @@ def chance_among_independent(
         if ((m[certain] > centre) | ((m[certain] == centre) & (rivals[certain] < arm))).any():
             return 0.0, 0.0
         return float(special.ndtr((centre - m[~certain]) / s[~certain]).prod()), 0.0
-    floor, ceiling = float((m - SURE * s).max(initial=centre - SURE * width)), centre + SURE * width
+    floor, ceiling = float((m - NEARLY_SURE * s).max(initial=centre - NEARLY_SURE * width)), centre + NEARLY_SURE * width
     if floor >= ceiling:
         return 0.0, 0.0
-    near = ~certain & (m + SURE * s > floor)
+    near = ~certain & (m + NEARLY_SURE * s > floor)
     if not near.any():
         return float(special.ndtr((centre - floor) / width)), 0.0
     m, s = m[near], s[near]
@@ -125,25 +203,38 @@ def chance_among_independent(
         if certain.any():
             share[scores < floor] = 0.0
         return float(share.mean()), float(np.sqrt(share.var() / (draws - 1)))
-    half, middle = np.diff(edges) / 2.0, (edges[1:] + edges[:-1]) / 2.0
-    scores, weight = (middle[:, None] + half[:, None] * NODES).reshape(-1), (half[:, None] * WEIGHTS).reshape(-1)
-    share = np.empty(scores.size)
-    shares_behind(scores, m, s, share)
-    z = (scores - centre) / width
-    return min(float((np.exp(-0.5 * z * z) * weight * share).sum()) / (math.sqrt(2.0 * math.pi) * width), 1.0), 0.0
+    return min(share_over_panels(edges, centre, width, m, s, NODES, WEIGHTS), 1.0), 0.0
+
+
+@lean
+def share_over_panels(edges, centre, width, mean, deviation, nodes, weights):
+    """The integral of the density of N(centre, width^2) times the probability that all rivals are below."""
+    total = 0.0
+    for panel in range(edges.shape[0] - 1):
+        half, middle = 0.5 * (edges[panel + 1] - edges[panel]), 0.5 * (edges[panel + 1] + edges[panel])
+        for i in range(nodes.shape[0]):
+            score = middle + half * nodes[i]
+            z = (score - centre) / width
+            total += half * weights[i] * math.exp(-0.5 * z * z) * share_behind(score, mean, deviation)
+    return total / (math.sqrt(2.0 * math.pi) * width)
+
+
+@lean
+def share_behind(score, mean, deviation):
+    """The probability that independent normals are all below a score."""
+    product = 1.0
+    for k in range(mean.shape[0]):
+        product *= 0.5 * math.erfc((mean[k] - score) / (deviation[k] * ROOT_OF_TWO))
+        if product < TINY:
+            return 0.0
+    return product
 
 
 @lean
 def shares_behind(scores, mean, deviation, share):
     """share[n] <- the probability that independent normals are all below scores[n]."""
     for n in range(scores.shape[0]):
-        product = 1.0
-        for k in range(mean.shape[0]):
-            product *= 0.5 * math.erfc((mean[k] - scores[n]) / (deviation[k] * ROOT_OF_TWO))
-            if product < TINY:
-                product = 0.0
-                break
-        share[n] = product
+        share[n] = share_behind(scores[n], mean, deviation)
 
 
 def best_of_draws(mean: np.ndarray, root: np.ndarray, eligible: np.ndarray | None, rng: np.random.Generator, draws: int) -> np.ndarray:
@@ -170,7 +261,7 @@ REACH = 6.5  # standard deviations of the log odds to either side, beyond which 
 TAIL = 23.0  # -ln of the mass that is left out
 EDGES = np.array([-REACH, -4.0, -2.2, -0.8, 0.8, 2.2, 4.0, REACH])
 TAIL_EDGES = np.array([4.0, 9.0, 15.0, TAIL])
-THIN = 0.5  # of the smallest deviation: edges closer together than that make panels finer than they need to be
+THIN = 1.0  # of the smallest deviation: edges closer together than that make panels finer than they need to be
 NEGLIGIBLE = 1e-13
 
 
@@ -208,7 +299,7 @@ def best_of_betas(a: np.ndarray, b: np.ndarray, eligible: np.ndarray | None) -> 
     a, b = a[chosen], b[chosen]
     mode, deviation = np.log(a) - np.log(b), np.sqrt(1.0 / a + 1.0 / b)
     low = float((mode - REACH * deviation - TAIL / a).max())
-    below = share_below(np.full(a.size, low), a, b)
+    below = share_below(low, a, b)
     open_ = below < 1.0 - NEGLIGIBLE
     if open_.sum() == 1:
         probability[chosen[open_]] = 1.0
@@ -270,11 +361,12 @@ def _integrate(edges, a, b, log_constant, below, density, share, nodes, weights,
                 after *= share[k, i]
 
 
-def share_below(odds: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def share_below(odds: float, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """P(ln(x / (1 - x)) < odds) for x from Beta(a, b)."""
-
-    def lower(odds: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:  # for odds <= 0
-        x = special.expit(odds)
-        return np.where(x < TINY, np.exp(np.minimum(a * odds - np.log(a) - special.betaln(a, b), 0.0)), special.betainc(a, b, x))
-
-    return np.where(odds <= 0.0, lower(np.minimum(odds, 0.0), a, b), 1.0 - lower(np.minimum(-odds, 0.0), b, a))
+    if odds > 0.0:
+        return 1.0 - share_below(-odds, b, a)
+    x = math.exp(odds) / (1.0 + math.exp(odds))
+    if x < TINY:
+        return np.exp(np.minimum(a * odds - np.log(a) - special.betaln(a, b), 0.0))
+    share: np.ndarray = special.betainc(a, b, x)
+    return share

@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from .past import BRANCH, MARK, MOST_BRANCH, RECENT
 
+LEAST_DRAWS, MOST_DRAWS = 10, 10**8  # behind a probability
 Count = Annotated[int, Field(ge=0, le=2**62)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Error = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -105,6 +106,7 @@ class Header(Strict):
     apply: Literal["on arrival", "in order"]
     after_stop: Literal["winner", "explore"]
     measured: bool = True  # written where it is False
+    draws: Annotated[int, Field(ge=LEAST_DRAWS, le=MOST_DRAWS)] | None = None  # written where it is given
     past: PastData | None = None  # written where there is one
     version: str  # of the package that wrote the file
     decided: Count

@@ -41,6 +41,7 @@ from .codec import restore
 from .decisions import UNNAMED, Book, Chance, Decision, Entry, locked, reason
 from .decisions import shown as visible
 from .forecast import forecast_range
+from .header import LEAST_DRAWS, MOST_DRAWS
 from .ids import Id, checked_id, refuse_automatic
 from .past import LOADED, Base, Past, digest, extended, generator, mark_of, noted, shared, together
 from .rewards import check_equal, refuse, rewards_by_arm
@@ -52,7 +53,6 @@ PER_ARM = {  # what explanations say arm by arm
 }  # fmt: skip
 SHOWN_ARMS = 20  # of a session in a notebook
 NOTHING = Shown(PLAIN, None, False)  # a round like any other
-LEAST_DRAWS, MOST_DRAWS = 10, 10**8  # behind a probability
 
 
 class Standing(NamedTuple):
@@ -104,7 +104,9 @@ class Session:
     or "in order" of their decisions, each held back until all earlier decisions are closed (a guarantee on linear rewards needs
     it where the delay depends on the reward). after_stop: what an identification policy plays once it has its answer: the "winner",
     where it is eligible, or what it would "explore" next, to learn more than was asked. measured: False where no decision needs its
-    propensity, which then costs nothing and is NaN; such decisions cannot be evaluated.
+    propensity, which then costs nothing and is NaN; such decisions cannot be evaluated. draws: from 10, how many random draws stand
+    behind a propensity that is not exact (a decision tells its standard error), where that of LinTS takes 500: fewer are quicker, more
+    are closer; None: the policy's own number.
 
     Bad input raises ValueError and leaves the session as it was. Not thread-safe: one session, one thread at a time.
     """
@@ -126,6 +128,7 @@ class Session:
         apply: Literal["on arrival", "in order"] = "on arrival",
         after_stop: Literal["winner", "explore"] = "winner",
         measured: bool = True,
+        draws: int | None = None,
     ) -> None:
         if not is_policy(policy):
             raise ValueError(f"policy = {checks.show(policy)} is not a policy; pass an instance such as UCB().")
@@ -149,6 +152,9 @@ class Session:
         self.apply = ORDERS[checks.choice("apply", apply, ORDERS)]
         self.after_stop = AFTER_STOP[checks.choice("after_stop", after_stop, AFTER_STOP)]
         self.measured = checks.flag("measured", measured)
+        self.draws = None if draws is None else checks.integer("draws", draws, least=LEAST_DRAWS, most=MOST_DRAWS)
+        if self.draws is not None and not self.measured:
+            raise ValueError(f"draws = {self.draws} stand behind propensities, but measured=False asks for none; leave one out.")
         self.seed = checks.integer("seed", seed, least=0)
         self._audit = streams.stream(self.seed, 0, streams.AUDIT)
         self._draws: Draws | None = None  # of propensities, made with the first one
@@ -435,7 +441,8 @@ class Session:
         rng, bits = self._draws.rng, self._draws.rng.bit_generator
         bits.state = self._draws.place  # whatever a signal's exception left behind
         bits.advance(self.decided << 64)
-        chance: tuple[Chance, Chance] = propensity(self.policy, copied(choice.agent.state), choice.shown.context, action, rng)
+        state, seen = copied(choice.agent.state), choice.shown.context
+        chance: tuple[Chance, Chance] = propensity(self.policy, state, seen, action, rng, self.draws)
         return chance
 
     def _winner(self, seen: Context) -> int | None:
@@ -1072,7 +1079,7 @@ class Session:
             return chances
         for arm in range(chances.size):
             if seen.eligible is None or seen.eligible[arm]:
-                chances[arm] = propensity(self.policy, state, seen, arm, audit)[0]
+                chances[arm] = propensity(self.policy, state, seen, arm, audit, self.draws)[0]
         total = chances.sum()  # chances by draws add up to nearly 1
         return chances / total if total > 0.0 else chances
 

@@ -89,6 +89,8 @@ def packed_session(session: Session) -> tuple[dict[str, Any], dict[str, np.ndarr
     } | decisions
     if not session.measured:
         header["measured"] = False  # all others have the same header as before there was a choice
+    if session.draws is not None:
+        header["draws"] = session.draws
     past = written(session)
     if past != Past():
         header["past"] = packed_past(past)
@@ -198,6 +200,7 @@ def build(
         **described_arms(told, arrays),
         oracle=oracle, horizon=told.arms.horizon, seed=told.seed, names=told.names, window=told.window,
         default_reward=told.default_reward, apply=told.apply, after_stop=told.after_stop, measured=told.measured,
+        draws=told.draws,
     )  # fmt: skip
     a = session.arms._replace(number=told.arms.number) if session.catalogue else session.arms
     if (a.number, a.dimension, a.blocks) != (told.arms.number, told.arms.dimension, told.arms.blocks):

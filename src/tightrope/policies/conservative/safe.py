@@ -123,7 +123,7 @@ class Safe(Limits):
     def reward_range(self):
         return reward_range(self.inner)
 
-    def propensity(self, state, context, action, rng):
+    def propensity(self, state, context, action, rng, draws=None):
         """The chance that the inner policy wants something that leads to this arm: the arm itself where that is safe, and whatever is not
         safe where this arm is played instead. O(K), and one Monte Carlo for all wishes where the inner policy's chances are drawn."""
         baseline, _ = bound_round(self, state.guarded, context)
@@ -139,10 +139,10 @@ class Safe(Limits):
         if (wishes == eligible).all():
             return 1.0, 0.0
         listed = np.flatnonzero(wishes)
-        draws = int(min(DRAWS, max(LEAST_DRAWS, DRAWN_SCORES // own.size)))
-        if not listed.size or (listed.size == 1 and draws == DRAWS):
-            return propensity(self.inner, state.inner, context, int(listed[0]), rng) if listed.size else (0.0, 0.0)
-        told = explain(self.inner, state.inner, context, rng, draws)
+        most = int(min(DRAWS, max(LEAST_DRAWS, DRAWN_SCORES // own.size)))
+        if not listed.size or (listed.size == 1 and most == DRAWS):
+            return propensity(self.inner, state.inner, context, int(listed[0]), rng, draws) if listed.size else (0.0, 0.0)
+        told = explain(self.inner, state.inner, context, rng, most if draws is None else draws)
         chance = min(float(told["probability"][listed].sum()), 1.0)
         errors = told["probability_se"][listed] if "probability_se" in told else np.zeros(1)
         return chance, math.sqrt(float((errors * errors).sum()))  # counts of different arms in the same draws are negatively correlated

@@ -119,8 +119,8 @@ class SafeSets(Policy):
     def reward_range(self):
         return reward_range(self.inner)
 
-    def propensity(self, state, context, action, rng):
-        probability, error = chances(self, state, context, rng)
+    def propensity(self, state, context, action, rng, draws=None):
+        probability, error = chances(self, state, context, rng, DRAWS if draws is None else draws)
         return probability[action], error[action]
 
     def explain(self, state, context, rng, draws=None):

@@ -89,11 +89,11 @@ class Explore(Policy):
     def reward_range(self):
         return reward_range(self.inner)
 
-    def propensity(self, state, context, action, rng):
+    def propensity(self, state, context, action, rng, draws=None):
         if not allowed(context.eligible, action):
             return 0.0, 0.0
         uniform = share_of_uniform(self, state.number, context.eligible)
-        p, error = propensity(self.inner, state.inner, context, action, rng)
+        p, error = propensity(self.inner, state.inner, context, action, rng, draws)
         return uniform / count_eligible(state.number, context.eligible) + (1.0 - uniform) * p, (1.0 - uniform) * error
 
     def grow(self, state, arms):

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ...compiled.kernels import lean
 from ...core.fields import real
 from ...core.types import State
 from ...numerics import special
@@ -15,6 +16,7 @@ from .proportions import fill_shares
 from .support import chernoff_evidence
 
 REACH = 8.5  # standard deviations beyond which a normal density is left out
+NEVER = 1e-18  # chances that add nothing to a chance of 1 / K
 PANELS = np.linspace(-REACH, REACH, 18)
 
 
@@ -60,16 +62,28 @@ def chances(policy: TopTwo, counts: Counts, eligible: np.ndarray | None, leading
         return one_hot(int(unpulled[0]), counts.pulls.size)
     leaders = leading()
     probability = policy.leader_share * leaders
-    for i in np.flatnonzero(leaders):
-        others = leaders.copy()
-        others[i] = 0.0
-        left = others.sum()
-        stays = float(leaders[i]) ** redraws if left > 0.0 else 1.0  # all draws name the leader again
-        drawn = others * ((1.0 - stays) / left) if left > 0.0 else others
-        rival = int(hardest_rival(asked(policy), counts, int(i), eligible))
-        drawn[rival if rival >= 0 else i] += stays
-        probability += (1.0 - policy.leader_share) * leaders[i] * drawn
+    add_challengers(asked(policy), counts, eligible, leaders, policy.leader_share, redraws, probability)
     return probability
+
+
+@lean
+def add_challengers(question, counts, eligible, leaders, leader_share, redraws, probability):
+    """probability[k] += the chance that arm k challenges one of the leaders, who have these chances to lead."""
+    K = leaders.shape[0]
+    for i in range(K):
+        if leaders[i] == 0.0:
+            continue
+        second, left = (1.0 - leader_share) * leaders[i], 0.0
+        for k in range(K):
+            left += 0.0 if k == i else leaders[k]
+        stays = leaders[i] ** redraws if left > 0.0 else 1.0  # all draws name the leader again
+        if stays > NEVER:
+            rival = hardest_rival(question, counts, i, eligible)
+            probability[rival if rival >= 0 else i] += second * stays
+        if left > 0.0:
+            for k in range(K):
+                if k != i:
+                    probability[k] += second * (1.0 - stays) * leaders[k] / left
 
 
 def top_two_evidence(policy: TopTwo, state: State) -> dict[str, float]:

@@ -45,7 +45,7 @@ from .width import by_the_data, learns_noise, only_with_the_theorem, refuse_inte
 
 WIDTH = 0.7  # standard deviations of the posterior
 DRAWS = 100_000  # of explain's Monte Carlo where no number is asked for: standard errors of at most 0.0016
-AUDIT_DRAWS = 800  # of one propensity: standard errors below 0.01
+AUDIT_DRAWS = 500  # of one propensity: standard errors of mostly less than 0.01
 
 
 @policy("features", "contexts", paper="Agrawal, Goyal 2013")
@@ -104,10 +104,11 @@ class LinTS(Policy):
         state.rounds[0] += 1.0
         return state
 
-    def propensity(self, state, context, action, rng):
+    def propensity(self, state, context, action, rng, draws=None):
+        draws = AUDIT_DRAWS if draws is None else draws
         predict(state.model, context)
         root = posterior_scale(self, state) * deviations(state.model)
-        return chance_of_best(state.model.mean, root, in_question(self, state, context), action, rng, AUDIT_DRAWS)
+        return chance_of_best(state.model.mean, root, in_question(self, state, context), action, rng, draws)
 
     def reward_range(self):
         return -LARGEST_REWARD, LARGEST_REWARD

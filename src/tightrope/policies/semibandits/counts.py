@@ -69,8 +69,8 @@ class IndexPolicy(CountingPolicy):
         """(N,) lower bounds of the means; by default as far below the mean as the index is above."""
         return
 
-    def propensity(self, state, context, action, rng):
-        return inclusion(self, state, context, action, self._scoring(state), rng)
+    def propensity(self, state, context, action, rng, draws=None):
+        return inclusion(self, state, context, action, self._scoring(state), rng, draws)
 
     def explain(self, state, context, rng, draws=None):
         known, lower = self._scoring(state), self._lower(state)

@@ -47,8 +47,8 @@ class SetPolicy(Policy):
     def update(self, state, context, action, reward):
         return learn_set(state, context, action, reward)
 
-    def propensity(self, state, context, action, rng):
-        return inclusion(self, state, context, action, self._scoring(state, context, rng), rng)
+    def propensity(self, state, context, action, rng, draws=None):
+        return inclusion(self, state, context, action, self._scoring(state, context, rng), rng, draws)
 
     def grow(self, state, arms):
         return longer_state(state, arms)
@@ -295,10 +295,11 @@ def hits_of_draws(
 
 
 def inclusion(
-    policy: BreaksTies, state: KnowsSetting, context: Context, action: np.ndarray, scoring: Scoring, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    """(k,) chance that each arm of a set is chosen now, and its standard error."""
-    probability, error = chances(policy, state, context, scoring, rng)
+    policy: BreaksTies, state: KnowsSetting, context: Context, action: np.ndarray, scoring: Scoring, rng: np.random.Generator,
+    draws: int | None = None,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """(k,) chance that each arm of a set is chosen now, and its standard error. draws: as many stand behind chances that are not exact."""
+    probability, error = chances(policy, state, context, scoring, rng, draws)
     return probability[action], error[action]
 
 
