@@ -33,8 +33,8 @@ LENIENT := -o 'filterwarnings=error::DeprecationWarning:tightrope'
 test-lab: $(VENV)/.installed-lab
 	$(BIN)/python -m pytest $(LENIENT) tests/lab tests/adapters tests/service --durations=10
 	$(BIN)/python -m pytest $(LENIENT) -m lab  # those of the other folders that `make test` skips
-	$(BIN)/python benchmarks/session_histories.py --histories 1000
-	$(BIN)/python benchmarks/signals.py --calls 100000
+	$(BIN)/python benchmarks/session_histories.py --seconds 120
+	$(BIN)/python benchmarks/signals.py --calls 10000
 
 # Kernels that check indices are other machine code, so they are kept in a folder of their own.
 test-bounds: $(VENV)/.installed-test
