@@ -10,6 +10,7 @@ from ..core import checks
 from ..core.policy import Policy, is_policy, label
 from ..logs.arm_labels import check_order
 from ..logs.log import TOLERANCE, Log, Rows
+from ..session.round_propensities import propensities_of_rounds
 from ..session.session import Session
 
 Chances: TypeAlias = Callable[..., ArrayLike]  # (context, eligible) -> (K,)
@@ -167,13 +168,11 @@ class Target:
                 if always is None:
                     always = session.propensities(log.arm_features if changing else None)
                 return np.tile(always, (rows.arm.size, 1))
-            table = np.empty((rows.arm.size, log.arms))
-            for i in range(rows.arm.size):
-                features = None
-                if changing:
-                    features = log.arm_features if rows.features is None else rows.features[i]
-                table[i] = session.propensities(features, None if rows.eligible is None else rows.eligible[i])
-            return table
+            if changing and rows.features is not None:
+                return propensities_of_rounds(session, rows.features, rows.eligible)
+            features = log.arm_features if changing else None
+            masks = [None] * rows.arm.size if rows.eligible is None else list(rows.eligible)
+            return np.stack([session.propensities(features, mask) for mask in masks])
 
         return of
 
