@@ -114,6 +114,8 @@ def allowed(eligible, arm):
 
 @shared_overload(allowed, PART, inline="always")
 def _allowed(eligible, arm):
+    if isinstance(eligible, types.Optional):  # a mask in some rounds only, decided in compiled code
+        return lambda eligible, arm: eligible is None or eligible[arm]
     if isinstance(eligible, np.ndarray) or hasattr(eligible, "dtype"):
         return lambda eligible, arm: eligible[arm]
     return lambda eligible, arm: True
