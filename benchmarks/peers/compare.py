@@ -110,6 +110,29 @@ def page(found, problems):
     return "\n".join(lines)
 
 
+def decisions():
+    """One decision of ours with its reward, as a service asks for it, of every family: alone, and beside busy processes."""
+    from tightrope.session import latency
+
+    cases = latency.cases()
+    alone = [latency.measure(case) for case in cases]
+    with latency.busy_cores():
+        beside = [latency.measure(case) for case in cases]
+    told = [[f"{short(one.median)} ({short(one.ninetieth)})" for one in two] for two in zip(alone, beside, strict=True)]
+    return [
+        "## One decision with its reward",
+        "",
+        "`Session.decide` and `reward`, with the propensity of what is played and its standard error: median wall-clock time in µs, and in",
+        "brackets what nine of ten decisions do not exceed; also beside a process that keeps each core busy (`tightrope bench --decisions",
+        "--busy`). There whatever takes a tenth of the scheduler's time slice waits for a neighbour's slice once in ten times.",
+        "",
+        "| | alone | beside busy processes |",
+        "| --- | ---: | ---: |",
+        *(f"| {case.name} | {first} | {second} |" for case, (first, second) in zip(cases, told, strict=True)),
+        "",
+    ]
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--environments", type=pathlib.Path, help="Where environments are made and kept.")
@@ -125,7 +148,7 @@ def main():
             found[worker], words = measured(worker, PEERS[worker][1], base, given.timeout)
             if words:
                 problems[worker] = words
-    text = page(found, problems)
+    text = page(found, problems) + "\n".join(decisions())
     print(text)
     given.out.write_text(text)
 
