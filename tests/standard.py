@@ -6,8 +6,9 @@ import pytest
 
 from tiers import thorough
 from tightrope.core.policy import accepts, label
+from tightrope.numerics.sampling import unit_rows
 from tightrope.policies import examples
-from tightrope.testing import fits, unit_rows
+from tightrope.testing import fits
 from tightrope.testing import session_on as session_for
 from tightrope.testing import standard_problems as problems
 

@@ -48,6 +48,7 @@ from .core.verbs import (
     select,
     update,
 )
+from .numerics.sampling import unit_rows
 from .session.codec import flatten
 from .session.session import Session
 from .simulation.loops import Log, answered, fixed_horizon, new_log, note
@@ -83,12 +84,6 @@ def standard_problems() -> dict[str, Problem]:
         "promotions": worlds.Promotions(unit_rows(rng, 9, 3), rng.integers(0, 5, (9, 2)), k=2, shown=7),
         "cascade": worlds.Cascade(np.linspace(0.1, 0.6, 8), TopK(3), unit_rows(rng, 8, 3)),
     }
-
-
-def unit_rows(rng: np.random.Generator, K: int, d: int) -> np.ndarray:
-    """(K, d) random directions."""
-    rows = rng.normal(size=(K, d))
-    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
 
 
 def fits(policy: Policy, problem: Problem) -> bool:

@@ -25,7 +25,7 @@ import numpy as np
 
 from ..compiled.kernels import lean
 from ..core.kinds import Count, Finite, NonNegative, Record
-from .ridge import learn, penalty, regained
+from .ridge import Ridge, learn, penalty, regained
 
 PRIOR = 2.0  # rewards that the prior counts for
 DIGITS = 1e-12  # of the sum of squares: what is left of a difference of such sums
@@ -159,3 +159,8 @@ def current_scale(given, noise, model):
 def bounded(given):
     """The sub-Gaussian scale in a theorem: the one that was given, or 1, which covers rewards in [0, 1]; never a learned one."""
     return 1.0 if math.isnan(given) else given
+
+
+def reported_noise(given: float, learned: bool, noise: Noise, model: Ridge) -> float:
+    """The scale of the noise for people: learned, or the one that was given, or 1."""
+    return float(noise_scale(noise, regained(model)) if learned else bounded(given))

@@ -1,6 +1,8 @@
-"""Draws for posterior sampling, from uniform and normal variates alone so that they cost little in a compiled loop."""
+"""Draws for posterior sampling, from uniform and normal variates alone so that they cost little in a compiled loop, and random arms."""
 
 import math
+
+import numpy as np
 
 from ..compiled.kernels import lean
 
@@ -60,3 +62,9 @@ def categorical(weights, total, rng):
             if left < 0.0:
                 return k
     return last
+
+
+def unit_rows(rng: np.random.Generator, rows: int, dimension: int) -> np.ndarray:
+    """(rows, dimension) vectors spread evenly over the unit sphere."""
+    drawn = rng.standard_normal((rows, dimension))
+    return np.asarray(drawn / np.linalg.norm(drawn, axis=1, keepdims=True))

@@ -12,9 +12,3 @@ def unit_vector(rng: np.random.Generator, d: int) -> np.ndarray:
     """A vector spread evenly over the unit sphere."""
     vector = rng.standard_normal(d)
     return np.asarray(vector / np.linalg.norm(vector))
-
-
-def unit_rows(rng: np.random.Generator, count: int, d: int) -> np.ndarray:
-    """Vectors spread evenly over the unit sphere, a row each."""
-    rows = rng.standard_normal((count, d))
-    return np.asarray(rows / np.linalg.norm(rows, axis=1)[:, None])

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..core.registry import find
 from ..core.types import Oracle
+from ..numerics.sampling import unit_rows
 from ..solvers.oracles import Partition, Promotions, TopK
 from .session import Session
 
@@ -39,6 +40,8 @@ def cases() -> list[Case]:
     """Every family, where it costs most: many arms, new features, posteriors, sets."""
     rng = np.random.default_rng(0)
     few, many, users = (unit_rows(rng, *shape) for shape in ((50, 20), (400, 40), (2000, 10)))
+    for rows in (few, many, users):
+        rows[:, 0] = np.abs(rows[:, 0])  # so that rewards of all arms can be positive
     kinds, points = np.arange(400) % 40, np.linspace(0.0, 1.0, 20)
     of = {name: find(name) for name in (
         "UCB", "KLUCB", "BetaThompson", "TopTwoThompson", "LinUCB", "LinTS", "LinMED", "SquareCB", "SoftUCB", "CLUCB2", "Safe", "CKLUCB",
@@ -72,13 +75,6 @@ def cases() -> list[Case]:
         Case("CombTS, 5 of 400, one of each category", sets("CombTS", Partition(kinds, 1, 5))),
         Case("CombTS, promotions for 2,000 users, 5 kinds", lambda: Session(of["CombTS"](), users, oracle=Promotions(5, 50))),
     ]  # fmt: skip
-
-
-def unit_rows(rng: np.random.Generator, rows: int, dimension: int) -> np.ndarray:
-    """Features of length one, the first of which is not negative, so that rewards of all arms can be positive."""
-    drawn = rng.standard_normal((rows, dimension))
-    drawn[:, 0] = np.abs(drawn[:, 0])
-    return drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
 
 
 def measure(case: Case, seconds: float = SECONDS) -> Latency:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ...numerics.radii import determinant_radius, static_factor
+from ...numerics.sampling import unit_rows
 from ...policies import LinGapE
 from ...policies.identification.stopping import SQRT8
 from ...problems.linear import Linear
@@ -18,7 +19,7 @@ from ...solvers.design import optimal_design
 from ...solvers.lp import minimal_combination
 from ..experiment import Run
 from ..scoring import MARGIN, OURS, Estimate, Row, at_most, below, every, row_of, within
-from ..worlds import generator, unit_rows
+from ..worlds import generator
 from .comparison import BY_RATIO, samples
 from .settings import DELTA, GAP, LAM, NOISE, SETTINGS, THETA_BOUND, canonical, near_parallel
 

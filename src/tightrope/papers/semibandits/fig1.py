@@ -14,6 +14,7 @@ from ... import policies
 from ...core.policy import Policy
 from ...core.streams import POLICY, stream
 from ...core.verbs import Context, describe, init, play, update
+from ...numerics.sampling import unit_rows
 from ...numerics.statistics import standard_error
 from ...plots import style
 from ...problems import SemiBandit
@@ -22,7 +23,7 @@ from ...solvers.oracles import TopK
 from ..colours import palette
 from ..experiment import Run
 from ..scoring import Estimate, Row, above, below, estimate, every, never, paired_mean, row_of
-from ..worlds import generator, unit_rows
+from ..worlds import generator
 from .clusters import CLUSTERS, DIMENSION, Clusters, clustered_world
 from .settings import ARM_WISE, BASELINES, PAIRS
 

@@ -13,12 +13,13 @@ from scipy.linalg import solve_triangular
 
 from ... import policies
 from ...core.policy import Policy
+from ...numerics.sampling import unit_rows
 from ...problems import SemiBandit
 from ...results.results import Result
 from ...solvers.oracles import TopK
 from ..experiment import Run
 from ..scoring import Estimate, Row, above, at_least, below, never, ratio, row_of, share
-from ..worlds import generator, unit_rows, unit_vector
+from ..worlds import generator, unit_vector
 
 ARMS, DIM, SET_SIZE = 30, 3, 3  # small, so that the theory's widths are learned within the rounds
 DELTA, NOISE, PERTURBATION = 0.1, 0.1, 1.0  # the probability of failure, the rewards' noise, PC2UCB's c

@@ -28,7 +28,7 @@ from ...core.types import Given, Stored
 from ...numerics.counts import intervals
 from ...numerics.growth import grown
 from ...numerics.merging import merged
-from ...numerics.noise import Noise, bounded, current_scale, new_noise, noise_scale, take_in
+from ...numerics.noise import Noise, bounded, current_scale, new_noise, reported_noise, take_in
 from ...numerics.posterior import best_of_draws, chance_of_best
 from ...numerics.ridge import (
     Ridge,
@@ -37,7 +37,6 @@ from ...numerics.ridge import (
     deviations,
     new_model,
     predict,
-    regained,
     sample,
     untried_first,
 )
@@ -131,8 +130,7 @@ class LinTS(Policy):
         probability = best_of_draws(mean, scale * deviations(state.model), in_question(self, state, context), rng, draws)
         error = np.sqrt(probability * (1.0 - probability) / draws)
         learned = learns_noise(self.width, self.scale, self.noise)
-        noise = float(noise_scale(state.noise, regained(state.model)) if learned else bounded(self.noise))
-        told = {"scale": scale, "noise": noise}
+        told = {"scale": scale, "noise": reported_noise(self.noise, learned, state.noise, state.model)}
         return report | {"index": report["mean"], "probability": probability, "probability_se": error} | told
 
 

@@ -16,7 +16,7 @@ forget < 1, which adds O(d^3).
 """
 
 import math
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from ...core.types import Given, Stored
 from ...numerics.counts import intervals
 from ...numerics.growth import grown
 from ...numerics.merging import merged
-from ...numerics.noise import Noise, bounded, current_scale, new_noise, noise_scale, take_in
+from ...numerics.noise import Noise, bounded, current_scale, new_noise, reported_noise, take_in
 from ...numerics.radii import determinant_radius, horizon_radius
 from ...numerics.ridge import (
     Ridge,
@@ -37,7 +37,6 @@ from ...numerics.ridge import (
     check_context,
     new_model,
     predict,
-    regained,
     regressions,
     remembered,
     untried_first,
@@ -134,7 +133,8 @@ class LinUCB(Policy):
         first = untried_first(state.model, context.eligible) if data else context.eligible
         upper = state.model.mean + report["width"]  # as `select` has it, before the origin takes digits
         probability = one_hot(argmax(upper, first), state.scores.size)
-        return report | {"index": report["upper"], "probability": probability, "beta": beta, "noise": told_noise(self, state)}
+        noise = reported_noise(self.noise, learns_noise(self.width, self.beta, self.noise), state.noise, state.model)
+        return report | {"index": report["upper"], "probability": probability, "beta": beta, "noise": noise}
 
 
 def largest_norm(features: np.ndarray | None) -> float:
@@ -151,13 +151,6 @@ def current_beta(policy, state):
     if policy.width >= 0.0:
         return policy.width * current_scale(policy.noise, state.noise, state.model)
     return determinant_radius(bounded(policy.noise), policy.delta, state.model.log_det[0], policy.lam, policy.theta_bound)
-
-
-def told_noise(policy: LinUCB, state: Any) -> float:
-    """What the width is a multiple of: the noise that was given, or the one that is learned; of the theorem's its bound."""
-    if learns_noise(policy.width, policy.beta, policy.noise):
-        return float(noise_scale(state.noise, regained(state.model)))
-    return float(bounded(policy.noise))
 
 
 def example():

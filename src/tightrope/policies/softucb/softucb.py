@@ -31,9 +31,9 @@ from ...core.types import Given
 from ...core.verbs import allowed
 from ...numerics.counts import intervals
 from ...numerics.growth import grown
-from ...numerics.noise import Noise, bounded, current_scale, new_noise, noise_scale, take_in
+from ...numerics.noise import Noise, current_scale, new_noise, reported_noise, take_in
 from ...numerics.radii import horizon_radius
-from ...numerics.ridge import Ridge, check_context, new_model, predict, regained
+from ...numerics.ridge import Ridge, check_context, new_model, predict
 from ...numerics.sampling import categorical
 from ...numerics.selection import argmax, largest
 
@@ -142,7 +142,7 @@ class SoftUCB(Policy):
             "leader": int(leader),
             "gamma": float(gamma),
             "beta": beta,
-            "noise": told_noise(self, state),
+            "noise": reported_noise(self.noise, learns(self), state.noise, state.model),
             "score": float(score(state, gamma, slope, total)),
             "status": status(self, state, beta),
         }
@@ -301,17 +301,13 @@ def learns(policy):
     return math.isnan(policy.beta) and math.isnan(policy.noise)
 
 
-def told_noise(policy: SoftUCB, state: State) -> float:
-    """The scale of the noise: learned, or the one that was given, or 1."""
-    return float(noise_scale(state.noise, regained(state.model)) if learns(policy) else bounded(policy.noise))
-
-
 def status(policy: SoftUCB, state: State, beta: float) -> str:
     """What became of beta: "fixed", "learning", or that it diverged and what helps."""
     if not policy.online:
         return "fixed"
     d = state.model.features.shape[1]
-    theory = horizon_radius(told_noise(policy, state), policy.delta, d, int(state.horizon), policy.lam, policy.theta_bound)
+    noise = reported_noise(policy.noise, learns(policy), state.noise, state.model)
+    theory = horizon_radius(noise, policy.delta, d, int(state.horizon), policy.lam, policy.theta_bound)
     return diverged(beta, theory, policy.eta) if beta > 2.0 * theory else "learning"
 
 
