@@ -31,6 +31,7 @@ from tightrope.service.log.verification import replay, verify
 from tightrope.service.runtime import commands
 
 DRAWN = {
+    "candidates": 500,
     "lints": 500,
     "lints-floor": 500,
     "lints-rounds": 500,
