@@ -9,29 +9,22 @@ import contextlib
 import pathlib
 import sys
 import tempfile
-import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "tests" / "service"))
 
 import numpy as np
 from postgres import server
-from running import Clock, ask, create, decide, reward, service_at
+from running import Clock, ask, batch, create, decide, probed, reward, service_at
 
 from tightrope.service.domain.errors import Refused
-from tightrope.service.domain.requests import ArmsRequest, DecisionRequest
+from tightrope.service.domain.requests import ArmsRequest
 from tightrope.service.runtime import commands
 from tightrope.service.runtime.writer import close_windows
 
 MOST = 0.25  # seconds that anybody may wait
 TWO = [{"id": "a"}, {"id": "b"}]
 GUARD = {"baseline": "a0", "baseline_mean": 0.3, "alpha": 0.1, "guarantee": {"sigma": 0.5}}
-
-
-def batch(number, begin="", **asked):
-    """Many decisions in one command."""
-    items = [(f"{begin}{n}", (f"{begin}{n}", DecisionRequest(id=f"{begin}{n}", **asked))) for n in range(number)]
-    return commands.Each(items, lambda at, one: commands.decide(at, *one))
 
 
 def featured(number, dimension):
@@ -103,32 +96,20 @@ ACTS = {act.__name__: act for act in (slow_batch, cheap_batch, backlog, erasure,
 
 def waits_of(place, act):
     """(longest, 99th percentile, how many waits, seconds, what was refused) of the second experiment meanwhile."""
-    clock, waits, ended, said = Clock(), [], threading.Event(), ""
+    clock, said = Clock(), ""
     with service_at(place, clock) as service:
         create(service, {"name": "other", "policy": "UCB", "arms": TWO})
         decide(service, None, "other")
-
-        def probe():
-            while not ended.is_set():
-                began = time.monotonic()
-                decide(service, None, "other")
-                waits.append(time.monotonic() - began)
-                time.sleep(0.01)
-
-        asked = threading.Thread(target=probe, daemon=True)
-        try:
-            todo = act(service, clock)
-            asked.start()
+        todo = act(service, clock)
+        with probed(service) as waits:
             time.sleep(0.5)
             waits.clear()
             began = time.monotonic()
-            todo()
-        except Refused as refused:
-            said = refused.message
-        finally:
+            try:
+                todo()
+            except Refused as refused:
+                said = refused.message
             seconds = time.monotonic() - began
-            ended.set()
-            asked.join(20)
     return max(waits, default=0.0), float(np.quantile(waits or [0.0], 0.99)), len(waits), seconds, said
 
 

@@ -7,7 +7,6 @@ turn the disturbed session is played so too. Ends with 1 where one differs. See 
 
 import argparse
 import collections
-import os
 import pathlib
 import sys
 import tempfile
@@ -26,8 +25,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="Stop after so many.")
     options = parser.parse_args()
-    sys.unraisablehook = lambda told: None  # what comes in the end of an object is told and goes nowhere
-    os.fsync = lambda handle: None  # files need not survive a power cut
+    signalled.settle_process()
     names, wrong, came, began, played = sorted(histories.kinds()), collections.Counter(), 0, time.monotonic(), 0
     with tempfile.TemporaryDirectory(prefix="tightrope-histories-") as folder:
         while played < options.histories and time.monotonic() - began < options.seconds:

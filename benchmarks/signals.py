@@ -7,7 +7,6 @@ tests/session/signalled.py. Ends with 1 where one is neither, and with what a cr
 
 import argparse
 import faulthandler
-import os
 import pathlib
 import sys
 import tempfile
@@ -29,8 +28,7 @@ def main() -> int:
     options = parser.parse_args()
     faulthandler.enable()
     warnings.simplefilter("ignore")  # older decisions of select are closed without a reward
-    sys.unraisablehook = lambda told: None  # what comes in the end of an object is told and goes nowhere
-    os.fsync = lambda handle: None  # files need not survive a power cut
+    signalled.settle_process()
     total, turn, began = signalled.Found(), 0, time.monotonic()
     names = [name for name in sorted(signalled.kinds()) if options.kinds in name]
     with tempfile.TemporaryDirectory(prefix="tightrope-signals-") as folder:

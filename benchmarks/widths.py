@@ -118,17 +118,7 @@ class NewFromZero(Problem):
             self.means[k] = inner / math.sqrt(square)
         return Context(self.features, None, None, None)
 
-    @jit
-    def play(self, context, action, rng):
-        return self.zero + self.means[action] + self.noise * rng.standard_normal()
-
-    @jit
-    def mean(self, context, arm):
-        return self.zero + self.means[arm]
-
-    @jit
-    def regret(self, context, action):
-        return self.means.max() - self.means[action]
+    play, mean, regret = FixedFromZero.play, FixedFromZero.mean, FixedFromZero.regret
 
 
 def zeros(runs):
@@ -138,9 +128,7 @@ def zeros(runs):
     for name, (K, d, noise, new) in ZEROS.items():
         found = {}
         for seed in range(runs):
-            rng = np.random.default_rng(seed)
-            theta, X = rng.normal(size=d), rng.normal(size=(K, d))
-            theta, X = theta / np.linalg.norm(theta), X / np.linalg.norm(X, axis=1, keepdims=True)
+            theta, X = theta_and_arms(K, d, seed)
             for zero in (0.0, 100.0):
                 moved = (NewFromZero if new else FixedFromZero)(X, theta, noise=noise, zero=zero)
                 result = tr.simulate(moved, chosen, horizon=HORIZON, replications=1, seed=seed)
@@ -151,15 +139,18 @@ def zeros(runs):
         print(f"{name:28}{line}", flush=True)
 
 
+def theta_and_arms(K, d, seed):
+    """(d,) and (K, d), of norm 1."""
+    rng = np.random.default_rng(seed)
+    theta, X = rng.normal(size=d), rng.normal(size=(K, d))
+    return theta / np.linalg.norm(theta), X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
 def world(K, d, noise, new, kind, seed):
     """One instance: arms and theta of norm 1, means in [0, 1] where rewards are 0 or 1."""
-    rng = np.random.default_rng(seed)
-    theta = rng.normal(size=d)
-    theta /= np.linalg.norm(theta)
+    theta, X = theta_and_arms(K, d, seed)
     if new:
         return tr.problems.ContextualLinear(theta, arms=K, noise=noise)
-    X = rng.normal(size=(K, d))
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
     if kind == "bernoulli":
         X, theta = np.abs(X), np.abs(theta)
     return tr.problems.Linear(X, theta, noise=noise, rewards=kind)

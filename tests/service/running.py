@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 from tightrope.service.client import Client
@@ -68,6 +69,33 @@ def reward(service, id, value, name="price", **more):
 
 def ask(service, operation, *arguments, name="price"):
     return service.ask_now(name, lambda transaction: operation(transaction, *arguments))
+
+
+def batch(number, begin="", **asked):
+    """Many decisions in one command."""
+    items = [(f"{begin}{n}", (f"{begin}{n}", DecisionRequest(id=f"{begin}{n}", **asked))) for n in range(number)]
+    return commands.Each(items, lambda at, one: commands.decide(at, *one))
+
+
+@contextlib.contextmanager
+def probed(service):
+    """How long decisions of the experiment "other" wait meanwhile."""
+    waits, ended = [], threading.Event()
+
+    def probe():
+        while not ended.is_set():
+            began = time.monotonic()
+            decide(service, None, "other")
+            waits.append(time.monotonic() - began)
+            time.sleep(0.005)
+
+    thread = threading.Thread(target=probe, daemon=True)
+    thread.start()
+    try:
+        yield waits
+    finally:
+        ended.set()
+        thread.join(20)
 
 
 def state(service, name="price"):

@@ -1,16 +1,14 @@
 """Nobody waits for what others ask for: the writer works in parts, and serves others between them."""
 
-import contextlib
 import threading
 import time
 
 import numpy as np
 import pytest
-from running import HOUR, Process, ask, create, decide, reward, service_at, state
+from running import HOUR, Process, ask, batch, create, decide, probed, reward, service_at, state
 
 from tightrope.service.domain import deciding
 from tightrope.service.domain.errors import Refused
-from tightrope.service.domain.requests import DecisionRequest
 from tightrope.service.domain.spec import ExperimentSpec
 from tightrope.service.log import store
 from tightrope.service.log.verification import check_snapshots, replay, verify
@@ -19,32 +17,6 @@ from tightrope.service.runtime import commands, warm_up, writer
 TWO = [{"id": "a"}, {"id": "b"}]
 SPEC = {"name": "e", "policy": "UCB", "arms": TWO}
 OTHER = {"name": "other", "policy": "UCB", "arms": TWO}
-
-
-def batch(number, prefix="", **asked):
-    items = [(f"{prefix}{n}", (f"{prefix}{n}", DecisionRequest(id=f"{prefix}{n}", **asked))) for n in range(number)]
-    return commands.Each(items, lambda at, one: commands.decide(at, *one))
-
-
-@contextlib.contextmanager
-def probed(service):
-    """How long decisions of another experiment wait meanwhile."""
-    waits, ended = [], threading.Event()
-
-    def probe():
-        while not ended.is_set():
-            began = time.monotonic()
-            decide(service, None, "other")
-            waits.append(time.monotonic() - began)
-            time.sleep(0.005)
-
-    thread = threading.Thread(target=probe, daemon=True)
-    thread.start()
-    try:
-        yield waits
-    finally:
-        ended.set()
-        thread.join(20)
 
 
 @pytest.fixture

@@ -6,8 +6,10 @@ A session and its twin get the same calls, the session under a timer that raises
 import collections
 import contextlib
 import copy
+import os
 import pickle
 import signal
+import sys
 from unittest import mock
 
 import numpy as np
@@ -21,6 +23,12 @@ DEFAULT = 0.25
 MOST_ARMS = 9
 RESTARTED = 200  # calls of one session before it begins anew, so that it stays as small as sessions of a test are
 SECONDS = 0.001
+
+
+def settle_process():
+    """What these runs need of their process: it says nothing of exceptions that nobody can catch, and waits for no disk."""
+    sys.unraisablehook = lambda told: None  # what comes in the end of an object is told and goes nowhere
+    os.fsync = lambda handle: None  # files need not survive a power cut
 
 
 def kinds():

@@ -164,15 +164,14 @@ class Target:
                     f"{self.argument} is a session whose features change, so the log must have features: (n, K, d) of every arm, or (n, d) "
                     "that every arm is shown."
                 )
-            if not (changing and rows.features is not None) and rows.eligible is None:
-                if always is None:
-                    always = session.propensities(log.arm_features if changing else None)
-                return np.tile(always, (rows.arm.size, 1))
             if changing and rows.features is not None:
                 return propensities_of_rounds(session, rows.features, rows.eligible)
             features = log.arm_features if changing else None
-            masks = [None] * rows.arm.size if rows.eligible is None else list(rows.eligible)
-            return np.stack([session.propensities(features, mask) for mask in masks])
+            if rows.eligible is not None:
+                return np.stack([session.propensities(features, mask) for mask in rows.eligible])
+            if always is None:
+                always = session.propensities(features)
+            return np.tile(always, (rows.arm.size, 1))
 
         return of
 

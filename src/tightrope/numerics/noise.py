@@ -134,8 +134,7 @@ def noise_variance(noise, gain):
     sums = noise.sums[0]
     if not sums.spread > 0.0:
         return 1.0
-    inverse = 1.0 / sums.unit  # exact, since the unit is a power of two
-    residual = max(sums.residual - gain * inverse * inverse, DIGITS * sums.spread)
+    residual = max(sums.residual - gain / sums.unit / sums.unit, DIGITS * sums.spread)
     return (PRIOR * sums.spread / sums.number + residual) / (PRIOR + sums.number)
 
 
@@ -150,8 +149,7 @@ def current_scale(given, noise, model):
     if math.isnan(given):
         sums = noise.sums[0]
         unit = sums.unit if sums.spread > 0.0 else 1.0
-        inverse = 1.0 / unit
-        return unit * math.sqrt(max(noise_variance(noise, regained(model)), hidden * inverse * inverse))
+        return unit * math.sqrt(max(noise_variance(noise, regained(model)), hidden / unit / unit))
     return math.sqrt(max(given * given, hidden))
 
 

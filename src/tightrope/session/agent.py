@@ -92,9 +92,13 @@ class Agent:
 
     def take(self, seen: Context, action: Action) -> None:
         """The action is taken: a decision."""
-        state = commit(self.policy, copied(self.state), seen, action) if self.commits else self.state
+        state = self._committed(seen, action)
         self.state = state
         self.counts[DECIDED] += 1
+
+    def _committed(self, seen: Context, action: Action) -> State:
+        """The state once an action is taken."""
+        return commit(self.policy, copied(self.state), seen, action) if self.commits else self.state
 
     def withdraw(self, seen: Context, action: Action) -> None:
         """The action was never shown."""
@@ -122,7 +126,7 @@ class Agent:
         """`propose`, and take it at once, in a round that shows nothing; the decision is only counted."""
         action, why, certain = self.propose(PLAIN)
         if why != UNPLAYABLE:
-            state = commit(self.policy, copied(self.state), PLAIN, action) if self.commits else self.state
+            state = self._committed(PLAIN, action)
             self.state = state
             self.waiting[action] += 1
             self.counts[DECIDED] += 1
