@@ -145,3 +145,29 @@ def test_the_writer_has_a_connection_when_readers_hold_all_others(service):
     finally:
         for connection in held:
             connection.close()
+
+
+def test_requests_with_a_new_key_wait_for_the_reading_that_another_began_and_those_with_a_known_key_do_not(service, monkeypatch):
+    create(service)
+    with service.database.write() as connection:
+        old = keys.create(connection, "decide")
+    service.keys.refresh()
+    with service.database.write() as connection:
+        new = keys.create(connection, "decide")
+    released = threading.Event()
+    monkeypatch.setattr(keys, "FRESH", 0.0)
+    monkeypatch.setattr(service.keys, "refresh", lambda real=service.keys.refresh: released.wait(30) and real())
+
+    async def traffic():
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(create_app(service.settings, service)), base_url="http://t") as c:
+
+            def send(key, id):
+                return c.post("/v1/experiments/price/decisions", json={"id": id}, headers={"Authorization": f"Bearer {key}"})
+
+            waiting = [asyncio.create_task(send(new, f"n{n}")) for n in range(3)]
+            await asyncio.sleep(0.1)
+            assert (await asyncio.wait_for(send(old, "o"), 5)).status_code == 200
+            released.set()
+            return [answer.status_code for answer in await asyncio.gather(*waiting)]
+
+    assert asyncio.run(traffic()) == [200, 200, 200]

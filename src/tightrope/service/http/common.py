@@ -76,7 +76,7 @@ async def check_key(request: Request, key: str | None, role: Role) -> Key:
     """The key, if it may do what the role says; else Refused."""
     served: Service = request.app.state.service
     if served.keys.stale():
-        await served.refresh_keys()
+        await served.refresh_keys(served.keys.knows(key))
     return served.keys.check(key, role)
 
 

@@ -109,21 +109,23 @@ class KeyRing:
         return time.monotonic() - self._tried >= FRESH
 
     def refresh(self) -> None:
-        """Read the table; blocks. One reader at a time is enough. Where it cannot be read, the known keys hold for a moment."""
-        if not self._reading.acquire(blocking=False):
-            return
-        try:
-            with self.database.read() as connection:
-                known = {key.digest: key for key in all_keys(connection) if key.revoked is None}
-                ended_names = sa.select(secrets_table.c.name).where(secrets_table.c.name.like(f"{ENDED}%"))
-                self._signed_out |= set(connection.execute(ended_names).scalars())
-            self._known, self._read, self._lost = known, time.monotonic(), False
-        except (sa.exc.SQLAlchemyError, OSError) as error:
-            self._lost = time.monotonic() - self._read >= KEPT
-            logger().warning("keys not read", error=type(error).__name__)
-        finally:
-            self._tried = time.monotonic()
-            self._reading.release()
+        """Read the table; blocks, also while another reads. Where it cannot be read, the known keys hold for a moment."""
+        with self._reading:
+            try:
+                with self.database.read() as connection:
+                    known = {key.digest: key for key in all_keys(connection) if key.revoked is None}
+                    ended_names = sa.select(secrets_table.c.name).where(secrets_table.c.name.like(f"{ENDED}%"))
+                    self._signed_out |= set(connection.execute(ended_names).scalars())
+                self._known, self._read, self._lost = known, time.monotonic(), False
+            except (sa.exc.SQLAlchemyError, OSError) as error:
+                self._lost = time.monotonic() - self._read >= KEPT
+                logger().warning("keys not read", error=type(error).__name__)
+            finally:
+                self._tried = time.monotonic()
+
+    def knows(self, given: str | None) -> bool:
+        """Whether the key was there when the table was last read."""
+        return given is not None and digest_of(given) in self._known
 
     def check(self, given: str | None, role: str) -> Key:
         """The key of a request, allowed to do what the role says. Refused with 401, 403, 429 or 503."""

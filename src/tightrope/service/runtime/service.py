@@ -36,7 +36,7 @@ class Service:
         self.writer = Writer(self.own, settings, self.leases, self._deliver, self._rehearse)
         self.keys = KeyRing(self.own)
         self.threads = {kind: concurrent.futures.ThreadPoolExecutor(number, kind) for kind, number in THREADS.items()}
-        self._refreshing = False
+        self._refreshing: asyncio.Future[None] | None = None  # the reading of the keys that is under way
         self.histories = Histories(self.database)
         self.secret = b""  # what certificates and cookies are signed with
         self.closing = False
@@ -77,15 +77,17 @@ class Service:
             raise shutting_down()
         return await asyncio.get_running_loop().run_in_executor(self.threads[kind], work, *arguments)
 
-    async def refresh_keys(self) -> None:
-        """Read the keys again. Who asks while they are being read goes on with those that are known."""
-        if self._refreshing:
+    async def refresh_keys(self, known: bool) -> None:
+        """Read the keys again, once at a time; a request whose key is known does not wait for the reading that another began."""
+        if self._refreshing is None:
+            self._refreshing = asyncio.ensure_future(self.in_thread("keys", self.keys.refresh))
+            self._refreshing.add_done_callback(self._refreshed)
+        elif known:
             return
-        self._refreshing = True
-        try:
-            await self.in_thread("keys", self.keys.refresh)
-        finally:
-            self._refreshing = False
+        await asyncio.shield(self._refreshing)
+
+    def _refreshed(self, _: object) -> None:
+        self._refreshing = None
 
     def ask_now(self, experiment: str, act: Act, ids: Iterable[str] = (), spec: ExperimentSpec | None = None) -> Any:
         """The same for a program without an event loop; waits."""
