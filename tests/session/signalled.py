@@ -23,6 +23,7 @@ DEFAULT = 0.25
 MOST_ARMS = 9
 RESTARTED = 200  # calls of one session before it begins anew, so that it stays as small as sessions of a test are
 SECONDS = 0.001
+RARELY = 0.02  # how often a method is called that nobody calls in every round, where `decide` has 6
 
 
 def settle_process():
@@ -162,7 +163,7 @@ class Moves:
             "save", "load", "to_bytes", "from_bytes", "open", "is_open", "answered", "repr", "html", "names", "retired", "forget_round",
             "stopped", "recommend", "point", "arm_at",
         )  # fmt: skip
-        weights |= dict.fromkeys(rare, 0.05)
+        weights |= dict.fromkeys(rare, RARELY)
         name = str(self.rng.choice(list(weights), p=np.array(list(weights.values())) / sum(weights.values())))
         return name, getattr(self, f"call_{name}")(session)
 
