@@ -34,11 +34,12 @@ def bench(
         return
     from ..core import checks, files
     from ..simulation.benchmark import AGAIN, LEAST, SAVED, Measurement, better, cases, checked_cases, measure
-    from ..simulation.runs.provenance import versions
+    from ..simulation.runs.provenance import machine, versions
 
+    processor = machine()["cpu"]
     stored: dict[str, Any] = json.loads(baseline.read_text()) if baseline.exists() else {}
-    named = "checked" if check else "relative"
-    before = stored.setdefault(named, {})
+    ours = stored.setdefault("checked" if check else "relative", {}).setdefault(processor, {})
+    before: dict[str, float] = ours.get("multiples", {})
 
     def found(only: str) -> "list[tuple[str, Policy, Problem, int | None]]":
         if check:
@@ -62,7 +63,8 @@ def bench(
         say(f"{line}  {key}", soft_wrap=True, highlight=False)
         if save:
             kept = before | {case: one.relative for case, one in measured.items()}
-            files.write_json(baseline, stored | {named: kept, "yardstick": got.yardstick, "versions": versions()})
+            ours.update(multiples=kept, yardstick=got.yardstick, versions=versions())
+            files.write_json(baseline, stored)
 
     def is_slow(key: str) -> bool:
         return key in before and measured[key].relative < LEAST * before[key]
@@ -79,6 +81,13 @@ def bench(
         say(f"baseline: {baseline}")
     if as_json:
         print_json([{"case": key, "baseline": before.get(key)} | got._asdict() for key, got in measured.items()])
+    if check and not save and not before:
+        errors.print(
+            f"{baseline} has no multiples of this kind of processor ({processor}), and those of another say nothing here. "
+            "make bench-check AGAINST=COMMIT compares with a commit; --save stores these.",
+            style="yellow", soft_wrap=True,
+        )  # fmt: skip
+        return
     slow = [f"{key} ({got.relative / before[key]:.2f})" for key, got in measured.items() if is_slow(key)]
     slow += [f"{key} (new)" for key in measured if key not in before]
     if slow and check and not save:
