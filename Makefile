@@ -32,9 +32,11 @@ BROWSER := command -v chromium chromium-browser google-chrome >/dev/null || sh t
 LENIENT := -o 'filterwarnings=error::DeprecationWarning:tightrope'
 test-lab: $(VENV)/.installed-lab
 	$(BIN)/python -m pytest $(LENIENT) tests/lab tests/adapters tests/service --durations=10
+	TIGHTROPE_TEST_POSTGRES=1 $(BIN)/python -m pytest $(LENIENT) $(ON_POSTGRES:%=tests/service/test_%.py)
 	$(BIN)/python -m pytest $(LENIENT) -m lab  # those of the other folders that `make test` skips
 	$(BIN)/python benchmarks/session_histories.py --seconds 120
 	$(BIN)/python benchmarks/signals.py --calls 10000
+ON_POSTGRES := attacks certificate clock promises  # what a certificate may say does not depend on the database
 
 # Kernels that check indices are other machine code, so they are kept in a folder of their own.
 test-bounds: $(VENV)/.installed-test

@@ -1,6 +1,8 @@
 """Services for tests: in this process without HTTP, or as a process of its own that can be killed."""
 
+import atexit
 import contextlib
+import functools
 import os
 import pathlib
 import signal
@@ -9,6 +11,10 @@ import subprocess
 import sys
 import threading
 import time
+import uuid
+
+import psycopg
+from postgres import server
 
 from tightrope.service.client import Client
 from tightrope.service.decision_ids import new_id
@@ -35,9 +41,27 @@ class Clock:
         return self.now
 
 
+@functools.cache
+def postgres():
+    """A PostgreSQL server for all tests of this process, where TIGHTROPE_TEST_POSTGRES asks for one in place of SQLite's files."""
+    stack = contextlib.ExitStack()
+    atexit.register(stack.close)
+    return stack.enter_context(server(durable=False))
+
+
+@functools.cache
+def place(path):
+    """The database that stands for a file: the file, or a new database of the server."""
+    if not os.environ.get("TIGHTROPE_TEST_POSTGRES") or str(path).startswith("postgresql"):
+        return str(path)
+    url, name = postgres(), f"t{uuid.uuid4().hex}"
+    psycopg.connect(url, autocommit=True).execute(f"CREATE DATABASE {name}").connection.close()
+    return f"{url.rsplit('/', 1)[0]}/{name}"
+
+
 @contextlib.contextmanager
 def service_at(path, clock=None, **settings):
-    running = Service(Settings(db=str(path), **({} if clock is None else {"clock": clock}), **({"tick": 0.02} | settings)))
+    running = Service(Settings(db=place(path), **({} if clock is None else {"clock": clock}), **({"tick": 0.02} | settings)))
     running.open()
     try:
         yield running

@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from running import ask, create, decide, reward, service_at
+from running import ask, create, decide, place, reward, service_at
 
 from tightrope.service.domain.certificate import bound_if_shown, certificate
 from tightrope.service.domain.errors import Refused
@@ -91,7 +91,7 @@ def test_an_erasure_does_not_clear_a_contradiction(kept, tmp_path, clock):
     with service_at(path, clock) as service:
         assert assumption(issued(service, "e"), begin) == before
     assert before[0] == "contradicted" if kept == "eligible" else "norm 2.5" in before[1]
-    database = Database(str(path))
+    database = Database(place(path))
     with database.read() as connection:
         assert verify(connection, 1, "e").errors == () == replay(connection, 1, "e").errors
     database.close()

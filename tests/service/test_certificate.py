@@ -5,7 +5,7 @@ import json
 
 import pytest
 import sqlalchemy as sa
-from running import ask, create, decide, reward, service_at
+from running import ask, create, decide, place, reward, service_at
 from typer.testing import CliRunner
 
 from tightrope.cli import app
@@ -134,14 +134,14 @@ def test_a_change_is_found(certified):
     better = found | {"budget": found["budget"] | {"bound": 1e6}}
     assert len(check(better, key)) == 2
     assert "signature" in check(found, b"another")[0]
-    file, db = folder / "certificate.json", str(folder / "a.db")
+    file, db = folder / "certificate.json", place(folder / "a.db")
     file.write_text(json.dumps(found))
     done = CliRunner().invoke(app, ["certificate", str(file), "--db", db])
     assert done.exit_code == 0 and "signed by this service" in done.output
-    engine = sa.create_engine(f"sqlite:///{db}")
-    with engine.begin() as connection:
+    database = Database(db)
+    with database.write() as connection:
         connection.execute(sa.update(events).where(events.c.seq == 1203).values(digest=bytes(32)))
-    engine.dispose()
+    database.close()
     done = CliRunner().invoke(app, ["certificate", str(file), "--db", db])
     assert done.exit_code == 1 and "is another one now" in done.output
 
@@ -163,7 +163,7 @@ def facts(history):
 def test_the_history_is_the_same_read_at_once_or_in_parts(certified):
     *_, folder, entries = certified
     whole = read_history(entries)
-    database = Database(str(folder / "a.db"))
+    database = Database(place(folder / "a.db"))
     kept = Histories(database)
     for seq in range(100, len(entries), 100):
         kept.until("shop", seq)
