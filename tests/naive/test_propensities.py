@@ -8,6 +8,7 @@ import tightrope as tr
 from tightrope.core.policy import label
 from tightrope.core.streams import AUDIT, stream
 from tightrope.core.verbs import Context, explain, init, propensity, select, update
+from tightrope.numerics.batch_ridge import LANES, score_draws
 from tightrope.numerics.posterior import best_of_draws, chance_of_best
 from tightrope.numerics.ridge import deviations, predict
 from tightrope.policies.semibandits import sets
@@ -76,12 +77,40 @@ def test_counting_over_draws_is_asking_the_oracle(oracle, draws):
         for row in scores:
             wanted[choose(oracle, row, None)] += 1.0
         if isinstance(oracle, TopK):
-            count_top(scores, oracle.k, counted)
+            count_top(scores, np.zeros(draws), oracle.k, counted)
         else:
             codes, limits = oracle.groups
             first = np.concatenate([[0], np.cumsum(np.bincount(codes))])
             count_partition(scores, np.argsort(codes, kind="stable"), first, limits, oracle.k, counted)
         assert counted.tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("k", [1, 5, 20, 23, N])
+def test_scores_that_round_to_one_number_are_counted_as_the_oracle_takes_them(k):
+    """Only those near the last place are rounded, and none of the others is missed."""
+    rng, parted = np.random.default_rng(k), 0
+    for spacing in (1e-9, 0.03, 0.3, 2.0, 50.0):
+        scores = rng.normal(size=(40, N))
+        scores[::2] = np.rint(scores[::2] / spacing + 0.5) * spacing - 0.5 * spacing  # on the edges between two multiples
+        wanted, counted, unrounded = np.zeros(N), np.zeros(N), np.zeros(N)
+        for row in scores:
+            wanted[TopK(k)(np.rint(row / spacing))] += 1.0
+        count_top(scores, np.full(40, spacing), k, counted)
+        count_top(scores, np.zeros(40), k, unrounded)
+        assert counted.tolist() == wanted.tolist()
+        parted += unrounded.tolist() != wanted.tolist()
+    assert parted > 0 or k == N  # planted: scores that are not rounded
+
+
+def test_every_draw_has_the_score_of_its_theta():
+    """For rows, blocks and dimensions that do and do not fill the loop's lanes."""
+    rng = np.random.default_rng(0)
+    for rows, blocks, d in ((1, 1, 1), (64, 2, 4), (65, 3, 7), (150, 1, 9)):
+        X, theta, out = rng.normal(size=(rows, d)), rng.normal(size=(6, blocks, d)), np.empty((6, rows * blocks))
+        X[-1] = X[0]
+        score_draws(X, theta, np.zeros((d, LANES)), np.zeros((1, LANES)), out)
+        np.testing.assert_allclose(out, np.einsum("id,nmd->nim", X, theta).reshape(6, -1), atol=1e-13)
+        assert (out[:, :blocks] == out[:, -blocks:]).all()  # equal rows, equal bits
 
 
 @pytest.mark.parametrize("law", ["normal", "uniform"])

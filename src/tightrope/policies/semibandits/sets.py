@@ -234,7 +234,7 @@ class Scoring(NamedTuple):
     """This round's scores and what is known of their distribution."""
 
     mean: np.ndarray  # (N,) theta'x
-    width: np.ndarray  # (N,) half-width shown in the explanation
+    width: np.ndarray | Callable[[], np.ndarray]  # (N,) half-width shown in the explanation, or what computes it where chances need none
     score: np.ndarray | None  # (N,) the certain scores; None: they are drawn
     draw: Callable[[int], np.ndarray] = no_draws  # (draws, N) scores
     law: tuple[str, np.ndarray, np.ndarray] | None = None  # name, location and spread of independent scores
@@ -277,14 +277,16 @@ def hits_of_draws(
     arms = np.arange(hits.size) if context.eligible is None else np.flatnonzero(context.eligible)
     if arms.size < hits.size:
         scores = np.ascontiguousarray(scores[:, arms])
-    top = np.maximum(scores.max(axis=1), -scores.min(axis=1))[:, None]
-    scores /= np.where(top > 0.0, TIE * top, 1.0)
-    np.rint(scores, out=scores)
+    top = np.maximum(scores.max(axis=1), -scores.min(axis=1))
+    grid, counted = np.where(top > 0.0, TIE * top, 1.0), np.zeros(arms.size)
+    if policy.ties or isinstance(oracle, Partition):
+        scores /= grid[:, None]
+        np.rint(scores, out=scores)
+        grid[:] = 0.0
     if policy.ties:
         scores += 0.5 * rng.random(scores.shape)
-    counted = np.zeros(arms.size)
     if isinstance(oracle, TopK):
-        count_top(scores, oracle.k, counted)
+        count_top(scores, grid, oracle.k, counted)
     else:
         codes, limits = oracle.groups
         codes = codes[arms]
@@ -309,7 +311,8 @@ def report(
     """The explanation. draws: as many stand behind chances that are not exact."""
     drawn = scoring.draw(1)[0] if scoring.score is None else scoring.score
     chosen = best_set(state, context, drawn, policy.ties, rng, scoring.zero)
-    mean, width, score = scoring.mean + scoring.zero, scoring.width, drawn + scoring.zero
+    width = scoring.width() if callable(scoring.width) else scoring.width
+    mean, score = scoring.mean + scoring.zero, drawn + scoring.zero
     found = {
         "mean": mean, "width": width, "lower": mean - width, "upper": mean + width, "index": score, "score": score,
         "oracle_value": float(score[chosen].sum()),
