@@ -13,7 +13,8 @@ from tightrope.numerics.posterior import best_of_draws, chance_of_best
 from tightrope.numerics.ridge import deviations, predict
 from tightrope.policies.semibandits import sets
 from tightrope.policies.semibandits.inclusion import count_partition, count_top, exact_inclusion, top_k_probability
-from tightrope.solvers.oracles import Partition, TopK, choose
+from tightrope.solvers.oracles import Partition, Promotions, TopK, choose
+from tightrope.solvers.oracles.promotions import TOO_SHORT, assign, augment, count_pairs, list_best, new_room
 
 N, D, SELECTIONS, ERRORS = 24, 3, 3000, 4.5  # 24 arms are compared at once, so a little more than four standard errors
 KINDS = np.arange(N) % 5
@@ -25,7 +26,12 @@ def first_five(scores, eligible=None):
     return TopK(5)(scores, eligible)
 
 
-ORACLES = {"top": TopK(5), "kinds": Partition(KINDS, {0: 1, 1: 2, 2: 0, 3: 4, 4: 1}, 4), "own": first_five}
+ORACLES = {
+    "pairs": Promotions(k=(2, 1, 1)),
+    "top": TopK(5),
+    "kinds": Partition(KINDS, {0: 1, 1: 2, 2: 0, 3: 4, 4: 1}, 4),
+    "own": first_five,
+}
 POLICIES = [
     tr.PC2UCB(alpha=1.0), tr.CombTS(v=0.7), tr.CombTS(v=0.7, randomization="arm"), tr.CombTS(), tr.CombLinTS(), tr.C2UCB(ties="random"),
     tr.CombTS(v=0.7, ties="random"),
@@ -35,11 +41,11 @@ POLICIES = [
 def learned(policy, oracle):
     """A policy after some rounds on clusters of equal arms, in which ties decide."""
     rng = np.random.default_rng(7)
-    X = np.repeat(rng.normal(size=(N // 3, D)), 3, axis=0)
+    X = np.repeat(rng.normal(size=(N // 3, D)), 3, axis=0)[: N // getattr(oracle, "blocks", 1)]
     state = init(policy, tr.Session(policy, X, oracle=oracle).arms)
     for _ in range(6):
         chosen = select(policy, state, Context(), rng)
-        state = update(policy, state, Context(), chosen, X[chosen] @ np.ones(D) + rng.normal(size=chosen.size))
+        state = update(policy, state, Context(), chosen, X[chosen // (N // len(X))] @ np.ones(D) + rng.normal(size=chosen.size))
     return state
 
 
@@ -83,6 +89,38 @@ def test_counting_over_draws_is_asking_the_oracle(oracle, draws):
             first = np.concatenate([[0], np.cumsum(np.bincount(codes))])
             count_partition(scores, np.argsort(codes, kind="stable"), first, limits, oracle.k, counted)
         assert counted.tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("budgets", [(1,), (3, 3, 3), (1, 5, 2)])
+def test_counting_pairs_over_draws_is_asking_for_promotions(budgets, masked):
+    """Where promotions want different users, and where all want the same ones, so that the first lists of them are too short."""
+    rng, M = np.random.default_rng(len(budgets)), len(budgets)
+    oracle, users = Promotions(k=budgets), 40
+    eligible = rng.random(users * M) < 0.8 if masked else None
+    for alike in (0.0, 50.0):
+        scores = np.rint(10.0 * (rng.normal(size=(30, users, M)) + alike * rng.normal(size=(users, 1)))).reshape(30, -1) / 10.0
+        wanted, counted = np.zeros(users * M), np.zeros(users * M)
+        for row in scores:
+            wanted[choose(oracle, row, eligible)] += 1.0
+        count_pairs(oracle, scores, eligible, counted)
+        assert counted.tolist() == wanted.tolist()
+        assert counted.sum() == 30 * sum(budgets)
+    room = new_room(oracle, users)
+    room.columns[:] = np.arange(users)
+    short, longest = 2 * max(budgets) + 1, sum(budgets) + 1
+    if short < longest:  # the lists that are tried first
+        for j in range(M):
+            list_best(room.columns[j], room.ranks, room.spare, room.order[j, :short])
+        assert augment(room, short) == TOO_SHORT
+        assert assign(room) == -1
+        assert (room.holder[-sum(budgets) :] >= 0).all()
+
+
+def test_who_cannot_be_given_a_promotion_is_said_while_counting_too():
+    eligible = np.array([True, True, True, False, True, False])  # three users, of whom one may get the second promotion
+    with pytest.raises(ValueError, match="promotion 1 cannot get k = 2 users"):
+        count_pairs(Promotions(k=(1, 2)), np.ones((2, 6)), eligible, np.zeros(6))
 
 
 @pytest.mark.parametrize("k", [1, 5, 20, 23, N])

@@ -28,7 +28,8 @@ from ...numerics.batch_ridge import (
 from ...numerics.merging import merged_batch_ridge
 from ...numerics.noise import bounded
 from ...numerics.ridge import size_of
-from ...solvers.oracles import Partition, TopK, choose, set_size
+from ...solvers.oracles import Partition, Promotions, TopK, choose, set_size
+from ...solvers.oracles.promotions import count_pairs
 from .inclusion import count_partition, count_top, exact_inclusion
 
 WIDTH = 2.0  # standard errors
@@ -270,30 +271,41 @@ def hits_of_draws(
 ) -> np.ndarray:
     """(N,) how many rows of scores (draws, N), which are overwritten, have each arm in what `best_set` makes of them."""
     hits, oracle = np.zeros(scores.shape[1]), state.setting.oracle
-    if not isinstance(oracle, (TopK, Partition)):
+    arms = np.arange(hits.size) if context.eligible is None else np.flatnonzero(context.eligible)
+    seen = scores if arms.size == hits.size else np.ascontiguousarray(scores[:, arms])
+    top = np.maximum(seen.max(axis=1), -seen.min(axis=1))
+    if not isinstance(oracle, (TopK, Partition, Promotions)) or not np.isfinite(top).all():
         for score in scores:
             hits[best_set(state, context, score, policy.ties, rng, zero)] += 1.0
         return hits
-    arms = np.arange(hits.size) if context.eligible is None else np.flatnonzero(context.eligible)
-    if arms.size < hits.size:
-        scores = np.ascontiguousarray(scores[:, arms])
-    top = np.maximum(scores.max(axis=1), -scores.min(axis=1))
-    grid, counted = np.where(top > 0.0, TIE * top, 1.0), np.zeros(arms.size)
+    grid = np.where(top > 0.0, TIE * top, 1.0)
+    if isinstance(oracle, Promotions):
+        on_grid(scores, grid, policy.ties, rng)
+        scores *= grid[:, None]
+        scores += zero
+        count_pairs(oracle, scores, context.eligible, hits)
+        return hits
     if policy.ties or isinstance(oracle, Partition):
-        scores /= grid[:, None]
-        np.rint(scores, out=scores)
-        grid[:] = 0.0
-    if policy.ties:
-        scores += 0.5 * rng.random(scores.shape)
+        seen, grid = on_grid(seen, grid, policy.ties, rng), np.zeros(grid.size)
+    counted = np.zeros(arms.size)
     if isinstance(oracle, TopK):
-        count_top(scores, grid, oracle.k, counted)
+        count_top(seen, grid, oracle.k, counted)
     else:
         codes, limits = oracle.groups
         codes = codes[arms]
         first = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=limits.size))])
-        count_partition(scores, np.argsort(codes, kind="stable"), first, limits, oracle.k, counted)
+        count_partition(seen, np.argsort(codes, kind="stable"), first, limits, oracle.k, counted)
     hits[arms] = counted
     return hits
+
+
+def on_grid(scores: np.ndarray, grid: np.ndarray, ties: int, rng: np.random.Generator) -> np.ndarray:
+    """Rows of scores, overwritten, in multiples of each one's grid, rounded; equal ones are set apart at random where ties are (1)."""
+    scores /= grid[:, None]
+    np.rint(scores, out=scores)
+    if ties:
+        scores += 0.5 * rng.random(scores.shape)
+    return scores
 
 
 def inclusion(
