@@ -323,9 +323,53 @@ def test_a_session_says_how_many_draws_stand_behind_a_propensity(policy, oracle)
         again = tr.Session.from_bytes(session.to_bytes(), oracle=oracle if oracle is first_five else None)
         assert again.draws == draws
         assert np.array_equal(again.decide().propensity_se, session.decide().propensity_se)
+        assert all(one.draws == (draws if np.any(one.propensity_se) else one.draws) for one in made)
+        assert any(one.draws == draws for one in made)
     assert all(np.array_equal(one.arm, two.arm) for one, two in zip(told[100], told[1600], strict=True))
     rough, fine = (np.concatenate([np.atleast_1d(one.propensity_se) for one in told[draws]]) for draws in (100, 1600))
     assert 0.15 < np.median(fine[rough > 0.0]) / np.median(rough[rough > 0.0]) < 0.4
+
+
+OWN_NUMBERS = [
+    (tr.LinTS(), None, 500), (tr.CombTS(), TopK(3), 500), (tr.CombTS(), first_five, 100), (tr.CombTS(), Promotions(k=(1, 2)), 100),
+    (tr.LinUCB(), None, None), (tr.BetaThompson(), None, None), (tr.EpsilonGreedy(), None, None), (tr.C2UCB(), TopK(3), None),
+    (tr.SafeSets(tr.CombTS(v=0.3), baseline=[0, 1, 2], alpha=0.5), TopK(3), 100),
+    (tr.SafeSets(tr.C2UCB(alpha=1.0), baseline=[0, 1, 2], alpha=0.5), TopK(3), None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("policy", "oracle", "draws"), OWN_NUMBERS, ids=lambda item: label(item) if hasattr(item, "FIELDS") else "")
+def test_a_decision_says_how_its_propensity_was_found(policy, oracle, draws):
+    """Open, closed, in a file and in a log that is followed."""
+    arms = 12 if isinstance(policy, (tr.BetaThompson, tr.EpsilonGreedy)) else X
+    session = tr.Session(policy, arms, oracle=oracle)
+    made = [session.decide() for _ in range(3)]
+    assert [one.draws for one in made] == [draws] * 3
+    values = 1.0 if oracle is None else dict.fromkeys(made[0].arm.tolist(), 1.0)
+    session.reward(made[0].id, values)
+    followed = tr.Session(policy, arms, oracle=oracle)
+    followed.follow(made[0].arm, "x", propensity=made[0].propensity, propensity_se=made[0].propensity_se, draws=draws)
+    assert followed.open["x"].draws == draws
+    read = tr.Session.from_bytes(session.to_bytes(), oracle=oracle if oracle is first_five else None)
+    assert [one.draws for one in read.open.values()] == [draws] * 2
+    assert [one.draws for one, _ in read.answered()] == [draws]
+    assert session.open[made[1].id].draws == draws
+    unmeasured = tr.Session(policy, arms, oracle=oracle, measured=False)
+    assert unmeasured.decide().draws is None
+
+
+def test_only_its_draws_tell_a_frequency_of_one_from_a_chance_that_is_exact():
+    session = tr.Session(tr.CombTS(v=0.01), np.eye(3), oracle=TopK(1))
+    for _ in range(5):
+        made = session.decide()
+        session.reward(made.id, dict.fromkeys(made.arm.tolist(), 1.0))
+    made = session.decide()
+    assert (made.propensity.tolist(), made.propensity_se.tolist(), made.draws) == ([1.0], [0.0], 500)
+
+
+def test_draws_of_a_followed_decision_are_a_number():
+    with pytest.raises(ValueError, match="draws = 0"):
+        tr.Session(tr.LinTS(), X).follow(0, "x", propensity=0.5, propensity_se=0.1, draws=0)
 
 
 def test_draws_are_refused_where_they_mean_nothing():

@@ -13,6 +13,7 @@ import numpy as np
 from ...core.fields import choice, optional_flag, optional_real, real, real_or
 from ...core.matching import LARGEST_REWARD
 from ...core.policy import Policy
+from ...core.sampled import Sampled, draws_of
 from ...core.types import Explanation, Given, Oracle
 from ...core.verbs import Arms, Context
 from ...numerics.batch_ridge import (
@@ -244,7 +245,7 @@ class Scoring(NamedTuple):
 
 def chances(
     policy: BreaksTies, state: KnowsSetting, context: Context, scoring: Scoring, rng: np.random.Generator, draws: int | None = None
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray] | Sampled:
     """The chance of every arm to be in the set, exact where it is certain or cheap to integrate, else by Monte Carlo; standard errors."""
     N, oracle = scoring.mean.size, state.setting.oracle
     exact = _exact(state, context, scoring.law) if scoring.law is not None else None
@@ -263,7 +264,7 @@ def chances(
         hits += hits_of_draws(policy, state, context, scores, rng, scoring.zero)
         left -= number
     probability = hits / draws
-    return probability, np.sqrt(probability * (1 - probability) / draws)
+    return Sampled(probability, np.sqrt(probability * (1 - probability) / draws), draws)
 
 
 def hits_of_draws(
@@ -311,10 +312,12 @@ def on_grid(scores: np.ndarray, grid: np.ndarray, ties: int, rng: np.random.Gene
 def inclusion(
     policy: BreaksTies, state: KnowsSetting, context: Context, action: np.ndarray, scoring: Scoring, rng: np.random.Generator,
     draws: int | None = None,
-) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+) -> tuple[np.ndarray, np.ndarray] | Sampled:  # fmt: skip
     """(k,) chance that each arm of a set is chosen now, and its standard error. draws: as many stand behind chances that are not exact."""
-    probability, error = chances(policy, state, context, scoring, rng, draws)
-    return probability[action], error[action]
+    stated = chances(policy, state, context, scoring, rng, draws)
+    probability, error = stated
+    behind = draws_of(stated)
+    return (probability[action], error[action]) if behind is None else Sampled(probability[action], error[action], behind)
 
 
 def report(
