@@ -1,10 +1,13 @@
 """How many durable decisions a second, and how late: LinUCB with K = 50 arms and d = 20 features, server and load on the same machine.
 
-python benchmarks/service_load.py [--seconds 60] [--db URL] [--connections 64] [--rate 500] [--keep FOLDER]
+python benchmarks/service_load.py [--seconds 60] [--db URL] [--connections 64] [--rate 500] [--keep FOLDER] [--busy]
 
 First the disk alone, which every durable decision waits for. Then three measurements, each bounded in time: as many single decisions as
 the service takes (closed loop), `rate` a second (open loop, late starts counted as waiting), and batches of 1,000. The load is written
 straight to sockets, so that it costs little beside the service.
+
+`--busy` measures instead one decision after the other, each rewarded, of experiments whose propensities or sets cost most: alone, and
+beside a process that keeps each core busy.
 """
 
 import argparse
@@ -24,7 +27,10 @@ import time
 
 import numpy as np
 
+from tightrope.session.latency import busy_cores
+
 ARMS, DIMENSION, BATCH = 50, 20, 1000
+COSTLY = {"LinTS": (50, 20, {}), "C2UCB": (400, 40, {"oracle": {"oracle": "TopK", "k": 5}})}  # arms, features and what else the spec says
 
 
 class Connection:
@@ -198,6 +204,41 @@ async def measure(port: int, key: str, arguments: argparse.Namespace, pid: int) 
     print(f"server's memory: {' '.join(memory.split()[1:])}")
 
 
+async def rewarded(connection: Connection, base: str, seconds: float) -> list[float]:
+    """Decisions one after the other, each with its reward; the times of the decisions."""
+    times: list[float] = []
+    until = time.perf_counter() + seconds
+    while time.perf_counter() < until:
+        at = time.perf_counter()
+        status, answer = await connection.post(f"{base}/decisions", b"{}")
+        times.append(time.perf_counter() - at)
+        assert status == 200, answer[:300]
+        made = json.loads(answer)
+        value = dict.fromkeys(made["arm"], 0.5) if isinstance(made["arm"], list) else 0.5
+        status, answer = await connection.post(f"{base}/rewards", json.dumps({"decision_id": made["id"], "value": value}).encode())
+        assert status == 200, answer[:300]
+    return times
+
+
+async def beside(port: int, key: str, seconds: float) -> None:
+    """One line for each costly experiment, alone and beside busy processes."""
+    admin = await Connection(port, key).open()
+    for policy, (arms, dimension, more) in COSTLY.items():
+        features = np.random.default_rng(0).normal(size=(arms, dimension)) / np.sqrt(dimension)
+        rows = [{"id": f"arm-{k}", "features": row.tolist()} for k, row in enumerate(features)]
+        spec = {"name": policy, "policy": policy, "arms": rows, "window": "1h", "default_reward": 0.0, **more}
+        status, answer = await admin.post("/v1/experiments", json.dumps(spec).encode())
+        assert status in (200, 201), answer
+        base = f"/v1/experiments/{policy}"
+        await rewarded(admin, base, 2.0)
+        alone = await rewarded(admin, base, seconds)
+        with busy_cores():
+            busy = await rewarded(admin, base, seconds)
+        print(
+            f"{policy}, {arms} arms, d = {dimension}: alone {milliseconds(alone)}; beside busy processes {milliseconds(busy)}", flush=True
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=60.0)
@@ -206,13 +247,14 @@ def main() -> None:
     parser.add_argument("--db", default=None, help="Default: a new SQLite file in a temporary folder.")
     parser.add_argument("--keep", default=None, help="Folder for the database, which is kept.")
     parser.add_argument("--only", nargs="+", default=["single", "rate", "batch"])
+    parser.add_argument("--busy", action="store_true", help="Only decisions of costly experiments, alone and beside busy processes.")
     arguments = parser.parse_args()
     folder = pathlib.Path(arguments.keep or tempfile.mkdtemp(prefix="tightrope-load-"))
     folder.mkdir(exist_ok=True)
     print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}; the disk alone: {milliseconds(disk(folder))}")
     try:
         with served(arguments.db or str(folder / "load.db"), folder) as (port, key, process):
-            asyncio.run(measure(port, key, arguments, process.pid))
+            asyncio.run(beside(port, key, arguments.seconds) if arguments.busy else measure(port, key, arguments, process.pid))
     finally:
         if arguments.keep is None:
             shutil.rmtree(folder)

@@ -3,6 +3,8 @@
 Every peer gets an environment of its own below --environments (default: a temporary folder), made with pip on the first run. Peers take
 turns, one process at a time. Prints a table of multiples of this library's time and writes it to docs/results/peers.md; a peer that cannot
 be installed or fails has a line that says so.
+
+`--busy` prints the table of our own decisions alone, which needs no environment but this one, and writes nothing.
 """
 
 import argparse
@@ -29,6 +31,8 @@ PEERS = {
     "vowpalwabbit_": ("Vowpal Wabbit", ["vowpalwabbit", "numpy"]),
     "pyxab_": ("PyXAB", ["PyXAB"]),
 }
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # environment variables of BLAS libraries
+SLOWER, SLACK = 3, 200  # times the median with one BLAS thread and µs that nine of ten decisions may take beside busy processes
 
 
 def interpreter(worker, packages, base):
@@ -110,25 +114,38 @@ def page(found, problems):
     return "\n".join(lines)
 
 
+def timed_decisions(busy, one_thread=False):
+    """(case, median, what nine of ten do not exceed) in µs of our decisions, by a process of its own, as BLAS reads its threads at the
+    start."""
+    options = ["--decisions", "--json", *(["--busy"] if busy else [])]
+    environment = os.environ | (dict.fromkeys(THREADS, "1") if one_thread else {})
+    done = subprocess.run(
+        [sys.executable, "-m", "tightrope", "bench", *options], env=environment, stdout=subprocess.PIPE, text=True, check=True
+    )
+    return [(row["case"], row["median"], row["ninetieth"]) for row in json.loads(done.stdout)]
+
+
 def decisions():
     """One decision of ours with its reward, as a service asks for it, of every family: alone, and beside busy processes."""
-    from tightrope.session import latency
-
-    cases = latency.cases()
-    alone = [latency.measure(case) for case in cases]
-    with latency.busy_cores():
-        beside = [latency.measure(case) for case in cases]
-    told = [[f"{short(one.median)} ({short(one.ninetieth)})" for one in two] for two in zip(alone, beside, strict=True)]
+    alone, beside, single = (timed_decisions(*how) for how in ((False, False), (True, False), (True, True)))
+    late = [case for (case, _, ninetieth), (_, median, _) in zip(beside, single, strict=True) if ninetieth > SLOWER * median + SLACK]
+    times = [
+        [f"{short(median)} ({short(ninetieth)})" for _, median, ninetieth in three] for three in zip(alone, beside, single, strict=True)
+    ]
     return [
         "## One decision with its reward",
         "",
         "`Session.decide` and `reward`, with the propensity of what is played and its standard error: median wall-clock time in µs, and in",
-        "brackets what nine of ten decisions do not exceed; also beside a process that keeps each core busy (`tightrope bench --decisions",
-        "--busy`). There whatever takes a tenth of the scheduler's time slice waits for a neighbour's slice once in ten times.",
+        "brackets what nine of ten decisions do not exceed; also beside a process that keeps each core busy, as installed and with one",
+        "BLAS thread (`tightrope bench --decisions --busy`). There whatever takes a tenth of the scheduler's time slice waits for a",
+        "neighbour's slice once in ten times.",
         "",
-        "| | alone | beside busy processes |",
-        "| --- | ---: | ---: |",
-        *(f"| {case.name} | {first} | {second} |" for case, (first, second) in zip(cases, told, strict=True)),
+        "| | alone | beside busy processes | and with one BLAS thread |",
+        "| --- | ---: | ---: | ---: |",
+        *(f"| {case} | {' | '.join(three)} |" for (case, _, _), three in zip(alone, times, strict=True)),
+        "",
+        f"As installed, nine of ten decisions beside busy processes take at most {SLOWER} times the median with one BLAS thread and",
+        f"{SLACK} µs" + (f", but for {'; '.join(late)}." if late else ", of every policy."),
         "",
     ]
 
@@ -139,7 +156,11 @@ def main():
     options.add_argument("--only", nargs="*", default=list(PEERS), choices=list(PEERS))
     options.add_argument("--timeout", type=int, default=600, help="Seconds for each peer.")
     options.add_argument("--out", type=pathlib.Path, default=PAGE)
+    options.add_argument("--busy", action="store_true", help="Only our decisions, alone and beside busy processes; writes no page.")
     given = options.parse_args()
+    if given.busy:
+        print(f"Machine: {machine()}.", *decisions(), sep="\n")
+        return
     with tempfile.TemporaryDirectory() as temporary:
         base = (given.environments or pathlib.Path(temporary)).resolve()
         found, problems = {}, {}

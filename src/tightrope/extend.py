@@ -44,6 +44,7 @@ from .core.monitor import Monitor, monitor
 from .core.policy import Policy, inner_policy, policy, preset
 from .core.problem import Problem
 from .core.registry import load_own, recipe
+from .core.sampled import Sampled
 from .core.verbs import (
     VERBS,
     Arms,
@@ -101,6 +102,7 @@ __all__ = [
     "Problem",
     "Record",
     "RewardSum",
+    "Sampled",
     "Scratch",
     "StateOf",
     "Vector",

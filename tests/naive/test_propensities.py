@@ -8,11 +8,13 @@ import tightrope as tr
 from tightrope.core.policy import label
 from tightrope.core.streams import AUDIT, stream
 from tightrope.core.verbs import Context, explain, init, propensity, select, update
+from tightrope.numerics.batch_ridge import LANES, score_draws
 from tightrope.numerics.posterior import best_of_draws, chance_of_best
 from tightrope.numerics.ridge import deviations, predict
 from tightrope.policies.semibandits import sets
 from tightrope.policies.semibandits.inclusion import count_partition, count_top, exact_inclusion, top_k_probability
-from tightrope.solvers.oracles import Partition, TopK, choose
+from tightrope.solvers.oracles import Partition, Promotions, TopK, choose
+from tightrope.solvers.oracles.promotions import TOO_SHORT, assign, augment, count_pairs, list_best, new_room
 
 N, D, SELECTIONS, ERRORS = 24, 3, 3000, 4.5  # 24 arms are compared at once, so a little more than four standard errors
 KINDS = np.arange(N) % 5
@@ -24,7 +26,12 @@ def first_five(scores, eligible=None):
     return TopK(5)(scores, eligible)
 
 
-ORACLES = {"top": TopK(5), "kinds": Partition(KINDS, {0: 1, 1: 2, 2: 0, 3: 4, 4: 1}, 4), "own": first_five}
+ORACLES = {
+    "pairs": Promotions(k=(2, 1, 1)),
+    "top": TopK(5),
+    "kinds": Partition(KINDS, {0: 1, 1: 2, 2: 0, 3: 4, 4: 1}, 4),
+    "own": first_five,
+}
 POLICIES = [
     tr.PC2UCB(alpha=1.0), tr.CombTS(v=0.7), tr.CombTS(v=0.7, randomization="arm"), tr.CombTS(), tr.CombLinTS(), tr.C2UCB(ties="random"),
     tr.CombTS(v=0.7, ties="random"),
@@ -34,11 +41,11 @@ POLICIES = [
 def learned(policy, oracle):
     """A policy after some rounds on clusters of equal arms, in which ties decide."""
     rng = np.random.default_rng(7)
-    X = np.repeat(rng.normal(size=(N // 3, D)), 3, axis=0)
+    X = np.repeat(rng.normal(size=(N // 3, D)), 3, axis=0)[: N // getattr(oracle, "blocks", 1)]
     state = init(policy, tr.Session(policy, X, oracle=oracle).arms)
     for _ in range(6):
         chosen = select(policy, state, Context(), rng)
-        state = update(policy, state, Context(), chosen, X[chosen] @ np.ones(D) + rng.normal(size=chosen.size))
+        state = update(policy, state, Context(), chosen, X[chosen // (N // len(X))] @ np.ones(D) + rng.normal(size=chosen.size))
     return state
 
 
@@ -76,12 +83,72 @@ def test_counting_over_draws_is_asking_the_oracle(oracle, draws):
         for row in scores:
             wanted[choose(oracle, row, None)] += 1.0
         if isinstance(oracle, TopK):
-            count_top(scores, oracle.k, counted)
+            count_top(scores, np.zeros(draws), oracle.k, counted)
         else:
             codes, limits = oracle.groups
             first = np.concatenate([[0], np.cumsum(np.bincount(codes))])
             count_partition(scores, np.argsort(codes, kind="stable"), first, limits, oracle.k, counted)
         assert counted.tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("budgets", [(1,), (3, 3, 3), (1, 5, 2)])
+def test_counting_pairs_over_draws_is_asking_for_promotions(budgets, masked):
+    """Where promotions want different users, and where all want the same ones, so that the first lists of them are too short."""
+    rng, M = np.random.default_rng(len(budgets)), len(budgets)
+    oracle, users = Promotions(k=budgets), 40
+    eligible = rng.random(users * M) < 0.8 if masked else None
+    for alike in (0.0, 50.0):
+        scores = np.rint(10.0 * (rng.normal(size=(30, users, M)) + alike * rng.normal(size=(users, 1)))).reshape(30, -1) / 10.0
+        wanted, counted = np.zeros(users * M), np.zeros(users * M)
+        for row in scores:
+            wanted[choose(oracle, row, eligible)] += 1.0
+        count_pairs(oracle, scores, eligible, counted)
+        assert counted.tolist() == wanted.tolist()
+        assert counted.sum() == 30 * sum(budgets)
+    room = new_room(oracle, users)
+    room.columns[:] = np.arange(users)
+    short, longest = 2 * max(budgets) + 1, sum(budgets) + 1
+    if short < longest:  # the lists that are tried first
+        for j in range(M):
+            list_best(room.columns[j], room.ranks, room.spare, room.order[j, :short])
+        assert augment(room, short) == TOO_SHORT
+        assert assign(room) == -1
+        assert (room.holder[-sum(budgets) :] >= 0).all()
+
+
+def test_who_cannot_be_given_a_promotion_is_said_while_counting_too():
+    eligible = np.array([True, True, True, False, True, False])  # three users, of whom one may get the second promotion
+    with pytest.raises(ValueError, match="promotion 1 cannot get k = 2 users"):
+        count_pairs(Promotions(k=(1, 2)), np.ones((2, 6)), eligible, np.zeros(6))
+
+
+@pytest.mark.parametrize("k", [1, 5, 20, 23, N])
+def test_scores_that_round_to_one_number_are_counted_as_the_oracle_takes_them(k):
+    """Only those near the last place are rounded, and none of the others is missed."""
+    rng, parted = np.random.default_rng(k), 0
+    for spacing in (1e-9, 0.03, 0.3, 2.0, 50.0):
+        scores = rng.normal(size=(40, N))
+        scores[::2] = np.rint(scores[::2] / spacing + 0.5) * spacing - 0.5 * spacing  # on the edges between two multiples
+        wanted, counted, unrounded = np.zeros(N), np.zeros(N), np.zeros(N)
+        for row in scores:
+            wanted[TopK(k)(np.rint(row / spacing))] += 1.0
+        count_top(scores, np.full(40, spacing), k, counted)
+        count_top(scores, np.zeros(40), k, unrounded)
+        assert counted.tolist() == wanted.tolist()
+        parted += unrounded.tolist() != wanted.tolist()
+    assert parted > 0 or k == N  # planted: scores that are not rounded
+
+
+def test_every_draw_has_the_score_of_its_theta():
+    """For rows, blocks and dimensions that do and do not fill the loop's lanes."""
+    rng = np.random.default_rng(0)
+    for rows, blocks, d in ((1, 1, 1), (64, 2, 4), (65, 3, 7), (150, 1, 9)):
+        X, theta, out = rng.normal(size=(rows, d)), rng.normal(size=(6, blocks, d)), np.empty((6, rows * blocks))
+        X[-1] = X[0]
+        score_draws(X, theta, np.zeros((d, LANES)), np.zeros((1, LANES)), out)
+        np.testing.assert_allclose(out, np.einsum("id,nmd->nim", X, theta).reshape(6, -1), atol=1e-13)
+        assert (out[:, :blocks] == out[:, -blocks:]).all()  # equal rows, equal bits
 
 
 @pytest.mark.parametrize("law", ["normal", "uniform"])
@@ -256,9 +323,53 @@ def test_a_session_says_how_many_draws_stand_behind_a_propensity(policy, oracle)
         again = tr.Session.from_bytes(session.to_bytes(), oracle=oracle if oracle is first_five else None)
         assert again.draws == draws
         assert np.array_equal(again.decide().propensity_se, session.decide().propensity_se)
+        assert all(one.draws == (draws if np.any(one.propensity_se) else one.draws) for one in made)
+        assert any(one.draws == draws for one in made)
     assert all(np.array_equal(one.arm, two.arm) for one, two in zip(told[100], told[1600], strict=True))
     rough, fine = (np.concatenate([np.atleast_1d(one.propensity_se) for one in told[draws]]) for draws in (100, 1600))
     assert 0.15 < np.median(fine[rough > 0.0]) / np.median(rough[rough > 0.0]) < 0.4
+
+
+OWN_NUMBERS = [
+    (tr.LinTS(), None, 500), (tr.CombTS(), TopK(3), 500), (tr.CombTS(), first_five, 100), (tr.CombTS(), Promotions(k=(1, 2)), 100),
+    (tr.LinUCB(), None, None), (tr.BetaThompson(), None, None), (tr.EpsilonGreedy(), None, None), (tr.C2UCB(), TopK(3), None),
+    (tr.SafeSets(tr.CombTS(v=0.3), baseline=[0, 1, 2], alpha=0.5), TopK(3), 100),
+    (tr.SafeSets(tr.C2UCB(alpha=1.0), baseline=[0, 1, 2], alpha=0.5), TopK(3), None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("policy", "oracle", "draws"), OWN_NUMBERS, ids=lambda item: label(item) if hasattr(item, "FIELDS") else "")
+def test_a_decision_says_how_its_propensity_was_found(policy, oracle, draws):
+    """Open, closed, in a file and in a log that is followed."""
+    arms = 12 if isinstance(policy, (tr.BetaThompson, tr.EpsilonGreedy)) else X
+    session = tr.Session(policy, arms, oracle=oracle)
+    made = [session.decide() for _ in range(3)]
+    assert [one.draws for one in made] == [draws] * 3
+    values = 1.0 if oracle is None else dict.fromkeys(made[0].arm.tolist(), 1.0)
+    session.reward(made[0].id, values)
+    followed = tr.Session(policy, arms, oracle=oracle)
+    followed.follow(made[0].arm, "x", propensity=made[0].propensity, propensity_se=made[0].propensity_se, draws=draws)
+    assert followed.open["x"].draws == draws
+    read = tr.Session.from_bytes(session.to_bytes(), oracle=oracle if oracle is first_five else None)
+    assert [one.draws for one in read.open.values()] == [draws] * 2
+    assert [one.draws for one, _ in read.answered()] == [draws]
+    assert session.open[made[1].id].draws == draws
+    unmeasured = tr.Session(policy, arms, oracle=oracle, measured=False)
+    assert unmeasured.decide().draws is None
+
+
+def test_only_its_draws_tell_a_frequency_of_one_from_a_chance_that_is_exact():
+    session = tr.Session(tr.CombTS(v=0.01), np.eye(3), oracle=TopK(1))
+    for _ in range(5):
+        made = session.decide()
+        session.reward(made.id, dict.fromkeys(made.arm.tolist(), 1.0))
+    made = session.decide()
+    assert (made.propensity.tolist(), made.propensity_se.tolist(), made.draws) == ([1.0], [0.0], 500)
+
+
+def test_draws_of_a_followed_decision_are_a_number():
+    with pytest.raises(ValueError, match="draws = 0"):
+        tr.Session(tr.LinTS(), X).follow(0, "x", propensity=0.5, propensity_se=0.1, draws=0)
 
 
 def test_draws_are_refused_where_they_mean_nothing():

@@ -407,3 +407,19 @@ def test_an_erasure_waits_for_whoever_reads_the_old_copies(served, monkeypatch):
         answer = served("POST", "/v1/experiments/p/erase", {"subject": "x"})
         assert answer.status_code == 503 and "send the same request again" in answer.json()["error"]["message"]
     assert served("POST", "/v1/experiments/p/erase", {"subject": "x"}).json() == {"erased": 0, "event": None}
+
+
+def test_the_log_says_by_how_many_draws_a_propensity_was_sampled(tmp_path, clock):
+    arms = [{"id": str(k), "features": row} for k, row in enumerate(np.eye(3).tolist())]
+    with service_at(tmp_path / "a.db", clock) as service:
+        for name, policy, draws in (("price", "LinTS", 500), ("certain", "LinUCB", None)):
+            create(service, {"name": name, "policy": policy, "arms": arms})
+            assert decide(service, "first", name)["draws"] == draws
+            assert decide(service, "first", name)["draws"] == draws  # once more, from the log
+        with service.database.read() as connection:
+            bodies = [event.body for row in (1, 2) for event in store.read(connection, row) if event.kind == "decided"]
+        told = state(service)
+    assert [body.get("draws", "left out") for body in bodies] == [500, "left out"]
+    database = Database(str(tmp_path / "a.db"))
+    assert found(database)[1].fingerprint == told["fingerprint"]
+    database.close()

@@ -113,7 +113,7 @@ def test_who_needs_no_propensity_does_not_pay_for_one(policy, tmp_path, monkeypa
     """Its choices are the same, and what reads propensities says why there is none."""
     oracle = tr.oracles.TopK(2) if isinstance(policy, tr.CombTS) else None
     usual, free = (tr.Session(policy, FEATURES, oracle=oracle, seed=3, measured=measured) for measured in (True, False))
-    monkeypatch.setattr(tr.Session, "_chance", lambda self, *rest: pytest.fail("asked") if not self.measured else (0.5, 0.0))
+    monkeypatch.setattr(tr.Session, "_chance", lambda self, *rest: pytest.fail("asked") if not self.measured else (0.5, 0.0, None))
     for n in range(8):
         if n == 4:
             free = tr.Session.load(free.save(tmp_path / "s.npz"))

@@ -64,6 +64,12 @@ def test_an_infeasible_assignment_is_refused_and_changes_nothing():
     assert unchanged(session, before)
 
 
+def test_a_single_promotion_is_a_set_of_users():
+    oracle = tr.oracles.Promotions(promotions=1, k=2)
+    made = tr.Session(tr.C2UCB(), arms=users(), oracle=oracle).decide(eligible=np.arange(12) >= 9)
+    assert sorted(made.arm.tolist()) == [9, 10]
+
+
 def test_promotions_are_pairs_and_users_can_be_masked():
     session = tr.Session(tr.CombTS(randomization="arm"), arms=users(), oracle=tr.oracles.Promotions(promotions=3, k=2), seed=1)
     allowed = np.arange(12) >= 5

@@ -25,6 +25,7 @@ from .fields import (
     vector,
 )  # fmt: skip
 from .names import REGISTRY, add, check_free
+from .sampled import Sampled
 from .types import Stored
 
 T = TypeVar("T")
@@ -111,7 +112,8 @@ class Policy:
         """(p, standard error): the chance that `select` chooses this action now; error 0.0 where it is exact. Changes nothing.
 
         draws: how many random draws stand behind a chance that is sampled; None: the policy's own number. A policy whose chances are all
-        exact may leave it out. Without an answer of its own: 1 or 0 where `select` draws nothing, else the frequency in DRAWS selections.
+        exact may leave it out. A sampled one is a `Sampled(p, error, draws)`, so that decisions say so. Without an answer of its own:
+        1 or 0 where `select` draws nothing, else the frequency in DRAWS selections.
         """
         most = DRAWS if draws is None else draws
         wanted, hits, played = np.sort(np.atleast_1d(action)), 0, 0
@@ -122,7 +124,7 @@ class Policy:
             played += 1
             certain = played == 1 and rng.bit_generator.state == before
         share = hits / played
-        return share, 0.0 if certain else math.sqrt(max(share * (1.0 - share), 1.0 / played) / played)
+        return (share, 0.0) if certain else Sampled(share, math.sqrt(max(share * (1.0 - share), 1.0 / played) / played), played)
 
     def grow(self, state, arms):
         """State for a longer list of arms, the old ones first; everything learned stays. ValueError where the policy cannot."""

@@ -238,7 +238,7 @@ def drawn_scores(solved: Solved, features: np.ndarray, scale: float, rng: np.ran
     theta = rng.standard_normal((draws, M, d))
     draw_around(solved.theta, solved.factor, scale, theta)
     out = np.empty((draws, features.shape[0] * M))
-    score_draws(np.ascontiguousarray(features.T), theta, np.empty(features.shape[0]), out)
+    score_draws(features, theta, np.zeros((d, LANES)), np.zeros((1, LANES)), out)
     if solved.own.any():
         level = solved.level - (solved.middle * theta).sum(axis=2)
         level += scale * np.sqrt(solved.own) * rng.standard_normal((draws, M))
@@ -310,23 +310,24 @@ def draw_around(centre, factor, scale, theta):
 
 
 @lean
-def score_draws(columns, theta, sums, out):
-    """out[n, row * M + m] <- columns[:, row] @ theta[n, m]. columns: (d, N), the features; sums: (N,) to work in.
+def score_draws(features, theta, x, sums, out):
+    """out[n, row * M + m] <- features[row] @ theta[n, m]. x: (d, LANES), sums: (1, LANES), to work in.
 
-    Every row is summed in the order of the dimensions wherever it stands, so equal rows get equal scores.
+    A few rows stay in the first cache while all draws pass over them. Every row is summed in the order of the dimensions wherever it
+    stands, so equal rows get equal scores.
     """
-    d, N = columns.shape
+    N, d = features.shape
     draws, M = theta.shape[0], theta.shape[1]
-    for n in range(draws):
-        for m in range(M):
-            for row in range(N):
-                sums[row] = 0.0
-            for i in range(d):
-                weight = theta[n, m, i]
-                for row in range(N):
-                    sums[row] += weight * columns[i, row]
-            for row in range(N):
-                out[n, row * M + m] = sums[row]
+    for first in range(0, N, LANES):
+        width = min(LANES, N - first)
+        side_by_side(features, first, width, x)
+        for n in range(draws):
+            for m in range(M):
+                for row in range(LANES):
+                    sums[0, row] = 0.0
+                take_products(sums, theta[n], m, d, x)
+                for row in range(width):
+                    out[n, (first + row) * M + m] = 0.0 - sums[0, row]  # take_products takes away
 
 
 @lean

@@ -43,7 +43,7 @@ class Unavailable(ConnectionError):
 @dataclasses.dataclass(frozen=True, slots=True)
 class RemoteDecision:
     """A decision of the service. arm: the id of an arm, or a list of ids. event: its place in the log. policy_version: rewards that the
-    policy had learned. expires_at: when its window closes, as text in UTC."""
+    policy had learned. expires_at: when its window closes, as text in UTC. draws: that the propensity was sampled by; None: it is exact."""
 
     id: str
     arm: Any
@@ -53,6 +53,7 @@ class RemoteDecision:
     event: int
     policy_version: int
     expires_at: str | None
+    draws: int | None = None
 
     @property
     def name(self) -> Any:

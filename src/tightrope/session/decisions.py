@@ -28,9 +28,10 @@ class Decision:
 
     id: the caller's own, or made. arm: its number, or a read-only int array for a set of arms. name: that of the arm (a tuple for a
     set); without names its number. propensity: the chance with which the policy chose it (for a set an array, the chance of each
-    arm to be in it), propensity_se its standard error (0.0: exact); both NaN where `select` made the decision or the session measures none.
+    arm to be in it), propensity_se its standard error; both NaN where `select` made the decision or the session measures none.
     reason: one sentence. round: 1 for the session's first decision. context: what the round showed (features, mask, baseline); None
-    once a decision that showed something is closed.
+    once a decision that showed something is closed. draws: how many random draws the propensity was sampled by; None: it is exact, or
+    was not measured.
     """
 
     id: Id
@@ -41,6 +42,7 @@ class Decision:
     reason: str
     round: int
     context: Context | None = field(compare=False, repr=False, default=None)
+    draws: int | None = field(compare=False, default=None)
 
 
 class Entry:
@@ -147,7 +149,7 @@ class Book:
         """Keep a closed decision, and forget the oldest beyond REMEMBERED arms."""
         if ended.context is not PLAIN:
             d = ended.decision
-            shorter = Decision(d.id, d.arm, d.name, d.propensity, d.propensity_se, d.reason, d.round)
+            shorter = Decision(d.id, d.arm, d.name, d.propensity, d.propensity_se, d.reason, d.round, draws=d.draws)
             ended.decision, ended.context = shorter, PLAIN
         id, weight = ended.decision.id, size_of(ended.decision)
         if id not in self.closed:  # no call stands between a change and its weight, where a signal's exception could come

@@ -47,6 +47,7 @@ class DecisionData(Strict):
     name: str | Count | list[str | Count]
     propensity: Share | list[Share] | None
     propensity_se: Error | list[Error] | None
+    draws: Annotated[int, Field(ge=1)] | None = None  # written where the propensity was sampled
     reason: str
     round: Annotated[int, Field(ge=1)]
     answers: Number | list[tuple[Count, Number]] | None

@@ -14,6 +14,7 @@ from ..core import checks, files, notebook, streams
 from ..core.matching import ORDERS, check_fit, check_question
 from ..core.policy import Policy, is_policy, label
 from ..core.rounds import PLAIN
+from ..core.sampled import draws_of
 from ..core.types import Action, Explanation, Oracle, State
 from ..core.verbs import (
     Arms,
@@ -291,7 +292,7 @@ class Session:
                 return known
             refuse_automatic(id)
         choice = self._choice(self._checked_round(context, eligible, names))
-        chance = self._chance(choice, choice.action) if self.measured else (math.nan, math.nan)
+        chance = self._chance(choice, choice.action) if self.measured else (math.nan, math.nan, None)
         return self._opened(choice, choice.action, id, *chance).decision
 
     def select(self, context: Round | None = None, eligible: Mask | None = None) -> Any:
@@ -329,13 +330,14 @@ class Session:
         propensity: Chance = math.nan,
         propensity_se: Chance = math.nan,
         wanted: int | None = None,
+        draws: int | None = None,
     ) -> bool:
         """Make a decision of a log once more: `select` draws as it did then, and the arm of the log is taken. Returns whether both agree.
 
         arm: the number that the log has, or those of a set. id: the decision's; one that is still known is refused. propensity,
-        propensity_se: the log's, which are not computed again. wanted: what the policy chose, where `decide_beside` played another arm.
-        The others are those of `decide`. On the kind of processor that wrote
-        the log both agree to the bit; on another one last digits may differ, and what was played is what counts.
+        propensity_se, draws: the log's, which are not computed again. wanted: what the policy chose, where `decide_beside` played another
+        arm. The others are those of `decide`. On the kind of processor that wrote the log both agree to the bit; on another one last digits
+        may differ, and what was played is what counts.
         """
         id = checked_id(id)
         if self._book.known(id) is not None:
@@ -343,8 +345,9 @@ class Session:
         shown = self._checked_round(context, eligible, names)
         taken = self._arm_taken(arm, shown.context)
         p, error = self._chance_taken("propensity", propensity, taken), self._chance_taken("propensity_se", propensity_se, taken)
+        behind = None if draws is None else checks.integer("draws", draws, least=1)
         choice = self._choice(shown, taken)
-        self._opened(choice, taken, id, p, error)
+        self._opened(choice, taken, id, p, error, behind)
         return bool(np.array_equal(choice.action, taken if wanted is None else wanted))
 
     def decide_beside(
@@ -373,9 +376,9 @@ class Session:
         taken = None if arm is None else self._arm_taken(arm, shown.context)
         choice = self._choice(shown, taken)
         action = choice.action if taken is None else taken
-        own, error = self._chance(choice, action) if measured else (math.nan, math.nan)
+        own, error, draws = self._chance(choice, action) if measured else (math.nan, math.nan, None)
         played = self._chance_taken("chance", chance(int(action), float(own)), action)
-        entry = self._opened(choice, action, id, played, error)
+        entry = self._opened(choice, action, id, played, error, draws)
         return entry.decision, int(choice.action), float(own)
 
     def _checked_round(self, context: Any, eligible: Mask | None, names: Sequence[str] | None, past: bool = False) -> Shown:
@@ -428,22 +431,22 @@ class Session:
         if (arms < 0).any() or (arms >= number).any() or (seen.eligible is not None and not seen.eligible[arms].all()):
             raise ValueError(f"{who} arm {checks.show(action)}, but arms are 0 to {number - 1} and must be eligible.")
 
-    def _chance(self, choice: Choice, action: Action) -> tuple[Chance, Chance]:
-        """(propensity of an action, standard error).
+    def _chance(self, choice: Choice, action: Action) -> tuple[Chance, Chance, int | None]:
+        """(propensity of an action, standard error, draws behind it).
 
         Its draws begin 2^64 places of the audit stream after those of the decision before, a copy of the stream is drawn from and the
         state's scratch is left alone: a log can be followed to the bit without computing it again.
         """
         if choice.certified or (choice.certain and not self._measures):
-            return float(action is choice.action or np.array_equal(action, choice.action)), 0.0
+            return float(action is choice.action or np.array_equal(action, choice.action)), 0.0, None
         if self._draws is None or self._draws.audit is not self._audit:
             self._draws = Draws.of(self._audit)
         rng, bits = self._draws.rng, self._draws.rng.bit_generator
         bits.state = self._draws.place  # whatever a signal's exception left behind
         bits.advance(self.decided << 64)
         state, seen = copied(choice.agent.state), choice.shown.context
-        chance: tuple[Chance, Chance] = propensity(self.policy, state, seen, action, rng, self.draws)
-        return chance
+        stated: tuple[Chance, Chance] = propensity(self.policy, state, seen, action, rng, self.draws)
+        return *stated, draws_of(stated)
 
     def _winner(self, seen: Context) -> int | None:
         """The certified arm, where it is what is played; None where there is none, it may not be played, or exploring goes on."""
@@ -452,7 +455,9 @@ class Session:
         arm = int(recommend(self.policy, self.state))
         return arm if seen.eligible is None or seen.eligible[arm] else None
 
-    def _opened(self, choice: Choice, action: Any, id: Id | None, p: Chance, error: Chance, unnamed: bool = False) -> Entry:
+    def _opened(
+        self, choice: Choice, action: Any, id: Id | None, p: Chance, error: Chance, draws: int | None = None, unnamed: bool = False
+    ) -> Entry:
         """Take an action: the open decision of it. unnamed: it is one of `select`, whose id its caller does not know."""
         (seen, labels, common), single = choice.shown, isinstance(action, int)
         if not single:
@@ -473,7 +478,7 @@ class Session:
             raise ValueError("this session was changed while it decided, by what a callback did; the decision was not made.")
         if id is None:
             id = self._book.automatic(number, self._past.branch)
-        made = Decision(id, action if single else locked(action), name, p, error, words, number, visible(seen))
+        made = Decision(id, action if single else locked(action), name, p, error, words, number, visible(seen), draws)
         entry = Entry(made, seen, action, None if single else set(action.tolist()))
         rounds = before.rounds if seen is before.rounds.last and seen is PLAIN else before.rounds.met(seen, True, common)
         try:

@@ -360,6 +360,7 @@ def packed(decision: Decision, answers: Answers) -> dict[str, object]:
         "name": list(decision.name) if isinstance(decision.name, tuple) else decision.name,
         "propensity": plain_chance(decision.propensity),
         "propensity_se": plain_chance(decision.propensity_se),
+        **({} if decision.draws is None else {"draws": decision.draws}),
         "reason": decision.reason,
         "round": decision.round,
         "answers": [list(pair) for pair in answers.items()] if isinstance(answers, dict) else answers,
@@ -484,7 +485,7 @@ def read_decision(session: Session, data: Any, count: int, context: Context | No
     arm = data.arm if single else locked(np.array(data.arm, dtype=np.int64))
     name = data.name if single else tuple(data.name)
     chance, error = read_chance(data.propensity, data.arm), read_chance(data.propensity_se, data.arm)
-    return Decision(data.id, arm, name, chance, error, data.reason, data.round, context)
+    return Decision(data.id, arm, name, chance, error, data.reason, data.round, context, data.draws)
 
 
 def read_answers(session: Session, data: "DecisionData", count: int) -> Answers:

@@ -19,6 +19,7 @@ from ...compiled.kernels import jit, lean
 from ...core.kinds import StateOf
 from ...core.policy import Policy, accepts, inner_policy, is_policy, policy
 from ...core.registry import find
+from ...core.sampled import Sampled
 from ...core.verbs import (
     admit,
     commit,
@@ -142,10 +143,12 @@ class Safe(Limits):
         most = int(min(DRAWS, max(LEAST_DRAWS, DRAWN_SCORES // own.size)))
         if not listed.size or (listed.size == 1 and most == DRAWS):
             return propensity(self.inner, state.inner, context, int(listed[0]), rng, draws) if listed.size else (0.0, 0.0)
-        told = explain(self.inner, state.inner, context, rng, most if draws is None else draws)
+        most = most if draws is None else draws
+        told = explain(self.inner, state.inner, context, rng, most)
         chance = min(float(told["probability"][listed].sum()), 1.0)
         errors = told["probability_se"][listed] if "probability_se" in told else np.zeros(1)
-        return chance, math.sqrt(float((errors * errors).sum()))  # counts of different arms in the same draws are negatively correlated
+        error = math.sqrt(float((errors * errors).sum()))  # counts of different arms in the same draws are negatively correlated
+        return Sampled(chance, error, most) if "probability_se" in told else (chance, error)
 
     def explain(self, state, context, rng, draws=None):
         baseline, _ = bound_round(self, state.guarded, context)

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from ...core.fields import arm_set, checkpoints, choice, optional_integer, optional_real, real, scale_bound
 from ...core.policy import Policy, inner_policy, policy
 from ...core.registry import find
+from ...core.sampled import Sampled
 from ...core.streams import same
 from ...core.types import Explanation, Given
 from ...core.verbs import Context, admit, commit, explain, grow, inform, init, reward_range, select, update, withdraw
@@ -120,8 +121,8 @@ class SafeSets(Policy):
         return reward_range(self.inner)
 
     def propensity(self, state, context, action, rng, draws=None):
-        probability, error = chances(self, state, context, rng, DRAWS if draws is None else draws)
-        return probability[action], error[action]
+        probability, error, made = chances(self, state, context, rng, DRAWS if draws is None else draws)
+        return Sampled(probability[action], error[action], made) if made > 1 else (probability[action], error[action])
 
     def explain(self, state, context, rng, draws=None):
         draws = DRAWS if draws is None else draws
@@ -130,7 +131,7 @@ class SafeSets(Policy):
         mean, width = predict_solved(known.theta, known.factor, known.features)
         wanted = select(self.inner, state.inner, context, rng)
         chosen, why = choose_set(self, state, context, wanted)
-        probability, error = chances(self, state, context, rng, draws)
+        probability, error, _ = chances(self, state, context, rng, draws)
         budget = known.base + (value_of(state.ledger[0].earned) - (1.0 - self.alpha) * value_of(state.ledger[0].promised))
         if known.point is not None:
             budget = known.base + joint_lower(known, state.owed)
@@ -145,8 +146,9 @@ class SafeSets(Policy):
         return report | {"inner": {key: inner[key] for key in ("mean", "width", "lower", "upper", "probability") if key in inner}}
 
 
-def chances(policy: Any, state: SetState, context: Context, rng: Any, most: int = DRAWS) -> tuple[np.ndarray, np.ndarray]:
-    """The chance of every arm to be in the set that is played: exact where nothing is drawn, else by `most` selections."""
+def chances(policy: Any, state: SetState, context: Context, rng: Any, most: int = DRAWS) -> tuple[np.ndarray, np.ndarray, int]:
+    """The chance of every arm to be in the set that is played: exact where nothing is drawn, else by `most` selections; their errors, and
+    how many selections there were, 1 where nothing is drawn."""
     rows = features_of(state, context).shape[0] * state.model.response.shape[0]
     hits, draws, drawn = np.zeros(rows), 0, True
     while draws < most and drawn:
@@ -156,7 +158,7 @@ def chances(policy: Any, state: SetState, context: Context, rng: Any, most: int 
         draws += 1
         drawn = draws > 1 or not same(before, rng.bit_generator.state)
     share = hits / draws
-    return share, np.sqrt(share * (1.0 - share) / draws)
+    return share, np.sqrt(share * (1.0 - share) / draws), draws
 
 
 def sentence(wanted: np.ndarray, chosen: np.ndarray, why: int, left: float) -> str:

@@ -17,6 +17,7 @@ from ...core.fields import real
 from ...core.kinds import StateOf
 from ...core.policy import Policy, inner_policy, label, policy
 from ...core.registry import find
+from ...core.sampled import Sampled, draws_of
 from ...core.verbs import (
     admit,
     allowed,
@@ -93,8 +94,11 @@ class Explore(Policy):
         if not allowed(context.eligible, action):
             return 0.0, 0.0
         uniform = share_of_uniform(self, state.number, context.eligible)
-        p, error = propensity(self.inner, state.inner, context, action, rng, draws)
-        return uniform / count_eligible(state.number, context.eligible) + (1.0 - uniform) * p, (1.0 - uniform) * error
+        stated = propensity(self.inner, state.inner, context, action, rng, draws)
+        p, error = stated
+        mixed = uniform / count_eligible(state.number, context.eligible) + (1.0 - uniform) * p, (1.0 - uniform) * error
+        behind = draws_of(stated)
+        return mixed if behind is None else Sampled(*mixed, behind)
 
     def grow(self, state, arms):
         return State(grow(self.inner, state.inner, arms), self.init(arms).number)

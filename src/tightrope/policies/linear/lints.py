@@ -24,6 +24,7 @@ from ...core.fields import optional_flag, optional_real, real, real_or
 from ...core.kinds import Count, Scratch
 from ...core.matching import LARGEST_REWARD
 from ...core.policy import Policy, policy
+from ...core.sampled import Sampled
 from ...core.types import Given, Stored
 from ...numerics.counts import intervals
 from ...numerics.growth import grown
@@ -107,7 +108,8 @@ class LinTS(Policy):
         draws = AUDIT_DRAWS if draws is None else draws
         predict(state.model, context)
         root = posterior_scale(self, state) * deviations(state.model)
-        return chance_of_best(state.model.mean, root, in_question(self, state, context), action, rng, draws)
+        p, error = chance_of_best(state.model.mean, root, in_question(self, state, context), action, rng, draws)
+        return Sampled(p, error, draws) if error > 0.0 else (p, error)
 
     def reward_range(self):
         return -LARGEST_REWARD, LARGEST_REWARD

@@ -8,9 +8,9 @@ Per round: O(N d) and the oracle.
 """
 
 from ...core.policy import policy
-from ...numerics.batch_ridge import drawn_scores, settle
-from .combts import round_scores
-from .sets import GaussianPrior, Scoring, best_set, features_of, new_state_with_prior, noise_now, predictions
+from ...numerics.batch_ridge import settle
+from .combts import round_scores, round_scoring
+from .sets import GaussianPrior, best_set, features_of, new_state_with_prior, noise_now
 
 
 @policy("sets", paper="Wen, Kveton, Ashkan 2015, Algorithm 2", compiled=False)
@@ -31,13 +31,7 @@ class CombLinTS(GaussianPrior):
 
     def _scoring(self, state, context, rng):
         """This round's scores, by the law of those that `select` makes."""
-        mean, width, solved = predictions(state, context)
-        noise = noise_now(self, state, solved)
-
-        def draw(draws):
-            return drawn_scores(solved, features_of(state, context), noise, rng, draws)
-
-        return Scoring(mean, noise * width, None, draw, zero=solved.zero)
+        return round_scoring(state, context, rng, lambda solved: noise_now(self, state, solved))
 
 
 def example():

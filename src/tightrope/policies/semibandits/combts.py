@@ -15,7 +15,7 @@ import numpy as np
 from ...core.fields import choice, optional_flag, optional_real, real, real_or
 from ...core.policy import policy
 from ...core.types import Given
-from ...numerics.batch_ridge import batch_scale, drawn_scores, settle, settled_scores
+from ...numerics.batch_ridge import batch_scale, drawn_scores, predict_settled, settle, settled_scores
 from ...numerics.noise import bounded
 from .sets import Scoring, SetPolicy, best_set, features_of, new_state_by_width, predictions, radius
 
@@ -59,17 +59,15 @@ class CombTS(SetPolicy):
 
     def _scoring(self, state, context, rng):
         """This round's scores, by the law of those that `select` makes."""
+        if self.randomization == ROUND:
+            return round_scoring(state, context, rng, lambda solved: v_now(self, state, solved))
         mean, width, solved = predictions(state, context)
-        v = v_now(self, state, solved)
-        width *= v
+        width *= v_now(self, state, solved)
 
         def draw(draws):
-            if self.randomization == ROUND:
-                return drawn_scores(solved, features_of(state, context), v, rng, draws)
             return mean + width * rng.standard_normal((draws, mean.size))
 
-        law = ("normal", mean, width) if self.randomization == ARM else None
-        return Scoring(mean, width, None, draw, law, solved.zero)
+        return Scoring(mean, width, None, draw, ("normal", mean, width), solved.zero)
 
 
 def v_now(policy, state, solved):
@@ -93,6 +91,18 @@ def round_scores(solved, features, v, rng):
         by_row = scores.reshape(features.shape[0], -1)
         by_row += v * np.sqrt(solved.own) * rng.standard_normal(solved.own.size)
     return scores
+
+
+def round_scoring(state, context, rng, scale):
+    """A round's scores by the law of `round_scores`. scale: of what `settle` found. The widths are left until they are asked for: a chance
+    needs none, and they take longer than the means of a hundred draws."""
+    features = features_of(state, context)
+    solved = settle(state.model, features)
+    v = scale(solved)
+    return Scoring(
+        settled_scores(solved, solved.theta, features), lambda: v * predict_settled(solved, features)[1], None,
+        lambda draws: drawn_scores(solved, features, v, rng, draws), zero=solved.zero,
+    )  # fmt: skip
 
 
 def example():

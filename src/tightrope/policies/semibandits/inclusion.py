@@ -110,23 +110,41 @@ def last_of(row, best):
 
 
 @jit
-def count_top(scores, k, hits):
-    """hits[i] += how many rows of scores (draws, n) have i among their k largest, equal ones by index."""
+def count_top(scores, spacing, k, hits):
+    """hits[i] += how many rows of scores (draws, n) have i among their k largest, equal ones by index.
+
+    spacing: (draws,) scores of a row that round to the same multiple of it are equal; 0: only those that are. Rounding keeps the order, so
+    that the k-th score of a row says by itself which others may be equal to it: only those are divided.
+    """
     n = scores.shape[1]
     best = np.empty(min(k, FEW))
     for draw in range(scores.shape[0]):
-        row, threshold = scores[draw], -math.inf
+        row, grid, threshold = scores[draw], spacing[draw], -math.inf
         if k < n:
             threshold = last_of(row, best) if k <= FEW else kth_largest(row, k)
+        bound, reach = threshold - 2.0 * grid, 0  # a score below rounds to less, whatever the rounding of the quotients
+        for i in range(n):
+            reach += row[i] >= bound
+        if reach <= k:
+            for i in range(n):
+                hits[i] += row[i] >= bound
+            continue
+        level = rounded(threshold, grid)
         left = k  # places for those that just reach it
         for i in range(n):
-            if row[i] > threshold:
+            if row[i] > bound and rounded(row[i], grid) > level:
                 left -= 1
                 hits[i] += 1.0
         for i in range(n):
-            if left > 0 and row[i] == threshold:
+            if left > 0 and row[i] >= bound and rounded(row[i], grid) == level:
                 left -= 1
                 hits[i] += 1.0
+
+
+@lean
+def rounded(value, grid):
+    """The multiple of a grid that is nearest, counted in it; the value itself where the grid is 0."""
+    return np.rint(value / grid) if grid > 0.0 else value
 
 
 @jit

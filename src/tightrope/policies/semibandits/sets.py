@@ -13,6 +13,7 @@ import numpy as np
 from ...core.fields import choice, optional_flag, optional_real, real, real_or
 from ...core.matching import LARGEST_REWARD
 from ...core.policy import Policy
+from ...core.sampled import Sampled, draws_of
 from ...core.types import Explanation, Given, Oracle
 from ...core.verbs import Arms, Context
 from ...numerics.batch_ridge import (
@@ -28,7 +29,8 @@ from ...numerics.batch_ridge import (
 from ...numerics.merging import merged_batch_ridge
 from ...numerics.noise import bounded
 from ...numerics.ridge import size_of
-from ...solvers.oracles import Partition, TopK, choose, set_size
+from ...solvers.oracles import Partition, Promotions, TopK, choose, set_size
+from ...solvers.oracles.promotions import count_pairs
 from .inclusion import count_partition, count_top, exact_inclusion
 
 WIDTH = 2.0  # standard errors
@@ -234,7 +236,7 @@ class Scoring(NamedTuple):
     """This round's scores and what is known of their distribution."""
 
     mean: np.ndarray  # (N,) theta'x
-    width: np.ndarray  # (N,) half-width shown in the explanation
+    width: np.ndarray | Callable[[], np.ndarray]  # (N,) half-width shown in the explanation, or what computes it where chances need none
     score: np.ndarray | None  # (N,) the certain scores; None: they are drawn
     draw: Callable[[int], np.ndarray] = no_draws  # (draws, N) scores
     law: tuple[str, np.ndarray, np.ndarray] | None = None  # name, location and spread of independent scores
@@ -243,7 +245,7 @@ class Scoring(NamedTuple):
 
 def chances(
     policy: BreaksTies, state: KnowsSetting, context: Context, scoring: Scoring, rng: np.random.Generator, draws: int | None = None
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray] | Sampled:
     """The chance of every arm to be in the set, exact where it is certain or cheap to integrate, else by Monte Carlo; standard errors."""
     N, oracle = scoring.mean.size, state.setting.oracle
     exact = _exact(state, context, scoring.law) if scoring.law is not None else None
@@ -262,7 +264,7 @@ def chances(
         hits += hits_of_draws(policy, state, context, scores, rng, scoring.zero)
         left -= number
     probability = hits / draws
-    return probability, np.sqrt(probability * (1 - probability) / draws)
+    return Sampled(probability, np.sqrt(probability * (1 - probability) / draws), draws)
 
 
 def hits_of_draws(
@@ -270,37 +272,52 @@ def hits_of_draws(
 ) -> np.ndarray:
     """(N,) how many rows of scores (draws, N), which are overwritten, have each arm in what `best_set` makes of them."""
     hits, oracle = np.zeros(scores.shape[1]), state.setting.oracle
-    if not isinstance(oracle, (TopK, Partition)):
+    arms = np.arange(hits.size) if context.eligible is None else np.flatnonzero(context.eligible)
+    seen = scores if arms.size == hits.size else np.ascontiguousarray(scores[:, arms])
+    top = np.maximum(seen.max(axis=1), -seen.min(axis=1))
+    if not isinstance(oracle, (TopK, Partition, Promotions)) or not np.isfinite(top).all():
         for score in scores:
             hits[best_set(state, context, score, policy.ties, rng, zero)] += 1.0
         return hits
-    arms = np.arange(hits.size) if context.eligible is None else np.flatnonzero(context.eligible)
-    if arms.size < hits.size:
-        scores = np.ascontiguousarray(scores[:, arms])
-    top = np.maximum(scores.max(axis=1), -scores.min(axis=1))[:, None]
-    scores /= np.where(top > 0.0, TIE * top, 1.0)
-    np.rint(scores, out=scores)
-    if policy.ties:
-        scores += 0.5 * rng.random(scores.shape)
+    grid = np.where(top > 0.0, TIE * top, 1.0)
+    if isinstance(oracle, Promotions):
+        on_grid(scores, grid, policy.ties, rng)
+        scores *= grid[:, None]
+        scores += zero
+        count_pairs(oracle, scores, context.eligible, hits)
+        return hits
+    if policy.ties or isinstance(oracle, Partition):
+        seen, grid = on_grid(seen, grid, policy.ties, rng), np.zeros(grid.size)
     counted = np.zeros(arms.size)
     if isinstance(oracle, TopK):
-        count_top(scores, oracle.k, counted)
+        count_top(seen, grid, oracle.k, counted)
     else:
         codes, limits = oracle.groups
         codes = codes[arms]
         first = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=limits.size))])
-        count_partition(scores, np.argsort(codes, kind="stable"), first, limits, oracle.k, counted)
+        count_partition(seen, np.argsort(codes, kind="stable"), first, limits, oracle.k, counted)
     hits[arms] = counted
     return hits
+
+
+def on_grid(scores: np.ndarray, grid: np.ndarray, ties: int, rng: np.random.Generator) -> np.ndarray:
+    """Rows of scores, overwritten, in multiples of each one's grid, rounded; equal ones are set apart at random where ties are (1)."""
+    scores /= grid[:, None]
+    np.rint(scores, out=scores)
+    if ties:
+        scores += 0.5 * rng.random(scores.shape)
+    return scores
 
 
 def inclusion(
     policy: BreaksTies, state: KnowsSetting, context: Context, action: np.ndarray, scoring: Scoring, rng: np.random.Generator,
     draws: int | None = None,
-) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+) -> tuple[np.ndarray, np.ndarray] | Sampled:  # fmt: skip
     """(k,) chance that each arm of a set is chosen now, and its standard error. draws: as many stand behind chances that are not exact."""
-    probability, error = chances(policy, state, context, scoring, rng, draws)
-    return probability[action], error[action]
+    stated = chances(policy, state, context, scoring, rng, draws)
+    probability, error = stated
+    behind = draws_of(stated)
+    return (probability[action], error[action]) if behind is None else Sampled(probability[action], error[action], behind)
 
 
 def report(
@@ -309,7 +326,8 @@ def report(
     """The explanation. draws: as many stand behind chances that are not exact."""
     drawn = scoring.draw(1)[0] if scoring.score is None else scoring.score
     chosen = best_set(state, context, drawn, policy.ties, rng, scoring.zero)
-    mean, width, score = scoring.mean + scoring.zero, scoring.width, drawn + scoring.zero
+    width = scoring.width() if callable(scoring.width) else scoring.width
+    mean, score = scoring.mean + scoring.zero, drawn + scoring.zero
     found = {
         "mean": mean, "width": width, "lower": mean - width, "upper": mean + width, "index": score, "score": score,
         "oracle_value": float(score[chosen].sum()),

@@ -46,11 +46,10 @@ def decide(experiment: Experiment, id: str, request: DecisionRequest, now: int) 
         raise invalid(error, round.names or list(experiment.numbers)) from None
     deadline, version = experiment.deadline(now), session.rounds
     more = now if now < experiment.time else None, lacks_baseline(asked, experiment.spec.baseline, [*map(str, session.retired)])
-    if isinstance(drawn.arm, int):
-        chances = drawn.propensity, drawn.propensity_se
-        return Prepared(Decided(id, drawn.arm, drawn.name, *chances, why, version, deadline, choice, budget, asked, *more), drawn)
-    p, se = (np.asarray(chance).tolist() for chance in (drawn.propensity, drawn.propensity_se))
-    return Prepared(Decided(id, drawn.arm.tolist(), list(drawn.name), p, se, why, version, deadline, choice, budget, asked, *more), drawn)
+    arm, name, p, se = drawn.arm, drawn.name, drawn.propensity, drawn.propensity_se
+    if not isinstance(arm, int):
+        arm, name, p, se = arm.tolist(), list(name), np.asarray(p).tolist(), np.asarray(se).tolist()
+    return Prepared(Decided(id, arm, name, p, se, why, version, deadline, choice, budget, asked, *more, drawn.draws), drawn)
 
 
 def noted_budget(experiment: Experiment, watched: bool) -> float | None:

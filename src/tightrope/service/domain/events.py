@@ -189,7 +189,7 @@ class Decided(DecisionEvent):
     WATCH-th one and wherever it is lower than ever before. asked: the request without its
     id and without defaults, {} for one that says nothing; after an erasure what is left of it. made: when it was made by the clock, in
     microseconds since 1970, where the clock is behind the log's time; else None. without_baseline: the round's baseline could not be
-    played.
+    played. draws: that the propensity was sampled by; None: it is exact, or a version made it that did not say.
     """
 
     kind = "decided"
@@ -205,6 +205,7 @@ class Decided(DecisionEvent):
     asked: Body
     made: int | None = None
     without_baseline: bool = False
+    draws: int | None = None
 
     @property
     def subject(self) -> str | None:
@@ -232,6 +233,8 @@ class Decided(DecisionEvent):
             body["made"] = self.made
         if self.without_baseline:
             body["without_baseline"] = True
+        if self.draws is not None:
+            body["draws"] = self.draws
         return body
 
     @classmethod
@@ -240,7 +243,7 @@ class Decided(DecisionEvent):
         return cls(
             str(decision), body["arm"], body["name"], body["propensity"], body["propensity_se"], body["reason"], body["version"],
             body["deadline"], None if rollout is None else RolloutChoice.read(rollout), body.get("budget"), body.get("asked") or {},
-            body.get("made"), body.get("without_baseline", False),
+            body.get("made"), body.get("without_baseline", False), body.get("draws"),
         )  # fmt: skip
 
 

@@ -184,7 +184,7 @@ def follow(experiment: Experiment, event: events.Decided, seq: int) -> None:
     if isinstance(p, list):
         p, se = np.array(p), np.array(se)
     wanted = None if choice is None else choice.wanted
-    same_draw = session.follow(event.arm, event.decision, round.context, round.eligible, round.names, p, se, wanted)
+    same_draw = session.follow(event.arm, event.decision, round.context, round.eligible, round.names, p, se, wanted, event.draws)
     experiment.disagreements += not (same_draw and agreed)
 
 

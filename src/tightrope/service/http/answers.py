@@ -82,17 +82,19 @@ class ExperimentsAnswer(BaseModel):
 
 
 class DecisionAnswer(BaseModel):
-    """A decision. arm: an id, or those of a set. event: its place in the log. policy_version: rewards that the policy had learned."""
+    """A decision. arm: an id, or those of a set. draws: how many random draws the propensity was sampled by; null: it is exact. event: its
+    place in the log. policy_version: rewards that the policy had learned."""
 
     model_config = example(
-        id="visit-8124", arm="11.90", propensity=0.82, propensity_se=0.0, reason="11.90: drawn by the policy with probability 0.82",
-        event=41, policy_version=17, expires_at="2026-07-01T12:00:00.000000Z",
+        id="visit-8124", arm="11.90", propensity=0.82, propensity_se=0.0, draws=None,
+        reason="11.90: drawn by the policy with probability 0.82", event=41, policy_version=17, expires_at="2026-07-01T12:00:00.000000Z",
     )  # fmt: skip
 
     id: str
     arm: str | int | list[str] | list[int]
     propensity: float | list[float]
     propensity_se: float | list[float]
+    draws: int | None
     reason: str
     event: int
     policy_version: int

@@ -233,6 +233,7 @@ def decision_answer(event: events.Decided, seq: int) -> Json:
         "arm": event.name,
         "propensity": event.propensity,
         "propensity_se": event.propensity_se,
+        "draws": event.draws,
         "reason": event.reason,
         "event": seq,
         "policy_version": event.policy_version,

@@ -59,7 +59,7 @@ def choose(oracle: Oracle, scores: np.ndarray, eligible: np.ndarray | None) -> n
     else:
         answer = oracle(np.where(eligible, scores, -np.inf).reshape(shape))
     chosen = np.asarray(answer)
-    if blocks > 1 and chosen.ndim == 2 and chosen.shape[1] == 2:
+    if hasattr(oracle, "blocks") and chosen.ndim == 2 and chosen.shape[1] == 2:  # pairs of a single promotion, too
         chosen = chosen[:, 0] * blocks + chosen[:, 1]
     if chosen.size == 0:
         return np.zeros(0, dtype=np.int64)

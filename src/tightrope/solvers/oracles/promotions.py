@@ -10,17 +10,19 @@ O(M k (M^2 + path (M + k))) after O(N M) selection: 100 to 1000 times as fast as
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...compiled.kernels import jit
+from ...compiled.kernels import lean
 from ...core import checks
-from .top import largest
+from .top import value_of_rank
 
 if TYPE_CHECKING:
     import pandas as pd
+
+TOO_SHORT = -2  # a list of best users, for what is asked of it
 
 
 @dataclass(frozen=True)
@@ -169,52 +171,163 @@ class Promotions:
         return values, mask
 
     def _assign(self, values: np.ndarray, mask: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-        N, M = values.shape
-        longest = min(N, self.size + 1)  # one more than needed, so that the last prices see a free user
-        columns = np.ascontiguousarray(values.T)
-        kept = np.zeros(N, dtype=np.bool_)
-        best = []
-        for j in range(M):
-            users = np.arange(N) if mask is None else np.flatnonzero(mask[:, j])
-            best.append(users[largest(columns[j, users], longest)])
-            kept[best[j]] = True
-        users = np.flatnonzero(kept)  # ascending, so that ties go to the lowest user
-        place = np.cumsum(kept) - 1
-        compact = columns[:, users] if mask is None else np.where(mask[users].T, columns[:, users], -np.inf)
-        order = np.full((M, longest), -1, dtype=np.int64)
-        for j in range(M):
-            order[j, : best[j].size] = place[best[j]]
-        holder, prices = np.full(users.size, -1, dtype=np.int64), np.zeros(M)
-        full = augment(compact, order, self.budgets, holder, prices)
-        if full >= 0:
+        room = new_room(self, values.shape[0])
+        room.columns[:] = values.T if mask is None else np.where(mask, values, -np.inf).T
+        self._check_filled(assign(room))
+        held = np.flatnonzero(room.holder >= 0)
+        held = held[np.argsort(room.holder[held], kind="stable")]
+        return np.stack([held, room.holder[held]], axis=1), room.prices
+
+    def _check_filled(self, short: int) -> None:
+        if short >= 0:
             raise ValueError(
-                f"promotion {full} cannot get k = {self.budgets[full]} users from the eligible pairs; lower k or admit more users."
+                f"promotion {short} cannot get k = {self.budgets[short]} users from the eligible pairs; lower k or admit more users."
             )
-        held = np.flatnonzero(holder >= 0)
-        held = held[np.argsort(holder[held], kind="stable")]
-        return np.stack([users[held], holder[held]], axis=1), prices
 
 
-@jit
-def augment(scores, order, k, holder, prices):
-    """Fill holder (n,) with each user's promotion (-1: none) and prices (M,); returns -1, or a promotion that cannot be filled.
+class Room(NamedTuple):
+    """One assignment's scores, what is found and what is worked in, so that a loop over many of them allocates nothing."""
 
-    scores: (M, n), -inf where not eligible. k: (M,) users wanted. order: (M, longest) users by descending score, padded with -1.
+    columns: np.ndarray  # (M, N) scores of each promotion, -inf where not eligible
+    budgets: np.ndarray  # (M,) users wanted
+    holder: np.ndarray  # (N,) each user's promotion; -1: none
+    prices: np.ndarray  # (M,)
+    order: np.ndarray  # (M, longest) best users of each promotion by descending score, padded with -1
+    spare: np.ndarray  # (longest,) to sort in
+    ranks: np.ndarray  # (3, N) to select in
+    members: np.ndarray  # (M, largest budget) users of each promotion so far
+    position: np.ndarray  # (N,) of each user among them
+    mover: np.ndarray  # (M, M) user of i who would gain most by moving to j; -1: none
+    gain: np.ndarray  # (M, M) what it would gain
+    counts: np.ndarray  # (3, M) members so far, place in order of the best free user, parent on the path
+    distance: np.ndarray  # (M,) the best gain of a place
+    done: np.ndarray  # (M,) whether it is final
+
+
+def new_room(oracle: Promotions, users: int) -> Room:
+    """Room for the assignments of an oracle among N users."""
+    budgets = oracle.budgets
+    M, longest = budgets.size, min(users, oracle.size + 1)  # one more than needed, so that the last prices see a free user
+    return Room(
+        np.empty((M, users)), budgets, np.empty(users, dtype=np.int64), np.empty(M), np.empty((M, longest), dtype=np.int64),
+        np.empty(longest, dtype=np.int64), np.empty((3, users)), np.empty((M, int(budgets.max())), dtype=np.int64),
+        np.empty(users, dtype=np.int64), np.empty((M, M), dtype=np.int64), np.empty((M, M)), np.empty((3, M), dtype=np.int64), np.empty(M),
+        np.empty(M, dtype=np.bool_),
+    )  # fmt: skip
+
+
+def count_pairs(oracle: Promotions, scores: np.ndarray, eligible: np.ndarray | None, hits: np.ndarray) -> None:
+    """hits[i] += how many rows of scores (draws, N M) have arm i = user * M + promotion in the oracle's answer.
+
+    The rows are finite and as many users eligible as are wanted, as a first call of the oracle has checked.
     """
-    M, n = scores.shape
-    members, total = np.zeros((M, k.max()), dtype=np.int64), k.sum()
-    filled = np.zeros(M, dtype=np.int64)
-    position = np.zeros(n, dtype=np.int64)
-    mover = np.full((M, M), -1, dtype=np.int64)  # user of i who would gain most by moving to j
-    gain = np.full((M, M), -math.inf)
-    free = np.zeros(M, dtype=np.int64)  # place in order of the best free user
-    distance, parent, done = np.zeros(M), np.zeros(M, dtype=np.int64), np.zeros(M, dtype=np.bool_)
+    M = oracle.budgets.size
+    open_ = np.ones(scores.shape[1], dtype=np.bool_) if eligible is None else eligible
+    oracle._check_filled(count_assignments(scores, open_, new_room(oracle, scores.shape[1] // M), hits))
+
+
+@lean
+def count_assignments(scores, eligible, room, hits):
+    """`count_pairs`; returns -1, or a promotion that cannot be filled."""
+    M, N = room.columns.shape
+    for draw in range(scores.shape[0]):
+        for j in range(M):
+            for user in range(N):
+                arm = user * M + j
+                room.columns[j, user] = scores[draw, arm] if eligible[arm] else -math.inf
+        short = assign(room)
+        if short >= 0:
+            return short
+        for user in range(N):
+            if room.holder[user] >= 0:
+                hits[user * M + room.holder[user]] += 1.0
+    return -1
+
+
+@lean
+def assign(room):
+    """The assignment of the scores in room.columns; returns -1, or a promotion that cannot be filled.
+
+    First among twice as many users as a promotion takes, which is mostly enough and a fraction to sort; as many as may be needed where
+    one of these lists comes to its end.
+    """
+    longest = room.order.shape[1]
+    length = min(2 * room.members.shape[1] + 1, longest)
+    while True:
+        for j in range(room.columns.shape[0]):
+            list_best(room.columns[j], room.ranks, room.spare, room.order[j, :length])
+        short = augment(room, length)
+        if short != TOO_SHORT:
+            return short
+        length = longest
+
+
+@lean
+def list_best(values, ranks, spare, order):
+    """Fill order with the places of the largest values, descending, equal values by place, then with -1. Values of -inf are left out."""
+    count, longest, filled, threshold = 0, order.shape[0], 0, -math.inf
+    for i in range(values.shape[0]):
+        ranks[0, count] = values[i]
+        count += values[i] > -math.inf
+    if count > longest:
+        threshold = value_of_rank(ranks[0], ranks[1], ranks[2], count, longest)
+    for i in range(values.shape[0]):
+        if values[i] > threshold:
+            order[filled] = i
+            filled += 1
+    if count > longest:
+        for i in range(values.shape[0]):
+            if filled < longest and values[i] == threshold:
+                order[filled] = i
+                filled += 1
+    sort_descending(values, order, filled, spare)
+    for place in range(filled, longest):
+        order[place] = -1
+
+
+@lean
+def sort_descending(values, order, count, spare):
+    """Sort order[:count] by descending value, stably: runs of 1, 2, 4, .. places are merged. spare: as long, to work in."""
+    run = 1
+    while run < count:
+        for first in range(0, count, 2 * run):
+            middle, end = min(first + run, count), min(first + 2 * run, count)
+            i, j = first, middle
+            for place in range(first, end):
+                if j >= end or (i < middle and values[order[i]] >= values[order[j]]):
+                    spare[place] = order[i]
+                    i += 1
+                else:
+                    spare[place] = order[j]
+                    j += 1
+        for place in range(count):
+            order[place] = spare[place]
+        run *= 2
+
+
+@lean
+def augment(room, length):
+    """Fill room.holder and room.prices from room.columns and room.order[:, :length]; returns -1, a promotion that cannot be filled, or
+    TOO_SHORT where a list that is longer than `length` came to its end."""
+    scores, order, k, holder, prices = room.columns, room.order, room.budgets, room.holder, room.prices
+    members, position, mover, gain, distance, done = room.members, room.position, room.mover, room.gain, room.distance, room.done
+    filled, free, parent = room.counts[0], room.counts[1], room.counts[2]
+    M, total = scores.shape[0], 0
+    for user in range(holder.shape[0]):
+        holder[user] = -1
+    for i in range(M):
+        total += k[i]
+        filled[i], free[i], prices[i] = 0, 0, 0.0
+        for j in range(M):
+            mover[i, j], gain[i, j] = -1, -math.inf
     for unit in range(total + 1):
         # Best gain of a place in each promotion, by Dijkstra: entering j directly, or pushing someone from i to j.
         for j in range(M):
-            while free[j] < order.shape[1] and order[j, free[j]] >= 0 and holder[order[j, free[j]]] >= 0:
+            while free[j] < length and order[j, free[j]] >= 0 and holder[order[j, free[j]]] >= 0:
                 free[j] += 1
-            open_ = free[j] < order.shape[1] and order[j, free[j]] >= 0
+            if free[j] == length < order.shape[1]:
+                return TOO_SHORT
+            open_ = free[j] < length and order[j, free[j]] >= 0
             distance[j] = scores[j, order[j, free[j]]] - prices[j] if open_ else -math.inf
             parent[j], done[j] = -1, False
         lowest = 0.0

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...compiled.kernels import jit
+from ...compiled.kernels import jit, lean
 from ...core import checks
 
 
@@ -70,12 +70,16 @@ def largest(values: np.ndarray, k: int) -> np.ndarray:
 
 @jit
 def kth_largest(values, k):
-    """The value of rank k, from 1, in O(N) expected. np.partition takes 20 to 100 times as long where most values are equal.
+    """The value of rank k, from 1, in O(N) expected. np.partition takes 20 to 100 times as long where most values are equal."""
+    return value_of_rank(values.copy(), np.empty(values.shape[0]), np.empty(values.shape[0]), values.shape[0], k)
+
+
+@lean
+def value_of_rank(rest, above, below, count, k):
+    """`kth_largest` of rest[:count], which is overwritten. above, below: of the same length, to work in.
 
     Each pass keeps the values above or those below a pivot, and drops those equal to it; nothing branches on a value.
     """
-    rest, count = values.copy(), values.shape[0]
-    above, below = np.empty(count), np.empty(count)
     place = count // 2
     while True:
         low, high, pivot = rest[0], rest[count - 1], rest[place % count]
