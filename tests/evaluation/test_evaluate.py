@@ -83,6 +83,19 @@ def test_without_a_model_the_doubly_robust_estimate_is_that_of_weights():
     assert tr.evaluate(tiny(), TARGET, estimator="SWITCH_DR").estimator == "switch-dr"
 
 
+@pytest.mark.parametrize("estimator", ["dm", "clipped-ips", "switch-dr"])
+def test_a_normal_interval_is_refused_where_the_estimator_has_a_bias(estimator):
+    rows = {"arm": [0, 1, 0, 1], "reward": [0.0, 1.0, 1.0, 1.0], "p": [0.95, 0.05, 0.95, 0.05]}
+    log = tr.logs.from_frame(rows, propensity="p")
+    with pytest.raises(ValueError, match="no normal interval"):
+        tr.evaluate(log, 1, estimator=estimator, anytime=False)
+    low, high = tr.evaluate(log, 1, estimator=estimator).interval
+    assert low < high
+    if estimator != "dm":
+        low, high = tr.evaluate(log, 1, estimator=estimator, anytime=False, clip=20.0).interval
+        assert low < high
+
+
 def test_what_vw_estimators_publishes_for_its_examples():
     one = tr.logs.from_frame({"arm": [0], "reward": [1.0], "propensity": [0.3]}, arms=2)
     found = tr.evaluate(one, [0.6, 0.4], model=None).estimates

@@ -32,7 +32,9 @@ def evaluate(
     alpha : float in (0, 1)
         Error of the interval and of the verdict.
     anytime : bool
-        Bounds that hold at all times at once; False: a normal interval for this number of rounds.
+        Bounds that hold at all times at once; False: a normal interval for this number of rounds, where the estimator has no bias
+        ("dm" has, and so have "clipped-ips" and "switch-dr" where a weight is above clip). With fewer than some 100 effective rows it is
+        too short.
     baseline : as policy
         What the policy would replace; then the verdict says whether to.
     clip : float > 0

@@ -219,6 +219,8 @@ def evaluation_of(read: Pass, item: OnePolicy, duel: Duel | None, *, anytime: bo
             "estimator = 'aipw' weighs rounds by the logger's probabilities of all arms, which this log does not have; give "
             "from_frame(..., probabilities=[...]), or use estimator='dr' with anytime=True."
         )
+    if not anytime:
+        check_interval(o, sums)
     bounds = read.sequence(item, alpha) if anytime else None
     if bounds is not None:
         interval = (float(bounds.lower[-1]), float(bounds.upper[-1]))
@@ -246,6 +248,21 @@ def _calibration(read: Pass) -> np.ndarray:
     calibration = read.model.calibration()
     calibration[:, 1:] = low + (high - low) * calibration[:, 1:]
     return calibration
+
+
+def check_interval(options: EvaluationOptions, sums: Sums) -> None:
+    """Refuse a normal interval around an estimator whose bias it does not know."""
+    name = options.estimator
+    if name == "dm":
+        why = "is as good as its model, whose error its standard error does not contain"
+    elif name in ("clipped-ips", "switch-dr") and sums.largest > options.clip:
+        why = f"has cut weights above clip = {options.clip:g} (the largest is {sums.largest:.3g}), a bias that its standard error does not know"
+    else:
+        return
+    raise ValueError(
+        f"estimator = {name!r} {why}, so there is no normal interval; use estimator='dr', or anytime=True, whose bounds hold whatever the "
+        "estimator."
+    )
 
 
 def check_support(log: Log, item: OnePolicy) -> None:
