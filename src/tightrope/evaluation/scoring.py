@@ -256,7 +256,7 @@ def check_interval(options: EvaluationOptions, sums: Sums) -> None:
     if name == "dm":
         why = "is as good as its model, whose error its standard error does not contain"
     elif name in ("clipped-ips", "switch-dr") and sums.largest > options.clip:
-        why = f"has cut weights above clip = {options.clip:g} (the largest is {sums.largest:.3g}), a bias that its standard error does not know"
+        why = f"has cut weights above clip = {options.clip:g} (the largest is {sums.largest:.3g}), which its standard error does not know"
     else:
         return
     raise ValueError(
