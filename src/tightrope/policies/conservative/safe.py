@@ -27,11 +27,11 @@ from ...core.verbs import (
     inform,
     init,
     propensity,
-    reward_range,
     select,
     update,
     withdraw,
 )
+from ..bases import Wrapper
 from .explanation import explanation
 from .guarantee import (
     TOLERANCE,
@@ -59,7 +59,7 @@ class State(NamedTuple):
 
 
 @policy("arms", "features", "contexts", "points", paper="Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020")
-class Safe(Limits):
+class Safe(Limits, Wrapper):
     """An inner policy whose choice is played when it is safe; else `selection` falls back as in `Conservative`.
 
     inner: any policy that plays single arms (one that plays sets makes a `SafeSets`); the other parameters are those of
@@ -119,9 +119,6 @@ class Safe(Limits):
 
     def grow(self, state, arms):
         return State(longer_state(self, state.guarded, arms), grow(self.inner, state.inner, arms))
-
-    def reward_range(self):
-        return reward_range(self.inner)
 
     def propensity(self, state, context, action, rng, draws=None):
         """The chance that the inner policy wants something that leads to this arm: the arm itself where that is safe, and whatever is not

@@ -18,7 +18,6 @@ from ...core.kinds import StateOf
 from ...core.policy import Policy, inner_policy, label, policy
 from ...core.registry import find
 from ...core.verbs import (
-    admit,
     allowed,
     commit,
     event,
@@ -28,12 +27,12 @@ from ...core.verbs import (
     init,
     merge,
     propensity,
-    reward_range,
     select,
     update,
     withdraw,
 )
 from ...numerics.selection import count_eligible, uniform_arm
+from ..bases import Wrapper
 
 
 class State(NamedTuple):
@@ -42,7 +41,7 @@ class State(NamedTuple):
 
 
 @policy("arms", "features", "contexts", "points", "line", paper="Strehl, Langford, Li, Kakade 2010")
-class Explore(Policy):
+class Explore(Wrapper):
     """An inner policy's choice, or with probability floor times the number of eligible arms a uniform one.
 
     inner: any policy that plays single arms. floor: the least probability of every eligible arm, in [0, 1]; floor times the
@@ -82,12 +81,6 @@ class Explore(Policy):
     @jit
     def inform(self, state, context, action, reward):
         return State(inform(self.inner, state.inner, context, action, reward), state.number)
-
-    def admit(self, state, context):
-        admit(self.inner, state.inner, context)
-
-    def reward_range(self):
-        return reward_range(self.inner)
 
     def propensity(self, state, context, action, rng, draws=None):
         if not allowed(context.eligible, action):

@@ -21,21 +21,19 @@ from ...compiled.kernels import jit, lean
 from ...core import checks
 from ...core.fields import optional_flag, real, unchecked
 from ...core.kinds import Count, Scratch
-from ...core.matching import LARGEST_REWARD
-from ...core.policy import Policy, policy
+from ...core.policy import policy
 from ...core.types import Given
 from ...numerics.counts import intervals
-from ...numerics.growth import grown
-from ...numerics.merging import merged
 from ...numerics.noise import Noise, new_noise, noise_scale, take_in
-from ...numerics.ridge import Ridge, check_context, new_model, predict, regained, regressions
+from ...numerics.ridge import Ridge, new_model, predict, regained, regressions
 from ...numerics.sampling import categorical
+from ..bases import RidgePolicy
 from .anysquarecb import SquareCB as AnySquareCB
 from .gaps import SCHEDULE, Gaps, current_gamma, fixed_gamma, weigh
 
 
 @policy("features", "contexts", paper="Foster, Rakhlin 2020")
-class SquareCB(Gaps, Policy):
+class SquareCB(Gaps, RidgePolicy):
     """Inverse gap weighting: 1 / (K + gamma (best prediction - the arm's)), the rest for the best arm.
 
     gamma: how sharply the best arm is preferred; None: by `growth`, which is the "schedule" scale t^power / noise, or from the "horizon"
@@ -80,20 +78,6 @@ class SquareCB(Gaps, Policy):
 
     def propensity(self, state, context, action, rng):
         return chance(self, state, context, action), 0.0
-
-    def reward_range(self):
-        return -LARGEST_REWARD, LARGEST_REWARD
-
-    def admit(self, state, context):
-        check_context(state.model, context.features)
-
-    def grow(self, state, arms):
-        fresh = self.init(arms)
-        return fresh._replace(**grown(state, arms, self.lam), rounds=state.rounds)
-
-    def merge(self, first, second):
-        model, noise = merged(first, second)
-        return first._replace(model=model, noise=noise, rounds=first.rounds + second.rounds)
 
     def explain(self, state, context, rng):
         fill_weights(self, state, context)
