@@ -402,6 +402,17 @@ def test_a_preset_stands_on_a_policy_and_changes_its_parameters():
             """No policy."""
 
 
+def test_parameters_may_make_another_class():
+    """Failed before: only by a `__new__` that type checkers must not see."""
+    assert type(tr.Safe(tr.C2UCB(), baseline=[0, 1])) is tr.SafeSets
+    assert type(tr.Safe(inner=tr.C2UCB(), baseline=[0, 1])) is tr.SafeSets
+    assert type(tr.Safe(tr.UCB(), baseline=0)) is tr.Safe
+    assert type(tr.SquareCB(model=None)) is tr.SquareCB
+    assert type(tr.SquareCB(model=np.sum)) is not tr.SquareCB
+    with pytest.raises(ValueError, match=r"lam = 2\.0 is for ridge regression"):
+        tr.SquareCB(model=np.sum, lam=2.0)
+
+
 def test_a_kernel_takes_arguments_by_name_and_defaults():
     """Failed before: a kernel called from Python took arguments by position only."""
 

@@ -222,7 +222,8 @@ def policy(*accepts: str, paper: str, stops: bool = False, compiled: bool = True
     """Class decorator that makes and registers a policy.
 
     Parameters are annotated fields; methods named after verbs answer them (see `Policy`), with `@jit` where the loop runs compiled;
-    other methods begin with an underscore. A static method `complete` may check and change the stored values together (a dict, by name).
+    other methods begin with an underscore. A static method `complete` may check and change the stored values together (a dict, by name);
+    one called `variant` may name another policy class that is made instead, by the parameters that were given (a dict, by name).
 
     Parameters
     ----------

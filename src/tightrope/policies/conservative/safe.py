@@ -11,7 +11,8 @@ Per round: the inner policy's cost, plus O(K), or O(K^2) or O(K d + d^2) with fe
 """
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from collections.abc import Mapping
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -69,13 +70,11 @@ class Safe(Limits, Wrapper):
 
     inner: Policy = inner_policy(kw_only=False)
 
-    if not TYPE_CHECKING:
-
-        def __new__(cls, *unnamed: Any, **given: Any) -> Policy:
-            inner = unnamed[0] if unnamed else given.get("inner")
-            if is_policy(inner) and accepts(inner) == ("sets",):  # the guarantee around a policy over sets is a policy over sets
-                return SafeSets(*unnamed, **given)
-            return cls.checked(cls, *unnamed, **given)
+    @staticmethod
+    def variant(given: Mapping[str, Any]) -> type[Policy] | None:
+        """The guarantee around a policy over sets is a policy over sets."""
+        inner = given.get("inner")
+        return SafeSets if is_policy(inner) and accepts(inner) == ("sets",) else None
 
     def init(self, arms):
         return State(new_state(self, arms), init(self.inner, arms))

@@ -13,6 +13,7 @@ Per round: that of LinUCB.
 """
 
 import math
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ from ...compiled.kernels import jit, lean
 from ...core import checks
 from ...core.fields import optional_flag, real, unchecked
 from ...core.kinds import Count, Scratch
-from ...core.policy import policy
+from ...core.policy import Policy, policy
 from ...core.types import Given
 from ...numerics.counts import intervals
 from ...numerics.noise import Noise, new_noise, noise_scale, take_in
@@ -58,6 +59,18 @@ class SquareCB(Gaps, RidgePolicy):
         coefficients: int  # that are learned: d, or K d
         rounds: Count  # (1,) rewards so far
         weight: Scratch  # (K,) probabilities
+
+    @staticmethod
+    def variant(given: Mapping[str, Any]) -> type[Policy] | None:
+        """With a regression of one's own it is another class, whose rounds are Python; refuses what is for ridge regression beside one."""
+        if given.get("model") is None:
+            return None
+        for name in ("lam", "intercept"):
+            if name in given:
+                raise ValueError(
+                    f"{name} = {checks.show(given[name])} is for ridge regression, and model is one of your own; leave {name} out."
+                )
+        return AnySquareCB
 
     def init(self, arms):
         intercept = bool(learns(self)) if self.intercept < 0 else bool(self.intercept)
@@ -108,21 +121,6 @@ def chance(policy, state, context, arm):
     """The probability that this arm is played now."""
     fill_weights(policy, state, context)
     return state.weight[arm]
-
-
-def _of_any_regression(cls: type, *unnamed: Any, **given: Any) -> Any:
-    """With a regression of one's own it is another class, whose kernels are Python."""
-    if given.get("model") is not None:
-        for name in {"lam", "intercept"} & given.keys():
-            raise ValueError(
-                f"{name} = {checks.show(given[name])} is for ridge regression, and model is one of your own; leave {name} out."
-            )
-        return AnySquareCB(*unnamed, **given)
-    return _of_ridge(cls, *unnamed, **given)
-
-
-_of_ridge = SquareCB.__new__
-SquareCB.__new__ = _of_any_regression  # type: ignore[method-assign]
 
 
 def example():
