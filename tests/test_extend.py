@@ -386,6 +386,7 @@ def test_a_preset_is_its_base_with_other_defaults():
         assert made.FIELDS.keys() == tr.Conservative.FIELDS.keys()
         assert made() == tr.Conservative(**{name: field.default for name, field in made.FIELDS.items()})
     assert tr.CUCB2(model="linear", clip="both") == tr.Conservative()
+    assert tr.OFUL(delta=0.05) == tr.LinUCB(width="theorem", delta=0.05)
 
 
 def test_a_preset_stands_on_a_policy_and_changes_its_parameters():

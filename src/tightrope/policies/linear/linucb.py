@@ -23,7 +23,7 @@ import numpy as np
 from ...compiled.kernels import jit, lean
 from ...core.fields import choice, optional_flag, optional_real, real, real_or
 from ...core.kinds import Extended, Scratch
-from ...core.policy import policy
+from ...core.policy import policy, preset
 from ...core.types import Given, Stored
 from ...numerics.counts import intervals
 from ...numerics.noise import Noise, bounded, current_scale, new_noise, reported_noise, take_in
@@ -119,6 +119,16 @@ class LinUCB(RidgePolicy):
         probability = one_hot(argmax(upper, first), state.scores.size)
         noise = reported_noise(self.noise, learns_noise(self.width, self.beta, self.noise), state.noise, state.model)
         return report | {"index": report["upper"], "probability": probability, "beta": beta, "noise": noise}
+
+
+@preset(width="theorem")
+class OFUL(LinUCB):
+    """LinUCB with the width that has a proof (Abbasi-Yadkori, Pal, Szepesvari 2011).
+
+    Regret is O(d sqrt(T) log T) with probability 1 - delta, for noise that is sub-Gaussian with scale `noise` (1 where none is given) and
+    ||theta|| at most theta_bound; `noise`, `delta`, `theta_bound` and `radius` are what to give. The paper's own radius, which holds at
+    any time, is radius="determinant"; where the number of rounds is known the default is that of Yang & Toni 2020, Eq 5.
+    """
 
 
 def largest_norm(features: np.ndarray | None) -> float:
