@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from tightrope.core.names import REGISTRY
-from tightrope.core.policy import Preset
 from tightrope.core.references import entries
 
 MATHEMATICS = pathlib.Path(__file__).resolve().parent / "mathematics"
@@ -76,7 +75,7 @@ def ours() -> dict[str, Any]:
     """The package's policies and presets by name, in the order of families, classes before their presets."""
 
     def place(pair: tuple[str, Any]) -> tuple[int, bool, str]:
-        return list(FAMILIES).index(family(pair[1])), isinstance(pair[1], Preset), pair[0]
+        return list(FAMILIES).index(family(pair[1])), pair[1].TRAITS.base is not None, pair[0]
 
     return dict(sorted(((n, item) for n, item in REGISTRY.items() if item.__module__.startswith("tightrope.policies.")), key=place))
 
@@ -146,8 +145,7 @@ def cost(text: str) -> str:
 
 def purpose(item: Any) -> str:
     """One sentence: what a policy does."""
-    text = item.summary if isinstance(item, Preset) else paragraphs(item.__doc__)
-    return text.split("\n\n")[0].replace("\n", " ")
+    return paragraphs(item.__doc__).split("\n\n")[0].replace("\n", " ")
 
 
 def fragments(name: str) -> dict[str, str]:
@@ -158,31 +156,29 @@ def fragments(name: str) -> dict[str, str]:
 
 def described(item: Any) -> tuple[str, dict[str, str]]:
     """What a class's docstring says of its parameters, by name, and what it says before them."""
-    base = item.base if isinstance(item, Preset) else item
-    text = " ".join("\n\n".join(paragraphs(base.__doc__).split("\n\n")[1:]).split())
-    names = "|".join(sorted(base.FIELDS, key=len, reverse=True))
+    text = " ".join("\n\n".join(paragraphs(item.__doc__).split("\n\n")[1:]).split())
+    names = "|".join(sorted(item.FIELDS, key=len, reverse=True))
     parts = re.split(rf"(?:^|(?<=[.)] ))((?:{names})(?:, (?:{names}))*): ", text) if names else [text]
     said = {}
     for group, words in zip(parts[1::2], parts[2::2], strict=True):
         said |= dict.fromkeys(group.split(", "), words.strip())
-    if base.__name__ == "Safe":
+    if item.__name__ == "Safe":
         said = described(REGISTRY["Conservative"])[1] | said
-    for name in base.FIELDS.keys() - said.keys():  # explained where another parameter makes use of it
-        user = next((other for other in base.FIELDS if re.search(rf"\b{name}\b", said.get(other, ""))), None)
+    for name in item.FIELDS.keys() - said.keys():  # explained where another parameter makes use of it
+        user = next((other for other in item.FIELDS if re.search(rf"\b{name}\b", said.get(other, ""))), None)
         said |= {name: f"see `{user}`"} if user else {}
     return parts[0].strip(), said
 
 
 def parameters(item: Any) -> Iterator[str]:
     """What is said of all parameters, and a table with each one's default, range and meaning."""
-    given = item.defaults if isinstance(item, Preset) else {}
     before, said = described(item)
     yield escaped(before)
     yield ""
     yield "| parameter | default | values | meaning |"
     yield "| --- | --- | --- | --- |"
     for name, field in item.FIELDS.items():
-        default = "required" if field.required and name not in given else f"`{given.get(name, field.default)!r}`"
+        default = "required" if field.required else f"`{field.default!r}`"
         yield f"| `{name}` | {default} | {cell(field.words)} | {cell(said.get(name, ''))} |"
 
 
@@ -196,8 +192,32 @@ def late(name: str, item: Any) -> str:
     return LATE[family(item)].replace("{moves}", DRAWS if name in DRAWING else WAITS)
 
 
+def presets(base: Any) -> dict[str, Any]:
+    """The classes by name that are this one with other defaults."""
+    return {name: item for name, item in ours().items() if item.TRAITS.base is base}
+
+
+def changes(item: Any) -> str:
+    """The defaults in which a preset differs from its base."""
+    fields = item.TRAITS.base.FIELDS
+    changed = {name: field.default for name, field in item.FIELDS.items() if field.default != fields[name].default}
+    return ", ".join(f'`{name}="{value}"`' if isinstance(value, str) else f"`{name}={value!r}`" for name, value in changed.items())
+
+
+def preset_page(name: str, item: Any) -> str:
+    """The page of a preset: what differs from its base, in one paragraph."""
+    base, plays = item.TRAITS.base.__name__, ", ".join(PLAYS[kind] for kind in item.TRAITS.accepts)
+    text = " ".join(escaped(" ".join(part.split())) for part in paragraphs(item.__doc__).split("\n\n")[:2])
+    return (
+        f"{MADE}\n# {name}\n\n{text} It is [{base}]({base}.md) with {changes(item)}, for {plays}; all else is said there, and every "
+        f"parameter can still be given. `tightrope cite {name}` prints its papers.\n"
+    )
+
+
 def page(name: str, item: Any) -> str:
     """The page of one policy."""
+    if item.TRAITS.base is not None:
+        return preset_page(name, item)
     own, file = fragments(name), head(item)
     lines = [MADE, f"# {name}", "", escaped(purpose(item)), ""]
     if "When to use it" in file:
@@ -213,6 +233,10 @@ def page(name: str, item: Any) -> str:
     lines += ["## What it computes", "", own["What it computes"], "", "## What is known", "", own["What is known"], ""]
     lines += ["## Parameters", ""]
     lines += [*parameters(item), ""]
+    if presets(item):
+        lines += ["## With other defaults", "", "| name | defaults | |", "| --- | --- | --- |"]
+        lines += [f"| [{other}]({other}.md) | {changes(made)} | {cell(purpose(made))} |" for other, made in presets(item).items()]
+        lines += [""]
     lines += ["## Late rewards", "", own.get("Late rewards", late(name, item)), "", "## Example", "", own["Example"], ""]
     lines += ["## Source and deviations", ""]
     lines += [f"{escaped(file[part])}\n" for part in ("Source", "Deviations", "Deviation", "Differences to OSLB") if part in file]

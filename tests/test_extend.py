@@ -15,7 +15,7 @@ import tightrope as tr
 from tiers import thorough
 from tightrope import extend
 from tightrope.core import names, registry
-from tightrope.extend import Context, choice, describe, jit, policy, problem, real, scratch, vector
+from tightrope.extend import Context, choice, describe, jit, policy, preset, problem, real, scratch, vector
 from tightrope.testing import Broken, check_policy, check_problem, standard_problems
 
 DOCS = pathlib.Path(__file__).parent.parent / "docs" / "how-to"
@@ -377,8 +377,41 @@ def test_names_of_the_package_are_those_of_the_registry():
     assert {name for name, item in names.REGISTRY.items() if item.__module__.startswith("tightrope.")} <= set(tr.__all__)
     assert set(tr.policies.__all__) - {"examples"} <= set(tr.__all__)
     assert {name for name, item in names.PROBLEMS.items() if item.__module__.startswith("tightrope.problems")} <= set(tr.problems.__all__)
-    parameters = set(tr.policies.conservative.conservative.Options.__annotations__)
-    assert parameters == set(tr.policies.Conservative.FIELDS)
+
+
+def test_a_preset_is_its_base_with_other_defaults():
+    for made in (tr.CUCB, tr.CUCB2, tr.CUCB2T, tr.CLUCB, tr.CLUCB2, tr.CLUCB2T):
+        assert issubclass(made, tr.Conservative)
+        assert isinstance(made(), tr.Conservative)
+        assert made.FIELDS.keys() == tr.Conservative.FIELDS.keys()
+        assert made() == tr.Conservative(**{name: field.default for name, field in made.FIELDS.items()})
+    assert tr.CUCB2(model="linear", clip="both") == tr.Conservative()
+    assert tr.OFUL(delta=0.05) == tr.LinUCB(width="theorem", delta=0.05)
+
+
+def test_a_preset_stands_on_a_policy_and_changes_its_parameters():
+    with pytest.raises(TypeError, match="Bold has defaults for alfa, but UCB takes alpha, sigma, forget"):
+
+        @preset(alfa=9.0)
+        class Bold(tr.UCB):
+            """UCB with a wide index."""
+
+    with pytest.raises(TypeError, match="Nothing stands on object, but must stand on a policy"):
+
+        @preset()
+        class Nothing:
+            """No policy."""
+
+
+def test_parameters_may_make_another_class():
+    """Failed before: only by a `__new__` that type checkers must not see."""
+    assert type(tr.Safe(tr.C2UCB(), baseline=[0, 1])) is tr.SafeSets
+    assert type(tr.Safe(inner=tr.C2UCB(), baseline=[0, 1])) is tr.SafeSets
+    assert type(tr.Safe(tr.UCB(), baseline=0)) is tr.Safe
+    assert type(tr.SquareCB(model=None)) is tr.SquareCB
+    assert type(tr.SquareCB(model=np.sum)) is not tr.SquareCB
+    with pytest.raises(ValueError, match=r"lam = 2\.0 is for ridge regression"):
+        tr.SquareCB(model=np.sum, lam=2.0)
 
 
 def test_a_kernel_takes_arguments_by_name_and_defaults():

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tightrope as tr
-from tightrope.core.policy import is_policy_class
+from tightrope.core.policy import base_of, is_policy_class
 
 MODULES = {"tr": tr, "logs": tr.logs, "problems": tr.problems, "delays": tr.delays, "stopping": tr.stopping, "oracles": tr.oracles}
 ITEMS = {
@@ -75,7 +75,7 @@ def test_functions_say_what_they_return_and_raise(name):
 @pytest.mark.parametrize("name", sorted(POLICIES))
 def test_policies_explain_every_parameter(name):
     item = POLICIES[name]
-    base = getattr(item, "base", item)
+    base = base_of(item)
     text = " ".join(inspect.getdoc(cls) or "" for cls in (item, *base.__mro__) if cls is not object)
     missing = [field for field in base.FIELDS if not re.search(rf"\b{field}\b", text)]
     assert missing == []

@@ -8,11 +8,10 @@ from typer.testing import CliRunner
 
 import tightrope as tr
 from tightrope.cli import app
-from tightrope.core.names import REGISTRY
-from tightrope.core.policy import Preset
 from tightrope.core.references import entries
+from tightrope.core.registry import registered
 
-OURS = {name: item for name, item in REGISTRY.items() if item.__module__.startswith("tightrope.policies.")}
+OURS = {name: item for name, item in registered() if item.__module__.startswith("tightrope.policies.")}
 
 
 def plain(text: str) -> str:
@@ -27,7 +26,7 @@ def field(entry: str, name: str) -> str:
 def test_every_policy_is_cited_with_papers_that_its_file_names():
     assert entries().keys() == OURS.keys()
     for name, item in OURS.items():
-        words = f"{sys.modules[item.__module__].__doc__} {item.TRAITS.paper} {item.summary if isinstance(item, Preset) else ''}"
+        words = f"{sys.modules[item.__module__].__doc__} {item.TRAITS.paper} {'' if item.TRAITS.base is None else item.__doc__}"
         for entry in entries()[name]:
             first = field(entry, "author").split(",")[0]
             assert first in words, (name, first)

@@ -20,7 +20,7 @@ import numpy as np
 
 import tightrope as tr
 from standard import all_pairs, fits, problems, quick_pairs, session_for
-from tightrope.core.policy import accepts, label
+from tightrope.core.policy import accepts, base_of, label
 from tightrope.core.streams import NOISE, PROBLEM, stream
 from tightrope.core.verbs import observe, play, private
 from tightrope.policies import examples
@@ -33,10 +33,12 @@ HORIZON, STEPS, ROUNDS = 400, 40, 3000
 def policies() -> dict[str, Any]:
     """Every example, and every registered name that works with its defaults or with a baseline of known mean."""
     found = {label(policy): policy for policy in examples().values()}
+    given_as_examples = list(found.values())
     for name, item in vars(tr.policies).items():
         if name in tr.__all__ and not any(text.startswith((f"{name}(", name)) and text.split("(")[0] == name for text in found):
-            given = item() if not hasattr(item, "defaults") else item(baseline=0, baseline_mean=0.4, alpha=0.2, sigma=0.3)
-            found[name] = given
+            given = item(baseline=0, baseline_mean=0.4, alpha=0.2, sigma=0.3) if base_of(item) is tr.Conservative else item()
+            if given not in given_as_examples:  # OFUL() is one of LinUCB's
+                found[name] = given
     return found
 
 

@@ -4,6 +4,8 @@ import ast
 import pathlib
 from typing import Any
 
+import tightrope as tr
+from tightrope.core.policy import base_of
 from tightrope.core.registry import registered
 
 HERE = pathlib.Path(__file__).parent
@@ -43,7 +45,7 @@ def without_twin(policies: Any) -> list[str]:
     """Policies that no test of this folder compares; a preset counts with its class, whichever of its names is compared."""
     names: dict[str, set[str]] = {}
     for name, item in policies:
-        names.setdefault(getattr(item, "base", item).__name__, set()).add(name)
+        names.setdefault(base_of(item).__name__, set()).add(name)
     made = set().union(*(compared(source) for source in MODULES.values()))
     return sorted(base for base, aliases in names.items() if not aliases & made)
 
@@ -59,4 +61,4 @@ def test_every_policy_is_compared_with_a_twin():
 def test_a_policy_without_a_twin_is_found():
     assert "UCB" not in compared("import tightrope as tr\nfrom naive.some_policies import Twin\n\n\ndef test_other():\n    tr.UCB()\n")
     assert "UCB" in compared("import tightrope as tr\nfrom naive.some_policies import Twin\n\n\ndef test_it():\n    tr.UCB(), Twin()\n")
-    assert without_twin([*ours(), ("Lonely", type("Lonely", (), {}))]) == ["Lonely"]
+    assert without_twin([*ours(), ("Lonely", type("Lonely", (), {"TRAITS": tr.UCB.TRAITS}))]) == ["Lonely"]

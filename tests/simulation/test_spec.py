@@ -61,8 +61,7 @@ def test_what_is_wrong_is_said_with_the_nearest_name(tmp_path, change, words):
 
 def test_a_spec_brings_its_own_policies(tmp_path):
     (tmp_path / "my_own_of_a_spec.py").write_text("from tightrope.extend import preset\nimport tightrope as tr\n\n"
-                                                  "@preset(tr.UCB, {'alpha': 9.0})\ndef Bold(**given):\n"
-                                                  "    'UCB with a wide index.'\n    return tr.UCB(**({'alpha': 9.0} | given))\n")  # fmt: skip
+                                                  "@preset(alpha=9.0)\nclass Bold(tr.UCB):\n    'UCB with a wide index.'\n")  # fmt: skip
     text = "modules: [my_own_of_a_spec.py]\n" + SHORT.replace("{policy: UCB, alpha: 2}", "Bold")
     try:
         assert read_spec(written(tmp_path, text))[2]["Bold"] == tr.UCB(alpha=9.0)

@@ -20,14 +20,13 @@ def policies(
     modules: Import = None,
 ) -> None:
     """List the policies with one line each and their papers, or show one with its parameters."""
-    from ..core.policy import Preset, parameter_lines
+    from ..core.policy import parameter_lines
     from ..core.registry import find, registered
 
     if name is not None:
         item = find(name)
-        what = item.summary if isinstance(item, Preset) else item.__doc__
-        console.print(f"{item.__name__}: {what}\n", soft_wrap=True)
-        for line in parameter_lines(item):
+        console.print(f"{item.__name__}: {item.__doc__}\n", soft_wrap=True)
+        for line in parameter_lines(item) if item.TRAITS.base is None else ():  # a preset's text has them
             console.print(f"  {line}", soft_wrap=True, markup=False)
         console.print(f"\nplays {', '.join(item.TRAITS.accepts)} · {item.TRAITS.paper}", soft_wrap=True)
         return

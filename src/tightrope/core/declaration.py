@@ -17,6 +17,8 @@ from .dispatch import Verb
 from .fields import Derived, Field
 from .types import Stored
 
+HOOKS = ("complete", "variant")  # static methods that a class may have beside its verbs, see `named_tuple`
+
 
 def declared(cls: type) -> tuple[dict[str, Field], dict[str, Derived]]:
     """Parameters and derived values of an annotated class and of the classes it stands on."""
@@ -40,7 +42,7 @@ def check_methods(cls: type, verbs: dict[str, Verb], needed: Iterable[str]) -> N
         if parent is object or "DECLARES" in vars(parent):
             continue
         for name, method in vars(parent).items():
-            if name.startswith("_") or name == "complete" or not (inspect.isfunction(method) or is_kernel(method)):
+            if name.startswith("_") or name in HOOKS or not (inspect.isfunction(method) or is_kernel(method)):
                 continue
             if name not in verbs:
                 raise TypeError(
@@ -71,18 +73,23 @@ def named_tuple(cls: type, marker: type, leading: list[str], complete: Callable[
     """The class of checked NamedTuples that `cls` declares; it stands on the classes that `cls` stands on.
 
     marker: the base class, where `cls` names none. leading: parameters that may be given without a name. complete: turns the dict of
-    checked parameters into the dict of stored values. more: derived values that have no annotation. A class with a `__new__` of its own
-    calls `cls.checked` for the usual one.
+    checked parameters into the dict of stored values. more: derived values that have no annotation. A static method `variant` of `cls`
+    may name another class that is made instead, by the parameters that were given (a dict, by name).
     """
     fields, others = declared(cls)
     hints = {name: hint for parent in reversed(cls.__mro__) for name, hint in inspect.get_annotations(parent).items()}
     stored_types = {name: hints[name] for name in [*(name for name, field in fields.items() if field.kept), *others]}
     base: Any = namedtuple(cls.__name__, [*(name for name, field in fields.items() if field.kept), *others, *more])  # type: ignore[misc]
 
-    def checked(klass: Any, *unnamed: Any, **given: Any) -> Any:
+    variant: Callable[[dict[str, Any]], Any] = getattr(cls, "variant", lambda given: None)
+
+    def make(klass: Any, *unnamed: Any, **given: Any) -> Any:
         if len(unnamed) > len(leading) or any(name in given for name in leading[: len(unnamed)]):
             raise TypeError(f"{cls.__name__} takes {', '.join(leading) or 'nothing'} without a name; name the other parameters.")
         given |= zip(leading, unnamed, strict=False)
+        other = variant(given)
+        if other is not None:
+            return other(**given)
         unknown = [name for name in given if name not in fields]
         if unknown:
             raise TypeError(
@@ -106,7 +113,7 @@ def named_tuple(cls: type, marker: type, leading: list[str], complete: Callable[
     def __hash__(self: Any) -> int:
         return hash((type(self), *map(hashed, self)))
 
-    hidden = {*fields, *others, "complete", "__dict__", "__weakref__", "__annotations__", "__module__", "__doc__", "__slots__"}
+    hidden = {*fields, *others, *HOOKS, "__dict__", "__weakref__", "__annotations__", "__module__", "__doc__", "__slots__"}
     signature = inspect.Signature([
         inspect.Parameter(
             name,
@@ -116,12 +123,12 @@ def named_tuple(cls: type, marker: type, leading: list[str], complete: Callable[
         for name, field in sorted(fields.items(), key=lambda item: item[0] not in leading)
     ])  # fmt: skip
     members = {
-        "__slots__": (), "__new__": checked, "checked": staticmethod(checked),
+        "__slots__": (), "__new__": make,
         "__reduce__": __reduce__, "__eq__": __eq__, "__ne__": __ne__, "__hash__": __hash__,
         "__signature__": signature, "FIELDS": fields, "STORED": stored_types,
         "__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__,
     }  # fmt: skip
-    members |= {name: value for name, value in vars(cls).items() if name not in hidden and (name not in members or name == "__new__")}
+    members |= {name: value for name, value in vars(cls).items() if name not in hidden and name not in members}
     parents = [parent for parent in cls.__bases__ if parent is not object]
     if not any(issubclass(parent, marker) for parent in parents):
         parents.append(marker)

@@ -29,7 +29,6 @@ from .sampled import Sampled
 from .types import Stored
 
 T = TypeVar("T")
-Made = TypeVar("Made", bound=Callable[..., "Policy"])
 
 DRAWS = 1000  # of the Monte Carlo estimate behind a propensity that nobody computes exactly
 KINDS = ("arms", "features", "contexts", "points", "line", "sets", "sets of lasting arms")
@@ -43,6 +42,7 @@ class Traits:
     paper: str
     stops: bool
     compiled: bool
+    base: "type[Policy] | None" = None  # of a preset: the class whose instances it makes
 
 
 def inner_policy(*, kw_only: Literal[False] = False) -> Any:
@@ -224,7 +224,8 @@ def policy(*accepts: str, paper: str, stops: bool = False, compiled: bool = True
     """Class decorator that makes and registers a policy.
 
     Parameters are annotated fields; methods named after verbs answer them (see `Policy`), with `@jit` where the loop runs compiled;
-    other methods begin with an underscore. A static method `complete` may check and change the stored values together (a dict, by name).
+    other methods begin with an underscore. A static method `complete` may check and change the stored values together (a dict, by name);
+    one called `variant` may name another policy class that is made instead, by the parameters that were given (a dict, by name).
 
     Parameters
     ----------
@@ -283,53 +284,68 @@ def _policy_class(cls: type, traits: Traits) -> Any:
     return made
 
 
-class Preset:
-    """A policy class under another name with other defaults; every parameter can still be given."""
+def preset(*plays: str, **defaults: object) -> Callable[[type[T]], type[T]]:
+    """Class decorator: the policy that the class stands on, under another name with other defaults.
 
-    def __init__(self, make: Callable[..., Policy], base: Any, plays: tuple[str, ...], defaults: Mapping[str, object]) -> None:
-        self.make, self.__name__, self.__module__, self.defaults = make, make.__name__, make.__module__, defaults
-        self.base: type[Policy] = base  # type checkers do not know it as what `@policy` made of the class
-        self.summary = make.__doc__ or ""
-        self.FIELDS = base.FIELDS
-        self.TRAITS = dataclasses.replace(base.TRAITS, accepts=plays or base.TRAITS.accepts)
-        self.__signature__ = inspect.Signature([
+    It is a subclass that makes instances of its base, so that both share compiled code, their name in files, and equality. Every parameter
+    can still be given.
+
+    Parameters
+    ----------
+    plays : str
+        What it makes use of among what the base accepts; nothing: all.
+    defaults : object
+        Parameters of the base by name, with their new defaults.
+
+    Raises
+    ------
+    TypeError
+        Where the class does not stand on a policy, or the policy has no parameter of such a name.
+    ValueError
+        Where another policy has this name.
+    """
+
+    def build(cls: type[T]) -> type[T]:
+        base: Any = cls.__bases__[0]
+        if not is_policy_class(base):
+            raise TypeError(f"{cls.__name__} stands on {base.__name__}, but must stand on a policy, whose defaults it changes.")
+        unknown = sorted(defaults.keys() - base.FIELDS.keys())
+        if unknown:
+            raise TypeError(f"{cls.__name__} has defaults for {', '.join(unknown)}, but {base.__name__} takes {', '.join(base.FIELDS)}.")
+
+        def make(_: object, *unnamed: object, **given: object) -> Policy:
+            made: Policy = base(*unnamed, **(defaults | given))
+            return made
+
+        changed: Any = cls
+        changed.__new__ = make
+        changed.FIELDS = {
+            name: dataclasses.replace(field, default=defaults[name], required=False) if name in defaults else field
+            for name, field in base.FIELDS.items()
+        }
+        changed.TRAITS = dataclasses.replace(base.TRAITS, accepts=plays or base.TRAITS.accepts, base=base)
+        changed.__signature__ = inspect.Signature([
             parameter.replace(default=defaults.get(parameter.name, parameter.default))
             for parameter in inspect.signature(base).parameters.values()
         ])  # fmt: skip
-        lines = (f"    {line}" for line in parameter_lines(self))
-        self.__doc__ = "\n".join([self.summary, "", f"{base.__name__} with other defaults.", *lines])
+        lines = (f"    {line}" for line in parameter_lines(changed))
+        changed.__doc__ = "\n".join([inspect.cleandoc(cls.__doc__ or ""), "", f"{base.__name__} with other defaults:", *lines])
+        add(REGISTRY, cls.__name__, changed)
+        return cls
 
-    def __call__(self, *unnamed: object, **given: object) -> Policy:
-        return self.make(*unnamed, **given)
-
-    def __repr__(self) -> str:
-        return f"<preset {self.__name__} of {self.base.__name__}>"
+    return build
 
 
-def preset(base: Any, defaults: Mapping[str, object], *plays: str) -> Callable[[Made], Made]:
-    """Decorator of a function that makes a policy with other defaults: it is registered under its own name.
-
-    base: the policy class. defaults: what the function gives it. plays: what it makes use of among what the class accepts; nothing: all.
-    """
-
-    def register(make: Made) -> Made:
-        made: Any = Preset(make, base, plays, defaults)
-        add(REGISTRY, make.__name__, made)
-        return made
-
-    return register
+def is_policy_class(value: object) -> TypeGuard[type[Policy]]:
+    """Whether a value is a registered class, which makes policies when called."""
+    return isinstance(value, type) and issubclass(value, Policy)
 
 
-def is_policy_class(value: object) -> "TypeGuard[type[Policy] | Preset]":
-    """Whether a value is a registered class or a preset, which makes policies when called."""
-    return isinstance(value, Preset) or (isinstance(value, type) and issubclass(value, Policy))
+def base_of(item: type[Policy]) -> type[Policy]:
+    """The class whose instances a class makes: of a preset the one that it stands on."""
+    return item.TRAITS.base or item
 
 
-def parameter_lines(item: "type[Policy] | Preset") -> list[str]:
-    """A line for each parameter of a class or preset: its name, default and range."""
-    given = item.defaults if isinstance(item, Preset) else {}
-    lines = []
-    for name, field in item.FIELDS.items():
-        default = "required" if field.required and name not in given else repr(given.get(name, field.default))
-        lines.append(f"{name} = {default}   {field.words}")
-    return lines
+def parameter_lines(item: type[Policy]) -> list[str]:
+    """A line for each parameter of a class: its name, default and range."""
+    return [f"{name} = {'required' if field.required else repr(field.default)}   {field.words}" for name, field in item.FIELDS.items()]

@@ -19,7 +19,7 @@ from typing import TypeVar
 
 from . import checks
 from .names import RECIPES, REGISTRY, Recipe, add
-from .policy import Policy, Preset, is_policy, shown
+from .policy import Policy, is_policy, shown
 from .problem import Problem
 
 T = TypeVar("T")
@@ -117,16 +117,17 @@ def built(data: Mapping[str, object]) -> Policy:
         raise ValueError(str(error)) from None
 
 
-def find(name: object) -> "type[Policy] | Preset":
+def find(name: object) -> type[Policy]:
     """Registered policy class or preset of a name, from installed packages too; a misspelt one is refused with the nearest."""
     if not isinstance(name, str) or name not in REGISTRY:
         load_plugins()
     if isinstance(name, str) and name in REGISTRY:
-        return REGISTRY[name]
+        found: type[Policy] = REGISTRY[name]
+        return found
     raise ValueError(f"policy = {checks.show(name)} is not one of {', '.join(sorted(REGISTRY))}.{checks.hint(name, REGISTRY)}")
 
 
-def registered() -> Iterator[tuple[str, type[Policy] | Preset]]:
+def registered() -> Iterator[tuple[str, type[Policy]]]:
     """Names and classes (or presets), by name, with those of installed packages."""
     load_plugins()
     yield from sorted(REGISTRY.items())
@@ -151,5 +152,5 @@ def examples(package: str = "", problem: Problem | None = None) -> dict[str, Pol
 
 
 def _defaults(module: str) -> list[Policy]:
-    classes = [item for item in REGISTRY.values() if item.__module__ == module and not isinstance(item, Preset)]
+    classes = [item for item in REGISTRY.values() if item.__module__ == module and item.TRAITS.base is None]
     return [cls() for cls in classes if not any(field.required for field in cls.FIELDS.values())]

@@ -27,7 +27,7 @@ from .identification.xystatic import XYStatic
 from .linear.linepsilongreedy import LinEpsilonGreedy
 from .linear.linmed import LinMED
 from .linear.lints import LinTS
-from .linear.linucb import LinUCB
+from .linear.linucb import OFUL, LinUCB
 from .lipschitz.cklucb import CKLUCB
 from .lipschitz.hoo import HOO
 from .lipschitz.oslb import OSLB
@@ -57,6 +57,7 @@ __all__ = [
     "ESCB",
     "HOO",
     "KLUCB",
+    "OFUL",
     "OSLB",
     "P1RAGE",
     "PC2UCB",

@@ -13,19 +13,18 @@ import math
 
 from ...compiled.kernels import jit
 from ...core.fields import real
-from ...core.policy import Policy, policy
+from ...core.policy import policy
 from ...core.verbs import allowed
-from ...numerics.counts import count_reward, counts_that_may_fade
-from ...numerics.growth import longer_counts
-from ...numerics.merging import merged_counts
+from ...numerics.counts import counts_that_may_fade
 from ...numerics.posterior import best_of_betas
 from ...numerics.sampling import beta_draw, beta_logit_draw
+from ..bases import CountPolicy
 
 SMALL = 0.2  # prior parameters below this make draws that round to 0 or 1 often enough to matter
 
 
 @policy("arms", paper="Agrawal, Goyal 2012")
-class BetaThompson(Policy):
+class BetaThompson(CountPolicy):
     """Thompson sampling with a Beta(a, b) prior for rewards in [0, 1].
 
     a: prior successes, > 0 (at least 1e-100). b: prior failures, > 0 (at least 1e-100). forget: what a reward's weight is multiplied by
@@ -54,22 +53,12 @@ class BetaThompson(Policy):
                     best, top = k, draw
         return best
 
-    @jit
-    def update(self, state, context, action, reward):
-        return count_reward(state, action, reward)
-
     def reward_range(self):
         return 0.0, 1.0
 
     def propensity(self, state, context, action, rng):
         a, b = self.a + state.sums, self.b + state.pulls - state.sums
         return float(best_of_betas(a, b, context.eligible)[action]), 0.0
-
-    def grow(self, state, arms):
-        return longer_counts(state, arms.number)
-
-    def merge(self, first, second):
-        return merged_counts(first, second)
 
     def explain(self, state, context, rng):
         from scipy.stats import beta

@@ -10,15 +10,14 @@ import numpy as np
 
 from ...compiled.kernels import jit, lean
 from ...core.fields import real
-from ...core.policy import Policy, policy
-from ...numerics.counts import count_reward, intervals, means, new_counts
-from ...numerics.growth import longer_counts
-from ...numerics.merging import merged_counts
+from ...core.policy import policy
+from ...numerics.counts import intervals, means, new_counts
 from ...numerics.selection import argmax, chance_with_exploration, first_unpulled, greedy_with_exploration, one_hot, uniform_arm
+from ..bases import CountPolicy
 
 
 @policy("arms", paper="Sutton, Barto 1998")
-class EpsilonGreedy(Policy):
+class EpsilonGreedy(CountPolicy):
     """Greedy with uniform exploration.
 
     epsilon: probability of a uniform choice, in [0, 1].
@@ -38,18 +37,8 @@ class EpsilonGreedy(Policy):
             return uniform_arm(state.pulls.shape[0], context.eligible, rng)
         return best_mean(state, context.eligible)
 
-    @jit
-    def update(self, state, context, action, reward):
-        return count_reward(state, action, reward)
-
     def propensity(self, state, context, action, rng):
         return chance(self, state, context.eligible, action), 0.0
-
-    def grow(self, state, arms):
-        return longer_counts(state, arms.number)
-
-    def merge(self, first, second):
-        return merged_counts(first, second)
 
     def explain(self, state, context, rng):
         mean = means(state)

@@ -14,20 +14,19 @@ import numpy as np
 
 from ...compiled.kernels import jit
 from ...core.fields import choice, real
-from ...core.policy import Policy, policy
+from ...core.policy import policy
 from ...core.types import Given
 from ...core.verbs import allowed
-from ...numerics.counts import count_reward, means, new_counts
-from ...numerics.growth import longer_counts
+from ...numerics.counts import means, new_counts
 from ...numerics.kl import DIVERGENCES, divergence, exploration, upper_root
-from ...numerics.merging import merged_counts
 from ...numerics.selection import argmax, one_hot
+from ..bases import CountPolicy
 
 SLACK = 1e-9  # relative to f(n): within it an arm is not ruled out before its root is solved for
 
 
 @policy("arms", paper="Garivier, Cappe 2011")
-class KLUCB(Policy):
+class KLUCB(CountPolicy):
     """Optimism by divergence: sup{q : pulls I(mean, q) <= ln n + c ln ln n}.
 
     c: weight of ln ln n, >= 0. divergence: "bernoulli" (rewards in [0, 1]) or "gaussian". sigma: standard deviation of Gaussian rewards.
@@ -57,18 +56,8 @@ class KLUCB(Policy):
                     best, top = k, index
         return best
 
-    @jit
-    def update(self, state, context, action, reward):
-        return count_reward(state, action, reward)
-
     def reward_range(self):
         return (0.0, 1.0) if self.divergence == 0 else (-math.inf, math.inf)
-
-    def grow(self, state, arms):
-        return longer_counts(state, arms.number)
-
-    def merge(self, first, second):
-        return merged_counts(first, second)
 
     def explain(self, state, context, rng):
         f = exploration(state.rounds[0] + 1.0, self.c)

@@ -15,16 +15,15 @@ import numpy as np
 
 from ...compiled.kernels import jit
 from ...core.fields import real
-from ...core.policy import Policy, policy
+from ...core.policy import policy
 from ...core.verbs import allowed
-from ...numerics.counts import count_reward, counts_that_may_fade, intervals, means, per_pull
-from ...numerics.growth import longer_counts
-from ...numerics.merging import merged_counts
+from ...numerics.counts import counts_that_may_fade, intervals, means, per_pull
 from ...numerics.selection import argmax, one_hot
+from ..bases import CountPolicy
 
 
 @policy("arms", paper="Auer, Cesa-Bianchi, Fischer 2002")
-class UCB(Policy):
+class UCB(CountPolicy):
     """Optimism for independent arms: mean + sigma sqrt(alpha ln n / pulls).
 
     alpha: width of the interval; 2 is UCB1. sigma: scale of the rewards (1 for rewards in [0, 1] with alpha = 2).
@@ -51,16 +50,6 @@ class UCB(Policy):
                 if index > top:
                     best, top = k, index
         return best
-
-    @jit
-    def update(self, state, context, action, reward):
-        return count_reward(state, action, reward)
-
-    def grow(self, state, arms):
-        return longer_counts(state, arms.number)
-
-    def merge(self, first, second):
-        return merged_counts(first, second)
 
     def explain(self, state, context, rng):
         numerator = self.alpha * self.sigma**2 * math.log(state.rounds[0] + 1.0)

@@ -13,10 +13,7 @@ Per round: O(K), linear O(K^2) or O(K d + d^2) with fixed arms, O(K d^2) with ne
 """
 
 import math
-from collections.abc import Iterable
-from typing import Literal, TypedDict, Unpack
-
-from numpy.typing import ArrayLike
+from typing import Literal
 
 from ...compiled.kernels import jit, lean
 from ...core.fields import choice
@@ -142,70 +139,60 @@ def may_explore(policy, ledger, mean):
     return policy.baseline_index == UCB_INDEX and not math.isnan(mean) and not anything_open(ledger)
 
 
-class Options(TypedDict, total=False):
-    """Parameters of `Conservative` by name, as the policies below take them."""
-
-    baseline: int | None
-    baseline_mean: float | None
-    alpha: float
-    delta: float
-    sigma: float
-    lam: float
-    theta_bound: float
-    arm_bound: float
-    bound: Literal["martingale", "confidence", "oracle"]
-    selection: Literal["constrained", "two-step", "largest-lower"]
-    checkpoint: int | Iterable[int]
-    min_gap: int | None
-    baseline_floor: float | None
-    clip: Literal["both", "paper"]
-    martingale: Literal["freedman", "subgaussian"]
-    true_means: ArrayLike | None
-    model: Literal["linear", "independent"]
-    open: Literal["nothing", "lower"]
-    baseline_index: Literal["mean", "ucb"]
+_INDEPENDENT = {"model": "independent", "baseline_index": "mean", "clip": "paper"}
+_LINEAR = {"model": "linear", "baseline_index": "ucb"}
 
 
-_INDEPENDENT: Options = {"model": "independent", "baseline_index": "mean", "clip": "paper"}
-_LINEAR: Options = {"model": "linear", "baseline_index": "ucb"}
-_WU: Options = {"bound": "confidence", "selection": "two-step", **_INDEPENDENT}
-_KAZEROUNI: Options = {"bound": "confidence", "selection": "two-step", "clip": "paper", **_LINEAR}
+@preset("arms", bound="confidence", selection="two-step", **_INDEPENDENT)
+class CUCB(Conservative):
+    """Conservative UCB (Wu et al. 2016).
+
+    The arm with the largest upper bound is played if it is safe, with every earlier decision counted at its arm's lower bound; otherwise
+    the baseline. CUCB2 keeps the same promise with a bound that does not grow with the number of arms.
+    """
 
 
-@preset(Conservative, _WU, "arms")
-def CUCB(**given: Unpack[Options]) -> Conservative:
-    """Conservative UCB (Wu et al. 2016)."""
-    return Conservative(**(_WU | given))
+@preset("arms", **_INDEPENDENT)
+class CUCB2(Conservative):
+    """CUCB with the martingale bound and constrained selection.
+
+    What was earned is counted by the rewards themselves less psi(|D|), which does not know how many arms there are, and of all safe arms
+    the most promising is played if it promises at least what the baseline earns.
+    """
 
 
-@preset(Conservative, _INDEPENDENT, "arms")
-def CUCB2(**given: Unpack[Options]) -> Conservative:
-    """CUCB with the martingale bound and constrained selection."""
-    return Conservative(**(_INDEPENDENT | given))
+@preset("arms", **_INDEPENDENT)
+class CUCB2T(Conservative):
+    """CUCB2 verified at checkpoints only; give `checkpoint`.
+
+    Until the next checkpoint the baseline's rounds to come may be spent before they are played, each at least baseline_floor. The budget
+    is not negative at checkpoints; between two of them it may be.
+    """
 
 
-@preset(Conservative, _INDEPENDENT, "arms")
-def CUCB2T(**given: Unpack[Options]) -> Conservative:
-    """CUCB2 verified at checkpoints only; give `checkpoint`."""
-    return Conservative(**(_INDEPENDENT | given))
+@preset(bound="confidence", selection="two-step", clip="paper", **_LINEAR)
+class CLUCB(Conservative):
+    """Conservative LinUCB (Kazerouni et al. 2017).
+
+    CUCB for arms with features: the worst case of all that was earned, and of the arm about to be played, is taken over one ellipsoid.
+    """
 
 
-@preset(Conservative, _KAZEROUNI)
-def CLUCB(**given: Unpack[Options]) -> Conservative:
-    """Conservative LinUCB (Kazerouni et al. 2017)."""
-    return Conservative(**(_KAZEROUNI | given))
+@preset(**_LINEAR)
+class CLUCB2(Conservative):
+    """CLUCB with the martingale bound and constrained selection.
+
+    Rewards are counted as they came in, and only the arm about to be played needs a lower bound. With low noise the range term of psi is
+    most of it: martingale="subgaussian" drops it and is right for sub-Gaussian noise.
+    """
 
 
-@preset(Conservative, _LINEAR)
-def CLUCB2(**given: Unpack[Options]) -> Conservative:
-    """CLUCB with the martingale bound and constrained selection."""
-    return Conservative(**(_LINEAR | given))
+@preset(**_LINEAR)
+class CLUCB2T(Conservative):
+    """CLUCB2 verified at checkpoints only; give `checkpoint`.
 
-
-@preset(Conservative, _LINEAR)
-def CLUCB2T(**given: Unpack[Options]) -> Conservative:
-    """CLUCB2 verified at checkpoints only; give `checkpoint`."""
-    return Conservative(**(_LINEAR | given))
+    As CUCB2T for arms with features: the budget is not negative at checkpoints; between two of them it may be.
+    """
 
 
 def example():

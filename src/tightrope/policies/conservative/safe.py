@@ -11,7 +11,8 @@ Per round: the inner policy's cost, plus O(K), or O(K^2) or O(K d + d^2) with fe
 """
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from collections.abc import Mapping
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -28,11 +29,11 @@ from ...core.verbs import (
     inform,
     init,
     propensity,
-    reward_range,
     select,
     update,
     withdraw,
 )
+from ..bases import Wrapper
 from .explanation import explanation
 from .guarantee import (
     TOLERANCE,
@@ -60,7 +61,7 @@ class State(NamedTuple):
 
 
 @policy("arms", "features", "contexts", "points", paper="Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020")
-class Safe(Limits):
+class Safe(Limits, Wrapper):
     """An inner policy whose choice is played when it is safe; else `selection` falls back as in `Conservative`.
 
     inner: any policy that plays single arms (one that plays sets makes a `SafeSets`); the other parameters are those of
@@ -70,13 +71,11 @@ class Safe(Limits):
 
     inner: Policy = inner_policy(kw_only=False)
 
-    if not TYPE_CHECKING:
-
-        def __new__(cls, *unnamed: Any, **given: Any) -> Policy:
-            inner = unnamed[0] if unnamed else given.get("inner")
-            if is_policy(inner) and accepts(inner) == ("sets",):  # the guarantee around a policy over sets is a policy over sets
-                return SafeSets(*unnamed, **given)
-            return cls.checked(cls, *unnamed, **given)
+    @staticmethod
+    def variant(given: Mapping[str, Any]) -> type[Policy] | None:
+        """The guarantee around a policy over sets is a policy over sets."""
+        inner = given.get("inner")
+        return SafeSets if is_policy(inner) and accepts(inner) == ("sets",) else None
 
     def init(self, arms):
         return State(new_state(self, arms), init(self.inner, arms))
@@ -120,9 +119,6 @@ class Safe(Limits):
 
     def grow(self, state, arms):
         return State(longer_state(self, state.guarded, arms), grow(self.inner, state.inner, arms))
-
-    def reward_range(self):
-        return reward_range(self.inner)
 
     def propensity(self, state, context, action, rng, draws=None):
         """The chance that the inner policy wants something that leads to this arm: the arm itself where that is safe, and whatever is not

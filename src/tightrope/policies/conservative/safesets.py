@@ -22,10 +22,11 @@ from ...core.policy import Policy, inner_policy, policy
 from ...core.registry import find
 from ...core.sampled import Sampled
 from ...core.streams import same
-from ...core.types import Explanation, Given
-from ...core.verbs import Context, admit, commit, explain, grow, inform, init, reward_range, select, update, withdraw
+from ...core.types import Given
+from ...core.verbs import Context, admit, commit, explain, grow, inform, init, select, update, withdraw
 from ...numerics.batch_ridge import check_features, learn_batch, new_batch_ridge, predict_solved
 from ...solvers.oracles import set_size
+from ..bases import Wrapper
 from .guarantee import TOLERANCE, Limits, check_norms
 from .ledger import BASELINE, EVENTS, OWN, UNSAFE, add, value_of
 from .set_guarantee import LEDGER, SetState, Setting, bound_round, choose_set, enter, features_of, joint_lower, total
@@ -34,7 +35,7 @@ DRAWS = 100  # selections behind a chance that nobody computes exactly, where no
 
 
 @policy("sets", paper="Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020", compiled=False)
-class SafeSets(Policy):
+class SafeSets(Wrapper):
     """A policy over sets whose set is played when it is safe, else the best safe set by lower bounds, else the baseline set.
 
     inner: any policy over sets. baseline: the arms of the baseline set. baseline_mean: its known total mean reward, >= 0; None:
@@ -117,16 +118,13 @@ class SafeSets(Policy):
         longer = init(self, arms)
         return state._replace(setting=longer.setting, inner=grow(self.inner, state.inner, arms))
 
-    def reward_range(self):
-        return reward_range(self.inner)
-
     def propensity(self, state, context, action, rng, draws=None):
         probability, error, made = chances(self, state, context, rng, DRAWS if draws is None else draws)
         return Sampled(probability[action], error[action], made) if made > 1 else (probability[action], error[action])
 
     def explain(self, state, context, rng, draws=None):
         draws = DRAWS if draws is None else draws
-        inner: Explanation = explain(self.inner, state.inner, context, rng, draws)
+        inner = explain(self.inner, state.inner, context, rng, draws)
         known = bound_round(self, state, context)
         mean, width = predict_solved(known.theta, known.factor, known.features)
         wanted = select(self.inner, state.inner, context, rng)

@@ -19,7 +19,6 @@ from ...core.policy import Policy, inner_policy, label, policy
 from ...core.registry import find
 from ...core.sampled import Sampled, draws_of
 from ...core.verbs import (
-    admit,
     allowed,
     commit,
     event,
@@ -29,12 +28,12 @@ from ...core.verbs import (
     init,
     merge,
     propensity,
-    reward_range,
     select,
     update,
     withdraw,
 )
 from ...numerics.selection import count_eligible, uniform_arm
+from ..bases import Wrapper
 
 
 class State(NamedTuple):
@@ -43,7 +42,7 @@ class State(NamedTuple):
 
 
 @policy("arms", "features", "contexts", "points", "line", paper="Strehl, Langford, Li, Kakade 2010")
-class Explore(Policy):
+class Explore(Wrapper):
     """An inner policy's choice, or with probability floor times the number of eligible arms a uniform one.
 
     inner: any policy that plays single arms. floor: the least probability of every eligible arm, in [0, 1]; floor times the
@@ -83,12 +82,6 @@ class Explore(Policy):
     @jit
     def inform(self, state, context, action, reward):
         return State(inform(self.inner, state.inner, context, action, reward), state.number)
-
-    def admit(self, state, context):
-        admit(self.inner, state.inner, context)
-
-    def reward_range(self):
-        return reward_range(self.inner)
 
     def propensity(self, state, context, action, rng, draws=None):
         if not allowed(context.eligible, action):

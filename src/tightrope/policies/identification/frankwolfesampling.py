@@ -24,7 +24,7 @@ from ...core.verbs import select
 from ...numerics.selection import one_hot
 from .coordinates import checked_features, coordinates
 from .game import Game, answer, exclusion_rate, mix, new_game
-from .gap_bound import GapStop, decide, gap_evidence, gap_report
+from .gap_bound import GapStop, decide, gap_report
 from .gap_ridge import GapRidge, new_gap_ridge
 from .matrix_game import MatrixGame, new_matrix_game, solve_game
 from .ridge import learn
@@ -69,9 +69,6 @@ class FrankWolfeSampling(GapStop):
             if not state.answer[0]["broken"]:
                 climb(self, state)
         return state
-
-    def evidence(self, state):
-        return gap_evidence(self, state)
 
     def explain(self, state, context, rng):
         probability = one_hot(select(self, state, context, rng), state.shares.size)

@@ -13,7 +13,7 @@ from .stopping import NO_ESTIMATES, Answering, Question, compare_with_leader, ga
 
 
 class GapStop(Answering):
-    """What policies with this stop are told."""
+    """What policies with this stop are told, and what supports their answer."""
 
     epsilon: float = real(default=0.0, least=0)
     delta: float = real(default=0.05, above=0, below=1)
@@ -21,6 +21,9 @@ class GapStop(Answering):
     noise: float = scale_bound(default=1.0, above=0)
     theta_bound: float = real(default=1.0, least=0)
     union: bool = flag(default=True)
+
+    def evidence(self, state):
+        return gap_evidence(self, state)
 
 
 @lean

@@ -24,7 +24,7 @@ from ...core.verbs import allowed, select
 from ...numerics.selection import one_hot
 from .coordinates import checked_features, coordinates
 from .game import Game, hardest_answer, hedge, mix, mixability_gap, new_game
-from .gap_bound import GapStop, decide, gap_evidence, gap_report
+from .gap_bound import GapStop, decide, gap_report
 from .gap_ridge import GapRidge, new_gap_ridge
 from .ridge import learn
 from .stopping import Answer, new_answer
@@ -72,9 +72,6 @@ class LinGame(GapStop):
             if not state.answer[0]["broken"]:
                 play_round(self, state)
         return state
-
-    def evidence(self, state):
-        return gap_evidence(self, state)
 
     def explain(self, state, context, rng):
         probability = one_hot(select(self, state, context, rng), state.weights.size)

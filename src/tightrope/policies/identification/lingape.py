@@ -19,7 +19,7 @@ from ...core.verbs import select
 from ...numerics.selection import one_hot
 from .comparing import Greedy, Ratio, compare, new_rule, next_arm
 from .coordinates import checked_features, coordinates
-from .gap_bound import GapStop, decide, gap_evidence, gap_report
+from .gap_bound import GapStop, decide, gap_report
 from .gap_ridge import GapRidge, new_gap_ridge
 from .ridge import learn
 from .stopping import Answer, new_answer
@@ -54,9 +54,6 @@ class LinGapE(GapStop):
     def update(self, state, context, action, reward):
         learn_and_decide(self, state, action, reward)
         return state
-
-    def evidence(self, state):
-        return gap_evidence(self, state)
 
     def explain(self, state, context, rng):
         scores = state.rule.scores

@@ -1,19 +1,20 @@
-"""What top-two policies share: the chances of their choices."""
+"""What top-two policies share: what they learn and answer, and the chances of their choices."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
-from ...compiled.kernels import lean
+from ...compiled.kernels import jit, lean
 from ...core.fields import real
-from ...core.types import State
 from ...numerics import special
-from ...numerics.counts import Counts, means
+from ...numerics.counts import Counts, count_reward, means, new_counts
 from ...numerics.posterior import NODES, WEIGHTS, best_of_betas
-from ...numerics.selection import one_hot
-from .chernoff import Chernoff, asked, hardest_rival
+from ...numerics.selection import first_unpulled, one_hot
+from .chernoff import Chernoff, answer_without_data, asked, decide, hardest_rival
 from .proportions import fill_shares
-from .support import chernoff_evidence
+from .stopping import Answer
+from .support import chernoff_evidence, chernoff_report
 
 REACH = 8.5  # standard deviations beyond which a normal density is left out
 NEVER = 1e-18  # chances that add nothing to a chance of 1 / K
@@ -21,9 +22,38 @@ PANELS = np.linspace(-REACH, REACH, 18)
 
 
 class TopTwo(Chernoff):
-    """What these policies are told."""
+    """What these policies are told, learn and answer, given their `_chances` of every arm and the `_index` that the leader is chosen by."""
 
     leader_share: float = real(default=0.5, above=0, below=1)
+
+    class State(NamedTuple):
+        counts: Counts
+        answer: Answer  # (1,) with information, required
+
+    def init(self, arms):
+        return self.State(new_counts(arms.number), answer_without_data())
+
+    @jit
+    def update(self, state, context, action, reward):
+        count_reward(state.counts, action, reward)
+        if first_unpulled(state.counts.pulls, None) < 0:
+            decide(self, state)
+        return state
+
+    def propensity(self, state, context, action, rng):
+        return float(self._chances(state.counts, context.eligible)[action]), 0.0
+
+    def evidence(self, state):
+        """The leader has its share, and rivals theirs in the proportions that this share makes optimal."""
+        counts, leader = state.counts, int(state.answer[0]["leader"])
+        shares = np.zeros(counts.pulls.size)
+        if counts.pulls.all():
+            fill_shares(asked(self), means(counts), leader, self.leader_share, shares)
+        return chernoff_evidence(self, state, shares)
+
+    def explain(self, state, context, rng):
+        probability = self._chances(state.counts, context.eligible)
+        return chernoff_report(self, state, self._index(state.counts), probability) | self.evidence(state)
 
 
 def best_of_normals(mean: np.ndarray, deviation: np.ndarray, eligible: np.ndarray | None) -> np.ndarray:
@@ -84,12 +114,3 @@ def add_challengers(question, counts, eligible, leaders, leader_share, redraws, 
             for k in range(K):
                 if k != i:
                     probability[k] += second * (1.0 - stays) * leaders[k] / left
-
-
-def top_two_evidence(policy: TopTwo, state: State) -> dict[str, float]:
-    """`evidence`: the leader has its share, and rivals theirs in the proportions that this share makes optimal."""
-    counts, leader = state.counts, int(state.answer[0]["leader"])
-    shares = np.zeros(counts.pulls.size)
-    if counts.pulls.all():
-        fill_shares(asked(policy), means(counts), leader, policy.leader_share, shares)
-    return chernoff_evidence(policy, state, shares)

@@ -14,21 +14,16 @@ O(K) a round: 1 to 1 + redraws posterior draws per arm, and a transportation cos
 """
 
 import math
-from typing import NamedTuple
-
-import numpy as np
 
 from ...compiled.kernels import jit, lean
 from ...core.fields import integer
 from ...core.policy import policy
-from ...core.verbs import allowed, evidence
-from ...numerics.counts import Counts, count_reward, means, new_counts
+from ...core.verbs import allowed
+from ...numerics.counts import means
 from ...numerics.sampling import beta_draw
 from ...numerics.selection import count_eligible, first_unpulled
-from .chernoff import answer_without_data, decide, hardest_rival
-from .stopping import Answer
-from .support import chernoff_report
-from .top_two import TopTwo, chance_to_lead, chances, top_two_evidence
+from .chernoff import hardest_rival
+from .top_two import TopTwo, chance_to_lead, chances
 
 
 @policy("arms", paper="Russo 2020", stops=True)
@@ -41,13 +36,6 @@ class TopTwoThompson(TopTwo):
     """
 
     redraws: int = integer(default=10, least=0)
-
-    class State(NamedTuple):
-        counts: Counts
-        answer: Answer  # (1,) with information, required
-
-    def init(self, arms):
-        return self.State(new_counts(arms.number), answer_without_data())
 
     @jit
     def select(self, state, context, rng):
@@ -64,22 +52,13 @@ class TopTwoThompson(TopTwo):
                 return arm
         return hardest_rival(self, counts, leader, eligible)
 
-    @jit
-    def update(self, state, context, action, reward):
-        count_reward(state.counts, action, reward)
-        if first_unpulled(state.counts.pulls, None) < 0:
-            decide(self, state)
-        return state
+    def _index(self, counts):
+        """(K,) what the leader is chosen by, but for chance."""
+        return means(counts)
 
-    def propensity(self, state, context, action, rng):
-        return float(chances_now(self, state.counts, context.eligible)[action]), 0.0
-
-    def evidence(self, state):
-        return top_two_evidence(self, state)
-
-    def explain(self, state, context, rng):
-        probability = chances_now(self, state.counts, context.eligible)
-        return chernoff_report(self, state, means(state.counts), probability) | evidence(self, state)
+    def _chances(self, counts, eligible):
+        """(K,) probability of every arm to be played now."""
+        return chances(self, counts, eligible, lambda: chance_to_lead(self, counts, eligible), self.redraws)
 
 
 @lean
@@ -96,11 +75,6 @@ def best_of_draws(policy, counts, eligible, rng):
             if draw > top or best < 0:
                 best, top = k, draw
     return best
-
-
-def chances_now(policy: TopTwoThompson, counts: Counts, eligible: np.ndarray | None) -> np.ndarray:
-    """(K,) probability of every arm to be played now."""
-    return chances(policy, counts, eligible, lambda: chance_to_lead(policy, counts, eligible), policy.redraws)
 
 
 def example():

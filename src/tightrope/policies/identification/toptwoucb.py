@@ -13,20 +13,16 @@ O(K) a round.
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from ...compiled.kernels import jit, lean
 from ...core.policy import policy
-from ...core.verbs import allowed, evidence
-from ...numerics.counts import Counts, count_reward, new_counts
+from ...core.verbs import allowed
 from ...numerics.kl import upper_root
 from ...numerics.selection import first_unpulled, one_hot
-from .chernoff import answer_without_data, decide, hardest_rival
-from .stopping import Answer
-from .support import chernoff_report
-from .top_two import TopTwo, chances, top_two_evidence
+from .chernoff import hardest_rival
+from .top_two import TopTwo, chances
 
 
 @policy("arms", paper="Jourdan, Degenne, Baudry, de Heide, Kaufmann 2022", stops=True)
@@ -37,13 +33,6 @@ class TopTwoUCB(TopTwo):
     deviation of Gaussian rewards. threshold: of the stop, proven, or the smaller heuristic of the literature. leader_share: how often the
     first of the two is played.
     """
-
-    class State(NamedTuple):
-        counts: Counts
-        answer: Answer  # (1,) with information, required
-
-    def init(self, arms):
-        return self.State(new_counts(arms.number), answer_without_data())
 
     @jit
     def select(self, state, context, rng):
@@ -56,22 +45,18 @@ class TopTwoUCB(TopTwo):
                 arm = rival if rival >= 0 else arm
         return arm
 
-    @jit
-    def update(self, state, context, action, reward):
-        count_reward(state.counts, action, reward)
-        if first_unpulled(state.counts.pulls, None) < 0:
-            decide(self, state)
-        return state
+    def _index(self, counts):
+        """(K,) upper bounds; infinite where never pulled."""
+        return np.array([upper_bound(self, counts, k) if counts.pulls[k] else math.inf for k in range(counts.pulls.size)])
 
-    def propensity(self, state, context, action, rng):
-        return float(chances_now(self, state.counts, context.eligible)[action]), 0.0
+    def _chances(self, counts, eligible):
+        """(K,) probability of every arm to be played now."""
 
-    def evidence(self, state):
-        return top_two_evidence(self, state)
+        def leading():
+            open_arms = np.where(True if eligible is None else eligible, self._index(counts), -math.inf)
+            return one_hot(int(np.argmax(open_arms)), open_arms.size)
 
-    def explain(self, state, context, rng):
-        probability = chances_now(self, state.counts, context.eligible)
-        return chernoff_report(self, state, indices(self, state.counts), probability) | evidence(self, state)
+        return chances(self, counts, eligible, leading, 0)
 
 
 @lean
@@ -91,21 +76,6 @@ def optimistic(policy, counts, eligible):
             if index > top or best < 0:
                 best, top = k, index
     return best
-
-
-def indices(policy: TopTwoUCB, counts: Counts) -> np.ndarray:
-    """(K,) upper bounds; infinite where never pulled."""
-    return np.array([upper_bound(policy, counts, k) if counts.pulls[k] else math.inf for k in range(counts.pulls.size)])
-
-
-def chances_now(policy: TopTwoUCB, counts: Counts, eligible: np.ndarray | None) -> np.ndarray:
-    """(K,) probability of every arm to be played now."""
-
-    def leading() -> np.ndarray:
-        open_arms = np.where(True if eligible is None else eligible, indices(policy, counts), -math.inf)
-        return one_hot(int(np.argmax(open_arms)), open_arms.size)
-
-    return chances(policy, counts, eligible, leading, 0)
 
 
 def example():

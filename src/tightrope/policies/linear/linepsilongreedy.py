@@ -12,19 +12,17 @@ import numpy as np
 
 from ...compiled.kernels import jit, lean
 from ...core.fields import flag, optional_flag, real
-from ...core.matching import LARGEST_REWARD
-from ...core.policy import Policy, policy
+from ...core.policy import policy
 from ...core.types import Given
 from ...numerics.counts import intervals
-from ...numerics.growth import grown
-from ...numerics.merging import merged
 from ...numerics.noise import Noise, new_noise, take_in
-from ...numerics.ridge import Ridge, check_context, new_model, predict
+from ...numerics.ridge import Ridge, new_model, predict
 from ...numerics.selection import argmax, chance_with_exploration, greedy_with_exploration, uniform_arm
+from ..bases import RidgePolicy
 
 
 @policy("features", "contexts", paper="Sutton, Barto 1998; Yang & Toni 2020, section 5")
-class LinEpsilonGreedy(Policy):
+class LinEpsilonGreedy(RidgePolicy):
     """Greedy on x'theta_hat with uniform exploration.
 
     epsilon: probability of a uniform choice, in [0, 1]. lam: ridge parameter. shared: one theta for all arms; False: one for each,
@@ -59,18 +57,6 @@ class LinEpsilonGreedy(Policy):
 
     def propensity(self, state, context, action, rng):
         return chance(self, state, context, action), 0.0
-
-    def reward_range(self):
-        return -LARGEST_REWARD, LARGEST_REWARD
-
-    def admit(self, state, context):
-        check_context(state.model, context.features)
-
-    def grow(self, state, arms):
-        return self.State(**grown(state, arms, self.lam))
-
-    def merge(self, first, second):
-        return self.State(*merged(first, second))
 
     def explain(self, state, context, rng):
         predict(state.model, context)

@@ -22,25 +22,22 @@ import numpy as np
 from ...compiled.kernels import jit, lean
 from ...core.fields import optional_flag, optional_real, real, real_or
 from ...core.kinds import Count, Scratch
-from ...core.matching import LARGEST_REWARD
-from ...core.policy import Policy, policy
+from ...core.policy import policy
 from ...core.sampled import Sampled
 from ...core.types import Given, Stored
 from ...numerics.counts import intervals
-from ...numerics.growth import grown
-from ...numerics.merging import merged
 from ...numerics.noise import Noise, bounded, current_scale, new_noise, reported_noise, take_in
 from ...numerics.posterior import best_of_draws, chance_of_best
 from ...numerics.ridge import (
     Ridge,
     best_arm,
-    check_context,
     deviations,
     new_model,
     predict,
     sample,
     untried_first,
 )
+from ..bases import RidgePolicy
 from .width import by_the_data, learns_noise, only_with_the_theorem, refuse_intercept, wants_intercept
 
 WIDTH = 0.7  # standard deviations of the posterior
@@ -49,7 +46,7 @@ AUDIT_DRAWS = 500  # of one propensity: standard errors of mostly less than 0.01
 
 
 @policy("features", "contexts", paper="Agrawal, Goyal 2013")
-class LinTS(Policy):
+class LinTS(RidgePolicy):
     """Thompson sampling for linear rewards: theta ~ N(theta_hat, v^2 V^-1), one joint draw a round.
 
     lam: ridge parameter. width: of the draw in standard deviations of the posterior, v = width noise; "theorem": v = noise
@@ -71,6 +68,8 @@ class LinTS(Policy):
     forget: float = real(default=1.0, above=0, most=1)
     intercept: Given[bool | None, int] = optional_flag(default=None, words="where the width is from the data")
 
+    _sampling = True
+
     class State(NamedTuple):
         model: Ridge
         noise: Noise
@@ -88,7 +87,7 @@ class LinTS(Policy):
 
     def init(self, arms):
         intercept = wants_intercept(self.intercept, by_the_data(self.width, self.scale))
-        model = new_model(arms, self.lam, shared=self.shared, sampling=True, forget=self.forget, intercept=intercept)
+        model = new_model(arms, self.lam, shared=self.shared, sampling=self._sampling, forget=self.forget, intercept=intercept)
         return self.State(model, new_noise(self.forget), np.zeros(1), np.zeros(arms.number))
 
     @jit
@@ -110,19 +109,6 @@ class LinTS(Policy):
         root = posterior_scale(self, state) * deviations(state.model)
         p, error = chance_of_best(state.model.mean, root, in_question(self, state, context), action, rng, draws)
         return Sampled(p, error, draws) if error > 0.0 else (p, error)
-
-    def reward_range(self):
-        return -LARGEST_REWARD, LARGEST_REWARD
-
-    def admit(self, state, context):
-        check_context(state.model, context.features)
-
-    def grow(self, state, arms):
-        return state._replace(**grown(state, arms, self.lam, sampling=True), scores=np.zeros(arms.number))
-
-    def merge(self, first, second):
-        model, noise = merged(first, second)
-        return self.State(model, noise, first.rounds + second.rounds, np.zeros(first.scores.size))
 
     def explain(self, state, context, rng, draws=None):
         draws = DRAWS if draws is None else draws

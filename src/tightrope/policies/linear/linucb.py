@@ -23,18 +23,14 @@ import numpy as np
 from ...compiled.kernels import jit, lean
 from ...core.fields import choice, optional_flag, optional_real, real, real_or
 from ...core.kinds import Extended, Scratch
-from ...core.matching import LARGEST_REWARD
-from ...core.policy import Policy, policy
+from ...core.policy import policy, preset
 from ...core.types import Given, Stored
 from ...numerics.counts import intervals
-from ...numerics.growth import grown
-from ...numerics.merging import merged
 from ...numerics.noise import Noise, bounded, current_scale, new_noise, reported_noise, take_in
 from ...numerics.radii import determinant_radius, horizon_radius
 from ...numerics.ridge import (
     Ridge,
     best_arm,
-    check_context,
     new_model,
     predict,
     regressions,
@@ -42,6 +38,7 @@ from ...numerics.ridge import (
     untried_first,
 )
 from ...numerics.selection import argmax, one_hot
+from ..bases import RidgePolicy
 from .width import by_the_data, learns_noise, only_with_the_theorem, refuse_intercept, wants_intercept
 
 WIDTH = 2.5  # standard errors
@@ -49,7 +46,7 @@ ROUNDING = 1e-9  # of a norm of 1: arms that somebody has normalised
 
 
 @policy("features", "contexts", paper="Abbasi-Yadkori, Pal, Szepesvari 2011; Yang & Toni 2020, Eq 5")
-class LinUCB(Policy):
+class LinUCB(RidgePolicy):
     """Optimism for linear rewards: x'theta_hat + beta ||x||_{V^-1}.
 
     lam: ridge parameter. width: of the interval in standard errors of the estimate, beta = width noise; "theorem": the width that has a
@@ -112,19 +109,6 @@ class LinUCB(Policy):
         take_in(state.model, state.noise, context, action, reward, counted)
         return state
 
-    def reward_range(self):
-        return -LARGEST_REWARD, LARGEST_REWARD
-
-    def admit(self, state, context):
-        check_context(state.model, context.features)
-
-    def grow(self, state, arms):
-        return state._replace(**grown(state, arms, self.lam), scores=np.zeros(arms.number))
-
-    def merge(self, first, second):
-        model, noise = merged(first, second)
-        return self.State(model, noise, first.beta.copy(), np.zeros(first.scores.size))
-
     def explain(self, state, context, rng):
         predict(state.model, context)
         beta = current_beta(self, state)
@@ -135,6 +119,16 @@ class LinUCB(Policy):
         probability = one_hot(argmax(upper, first), state.scores.size)
         noise = reported_noise(self.noise, learns_noise(self.width, self.beta, self.noise), state.noise, state.model)
         return report | {"index": report["upper"], "probability": probability, "beta": beta, "noise": noise}
+
+
+@preset(width="theorem")
+class OFUL(LinUCB):
+    """LinUCB with the width that has a proof (Abbasi-Yadkori, Pal, Szepesvari 2011).
+
+    Regret is O(d sqrt(T) log T) with probability 1 - delta, for noise that is sub-Gaussian with scale `noise` (1 where none is given) and
+    ||theta|| at most theta_bound; `noise`, `delta`, `theta_bound` and `radius` are what to give. The paper's own radius, which holds at
+    any time, is radius="determinant"; where the number of rounds is known the default is that of Yang & Toni 2020, Eq 5.
+    """
 
 
 def largest_norm(features: np.ndarray | None) -> float:

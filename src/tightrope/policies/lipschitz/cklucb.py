@@ -16,7 +16,7 @@ from ...core.policy import policy
 from ...numerics.selection import argmax
 from .indices import index, least_played_above
 from .pool import learn, new_pool
-from .pooled import Pooled, evidence_level, explanation, must_play, rewards_of
+from .pooled import Pooled, evidence_level, explanation, must_play
 from .proof import prove, unrivalled
 
 
@@ -55,9 +55,6 @@ class CKLUCB(Pooled):
     def update(self, state, context, action, reward):
         learn(state, self.divergence, action, reward)
         return state
-
-    def reward_range(self):
-        return rewards_of(self)
 
     def explain(self, state, context, rng):
         return explanation(self, state, state, context, rng)

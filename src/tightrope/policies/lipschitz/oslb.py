@@ -15,14 +15,14 @@ from ...core.policy import policy
 from ...core.verbs import allowed
 from ...numerics.selection import argmax
 from .indices import least_played_above
-from .pool import first_below, learn
-from .pooled import Pooled, evidence_level, explanation_with_programs, new_pool_and_rates, rewards_of
+from .pool import first_below
+from .pooled import PooledWithRates, evidence_level
 from .proof import prove, unrivalled
 from .rates import solve_rates
 
 
 @policy("points", paper="Magureanu, Combes, Proutiere 2014, Algorithm 1")
-class OSLB(Pooled):
+class OSLB(PooledWithRates):
     """Optimal sampling for Lipschitz bandits.
 
     lipschitz: L > 0, a bound on |mean difference| / distance. epsilon: share of forced exploration of the least-played arm.
@@ -31,9 +31,6 @@ class OSLB(Pooled):
     """
 
     epsilon: float = real(default=0.05, above=0)
-
-    def init(self, arms):
-        return new_pool_and_rates(self, arms)
 
     @jit
     def select(self, state, context, rng):
@@ -63,17 +60,6 @@ class OSLB(Pooled):
         if explored < 0:
             return rival
         return least if pool.pulls[least] < self.epsilon / pool.pulls.shape[0] * pool.pulls[explored] else explored
-
-    @jit
-    def update(self, state, context, action, reward):
-        learn(state.pool, self.divergence, action, reward)
-        return state
-
-    def reward_range(self):
-        return rewards_of(self)
-
-    def explain(self, state, context, rng):
-        return explanation_with_programs(self, state, context, rng)
 
 
 def example():

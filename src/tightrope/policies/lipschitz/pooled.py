@@ -1,24 +1,24 @@
-"""What the policies that pool evidence share: parameters, the level f(n), forced exploration, the range of rewards, the explanation."""
+"""What the policies that pool evidence share: parameters, the level f(n), forced exploration, what they answer."""
 
 import math
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ...compiled.kernels import lean
+from ...compiled.kernels import jit, lean
 from ...core.fields import choice, real, real_or
 from ...core.policy import Policy
 from ...core.types import Explanation, Given, State
-from ...core.verbs import Arms, Context, select
+from ...core.verbs import Context, select
 from ...numerics.kl import DIVERGENCES, exploration
 from ...numerics.selection import argmax, one_hot
 from .indices import evidence, index, new_level
-from .pool import Pool, first_below, new_pool
+from .pool import Pool, first_below, learn, new_pool
 from .rates import Rates, new_rates, solve_rates
 
 
 class Pooled(Policy):
-    """Parameters of every policy that pools evidence.
+    """Parameters of every policy that pools evidence, and its range of rewards: [0, 1] for Bernoulli divergences, else any.
 
     lipschitz: L > 0, a bound on |mean difference| / distance. loglog: weight of ln ln n in f(n), or "theory" for 3K + 1.
     divergence: "bernoulli" (rewards in [0, 1]) or "gaussian" with standard deviation sigma.
@@ -29,6 +29,9 @@ class Pooled(Policy):
     divergence: Given[Literal["bernoulli", "gaussian"], int] = choice(*DIVERGENCES, default="bernoulli")
     sigma: float = real(default=1.0, above=0)
 
+    def reward_range(self):
+        return (0.0, 1.0) if self.divergence == 0 else (-math.inf, math.inf)
+
 
 class PoolAndRates(NamedTuple):
     """State of the policies that also solve the lower bound's program."""
@@ -37,9 +40,21 @@ class PoolAndRates(NamedTuple):
     rates: Rates
 
 
-def new_pool_and_rates(policy: Pooled, arms: Arms) -> PoolAndRates:
-    """Nothing pulled, nothing solved. O(K^2 log K)."""
-    return PoolAndRates(new_pool(arms.distances, policy.lipschitz), new_rates(arms.number))
+class PooledWithRates(Pooled):
+    """A policy that pools evidence and solves the lower bound's program."""
+
+    def init(self, arms):
+        """Nothing pulled, nothing solved. O(K^2 log K)."""
+        return PoolAndRates(new_pool(arms.distances, self.lipschitz), new_rates(arms.number))
+
+    @jit
+    def update(self, state, context, action, reward):
+        learn(state.pool, self.divergence, action, reward)
+        return state
+
+    def explain(self, state, context, rng):
+        solved = int(state.rates.solves[0])  # before the select inside, which may solve one more
+        return explanation(self, state, state.pool, context, rng) | {"programs_solved": solved}
 
 
 @lean
@@ -59,21 +74,10 @@ def must_play(pool, forced, eligible):
     return arm
 
 
-def rewards_of(policy: Pooled) -> tuple[float, float]:
-    """[0, 1] for Bernoulli divergences, any number for Gaussian ones."""
-    return (0.0, 1.0) if policy.divergence == 0 else (-math.inf, math.inf)
-
-
 def explanation(policy: Pooled, state: State, pool: Pool, context: Context, rng: np.random.Generator) -> Explanation:
     """The report on the pool and the arm that would be played."""
     found = report(pool, policy.divergence, policy.sigma, evidence_level(policy, pool), context.eligible)
     return found | {"probability": one_hot(select(policy, state, context, rng), pool.pulls.size)}
-
-
-def explanation_with_programs(policy: Pooled, state: PoolAndRates, context: Context, rng: np.random.Generator) -> Explanation:
-    """The explanation, and how many programs were solved for the choices so far."""
-    solved = int(state.rates.solves[0])  # before the select inside, which may solve one more
-    return explanation(policy, state, state.pool, context, rng) | {"programs_solved": solved}
 
 
 def report(pool: Pool, kind: int, sigma: float, f: float, eligible: np.ndarray | None) -> Explanation:

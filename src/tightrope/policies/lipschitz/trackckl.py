@@ -21,14 +21,13 @@ from ...core.verbs import allowed
 from ...numerics.kl import divergence
 from ...numerics.selection import argmax
 from .indices import index, least_played_above
-from .pool import learn
-from .pooled import Pooled, evidence_level, explanation_with_programs, must_play, new_pool_and_rates, rewards_of
+from .pooled import PooledWithRates, evidence_level, must_play
 from .proof import prove, unrivalled
 from .rates import solve_rates
 
 
 @policy("points", paper="extension of Magureanu, Combes, Proutiere 2014")
-class TrackCKLUCB(Pooled):
+class TrackCKLUCB(PooledWithRates):
     """CKL-UCB whose exploration tracks the rates of the regret lower bound.
 
     lipschitz: L > 0, a bound on |mean difference| / distance. patience: a rival is played itself until its own evidence exceeds
@@ -37,9 +36,6 @@ class TrackCKLUCB(Pooled):
     """
 
     patience: float = real(default=2.0, least=0)
-
-    def init(self, arms):
-        return new_pool_and_rates(self, arms)
 
     @jit
     def select(self, state, context, rng):
@@ -58,17 +54,6 @@ class TrackCKLUCB(Pooled):
         if eligible is None:
             prove(pool, self.divergence, self.sigma, leader, f)
         return leader
-
-    @jit
-    def update(self, state, context, action, reward):
-        learn(state.pool, self.divergence, action, reward)
-        return state
-
-    def reward_range(self):
-        return rewards_of(self)
-
-    def explain(self, state, context, rng):
-        return explanation_with_programs(self, state, context, rng)
 
 
 @lean

@@ -13,6 +13,7 @@ Per round: that of LinUCB.
 """
 
 import math
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,21 +22,19 @@ from ...compiled.kernels import jit, lean
 from ...core import checks
 from ...core.fields import optional_flag, real, unchecked
 from ...core.kinds import Count, Scratch
-from ...core.matching import LARGEST_REWARD
 from ...core.policy import Policy, policy
 from ...core.types import Given
 from ...numerics.counts import intervals
-from ...numerics.growth import grown
-from ...numerics.merging import merged
 from ...numerics.noise import Noise, new_noise, noise_scale, take_in
-from ...numerics.ridge import Ridge, check_context, new_model, predict, regained, regressions
+from ...numerics.ridge import Ridge, new_model, predict, regained, regressions
 from ...numerics.sampling import categorical
+from ..bases import RidgePolicy
 from .anysquarecb import SquareCB as AnySquareCB
 from .gaps import SCHEDULE, Gaps, current_gamma, fixed_gamma, weigh
 
 
 @policy("features", "contexts", paper="Foster, Rakhlin 2020")
-class SquareCB(Gaps, Policy):
+class SquareCB(Gaps, RidgePolicy):
     """Inverse gap weighting: 1 / (K + gamma (best prediction - the arm's)), the rest for the best arm.
 
     gamma: how sharply the best arm is preferred; None: by `growth`, which is the "schedule" scale t^power / noise, or from the "horizon"
@@ -61,6 +60,18 @@ class SquareCB(Gaps, Policy):
         rounds: Count  # (1,) rewards so far
         weight: Scratch  # (K,) probabilities
 
+    @staticmethod
+    def variant(given: Mapping[str, Any]) -> type[Policy] | None:
+        """With a regression of one's own it is another class, whose rounds are Python; refuses what is for ridge regression beside one."""
+        if given.get("model") is None:
+            return None
+        for name in ("lam", "intercept"):
+            if name in given:
+                raise ValueError(
+                    f"{name} = {checks.show(given[name])} is for ridge regression, and model is one of your own; leave {name} out."
+                )
+        return AnySquareCB
+
     def init(self, arms):
         intercept = bool(learns(self)) if self.intercept < 0 else bool(self.intercept)
         model = new_model(arms, self.lam, shared=self.shared, intercept=intercept)
@@ -80,20 +91,6 @@ class SquareCB(Gaps, Policy):
 
     def propensity(self, state, context, action, rng):
         return chance(self, state, context, action), 0.0
-
-    def reward_range(self):
-        return -LARGEST_REWARD, LARGEST_REWARD
-
-    def admit(self, state, context):
-        check_context(state.model, context.features)
-
-    def grow(self, state, arms):
-        fresh = self.init(arms)
-        return fresh._replace(**grown(state, arms, self.lam), rounds=state.rounds)
-
-    def merge(self, first, second):
-        model, noise = merged(first, second)
-        return first._replace(model=model, noise=noise, rounds=first.rounds + second.rounds)
 
     def explain(self, state, context, rng):
         fill_weights(self, state, context)
@@ -124,21 +121,6 @@ def chance(policy, state, context, arm):
     """The probability that this arm is played now."""
     fill_weights(policy, state, context)
     return state.weight[arm]
-
-
-def _of_any_regression(cls: type, *unnamed: Any, **given: Any) -> Any:
-    """With a regression of one's own it is another class, whose kernels are Python."""
-    if given.get("model") is not None:
-        for name in {"lam", "intercept"} & given.keys():
-            raise ValueError(
-                f"{name} = {checks.show(given[name])} is for ridge regression, and model is one of your own; leave {name} out."
-            )
-        return AnySquareCB(*unnamed, **given)
-    return _of_ridge(cls, *unnamed, **given)
-
-
-_of_ridge = SquareCB.__new__
-SquareCB.__new__ = _of_any_regression  # type: ignore[method-assign]
 
 
 def example():

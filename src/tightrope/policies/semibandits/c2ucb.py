@@ -8,7 +8,7 @@ Per round: O(N d^2 / 2) and the oracle.
 """
 
 from ...core.policy import policy
-from .sets import Optimistic, Scoring, best_set, new_state_by_width, predictions, width_factor
+from .sets import Optimistic, Scoring, predictions, width_factor
 
 
 @policy("sets", paper="Qin, Chen, Zhu 2014; Takemura & Ito 2019, Algorithm 1", compiled=False)
@@ -21,15 +21,8 @@ class C2UCB(Optimistic):
     regression has a constant column, drawn to the mean of the rewards so far; None: where alpha is.
     """
 
-    def init(self, arms):
-        return new_state_by_width(self, arms, self.alpha, "alpha")
-
-    def select(self, state, context, rng):
-        mean, width, solved = predictions(state, context)
-        return best_set(state, context, mean + width_factor(self, state, solved) * width, self.ties, rng, solved.zero)
-
     def _scoring(self, state, context, rng):
-        """This round's scores, as `select` makes them."""
+        """This round's scores."""
         mean, width, solved = predictions(state, context)
         width *= width_factor(self, state, solved)
         return Scoring(mean, width, mean + width, zero=solved.zero)

@@ -20,8 +20,8 @@ from ...core.policy import policy
 from ...core.types import Given
 from ...numerics.counts import means
 from ...numerics.kl import bernoulli_upper, exploration
-from .counts import IndexPolicy, new_count_state, unseen_first
-from .sets import Scoring, best_set
+from .counts import IndexPolicy, unseen_first
+from .sets import Scoring
 
 
 @policy(
@@ -37,12 +37,6 @@ class CombKLUCB(IndexPolicy):
 
     c: float = real(default=3.0, least=0)
     ties: Given[Literal["index", "random"], int] = choice("index", "random", default="index")
-
-    def init(self, arms):
-        return new_count_state(arms)
-
-    def select(self, state, context, rng):
-        return best_set(state, context, self._scoring(state).score, self.ties, rng)
 
     def reward_range(self):
         return 0.0, 1.0

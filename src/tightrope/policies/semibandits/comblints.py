@@ -10,7 +10,7 @@ Per round: O(N d) and the oracle.
 from ...core.policy import policy
 from ...numerics.batch_ridge import settle
 from .combts import round_scores, round_scoring
-from .sets import GaussianPrior, best_set, features_of, new_state_with_prior, noise_now
+from .sets import GaussianPrior, best_set, features_of, noise_now
 
 
 @policy("sets", paper="Wen, Kveton, Ashkan 2015, Algorithm 2", compiled=False)
@@ -20,9 +20,6 @@ class CombLinTS(GaussianPrior):
     prior_scale: > 0, in units of the noise where that is learned. noise: > 0; None: learned from the residuals. ties: "index" or "random".
     intercept: whether every regression has a constant column, drawn to the mean of the rewards so far; None: where the noise is learned.
     """
-
-    def init(self, arms):
-        return new_state_with_prior(self, arms)
 
     def select(self, state, context, rng):
         solved = settle(state.model, features_of(state, context))

@@ -9,7 +9,7 @@ Per round: O(N d^2 / 2) and the oracle.
 
 from ...core.fields import real
 from ...core.policy import policy
-from .sets import GaussianPrior, Scoring, best_set, new_state_with_prior, noise_now, predictions
+from .sets import GaussianPrior, Scoring, noise_now, predictions
 
 
 @policy("sets", paper="Wen, Kveton, Ashkan 2015, Algorithm 3", compiled=False)
@@ -23,15 +23,8 @@ class CombLinUCB(GaussianPrior):
 
     c: float = real(default=1.0, least=0)
 
-    def init(self, arms):
-        return new_state_with_prior(self, arms)
-
-    def select(self, state, context, rng):
-        mean, width, solved = predictions(state, context)
-        return best_set(state, context, mean + self.c * noise_now(self, state, solved) * width, self.ties, rng, solved.zero)
-
     def _scoring(self, state, context, rng):
-        """This round's scores, as `select` makes them."""
+        """This round's scores."""
         mean, width, solved = predictions(state, context)
         width *= self.c * noise_now(self, state, solved)
         return Scoring(mean, width, mean + width, zero=solved.zero)

@@ -21,8 +21,8 @@ from ...core.fields import choice, real
 from ...core.policy import policy
 from ...core.types import Given
 from ...numerics.counts import means, per_pull
-from .counts import IndexPolicy, new_count_state, unseen_first
-from .sets import Scoring, best_set
+from .counts import IndexPolicy, unseen_first
+from .sets import Scoring
 
 
 @policy(
@@ -40,12 +40,6 @@ class CombUCB1(IndexPolicy):
     alpha: float = real(default=1.5, above=0)
     sigma: float = real(default=1.0, above=0)
     ties: Given[Literal["index", "random"], int] = choice("index", "random", default="index")
-
-    def init(self, arms):
-        return new_count_state(arms)
-
-    def select(self, state, context, rng):
-        return best_set(state, context, self._scoring(state).score, self.ties, rng)
 
     def _scoring(self, state):
         """This round's scores."""

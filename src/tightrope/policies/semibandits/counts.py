@@ -9,21 +9,15 @@ from typing import NamedTuple
 import numpy as np
 
 from ...core.policy import Policy
-from ...core.rounds import Arms
 from ...numerics.counts import Counts, intervals, new_counts
 from ...numerics.growth import longer_counts
 from ...numerics.merging import merged_counts
-from .sets import Setting, inclusion, new_setting, report
+from .sets import Setting, best_set, inclusion, new_setting, report
 
 
 class CountState(NamedTuple):
     counts: Counts
     setting: Setting
-
-
-def new_count_state(arms: Arms) -> CountState:
-    """Nothing seen yet. Refuses an oracle that can never be satisfied."""
-    return CountState(new_counts(arms.number), new_setting(arms))
 
 
 def learn_counts(state: CountState, action: np.ndarray, reward: np.ndarray) -> CountState:
@@ -49,6 +43,10 @@ def unseen_first(state: CountState, index: np.ndarray) -> np.ndarray:
 class CountingPolicy(Policy):
     """What all policies over sets with counts answer alike, however they choose."""
 
+    def init(self, arms):
+        """Nothing seen yet. Refuses an oracle that can never be satisfied."""
+        return CountState(new_counts(arms.number), new_setting(arms))
+
     def update(self, state, context, action, reward):
         return learn_counts(state, action, reward)
 
@@ -60,7 +58,7 @@ class CountingPolicy(Policy):
 
 
 class IndexPolicy(CountingPolicy):
-    """A policy whose set is the oracle's answer to one index for each arm: the upper end of its interval, which `_scoring` gives."""
+    """A policy with a parameter `ties` whose set is the oracle's answer to one index for each arm, which `_scoring` gives."""
 
     def _scoring(self, state):
         raise TypeError(f"{type(self).__name__} needs the method _scoring.")
@@ -68,6 +66,9 @@ class IndexPolicy(CountingPolicy):
     def _lower(self, state):
         """(N,) lower bounds of the means; by default as far below the mean as the index is above."""
         return
+
+    def select(self, state, context, rng):
+        return best_set(state, context, self._scoring(state).score, self.ties, rng)
 
     def propensity(self, state, context, action, rng, draws=None):
         return inclusion(self, state, context, action, self._scoring(state), rng, draws)

@@ -21,7 +21,7 @@ from ...core.policy import policy
 from ...core.verbs import Context
 from ...numerics.counts import intervals, means, per_pull
 from ...numerics.kl import exploration
-from .counts import CountingPolicy, CountState, new_count_state, unseen_first
+from .counts import CountingPolicy, CountState, unseen_first
 from .sets import best_set
 
 CALLS = 8  # of the oracle in search of the least bound
@@ -38,9 +38,6 @@ class ESCB(CountingPolicy):
 
     c: float = real(default=4.0, least=0)
     sigma: float = real(default=1.0, above=0)
-
-    def init(self, arms):
-        return new_count_state(arms)
 
     def select(self, state, context, rng):
         return choose_escb(self, state, context, rng).arms

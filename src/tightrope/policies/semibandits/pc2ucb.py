@@ -9,7 +9,7 @@ Per round: O(N d^2 / 2), N uniform draws and the oracle.
 
 from ...core.fields import real
 from ...core.policy import policy
-from .sets import Optimistic, Scoring, best_set, new_state_by_width, predictions, width_factor
+from .sets import Optimistic, Scoring, best_set, predictions, width_factor
 
 WIDTH = 1.25  # standard errors; the perturbation adds half of it on average
 
@@ -23,9 +23,6 @@ class PC2UCB(Optimistic):
 
     width: float = real(default=WIDTH, least=0)
     c: float = real(default=1.0, least=0)
-
-    def init(self, arms):
-        return new_state_by_width(self, arms, self.alpha, "alpha")
 
     def select(self, state, context, rng):
         mean, width, solved = predictions(state, context)

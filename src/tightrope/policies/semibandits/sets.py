@@ -41,10 +41,15 @@ CHUNK = 2**16  # scores drawn together, which stay in the second cache
 
 
 class SetPolicy(Policy):
-    """What all policies over sets answer alike, given how one scores arms: `_scoring`, as `select` makes the scores of a round."""
+    """What all policies over sets answer alike, given how one scores arms: `_scoring`, with `ties` for how equal scores are told apart."""
 
     def _scoring(self, state, context, rng):
         raise TypeError(f"{type(self).__name__} needs the method _scoring.")
+
+    def select(self, state, context, rng):
+        """Where scores are certain; a policy that draws them has a `select` of its own."""
+        scoring = self._scoring(state, context, rng)
+        return best_set(state, context, scoring.score, self.ties, rng, scoring.zero)
 
     def update(self, state, context, action, reward):
         return learn_set(state, context, action, reward)
@@ -80,6 +85,9 @@ class Optimistic(SetPolicy):
     ties: Given[Literal["index", "random"], int] = choice("index", "random", default="index")
     intercept: Given[bool | None, int] = optional_flag(default=None, words="where alpha is")
 
+    def init(self, arms):
+        return new_state_by_width(self, arms, self.alpha, "alpha")
+
 
 class GaussianPrior(SetPolicy):
     """Parameters of the Kalman form (Wen, Kveton, Ashkan 2015): prior N(0, prior_scale^2 I), noise variance noise^2.
@@ -91,6 +99,9 @@ class GaussianPrior(SetPolicy):
     noise: Given[float | None, float] = optional_real(default=None, above=0, words="learned")
     ties: Given[Literal["index", "random"], int] = choice("index", "random", default="index")
     intercept: Given[bool | None, int] = optional_flag(default=None, words="where the noise is learned")
+
+    def init(self, arms):
+        return new_state_with_prior(self, arms)
 
 
 @dataclass(frozen=True)

@@ -25,17 +25,17 @@ import numpy as np
 from ...compiled.kernels import jit, lean
 from ...core.fields import choice, flag, optional_flag, optional_integer, optional_real, real
 from ...core.kinds import Extended, Finite, Scratch
-from ...core.matching import LARGEST_REWARD
-from ...core.policy import Policy, policy
+from ...core.policy import policy
 from ...core.types import Given
 from ...core.verbs import allowed
 from ...numerics.counts import intervals
 from ...numerics.growth import grown
 from ...numerics.noise import Noise, current_scale, new_noise, reported_noise, take_in
 from ...numerics.radii import horizon_radius
-from ...numerics.ridge import Ridge, check_context, new_model, predict
+from ...numerics.ridge import Ridge, new_model, predict
 from ...numerics.sampling import categorical
 from ...numerics.selection import argmax, largest
+from ..bases import RegressionPolicy
 
 WIDTH, WIDTH_OF_FIXED = 1.25, 2.0  # standard errors; the slack of an arm has two of them. Where features are new in every round, and not
 LARGEST_GAMMA = 1e300  # gamma where no slack is left; its product with any difference of slacks is 0 or -inf
@@ -55,7 +55,7 @@ class State(NamedTuple):
 
 
 @policy("features", "contexts", paper="Yang & Toni 2020")
-class SoftUCB(Policy):
+class SoftUCB(RegressionPolicy):
     """Softmax over the slack S_i = UCB_i - max_j LCB_j = beta (w_i + w_*) - (mu_* - mu_i), with gamma S as its exponent.
 
     beta: width; where online, its start. None: width times the noise. width: in standard errors of the estimate, where beta is None;
@@ -112,12 +112,6 @@ class SoftUCB(Policy):
 
     def propensity(self, state, context, action, rng):
         return chance(self, state, context, action), 0.0
-
-    def reward_range(self):
-        return -LARGEST_REWARD, LARGEST_REWARD
-
-    def admit(self, state, context):
-        check_context(state.model, context.features)
 
     def grow(self, state, arms):
         width, slack, weight = (np.zeros(arms.number) for _ in range(3))

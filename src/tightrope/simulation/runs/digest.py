@@ -34,12 +34,11 @@ SKIPPED = {
     "__orig_bases__", "__parameters__", "__dataclass_fields__", "__dataclass_params__", "__firstlineno__", "__static_attributes__",
     "_abc_impl",
 }  # fmt: skip
-# .. that it writes for named tuples and `@policy` for its own, ..
+# .. and that it writes for named tuples and `@policy` for its own.
 OF_TUPLES = {
     "__new__", "__repr__", "__reduce__", "__getnewargs__", "__eq__", "__ne__", "__hash__", "_fields", "_field_defaults", "_make",
     "_replace", "_asdict", "FIELDS", "TRAITS", "STORED", "WRITTEN", "COMPILED",
 }  # fmt: skip
-OF_POLICIES = {"checked"}  # .. and those of classes that `@policy` has made, which have FIELDS.
 
 
 class Undigestible(ValueError):
@@ -176,7 +175,7 @@ class _Digest:
     def cls(self, value: type) -> None:
         if not is_outside(value):
             return self.each("class", *_named(value.__module__), value.__qualname__)
-        skipped = SKIPPED | (OF_TUPLES if hasattr(value, "_fields") else set()) | (OF_POLICIES if hasattr(value, "FIELDS") else set())
+        skipped = SKIPPED | (OF_TUPLES if hasattr(value, "_fields") else set())
         if dataclasses.is_dataclass(value):
             skipped |= {"__eq__", "__repr__", "__hash__"}
         members = {
