@@ -6,6 +6,7 @@ from .evaluation.compare import compare
 from .evaluation.evaluate import evaluate
 from .evaluation.learners import evaluate_learner
 from .evaluation.results import Comparison, Evaluation
+from .logs.encoding import Encoder
 from .numerics.scaling import Scaled, scale
 from .policies import (
     C2UCB,
@@ -107,6 +108,7 @@ __all__ = [
     "Conservative",
     "Context",
     "Decision",
+    "Encoder",
     "EpsilonGreedy",
     "Evaluation",
     "Explore",

@@ -11,7 +11,7 @@ from ..core.policy import Policy, compiled
 from ..core.types import State
 from ..core.verbs import Arms, Context, admit, inform
 from .arm_labels import ArmLabels
-from .tables import BadRows, InMemory, NamedColumns, matrix, open_table, rewards
+from .tables import BadRows, Columns, InMemory, NamedColumns, matrix, open_table, rewards
 
 CHUNK = 100_000  # rows between two chances to interrupt
 
@@ -26,8 +26,8 @@ class TrainingRows(NamedTuple):
 
 
 def read_training_rows(
-    frame: NamedColumns, arm: str | None, reward: str, features: Sequence[str] | str | None, baseline: int | str | None, changing: bool,
-    arms: Arms, names: tuple[str, ...] | None, bounds: tuple[float | None, float | None],
+    frame: NamedColumns, arm: str | None, reward: str, features: Columns | None, baseline: int | str | None, changing: bool, arms: Arms,
+    names: tuple[str, ...] | None, bounds: tuple[float | None, float | None],
 ) -> TrainingRows:  # fmt: skip
     """The checked rows of a table in memory that have a reward.
 
@@ -39,7 +39,7 @@ def read_training_rows(
         raise ValueError(f"features is missing; name the {arms.dimension} columns of the played arm's features.")
     if (
         features is not None
-        and not isinstance(features, str)
+        and not isinstance(features, str | np.ndarray)
         and not (isinstance(features, Sequence) and all(isinstance(item, str) for item in features))
     ):
         raise ValueError(f"features = {checks.show(features)} is not the name of a column or a list of such names.")
@@ -54,7 +54,7 @@ def read_training_rows(
     _note_outside(values, reward, bounds, bad)
     n = values.size
     played = np.zeros(n, dtype=np.int64) if arm is None else labels.numbers(batch.column(arm), arm, bad)
-    shown = None if features is None else matrix(batch, "features", features if isinstance(features, str) else list(features), bad)
+    shown = None if features is None else matrix(batch, "features", features, bad)
     if shown is not None:
         if shown.shape != (n, arms.dimension):
             raise ValueError(f"features has shape {shown.shape}, but must be ({n}, {arms.dimension}), one row for each of the frame.")

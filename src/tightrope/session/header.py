@@ -108,6 +108,7 @@ class Header(Strict):
     after_stop: Literal["winner", "explore"]
     measured: bool = True  # written where it is False
     draws: Annotated[int, Field(ge=LEAST_DRAWS, le=MOST_DRAWS)] | None = None  # written where it is given
+    encoder: dict[str, object] | str | None = None  # written where there is one
     past: PastData | None = None  # written where there is one
     version: str  # of the package that wrote the file
     decided: Count

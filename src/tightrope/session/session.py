@@ -41,6 +41,7 @@ from .arms import Names, check_features, checked_names, describe_arms, described
 from .codec import restore
 from .decisions import UNNAMED, Book, Chance, Decision, Entry, locked, reason
 from .decisions import shown as visible
+from .encoders import Transformer, checked_encoder, encoded_round, encoded_rows
 from .forecast import forecast_range
 from .header import LEAST_DRAWS, MOST_DRAWS
 from .ids import Id, checked_id, refuse_automatic
@@ -107,7 +108,9 @@ class Session:
     where it is eligible, or what it would "explore" next, to learn more than was asked. measured: False where no decision needs its
     propensity, which then costs nothing and is NaN; such decisions cannot be evaluated. draws: from 10, how many random draws stand
     behind a propensity that is not exact (a decision tells its standard error), where that of LinTS takes 500: fewer are quicker, more
-    are closer; None: the policy's own number.
+    are closer; None: the policy's own number. encoder: makes the features of rounds from rows by column name (a dict for all arms, a
+    list of dicts or a table with a row for each), an `Encoder` that was fitted, which files hold, or anything with its `transform`, such as
+    scikit-learn's, which `load` asks for again.
 
     Bad input raises ValueError and leaves the session as it was. Not thread-safe: one session, one thread at a time.
     """
@@ -130,10 +133,13 @@ class Session:
         after_stop: Literal["winner", "explore"] = "winner",
         measured: bool = True,
         draws: int | None = None,
+        encoder: Transformer | None = None,
     ) -> None:
         if not is_policy(policy):
             raise ValueError(f"policy = {checks.show(policy)} is not a policy; pass an instance such as UCB().")
         self.policy = policy
+        lasting = (arms is not None and np.ndim(arms) > 1) or points is not None or distances is not None
+        self.encoder, dimension = encoder, checked_encoder(encoder, dimension, lasting)
         given: object = arms
         if points is None and distances is None:
             given, names = named_arms(arms, names)
@@ -385,6 +391,8 @@ class Session:
         now = self._now
         if now.silent and context is None and eligible is None and names is None:
             return NOTHING
+        if self.encoder is not None:
+            context = encoded_round(self.encoder, context)
         return now.rounds.checked(context, eligible, names, bool(self.decided or self.rounds), past)
 
     def _choice(self, shown: Shown, taken: Action | None = None) -> Choice:
@@ -852,7 +860,8 @@ class Session:
         arm, reward : str
             Columns of arms (numbers, or names) and of rewards. Rows without a reward (null or NaN) are left out. A catalogue needs no arm.
         features : str or list of str
-            Its d columns of the played arm's features, or one column of arrays (d,), where features change.
+            Its d columns of the played arm's features, or one column of arrays (d,), where features change; a session with an encoder
+            makes them of the table's rows.
         baseline : int or str
             The baseline arm or its name, or a column of them, where every round has its own.
 
@@ -872,7 +881,8 @@ class Session:
             arms = arms._replace(number=arms.blocks)
             state = self._sized(arms.number).state
             arm = None if arms.blocks == 1 else arm
-        log = read_training_rows(frame, arm, reward, features, baseline, rounds.changing, arms, self.names, bounds)
+        columns = encoded_rows(self.encoder, frame) if self.encoder is not None and features is None else features
+        log = read_training_rows(frame, arm, reward, columns, baseline, rounds.changing, arms, self.names, bounds)
         state = feed(self.policy, copied(state), arms, log)
         self._stand(self._agent_of(state, arms, int(log.rewards.size)), rounds.changed(arms=arms))
         return int(log.rewards.size)
@@ -1102,13 +1112,13 @@ class Session:
     def __copy__(self) -> Self:
         """A session that goes on by itself: a copy of what `save` writes. An oracle of one's own is shared."""
         oracle = self.arms.oracle
-        return type(self).from_bytes(self.to_bytes(), oracle=oracle, policy=self.policy)
+        return type(self).from_bytes(self.to_bytes(), oracle=oracle, policy=self.policy, encoder=self.encoder)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self.__copy__()
 
     def __reduce__(self) -> Any:
-        return _unpickled, (type(self), self.to_bytes(), self.arms.oracle, self.policy)
+        return _unpickled, (type(self), self.to_bytes(), self.arms.oracle, self.policy, self.encoder)
 
     @property
     def stopped(self) -> bool:
@@ -1150,7 +1160,10 @@ class Session:
         return store.save(self, checked_path(path))
 
     @classmethod
-    def load(cls, path: str | pathlib.Path, *, oracle: Oracle | None = None, policy: Policy | None = None, seed: int | None = None) -> Self:
+    def load(
+        cls, path: str | pathlib.Path, *, oracle: Oracle | None = None, policy: Policy | None = None, seed: int | None = None,
+        encoder: Transformer | None = None,
+    ) -> Self:  # fmt: skip
         """Read a saved session.
 
         seed: None: go on bit for bit as the session that was saved, which only one process at a time should do. Workers that load one
@@ -1158,10 +1171,11 @@ class Session:
         that `merge` can tell what is new.
         oracle: needed again only where it was code of your own, which a file does not hold; `tightrope.oracles` come back by
         themselves. policy: an instance to use in place of the stored one; a registered class, also one of your own whose module is
-        imported, is found by its name. Nothing in a file chooses code to run: names are looked up among what is registered.
+        imported, is found by its name. encoder: needed again only where it is not an `Encoder`. Nothing in a file chooses code to run:
+        names are looked up among what is registered.
         """
         seed = None if seed is None else checks.integer("seed", seed, least=0)
-        return cls._seeded(store.load(cls, checked_path(path), oracle, policy), seed)
+        return cls._seeded(store.load(cls, checked_path(path), oracle, policy, encoder), seed)
 
     def to_bytes(self) -> bytes:
         """What `save` writes, for a database instead of a file."""
@@ -1169,13 +1183,14 @@ class Session:
 
     @classmethod
     def from_bytes(
-        cls, data: bytes, *, oracle: Oracle | None = None, policy: Policy | None = None, seed: int | None = None
+        cls, data: bytes, *, oracle: Oracle | None = None, policy: Policy | None = None, seed: int | None = None,
+        encoder: Transformer | None = None,
     ) -> Self:  # fmt: skip
         """The session that `to_bytes` wrote; the arguments of `load`."""
         if not isinstance(data, bytes | bytearray | memoryview):
             raise ValueError(f"data = {checks.show(data)} is not bytes; pass what to_bytes returned.")
         seed = None if seed is None else checks.integer("seed", seed, least=0)
-        return cls._seeded(store.from_bytes(cls, bytes(data), oracle, policy), seed)
+        return cls._seeded(store.from_bytes(cls, bytes(data), oracle, policy, encoder), seed)
 
     @staticmethod
     def _seeded(session: Any, seed: int | None) -> Any:
@@ -1201,8 +1216,8 @@ def admitted(policy: Policy, state: State) -> bool:
     return True
 
 
-def _unpickled(cls: type[Session], data: bytes, oracle: Oracle | None, policy: Policy) -> Session:
-    return cls.from_bytes(data, oracle=oracle, policy=policy)
+def _unpickled(cls: type[Session], data: bytes, oracle: Oracle | None, policy: Policy, encoder: Transformer | None) -> Session:
+    return cls.from_bytes(data, oracle=oracle, policy=policy, encoder=encoder)
 
 
 def _checked_names(names: Iterable[str], arms: Any, catalogue: bool) -> tuple[str, ...]:

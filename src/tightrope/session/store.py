@@ -25,6 +25,7 @@ from ..numerics.growth import carried
 from .agent import DECIDED, PLAYED, REWARDS, agent, new_tally
 from .codec import build_oracle, describe_oracle, flatten, restore, same_oracle
 from .decisions import Answers, Book, Chance, Decision, Entry, locked, shown
+from .encoders import Transformer, described_encoder, found_encoder
 from .past import Base, Past, held, mark_of, written
 from .size import state_bytes
 
@@ -91,6 +92,8 @@ def packed_session(session: Session) -> tuple[dict[str, Any], dict[str, np.ndarr
         header["measured"] = False  # all others have the same header as before there was a choice
     if session.draws is not None:
         header["draws"] = session.draws
+    if session.encoder is not None:
+        header["encoder"] = described_encoder(session.encoder)
     past = written(session)
     if past != Past():
         header["past"] = packed_past(past)
@@ -131,17 +134,19 @@ def read_past(session: Session, told: "PastData | None", arrays: dict[str, np.nd
     session._held = held(session)
 
 
-def load(cls: Any, source: pathlib.Path, oracle: Oracle | None, policy: Policy | None) -> Any:
+def load(cls: Any, source: pathlib.Path, oracle: Oracle | None, policy: Policy | None, encoder: Transformer | None = None) -> Any:
     """The session of a file. Raises FileNotFoundError, or ValueError where the file is not one that `save` wrote."""
-    return read(cls, source, f"path = {str(source)!r}", oracle, policy)
+    return read(cls, source, f"path = {str(source)!r}", oracle, policy, encoder)
 
 
-def from_bytes(cls: Any, data: bytes, oracle: Oracle | None, policy: Policy | None) -> Any:
+def from_bytes(cls: Any, data: bytes, oracle: Oracle | None, policy: Policy | None, encoder: Transformer | None = None) -> Any:
     """The session that `to_bytes` wrote."""
-    return read(cls, data, "data", oracle, policy)
+    return read(cls, data, "data", oracle, policy, encoder)
 
 
-def read(cls: Any, source: pathlib.Path | bytes, called: str, oracle: Oracle | None, policy: Policy | None) -> Any:
+def read(
+    cls: Any, source: pathlib.Path | bytes, called: str, oracle: Oracle | None, policy: Policy | None, encoder: Transformer | None
+) -> Any:  # fmt: skip
     """The session of a file or of its bytes; `called` begins the sentences about it."""
     try:
         header, arrays = files.read_arrays(source)
@@ -152,7 +157,7 @@ def read(cls: Any, source: pathlib.Path | bytes, called: str, oracle: Oracle | N
         kind = type(error).__name__
         raise ValueError(f"{called} is not a session file ({kind}); pass one that Session.save wrote.") from None
     try:
-        return build(cls, called, size, header, arrays, oracle, policy)
+        return build(cls, called, size, header, arrays, oracle, policy, encoder)
     except ValueError as error:
         raise ValueError(f"{error}{written_by(header)}") from error
     except Exception as error:
@@ -175,8 +180,9 @@ def written_by(header: object) -> str:
 
 
 def build(
-    cls: Any, called: str, size: int, header: object, arrays: dict[str, np.ndarray], oracle: Oracle | None, policy: Policy | None
-) -> Any:
+    cls: Any, called: str, size: int, header: object, arrays: dict[str, np.ndarray], oracle: Oracle | None, policy: Policy | None,
+    encoder: Transformer | None,
+) -> Any:  # fmt: skip
     """The session of a header and arrays, all of it checked."""
     version = header.get("format") if isinstance(header, dict) else None
     if version != FORMAT or isinstance(version, bool):
@@ -200,7 +206,7 @@ def build(
         **described_arms(told, arrays),
         oracle=oracle, horizon=told.arms.horizon, seed=told.seed, names=told.names, window=told.window,
         default_reward=told.default_reward, apply=told.apply, after_stop=told.after_stop, measured=told.measured,
-        draws=told.draws,
+        draws=told.draws, encoder=found_encoder(told.encoder, encoder),
     )  # fmt: skip
     a = session.arms._replace(number=told.arms.number) if session.catalogue else session.arms
     if (a.number, a.dimension, a.blocks) != (told.arms.number, told.arms.dimension, told.arms.blocks):

@@ -1,0 +1,424 @@
+"""`Encoder`: features from rows as people have them, with categories, gaps, times and open vocabularies.
+
+A fitted encoder is a value: what it learned from a table (levels, means, deviations) stays as it is, so that a row has the same features
+in training, in a simulation and in service, and a session's file holds it as numbers and texts.
+"""
+
+import collections
+import hashlib
+import itertools
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, Literal, Self, TypeAlias
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ..core import checks
+from .tables import BadRows, TableBatch, as_numbers, column_names, entry, is_missing, open_table, times
+
+Kind: TypeAlias = Literal["number", "category", "hashed", "time"]
+KINDS: tuple[Kind, ...] = ("number", "category", "hashed", "time")
+MOST_LEVELS, MOST_BUCKETS, MOST_COLUMNS = 10_000, 2**20, 10_000
+JOINED = " & "  # between the levels of a crossing
+DAY, WEEK = 86_400.0, 604_800.0  # seconds
+MONDAY = 4 * DAY  # the first one after 1970 began, on a Thursday
+
+Name = Annotated[str, Field(min_length=1, max_length=1000)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class Fitted(BaseModel):
+    """Facts of a column, learned from a table."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class NumberColumn(Fitted):
+    """A number less its mean, in standard deviations; 0 where it is missing. gaps: beside it a column that is 1 there."""
+
+    kind: Literal["number"] = "number"
+    mean: Finite
+    deviation: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    gaps: bool
+
+    @classmethod
+    def fit(cls, name: str, values: np.ndarray) -> Self:
+        """From a column."""
+        numbers, missing = _numbers(name, values)
+        known = numbers[~missing]
+        if known.size == 0:
+            raise ValueError(f"column {name!r} has no number, so nothing can be learned of it; leave it out.")
+        deviation = float(known.std())
+        return cls(mean=float(known.mean()), deviation=deviation if deviation > 0.0 else 1.0, gaps=bool(missing.any()))
+
+    def names(self, name: str) -> list[str]:
+        """Of its features."""
+        return [name, f"{name} is missing"] if self.gaps else [name]
+
+    def encode(self, name: str, values: np.ndarray) -> np.ndarray:
+        """(n, features)."""
+        numbers, missing = _numbers(name, values)
+        scaled = np.where(missing, 0.0, (numbers - self.mean) / self.deviation)
+        return np.stack([scaled, missing.astype(np.float64)], axis=1) if self.gaps else scaled[:, None]
+
+
+class CategoryColumn(Fitted):
+    """A column for each level, one for all others, and one for what is missing where that occurred."""
+
+    kind: Literal["category"] = "category"
+    levels: Annotated[tuple[str, ...], Field(max_length=MOST_LEVELS)]
+    gaps: bool
+
+    @classmethod
+    def fit(cls, values: list[str | None], most: int) -> Self:
+        """From texts, None where one is missing: the most frequent levels, ties in the order of the alphabet."""
+        counts = collections.Counter(value for value in values if value is not None)
+        chosen = sorted(counts, key=lambda level: (-counts[level], level))[:most]
+        return cls(levels=tuple(sorted(chosen)), gaps=None in values)
+
+    def names(self, name: str) -> list[str]:
+        """Of its features."""
+        return [*(f"{name} = {level}" for level in self.levels), f"{name} is another", *([f"{name} is missing"] if self.gaps else [])]
+
+    def encode_texts(self, values: list[str | None]) -> np.ndarray:
+        """(n, features)."""
+        another = len(self.levels)
+        places = {level: k for k, level in enumerate(self.levels)}
+        columns = [another + self.gaps if value is None else places.get(value, another) for value in values]
+        encoded = np.zeros((len(values), another + 1 + self.gaps))
+        encoded[np.arange(len(values)), columns] = 1.0
+        return encoded
+
+
+class HashedColumn(Fitted):
+    """A vocabulary without an end: each value is 1 or -1 in one of so many columns, by its hash; nothing where it is missing."""
+
+    kind: Literal["hashed"] = "hashed"
+    buckets: Annotated[int, Field(ge=1, le=MOST_BUCKETS)]
+
+    def names(self, name: str) -> list[str]:
+        """Of its features."""
+        return [f"{name}, hash {k}" for k in range(self.buckets)]
+
+    def encode_texts(self, name: str, values: list[str | None]) -> np.ndarray:
+        """(n, features)."""
+        encoded = np.zeros((len(values), self.buckets))
+        for i, value in enumerate(values):
+            if value is not None:
+                code = int.from_bytes(hashlib.blake2b(f"{name}={value}".encode(), digest_size=8).digest(), "little")
+                encoded[i, (code >> 1) % self.buckets] = 1.0 if code & 1 else -1.0
+        return encoded
+
+
+class TimeColumn(Fitted):
+    """The time of day and the day of the week as points on circles, in UTC or in the time of the rows; 0 where it is missing."""
+
+    kind: Literal["time"] = "time"
+
+    def names(self, name: str) -> list[str]:
+        """Of its features."""
+        return [f"{name}, {what}" for what in ("sine of day", "cosine of day", "sine of week", "cosine of week")]
+
+    def encode(self, name: str, values: np.ndarray) -> np.ndarray:
+        """(n, features)."""
+        missing = is_missing(values)
+        encoded = np.zeros((values.size, 4))
+        if missing.all():
+            return encoded
+        present = BadRows(int((~missing).sum()))
+        moments = times(values[~missing], name, present)
+        present.refuse()
+        if moments.dtype.kind != "M":
+            raise ValueError(f"column {name!r} holds numbers, but must hold times, such as datetimes or text 2026-01-31T12:00:00.")
+        seconds = moments.astype("datetime64[us]").astype(np.int64) / 1e6
+        day, week = 2 * math.pi * (seconds % DAY) / DAY, 2 * math.pi * ((seconds - MONDAY) % WEEK) / WEEK
+        encoded[~missing] = np.stack([np.sin(day), np.cos(day), np.sin(week), np.cos(week)], axis=1)
+        return encoded
+
+
+Column = Annotated[NumberColumn | CategoryColumn | HashedColumn | TimeColumn, Field(discriminator="kind")]
+
+
+class FittedEncoder(Fitted):
+    """All that an encoder learned."""
+
+    format: Literal[1] = 1
+    columns: Annotated[dict[Name, Column], Field(max_length=MOST_COLUMNS)]
+    crossings: Annotated[tuple[tuple[Name, Name, CategoryColumn], ...], Field(max_length=MOST_COLUMNS)]
+    intercept: bool
+
+
+class Encoder:
+    """Features from rows with categories, numbers with gaps, times and open vocabularies.
+
+    `fit` learns from a table and returns a fitted encoder; `Session(policy, arms=..., encoder=fitted)` then takes rows where it would take
+    features. Numbers are scaled to mean 0 and deviation 1 (0 where one is missing). Categories have a column for each level and one for all
+    others.
+
+    Parameters
+    ----------
+    columns : dict of name to kind, or list of names, optional
+        Kinds: "number", "category", "hashed" (of an open vocabulary) and "time". Without kinds: by what the table holds. None: all of its
+        columns.
+    cross : sequence of pairs of names
+        Two categories each, whose pairs of levels are levels of their own.
+    levels : int from 1 to 10,000
+        Most frequent levels of a category, or of a crossing, that have a column; all others share one.
+    buckets : int from 1 to 1,048,576
+        Columns of a "hashed" one.
+    intercept : bool
+        A first column of ones; policies whose width is from the data add one themselves.
+
+    Raises
+    ------
+    ValueError
+        For a kind that is none, and for crossings of columns that are no categories.
+
+    Examples
+    --------
+    >>> import tightrope as tr
+    >>> fitted = tr.Encoder().fit({"country": ["de", "fr", "de"], "age": [20.0, 30.0, 40.0]})
+    >>> fitted.names
+    ('country = de', 'country = fr', 'country is another', 'age')
+    >>> fitted.transform({"country": "it", "age": 30.0})
+    array([0., 0., 1., 0.])
+    """
+
+    def __init__(
+        self,
+        columns: Mapping[str, Kind] | Sequence[str] | None = None,
+        *,
+        cross: Iterable[tuple[str, str]] = (),
+        levels: int = 50,
+        buckets: int = 32,
+        intercept: bool = False,
+    ) -> None:
+        if isinstance(columns, str):
+            columns = [columns]
+        kinds = dict(columns) if isinstance(columns, Mapping) else dict.fromkeys(columns or ())
+        for name, kind in kinds.items():
+            if not isinstance(name, str):
+                raise ValueError(f"columns has {checks.show(name)}, but names of columns are texts.")
+            if kind is not None:
+                checks.choice(f"columns[{name!r}]", kind, KINDS)
+        self._kinds: dict[str, Kind | None] | None = None if columns is None else kinds  # type: ignore[assignment]
+        self._cross = [tuple(pair) for pair in cross]
+        if any(len(pair) != 2 or pair[0] == pair[1] for pair in self._cross):
+            raise ValueError(f"cross = {checks.show(self._cross)} must be pairs of two different columns, such as [('country', 'device')].")
+        self._levels = checks.integer("levels", levels, least=1, most=MOST_LEVELS)
+        self._buckets = checks.integer("buckets", buckets, least=1, most=MOST_BUCKETS)
+        self._intercept = checks.flag("intercept", intercept)
+        self._fitted: FittedEncoder | None = None
+
+    def fit(self, table: Any) -> "Encoder":
+        """Learn levels, means and deviations of a table's columns.
+
+        Parameters
+        ----------
+        table : table or list of dict
+            Of pandas, polars, pyarrow, DuckDB, a dict of columns, a CSV or Parquet file, or rows as dicts.
+
+        Returns
+        -------
+        Encoder
+            A fitted one; this one stays as it was.
+
+        Raises
+        ------
+        ValueError
+            For columns that are not there, and for entries that are not of their column's kind.
+        """
+        batch = _table_of(table)
+        kinds = dict.fromkeys(column_names(batch.frame)) if self._kinds is None else self._kinds
+        if not kinds:
+            raise ValueError("table has no columns; give one with named columns, or rows as dicts.")
+        columns: dict[str, Any] = {}
+        for name, kind in kinds.items():
+            values = _column(batch, name)
+            kind = kind or _kind_of(values)
+            if kind == "number":
+                columns[name] = NumberColumn.fit(name, values)
+            elif kind == "category":
+                columns[name] = CategoryColumn.fit(_texts(values), self._levels)
+            else:
+                columns[name] = HashedColumn(buckets=self._buckets) if kind == "hashed" else TimeColumn()
+                if kind == "time":
+                    columns[name].encode(name, values)  # raises where it holds no times
+        crossings = []
+        for a, b in self._cross:
+            wrong = next((name for name in (a, b) if not isinstance(columns.get(name), CategoryColumn)), None)
+            if wrong is not None:
+                raise ValueError(
+                    f"cross = ({a!r}, {b!r}), but {wrong!r} is no category among the columns; say columns={{{wrong!r}: 'category'}}."
+                )
+            joined = _pair_levels(_texts(_column(batch, a)), _texts(_column(batch, b)))
+            crossings.append((a, b, CategoryColumn.fit(joined, self._levels)))
+        return self._with(FittedEncoder(columns=columns, crossings=tuple(crossings), intercept=self._intercept))
+
+    def transform(self, rows: Any) -> np.ndarray:
+        """Features of a row, or of every row of a table.
+
+        Parameters
+        ----------
+        rows : dict, list of dict, or table
+            A row by column name, several, or a table as `fit` takes it. Other columns are not looked at. None and NaN are missing.
+
+        Returns
+        -------
+        (d,) array of one row, (n, d) array of several
+
+        Raises
+        ------
+        ValueError
+            Where a column is not there or an entry is not of its kind, and for an encoder that was not fitted. Complexity: O(d) a row.
+        """
+        fitted = self._known()
+        single = is_row(rows)
+        batch = _table_of([rows] if single else rows)
+        parts = [_encode(column, name, _column(batch, name)) for name, column in fitted.columns.items()]
+        for a, b, column in fitted.crossings:
+            parts.append(column.encode_texts(_pair_levels(_texts(_column(batch, a)), _texts(_column(batch, b)))))
+        if fitted.intercept:
+            parts.insert(0, np.ones((parts[0].shape[0], 1)))
+        features = np.concatenate(parts, axis=1)
+        return features[0] if single else features
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the d features, in their order."""
+        fitted = self._known()
+        own = itertools.chain.from_iterable(column.names(name) for name, column in fitted.columns.items())
+        pairs = itertools.chain.from_iterable(column.names(f"{a}{JOINED}{b}") for a, b, column in fitted.crossings)
+        return (*(["1"] if fitted.intercept else []), *own, *pairs)
+
+    @property
+    def dimension(self) -> int:
+        """d, the number of features."""
+        return len(self.names)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All that was learned, as JSON takes it."""
+        return self._known().model_dump(mode="json")
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "Encoder":
+        """The encoder of `to_dict`. Raises ValueError for anything else."""
+        try:
+            fitted = FittedEncoder.model_validate_json(json.dumps(data))
+        except (ValidationError, TypeError, ValueError) as error:
+            first: Any = error.errors(include_url=False, include_input=False)[0] if isinstance(error, ValidationError) else {}
+            place, why = ".".join(map(str, first.get("loc", ()))) or "data", first.get("msg", error)
+            raise ValueError(f"{place} of the encoder cannot be read: {why}; pass what Encoder.to_dict returned.") from None
+        unknown = next((name for a, b, _ in fitted.crossings for name in (a, b) if name not in fitted.columns), None)
+        if unknown is not None or not fitted.columns:
+            raise ValueError(
+                "columns of the encoder are missing." if unknown is None else f"the encoder crosses {unknown!r}, which it has not."
+            )
+        return cls()._with(fitted)
+
+    def _with(self, fitted: FittedEncoder) -> "Encoder":
+        """The same, fitted."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other._fitted = fitted
+        return other
+
+    def _known(self) -> FittedEncoder:
+        if self._fitted is None:
+            raise ValueError("this encoder has learned nothing yet; use what encoder.fit(table) returns.")
+        return self._fitted
+
+    def __repr__(self) -> str:
+        if self._fitted is None:
+            return "<Encoder: not fitted yet>"
+        kinds = ", ".join(f"{name} ({column.kind})" for name, column in self._fitted.columns.items())
+        return f"<Encoder: {kinds} -> {self.dimension} features>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Encoder) and self.__dict__ == other.__dict__
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+
+def is_row(rows: object) -> bool:
+    """Whether this is one row by column name, and no table: its entries are single values."""
+    return isinstance(rows, Mapping) and bool(rows) and all(np.ndim(value) == 0 for value in rows.values())
+
+
+def _table_of(table: Any) -> TableBatch:
+    """A table in memory of anything that is one, rows as dicts included."""
+    if isinstance(table, Sequence) and not isinstance(table, str):
+        if not table or not all(isinstance(row, Mapping) for row in table):
+            raise ValueError(f"rows = {checks.show(table)} are no rows; give dicts of column name and value, or a table.")
+        names = list(dict.fromkeys(itertools.chain.from_iterable(table)))
+        lacking = [name for name in names if any(name not in row for row in table)]
+        return TableBatch({name: _objects([row[name] for row in table]) for name in names if name not in lacking})
+    if isinstance(table, Mapping):
+        return TableBatch(table)
+    opened = open_table(table, "table")
+    pieces = list(opened.batches(opened.names))
+    if len(pieces) == 1:
+        return pieces[0]
+    return TableBatch({name: np.concatenate([piece.column(name) for piece in pieces]) for name in opened.names})
+
+
+def _objects(values: list[Any]) -> np.ndarray:
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return column
+
+
+def _column(batch: TableBatch, name: str) -> np.ndarray:
+    """A column with one entry a row."""
+    values = batch.column(name)
+    if values.ndim != 1:
+        raise ValueError(f"column {name!r} has shape {values.shape}, but must hold one value a row.")
+    return values
+
+
+def _kind_of(values: np.ndarray) -> Kind:
+    """The kind of a column, by its entries."""
+    if values.dtype.kind in "biuf":
+        return "number"
+    if values.dtype.kind in "M":
+        return "time"
+    known = values[~is_missing(values)].tolist()
+    if known and all(isinstance(value, int | float | np.number | np.bool_) for value in known):
+        return "number"
+    return "time" if known and all(hasattr(value, "isoformat") for value in known) else "category"
+
+
+def _numbers(name: str, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(numbers, which are missing)."""
+    missing, numbers = is_missing(values), as_numbers(values)
+    bad = BadRows(values.size, missing)
+    bad.note(~np.isfinite(numbers), lambda i: f"{name} = {entry(values, i)} is not a finite number")
+    bad.refuse()
+    return numbers, missing
+
+
+def _texts(values: np.ndarray) -> list[str | None]:
+    """Values as texts, None where one is missing; 1, 1.0 and "1" are one level."""
+    return [None if lost else _text(value) for value, lost in zip(values.tolist(), is_missing(values).tolist(), strict=True)]
+
+
+def _text(value: object) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _pair_levels(first: list[str | None], second: list[str | None]) -> list[str | None]:
+    """Levels of a crossing; missing where one of both is."""
+    return [None if a is None or b is None else f"{a}{JOINED}{b}" for a, b in zip(first, second, strict=True)]
+
+
+def _encode(column: Any, name: str, values: np.ndarray) -> np.ndarray:
+    """A column's features, (n, k)."""
+    if isinstance(column, CategoryColumn):
+        return column.encode_texts(_texts(values))
+    if isinstance(column, HashedColumn):
+        return column.encode_texts(name, _texts(values))
+    encoded: np.ndarray = column.encode(name, values)
+    return encoded

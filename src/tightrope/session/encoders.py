@@ -1,0 +1,96 @@
+"""Encoders of a session: rows where it takes features, in every call that describes a round."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..core import checks
+from ..core.verbs import Context
+
+
+class Transformer(Protocol):
+    """Anything fitted that makes features of a table's rows: an `Encoder`, or a ColumnTransformer of scikit-learn."""
+
+    def transform(self, rows: Any, /) -> Any:
+        """(n, d) features of n rows."""
+
+
+OWN = "of your own"  # what a session's file says of an encoder that it cannot hold
+
+
+def is_own(encoder: object) -> bool:
+    """Whether an encoder is the library's, which a file can hold."""
+    from ..logs.encoding import Encoder
+
+    return isinstance(encoder, Encoder)
+
+
+def checked_encoder(encoder: Any, dimension: int | None, lasting: bool) -> int | None:
+    """The dimension that a session with this encoder has. lasting: its arms are described once for all. Raises ValueError for what is no
+    encoder, or has nothing to do there."""
+    if encoder is None:
+        return dimension
+    if lasting:
+        raise ValueError("encoder makes the features that rounds show, but these arms are described once for all; leave one out.")
+    if not callable(getattr(encoder, "transform", None)):
+        raise ValueError(f"encoder = {checks.show(encoder)} has no transform; pass what tr.Encoder().fit(table) returned.")
+    if not is_own(encoder):
+        if dimension is None:
+            raise ValueError("dimension is missing; with an encoder that is not the library's say how many features it makes.")
+        return dimension
+    found: int = encoder.dimension
+    if dimension is not None and dimension != found:
+        raise ValueError(f"dimension = {checks.show(dimension)}, but the encoder makes {found} features; leave dimension out.")
+    return found
+
+
+def encoded_round(encoder: Any, context: Any) -> Any:
+    """A round's rows as features: (d,) of one row, (n, d) of several; of a catalogue's candidates by name, the names with theirs."""
+    if context is None:
+        return None
+    if isinstance(context, Context):
+        return context if context.features is None else context._replace(features=encoded_round(encoder, context.features))
+    if isinstance(context, Mapping) and context and all(isinstance(row, Mapping) for row in context.values()):
+        return dict(zip(context, encoded_rows(encoder, list(context.values())), strict=True))
+    return encoded_rows(encoder, context)
+
+
+def encoded_rows(encoder: Any, rows: Any) -> np.ndarray:
+    """Features of a row, of several as dicts, or of a table."""
+    if is_own(encoder):
+        return np.asarray(encoder.transform(rows), dtype=np.float64)
+    single = isinstance(rows, Mapping)
+    if single or (isinstance(rows, Sequence) and rows and all(isinstance(row, Mapping) for row in rows)):
+        import pandas as pd
+
+        rows = pd.DataFrame([rows] if single else list(rows))
+    made = encoder.transform(rows)
+    features = np.asarray(made.toarray() if hasattr(made, "toarray") else made, dtype=np.float64)  # scikit-learn's may be sparse
+    return features[0] if single else features
+
+
+def described_encoder(encoder: Any) -> dict[str, Any] | str | None:
+    """An encoder as a file has it."""
+    if encoder is None:
+        return None
+    told: dict[str, Any] | str = encoder.to_dict() if is_own(encoder) else OWN
+    return told
+
+
+def found_encoder(told: "dict[str, Any] | str | None", given: Any) -> Any:
+    """The encoder of a session that is read: the file's, or the one that is given where the file could not hold it."""
+    if told is None:
+        if given is not None:
+            raise ValueError("encoder was given, but this session was saved without one.")
+        return None
+    if isinstance(told, str):
+        if given is None:
+            raise ValueError("encoder is missing; this session was saved with one that a file does not hold, so pass it again.")
+        return given
+    from ..logs.encoding import Encoder
+
+    stored = Encoder.from_dict(told)
+    if given is not None and described_encoder(given) != stored.to_dict():
+        raise ValueError("encoder is not the one that this session was saved with; leave it out.")
+    return stored

@@ -1,0 +1,194 @@
+"""`Encoder` and `Session(encoder=)`: rows as people have them, in every call that describes a round."""
+
+import copy
+import datetime
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tightrope as tr
+from session import signalled
+
+TABLE = {
+    "country": ["de", "fr", "de", "it", None, "de"],
+    "age": [20.0, 30.0, 40.0, np.nan, 50.0, 60.0],
+    "device": ["phone", "desk", "phone", "phone", "desk", "desk"],
+    "when": pd.to_datetime(
+        ["2026-01-05 00:00", "2026-01-05 06:00", "2026-01-06 12:00", "2026-01-07 18:00", "2026-01-08 00:00", "2026-01-11 12:00"]
+    ),
+}
+KINDS = {"country": "category", "age": "number", "device": "category", "when": "time"}
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return tr.Encoder(KINDS, cross=[("country", "device")]).fit(TABLE)
+
+
+def row(**changes):
+    return {"country": "de", "age": 40.0, "device": "phone", "when": datetime.datetime(2026, 1, 5, 6)} | changes
+
+
+def test_features_are_what_their_names_say(fitted):
+    told = dict(zip(fitted.names, fitted.transform(row()), strict=True))
+    assert len(told) == fitted.dimension == 4 + 1 + 2 + 3 + 4 + 5 + 1
+    assert told["country = de"] == told["device = phone"] == told["country & device = de & phone"] == 1.0
+    assert told["age"] == pytest.approx(0.0) and told["age is missing"] == 0.0
+    assert (told["when, sine of day"], told["when, cosine of day"]) == pytest.approx((1.0, 0.0))
+    assert (told["when, sine of week"], told["when, cosine of week"]) == pytest.approx(
+        (np.sin(2 * np.pi / 28), np.cos(2 * np.pi / 28))
+    )  # fmt: skip  # a quarter of Monday
+    other = dict(zip(fitted.names, fitted.transform(row(country="xx", age=None)), strict=True))
+    assert other["country is another"] == other["country & device is another"] == other["age is missing"] == 1.0 and other["age"] == 0.0
+    gone = dict(zip(fitted.names, fitted.transform(row(country=None, when=None)), strict=True))
+    assert gone["country is missing"] == gone["country & device is missing"] == 1.0
+    assert not any(value for name, value in gone.items() if name.startswith("when"))
+    ages = np.array([20.0, 30.0, 40.0, 50.0, 60.0])
+    assert dict(zip(fitted.names, fitted.transform(row(age=20.0)), strict=True))["age"] == pytest.approx(-20.0 / ages.std())
+
+
+@pytest.mark.parametrize("form", ["dict", "rows", "pandas", "arrow", "polars"])
+def test_a_table_has_the_features_of_its_rows(fitted, form):
+    rows = [{name: values[i] for name, values in TABLE.items()} for i in range(6)]
+    frame = pd.DataFrame(TABLE)
+    table = {
+        "dict": lambda: TABLE,
+        "rows": lambda: rows,
+        "pandas": lambda: frame,
+        "arrow": lambda: pytest.importorskip("pyarrow").Table.from_pandas(frame),
+        "polars": lambda: pytest.importorskip("polars").from_pandas(frame),
+    }[form]()
+    features = fitted.transform(table)
+    assert features.shape == (6, fitted.dimension)
+    for i, one in enumerate(rows):
+        np.testing.assert_array_equal(features[i], fitted.transform(one))
+
+
+def test_kinds_are_found_and_levels_are_the_most_frequent():
+    found = tr.Encoder(levels=1).fit(TABLE)
+    assert repr(found).startswith("<Encoder: country (category), age (number), device (category), when (time) ->")
+    assert found.names[:3] == ("country = de", "country is another", "country is missing")
+    codes = tr.Encoder({"code": "category"}).fit({"code": [1, 2, 2]})
+    np.testing.assert_array_equal(codes.transform({"code": "2"}), codes.transform({"code": 2.0}))
+
+
+def test_an_open_vocabulary_has_fixed_columns():
+    found = tr.Encoder({"word": "hashed"}, buckets=8, intercept=True).fit({"word": ["a"]})
+    rows = found.transform([{"word": f"w{k}"} for k in range(400)])
+    assert rows.shape == (400, 9) and (rows[:, 0] == 1.0).all()
+    assert (np.abs(rows[:, 1:]).sum(axis=1) == 1.0).all() and (rows[:, 1:].sum(axis=0) != 0.0).any()
+    assert (np.abs(rows[:, 1:]).sum(axis=0) > 20).all()  # 50 are expected in each
+    np.testing.assert_array_equal(rows[7], found.transform({"word": "w7"}))
+
+
+@pytest.mark.parametrize(
+    ("call", "match"),
+    [
+        (lambda e: e.transform({"country": "de"}), "frame has no column 'age'"),
+        (lambda e: e.transform(row(age="old")), "age = 'old' is not a finite number"),
+        (lambda e: e.transform(row(age=np.inf)), "not a finite number"),
+        (lambda e: e.transform(row(when=3.0)), "holds numbers, but must hold times"),
+        (lambda e: e.transform([]), "no rows"),
+        (lambda e: e.transform([1, 2]), "no rows"),
+        (lambda e: e.transform(np.zeros((2, 3))), "no column"),
+        (lambda e: tr.Encoder().transform(row()), "learned nothing yet"),
+        (lambda e: tr.Encoder({"age": "numbr"}), "'numbr' is not one of"),
+        (lambda e: tr.Encoder(cross=[("age", "age")]), "two different columns"),
+        (lambda e: tr.Encoder(cross=[("age", "country")]).fit(TABLE), "'age' is no category"),
+        (lambda e: tr.Encoder(["height"]).fit(TABLE), "no column 'height'"),
+        (lambda e: tr.Encoder(["x"]).fit({"x": [np.nan, np.nan]}), "has no number"),
+        (lambda e: tr.Encoder.from_dict({"format": 1}), "cannot be read"),
+        (lambda e: tr.Encoder.from_dict(e.to_dict() | {"more": 1}), "cannot be read"),
+        (lambda e: tr.Session(tr.LinUCB(), arms=3, encoder=3), "has no transform"),
+        (lambda e: tr.Session(tr.LinUCB(), arms=3, encoder=tr.Encoder()), "learned nothing yet"),
+        (lambda e: tr.Session(tr.LinUCB(), arms=3, dimension=4, encoder=e), "leave dimension out"),
+        (lambda e: tr.Session(tr.LinUCB(), arms=np.eye(3), encoder=e), "leave one out"),
+        (lambda e: tr.Session(tr.UCB(), arms=3, encoder=e), "UCB"),
+        (lambda e: tr.Session(tr.LinUCB(), arms=3, encoder=e).decide(np.zeros(e.dimension)), "no column|no table"),
+    ],
+)
+def test_mistakes_are_sentences(fitted, call, match):
+    with pytest.raises(ValueError, match=match):
+        call(fitted)
+
+
+def test_what_was_learned_is_plain_data(fitted):
+    import json
+
+    again = tr.Encoder.from_dict(json.loads(json.dumps(fitted.to_dict())))
+    np.testing.assert_array_equal(again.transform(TABLE), fitted.transform(TABLE))
+    assert again.names == fitted.names and again.to_dict() == fitted.to_dict()
+
+
+def visitors(number, seed=0):
+    rng = np.random.default_rng(seed)
+    return [
+        row(country=str(rng.choice(["de", "fr", "it"])), age=float(rng.integers(18, 80)), device=str(rng.choice(["phone", "desk"])))
+        for _ in range(number)
+    ]
+
+
+def test_a_session_takes_rows_where_it_takes_features(fitted):
+    one, other = (
+        tr.Session(tr.LinUCB(), arms=["a", "b"], encoder=fitted),
+        tr.Session(tr.LinUCB(), arms=["a", "b"], dimension=fitted.dimension),
+    )
+    for k, visitor in enumerate(visitors(60)):
+        x = fitted.transform(visitor)
+        a, b = one.decide(visitor, id=k), other.decide(x, id=k)
+        assert (a.arm, a.propensity) == (b.arm, b.propensity)
+        value = float(a.arm == (visitor["country"] == "de"))
+        one.reward(k, value), other.reward(k, value)
+    np.testing.assert_array_equal(one.explain(visitors(1, 5)[0])["mean"], other.explain(fitted.transform(visitors(1, 5)[0]))["mean"])
+    one.update("a", 0.5, visitors(1, 6)[0]), other.update("a", 0.5, fitted.transform(visitors(1, 6)[0]))
+    rows = visitors(20, 7)
+    table = pd.DataFrame(rows).assign(arm="b", reward=0.25)
+    assert one.learn(table) == 20
+    names = [f"x{k}" for k in range(fitted.dimension)]
+    other.learn(pd.DataFrame(fitted.transform(rows), columns=names).assign(arm="b", reward=0.25), features=names)
+    np.testing.assert_array_equal(one.explain(rows[0])["mean"], other.explain(fitted.transform(rows[0]))["mean"])
+
+
+def test_every_arm_a_row_and_candidates_by_name(fitted):
+    session = tr.Session(tr.LinUCB(shared=True), arms=3, encoder=fitted)
+    rows = visitors(3)
+    np.testing.assert_array_equal(session.decide(rows).context.features, fitted.transform(rows))
+    np.testing.assert_array_equal(session.decide(pd.DataFrame(rows)).context.features, fitted.transform(rows))
+    catalogue = tr.Session(tr.LinUCB(), encoder=fitted)
+    made = catalogue.decide({"first": rows[0], "second": rows[1]})
+    assert made.name in ("first", "second")
+    np.testing.assert_array_equal(made.context.features, fitted.transform(rows[:2]))
+
+
+def test_a_session_goes_on_with_its_encoder_from_a_file_a_copy_and_a_pickle(fitted, tmp_path):
+    session = tr.Session(tr.LinTS(), arms=3, encoder=fitted, seed=3)
+    for k, visitor in enumerate(visitors(10)):
+        session.decide(visitor, id=k)
+        session.reward(k, 0.5)
+    for again in (
+        tr.Session.load(session.save(tmp_path / "s.npz")), copy.copy(session), pickle.loads(pickle.dumps(session)), session.fork(1)[0],
+    ):  # fmt: skip
+        assert again.encoder.to_dict() == fitted.to_dict()
+        again.decide(visitors(1, 9)[0])
+    assert signalled.seen(copy.copy(session)) == signalled.seen(session)
+    with pytest.raises(ValueError, match="not the one that this session was saved with"):
+        tr.Session.load(tmp_path / "s.npz", encoder=tr.Encoder(KINDS).fit(TABLE))
+
+
+def test_transformers_of_scikit_learn_are_taken_as_they_are(tmp_path):
+    compose, preprocessing = pytest.importorskip("sklearn.compose"), pytest.importorskip("sklearn.preprocessing")
+    scaler, levels = preprocessing.StandardScaler(), preprocessing.OneHotEncoder(handle_unknown="ignore")
+    made = compose.ColumnTransformer([("n", scaler, ["age"]), ("c", levels, ["country"])]).fit(pd.DataFrame(visitors(50)))
+    session = tr.Session(tr.LinUCB(), arms=2, dimension=4, encoder=made)
+    visitor = visitors(1, 4)[0]
+    features = session.decide(visitor).context.features
+    expected = np.asarray(made.transform(pd.DataFrame([visitor])))
+    np.testing.assert_array_equal(features, np.repeat(expected, 2, axis=0))
+    path = session.save(tmp_path / "s.npz")
+    with pytest.raises(ValueError, match="encoder is missing"):
+        tr.Session.load(path)
+    assert tr.Session.load(path, encoder=made).decide(visitor).arm in (0, 1)
+    with pytest.raises(ValueError, match="dimension is missing"):
+        tr.Session(tr.LinUCB(), arms=2, encoder=made)
