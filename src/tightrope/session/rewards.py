@@ -24,7 +24,7 @@ def rewards_by_arm(decision: Decision, value: object, checked: Callable[[str, ob
         arm = by_name.get(key) if isinstance(key, str) else checks.integer("arm", key)
         if arm is None or arm not in arms:
             raise ValueError(f"arm = {checks.show(key)} is not in decision {decision.id!r}, which has {checks.show(decision.name)}.")
-        rewards[arm] = checked(f"reward[{checks.show(key)}]", number)
+        rewards[arm] = checked(f"reward[{key}]" if type(key) is int else f"reward[{checks.show(key)}]", number)  # most are numbers
     return rewards
 
 
