@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from ..compiled.kernels import jit
 from ..core import checks
 from ..core.rounds import PLAIN
 from ..core.verbs import Context, admit
+from ..policies.bases import RegressionPolicy
 from .agent import DECIDED, REWARDS, CompiledAgent, learn_many, propose_many
 from .decisions import Batch, Entry, Open
 from .ids import AUTOMATIC, MOST_ID, Id, checked_id, encodable, refuse_automatic
@@ -174,7 +176,10 @@ def one_by_one(session: Session, asked: Asked) -> Decisions:
 def objects(values: Sequence[Any]) -> np.ndarray:
     """An array of objects, one for each."""
     made = np.empty(len(values), dtype=object)
-    for i, value in enumerate(values):
+    if values and isinstance(values[0], str | int):
+        made[:] = values
+        return made
+    for i, value in enumerate(values):  # arrays, which NumPy would take apart
         made[i] = value
     return made
 
@@ -187,7 +192,7 @@ def decided_at_once(session: Session, asked: Asked) -> Batch | None:
     shows = isinstance(asked.contexts, np.ndarray) if changing else asked.contexts is None and rounds.last is PLAIN
     if not (plain and shows) or session.window is not None:
         return None
-    features = None if asked.contexts is None else checked_features(session, asked.contexts)
+    features, bounds = (None, None) if asked.contexts is None else checked_features(session, asked.contexts)
     masks = checked_masks(session, asked)
     shown = session._checked_round(None if features is None else features[0], None if masks is None else masks[0], None)
     met = None if features is None else rounds_met(session, features, shown)
@@ -196,8 +201,11 @@ def decided_at_once(session: Session, asked: Asked) -> Batch | None:
     seen = shown.context
     one = now.agent if seen is PLAIN else session._agent_for(seen, shown.common)
     if session._guards and not (seen is PLAIN and session._admits_plain):
+        rows = None if features is None else features.reshape(-1, features.shape[-1])
+        if rows is not None and admit.verb.of(type(session.policy)) is admit.verb.of(RegressionPolicy):
+            rows = bounds  # which are all that it looks at
         try:  # a check of the largest entries: where all rows pass at once, each does
-            admit(session.policy, one.state, seen if features is None else Context(features.reshape(-1, features.shape[-1])))
+            admit(session.policy, one.state, seen if rows is None else Context(rows))
         except ValueError:
             return None
     n, number = asked.n, one.counts[DECIDED] + 1
@@ -216,18 +224,39 @@ def decided_at_once(session: Session, asked: Asked) -> Batch | None:
     return batch
 
 
-def checked_features(session: Session, contexts: np.ndarray) -> np.ndarray:
-    """Features of many rounds, in an array of the session's own."""
+def checked_features(session: Session, contexts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Features of many rounds, in an array that nobody writes into, and the bounds of their columns."""
     rows, d = session.arms.rows, session.arms.dimension
     if contexts.shape[1:] not in ((d,), (rows, d)):
         raise ValueError(
             f"contexts has shape {contexts.shape}, but must be (n, {d}) that all arms are shown, or (n, {rows}, {d}) of every arm."
         )
     features = contexts if lasting(contexts) else np.array(contexts, order="C")
-    if not math.isfinite(features.sum()) and not np.isfinite(features).all():
+    bounds = column_bounds(features.reshape(-1, d))
+    if not np.isfinite(bounds).all():
         place = tuple(np.argwhere(~np.isfinite(features))[0].tolist())
         raise ValueError(f"row {place[0]} of contexts: contexts{list(place)} = {features[place]:g} is not a finite number.")
-    return features
+    return features, bounds
+
+
+def column_bounds(rows: np.ndarray) -> np.ndarray:
+    """(2, d) least and largest entry of every column of (m, d) rows; NaN where an entry is not finite."""
+    bounds, kept = np.empty((2, rows.shape[1])), np.zeros(rows.shape[1])
+    bounds[0], bounds[1] = math.inf, -math.inf
+    bound_columns(rows, bounds, kept)
+    bounds[:, np.isnan(kept)] = math.nan
+    return bounds
+
+
+@jit
+def bound_columns(rows: Any, bounds: Any, kept: Any) -> None:
+    """bounds (2, d) <- least and largest entries; kept (d,), zeros, becomes NaN where an entry is not finite."""
+    for i in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            x = rows[i, j]
+            bounds[0, j] = min(bounds[0, j], x)
+            bounds[1, j] = max(bounds[1, j], x)
+            kept[j] += x * 0.0
 
 
 def lasting(array: np.ndarray) -> bool:
@@ -337,7 +366,9 @@ def reward_many(session: Session, ids: Any, values: Any) -> int:
         for i in fresh:
             session.reward(listed[i], float(rewards[i]))
         return len(fresh)
-    for batch, rows in by_batch(session._book.open, fresh, found):
+    whole = batch_of_all(session._book.open, found) if len(fresh) == len(found) else None
+    groups = by_batch(session._book.open, fresh, found) if whole is None else [(whole, fresh)]
+    for batch, rows in groups:
         if batch is None:
             for i in rows:
                 session.reward(listed[i], float(rewards[i]))
@@ -365,6 +396,14 @@ def place_of(open: Open, item: Any) -> Any:
     if isinstance(item, Entry) and item.ended is None and open.batch_of(item.decision.round) is not None:
         return item.decision.round
     return item
+
+
+def batch_of_all(open: Open, found: list[Any]) -> Batch | None:
+    """The batch that all decisions are of; None where they are of several or of none."""
+    if set(map(type, found)) != {int}:
+        return None
+    batch = open.batch_of(min(found))
+    return batch if batch is not None and max(found) < batch.first + len(batch.ids) else None
 
 
 def by_batch(open: Open, rows: list[int], found: list[Any]) -> Iterator[tuple[Batch | None, list[int]]]:

@@ -308,7 +308,7 @@ class Session:
         All are decided before any of their rewards is known, so nothing is learned between the first and the last. contexts: (n, d) where
         all arms are shown one row, (n, K, d) features of every arm, or what `decide` takes for each round in a list; None where rounds
         show nothing. ids: n of your own, unique and new; None: made. eligible: for all rounds, or (n, K) for each. number: n, where
-        neither contexts nor ids say it. Returns the decisions as columns.
+        neither contexts nor ids say it. Returns columns: ids, arm, name, propensity, propensity_se; `frame()` makes a pandas table of them.
 
         A compiled policy over single arms chooses in one compiled call. Features stay in one array until the last of these decisions is
         closed: a copy, or `contexts` itself where it is read-only (contexts.flags.writeable = False). Propensities of policies that draw
@@ -673,9 +673,13 @@ class Session:
                     "same features, or close that decision first."
                 )
             return entry, []
-        waiting = list(book.waiting_for(action, arm if rounds.catalogue else None))
-        if latest in waiting:  # a reward of `update` belongs to the decision before it, so those of older ones were lost
-            return latest, [older for older in waiting if older is not latest and older.decision.id in book.unnamed]
+        called = arm if rounds.catalogue and isinstance(arm, str) else None
+        if latest is not None and (latest.plays(action) if called is None else latest.decision.name == called):
+            # a reward of `update` belongs to the decision before it, so those of older ones were lost
+            older = (book.open[id] for id in book.unnamed if id in book.open)
+            return latest, [one for one in older if one is not latest and one.ended is None
+                            and (one.plays(action) if called is None else one.decision.name == called)]  # fmt: skip
+        waiting = list(book.waiting_for(action, called))
         if len(waiting) != 1:
             what = "these arms have" if isinstance(action, np.ndarray) else f"arm {checks.show(arm)} has"
             raise ValueError(
