@@ -10,10 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import types
+from numba import typeof, types
 
 from ..compiled.handle import KINDS, Handle, Stream, can_be_held
-from ..compiled.kernels import compiled_for, is_kernel, jit
+from ..compiled.kernels import PART, compiled_for, is_kernel, jit
+from ..compiled.parts import shared_overload
 from ..core.policy import Policy, compiled
 from ..core.rounds import PLAIN
 from ..core.types import Action, State
@@ -213,6 +214,10 @@ class CompiledAgent(Agent):
         self.learn = call  # type: ignore[method-assign]
         return call(arm, reward)
 
+    def many(self, kernel: Any, *values: Any) -> Any:
+        """Call a kernel of `batches` for many rounds at once; values: numbers, arrays and None."""
+        return compiled_for(kernel, (self._handle.type, *map(typeof, values))).entry_point(self._handle.pointer, *values)
+
     def _checked(self, kernel: Any, seen: Context, kinds: tuple[Any, ...], *values: Any) -> None:
         """Call a kernel that changes the state; it refuses what is not about its own arms. kinds: of the values, as ARM."""
         if not self._call(kernel, seen, types.int64, *kinds)(*seen, self.number, *values):
@@ -248,6 +253,70 @@ def _ready(handle):  # type: ignore[no-untyped-def]
         handle.place[0], handle.place[1], handle.half[0] = before[0], before[1], before[2]
     before[0], before[1], before[2] = handle.place[0], handle.place[1], handle.half[0]
     tally[PROPOSED] = tally[DECIDED] + 1
+
+
+def mask_of(masks: np.ndarray | None, i: int) -> np.ndarray | None:
+    """Which arms may be played in round i: None where nothing is said, and not only in some rounds, which is another type."""
+    return None if masks is None else masks[i % masks.shape[0]]
+
+
+@shared_overload(mask_of, PART, inline="always")
+def _mask_of(masks, i):  # type: ignore[no-untyped-def]
+    if hasattr(masks, "dtype"):
+        return lambda masks, i: masks[i % masks.shape[0]]
+    return lambda masks, i: None
+
+
+@jit
+def propose_many(handle, features, masks, row, arms, events, certain):  # type: ignore[no-untyped-def]
+    """arms, events, certain <- what `_propose` says in many rounds between which nothing is learned; all are one proposal.
+
+    Returns the first round whose arm is not eligible, where the stream goes back to before all of them, or their number. features:
+    (n, K, d), (n, d) that all arms are shown, or None; masks: (n, K), (1, K) for all, or None; row: (K, d), rewritten, or None.
+    """
+    _ready(handle)
+    before, n = handle.before, arms.shape[0]
+    for i in range(n):
+        low, high, half = handle.place[0], handle.place[1], handle.half[0]
+        if features is not None:
+            show(features, i, row)
+        mask = mask_of(masks, i)
+        arms[i], events[i] = _choose(handle, row, mask)
+        if arms[i] < 0:
+            handle.place[0], handle.place[1], handle.half[0] = before[0], before[1], before[2]
+            handle.tally[PROPOSED] = 0
+            return i
+        certain[i] = handle.place[0] == low and handle.place[1] == high and handle.half[0] == half
+    return n
+
+
+@jit
+def learn_many(handle, features, masks, row, rows, arms, rewards):  # type: ignore[no-untyped-def]
+    """Learn rewards of decisions of a batch, in this order. rows: (m,), of features and masks, as `propose_many` has them."""
+    for j in range(rows.shape[0]):
+        i = rows[j]
+        if features is not None:
+            show(features, i, row)
+        mask = mask_of(masks, i)
+        handle.state = update(handle.policy, handle.state, Context(row, mask, None, None), arms[j], rewards[j])
+        handle.tally[REWARDS] += 1
+
+
+@jit
+def _choose(handle, features, mask):  # type: ignore[no-untyped-def]
+    """(arm, event) of a round, or (-1, UNPLAYABLE)."""
+    arm = int(select(handle.policy, handle.state, Context(features, mask, None, None), handle.rng))
+    if not 0 <= arm < handle.waiting.shape[0] or not allowed(mask, arm):
+        return -1, UNPLAYABLE
+    return arm, int(event(handle.policy, handle.state, arm))
+
+
+@jit
+def show(features, i, row):  # type: ignore[no-untyped-def]
+    """row (K, d) <- what round i shows."""
+    for k in range(row.shape[0]):
+        for j in range(row.shape[1]):
+            row[k, j] = features[i, k, j] if features.ndim == 3 else features[i, j]
 
 
 @jit

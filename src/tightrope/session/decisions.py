@@ -1,21 +1,25 @@
 """Decisions that wait for their rewards: what was decided in which round, and what became of it."""
 
+import bisect
 import itertools
-from collections import OrderedDict
-from collections.abc import Iterator
+from collections import OrderedDict, deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from operator import attrgetter
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from ..core.rounds import PLAIN
 from ..core.types import Action
 from ..core.verbs import Context
+from .arms import Names
 from .ids import AUTOMATIC, Id
 
 REMEMBERED = 10_000  # arms of closed decisions whose ids still answer; older ones are forgotten, so that memory does not grow
 UNNAMED = 1_000  # decisions of `select` with a round of their own that may wait for `update`; older ones are closed without a reward
 
+FIRST = attrgetter("first")
 A = TypeVar("A", np.ndarray, np.ndarray | None)
 Name = str | int
 Chance = float | np.ndarray  # of an arm, or of each arm to be in a set
@@ -76,6 +80,133 @@ class Entry:
         return self.waiting is None and bool(self.action == action)
 
 
+class Batch(NamedTuple):
+    """Decisions of single arms that were made together, as arrays: objects for each of a million would take longer than to decide.
+
+    ids: of all. arm, event, propensity, error: (n,). draws: behind every propensity, (n,), 0 where it is exact; None: all are. first: the
+    number of the first decision. features: (n, K, d), or (n, d) that all arms were shown, or None. masks: (n, K), (1, K) for all, or
+    None. names, number: of the arms.
+    """
+
+    ids: Sequence[Id]
+    arm: np.ndarray
+    event: np.ndarray
+    propensity: np.ndarray
+    error: np.ndarray
+    draws: np.ndarray | None
+    first: int
+    features: np.ndarray | None
+    masks: np.ndarray | None
+    names: Names
+    number: int
+
+    def context(self, i: int) -> Context:
+        """What a round showed."""
+        if self.features is None and self.masks is None:
+            return PLAIN
+        X = None if self.features is None else self.features[i]
+        if X is not None and X.ndim == 1:
+            X = np.repeat(X[None, :], self.number, axis=0)
+        return Context(X, None if self.masks is None else self.masks[i % len(self.masks)].copy())
+
+    def entry(self, i: int) -> Entry:
+        """One of them, as if it had been decided by itself."""
+        arm, p, context = int(self.arm[i]), float(self.propensity[i]), self.context(i)
+        name = self.names.of(arm)
+        draws = None if self.draws is None or not self.draws[i] else int(self.draws[i])
+        words = reason(int(self.event[i]), name, p)
+        made = Decision(self.ids[i], arm, name, p, float(self.error[i]), words, self.first + i, shown(context), draws)
+        return Entry(made, context, arm, None)
+
+
+class Open(OrderedDict[Id, Entry]):
+    """Open decisions by id. In place of one of a batch stands its number, until somebody asks for the entry."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.batches: list[Batch] = []  # of which decisions may be open, the oldest first
+        self._left: dict[int, int] = {}  # how many are, by the number of the first
+
+    def add_many(self, batch: Batch) -> None:
+        """Enter all decisions of a batch."""
+        first, n = batch.first, len(batch.ids)
+        self._left[first] = n
+        self.batches.append(batch)
+        self.update(zip(batch.ids, range(first, first + n), strict=True))  # type: ignore[arg-type]
+
+    def batch_of(self, number: int) -> Batch | None:
+        """The batch of the decision of a number, if it was made in one."""
+        place = bisect.bisect_right(self.batches, number, key=FIRST) - 1
+        batch = self.batches[place] if place >= 0 else None
+        return batch if batch is not None and number < batch.first + len(batch.ids) else None
+
+    def remove_many(self, ids: Iterable[Id], batch: Batch) -> None:
+        """Take decisions of a batch out. Once more changes nothing."""
+        present = [id for id in ids if id in self]
+        deque(map(super().__delitem__, present), maxlen=0)
+        self._less(batch, len(present))
+
+    def remove(self, id: Id) -> None:
+        """Take a decision out. Once more changes nothing."""
+        found: Any = super().get(id)
+        if found is not None:
+            super().__delitem__(id)
+            batch = self.batch_of(found if type(found) is int else found.decision.round) if self.batches else None
+            if batch is not None:
+                self._less(batch, 1)
+
+    def _less(self, batch: Batch, count: int) -> None:
+        """Let go of a batch when none of it is open. A signal's exception before this call keeps its arrays, and nothing else."""
+        left = self._left.get(batch.first, 0) - count
+        self._left[batch.first] = left
+        if left <= 0:
+            self._left.pop(batch.first)
+            self.batches = [other for other in self.batches if other is not batch]
+
+    def __getitem__(self, id: Id) -> Entry:
+        found: Any = super().__getitem__(id)
+        if type(found) is int:
+            batch = self.batch_of(found)
+            assert batch is not None
+            found = batch.entry(found - batch.first)
+            self[id] = found
+        entry: Entry = found
+        return entry
+
+    def get(self, id: Id, default: Any = None) -> Any:
+        """The decision of an id, or the default."""
+        found: Any = super().get(id, default)
+        return self[id] if type(found) is int else found
+
+    def values(self) -> Iterator[Entry]:  # type: ignore[override]
+        """All of them, the oldest first."""
+        return (self[id] for id in self)
+
+    def items(self) -> Iterator[tuple[Id, Entry]]:  # type: ignore[override]
+        """All of them with their ids."""
+        return ((id, self[id]) for id in self)
+
+    def raw(self, ids: Iterable[Id]) -> list[Any]:
+        """For every id its entry, the number of a decision of a batch, or None where it is not open."""
+        return list(map(super().get, ids))
+
+    def arms(self) -> Iterator[tuple[Id, int]]:
+        """(id, arm) of all decisions of single arms."""
+        found: Any
+        for id, found in super().items():
+            if type(found) is int:
+                batch = self.batch_of(found)
+                assert batch is not None
+                yield id, int(batch.arm[found - batch.first])
+            elif found.waiting is None:
+                yield id, found.action
+
+    def count(self) -> int:
+        """How many wait for rewards."""
+        waiting: list[Any] = list(super().values())
+        return sum(type(found) is int or found.ended is None for found in waiting)
+
+
 class Book:
     """The open decisions in order of their rounds, and the last closed ones.
 
@@ -84,17 +215,18 @@ class Book:
     """
 
     def __init__(self) -> None:
-        self.open: OrderedDict[Id, Entry] = OrderedDict()  # a plain dict finds its first entry in time that grows with those removed
+        self.open = Open()  # a plain dict finds its first entry in time that grows with those removed
         self.closed: OrderedDict[Id, Entry] = OrderedDict()
         self.unnamed: dict[Id, None] = {}  # ids of the others, the oldest first, answered ones among them
         self.last: Entry | None = None  # the last decision, unless it was only counted
         self._weight = 0  # arms in closed
-        self._by_arm: dict[int, dict[Id, Entry]] = {}  # open decisions of single arms
+        # ids of open decisions of single arms; None after a batch, until somebody asks for those of an arm
+        self._by_arm: dict[int, dict[Id, None]] | None = {}
 
     @property
     def waiting(self) -> int:
         """How many of its decisions wait for rewards."""
-        return sum(entry.ended is None for entry in self.open.values())
+        return self.open.count()
 
     def known(self, id: Id) -> Decision | None:
         """The decision of an id, open or closed."""
@@ -107,8 +239,41 @@ class Book:
         self.open[id] = self.last = entry
         if unnamed:
             self.unnamed[id] = None
-        if entry.waiting is None:
-            self._by_arm.setdefault(entry.action, {})[id] = entry
+        if entry.waiting is None and self._by_arm is not None:
+            self._by_arm.setdefault(entry.action, {})[id] = None
+
+    def add_many(self, batch: Batch) -> Entry:
+        """Enter the decisions of a batch; returns the last one. `drop` takes back what a signal's exception left of it."""
+        self._by_arm = None
+        self.open.add_many(batch)
+        self.last = self.open[batch.ids[-1]]
+        return self.last
+
+    def drop(self, ids: Sequence[Id], arms: np.ndarray, batch: Batch) -> None:
+        """Take open decisions of a batch out, as if they had never been made. Once more changes nothing."""
+        if self._by_arm is not None:
+            for id, arm in zip(ids, arms.tolist(), strict=True):
+                self._by_arm.get(arm, {}).pop(id, None)
+        self.open.remove_many(ids, batch)
+
+    def close_many(self, ids: Sequence[Id], arms: np.ndarray, values: np.ndarray, batch: Batch) -> None:
+        """Close decisions of a batch with their rewards; only those that are remembered become entries. Once more changes nothing."""
+        early = max(0, len(ids) - REMEMBERED)
+        places = [i for i, found in enumerate(self.open.raw(ids[:early])) if type(found) is int]
+        self.drop([ids[i] for i in places], arms[places], batch)
+        for id, value in itertools.islice(zip(ids, values.tolist(), strict=True), early if len(places) == early else 0, None):
+            entry = self.open.get(id)
+            if entry is not None:
+                self.note(entry, entry.action, value, "rewarded", None)
+
+    def _arms(self) -> dict[int, dict[Id, None]]:
+        """Ids of open decisions by single arm."""
+        if self._by_arm is None:
+            found: dict[int, dict[Id, None]] = {}
+            for id, arm in self.open.arms():
+                found.setdefault(arm, {})[id] = None
+            self._by_arm = found
+        return self._by_arm
 
     def automatic(self, number: int, branch: str) -> Id:
         """An id for the decision of this number, as no caller may choose it, and no other branch of the session makes it."""
@@ -120,12 +285,12 @@ class Book:
     def remove(self, id: Id) -> Entry | None:
         """Take an open decision out, as if it had never been made. A signal's exception between two lines leaves a book that works."""
         entry = self.open.get(id)
-        if entry is not None and entry.waiting is None:
+        if entry is not None and entry.waiting is None and self._by_arm is not None:
             same = self._by_arm.get(entry.action, {})
             same.pop(id, None)
             if not same:
                 self._by_arm.pop(entry.action, None)
-        self.open.pop(id, None)
+        self.open.remove(id)
         return entry
 
     def close(self, id: Id, how: str) -> None:
@@ -183,7 +348,7 @@ class Book:
         """Decisions that wait for a reward of this arm, or of all arms of a set; called: of the candidate of this name."""
         if isinstance(called, str):
             return (entry for entry in self.open.values() if entry.ended is None and entry.decision.name == called)
-        entries = self.open.values() if isinstance(action, np.ndarray) else self._by_arm.get(action, {}).values()
+        entries = self.open.values() if isinstance(action, np.ndarray) else (self.open[id] for id in self._arms().get(action, {}))
         return (entry for entry in entries if entry.ended is None and entry.plays(action))
 
     def before(self, round: int) -> list[Entry]:

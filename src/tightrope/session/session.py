@@ -35,7 +35,7 @@ from ..logs.training import feed, read_training_rows
 from ..numerics.growth import carried
 from ..numerics.ridge import regressions_in
 from ..numerics.states import copied, same_form
-from . import store
+from . import batches, store
 from .agent import DECIDED, PLAYED, REWARDS, UNPLAYABLE, WITHDRAWN, Agent, agent, new_tally
 from .arms import Names, check_features, checked_names, describe_arms, described_addition, named_arms
 from .codec import restore
@@ -301,6 +301,28 @@ class Session:
         chance = self._chance(choice, choice.action) if self.measured else (math.nan, math.nan, None)
         return self._opened(choice, choice.action, id, *chance).decision
 
+    def decide_many(
+        self,
+        contexts: ArrayLike | Sequence[Round] | None = None,
+        ids: Iterable[Id] | None = None,
+        eligible: Mask | Sequence[Mask] | None = None,
+        *,
+        number: int | None = None,
+    ) -> batches.Decisions:
+        """Decide for many rounds at once, as for a campaign: the same as `decide` for one after the other, to the bit, or nothing at all.
+
+        All are decided before any of their rewards is known, so nothing is learned between the first and the last. contexts: (n, d) where
+        all arms are shown one row, (n, K, d) features of every arm, or what `decide` takes for each round in a list; None where rounds
+        show nothing. ids: n of your own, unique and new; None: made. eligible: for all rounds, or (n, K) for each. number: n, where
+        neither contexts nor ids say it. Returns columns: ids, arm, name, propensity, propensity_se; `frame()` makes a pandas table of them.
+
+        A compiled policy over single arms chooses in one compiled call. Features stay in one array until the last of these decisions is
+        closed: a copy, or `contexts` itself where it is read-only (contexts.flags.writeable = False). Propensities of policies that draw
+        are computed one after the other, as `decide` does; measured=False leaves them out. Sets, catalogues, windows, conservative and
+        identification policies are decided one by one.
+        """
+        return batches.decide_many(self, contexts, ids, eligible, number)
+
     def select(self, context: Round | None = None, eligible: Mask | None = None) -> Any:
         """The arm (int) or set of arms (int array) to play now: a decision whose reward comes by `update`, and next.
 
@@ -451,10 +473,14 @@ class Session:
             self._draws = Draws.of(self._audit)
         rng, bits = self._draws.rng, self._draws.rng.bit_generator
         bits.state = self._draws.place  # whatever a signal's exception left behind
-        bits.advance(self.decided << 64)
+        bits.advance((choice.number - 1) << 64)
         state, seen = copied(choice.agent.state), choice.shown.context
         stated: tuple[Chance, Chance] = propensity(self.policy, state, seen, action, rng, self.draws)
         return *stated, draws_of(stated)
+
+    def _chance_of(self, one: Agent, arm: int, certain: bool, shown: Shown, number: int) -> tuple[Chance, Chance, int | None]:
+        """As `_chance`, of a decision that will have this number."""
+        return self._chance(Choice(one, arm, 0, certain, False, shown, self._now, number), arm)
 
     def _winner(self, seen: Context) -> int | None:
         """The certified arm, where it is what is played; None where there is none, it may not be played, or exploring goes on."""
@@ -561,6 +587,15 @@ class Session:
         self._take(entry, entry.action, value, "rewarded")
         return True
 
+    def reward_many(self, ids: Iterable[Id], values: Any) -> int:
+        """Take in many rewards: the same as `reward` for one after the other, in this order. Returns how many were new.
+
+        values: of each id what `reward` takes. All rows are checked before the first is learned: an unknown id, another reward for a
+        decision that has one, or a value that is no reward of the policy is a ValueError that names the row. An equal reward once more
+        changes nothing. Rewards of decisions that `decide_many` made together are learned in one compiled call.
+        """
+        return batches.reward_many(self, ids, values)
+
     def _answer_set(self, entry: Entry, arms: Sequence[int], rewards: Sequence[float], how: str) -> None:
         assert entry.waiting is not None
         action = np.array(arms, dtype=np.int64) if len(arms) else None
@@ -646,9 +681,13 @@ class Session:
                     "same features, or close that decision first."
                 )
             return entry, []
-        waiting = list(book.waiting_for(action, arm if rounds.catalogue else None))
-        if latest in waiting:  # a reward of `update` belongs to the decision before it, so those of older ones were lost
-            return latest, [older for older in waiting if older is not latest and older.decision.id in book.unnamed]
+        called = arm if rounds.catalogue and isinstance(arm, str) else None
+        if latest is not None and (latest.plays(action) if called is None else latest.decision.name == called):
+            # a reward of `update` belongs to the decision before it, so those of older ones were lost
+            older = (book.open[id] for id in book.unnamed if id in book.open)
+            return latest, [one for one in older if one is not latest and one.ended is None
+                            and (one.plays(action) if called is None else one.decision.name == called)]  # fmt: skip
+        waiting = list(book.waiting_for(action, called))
         if len(waiting) != 1:
             what = "these arms have" if isinstance(action, np.ndarray) else f"arm {checks.show(arm)} has"
             raise ValueError(

@@ -444,6 +444,8 @@ def unpack_book(session: Session, told: "Header", arrays: dict[str, np.ndarray])
 def own_part(context: Context, sizes: Sequence[int | None]) -> Context:
     """The part of a round that its decision was shown."""
     rows, mask = sizes
+    if context is PLAIN and rows is None and mask is None:
+        return PLAIN
     X, eligible = context.features, context.eligible
     most_rows, most_marks = 0 if X is None else len(X), 0 if eligible is None else len(eligible)
     if (X is None) != (rows is None) or (rows or 0) > most_rows or (mask is not None and (eligible is None or mask > most_marks)):
@@ -481,6 +483,11 @@ def read_contexts(session: Session, told: "Header", arrays: dict[str, np.ndarray
 def read_decision(session: Session, data: Any, count: int, context: Context | None) -> Decision:
     """A stored decision, checked against the number of arms of its round."""
     single = isinstance(data.arm, int)
+    if single and session.arms.oracle is None and 0 <= data.arm < count and isinstance(data.name, str | int):
+        if not session.catalogue and session._rounds.names.of(data.arm) != data.name:
+            raise ValueError(f"decision {data.id!r} calls its arm {checks.show(data.name)}, which it is not.")
+        chance, error = read_chance(data.propensity, data.arm), read_chance(data.propensity_se, data.arm)
+        return Decision(data.id, data.arm, data.name, chance, error, data.reason, data.round, context, data.draws)
     arms, names = ([data.arm], [data.name]) if single else (data.arm, data.name)
     if single != (session.arms.oracle is None) or isinstance(names, (str, int)) or len(names) != len(arms):
         raise ValueError(f"decision {data.id!r} has arms {checks.show(data.arm)}, but names {checks.show(data.name)}.")
