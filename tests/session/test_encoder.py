@@ -151,6 +151,18 @@ def test_a_session_takes_rows_where_it_takes_features(fitted):
     np.testing.assert_array_equal(one.explain(rows[0])["mean"], other.explain(fitted.transform(rows[0]))["mean"])
 
 
+@pytest.mark.parametrize("policy", [tr.LinUCB(), tr.CLUCB2(baseline=0, baseline_mean=0.1, arm_bound=9.0)])
+def test_campaigns_take_rows_too(fitted, policy):
+    one, other = tr.Session(policy, arms=3, encoder=fitted), tr.Session(policy, arms=3, dimension=fitted.dimension)
+    rows = [visitors(3, k) for k in range(8)] if isinstance(policy, tr.Conservative) else pd.DataFrame(visitors(8))
+    features = np.stack([fitted.transform(each) for each in rows]) if isinstance(rows, list) else fitted.transform(rows)
+    a, b = one.decide_many(rows, range(8)), other.decide_many(features, range(8))
+    np.testing.assert_array_equal(a.arm, b.arm)
+    assert one.encoder is fitted and other.encoder is None
+    np.testing.assert_array_equal(one.open[3].context.features, other.open[3].context.features)
+    assert one.reward_many(range(8), np.full(8, 0.5)) == 8
+
+
 def test_every_arm_a_row_and_candidates_by_name(fitted):
     session = tr.Session(tr.LinUCB(shared=True), arms=3, encoder=fitted)
     rows = visitors(3)

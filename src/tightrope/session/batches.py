@@ -6,7 +6,7 @@ a copy of the session, which takes the session's place when all of it is decided
 
 import copy
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,6 +18,7 @@ from ..core.verbs import Context, admit
 from ..policies.bases import RegressionPolicy
 from .agent import DECIDED, REWARDS, CompiledAgent, learn_many, propose_many
 from .decisions import Batch, Entry, Open
+from .encoders import encoded_rows
 from .ids import AUTOMATIC, MOST_ID, Id, checked_id, encodable, refuse_automatic
 from .rewards import check_equal, rewards_by_arm
 from .rounds import MOST_EQUAL, Shown
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Session: TypeAlias = Any  # of session.py, which asks here
-ITS_OWN = ("policy", "_past", "_mark", "_held")  # what a session keeps that takes over the decisions of its copy
+ITS_OWN = ("policy", "encoder", "_past", "_mark", "_held")  # what a session keeps that takes over the decisions of its copy
 
 
 class Decisions(NamedTuple):
@@ -84,6 +85,8 @@ def decide_many(session: Session, contexts: Any, ids: Any, eligible: Any, number
 
 def checked_rounds(session: Session, contexts: Any, ids: Any, eligible: Any, number: int | None) -> Asked:
     """What a call says, as far as it can be checked for all rounds together."""
+    if session.encoder is not None:
+        contexts = encoded_contexts(session, contexts)
     listing = isinstance(contexts, list | tuple) and (session.catalogue or any(isinstance(one, Context) for one in contexts))
     if contexts is not None and not listing:
         contexts = checks.floats("contexts", contexts)
@@ -117,6 +120,16 @@ def checked_rounds(session: Session, contexts: Any, ids: Any, eligible: Any, num
         if each and len(eligible) != n:
             raise ValueError(f"eligible has {len(eligible)} rows, but there are {n} rounds; give a mask for each, or one for all.")
     return Asked(contexts, eligible, each, listed, n)
+
+
+def encoded_contexts(session: Session, contexts: Any) -> Any:
+    """Rows as features, (n, d), or (n, K, d) of lists of rows; candidates of a catalogue and whole contexts stay, and are encoded later."""
+    listing = isinstance(contexts, list | tuple) and len(contexts) > 0
+    if contexts is None or session.catalogue or (listing and any(isinstance(one, Context) for one in contexts)):
+        return contexts
+    if listing and not any(isinstance(one, Mapping) for one in contexts):
+        return np.stack([encoded_rows(session.encoder, rows) for rows in contexts])
+    return encoded_rows(session.encoder, contexts)
 
 
 def listed_ids(ids: Any) -> list[Id]:
@@ -160,6 +173,8 @@ def check_new(session: Session, ids: list[Id]) -> None:
 def one_by_one(session: Session, asked: Asked) -> Decisions:
     """All of them by `decide`, in a copy that takes the session's place at once."""
     other = copy.copy(session)
+    if isinstance(asked.contexts, np.ndarray):
+        other.encoder = None  # they are encoded
     made = []
     for i in range(asked.n):
         context, mask, id = asked.round(i)
@@ -194,7 +209,8 @@ def decided_at_once(session: Session, asked: Asked) -> Batch | None:
         return None
     features, bounds = (None, None) if asked.contexts is None else checked_features(session, asked.contexts)
     masks = checked_masks(session, asked)
-    shown = session._checked_round(None if features is None else features[0], None if masks is None else masks[0], None)
+    first = None if features is None else features[0]
+    shown = session._checked_round(first, None if masks is None else masks[0], None, encoded=True)
     met = None if features is None else rounds_met(session, features, shown)
     if features is not None and met is None:
         return None

@@ -313,8 +313,9 @@ class Session:
 
         All are decided before any of their rewards is known, so nothing is learned between the first and the last. contexts: (n, d) where
         all arms are shown one row, (n, K, d) features of every arm, or what `decide` takes for each round in a list; None where rounds
-        show nothing. ids: n of your own, unique and new; None: made. eligible: for all rounds, or (n, K) for each. number: n, where
-        neither contexts nor ids say it. Returns columns: ids, arm, name, propensity, propensity_se; `frame()` makes a pandas table of them.
+        show nothing; with an encoder a table, a row for each round. ids: n of your own, unique and new; None: made. eligible: for all
+        rounds, or (n, K) for each. number: n, where neither contexts nor ids say it. Returns columns: ids, arm, name, propensity,
+        propensity_se; `frame()` makes a pandas table of them.
 
         A compiled policy over single arms chooses in one compiled call. Features stay in one array until the last of these decisions is
         closed: a copy, or `contexts` itself where it is read-only (contexts.flags.writeable = False). Propensities of policies that draw
@@ -409,11 +410,14 @@ class Session:
         entry = self._opened(choice, action, id, played, error, draws)
         return entry.decision, int(choice.action), float(own)
 
-    def _checked_round(self, context: Any, eligible: Mask | None, names: Sequence[str] | None, past: bool = False) -> Shown:
+    def _checked_round(
+        self, context: Any, eligible: Mask | None, names: Sequence[str] | None, past: bool = False, encoded: bool = False
+    ) -> Shown:
+        """What a call says of a round. encoded: whether it brings features already, where others bring rows."""
         now = self._now
         if now.silent and context is None and eligible is None and names is None:
             return NOTHING
-        if self.encoder is not None:
+        if self.encoder is not None and not encoded:
             context = encoded_round(self.encoder, context)
         return now.rounds.checked(context, eligible, names, bool(self.decided or self.rounds), past)
 
