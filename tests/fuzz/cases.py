@@ -53,6 +53,7 @@ CONSTRUCTORS: dict[str, tuple[Any, dict[str, Any]]] = {
         tr.lipschitz_lower_bound,
         {"means": MEANS, "points": POINTS, "lipschitz": 1.0, "divergence": "bernoulli", "sigma": 1.0, "contexts": None},
     ),
+    "Encoder": (tr.Encoder, {"columns": {"x": "number"}, "cross": (("x", "y"),), "levels": 5, "buckets": 4, "intercept": False}),
     "discretize": (tr.discretize, {"horizon": 100, "exponent": 1.0}),
 }
 for _name, _item in registered():

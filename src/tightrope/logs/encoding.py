@@ -9,7 +9,7 @@ import hashlib
 import itertools
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
 import numpy as np
@@ -190,23 +190,13 @@ class Encoder:
         self,
         columns: Mapping[str, Kind] | Sequence[str] | None = None,
         *,
-        cross: Iterable[tuple[str, str]] = (),
+        cross: Sequence[tuple[str, str]] = (),
         levels: int = 50,
         buckets: int = 32,
         intercept: bool = False,
     ) -> None:
-        if isinstance(columns, str):
-            columns = [columns]
-        kinds = dict(columns) if isinstance(columns, Mapping) else dict.fromkeys(columns or ())
-        for name, kind in kinds.items():
-            if not isinstance(name, str):
-                raise ValueError(f"columns has {checks.show(name)}, but names of columns are texts.")
-            if kind is not None:
-                checks.choice(f"columns[{name!r}]", kind, KINDS)
-        self._kinds: dict[str, Kind | None] | None = None if columns is None else kinds  # type: ignore[assignment]
-        self._cross = [tuple(pair) for pair in cross]
-        if any(len(pair) != 2 or pair[0] == pair[1] for pair in self._cross):
-            raise ValueError(f"cross = {checks.show(self._cross)} must be pairs of two different columns, such as [('country', 'device')].")
+        self._kinds = None if columns is None else _checked_kinds(columns)
+        self._cross = _checked_pairs(cross)
         self._levels = checks.integer("levels", levels, least=1, most=MOST_LEVELS)
         self._buckets = checks.integer("buckets", buckets, least=1, most=MOST_BUCKETS)
         self._intercept = checks.flag("intercept", intercept)
@@ -341,6 +331,29 @@ class Encoder:
 
     def __hash__(self) -> int:
         return hash(type(self))
+
+
+def _checked_kinds(columns: Any) -> dict[str, Kind | None]:
+    """Kinds of columns by name; None: by what the table holds."""
+    named = [columns] if isinstance(columns, str) else columns
+    if not isinstance(named, Mapping | list | tuple):
+        raise ValueError(f"columns = {checks.show(columns)} must be names, or a dict of name and kind.")
+    kinds: dict[str, Kind | None] = {}
+    for name in named:
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"columns has {checks.show(name)}, but names of columns are texts.")
+        kind = named[name] if isinstance(named, Mapping) else None
+        kinds[name] = None if kind is None else KINDS[checks.choice(f"columns[{name!r}]", kind, KINDS)]
+    return kinds
+
+
+def _checked_pairs(cross: Any) -> list[tuple[str, str]]:
+    """Pairs of two different names."""
+    pairs: list[Any] = list(cross) if isinstance(cross, list | tuple) else [None]
+    for pair in pairs:
+        if not isinstance(pair, list | tuple) or len(pair) != 2 or not all(isinstance(name, str) for name in pair) or pair[0] == pair[1]:
+            raise ValueError(f"cross = {checks.show(cross)} must be pairs of two different columns, such as [('country', 'device')].")
+    return [(a, b) for a, b in pairs]
 
 
 def is_row(rows: object) -> bool:

@@ -26,12 +26,12 @@ def is_own(encoder: object) -> bool:
     return isinstance(encoder, Encoder)
 
 
-def checked_encoder(encoder: Any, dimension: int | None, lasting: bool) -> int | None:
-    """The dimension that a session with this encoder has. lasting: its arms are described once for all. Raises ValueError for what is no
-    encoder, or has nothing to do there."""
+def checked_encoder(encoder: Any, dimension: int | None, arms: object, metric: bool) -> int | None:
+    """The dimension that a session with this encoder has. arms: as the session was given them; metric: whether they have points or
+    distances. Raises ValueError for what is no encoder, or has nothing to do there."""
     if encoder is None:
         return dimension
-    if lasting:
+    if metric or (arms is not None and checks.entries("arms", arms, "a number, names or features").ndim > 1):
         raise ValueError("encoder makes the features that rounds show, but these arms are described once for all; leave one out.")
     if not callable(getattr(encoder, "transform", None)):
         raise ValueError(f"encoder = {checks.show(encoder)} has no transform; pass what tr.Encoder().fit(table) returned.")

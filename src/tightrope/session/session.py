@@ -138,8 +138,8 @@ class Session:
         if not is_policy(policy):
             raise ValueError(f"policy = {checks.show(policy)} is not a policy; pass an instance such as UCB().")
         self.policy = policy
-        lasting = (arms is not None and np.ndim(arms) > 1) or points is not None or distances is not None
-        self.encoder, dimension = encoder, checked_encoder(encoder, dimension, lasting)
+        self.encoder = encoder
+        dimension = checked_encoder(encoder, dimension, arms, points is not None or distances is not None)
         given: object = arms
         if points is None and distances is None:
             given, names = named_arms(arms, names)
