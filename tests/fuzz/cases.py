@@ -112,7 +112,17 @@ SESSIONS: dict[str, Any] = {
     "CombUCB1": lambda: tr.Session(tr.CombUCB1(), arms=3, oracle=tr.oracles.TopK(2)),
     "C2UCB, promotions": lambda: tr.Session(tr.C2UCB(), arms=X, oracle=tr.oracles.Promotions(promotions=2, k=1)),
 }
-STARTS = {"policy": tr.UCB(), "arms": 3, "points": None, "distances": None, "dimension": None, "oracle": None, "horizon": None, "seed": 0}
+STARTS = {
+    "policy": tr.UCB(),
+    "arms": 3,
+    "points": None,
+    "distances": None,
+    "dimension": None,
+    "oracle": None,
+    "horizon": None,
+    "seed": 0,
+    "encoder": None,
+}
 FRESH_AFTER = 40  # cases, so that extreme rewards which are legal do not pile up
 
 
