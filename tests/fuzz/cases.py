@@ -164,6 +164,17 @@ def random_call(rng: np.random.Generator, name: str, arms: int) -> tuple[str, di
         return "explain", {"context": context(), "eligible": either(None)}
     if action == 2 and rng.random() < 0.2:
         return "recommend", {}
+    if action == 2 and rng.random() < 0.3:
+        shown = rng.normal(size=(2, 3, 3) if rng.random() < 0.5 else (2, 3)) if name.endswith("contexts") else None
+        ids = [f"{rng.integers(10**9)}", int(rng.integers(10**9))]
+        return "decide_many", {
+            "contexts": either(shown, 0.4),
+            "ids": either(ids, 0.4),
+            "eligible": either(None, 0.2),
+            "number": either(2, 0.2),
+        }
+    if action == 2 and rng.random() < 0.3:
+        return "reward_many", {"ids": either(["#1", "#2"]), "values": either([0.5, 0.5])}
     arm: Any = int(rng.integers(arms))
     reward: Any = float(rng.random())
     if name.startswith("C2UCB"):

@@ -147,6 +147,17 @@ def test_a_forecast_is_between_its_bounds_and_narrows_as_the_lead_grows():
     assert forecast_range(1000, 0.0, 0.0) == (0.0, 0.0)
 
 
+@pytest.mark.parametrize("lead", [1e-7, 1e-9, 1e-12, 0.0])
+def test_arms_that_are_nearly_equal_have_no_forecast(lead):
+    """Failed before: after so many samples the design is singular to rounding, and `recommend` raised NumPy's error."""
+    session = tr.Session(tr.LinGapE(epsilon=0.0, noise=0.1), arms=[[1.0, 0.0, 0.2], [0.6, 0.8, 0.0], [0.0, 0.5, 0.5]])
+    theta = np.linalg.solve([[1.0, 0.0, 0.2], [0.6, 0.8, 0.0], [0.0, 0.5, 0.5]], [0.3 + lead, 0.3, 0.2])
+    for arm in [0, 1, 2] * 4:
+        session.update(arm, float(np.dot([[1.0, 0.0, 0.2], [0.6, 0.8, 0.0], [0.0, 0.5, 0.5]][arm], theta)))
+    told = session.recommend()
+    assert told["status"] == "not certified yet" and told["samples_remaining"] > 0
+
+
 def test_what_notebooks_show_is_escaped_and_short():
     session = tr.Session(tr.UCB(), 2, names=["<b>", "c"])
     assert "&lt;b&gt;" in session._repr_html_()

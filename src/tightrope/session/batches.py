@@ -111,12 +111,12 @@ def checked_rounds(session: Session, contexts: Any, ids: Any, eligible: Any, num
         raise ValueError(f"{next(iter(counts))} is empty; give at least one round.")
     if listed is not None:
         check_new(session, listed)
-    each = False
-    if eligible is not None and not isinstance(eligible, str):
-        shape = np.shape(eligible) if isinstance(eligible, np.ndarray) else np.shape(next(iter(eligible), ()))
-        each = len(shape) > 1 if isinstance(eligible, np.ndarray) else len(shape) == 1
-        if each and session.arms.blocks > 1 and np.shape(eligible) == (session.arms.rows, session.arms.blocks):
-            each = False
+    each = (isinstance(eligible, np.ndarray) and eligible.ndim == 2) or (
+        isinstance(eligible, list | tuple) and len(eligible) > 0 and all(isinstance(row, list | tuple | np.ndarray) for row in eligible)
+    )
+    if each:
+        pairs = session.arms.rows, session.arms.blocks
+        each = pairs[1] == 1 or checks.entries("eligible", eligible, "a bool array").shape != pairs  # that is one mask of all pairs
         if each and len(eligible) != n:
             raise ValueError(f"eligible has {len(eligible)} rows, but there are {n} rounds; give a mask for each, or one for all.")
     return Asked(contexts, eligible, each, listed, n)
@@ -134,15 +134,23 @@ def encoded_contexts(session: Session, contexts: Any) -> Any:
 
 def listed_ids(ids: Any) -> list[Id]:
     """Ids that a caller gave for many decisions, each checked."""
-    if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
-        raise ValueError(f"ids = {checks.show(ids)} is not a list of ids.")
-    listed: list[Any] = ids.tolist() if isinstance(ids, np.ndarray) and ids.ndim == 1 else list(ids)
+    listed = listed_items("ids", ids)
     kinds = set(map(type, listed))
     if kinds == {str} and all(listed) and encodable("".join(listed)):
         return listed
     if kinds == {int} and min(listed) > -MOST_ID and max(listed) < MOST_ID:
         return listed
     return [checked_row("ids", i, checked_id, id) for i, id in enumerate(listed)]
+
+
+def listed_items(argument: str, items: Any) -> list[Any]:
+    """The items of a list of the caller's."""
+    try:
+        if isinstance(items, str | bytes) or not isinstance(items, Iterable):
+            raise TypeError
+        return items.tolist() if isinstance(items, np.ndarray) and items.ndim == 1 else list(items)
+    except Exception:  # whatever code of the caller raises
+        raise ValueError(f"{argument} = {checks.show(items)} is not a list of {argument}.") from None
 
 
 def checked_row(argument: str, i: int, check: Any, *values: Any) -> Any:
@@ -396,7 +404,7 @@ def reward_many(session: Session, ids: Any, values: Any) -> int:
 
 def checked_values(session: Session, values: Any, n: int) -> np.ndarray:
     """(n,) rewards of single arms, each in the policy's range."""
-    given = checks.floats("values", list(values) if isinstance(values, Iterable) and not isinstance(values, np.ndarray) else values)
+    given = checks.floats("values", values if isinstance(values, np.ndarray) else listed_items("values", values))
     if given.shape != (n,):
         raise ValueError(f"values has shape {given.shape}, but must be ({n},), a reward for each id.")
     low, high = -math.inf if session._least is None else session._least, math.inf if session._most is None else session._most
@@ -473,7 +481,7 @@ def learned_at_once(session: Session, batch: Batch, rows: np.ndarray, ids: list[
 
 def rewards_of_sets(session: Session, ids: list[Id], values: Any) -> int:
     """Rewards of sets of arms, all checked before the first is learned."""
-    listed = list(values) if isinstance(values, Iterable) else []
+    listed = listed_items("values", values)
     if len(listed) != len(ids):
         raise ValueError(f"values = {checks.show(values)} must have {len(ids)} entries, the rewards of every id's set.")
     known: dict[Id, dict[int, float]] = {}

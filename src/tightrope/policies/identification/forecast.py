@@ -11,7 +11,7 @@ from .pair_ridge import PairRidge
 
 MOST_CONTENDERS = 32  # arms whose comparison the forecast plans for
 STEPS = 6
-MOST_SAMPLES = 2.0**60
+MOST_SAMPLES = 2.0**46  # beyond it nobody waits, and designs are singular to rounding
 
 
 def forecast(
@@ -22,7 +22,7 @@ def forecast(
     radius: Callable[[float, np.ndarray], float],
     shares: np.ndarray | None = None,
 ) -> float:
-    """Samples still needed if the estimated gaps are the true ones; infinite if a gap is not positive.
+    """Samples still needed if the estimated gaps are the true ones; infinite if a gap is not positive, or needs more than MOST_SAMPLES.
 
     Telling arm j from the leader asks for radius * ||x_leader - x_j||_{A^-1} <= gap_j + epsilon; radius(log det(A / R), pulls) is
     taken where the forecast ends. model: a GapRidge or PairRidge. mean: (K,). shares: (K,) if the policy samples in fixed shares.
@@ -53,6 +53,8 @@ def forecast(
     low, high = 0.0, 1.0
     while high < MOST_SAMPLES and not enough(high):  # the first power of two that is enough, then bisection to a thousandth
         low, high = high, 2.0 * high
+    if high >= MOST_SAMPLES:
+        return math.inf
     while high - low > max(1.0, high / 1024.0):
         middle = (low + high) / 2.0
         low, high = (low, middle) if enough(middle) else (middle, high)
@@ -72,6 +74,8 @@ def _in_optimal_ratios(
                 gain = max((C / need) ** 2 - 1.0 / square, 0.0)  # of the inverse square; costs |w|_1^2 samples, |w| / |w|_1 of each arm
                 np.maximum(wanted, gain * design.value * np.abs(design.weights), out=wanted)
         extra = wanted
+        if extra.sum() > MOST_SAMPLES:
+            return math.inf
         C = after(extra)[1]
     return float(np.ceil(extra).sum())
 
