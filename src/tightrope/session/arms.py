@@ -41,7 +41,7 @@ def describe_arms(arms: object, points: object, distances: object, dimension: ob
         return Arms(number * blocks, dimension=d, oracle=oracle, horizon=T, blocks=blocks)
     features = checks.matrix("arms", arms)
     rows, d = features.shape
-    if dimension is not None and dimension != d:
+    if dimension is not None and checks.integer("dimension", dimension) != d:
         raise ValueError(f"dimension = {checks.show(dimension)}, but arms has {d} columns; leave dimension out.")
     return Arms(rows * blocks, features=features, dimension=d, oracle=oracle, horizon=T, blocks=blocks)
 

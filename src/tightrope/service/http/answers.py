@@ -86,7 +86,7 @@ class DecisionAnswer(BaseModel):
     place in the log. policy_version: rewards that the policy had learned."""
 
     model_config = example(
-        id="visit-8124", arm="11.90", propensity=0.82, propensity_se=0.0, draws=None,
+        id="visit-8124", arm="11.90", propensity=0.82, propensity_se=0.004, draws=500,
         reason="11.90: drawn by the policy with probability 0.82", event=41, policy_version=17, expires_at="2026-07-01T12:00:00.000000Z",
     )  # fmt: skip
 
