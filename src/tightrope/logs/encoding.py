@@ -82,7 +82,7 @@ class CategoryColumn(Fitted):
         """Of its features."""
         return [*(f"{name} = {level}" for level in self.levels), f"{name} is another", *([f"{name} is missing"] if self.gaps else [])]
 
-    def encode_texts(self, values: list[str | None]) -> np.ndarray:
+    def encode(self, values: list[str | None]) -> np.ndarray:
         """(n, features)."""
         another = len(self.levels)
         places = {level: k for k, level in enumerate(self.levels)}
@@ -102,7 +102,7 @@ class HashedColumn(Fitted):
         """Of its features."""
         return [f"{name}, hash {k}" for k in range(self.buckets)]
 
-    def encode_texts(self, name: str, values: list[str | None]) -> np.ndarray:
+    def encode(self, name: str, values: list[str | None]) -> np.ndarray:
         """(n, features)."""
         encoded = np.zeros((len(values), self.buckets))
         for i, value in enumerate(values):
@@ -225,26 +225,27 @@ class Encoder:
         if not kinds:
             raise ValueError("table has no columns; give one with named columns, or rows as dicts.")
         columns: dict[str, Any] = {}
+        texts: dict[str, list[str | None]] = {}
         for name, kind in kinds.items():
             values = _column(batch, name)
             kind = kind or _kind_of(values)
             if kind == "number":
                 columns[name] = NumberColumn.fit(name, values)
             elif kind == "category":
-                columns[name] = CategoryColumn.fit(_texts(values), self._levels)
+                texts[name] = _texts(values)
+                columns[name] = CategoryColumn.fit(texts[name], self._levels)
             else:
                 columns[name] = HashedColumn(buckets=self._buckets) if kind == "hashed" else TimeColumn()
                 if kind == "time":
                     columns[name].encode(name, values)  # raises where it holds no times
         crossings = []
         for a, b in self._cross:
-            wrong = next((name for name in (a, b) if not isinstance(columns.get(name), CategoryColumn)), None)
+            wrong = next((name for name in (a, b) if name not in texts), None)
             if wrong is not None:
                 raise ValueError(
                     f"cross = ({a!r}, {b!r}), but {wrong!r} is no category among the columns; say columns={{{wrong!r}: 'category'}}."
                 )
-            joined = _pair_levels(_texts(_column(batch, a)), _texts(_column(batch, b)))
-            crossings.append((a, b, CategoryColumn.fit(joined, self._levels)))
+            crossings.append((a, b, CategoryColumn.fit(_pair_levels(texts[a], texts[b]), self._levels)))
         return self._with(FittedEncoder(columns=columns, crossings=tuple(crossings), intercept=self._intercept))
 
     def transform(self, rows: Any) -> np.ndarray:
@@ -267,9 +268,16 @@ class Encoder:
         fitted = self._known()
         single = is_row(rows)
         batch = _table_of([rows] if single else rows)
-        parts = [_encode(column, name, _column(batch, name)) for name, column in fitted.columns.items()]
+        parts, texts = [], dict[str, list[str | None]]()
+        for name, column in fitted.columns.items():
+            values = _column(batch, name)
+            if isinstance(column, CategoryColumn):
+                texts[name] = _texts(values)
+                parts.append(column.encode(texts[name]))
+            else:
+                parts.append(column.encode(name, _texts(values)) if isinstance(column, HashedColumn) else column.encode(name, values))
         for a, b, column in fitted.crossings:
-            parts.append(column.encode_texts(_pair_levels(_texts(_column(batch, a)), _texts(_column(batch, b)))))
+            parts.append(column.encode(_pair_levels(texts[a], texts[b])))
         if fitted.intercept:
             parts.insert(0, np.ones((parts[0].shape[0], 1)))
         features = np.concatenate(parts, axis=1)
@@ -301,10 +309,11 @@ class Encoder:
             first: Any = error.errors(include_url=False, include_input=False)[0] if isinstance(error, ValidationError) else {}
             place, why = ".".join(map(str, first.get("loc", ()))) or "data", first.get("msg", error)
             raise ValueError(f"{place} of the encoder cannot be read: {why}; pass what Encoder.to_dict returned.") from None
-        unknown = next((name for a, b, _ in fitted.crossings for name in (a, b) if name not in fitted.columns), None)
+        crossed = (name for a, b, _ in fitted.crossings for name in (a, b))
+        unknown = next((name for name in crossed if not isinstance(fitted.columns.get(name), CategoryColumn)), None)
         if unknown is not None or not fitted.columns:
             raise ValueError(
-                "columns of the encoder are missing." if unknown is None else f"the encoder crosses {unknown!r}, which it has not."
+                "columns of the encoder are missing." if unknown is None else f"the encoder crosses {unknown!r}, which is no category."
             )
         return cls()._with(fitted)
 
@@ -325,12 +334,6 @@ class Encoder:
             return "<Encoder: not fitted yet>"
         kinds = ", ".join(f"{name} ({column.kind})" for name, column in self._fitted.columns.items())
         return f"<Encoder: {kinds} -> {self.dimension} features>"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Encoder) and self.__dict__ == other.__dict__
-
-    def __hash__(self) -> int:
-        return hash(type(self))
 
 
 def _checked_kinds(columns: Any) -> dict[str, Kind | None]:
@@ -366,9 +369,7 @@ def _table_of(table: Any) -> TableBatch:
     if isinstance(table, Sequence) and not isinstance(table, str):
         if not table or not all(isinstance(row, Mapping) for row in table):
             raise ValueError(f"rows = {checks.show(table)} are no rows; give dicts of column name and value, or a table.")
-        names = list(dict.fromkeys(itertools.chain.from_iterable(table)))
-        lacking = [name for name in names if any(name not in row for row in table)]
-        return TableBatch({name: _objects([row[name] for row in table]) for name in names if name not in lacking})
+        return TableBatch({name: [row[name] for row in table] for name in table[0] if all(name in row for row in table)})
     if isinstance(table, Mapping):
         return TableBatch(table)
     opened = open_table(table, "table")
@@ -376,12 +377,6 @@ def _table_of(table: Any) -> TableBatch:
     if len(pieces) == 1:
         return pieces[0]
     return TableBatch({name: np.concatenate([piece.column(name) for piece in pieces]) for name in opened.names})
-
-
-def _objects(values: list[Any]) -> np.ndarray:
-    column = np.empty(len(values), dtype=object)
-    column[:] = values
-    return column
 
 
 def _column(batch: TableBatch, name: str) -> np.ndarray:
@@ -425,13 +420,3 @@ def _text(value: object) -> str:
 def _pair_levels(first: list[str | None], second: list[str | None]) -> list[str | None]:
     """Levels of a crossing; missing where one of both is."""
     return [None if a is None or b is None else f"{a}{JOINED}{b}" for a, b in zip(first, second, strict=True)]
-
-
-def _encode(column: Any, name: str, values: np.ndarray) -> np.ndarray:
-    """A column's features, (n, k)."""
-    if isinstance(column, CategoryColumn):
-        return column.encode_texts(_texts(values))
-    if isinstance(column, HashedColumn):
-        return column.encode_texts(name, _texts(values))
-    encoded: np.ndarray = column.encode(name, values)
-    return encoded
