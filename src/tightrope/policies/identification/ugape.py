@@ -152,10 +152,11 @@ def decide(policy, state):
     """J = argmin_k B_k with B_k = max_{j != k} U_j - L_k, and its rival argmax_{j != J} U_j."""
     counts, answer = state.counts, state.answer[0]
     K = counts.pulls.shape[0]
+    logarithm = 2.0 * math.log(4.0 * K * counts.rounds[0] ** 3 / policy.delta)
     upper, checksum = counts.scores, 0.0
     first, second = -1, -1
     for k in range(K):
-        width = state.width[k] if math.isnan(policy.noise) else half_width(policy, counts.rounds[0], K, counts.pulls[k])
+        width = state.width[k] if math.isnan(policy.noise) else policy.noise * math.sqrt(logarithm / counts.pulls[k])
         upper[k] = counts.sums[k] / counts.pulls[k] + width
         checksum += upper[k]
         if first < 0 or upper[k] > upper[first]:
