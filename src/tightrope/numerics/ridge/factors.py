@@ -104,14 +104,20 @@ def multiply(inverse, x, out):
                 third += inverse[i + 2, j] * x[j]
                 fourth += inverse[i + 3, j] * x[j]
             out[i], out[i + 1], out[i + 2], out[i + 3] = first, second, third, fourth
-        if d - fours >= 2:
+        if d - fours == 3:
+            first, second, third = 0.0, 0.0, 0.0
+            for j in range(d):
+                first += inverse[fours, j] * x[j]
+                second += inverse[fours + 1, j] * x[j]
+                third += inverse[fours + 2, j] * x[j]
+            out[fours], out[fours + 1], out[fours + 2] = first, second, third
+        elif d - fours == 2:
             first, second = 0.0, 0.0
             for j in range(d):
                 first += inverse[fours, j] * x[j]
                 second += inverse[fours + 1, j] * x[j]
             out[fours], out[fours + 1] = first, second
-            fours += 2
-        if fours < d:
+        elif fours < d:
             total = 0.0
             for j in range(d):
                 total += inverse[fours, j] * x[j]
