@@ -1,8 +1,10 @@
 """The header of a session file as types: what is missing, unknown or of another type is refused in one sentence."""
 
-from typing import Annotated, Literal
+import itertools
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from .past import BRANCH, MARK, MOST_BRANCH, RECENT
 
@@ -12,6 +14,7 @@ Number = Annotated[float, Field(allow_inf_nan=False)]
 Error = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Mark = Annotated[str, Field(pattern=f"^{MARK}$")]
 Share = Annotated[float, Field(ge=0, le=1)]
+How = Literal["rewarded", "expired", "closed"]
 
 
 class Strict(BaseModel):
@@ -30,43 +33,92 @@ class ArmsData(Strict):
     common: bool
 
 
-class RoundData(Strict):
-    """What a round showed; its arrays stand in the file's `rounds.features` and `rounds.eligible`."""
+class Columns(Strict):
+    """A list for each field of many things, of one length; None where the field says nothing of any of them."""
 
-    rows: Count | None
-    mask: Count | None
-    baseline: Count | None
-    baseline_mean: Number | None
+    @model_validator(mode="after")
+    def _of_one_length(self) -> Self:
+        """Refuse a column that is longer or shorter than the others."""
+        wrong = [name for name, value in self if isinstance(value, list) and len(value) != self.size()]
+        if wrong:
+            raise ValueError(f"{wrong[0]} is not as long as the other columns")
+        return self
 
+    def size(self) -> int:
+        """How many things."""
+        raise NotImplementedError
 
-class DecisionData(Strict):
-    """A decision and its rewards."""
-
-    id: str | int
-    arm: Count | list[Count]
-    name: str | Count | list[str | Count]
-    propensity: Share | list[Share] | None
-    propensity_se: Error | list[Error] | None
-    draws: Annotated[int, Field(ge=1)] | None = None  # written where the propensity was sampled
-    reason: str
-    round: Annotated[int, Field(ge=1)]
-    answers: Number | list[tuple[Count, Number]] | None
+    def of(self, column: list[Any] | None) -> Iterable[Any]:
+        """A column; None for each thing where it is not there."""
+        return itertools.repeat(None, self.size()) if column is None else column
 
 
-class OpenData(DecisionData):
-    """A decision that waits."""
+class RoundColumns(Columns):
+    """What rounds showed; their arrays stand in the file's `rounds.features` and `rounds.eligible`."""
 
-    context: Count
-    shown: tuple[Count | None, Count | None]
-    waiting: list[Count] | None
-    held: list[list[Count]]
-    ended: Literal["rewarded", "expired", "closed"] | None
+    number: Count
+    rows: list[Count | None] | None
+    mask: list[Count | None] | None
+    baseline: list[Count | None] | None
+    baseline_mean: list[Number | None] | None
+
+    def size(self) -> int:
+        """How many rounds."""
+        return self.number
+
+    def entries(self) -> Iterable[tuple[int | None, int | None, int | None, float | None]]:
+        """(rows, mask, baseline, baseline_mean) of each."""
+        return zip(*map(self.of, (self.rows, self.mask, self.baseline, self.baseline_mean)), strict=True)
 
 
-class ClosedData(DecisionData):
-    """A decision that is remembered."""
+class DecisionColumns(Columns):
+    """Decisions and their rewards. name: None where arms have the session's names. reason: its place among the file's."""
 
-    how: Literal["rewarded", "expired", "closed"]
+    id: list[str | int]
+    arm: list[Count | list[Count]]
+    name: list[str | Count | list[str | Count]] | None
+    propensity: list[Share | list[Share] | None] | None
+    propensity_se: list[Error | list[Error] | None] | None
+    draws: list[Annotated[int, Field(ge=1)] | None] | None
+    reason: list[Count]
+    round: list[Annotated[int, Field(ge=1)]]
+    answers: list[Number | list[tuple[Count, Number]] | None] | None
+
+    def size(self) -> int:
+        """How many decisions."""
+        return len(self.id)
+
+    def entries(self) -> Iterable[tuple[Any, ...]]:
+        """The fields above of each."""
+        columns = self.name, self.propensity, self.propensity_se, self.draws, self.reason, self.round, self.answers
+        return zip(self.id, self.arm, *map(self.of, columns), strict=True)
+
+
+class OpenColumns(DecisionColumns):
+    """Decisions that wait. shown: where it is less than all of the round."""
+
+    context: list[Count]
+    shown: list[tuple[Count | None, Count | None] | None] | None
+    waiting: list[list[Count] | None] | None
+    held: list[list[list[Count]] | None] | None
+    ended: list[How | None] | None
+
+
+class ClosedColumns(DecisionColumns):
+    """Decisions that are remembered."""
+
+    how: list[How]
+
+
+class BookData(Strict):
+    """All decisions of a session. unnamed: ids of open ones that `select` made. last: the id of the last one, if it is open."""
+
+    rounds: RoundColumns
+    reasons: list[str]
+    open: OpenColumns
+    closed: ClosedColumns
+    unnamed: list[str | int]
+    last: str | int | None
 
 
 class BaseData(Strict):
@@ -97,7 +149,7 @@ class Header(Strict):
     rounds: Count
     seed: Annotated[int, Field(ge=0)]
     rng: dict[str, object]
-    format: Literal[3]
+    format: Literal[4]
     catalogue: bool
     several: bool
     equal: Annotated[int, Field(ge=-1, le=2**62)]
@@ -114,12 +166,8 @@ class Header(Strict):
     decided: Count
     played: Count
     audit: dict[str, object]
-    contexts: list[RoundData]
-    open: list[OpenData]
-    closed: list[ClosedData]
     counts: list[tuple[Count, Count]]  # (arm, open decisions of it that are only counted)
-    unnamed: list[str | int]  # ids of open decisions that `select` made
-    last: str | int | None  # the id of the last decision, if it is open
+    book: BookData
 
 
 def checked_header(text: str) -> Header:

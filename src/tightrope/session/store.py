@@ -7,9 +7,7 @@ generators are looked up among those registered, and their constructors check ev
 import functools
 import importlib.metadata
 import json
-import math
 import pathlib
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -18,23 +16,22 @@ from ..compiled.handle import Stream
 from ..core import checks, files, streams
 from ..core.policy import Policy, accepts, is_policy
 from ..core.registry import built, described
-from ..core.rounds import PLAIN
 from ..core.types import Oracle
-from ..core.verbs import Arms, Context, init
+from ..core.verbs import Arms, init
 from ..numerics.growth import carried
 from .agent import DECIDED, PLAYED, REWARDS, agent, new_tally
+from .book_columns import pack_book, unpack_book
 from .codec import build_oracle, describe_oracle, flatten, restore, same_oracle
-from .decisions import Answers, Book, Chance, Decision, Entry, locked, shown
 from .encoders import Transformer, described_encoder, found_encoder
 from .past import Base, Past, held, mark_of, written
 from .size import state_bytes
 
 if TYPE_CHECKING:
-    from .header import DecisionData, Header, PastData
+    from .header import Header, PastData
 
 Session: TypeAlias = Any  # of session.py, which reads and writes its files here
 
-FORMAT = 3
+FORMAT = 4
 MOST_NESTED = 3  # policies inside policies
 MOST_PAIRS = 1024  # of arms, whose ratios LinGapE keeps
 
@@ -62,9 +59,9 @@ def packed_session(session: Session) -> tuple[dict[str, Any], dict[str, np.ndarr
     if rounds.retired is not None:
         arrays["retired"] = rounds.retired
     oracle, more = (None, {}) if a.oracle is None else describe_oracle(a.oracle)
-    decisions, contexts = pack_book(session._book, rounds.last)
+    book, shown = pack_book(session._book, rounds.last, session.catalogue)
     waiting = session._agent.waiting
-    arrays |= more | contexts
+    arrays |= more | shown
     header = {
         "format": FORMAT,
         "version": version(),
@@ -87,7 +84,8 @@ def packed_session(session: Session) -> tuple[dict[str, Any], dict[str, np.ndarr
         "seed": session.seed,
         "rng": streams.pack(session._agent.rng),
         "audit": streams.pack(session._audit),
-    } | decisions
+        "book": book,
+    }
     if not session.measured:
         header["measured"] = False  # all others have the same header as before there was a choice
     if session.draws is not None:
@@ -238,7 +236,10 @@ def build(
     session._audit = streams.unpack(told.audit)
     if not hasattr(session._audit.bit_generator, "advance"):
         raise ValueError(f"audit is {told.audit['bit_generator']}, which cannot jump ahead; sessions write PCG64.")
-    unpack_book(session, told, arrays)
+    session._book, last = unpack_book(
+        told.book, arrays, session._rounds, session.decided, session.apply == "in order", session._checked_value
+    )
+    session._stand(session._agent, session._rounds.changed(last=last))
     return session
 
 
@@ -308,207 +309,3 @@ def described_arms(told: "Header", arrays: dict[str, np.ndarray]) -> dict[str, A
 def read_mask(arrays: dict[str, np.ndarray], name: str, length: int) -> np.ndarray | None:
     """A stored mask."""
     return checks.mask(name, arrays[name], length) if name in arrays else None
-
-
-# Decisions ---------------------------------------------------------------------------------------------------------------
-
-
-def pack_book(book: Book, last: Context) -> tuple[dict[str, object], dict[str, np.ndarray]]:
-    """Header entries and arrays of all decisions; rounds that several of them share are written once."""
-    places: dict[int, int] = {id(last): 0}
-    contexts = [last]
-    entries = []
-    for entry in book.open.values():
-        place = places.setdefault(id(entry.context), len(contexts))
-        if place == len(contexts):
-            contexts.append(entry.context)
-        entries.append(packed(entry.decision, entry.answers) | {
-            "context": place,
-            "shown": size_shown(entry.decision.context),
-            "waiting": None if entry.waiting is None else sorted(entry.waiting),
-            "held": [np.atleast_1d(action).tolist() for action, _ in entry.held],
-            "ended": entry.ended,
-        })  # fmt: skip
-    closed = [packed(ended.decision, ended.answers) | {"how": ended.ended} for ended in book.closed.values()]
-    features = [c.features for c in contexts if c.features is not None]
-    masks = [c.eligible for c in contexts if c.eligible is not None]
-    arrays = {}
-    if features:
-        arrays["rounds.features"] = np.concatenate(features)
-    if masks:
-        arrays["rounds.eligible"] = np.concatenate(masks)
-    shapes = [
-        {
-            "rows": None if c.features is None else len(c.features),
-            "mask": None if c.eligible is None else len(c.eligible),
-            "baseline": c.baseline,
-            "baseline_mean": c.baseline_mean,
-        }
-        for c in contexts
-    ]
-    unnamed = [id for id in book.unnamed if id in book.open]
-    latest = book.last.decision.id if book.last is not None and book.is_open(book.last) else None
-    return {"contexts": shapes, "open": entries, "closed": closed, "unnamed": unnamed, "last": latest}, arrays
-
-
-def size_shown(context: Context | None) -> list[int | None]:
-    """Rows of features and length of the mask that a decision's own context has; later arms were added to the round's."""
-    if context is None:
-        return [None, None]
-    return [None if context.features is None else len(context.features), None if context.eligible is None else len(context.eligible)]
-
-
-def packed(decision: Decision, answers: Answers) -> dict[str, object]:
-    """A decision as JSON-ready data."""
-    return {
-        "id": decision.id,
-        "arm": decision.arm if isinstance(decision.arm, int) else decision.arm.tolist(),
-        "name": list(decision.name) if isinstance(decision.name, tuple) else decision.name,
-        "propensity": plain_chance(decision.propensity),
-        "propensity_se": plain_chance(decision.propensity_se),
-        **({} if decision.draws is None else {"draws": decision.draws}),
-        "reason": decision.reason,
-        "round": decision.round,
-        "answers": [list(pair) for pair in answers.items()] if isinstance(answers, dict) else answers,
-    }
-
-
-def plain_chance(value: Chance) -> float | list[float] | None:
-    """A propensity as JSON-ready data; None: not asked for."""
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    return None if math.isnan(value) else float(value)
-
-
-def read_chance(value: float | list[float] | None, arms: Any) -> Chance:
-    """The propensity of one arm, or an array for a set."""
-    if (isinstance(value, list) == isinstance(arms, int) and value is not None) or (isinstance(value, list) and len(value) != len(arms)):
-        raise ValueError(f"propensity = {checks.show(value)} does not belong to {checks.show(arms)}.")
-    return math.nan if value is None else locked(np.array(value)) if isinstance(value, list) else value
-
-
-def unpack_book(session: Session, told: "Header", arrays: dict[str, np.ndarray]) -> None:
-    """Give a session its decisions, each checked against its round."""
-    contexts = read_contexts(session, told, arrays)
-    book = session._book
-    if all(item is None for item in contexts[0]):
-        contexts[0] = PLAIN  # the one object that all such rounds share, also in the next file
-    session._stand(session._agent, session._rounds.changed(last=contexts[0]))
-    before, seen = 0, 1
-    data: Any  # OpenData, then ClosedData
-    answers: Any  # a dict by arm where the decision is of a set
-    for data in told.open:
-        if data.context > seen or data.context >= len(contexts):
-            raise ValueError(f"decision {data.id!r} names round {data.context}, but the file's next is {seen} of {len(contexts)}.")
-        seen = max(seen, data.context + 1)
-        context = contexts[data.context]
-        count = session._rounds.count(context)
-        answers = read_answers(session, data, count)
-        if not before < data.round <= session.decided or data.id in book.open:
-            raise ValueError(f"decision {data.id!r} of round {data.round} is out of order or there twice.")
-        before = data.round
-        if (data.ended is not None or data.held) and session.apply == "on arrival":
-            raise ValueError(f"decision {data.id!r} waits for others, but rewards are applied on arrival.")
-        made = read_decision(session, data, count, shown(own_part(context, data.shown)))
-        single = isinstance(data.arm, int)
-        waiting = None if data.waiting is None else set(data.waiting)
-        action = data.arm if single else np.array(data.arm, dtype=np.int64)
-        if single != (waiting is None) or (
-            waiting is not None and ({*answers, *waiting} != set(data.arm) or not waiting.isdisjoint(answers))
-        ):
-            raise ValueError(f"decision {data.id!r} does not wait for the rest of its arms.")
-        entry = Entry(made, context, action, waiting)
-        entry.answers, entry.ended = answers, data.ended
-        for arms in data.held:
-            if (single and (arms != [data.arm] or answers is None)) or (not single and not set(arms) <= {*answers}):
-                raise ValueError(f"decision {data.id!r} holds rewards that it was not given.")
-            entry.held.append((data.arm, answers) if single else (np.array(arms, dtype=np.int64), np.array([answers[k] for k in arms])))
-        book.add(entry)
-    if seen != len(contexts):
-        raise ValueError(f"the file has {len(contexts)} rounds, but its decisions name {seen}.")
-    for data in told.closed:
-        if data.id in book.open or data.id in book.closed or data.round > session.decided:
-            raise ValueError(f"decision {data.id!r} is there twice, or later than the last.")
-        count = max(np.max(data.arm, initial=0) + 1, 1) if session.catalogue else session.arms.number
-        answers = read_answers(session, data, int(count))
-        made = read_decision(session, data, int(count), None)
-        entry = Entry(made, PLAIN, data.arm, None if isinstance(data.arm, int) else set())
-        entry.answers, entry.ended = answers, data.how
-        book.remember(entry)
-    if told.last is not None and told.last not in book.open:
-        raise ValueError(f"last = {checks.show(told.last)} is not an open decision.")
-    book.last = None if told.last is None else book.open[told.last]
-    book.unnamed.update((id, None) for id in told.unnamed if id in book.open)
-
-
-def own_part(context: Context, sizes: Sequence[int | None]) -> Context:
-    """The part of a round that its decision was shown."""
-    rows, mask = sizes
-    if context is PLAIN and rows is None and mask is None:
-        return PLAIN
-    X, eligible = context.features, context.eligible
-    most_rows, most_marks = 0 if X is None else len(X), 0 if eligible is None else len(eligible)
-    if (X is None) != (rows is None) or (rows or 0) > most_rows or (mask is not None and (eligible is None or mask > most_marks)):
-        raise ValueError(f"a decision was shown {rows} rows and a mask of {mask}, which its round does not have.")
-    part = None if mask is None or eligible is None else eligible[:mask]
-    return context._replace(features=None if X is None else X[:rows], eligible=part)
-
-
-def read_contexts(session: Session, told: "Header", arrays: dict[str, np.ndarray]) -> list[Context]:
-    """The rounds of a file."""
-    features, masks = arrays.get("rounds.features"), arrays.get("rounds.eligible")
-    row, mark, contexts = 0, 0, []
-    for shape in told.contexts:
-        X, mask = None, None
-        if shape.rows is not None:
-            if features is None or row + shape.rows > len(features) or not session._rounds.changing:
-                raise ValueError("the file lacks features of a round.")
-            rows = None if session.catalogue else session.arms.rows
-            X = checks.matrix("features of a round", features[row : row + shape.rows], shape=(rows, session.arms.dimension))
-            row += shape.rows
-        count = session.arms.number if X is None else len(X) * session.arms.blocks
-        if shape.mask is not None:
-            if masks is None or mark + shape.mask > len(masks):
-                raise ValueError("the file lacks masks of a round.")
-            mask = np.array(checks.mask("mask of a round", masks[mark : mark + shape.mask], count))
-            mark += shape.mask
-        if shape.baseline is not None and not 0 <= shape.baseline < count:
-            raise ValueError(f"baseline = {shape.baseline} is not a whole number from 0 to {count - 1}.")
-        contexts.append(Context(X, mask, shape.baseline, shape.baseline_mean))
-    if row != (0 if features is None else len(features)) or mark != (0 if masks is None else len(masks)) or not contexts:
-        raise ValueError("the file's features and masks are not those of its rounds.")
-    return contexts
-
-
-def read_decision(session: Session, data: Any, count: int, context: Context | None) -> Decision:
-    """A stored decision, checked against the number of arms of its round."""
-    single = isinstance(data.arm, int)
-    if single and session.arms.oracle is None and 0 <= data.arm < count and isinstance(data.name, str | int):
-        if not session.catalogue and session._rounds.names.of(data.arm) != data.name:
-            raise ValueError(f"decision {data.id!r} calls its arm {checks.show(data.name)}, which it is not.")
-        chance, error = read_chance(data.propensity, data.arm), read_chance(data.propensity_se, data.arm)
-        return Decision(data.id, data.arm, data.name, chance, error, data.reason, data.round, context, data.draws)
-    arms, names = ([data.arm], [data.name]) if single else (data.arm, data.name)
-    if single != (session.arms.oracle is None) or isinstance(names, (str, int)) or len(names) != len(arms):
-        raise ValueError(f"decision {data.id!r} has arms {checks.show(data.arm)}, but names {checks.show(data.name)}.")
-    if any(not 0 <= arm < count for arm in arms) or len(set(arms)) < len(arms):
-        raise ValueError(f"decision {data.id!r} has arms {checks.show(data.arm)}, but they are distinct numbers from 0 to {count - 1}.")
-    if not session.catalogue and any(session._rounds.names.of(arm) != name for arm, name in zip(arms, names, strict=True)):
-        raise ValueError(f"decision {data.id!r} calls its arms {checks.show(data.name)}, which they are not.")
-    arm = data.arm if single else locked(np.array(data.arm, dtype=np.int64))
-    name = data.name if single else tuple(data.name)
-    chance, error = read_chance(data.propensity, data.arm), read_chance(data.propensity_se, data.arm)
-    return Decision(data.id, arm, name, chance, error, data.reason, data.round, context, data.draws)
-
-
-def read_answers(session: Session, data: "DecisionData", count: int) -> Answers:
-    """Stored rewards: a float or None, for a set a dict by arm."""
-    if isinstance(data.arm, int):
-        if isinstance(data.answers, list):
-            raise ValueError(f"decision {data.id!r} of one arm has several rewards.")
-        return None if data.answers is None else session._checked_value("reward", data.answers)
-    if not isinstance(data.answers, list) or any(arm not in data.arm for arm, _ in data.answers):
-        raise ValueError(f"decision {data.id!r} has rewards of arms that it has not.")
-    if len({arm for arm, _ in data.answers}) < len(data.answers):
-        raise ValueError(f"decision {data.id!r} has two rewards of an arm.")
-    return {arm: session._checked_value("reward", value) for arm, value in data.answers}

@@ -1,0 +1,269 @@
+"""The decisions of a session in its file: a column for each of their fields, since an object for each of 100,000 is slow to read.
+
+Rounds that several decisions share, and reasons, are written once; a decision names their places.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..core import checks
+from ..core.rounds import PLAIN
+from ..core.verbs import Context
+from .decisions import Answers, Book, Chance, Decision, Entry, locked
+from .rounds import Rounds
+
+if TYPE_CHECKING:
+    from .header import BookData, ClosedColumns, RoundColumns
+
+Check = Callable[[str, object], float]  # of a reward
+Size = tuple[int | None, int | None]  # rows of features, length of a mask
+
+
+def pack_book(book: Book, last: Context, named: bool) -> tuple[dict[str, object], dict[str, np.ndarray]]:
+    """All decisions as JSON-ready data, and the arrays of their rounds. named: whether arms have names of their own in every round."""
+    entries, places, contexts, place = list(book.open.values()), {id(last): 0}, [last], []
+    for entry in entries:
+        number = places.setdefault(id(entry.context), len(contexts))
+        if number == len(contexts):
+            contexts.append(entry.context)
+        place.append(number)
+    reasons: dict[str, int] = {}
+    waiting = pack_decisions([entry.decision for entry in entries], [entry.answers for entry in entries], reasons, named) | {
+        "context": place,
+        "shown": column(smaller_size(entry) for entry in entries),
+        "waiting": column(None if entry.waiting is None else sorted(entry.waiting) for entry in entries),
+        "held": column([np.atleast_1d(action).tolist() for action, _ in entry.held] or None for entry in entries),
+        "ended": column(entry.ended for entry in entries),
+    }  # fmt: skip
+    ended = list(book.closed.values())
+    closed = pack_decisions([entry.decision for entry in ended], [entry.answers for entry in ended], reasons, named)
+    rounds, arrays = pack_rounds(contexts)
+    return {
+        "rounds": rounds,
+        "reasons": list(reasons),
+        "open": waiting,
+        "closed": closed | {"how": [entry.ended for entry in ended]},
+        "unnamed": [id for id in book.unnamed if id in book.open],
+        "last": book.last.decision.id if book.last is not None and book.is_open(book.last) else None,
+    }, arrays
+
+
+def pack_decisions(decisions: Sequence[Decision], answers: Iterable[Any], reasons: dict[str, int], named: bool) -> dict[str, object]:
+    """Their columns. reasons: the place of each, new ones are added."""
+    return {
+        "id": [one.id for one in decisions],
+        "arm": [one.arm if isinstance(one.arm, int) else one.arm.tolist() for one in decisions],
+        "name": [list(one.name) if isinstance(one.name, tuple) else one.name for one in decisions] if named else None,
+        "propensity": column(plain_chance(one.propensity) for one in decisions),
+        "propensity_se": column(plain_chance(one.propensity_se) for one in decisions),
+        "draws": column(one.draws for one in decisions),
+        "reason": [reasons.setdefault(one.reason, len(reasons)) for one in decisions],
+        "round": [one.round for one in decisions],
+        "answers": column([list(pair) for pair in value.items()] if isinstance(value, dict) else value for value in answers),
+    }
+
+
+def pack_rounds(contexts: Sequence[Context]) -> tuple[dict[str, object], dict[str, np.ndarray]]:
+    """The columns of rounds, and their features and masks one after another."""
+    features = [c.features for c in contexts if c.features is not None]
+    masks = [c.eligible for c in contexts if c.eligible is not None]
+    arrays = {"rounds.features": np.concatenate(features)} if features else {}
+    if masks:
+        arrays["rounds.eligible"] = np.concatenate(masks)
+    return {
+        "number": len(contexts),
+        "rows": column(None if c.features is None else len(c.features) for c in contexts),
+        "mask": column(None if c.eligible is None else len(c.eligible) for c in contexts),
+        "baseline": column(c.baseline for c in contexts),
+        "baseline_mean": column(c.baseline_mean for c in contexts),
+    }, arrays
+
+
+def column(values: Iterable[Any]) -> list[Any] | None:
+    """As a list; None where every value is None."""
+    listed = list(values)
+    return None if listed.count(None) == len(listed) else listed
+
+
+def smaller_size(entry: Entry) -> Size | None:
+    """Rows and length of the mask that a decision was shown where later arms were added to its round; None: all of the round."""
+    seen, context = entry.decision.context, entry.context
+    if seen is None or context is PLAIN:
+        return None
+    sizes = size_of(seen)
+    return None if sizes == size_of(context) else sizes
+
+
+def size_of(context: Context) -> Size:
+    """Rows of features and length of the mask."""
+    return None if context.features is None else len(context.features), None if context.eligible is None else len(context.eligible)
+
+
+def plain_chance(value: Chance) -> float | list[float] | None:
+    """A propensity as JSON-ready data; None: not asked for."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return None if math.isnan(value) else float(value)
+
+
+# Reading -----------------------------------------------------------------------------------------------------------------
+
+
+def unpack_book(
+    data: "BookData", arrays: dict[str, np.ndarray], rounds: Rounds, decided: int, in_order: bool, check: Check
+) -> tuple[Book, Context]:  # fmt: skip
+    """The decisions of a file, each checked against its round, and what the last round showed.
+
+    decided: decisions of the session. in_order: whether rewards wait for those of earlier decisions. check: of a reward.
+    """
+    contexts = unpack_rounds(data.rounds, arrays, rounds)
+    if all(item is None for item in contexts[0]):
+        contexts[0] = PLAIN  # the one object that all such rounds share, also in the next file
+    book, reader = Book(), Reader(rounds, data.reasons, check)
+    before, used = 0, 1
+    columns = data.open
+    rest = map(columns.of, (columns.context, columns.shown, columns.waiting, columns.held, columns.ended))
+    for row, place, shown, waiting, held, ended in zip(columns.entries(), *rest, strict=True):
+        id, arm, _, _, _, _, _, round, _ = row
+        if place > used or place >= len(contexts):
+            raise ValueError(f"decision {id!r} names round {place}, but the file's next is {used} of {len(contexts)}.")
+        used = max(used, place + 1)
+        context = contexts[place]
+        if not before < round <= decided or id in book.open:
+            raise ValueError(f"decision {id!r} of round {round} is out of order or there twice.")
+        before = round
+        if (ended is not None or held) and not in_order:
+            raise ValueError(f"decision {id!r} waits for others, but rewards are applied on arrival.")
+        made, answers = reader.decision(row, rounds.count(context), visible_part(context, shown))
+        single = isinstance(arm, int)
+        if single != (waiting is None) or (waiting is not None and sorted([*answers, *waiting]) != sorted(arm)):
+            raise ValueError(f"decision {id!r} does not wait for the rest of its arms.")
+        entry = Entry(made, context, arm if single else np.array(arm, dtype=np.int64), None if waiting is None else set(waiting))
+        entry.answers, entry.ended = answers, ended
+        for arms in held or ():
+            if (single and (arms != [arm] or answers is None)) or (not single and not set(arms) <= {*answers}):
+                raise ValueError(f"decision {id!r} holds rewards that it was not given.")
+            entry.held.append((arm, answers) if single else (np.array(arms, dtype=np.int64), np.array([answers[k] for k in arms])))
+        book.add(entry)
+    if used != len(contexts):
+        raise ValueError(f"the file has {len(contexts)} rounds, but its decisions name {used}.")
+    unpack_closed(book, data.closed, reader, decided)
+    if data.last is not None and data.last not in book.open:
+        raise ValueError(f"last = {checks.show(data.last)} is not an open decision.")
+    book.last = None if data.last is None else book.open[data.last]
+    book.unnamed.update((id, None) for id in data.unnamed if id in book.open)
+    return book, contexts[0]
+
+
+def unpack_closed(book: Book, columns: "ClosedColumns", reader: "Reader", decided: int) -> None:
+    """The decisions that are remembered."""
+    for row, how in zip(columns.entries(), columns.how, strict=True):
+        id, arm, round = row[0], row[1], row[7]
+        if id in book.open or id in book.closed or round > decided:
+            raise ValueError(f"decision {id!r} is there twice, or later than the last.")
+        count = max(np.max(arm, initial=0) + 1, 1) if reader.rounds.catalogue else reader.rounds.arms.number
+        made, answers = reader.decision(row, int(count), None)
+        entry = Entry(made, PLAIN, arm, None if isinstance(arm, int) else set())
+        entry.answers, entry.ended = answers, how
+        book.remember(entry)
+
+
+class Reader:
+    """Makes decisions of rows. rounds: with their arms. reasons: by their places. check: of a reward."""
+
+    def __init__(self, rounds: Rounds, reasons: Sequence[str], check: Check) -> None:
+        self.rounds, self.reasons, self.check = rounds, reasons, check
+        self.sets = rounds.arms.oracle is not None
+
+    def decision(self, row: tuple[Any, ...], count: int, context: Context | None) -> tuple[Decision, Any]:
+        """A decision and its answers. count: of the arms in its round."""
+        id, arm, name, chance, error, draws, reason, round, answers = row
+        single = isinstance(arm, int)
+        if single == self.sets or (name is None) == self.rounds.catalogue:
+            raise ValueError(f"decision {id!r} has arms {checks.show(arm)}, names {checks.show(name)}, which this session's have not.")
+        if reason >= len(self.reasons):
+            raise ValueError(f"decision {id!r} has a reason that the file does not hold.")
+        if not single:
+            arm, name = self.arms_of_set(id, arm, name, count)
+        elif arm >= count or isinstance(name, list):
+            raise ValueError(f"decision {id!r} has arm {arm}, names {checks.show(name)}, but its round has {count}.")
+        elif name is None:
+            name = self.rounds.names.of(arm)
+        made = Decision(id, arm, name, chance_of(chance, arm), chance_of(error, arm), self.reasons[reason], round, context, draws)
+        return made, None if single and answers is None else self.answers(id, arm, answers)
+
+    def arms_of_set(self, id: Any, arms: list[int], names: Any, count: int) -> tuple[np.ndarray, tuple[Any, ...]]:
+        """The arms and the names of a set."""
+        if any(arm >= count for arm in arms) or len(set(arms)) < len(arms):
+            raise ValueError(f"decision {id!r} has arms {checks.show(arms)}, but they are distinct numbers from 0 to {count - 1}.")
+        if names is None:
+            names = [self.rounds.names.of(arm) for arm in arms]
+        if not isinstance(names, list) or len(names) != len(arms):
+            raise ValueError(f"decision {id!r} has arms {checks.show(arms)}, but names {checks.show(names)}.")
+        return locked(np.array(arms, dtype=np.int64)), tuple(names)
+
+    def answers(self, id: Any, arm: Any, answers: Any) -> Answers:
+        """Rewards: a float, for a set a dict by arm."""
+        if isinstance(arm, int):
+            if isinstance(answers, list):
+                raise ValueError(f"decision {id!r} of one arm has several rewards.")
+            return self.check("reward", answers)
+        if not isinstance(answers, list) or any(k not in arm for k, _ in answers):
+            raise ValueError(f"decision {id!r} has rewards of arms that it has not.")
+        if len({k for k, _ in answers}) < len(answers):
+            raise ValueError(f"decision {id!r} has two rewards of an arm.")
+        return {k: self.check("reward", value) for k, value in answers}
+
+
+def chance_of(value: float | list[float] | None, arm: Any) -> Chance:
+    """The propensity of one arm, or an array for a set."""
+    if value is None:
+        return math.nan
+    if isinstance(value, list) == isinstance(arm, int) or (isinstance(value, list) and len(value) != len(arm)):
+        raise ValueError(f"propensity = {checks.show(value)} does not belong to {checks.show(arm)}.")
+    return locked(np.array(value)) if isinstance(value, list) else value
+
+
+def visible_part(context: Context, sizes: Size | None) -> Context:
+    """What a decision was shown of its round, read-only. sizes: rows and length of the mask, where later arms were added."""
+    X, mask, baseline, mean = context
+    if X is None and mask is None and sizes is None:
+        return context
+    if sizes is not None:
+        rows, marks = sizes
+        most_rows, most_marks = 0 if X is None else len(X), 0 if mask is None else len(mask)
+        if (X is None) != (rows is None) or (rows or 0) > most_rows or (marks is not None and (mask is None or marks > most_marks)):
+            raise ValueError(f"a decision was shown {rows} rows and a mask of {marks}, which its round does not have.")
+        X, mask = None if X is None else X[:rows], None if marks is None or mask is None else mask[:marks]
+    return Context(locked(X), locked(mask), baseline, mean)
+
+
+def unpack_rounds(columns: "RoundColumns", arrays: dict[str, np.ndarray], rounds: Rounds) -> list[Context]:
+    """The rounds of a file; what they showed are parts of its two arrays."""
+    features, masks = arrays.get("rounds.features"), arrays.get("rounds.eligible")
+    row, mark, contexts, arms = 0, 0, [], rounds.arms
+    if features is not None:
+        features = checks.matrix("features of rounds", features, shape=(None, arms.dimension))
+    for rows, marks, baseline, mean in columns.entries():
+        X, mask, count = None, None, arms.number
+        if rows is not None:
+            number = max(rows, 1) if rounds.catalogue else arms.rows
+            if features is None or row + rows > len(features) or not rounds.changing or rows != number:
+                raise ValueError("the file lacks features of a round.")
+            X = features[row : row + rows].copy()  # a part would keep the features of all rounds
+            row += rows
+            count = rows * arms.blocks
+        if marks is not None:
+            if masks is None or mark + marks > len(masks):
+                raise ValueError("the file lacks masks of a round.")
+            mask = checks.mask("mask of a round", masks[mark : mark + marks], count)
+            mark += marks
+        if baseline is not None and baseline >= count:
+            raise ValueError(f"baseline = {baseline} is not a whole number from 0 to {count - 1}.")
+        contexts.append(Context(X, mask, baseline, mean))
+    if row != (0 if features is None else len(features)) or mark != (0 if masks is None else len(masks)) or not contexts:
+        raise ValueError("the file's features and masks are not those of its rounds.")
+    return contexts
