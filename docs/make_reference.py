@@ -28,7 +28,7 @@ INTERFACE = {
     "Simulation": [tr.simulate, tr.stopping.Ranking, tr.Result, tr.PairedComparison, tr.load, tr.query, tr.Interrupted, tr.Budget],
     "Delays": [getattr(tr.delays, name) for name in tr.delays.__all__],
     "Identification": [tr.identify, tr.Identification, tr.plan, tr.Plan],
-    "Service": [tr.Session, tr.Decision, tr.Encoder, tr.learn_from, tr.scale, tr.Scaled],
+    "Service": [tr.Session, tr.Decision, tr.Journal, tr.Encoder, tr.learn_from, tr.scale, tr.Scaled],
     "Inference from logs": [
         tr.evaluate,
         tr.Evaluation,

@@ -63,6 +63,7 @@ from .results.paired_differences import PairedComparison
 from .results.results import Identification, Result, load
 from .service.client import Client as Client
 from .session.decisions import Decision
+from .session.journal import Journal
 from .session.learning import learn_from
 from .session.session import Session
 from .simulation import delays, stopping
@@ -115,6 +116,7 @@ __all__ = [
     "FrankWolfeSampling",
     "Identification",
     "Interrupted",
+    "Journal",
     "LeastLipschitz",
     "LinEpsilonGreedy",
     "LinGame",

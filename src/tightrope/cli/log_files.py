@@ -11,12 +11,12 @@ from ..core import checks
 from ..core.policy import Policy, is_policy, label
 from ..core.registry import built
 from ..evaluation.targets import Judged
-from ..logs import Log, from_dsjson, from_frame, from_session
+from ..logs import Log, from_dsjson, from_frame, from_journal, from_session
 from ..logs.tables import CSV, PARQUET, BadRows, InFiles, InMemory, Table, TableBatch, matrix, open_table, times
 from ..session.session import Session
 from ..simulation.spec import read_yaml
 
-DSJSON, SESSION = (".dsjson", ".jsonl", ".json"), (".npz",)
+DSJSON, SESSION, JOURNAL = (".dsjson", ".jsonl", ".json"), (".npz",), (".journal",)
 SPECS = (".yaml", ".yml")
 KEYS = ("policy", "probabilities", "arm")
 UNIFORM = "uniform"
@@ -54,23 +54,25 @@ def read(
     files are held in memory. Raises ValueError in a sentence.
     """
     ending = path.suffix.lower()
-    known = (*PARQUET, *CSV, *DSJSON, *SESSION)
+    known = (*PARQUET, *CSV, *DSJSON, *SESSION, *JOURNAL)
     if not path.is_dir() and ending not in known:
         raise ValueError(f"LOG = {str(path)!r} has no ending among {', '.join(known)}.")
     if not path.exists():
         raise ValueError(
             f"LOG = {str(path)!r} does not exist; give a file that ends with {', '.join(known)}, or a folder of Parquet files."
         )
-    if ending in (*DSJSON, *SESSION):
+    if ending in (*DSJSON, *SESSION, *JOURNAL):
         changed = [each.name for each in fields(ColumnWords) if getattr(columns, each.name) != each.default]
         number = None if arms is None or not arms.strip().isdigit() else int(arms)
         misplaced = changed + (["floor"] if floor is not None and ending in DSJSON else [])
-        misplaced += ["arms"] if arms is not None and (number is None or ending in SESSION) else []
+        misplaced += ["arms"] if arms is not None and (number is None or ending not in DSJSON) else []
         if misplaced:
-            kind = "dsjson" if ending in DSJSON else "a saved session"
+            kind = "dsjson" if ending in DSJSON else "a saved session" if ending in SESSION else "a session's journal"
             raise ValueError(f"{misplaced[0]} is of tables; {path.name} is read as {kind}, which has its own names.")
         if ending in SESSION:
             return from_session(Session.load(path), rewards=rewards, floor=floor), None
+        if ending in JOURNAL:
+            return from_journal(path, rewards=rewards, floor=floor), None
         return from_dsjson(path, arms=number, rewards=rewards), None
     table = open_table(path, "LOG")
     if isinstance(table, InMemory):

@@ -360,18 +360,20 @@ class Session:
         propensity_se: Chance = math.nan,
         wanted: int | None = None,
         draws: int | None = None,
+        encoded: bool = False,
     ) -> bool:
         """Make a decision of a log once more: `select` draws as it did then, and the arm of the log is taken. Returns whether both agree.
 
         arm: the number that the log has, or those of a set. id: the decision's; one that is still known is refused. propensity,
         propensity_se, draws: the log's, which are not computed again. wanted: what the policy chose, where `decide_beside` played another
-        arm. The others are those of `decide`. On the kind of processor that wrote the log both agree to the bit; on another one last digits
-        may differ, and what was played is what counts.
+        arm. encoded: whether context has features already, where the session has an encoder. The others are those of `decide`. On the
+        kind of processor that wrote the log both agree to the bit; on another one last digits may differ, and what was played is what
+        counts.
         """
         id = checked_id(id)
         if self._book.known(id) is not None:
             raise ValueError(f"id = {checks.show(id)} was decided already; a log has every decision once.")
-        shown = self._checked_round(context, eligible, names)
+        shown = self._checked_round(context, eligible, names, encoded=encoded)
         taken = self._arm_taken(arm, shown.context)
         p, error = self._chance_taken("propensity", propensity, taken), self._chance_taken("propensity_se", propensity_se, taken)
         behind = None if draws is None else checks.integer("draws", draws, least=1)
@@ -853,6 +855,10 @@ class Session:
     def is_open(self, id: Id) -> bool:
         """Whether a decision waits for its reward, or for those of a part of its set."""
         return self._book.is_open(self._book.open.get(checked_id(id)))
+
+    def known(self, id: Id) -> Decision | None:
+        """The decision of an id, open or among the last 10,000 closed ones; None for others."""
+        return self._book.known(checked_id(id))
 
     def answered(self) -> Iterator[tuple[Decision, float | dict[int, float] | None]]:
         """Decisions that have ended and are still remembered, with their rewards (of a set by arm; None: closed without one)."""
