@@ -79,7 +79,7 @@ def test_known_generators_continue(name):
         (lambda h: h["book"]["open"].update(propensity=[[0.5, 1.5]]), "propensity"),
         (lambda h: h["book"]["open"].update(propensity=[[0.5]]), "does not belong to"),
         (lambda h: h["book"]["open"].update(round=[1, 2]), "round is not as long as the other columns"),
-        (lambda h: h["book"]["open"].update(reason=[1]), "has a reason that the file does not hold"),
+        (lambda h: h["book"]["open"].update(reason=[1]), "has reason 1, but the file's next is 0 of 1"),
         (lambda h: h["book"]["open"].update(name=[["0", "1"]]), "names"),
         (lambda h: h["book"]["rounds"].update(number=2), "has 2 rounds, but its decisions name 1"),
         (lambda h: h["rng"].update(state={"state": -1, "inc": 1}), "PCG64.state.state must be a whole number from 0"),

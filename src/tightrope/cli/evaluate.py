@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 def evaluate(
     log: Annotated[pathlib.Path, typer.Argument(
-        help="A .parquet, .csv, .dsjson or .jsonl file, a row for each arm that was played; a folder of Parquet files; a saved session; a journal.")],
+        help="A .parquet, .csv, .dsjson or .jsonl file, a row for each arm that was played; a folder of Parquet files; a saved session; "
+        "a .journal.")],
     policy: Annotated[list[pathlib.Path] | None, typer.Option(
         help="YAML with policy: NAME, probabilities: [..] or {slot: [..]} or uniform, or arm: K; or a saved session. Several: compared.")
     ] = None,

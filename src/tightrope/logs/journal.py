@@ -120,8 +120,9 @@ def decisions_of(path: pathlib.Path) -> tuple[dict[str, Any], list[dict[str, Any
     head: dict[str, Any] = {}
     made: dict[Any, dict[str, Any]] = {}
     arms: list[Any] = []
-    last = 0
+    last, moment = 0, 0.0
     for _, entry in read_journal(path):
+        moment = entry["t"]
         match entry.get("call"):
             case None:
                 head = entry
@@ -140,7 +141,7 @@ def decisions_of(path: pathlib.Path) -> tuple[dict[str, Any], list[dict[str, Any
                 arms += entry["names"] or range(len(arms), len(arms) + entry["number"])
     if head["window"] is not None:
         for one in made.values():
-            if one["round"] < last - head["window"]:
+            if (moment - one["t"] > head["window"]) if head["timed"] else (one["round"] < last - head["window"]):
                 expire(one, head["default_reward"])
     return head, list(made.values()), arms
 

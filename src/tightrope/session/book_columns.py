@@ -62,6 +62,7 @@ def pack_decisions(decisions: Sequence[Decision], answers: Iterable[Any], reason
         "draws": column(one.draws for one in decisions),
         "reason": [reasons.setdefault(one.reason, len(reasons)) for one in decisions],
         "round": [one.round for one in decisions],
+        "time": column(one.time for one in decisions),
         "answers": column([list(pair) for pair in value.items()] if isinstance(value, dict) else value for value in answers),
     }
 
@@ -113,21 +114,22 @@ def plain_chance(value: Chance) -> float | list[float] | None:
 
 
 def unpack_book(
-    data: "BookData", arrays: dict[str, np.ndarray], rounds: Rounds, decided: int, in_order: bool, check: Check
+    data: "BookData", arrays: dict[str, np.ndarray], rounds: Rounds, decided: int, in_order: bool, timed: bool, check: Check
 ) -> tuple[Book, Context]:  # fmt: skip
     """The decisions of a file, each checked against its round, and what the last round showed.
 
-    decided: decisions of the session. in_order: whether rewards wait for those of earlier decisions. check: of a reward.
+    decided: decisions of the session. in_order: whether rewards wait for those of earlier decisions. timed: whether decisions carry a
+    time. check: of a reward.
     """
     contexts = unpack_rounds(data.rounds, arrays, rounds)
     if all(item is None for item in contexts[0]):
         contexts[0] = PLAIN  # the one object that all such rounds share, also in the next file
-    book, reader = Book(), Reader(rounds, data.reasons, check)
+    book, reader = Book(), Reader(rounds, data.reasons, timed, check)
     before, used = 0, 1
     columns = data.open
     rest = map(columns.of, (columns.context, columns.shown, columns.waiting, columns.held, columns.ended))
     for row, place, shown, waiting, held, ended in zip(columns.entries(), *rest, strict=True):
-        id, arm, _, _, _, _, _, round, _ = row
+        id, arm, round = row[0], row[1], row[7]
         if place > used or place >= len(contexts):
             raise ValueError(f"decision {id!r} names round {place}, but the file's next is {used} of {len(contexts)}.")
         used = max(used, place + 1)
@@ -151,6 +153,8 @@ def unpack_book(
     if used != len(contexts):
         raise ValueError(f"the file has {len(contexts)} rounds, but its decisions name {used}.")
     unpack_closed(book, data.closed, reader, decided)
+    if reader.used != len(data.reasons) or len(set(data.reasons)) < reader.used:
+        raise ValueError(f"the file has {len(data.reasons)} reasons, some of which its decisions do not name, or which are there twice.")
     if data.last is not None and data.last not in book.open:
         raise ValueError(f"last = {checks.show(data.last)} is not an open decision.")
     book.last = None if data.last is None else book.open[data.last]
@@ -172,27 +176,31 @@ def unpack_closed(book: Book, columns: "ClosedColumns", reader: "Reader", decide
 
 
 class Reader:
-    """Makes decisions of rows. rounds: with their arms. reasons: by their places. check: of a reward."""
+    """Makes decisions of rows. rounds: with their arms. reasons: by their places. timed: whether they have a time. check: of a reward."""
 
-    def __init__(self, rounds: Rounds, reasons: Sequence[str], check: Check) -> None:
-        self.rounds, self.reasons, self.check = rounds, reasons, check
-        self.sets = rounds.arms.oracle is not None
+    def __init__(self, rounds: Rounds, reasons: Sequence[str], timed: bool, check: Check) -> None:
+        self.rounds, self.reasons, self.timed, self.check = rounds, reasons, timed, check
+        self.sets, self.used = rounds.arms.oracle is not None, 0
 
     def decision(self, row: tuple[Any, ...], count: int, context: Context | None) -> tuple[Decision, Any]:
         """A decision and its answers. count: of the arms in its round."""
-        id, arm, name, chance, error, draws, reason, round, answers = row
+        id, arm, name, chance, error, draws, reason, round, moment, answers = row
         single = isinstance(arm, int)
         if single == self.sets or (name is None) == self.rounds.catalogue:
             raise ValueError(f"decision {id!r} has arms {checks.show(arm)}, names {checks.show(name)}, which this session's have not.")
-        if reason >= len(self.reasons):
-            raise ValueError(f"decision {id!r} has a reason that the file does not hold.")
+        if (moment is None) == self.timed:
+            raise ValueError(f"decision {id!r} has time {moment}, which does not belong to this session's window.")
+        if reason > self.used or reason >= len(self.reasons):
+            raise ValueError(f"decision {id!r} has reason {reason}, but the file's next is {self.used} of {len(self.reasons)}.")
+        self.used = max(self.used, reason + 1)
         if not single:
             arm, name = self.arms_of_set(id, arm, name, count)
         elif arm >= count or isinstance(name, list):
             raise ValueError(f"decision {id!r} has arm {arm}, names {checks.show(name)}, but its round has {count}.")
         elif name is None:
             name = self.rounds.names.of(arm)
-        made = Decision(id, arm, name, chance_of(chance, arm), chance_of(error, arm), self.reasons[reason], round, context, draws)
+        chances = chance_of(chance, arm), chance_of(error, arm)
+        made = Decision(id, arm, name, *chances, self.reasons[reason], round, context, draws, moment)
         return made, None if single and answers is None else self.answers(id, arm, answers)
 
     def arms_of_set(self, id: Any, arms: list[int], names: Any, count: int) -> tuple[np.ndarray, tuple[Any, ...]]:
@@ -234,6 +242,8 @@ def visible_part(context: Context, sizes: Size | None) -> Context:
         return context
     if sizes is not None:
         rows, marks = sizes
+        if sizes == size_of(context):
+            raise ValueError("a decision was shown less than its round, which has no more.")
         most_rows, most_marks = 0 if X is None else len(X), 0 if mask is None else len(mask)
         if (X is None) != (rows is None) or (rows or 0) > most_rows or (marks is not None and (mask is None or marks > most_marks)):
             raise ValueError(f"a decision was shown {rows} rows and a mask of {marks}, which its round does not have.")

@@ -35,7 +35,7 @@ class Decision:
     arm to be in it), propensity_se its standard error; both NaN where `select` made the decision or the session measures none.
     reason: one sentence. round: 1 for the session's first decision. context: what the round showed (features, mask, baseline); None
     once a decision that showed something is closed. draws: how many random draws the propensity was sampled by; None: it is exact, or
-    was not measured.
+    was not measured. time: when it was made, in seconds since 1970, where the session's window is a time.
     """
 
     id: Id
@@ -47,6 +47,7 @@ class Decision:
     round: int
     context: Context | None = field(compare=False, repr=False, default=None)
     draws: int | None = field(compare=False, default=None)
+    time: float | None = field(compare=False, default=None)
 
 
 class Entry:
@@ -314,7 +315,7 @@ class Book:
         """Keep a closed decision, and forget the oldest beyond REMEMBERED arms."""
         if ended.context is not PLAIN:
             d = ended.decision
-            shorter = Decision(d.id, d.arm, d.name, d.propensity, d.propensity_se, d.reason, d.round, draws=d.draws)
+            shorter = Decision(d.id, d.arm, d.name, d.propensity, d.propensity_se, d.reason, d.round, draws=d.draws, time=d.time)
             ended.decision, ended.context = shorter, PLAIN
         id, weight = ended.decision.id, size_of(ended.decision)
         if id not in self.closed:  # no call stands between a change and its weight, where a signal's exception could come
@@ -354,6 +355,11 @@ class Book:
     def before(self, round: int) -> list[Entry]:
         """Decisions without all their answers that were made before a round."""
         early = itertools.takewhile(lambda entry: entry.decision.round < round, self.open.values())
+        return [entry for entry in early if entry.ended is None]
+
+    def made_before(self, moment: float) -> list[Entry]:
+        """Decisions without all their answers that were made before a moment."""
+        early = itertools.takewhile(lambda entry: (entry.decision.time or 0.0) < moment, self.open.values())
         return [entry for entry in early if entry.ended is None]
 
     def grown(self, before: int, number: int, rows: int) -> "Book":

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterable
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -34,7 +34,9 @@ class ArmsData(Strict):
 
 
 class Columns(Strict):
-    """A list for each field of many things, of one length; None where the field says nothing of any of them."""
+    """A list for each field of many things, of one length; None where one of OPTIONAL says nothing of any of them."""
+
+    OPTIONAL: ClassVar[tuple[str, ...]]
 
     @model_validator(mode="after")
     def _of_one_length(self) -> Self:
@@ -42,6 +44,9 @@ class Columns(Strict):
         wrong = [name for name, value in self if isinstance(value, list) and len(value) != self.size()]
         if wrong:
             raise ValueError(f"{wrong[0]} is not as long as the other columns")
+        empty = [name for name, value in self if isinstance(value, list) and name in self.OPTIONAL and value.count(None) == len(value)]
+        if empty:
+            raise ValueError(f"{empty[0]} says nothing of any of them and must be null")
         return self
 
     def size(self) -> int:
@@ -56,6 +61,7 @@ class Columns(Strict):
 class RoundColumns(Columns):
     """What rounds showed; their arrays stand in the file's `rounds.features` and `rounds.eligible`."""
 
+    OPTIONAL = ("rows", "mask", "baseline", "baseline_mean")
     number: Count
     rows: list[Count | None] | None
     mask: list[Count | None] | None
@@ -74,6 +80,7 @@ class RoundColumns(Columns):
 class DecisionColumns(Columns):
     """Decisions and their rewards. name: None where arms have the session's names. reason: its place among the file's."""
 
+    OPTIONAL = ("propensity", "propensity_se", "draws", "time", "answers", "shown", "waiting", "held", "ended")
     id: list[str | int]
     arm: list[Count | list[Count]]
     name: list[str | Count | list[str | Count]] | None
@@ -82,6 +89,7 @@ class DecisionColumns(Columns):
     draws: list[Annotated[int, Field(ge=1)] | None] | None
     reason: list[Count]
     round: list[Annotated[int, Field(ge=1)]]
+    time: list[Number | None] | None
     answers: list[Number | list[tuple[Count, Number]] | None] | None
 
     def size(self) -> int:
@@ -90,7 +98,7 @@ class DecisionColumns(Columns):
 
     def entries(self) -> Iterable[tuple[Any, ...]]:
         """The fields above of each."""
-        columns = self.name, self.propensity, self.propensity_se, self.draws, self.reason, self.round, self.answers
+        columns = self.name, self.propensity, self.propensity_se, self.draws, self.reason, self.round, self.time, self.answers
         return zip(self.id, self.arm, *map(self.of, columns), strict=True)
 
 
@@ -100,7 +108,7 @@ class OpenColumns(DecisionColumns):
     context: list[Count]
     shown: list[tuple[Count | None, Count | None] | None] | None
     waiting: list[list[Count] | None] | None
-    held: list[list[list[Count]] | None] | None
+    held: list[Annotated[list[list[Count]], Field(min_length=1)] | None] | None
     ended: list[How | None] | None
 
 
@@ -154,7 +162,7 @@ class Header(Strict):
     several: bool
     equal: Annotated[int, Field(ge=-1, le=2**62)]
     names: list[str] | None
-    window: Count | None
+    window: Count | Annotated[str, Field(pattern=r"^[0-9]+\.[0-9]+s$")] | None  # in rounds, or a time
     default_reward: Number | None
     apply: Literal["on arrival", "in order"]
     after_stop: Literal["winner", "explore"]

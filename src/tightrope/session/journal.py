@@ -6,6 +6,7 @@ import os
 import pathlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import timedelta
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -24,6 +25,16 @@ from .session import Session
 from .store import version
 
 T = TypeVar("T")
+
+
+class CallTime:
+    """The clock of a journal's session: one time for all that a call does, which its line has too. It never goes back."""
+
+    def __init__(self) -> None:
+        self.moment = time.time()
+
+    def __call__(self) -> float:
+        return self.moment
 
 
 class Journal:
@@ -82,6 +93,7 @@ class Journal:
     ) -> None:  # fmt: skip
         self.path, self.sync = checked_path(path), checks.flag("sync", sync)
         self._broken: str | None = None
+        self._clock = CallTime()
         there = self.path.exists()
         if session is None and not there:
             raise ValueError(f"path = {str(self.path)!r} does not exist; to begin a journal pass the session too.")
@@ -105,6 +117,7 @@ class Journal:
                 self.path.unlink(missing_ok=True)
             raise
         self._seen = self._counts()
+        self.session.clock = self._clock
 
     def decide(
         self, context: Round | None = None, eligible: Mask | None = None, id: Id | None = None, names: Sequence[str] | None = None
@@ -197,6 +210,7 @@ class Journal:
         if self._counts() != self._seen:
             raise ValueError(f"the session of {str(self.path)!r} was changed past its journal; open it again: tr.Journal(path).")
         self._broken = "was interrupted in a call, so that its session may be ahead of its file"
+        self._clock.moment = max(time.time(), self._clock.moment)
         try:
             answer = function(*given, **named)
         except Exception:  # the session is as it was
@@ -210,7 +224,7 @@ class Journal:
 
     def _write(self, entry: dict[str, Any]) -> None:
         """Append a line. What was written of one that cannot be written is taken back."""
-        data = line_of({"t": time.time()} | entry)
+        data = line_of({"t": self._clock.moment} | entry)
         try:
             done = 0
             while done < len(data):
@@ -247,7 +261,8 @@ def beginning(session: Session) -> dict[str, Any]:
     return {
         "journal": FORMAT, "version": version(), "session": packed(session), "arms": session.arms.number, "names": session.names,
         "catalogue": session.catalogue, "sets": session.arms.oracle is not None, "features": None if X is None else np.asarray(X).tolist(),
-        "window": session.window, "default_reward": session.default_reward,
+        "window": session.window.total_seconds() if isinstance(session.window, timedelta) else session.window,
+        "timed": isinstance(session.window, timedelta), "default_reward": session.default_reward,
     }  # fmt: skip
 
 
@@ -327,7 +342,8 @@ def replayed(
 
 
 def replay(session: Session, entry: dict[str, Any]) -> None:
-    """Make a call again."""
+    """Make a call again, at its time."""
+    session.clock = lambda: entry["t"]
     match entry["call"]:
         case "decide":
             decide_again(session, entry)
@@ -339,7 +355,7 @@ def replay(session: Session, entry: dict[str, Any]) -> None:
         case "close":
             session.close(entry["id"])
         case "expire":
-            session.expire(ids=entry["ids"])
+            session.expire(ids=[id for id in entry["ids"] if session.is_open(id)])  # the clock may have closed some
         case "add_arms":
             session.add_arms(entry["names"], entry["features"], number=entry["number"])
         case "retire":

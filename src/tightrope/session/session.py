@@ -2,8 +2,10 @@
 
 import math
 import pathlib
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from typing import Any, Literal, NamedTuple, Self, SupportsIndex
 
 import numpy as np
@@ -11,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from ..compiled.handle import Stream
 from ..core import checks, files, notebook, streams
+from ..core.durations import LONGEST, seconds_of
 from ..core.matching import ORDERS, check_fit, check_question
 from ..core.policy import Policy, is_policy, label
 from ..core.rounds import PLAIN
@@ -102,15 +105,16 @@ class Session:
     `oracles.Promotions` give the users as arms. horizon: T, for policies whose widths use it. seed: of the policy's own randomness;
     `simulate` with the same seed makes the same choices in replication 0. names: K texts, by which arms can be called;
     without arms, points and distances they say how many there are.
-    window: a decision more than so many rounds old is closed with default_reward. apply: rewards are learned from as they arrive,
-    or "in order" of their decisions, each held back until all earlier decisions are closed (a guarantee on linear rewards needs
-    it where the delay depends on the reward). after_stop: what an identification policy plays once it has its answer: the "winner",
-    where it is eligible, or what it would "explore" next, to learn more than was asked. measured: False where no decision needs its
-    propensity, which then costs nothing and is NaN; such decisions cannot be evaluated. draws: from 10, how many random draws stand
-    behind a propensity that is not exact (a decision tells its standard error), where that of LinTS takes 500: fewer are quicker, more
-    are closer; None: the policy's own number. encoder: makes the features of rounds from rows by column name (a dict for all arms, a
-    list of dicts or a table with a row for each), an `Encoder` that was fitted, which files hold, or anything with its `transform`, such as
-    scikit-learn's, which `load` asks for again.
+    window: a decision that is older is closed with default_reward: in rounds (a number), or in time (text such as "90s", "12h", "14d", or
+    a timedelta), which is looked at whenever something is decided or answered. clock: what says the time then, in seconds since 1970.
+    apply: rewards are learned from as they arrive, or "in order" of their decisions, each held back until all earlier decisions are
+    closed (a guarantee on linear rewards needs it where the delay depends on the reward). after_stop: what an identification policy plays
+    once it has its answer: the "winner", where it is eligible, or what it would "explore" next, to learn more than was asked. measured:
+    False where no decision needs its propensity, which then costs nothing and is NaN; such decisions cannot be evaluated. draws: from 10,
+    how many random draws stand behind a propensity that is not exact (a decision tells its standard error), where that of LinTS takes
+    500: fewer are quicker, more are closer; None: the policy's own number. encoder: makes the features of rounds from rows by column name
+    (a dict for all arms, a list of dicts or a table with a row for each), an `Encoder` that was fitted, which files hold, or anything
+    with its `transform`, such as scikit-learn's, which `load` asks for again.
 
     Bad input raises ValueError and leaves the session as it was. Not thread-safe: one session, one thread at a time.
     """
@@ -127,13 +131,14 @@ class Session:
         horizon: int | None = None,
         seed: int = 0,
         names: Iterable[str] | None = None,
-        window: int | None = None,
+        window: int | str | timedelta | None = None,
         default_reward: float | None = None,
         apply: Literal["on arrival", "in order"] = "on arrival",
         after_stop: Literal["winner", "explore"] = "winner",
         measured: bool = True,
         draws: int | None = None,
         encoder: Transformer | None = None,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         if not is_policy(policy):
             raise ValueError(f"policy = {checks.show(policy)} is not a policy; pass an instance such as UCB().")
@@ -153,9 +158,12 @@ class Session:
         rounds = Rounds(policy, described, catalogue, called)
         self._least, self._most = (bound if math.isfinite(bound) else None for bound in reward_range(policy))
         self.default_reward = None if default_reward is None else self._checked_value("default_reward", default_reward)
-        self.window = None if window is None else checks.integer("window", window, least=1)
+        self.window = checked_window(window)
         if self.window is not None and self.default_reward is None:
             raise ValueError(f"window = {self.window} closes decisions with default_reward, which is missing; give one, such as 0.0.")
+        if not callable(clock):
+            raise ValueError(f"clock = {checks.show(clock)} is not a function that returns seconds since 1970, as time.time does.")
+        self.clock, self._timed = clock, isinstance(self.window, timedelta)
         self.apply = ORDERS[checks.choice("apply", apply, ORDERS)]
         self.after_stop = AFTER_STOP[checks.choice("after_stop", after_stop, AFTER_STOP)]
         self.measured = checks.flag("measured", measured)
@@ -425,6 +433,7 @@ class Session:
 
     def _choice(self, shown: Shown, taken: Action | None = None) -> Choice:
         """What the policy would play, drawn from its stream. taken: the arm of a log, which is checked before anything is drawn."""
+        self._close_overdue()
         seen = shown.context
         one = self._now.agent if seen is PLAIN else self._agent_for(seen, shown.common or (taken is None and self._rounds.all_equal(seen)))
         if taken is not None:
@@ -518,7 +527,8 @@ class Session:
             raise ValueError("this session was changed while it decided, by what a callback did; the decision was not made.")
         if id is None:
             id = self._book.automatic(number, self._past.branch)
-        made = Decision(id, action if single else locked(action), name, p, error, words, number, visible(seen), draws)
+        moment = self._moment() if self._timed else None
+        made = Decision(id, action if single else locked(action), name, p, error, words, number, visible(seen), draws, moment)
         entry = Entry(made, seen, action, None if single else set(action.tolist()))
         rounds = before.rounds if seen is before.rounds.last and seen is PLAIN else before.rounds.met(seen, True, common)
         try:
@@ -526,13 +536,13 @@ class Session:
             if choice.agent is not before.agent or rounds is not before.rounds:
                 self._stand(choice.agent, rounds)
             choice.agent.take(seen, action)  # counts the decision; what comes before is undone where it does not
-            if self.window is not None:
+            if isinstance(self.window, int):
                 self._settle(self._book.before(self.decided - self.window))
         except BaseException as stop:
             if choice.agent.counts[DECIDED] < number:
                 self._book.remove(id)
                 self._book.last, self._now = last, before
-            elif self.window is not None and not isinstance(stop, Exception):
+            elif isinstance(self.window, int) and not isinstance(stop, Exception):
                 self._settle(self._book.before(self.decided - self.window))
             raise
         return entry
@@ -575,6 +585,7 @@ class Session:
         The same answer once more changes nothing and returns False; another one, or an unknown id, is a ValueError.
         """
         id = id if type(id) is str else checked_id(id)
+        self._close_overdue()
         entry = self._book.open.get(id)
         if entry is not None and entry.waiting is None and not (type(value) is float and self._within(value)):
             value = self._checked_value("reward", value)  # may run code of the caller, after which the decision may have ended
@@ -600,6 +611,7 @@ class Session:
         decision that has one, or a value that is no reward of the policy is a ValueError that names the row. An equal reward once more
         changes nothing. Rewards of decisions that `decide_many` made together are learned in one compiled call.
         """
+        self._close_overdue()
         return batches.reward_many(self, ids, values)
 
     def _answer_set(self, entry: Entry, arms: Sequence[int], rewards: Sequence[float], how: str) -> None:
@@ -631,6 +643,7 @@ class Session:
         decision of the arm is open, it is data from elsewhere: the policy learns from it, a ledger does not count it. ValueError where it
         cannot be known which features the reward belongs to; for rewards that come late or never, use `decide` and `reward`.
         """
+        self._close_overdue()
         now = self._now
         counted = context is None and not now.rounds.changing and now.rounds.arms.oracle is None
         if counted and type(arm) is int and type(reward) is float and self._within(reward) and now.agent.learn(arm, reward):
@@ -766,6 +779,7 @@ class Session:
 
     def cancel(self, id: Id) -> None:
         """Take back an open decision that was never shown: the policy is as it was without it, but for its random stream."""
+        self._close_overdue()
         entry = self._unanswered(id)
         if entry.answers:
             raise ValueError(f"id = {checks.show(id)} has answers already, so it was shown; close it instead.")
@@ -791,6 +805,7 @@ class Session:
 
     def close(self, id: Id) -> None:
         """Close a decision that was shown but whose reward, or whose missing rewards of a set, will never come. Nothing is learned."""
+        self._close_overdue()
         self._take(self._unanswered(id), None, None, "closed")
 
     def _unanswered(self, id: Id) -> Entry:
@@ -800,25 +815,44 @@ class Session:
             raise ValueError(f"id = {checks.show(id)} is not an open decision; it was closed, cancelled or never made.")
         return entry
 
-    def expire(self, older_than: int | None = None, *, ids: Iterable[Id] | None = None) -> list[Id]:
-        """Close with default_reward every decision that is more than so many rounds old; returns their ids.
+    def expire(self, older_than: int | str | timedelta | None = None, *, ids: Iterable[Id] | None = None) -> list[Id]:
+        """Close with default_reward every decision that is older; returns their ids.
 
-        older_than: rounds (decisions made since), >= 0; default: the window. ids: the open decisions to close instead, whatever
-        their age, where another clock says which.
+        older_than: as `window`, but from 0 rounds (decisions made since); a time where the session's window is one; default: the window.
+        ids: the open decisions to close instead, whatever their age, where another clock says which.
         """
         if ids is not None and older_than is not None:
             raise ValueError("older_than and ids both say what expires; give one of them.")
         if ids is None and older_than is None and self.window is None:
             raise ValueError("older_than is missing, and this session has no window; give a number of rounds.")
-        rounds = self.window if older_than is None else checks.integer("older_than", older_than, least=0)
+        age = self.window if older_than is None else checked_window(older_than, "older_than", least=0)
+        if isinstance(age, timedelta) and not self._timed:
+            raise ValueError(f"older_than = {age} is a time, but decisions of this session carry none; give it a window in time.")
         if self.default_reward is None:
             raise ValueError("default_reward is missing, so nothing can expire; give it to Session, or close decisions one by one.")
         if ids is not None:
             if isinstance(ids, str) or not isinstance(ids, Iterable):
                 raise ValueError(f"ids = {checks.show(ids)} is not a list of ids.")
             return self._settle([self._unanswered(id) for id in dict.fromkeys(map(checked_id, ids))])
-        assert rounds is not None
-        return self._settle(self._book.before(self.decided - rounds))
+        assert age is not None
+        return self._settle(self._older(age))
+
+    def _older(self, age: int | timedelta) -> list[Entry]:
+        """Decisions without all their answers that are older, the oldest first."""
+        if isinstance(age, int):
+            return self._book.before(self.decided - age)
+        return self._book.made_before(self.clock() - age.total_seconds())
+
+    def _close_overdue(self) -> None:
+        """Close what is older than a window in time."""
+        if self._timed:
+            assert self.window is not None
+            self._settle(self._older(self.window))
+
+    def _moment(self) -> float:
+        """The time of a decision: the clock's, or that of the decision before where the clock went back."""
+        moment, last = checks.real("clock()", self.clock()), self._book.last
+        return moment if last is None or last.decision.time is None else max(moment, last.decision.time)
 
     def _settle(self, expired: list[Entry]) -> list[Id]:
         try:
@@ -1161,7 +1195,9 @@ class Session:
     def __copy__(self) -> Self:
         """A session that goes on by itself: a copy of what `save` writes. An oracle of one's own is shared."""
         oracle = self.arms.oracle
-        return type(self).from_bytes(self.to_bytes(), oracle=oracle, policy=self.policy, encoder=self.encoder)
+        other = type(self).from_bytes(self.to_bytes(), oracle=oracle, policy=self.policy, encoder=self.encoder)
+        other.clock = self.clock
+        return other
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self.__copy__()
@@ -1247,6 +1283,22 @@ class Session:
         if seed is not None:
             session._branched(seed, extended(session._past.branch, f"{LOADED}{seed}"))
         return session
+
+
+def checked_window(window: object, argument: str = "window", least: int = 1) -> int | timedelta | None:
+    """An age in rounds or in time."""
+    if window is None:
+        return None
+    if isinstance(window, str):
+        try:
+            window = timedelta(seconds=seconds_of(window))
+        except ValueError as error:
+            raise ValueError(f"{argument} = {error}".replace("write seconds", "write rounds as a whole number")) from None
+    if isinstance(window, timedelta):
+        if not 0 < window.total_seconds() <= LONGEST:
+            raise ValueError(f"{argument} = {window} must be longer than 0 and at most ten years.")
+        return window
+    return checks.integer(argument, window, least=least)
 
 
 def checked_path(path: object) -> pathlib.Path:

@@ -73,7 +73,7 @@ def packed_session(session: Session) -> tuple[dict[str, Any], dict[str, np.ndarr
         "several": rounds.several,
         "equal": rounds.equal,
         "names": session.names,
-        "window": session.window,
+        "window": f"{session.window.total_seconds()!r}s" if session._timed else session.window,
         "default_reward": session.default_reward,
         "apply": session.apply,
         "after_stop": session.after_stop,
@@ -237,7 +237,7 @@ def build(
     if not hasattr(session._audit.bit_generator, "advance"):
         raise ValueError(f"audit is {told.audit['bit_generator']}, which cannot jump ahead; sessions write PCG64.")
     session._book, last = unpack_book(
-        told.book, arrays, session._rounds, session.decided, session.apply == "in order", session._checked_value
+        told.book, arrays, session._rounds, session.decided, session.apply == "in order", session._timed, session._checked_value
     )
     session._stand(session._agent, session._rounds.changed(last=last))
     return session

@@ -1,13 +1,13 @@
 """What an experiment is: the spec that creates it, checked field by field, and the session that it describes."""
 
 import math
-import re
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from ...core import checks
+from ...core.durations import LONGEST, seconds_of
 from ...core.policy import Policy, accepts
 from ...core.registry import built, find
 from ...core.types import Oracle
@@ -22,8 +22,6 @@ ArmId = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00/]+$
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Row = Annotated[list[Number], Field(min_length=1, max_length=10_000)]
 
-UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
-LONGEST = 10 * 365 * 86_400  # seconds
 LEAST, GREATEST = 1e-100, 1e100  # size of a reward that is not 0: sums, squares and products of rewards stay finite and can be saved
 LEAST_BUDGET = -1.0  # where a spec does not say it
 MOST_BYTES = 256e6  # of a policy's state
@@ -32,12 +30,7 @@ MODERATE = f"give 0 or a number whose size is between {LEAST:g} and {GREATEST:g}
 
 def seconds(value: object) -> object:
     """Seconds from a number, or from text such as "90s", "15m", "12h", "7d", "2w"."""
-    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)\s*([smhdw])", value) if isinstance(value, str) else None
-    if match is not None:
-        return float(match.group(1)) * UNITS[match.group(2)]
-    if isinstance(value, str):
-        raise ValueError(f'{value[:40]!r} is not a time; write seconds or text such as "90s", "15m", "12h", "7d".')
-    return value
+    return seconds_of(value) if isinstance(value, str) else value
 
 
 def _distinct(arms: "list[ArmSpec]") -> "list[ArmSpec]":

@@ -1,0 +1,14 @@
+"""Lengths of time as people write them: 90s, 15m, 12h, 7d, 2w."""
+
+import re
+
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+LONGEST = 10 * 365 * 86_400  # seconds
+
+
+def seconds_of(text: str) -> float:
+    """Seconds of a length of time. Raises ValueError for other text."""
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)\s*([smhdw])", text)
+    if match is None:
+        raise ValueError(f'{text[:40]!r} is not a time; write seconds or text such as "90s", "15m", "12h", "7d".')
+    return float(match.group(1)) * UNITS[match.group(2)]
