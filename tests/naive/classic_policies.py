@@ -115,3 +115,41 @@ class NaiveBetaThompson(Naive):
                 x = gamma(a, rng)
                 draws.append(x / (x + gamma(b, rng)))
         return int(np.argmax(draws))
+
+
+class NaiveGaussianThompson(Naive):
+    """Moments by NumPy from all rewards, weighted by their age where they fade; the posterior of the mean by its formula."""
+
+    def __init__(self, K, alpha, forget=1.0):
+        super().__init__(K)
+        self.alpha, self.forget, self.first = alpha, forget, max(2, 3 - math.ceil(2 * alpha))
+        self.times = [[] for _ in range(K)]
+
+    def update(self, arm, reward):
+        self.times[arm].append(self.n)
+        super().update(arm, reward)
+
+    def moments(self, rewards, times):
+        weights = self.forget ** (self.n - 1.0 - np.array(times))
+        mean = np.average(rewards, weights=weights)
+        return weights.sum(), mean, np.average((np.array(rewards) - mean) ** 2, weights=weights)
+
+    def select(self, rng):
+        fresh = [k for k, rewards in enumerate(self.rewards) if len(rewards) < self.first]
+        if fresh:
+            return fresh[int(rng.random() * len(fresh))] if len(fresh) > 1 else fresh[0]
+        draws = []
+        for rewards, times in zip(self.rewards, self.times, strict=True):
+            n, mean, variance = self.moments(rewards, times)
+            if len(set(rewards)) == 1:
+                each = [self.moments(*pair)[1:] for pair in zip(self.rewards, self.times, strict=True)]
+                variance = np.var([m for m, _ in each]) + np.mean([v for _, v in each]) or 1.0
+            freedom = max(n, self.first) + 2 * self.alpha - 1
+            x, half = rng.standard_normal(), freedom / 2
+            if half >= 1:
+                chi_square = 2 * gamma(half, rng)
+            else:
+                chi_square = 2 * gamma(half + 1, rng) * (1 - rng.random()) ** (1 / half)
+            widening = max(n, self.first) / n
+            draws.append(mean + x / math.sqrt(chi_square / freedom) * math.sqrt(variance * widening / freedom))
+        return int(np.argmax(draws))

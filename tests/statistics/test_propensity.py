@@ -22,6 +22,7 @@ PROBLEMS = problems()
 STOCHASTIC = [
     (tr.EpsilonGreedy(epsilon=0.2), "bernoulli"),
     (tr.BetaThompson(), "bernoulli"),
+    (tr.GaussianThompson(), "bernoulli"),
     (tr.LinEpsilonGreedy(epsilon=0.2), "linear"),
     (tr.LinTS(scale=0.5), "linear"),
     pytest.param(tr.LinTS(scale=0.5), "linear, K < d", marks=thorough),

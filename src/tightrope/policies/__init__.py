@@ -5,6 +5,7 @@ from ..core.policy import Policy
 from ..core.problem import Problem
 from .classic.betathompson import BetaThompson
 from .classic.epsilongreedy import EpsilonGreedy
+from .classic.gaussianthompson import GaussianThompson
 from .classic.klucb import KLUCB
 from .classic.ucb import UCB
 from .conservative.conservative import CLUCB, CLUCB2, CLUCB2T, CUCB, CUCB2, CUCB2T, Conservative
@@ -74,6 +75,7 @@ __all__ = [
     "EpsilonGreedy",
     "Explore",
     "FrankWolfeSampling",
+    "GaussianThompson",
     "LinEpsilonGreedy",
     "LinGame",
     "LinGapE",
