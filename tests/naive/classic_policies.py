@@ -153,3 +153,35 @@ class NaiveGaussianThompson(Naive):
             widening = max(n, self.first) / n
             draws.append(mean + x / math.sqrt(chi_square / freedom) * math.sqrt(variance * widening / freedom))
         return int(np.argmax(draws))
+
+
+class NaiveRobustUCB(Naive):
+    """Truncated means from all rewards, at the level of the coming round."""
+
+    def __init__(self, K, moment, epsilon=1.0, centre=0.0, width=4.0):
+        super().__init__(K)
+        self.moment, self.epsilon, self.centre, self.width = moment, epsilon, centre, width
+
+    def select(self):
+        for k, rewards in enumerate(self.rewards):
+            if not rewards:
+                return k
+        return int(np.argmax([self.score(rewards) for rewards in self.rewards]))
+
+    def level(self):
+        """ln(1 / delta): the least power of 1.1 that is at least 2 ln t."""
+        power = 0
+        while math.prod([1.1] * power) < 2 * math.log(self.n):
+            power += 1
+        return math.prod([1.1] * power)
+
+    def truncated_mean(self, rewards):
+        kept = 0.0
+        for s, reward in enumerate(rewards, start=1):
+            if abs(reward - self.centre) <= (self.moment * s / self.level()) ** (1 / (1 + self.epsilon)):
+                kept += reward - self.centre
+        return self.centre + kept / len(rewards)
+
+    def score(self, rewards):
+        power = 1 / (1 + self.epsilon)
+        return self.truncated_mean(rewards) + self.width * self.moment**power * (self.level() / len(rewards)) ** (self.epsilon * power)

@@ -7,6 +7,7 @@ from .classic.betathompson import BetaThompson
 from .classic.epsilongreedy import EpsilonGreedy
 from .classic.gaussianthompson import GaussianThompson
 from .classic.klucb import KLUCB
+from .classic.robustucb import RobustUCB
 from .classic.ucb import UCB
 from .conservative.conservative import CLUCB, CLUCB2, CLUCB2T, CUCB, CUCB2, CUCB2T, Conservative
 from .conservative.safe import Safe
@@ -82,6 +83,7 @@ __all__ = [
     "LinMED",
     "LinTS",
     "LinUCB",
+    "RobustUCB",
     "Safe",
     "SafeSets",
     "SoftUCB",
