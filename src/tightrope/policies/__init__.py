@@ -30,6 +30,7 @@ from .linear.linepsilongreedy import LinEpsilonGreedy
 from .linear.linmed import LinMED
 from .linear.lints import LinTS
 from .linear.linucb import OFUL, LinUCB
+from .linear.logisticts import LogisticTS
 from .lipschitz.cklucb import CKLUCB
 from .lipschitz.hoo import HOO
 from .lipschitz.oslb import OSLB
@@ -83,6 +84,7 @@ __all__ = [
     "LinMED",
     "LinTS",
     "LinUCB",
+    "LogisticTS",
     "RobustUCB",
     "Safe",
     "SafeSets",
