@@ -68,7 +68,10 @@ LATE = {  # by family; {moves}: how choices behave while nothing new is known
     "exploration": "The floor holds for every decision, whatever is open; the rest is as for the inner policy.",
     "lipschitz": f"The pooled evidence counts rewards that are in. {WAITS} {ORDER}",
 }
-DRAWING = {"BetaThompson", "EpsilonGreedy", "LinTS", "LinEpsilonGreedy", "CombTS", "CombLinTS", "PC2UCB", "LinMED"}
+DRAWING = {
+    "BetaThompson", "GaussianThompson", "EpsilonGreedy", "LinTS", "LogisticTS", "LinEpsilonGreedy", "CombTS", "CombLinTS",
+    "PC2UCB", "LinMED",
+}  # fmt: skip
 
 
 def ours() -> dict[str, Any]:

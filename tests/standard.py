@@ -8,15 +8,15 @@ from tiers import thorough
 from tightrope.core.policy import accepts, label
 from tightrope.numerics.sampling import unit_rows
 from tightrope.policies import examples
-from tightrope.testing import fits
+from tightrope.testing import fits, stands_for
 from tightrope.testing import session_on as session_for
 from tightrope.testing import standard_problems as problems
 
-__all__ = ["COSTLY", "KINDS", "all_pairs", "fits", "is_quick", "pairs", "problems", "quick_pairs", "session_for", "unit_rows"]
+__all__ = ["COSTLY", "KINDS", "all_pairs", "fits", "is_quick", "pairs", "problems", "quick_pairs", "session_for", "stands_for", "unit_rows"]
 
 KINDS = {  # of problems by name; within a kind the first that a policy accepts is the one of its quick pairs
     "bernoulli": "fixed", "linear": "fixed", "linear, K < d": "fixed", "lipschitz": "fixed",
-    "contextual": "contexts", "lipschitz, contexts": "contexts",
+    "contextual": "contexts", "lipschitz, contexts": "contexts", "clicks": "fixed", "clicks, contexts": "contexts",
     "sets": "sets", "cascade": "sets", "sets, contexts": "sets", "promotions": "sets",
 }  # fmt: skip
 COSTLY = {  # by kind of problems: 5 to 31 s to compile
@@ -31,7 +31,7 @@ def all_pairs() -> dict[str, tuple[Any, Any, str]]:
     found = {}
     for name, problem in problems().items():
         for policy in examples(problem).values():
-            if fits(policy, problem) and (name == "bernoulli" or accepts(policy) != ("arms",)):
+            if stands_for(policy, name, problem) and (name == "bernoulli" or accepts(policy) != ("arms",)):
                 found[f"{label(policy)} on {name}"] = policy, problem, name
     return found
 

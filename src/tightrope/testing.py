@@ -45,6 +45,7 @@ from .core.verbs import (
     private,
     recommend,
     regret,
+    reward_range,
     select,
     update,
 )
@@ -70,7 +71,7 @@ class Broken(AssertionError):
 
 def standard_problems() -> dict[str, Problem]:
     """A small problem of every kind, by name."""
-    rng = np.random.default_rng(7)
+    rng, rng_of_clicks = np.random.default_rng(7), np.random.default_rng(8)
     theta = unit_rows(rng, 1, 3)[0]
     return {
         "bernoulli": worlds.Bernoulli([0.3, 0.5, 0.45, 0.7, 0.2]),
@@ -79,6 +80,8 @@ def standard_problems() -> dict[str, Problem]:
         "lipschitz": worlds.Lipschitz(np.array([0.0, 0.1, 0.35, 0.5, 0.8, 1.0]), [0.3, 0.4, 0.6, 0.75, 0.5, 0.35], lipschitz=1.0),
         "lipschitz, contexts": worlds.ContextualLipschitz([0.0, 0.5], [0.0, 0.4, 1.0], [[0.8, 0.6, 0.3], [0.6, 0.7, 0.5]], 0.5),
         "contextual": worlds.ContextualLinear(theta, arms=4, noise=0.3),
+        "clicks": worlds.Linear(rng_of_clicks.random((5, 3)), [0.5, 0.3, 0.1], rewards="bernoulli"),
+        "clicks, contexts": worlds.Classification(rng_of_clicks.normal(size=(30, 2)), np.arange(30) % 3, intercept=True, expand=True),
         "sets": worlds.SemiBandit(unit_rows(rng, 12, 3), theta, TopK(3), noise=0.3),
         "sets, contexts": worlds.SemiBandit(unit_rows(rng, 12, 3), theta, TopK(3), rewards="sign", shown=8),
         "promotions": worlds.Promotions(unit_rows(rng, 9, 3), rng.integers(0, 5, (9, 2)), k=2, shown=7),
@@ -95,6 +98,12 @@ def fits(policy: Policy, problem: Problem) -> bool:
     return True
 
 
+def stands_for(policy: Policy, name: str, problem: Problem) -> bool:
+    """Whether a standard problem is one to check a policy on: those of clicks are for policies with features that take no other rewards."""
+    features = {"features", "contexts"} & set(accepts(policy))
+    return fits(policy, problem) and ("clicks" not in name or bool(features and reward_range(policy) == (0.0, 1.0)))
+
+
 def check_policy(policy: Policy, problems: Iterable[Problem] | None = None) -> None:
     """Check an instance of a policy on every kind of arms it accepts.
 
@@ -105,7 +114,8 @@ def check_policy(policy: Policy, problems: Iterable[Problem] | None = None) -> N
     """
     if not is_policy(policy):
         raise ValueError(f"policy = {policy!r} is not an instance of a class made by @policy.")
-    chosen = [problem for problem in standard_problems().values() if fits(policy, problem)] if problems is None else list(problems)
+    standard = standard_problems().items()
+    chosen = [problem for name, problem in standard if stands_for(policy, name, problem)] if problems is None else list(problems)
     for problem in chosen:
         check_fit(policy, describe(problem))
     _check_name(policy)

@@ -19,7 +19,7 @@ import pinned  # noqa: F401
 import numpy as np
 
 import tightrope as tr
-from standard import all_pairs, fits, problems, quick_pairs, session_for
+from standard import all_pairs, problems, quick_pairs, session_for, stands_for
 from tightrope.core.policy import accepts, base_of, label
 from tightrope.core.streams import NOISE, PROBLEM, stream
 from tightrope.core.verbs import observe, play, private
@@ -104,7 +104,7 @@ def record(known: frozenset[str] = frozenset()) -> dict[str, Any]:
             policy = tr.XYOracle(theta=problem.theta, epsilon=0.2)
         elif name == "XYOracle":
             continue
-        if fits(policy, problem) and (kind == "bernoulli" or accepts(policy) != ("arms",)):
+        if stands_for(policy, kind, problem) and (kind == "bernoulli" or accepts(policy) != ("arms",)):
             pair = f"{name} on {kind}"
             if pair not in known:
                 found[pair] = one(policy, problem)

@@ -115,3 +115,73 @@ class NaiveBetaThompson(Naive):
                 x = gamma(a, rng)
                 draws.append(x / (x + gamma(b, rng)))
         return int(np.argmax(draws))
+
+
+class NaiveGaussianThompson(Naive):
+    """Moments by NumPy from all rewards, weighted by their age where they fade; the posterior of the mean by its formula."""
+
+    def __init__(self, K, alpha, forget=1.0):
+        super().__init__(K)
+        self.alpha, self.forget, self.first = alpha, forget, max(2, 3 - math.ceil(2 * alpha))
+        self.times = [[] for _ in range(K)]
+
+    def update(self, arm, reward):
+        self.times[arm].append(self.n)
+        super().update(arm, reward)
+
+    def moments(self, rewards, times):
+        weights = self.forget ** (self.n - 1.0 - np.array(times))
+        mean = np.average(rewards, weights=weights)
+        return weights.sum(), mean, np.average((np.array(rewards) - mean) ** 2, weights=weights)
+
+    def select(self, rng):
+        fresh = [k for k, rewards in enumerate(self.rewards) if len(rewards) < self.first]
+        if fresh:
+            return fresh[int(rng.random() * len(fresh))] if len(fresh) > 1 else fresh[0]
+        draws = []
+        for rewards, times in zip(self.rewards, self.times, strict=True):
+            n, mean, variance = self.moments(rewards, times)
+            if len(set(rewards)) == 1:
+                each = [self.moments(*pair)[1:] for pair in zip(self.rewards, self.times, strict=True)]
+                variance = np.var([m for m, _ in each]) + np.mean([v for _, v in each]) or 1.0
+            freedom = max(n, self.first) + 2 * self.alpha - 1
+            x, half = rng.standard_normal(), freedom / 2
+            if half >= 1:
+                chi_square = 2 * gamma(half, rng)
+            else:
+                chi_square = 2 * gamma(half + 1, rng) * (1 - rng.random()) ** (1 / half)
+            widening = max(n, self.first) / n
+            draws.append(mean + x / math.sqrt(chi_square / freedom) * math.sqrt(variance * widening / freedom))
+        return int(np.argmax(draws))
+
+
+class NaiveRobustUCB(Naive):
+    """Truncated means from all rewards, at the level of the coming round."""
+
+    def __init__(self, K, moment, epsilon=1.0, centre=0.0, width=4.0):
+        super().__init__(K)
+        self.moment, self.epsilon, self.centre, self.width = moment, epsilon, centre, width
+
+    def select(self):
+        for k, rewards in enumerate(self.rewards):
+            if not rewards:
+                return k
+        return int(np.argmax([self.score(rewards) for rewards in self.rewards]))
+
+    def level(self):
+        """ln(1 / delta): the least power of 1.1 that is at least 2 ln t."""
+        power = 0
+        while math.prod([1.1] * power) < 2 * math.log(self.n):
+            power += 1
+        return math.prod([1.1] * power)
+
+    def truncated_mean(self, rewards):
+        kept = 0.0
+        for s, reward in enumerate(rewards, start=1):
+            if abs(reward - self.centre) <= (self.moment * s / self.level()) ** (1 / (1 + self.epsilon)):
+                kept += reward - self.centre
+        return self.centre + kept / len(rewards)
+
+    def score(self, rewards):
+        power = 1 / (1 + self.epsilon)
+        return self.truncated_mean(rewards) + self.width * self.moment**power * (self.level() / len(rewards)) ** (self.epsilon * power)

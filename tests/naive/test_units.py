@@ -18,8 +18,8 @@ PAGE = pathlib.Path(__file__).parents[2] / "docs" / "which-policy.md"
 POLICIES = {
     "LinUCB": tr.LinUCB(), "LinTS": tr.LinTS(), "SoftUCB": tr.SoftUCB(), "SquareCB": tr.SquareCB(), "LinEpsilonGreedy": tr.LinEpsilonGreedy(),
     "C2UCB": tr.C2UCB(), "PC2UCB": tr.PC2UCB(), "CombTS": tr.CombTS(), "CombLinUCB": tr.CombLinUCB(), "CombLinTS": tr.CombLinTS(),
-    "EpsilonGreedy": tr.EpsilonGreedy(), "CombGreedy": tr.CombGreedy(),
-    "UCB": tr.UCB(), "LinMED": tr.LinMED(), "CombUCB1": tr.CombUCB1(), "ESCB": tr.ESCB(),
+    "EpsilonGreedy": tr.EpsilonGreedy(), "GaussianThompson": tr.GaussianThompson(), "CombGreedy": tr.CombGreedy(),
+    "UCB": tr.UCB(), "RobustUCB": tr.RobustUCB(moment=1.0), "LinMED": tr.LinMED(), "CombUCB1": tr.CombUCB1(), "ESCB": tr.ESCB(),
     "KLUCB": tr.KLUCB(), "BetaThompson": tr.BetaThompson(), "CombKLUCB": tr.CombKLUCB(), "CKLUCB": tr.CKLUCB(lipschitz=4.0), "HOO": tr.HOO(nu=1.0),
     "Zooming": tr.Zooming(lipschitz=4.0),
 }  # fmt: skip

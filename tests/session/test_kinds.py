@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tightrope as tr
-from standard import fits, problems
+from standard import problems, stands_for
 from tightrope.core import files
 from tightrope.core.kinds import Kind, Record, StateOf, kind_of
 from tightrope.core.verbs import describe, init
@@ -175,7 +175,7 @@ def cases():
     seen = {}
     for name, problem in problems().items():
         for title, example in examples(problem).items():
-            if fits(example, problem):
+            if stands_for(example, name, problem):
                 seen.setdefault((title, name), (example, describe(problem)._replace(horizon=50)))
     return seen.values()
 

@@ -22,8 +22,10 @@ PROBLEMS = problems()
 STOCHASTIC = [
     (tr.EpsilonGreedy(epsilon=0.2), "bernoulli"),
     (tr.BetaThompson(), "bernoulli"),
+    (tr.GaussianThompson(), "bernoulli"),
     (tr.LinEpsilonGreedy(epsilon=0.2), "linear"),
     (tr.LinTS(scale=0.5), "linear"),
+    (tr.LogisticTS(), "clicks"),
     pytest.param(tr.LinTS(scale=0.5), "linear, K < d", marks=thorough),
     (tr.SoftUCB(beta=0.4), "linear"),
     (tr.SoftUCB(online=True), "linear"),

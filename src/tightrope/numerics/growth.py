@@ -9,6 +9,7 @@ from ..core.types import State
 from ..core.verbs import Arms
 from .counts import Counts, FadingCounts
 from .merging import measure_residual
+from .moments import Moments
 from .ridge import ContextRidge, DisjointRidge, FadingRidge, Ridge, new_disjoint_ridge, new_fading_ridge, new_ridge, refresh
 from .states import copied
 
@@ -23,6 +24,13 @@ def longer(values: np.ndarray, count: int) -> np.ndarray:
 def longer_counts(state: C, count: int) -> C:
     """Counts of more arms; the new ones were never pulled."""
     return state._replace(pulls=longer(state.pulls, count), sums=longer(state.sums, count), scores=np.zeros(count))
+
+
+def longer_moments(state: Moments, count: int) -> Moments:
+    """Moments of more arms; the new ones were never pulled."""
+    return Moments(
+        longer(state.pulls, count), longer(state.mean, count), longer(state.spread, count), longer(state.taken, count), state.origin
+    )
 
 
 def grown(state: Any, arms: Arms, lam: float, *, sampling: bool = False) -> dict[str, Any]:

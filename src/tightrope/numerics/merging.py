@@ -8,6 +8,7 @@ import numpy as np
 
 from .batch_ridge import BatchRidge
 from .counts import Counts, FadingCounts
+from .moments import Moments
 from .noise import DIGITS, Noise, change_unit, new_noise
 from .ridge import ArmRidge, ContextRidge, DisjointRidge, FadingRidge, FeatureRidge, Ridge, refresh
 from .states import copied
@@ -27,6 +28,30 @@ def merged_counts(first: Any, second: Any) -> Counts:
 @merged_counts.register
 def _(first: FadingCounts, second: FadingCounts) -> Counts:
     raise ValueError(ORDERED.format(first.forget))
+
+
+def merged_arm_moments(first: Moments, second: Moments, forget: float) -> Moments:
+    """Numbers, means and spreads of the rewards of both, arm by arm, less the first one's origin."""
+    if forget < 1.0:
+        raise ValueError(ORDERED.format(forget))
+    taken = first.taken + second.taken
+    if not second.taken.any():
+        return copied(first)
+    if not first.taken.any():
+        return copied(second)
+    shift = float(second.origin[0] - first.origin[0])
+    pulls, share = first.pulls + second.pulls, np.zeros(taken.size)
+    known = pulls > 0.0
+    share[known] = second.pulls[known] / pulls[known]
+    away = np.where((first.pulls != 0.0) & (second.pulls != 0.0), second.mean + shift - first.mean, 0.0)
+    mean = np.where(first.pulls != 0.0, first.mean + away * share, second.mean + shift)
+    between = away * np.sqrt(np.abs(first.pulls * share))
+    unit = np.maximum(np.maximum(first.spread, np.abs(second.spread)), np.abs(between))
+    unit[unit == 0.0] = 1.0
+    sign = np.where(second.pulls < 0.0, -1.0, 1.0)  # of what is taken out
+    squares = (first.spread / unit) ** 2 + sign * ((second.spread / unit) ** 2 + (between / unit) ** 2)
+    spread = unit * np.sqrt(np.maximum(squares, 0.0))  # what is taken out may leave a rounding error
+    return Moments(pulls, np.where(known, mean, 0.0), np.where(known, spread, 0.0), taken, first.origin.copy())
 
 
 @singledispatch
@@ -167,6 +192,11 @@ def negative(state: Any) -> Any:
 @negative.register
 def _(state: Counts) -> Counts:
     return state._replace(pulls=-state.pulls, sums=-state.sums, rounds=-state.rounds)
+
+
+@negative.register
+def _(state: Moments) -> Moments:
+    return state._replace(pulls=-state.pulls, taken=-state.taken)
 
 
 @negative.register

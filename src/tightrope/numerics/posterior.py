@@ -6,6 +6,7 @@ import numpy as np
 
 from ..compiled.kernels import lean
 from . import special
+from .student import student_root
 
 FLAT = 1e-12  # slopes that are zero but for rounding
 EQUAL = 1e-12  # differences of roots that are zero but for rounding, in units of the largest
@@ -342,23 +343,30 @@ def _integrate(edges, a, b, log_constant, below, density, share, nodes, weights,
             log_rest = -math.log1p(math.exp(u)) if u < 0.0 else -u - math.log1p(math.exp(-u))  # ln(1 - x)
             for k in range(K):
                 density[k, i] = half * math.exp(a[k] * (u + log_rest) + b[k] * log_rest - log_constant[k])
-        for k in range(K):
-            for i in range(n):
-                total = below[k]
-                for j in range(n):
-                    total += partial[i, j] * density[k, j]
-                share[k, i] = total
-            for j in range(n):
-                below[k] += weights[j] * density[k, j]
+        add_wins(density, share, below, weights, partial, mass)
+
+
+@lean
+def add_wins(density, share, below, weights, partial, mass):
+    """mass[k] += integral of f_k prod_{j != k} F_j over one panel; density: (K, n) f at its nodes; below: F at its left, then right end."""
+    K, n = density.shape
+    for k in range(K):
         for i in range(n):
-            before = 1.0
-            for k in range(K):  # density times the F of the arms before; those after are multiplied in on the way back
-                density[k, i] *= before * weights[i]
-                before *= share[k, i]
-            after = 1.0
-            for k in range(K - 1, -1, -1):
-                mass[k] += density[k, i] * after
-                after *= share[k, i]
+            total = below[k]
+            for j in range(n):
+                total += partial[i, j] * density[k, j]
+            share[k, i] = total
+        for j in range(n):
+            below[k] += weights[j] * density[k, j]
+    for i in range(n):
+        before = 1.0
+        for k in range(K):  # density times the F of the arms before; those after are multiplied in on the way back
+            density[k, i] *= before * weights[i]
+            before *= share[k, i]
+        after = 1.0
+        for k in range(K - 1, -1, -1):
+            mass[k] += density[k, i] * after
+            after *= share[k, i]
 
 
 def share_below(odds: float, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -370,3 +378,51 @@ def share_below(odds: float, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         return np.exp(np.minimum(a * odds - np.log(a) - special.betaln(a, b), 0.0))
     share: np.ndarray = special.betainc(a, b, x)
     return share
+
+
+OUTSIDE = math.log(1e-10)  # of the chance that a Student variable is left out of an integral
+ROUNDING = 1e-10  # of a mean: a smaller scale would put several edges on one number
+NEAR, FAR = 0.8, 0.4  # of a panel: at most so many scales of an arm, or so much of the distance to its mean
+
+
+def best_of_students(mean: np.ndarray, scale: np.ndarray, freedom: np.ndarray, eligible: np.ndarray | None) -> np.ndarray:
+    """(K,) P(arm k has the largest of independent Student draws mean_k + scale_k t) among the eligible; off by less than 1e-7.
+
+    scale > 0, freedom > 0. As `best_of_betas`; panels grow with the distance from the nearest mean, as tails flatten. O(K) for each panel.
+    """
+    chosen = np.arange(mean.size) if eligible is None else np.flatnonzero(eligible)
+    probability = np.zeros(mean.size)
+    if chosen.size == 1:
+        probability[chosen] = 1.0
+        return probability
+    mean, scale, freedom = mean[chosen], np.maximum(scale[chosen], np.finfo(np.float64).tiny), freedom[chosen]
+    with np.errstate(over="ignore"):  # infinitely far apart
+        mean = (mean - mean[scale.argmin()]) / scale.max()
+    scale = np.maximum(scale / scale.max(), ROUNDING * np.minimum(np.abs(mean), 1.0 / ROUNDING))
+    reach = np.array([student_root(OUTSIDE, nu) for nu in freedom])
+    low, high = float((mean - scale * reach).max()), float((mean + scale * reach).max())
+    below, mass = np.asarray(special.stdtr(freedom, (low - mean) / scale)), np.zeros(chosen.size)
+    log_constant = special.gammaln(0.5 * freedom + 0.5) - special.gammaln(0.5 * freedom) - 0.5 * np.log(math.pi * freedom) - np.log(scale)
+    room = np.empty((2, chosen.size, NODES.size))
+    integrate_students(low, high, mean, scale, freedom, log_constant, below, room[0], room[1], NODES, WEIGHTS, PARTIAL, mass)
+    probability[chosen] = mass / mass.sum()
+    return probability
+
+
+@lean
+def integrate_students(low, high, mean, scale, freedom, log_constant, below, density, share, nodes, weights, partial, mass):
+    """mass[k] += integral of f_k prod_{j != k} F_j from low to high; below: (K,) F at low, updated in place."""
+    left = low
+    while left < high:
+        width = high - left
+        for k in range(mean.shape[0]):
+            width = min(width, max(NEAR * scale[k], FAR * abs(left - mean[k])))
+        half, middle = 0.5 * width, left + 0.5 * width
+        for i in range(nodes.shape[0]):
+            for k in range(mean.shape[0]):
+                z = (middle + half * nodes[i] - mean[k]) / scale[k]
+                log_density = log_constant[k] - 0.5 * (freedom[k] + 1.0) * math.log1p(z * (z / freedom[k]))
+                density[k, i] = half * math.exp(log_density)
+        add_wins(density, share, below, weights, partial, mass)
+        following = left + width
+        left = following if following > left else high

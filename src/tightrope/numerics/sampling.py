@@ -51,6 +51,14 @@ def beta_logit_draw(a, b, rng):
 
 
 @lean
+def student_draw(freedom, rng):
+    """Student's distribution with so many degrees of freedom, > 0: a normal over the root of a chi-square by its freedom."""
+    x, half = rng.standard_normal(), 0.5 * freedom
+    y = gamma_draw(half, rng) if half >= 1.0 else math.exp(log_gamma_draw(half, rng))
+    return x / math.sqrt(y / half)
+
+
+@lean
 def categorical(weights, total, rng):
     """An index with probability weights / total (weights >= 0, total their sum); one uniform. O(K)."""
     left = rng.random() * total

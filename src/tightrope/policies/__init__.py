@@ -5,7 +5,9 @@ from ..core.policy import Policy
 from ..core.problem import Problem
 from .classic.betathompson import BetaThompson
 from .classic.epsilongreedy import EpsilonGreedy
+from .classic.gaussianthompson import GaussianThompson
 from .classic.klucb import KLUCB
+from .classic.robustucb import RobustUCB
 from .classic.ucb import UCB
 from .conservative.conservative import CLUCB, CLUCB2, CLUCB2T, CUCB, CUCB2, CUCB2T, Conservative
 from .conservative.safe import Safe
@@ -28,6 +30,7 @@ from .linear.linepsilongreedy import LinEpsilonGreedy
 from .linear.linmed import LinMED
 from .linear.lints import LinTS
 from .linear.linucb import OFUL, LinUCB
+from .linear.logisticts import LogisticTS
 from .lipschitz.cklucb import CKLUCB
 from .lipschitz.hoo import HOO
 from .lipschitz.oslb import OSLB
@@ -74,12 +77,15 @@ __all__ = [
     "EpsilonGreedy",
     "Explore",
     "FrankWolfeSampling",
+    "GaussianThompson",
     "LinEpsilonGreedy",
     "LinGame",
     "LinGapE",
     "LinMED",
     "LinTS",
     "LinUCB",
+    "LogisticTS",
+    "RobustUCB",
     "Safe",
     "SafeSets",
     "SoftUCB",

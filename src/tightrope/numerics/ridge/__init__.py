@@ -23,6 +23,7 @@ import numpy as np
 from ...compiled.kernels import lean
 from ...core.verbs import Arms
 from ..cholesky import cholesky, definite_cholesky
+from ..logistic import ArmLogistic, SharedLogistic
 from ..scaling import check_digits
 from .arms import ArmRidge
 from .contexts import ContextRidge, check_context, size_of
@@ -146,9 +147,9 @@ def regressions(model: Ridge) -> int:
 
 def regressions_in(state: Any) -> str | None:
     """In words, whether a state has a regression for each arm or one for all; None where it has none of these forms."""
-    if isinstance(state, DisjointRidge):
+    if isinstance(state, DisjointRidge | ArmLogistic):
         return "a regression for each arm"
-    if isinstance(state, (ArmRidge, FeatureRidge, ContextRidge, FadingRidge)):
+    if isinstance(state, (ArmRidge, FeatureRidge, ContextRidge, FadingRidge, SharedLogistic)):
         return "one regression for all arms"
     found = (regressions_in(field) for field in state if hasattr(field, "_fields")) if hasattr(state, "_fields") else ()
     return next((words for words in found if words is not None), None)
