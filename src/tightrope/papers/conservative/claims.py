@@ -1,6 +1,6 @@
 """The claims of Garcelon et al. 2020, in the order of the paper. Its sections have no numbers; their titles stand for them."""
 
-from ..register import Claim, register_claims
+from ..register import Claim, Reading, register_claims
 
 CLAIMS = register_claims([
     # Limitations of the existing algorithms
@@ -126,3 +126,12 @@ CLAIMS = register_claims([
     Claim("jester-linucb-highest-budget", "Appendix B, Figure 8 (right)",
         'LinUCB "is the one building the higher budget since it is the first one to converge toward optimal arms"', "", "order"),
 ])  # fmt: skip
+
+READINGS = (
+    Reading("shifted", "means that fill [0, 1] by moving and scaling Gaussian features, Eq 4 clipped at 0 as a whole, radii with the norms "
+        "that there are", ("fig3-linear", "fig7", "e2"), "the authors' public code and a search", 18),
+    Reading("index by rounds", "mean + sqrt(ln t / n) as every arm's index, the baseline's too; lower bounds of Wu et al. with sigma 1, "
+        "psi with 1/2", ("fig3-mab", "fig1", "fig6"), "a search", 25),
+    Reading("filled", "every user's means fill [0, 1], features moved and scaled for each user; theta is a row of left singular vectors",
+        ("fig5", "fig8"), "the authors' public code and a search", 4),
+)  # fmt: skip
