@@ -123,11 +123,13 @@ CASES = [
     ("everywhere_above", ([e(1.0, 0.2), e(-2.0, 0.2)],), NO),
     ("everywhere_above", ([e(-1.0, 0.2), e(0.5, 0.2)],), NO),
     ("everywhere_above", ([e(-0.1, 0.2), e(0.5, 0.2)],), OPEN),
-    ("among_draws", (np.linspace(20.0, 50.0, 31), 43.0), YES),
-    ("among_draws", (np.linspace(20.0, 40.0, 31), 43.0), NO),
-    ("among_draws", (np.linspace(45.0, 60.0, 31), 43.0), NO),  # a number is missed on either side
-    ("among_draws", (np.linspace(-20.0, 50.0, 31), 43.0), OPEN),  # no gain at all would be among them, too
-    ("among_draws", (np.full(31, 43.0), 43.0), OPEN),  # one world is no distribution
+    ("among_draws", (np.linspace(20.0, 50.0, 31), 43.0, 1.0), YES),
+    ("among_draws", (np.linspace(20.0, 40.0, 31), 43.0, 1.0), NO),
+    ("among_draws", (np.linspace(45.0, 60.0, 31), 43.0, 1.0), NO),  # a number is missed on either side
+    ("among_draws", (np.linspace(-20.0, 50.0, 31), 43.0, 1.0), OPEN),  # no gain at all would be among them, too
+    ("among_draws", (np.linspace(20.0, 50.0, 31), 43.0, 9.0), OPEN),  # the noise of runs alone would make such a range
+    ("among_draws", (np.linspace(20.0, 50.0, 31), 43.0, INF), OPEN),  # so may that of a single run
+    ("among_draws", (np.full(31, 43.0), 43.0, 1.0), OPEN),  # one world is no distribution
     ("both_signs", ([e(-1.0, 0.2), e(1.0, 0.2)],), YES),
     ("both_signs", ([e(-1.0, 0.2), e(0.5, 0.2)],), NO),
     ("both_signs", ([e(-1.0, 0.2), e(-2.0, 0.2)],), NO),
@@ -294,6 +296,6 @@ def test_what_no_run_here_can_judge_is_not_called_reproduced():
 
 
 def test_more_than_a_number_is_judged_on_one_side_of_its_draws():
-    assert scoring.among_draws(np.linspace(39.0, 53.0, 31), 51.0, at_least=True).verdict == YES
-    assert scoring.among_draws(np.linspace(60.0, 70.0, 31), 51.0, at_least=True).verdict == YES
-    assert scoring.among_draws(np.linspace(20.0, 45.0, 31), 51.0, at_least=True).verdict == NO
+    assert scoring.among_draws(np.linspace(39.0, 53.0, 31), 51.0, 1.0, at_least=True).verdict == YES
+    assert scoring.among_draws(np.linspace(60.0, 70.0, 31), 51.0, 1.0, at_least=True).verdict == YES
+    assert scoring.among_draws(np.linspace(20.0, 45.0, 31), 51.0, 1.0, at_least=True).verdict == NO

@@ -236,18 +236,20 @@ def everywhere_above(found: Sequence[Estimate], margin: float = MARGIN) -> Judge
     return _judgement(over == len(found), over > 0 and under == 0, test, reason, open_=over == under == 0)
 
 
-def among_draws(draws: ArrayLike, target: float, *, at_least: bool = False, tail: float = 0.05) -> Judgement:
+def among_draws(draws: ArrayLike, target: float, noise: float, *, at_least: bool = False, tail: float = 0.05) -> Judgement:
     """A number that is an extreme of random worlds, beside its distribution over draws of them.
 
-    draws: one value for each. Reproduced: the target is between their `tail` and 1 - `tail` quantiles (at_least, for "more than": not
-    above the upper one). Undecided: it is, but so would be 0, no effect at all, or there are not two different draws.
+    draws: one value for each. noise: the standard error of such a value, infinite where there is one run of a world. Reproduced: the
+    target is between their `tail` and 1 - `tail` quantiles (at_least, for "more than": not above the upper one). Undecided: it is, but so
+    would be 0, no effect at all, or the range is no wider than `MARGIN` times the noise, which then may have made it.
     """
     x = np.asarray(draws, dtype=np.float64)
     low, high = (float(q) for q in np.quantile(x, (tail, 1 - tail)))
     inside = target <= high and (at_least or target >= low)
-    blind = low == high or low <= 0.0 <= high
+    blind = low == high or low <= 0.0 <= high or high - low <= MARGIN * noise
     side = "not above" if at_least else "within"
-    test = f"{target:g} is {side} the {tail:.0%} to {1 - tail:.0%} range over draws of worlds; undecided if 0 is in that range as well"
+    where = f"{side} the {tail:.0%} to {1 - tail:.0%} range over draws of worlds"
+    test = f"{target:g} is {where}; undecided if 0 is in it as well, or noise as wide"
     return _judgement(inside and not blind, False, test, f"The range is {low:.3g} to {high:.3g}.", open_=inside)
 
 

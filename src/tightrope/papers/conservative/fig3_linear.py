@@ -12,7 +12,19 @@ from ...results.results import Result
 from ..experiment import Run
 from ..scoring import OURS, Estimate, Row, above, among_draws, near, paired_mean, rare, row_of
 from .bounds import BoundConstants, allowance, clucb2_plays, clucb2_regret
-from .measures import even_checkpoints, extreme_models, final, lower, panels, reduction, relative, safety, summary, worst_of_draws
+from .measures import (
+    even_checkpoints,
+    extreme_models,
+    final,
+    in_per_cent,
+    lower,
+    panels,
+    reduction,
+    relative,
+    safety,
+    summary,
+    worst_of_draws,
+)
 from .settings import ALPHA, DELTA, DRAW, LINEAR, budget_monitor, line_up, linear_models, ranked_baseline, told_baseline
 
 RANK = 6
@@ -124,12 +136,14 @@ def score_draw(draw: str, found: LinearRuns) -> list[Row]:
 def improvement(found: LinearRuns) -> list[Row]:
     """The paper's number beside the worst of 70 models over draws of 70."""
     names = ("CLUCB-S", "CLUCB2")
+    worst = found.picked["worst"]
     drawn = worst_of_draws(found.result, names, "CLUCB2", "CLUCB", found.models)
     rows = []
     for name in names:
         low, high = np.quantile(drawn[name], (0.05, 0.95))
         text = f"{name} lowers CLUCB's regret, worst model over draws of {found.models} ({DRAW})"
-        ours, judged = f"{low:.0f} to {high:.0f} %", among_draws(drawn[name], IMPROVEMENT)
+        noise = in_per_cent(relative(found.result, name, "CLUCB", worst, found.models)).se
+        ours, judged = f"{low:.0f} to {high:.0f} %", among_draws(drawn[name], IMPROVEMENT, noise)
         rows.append(row_of("linear-improvement", text, f"{IMPROVEMENT:g} %", ours, judged))
     return rows
 

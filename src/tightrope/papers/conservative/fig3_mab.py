@@ -72,7 +72,8 @@ def numbers(found: BernoulliRuns, names: dict[str, str], where: str) -> list[Row
         words = f"{'more than ' if one_sided else ''}{paper:g} %"
         low, high = np.quantile(drawn[names[name]], (0.05, 0.95))
         text = f"{name} lowers CUCB's regret, worst model over draws of {models} ({where})"
-        judged = among_draws(drawn[names[name]], paper, at_least=one_sided)
+        noise = in_per_cent(relative(result, names[name], "CUCB", chosen["worst"], models)).se
+        judged = among_draws(drawn[names[name]], paper, noise, at_least=one_sided)
         rows.append(row_of(key, text, words, f"{low:.0f} to {high:.0f} %", judged))
         for label, model in chosen.items():
             ours = in_per_cent(relative(result, names[name], "CUCB", model, models))
