@@ -30,13 +30,14 @@ class Naive:
     def __init__(
         self, K, features=None, *, alpha, delta, sigma, bound, selection, baseline_index, clip,
         lam=1.0, B=1.0, D=1.0, freedman=True, T=1, listed=None, min_gap=None, floor=None, true_means=None,
-        open_rule="nothing", fixed=True,
+        open_rule="nothing", fixed=True, martingale_sigma=None, index="interval",
     ):  # fmt: skip
         self.K, self.X = K, features
         self.alpha, self.delta, self.sigma, self.lam, self.B, self.D = alpha, delta, sigma, lam, B, D
         self.bound, self.selection, self.baseline_index, self.clip, self.freedman = bound, selection, baseline_index, clip, freedman
         self.T, self.listed, self.min_gap, self.floor, self.true_means = T, listed, min_gap, floor, true_means
-        self.open_rule, self.fixed = open_rule, fixed
+        self.open_rule, self.fixed, self.index = open_rule, fixed, index
+        self.martingale_sigma = sigma if martingale_sigma is None else martingale_sigma
         self.history = []  # decisions
         self.elsewhere = []  # (features, arm, reward) of data that no decision stands for
 
@@ -97,7 +98,7 @@ class Naive:
         clip_arm = clip_sum or self.selection == "constrained" or self.X is None
         m = len(closed) if self.open_rule == "lower" else len(own)
         L = math.log(3 * max(m, 1) ** 2 / self.delta)
-        psi = self.sigma * math.sqrt(2 * m * L) + (2 / 3 * L if self.freedman else 0.0)
+        psi = self.martingale_sigma * math.sqrt(2 * m * L) + (2 / 3 * L if self.freedman else 0.0)
         martingale = sum(h.reward for h in closed) - psi
         martingale = max(martingale, 0.0) if clip_sum else martingale
         nothing = np.zeros(0 if self.X is None else self.X.shape[1])
@@ -139,9 +140,14 @@ class Naive:
                 values[a] = sum(lower[h.arm] for h in own) + lower[a]
             elif self.clip == "paper":
                 values[a] = minimum(z + self.X[a])
+            elif self.clip == "joint":
+                values[a] = max(minimum(z + self.X[a]), 0.0)
             else:
                 values[a] = max(minimum(z), 0.0) + max(lower[a], 0.0)
         safe = values + slack >= -1e-9
+        if self.index == "rounds":
+            rewards = [[h.reward for h in closed if h.arm == k] for k in range(self.K)]
+            upper = np.array([np.mean(own) + math.sqrt(math.log(t) / len(own)) if own else np.inf for own in rewards])
         chosen = self.choose(b, mu, lower, upper, safe) if wanted is None else self.admit(wanted, b, mu, lower, upper, safe)
         return chosen, safe, values + slack, charge
 

@@ -27,7 +27,8 @@ def twin_of(policy, K, X, fixed=True):
         baseline_index=shown.get("baseline_index"), clip=shown["clip"], lam=shown["lam"], B=shown["theta_bound"], D=shown["arm_bound"],
         freedman=shown["martingale"] == "freedman", T=T if isinstance(T, int) else 1, listed=None if isinstance(T, int) else T,
         min_gap=shown["min_gap"], floor=shown["baseline_floor"], true_means=shown["true_means"],
-        open_rule=shown["open"], fixed=X is None or fixed,
+        open_rule=shown["open"], fixed=X is None or fixed, martingale_sigma=shown["martingale_sigma"],
+        index=shown.get("index", "interval"),
     )  # fmt: skip
 
 
@@ -74,6 +75,46 @@ def test_same_arms_and_safe_sets_as_the_twin(kind):
         )  # fmt: skip
         seen |= follow(policy, means, X, 0.05, number, rounds=60)
     assert seen == {"ucb", "safe-other", "baseline"}
+
+
+def test_the_readings_of_the_papers_figures_have_the_twins_arms():
+    """Eq 4 clipped as a whole; an index of plain UCB; a scale of its own for the martingale: each changes who is safe or who is played."""
+    data, played = np.random.default_rng(12), {}
+    theta = unit_rows(data, 1, 4)[0]
+    X = tr.problems.spread_arms(6, theta, data) * data.uniform(0.7, 1.0, (6, 1))
+    linear, independent = X @ theta, data.random(5) * 0.6 + 0.2
+    common = {"alpha": 0.4, "delta": 0.05, "sigma": 0.05, "lam": 0.3}
+    for clip in ("joint", "paper", "both"):
+        b = int(np.argsort(linear)[3])
+        policy = tr.CLUCB(baseline=b, baseline_mean=float(linear[b]), clip=clip, selection="constrained", **common)
+        follow(policy, linear, X, 0.05, 1, rounds=80)
+        played[clip] = arms_of(policy, linear, X)
+    for selection, more in itertools.product(SELECTIONS, ({"index": "rounds"}, {"martingale_sigma": 0.5}, {})):
+        b = int(np.argsort(independent)[2])
+        policy = tr.CUCB2(
+            baseline=b, baseline_mean=float(independent[b]), selection=selection, baseline_index="ucb", **common | {"sigma": 0.2}, **more
+        )
+        follow(policy, independent, None, 0.05, 2, rounds=120)
+        played[selection, *more] = arms_of(policy, independent, None)
+    assert played["joint"] != played["paper"]
+    assert played["joint"] != played["both"]
+    assert played["constrained", "index"] != played["constrained",] != played["constrained", "martingale_sigma"]
+
+
+def arms_of(policy, means, X):
+    """The arms of 120 rounds on the same noise."""
+    session, data, arms = tr.Session(policy, arms=means.size if X is None else X), np.random.default_rng(3), []
+    for noise in 0.05 * data.standard_normal(120):
+        arms.append(session.select())
+        session.update(arms[-1], float(means[arms[-1]] + noise))
+    return arms
+
+
+def test_an_index_of_rounds_needs_independent_arms_and_a_known_baseline():
+    with pytest.raises(ValueError, match="index = 'rounds' needs independent arms and a known baseline_mean"):
+        tr.Session(tr.CUCB2(baseline=0, index="rounds"), arms=3)
+    with pytest.raises(ValueError, match="index = 'rounds' needs independent arms and a known baseline_mean"):
+        tr.Session(tr.CLUCB2(baseline=0, baseline_mean=0.5, index="rounds"), arms=np.eye(3))
 
 
 @pytest.mark.parametrize("kind", tiered(["independent", "features"], ["features"]))

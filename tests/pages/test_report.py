@@ -179,9 +179,7 @@ def test_report_makes_the_page_of_a_reproduction_again(tmp_path):
     for name in names:
         figure = matplotlib.figure.Figure()
         figure.subplots().plot([0, 1], [1, 0])
-        row = experiment.Row(
-            next(iter(experiment.claims_of("lipschitz"))), f"row of {name}", 1.5, 1.25, 0.5, "by eye", "partly", figure=name
-        )
+        row = experiment.Row("ckl-exploits", f"row of {name}", 1.5, 1.25, 0.5, "by eye", "partly", figure=name)
         outcomes[name] = experiment.FigureOutcome(
             [row], tables={"numbers": pd.DataFrame({"x": [1, 2]})}, plots={"line": figure}, notes="a note"
         )
@@ -197,7 +195,7 @@ def test_report_makes_the_page_of_a_reproduction_again(tmp_path):
     for words in (
         experiment.find_paper("lipschitz").TITLE,
         "row of",
-        "claims are judged: 1 partly",
+        "claims are judged: 1 contradicted",
         "1.25 ± 0.5",
         "partly",
         "a note",

@@ -20,7 +20,7 @@ def plain(selection, bound, signs):
         for a in range(K):
             if pulls[a]:
                 level = math.log(K * pulls[a] ** 3 / DELTA)
-                width = SPREADS[a] * math.sqrt(2 * level / pulls[a]) + level / (3 * pulls[a])
+                width = SPREADS[a] * (math.sqrt(2 * level / pulls[a]) + level / (3 * pulls[a]))
                 upper[a], lower[a] = sums[a] / pulls[a] + width, max(sums[a] / pulls[a] - width, 0.0)
         if bound == "confidence":
             total = sum(n * low for n, low in zip(pulls, lower, strict=True))

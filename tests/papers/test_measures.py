@@ -19,6 +19,7 @@ from tightrope.papers.conservative.measures import (
     relative,
     safety,
     summary,
+    worst_of_draws,
 )
 from tightrope.papers.scoring import Estimate
 from tightrope.results.results import Result
@@ -107,8 +108,19 @@ def test_one_violation_is_enough_to_break_the_promise(result):
     result.watched["new"]["violations"][4] = 1
     kept = safety(result, "free")[0]
     assert (kept.verdict, kept.ours, kept.reason) == ("not reproduced", "1 runs", "1 of 12.")
+    result.watched["new, of ours"] = result.watched.pop("new")  # a form of ours does not count for the paper's promise
+    result.regret["new, of ours"] = result.regret.pop("new")
+    kept, ours, *_ = safety(result, "free")
+    assert (kept.verdict, kept.ours, ours.key, ours.verdict) == ("reproduced", "0 runs", "", "not reproduced")
     result.watched["free"]["violations"][:3] = 0
-    assert safety(result, "free")[1].verdict == "partly"
+    assert safety(result, "free")[2].verdict == "partly"
+
+
+def test_the_worst_of_draws_is_the_worst_of_resampled_models(result):
+    """Of two models, the worse is the worst of a draw of two in three draws of four."""
+    found = worst_of_draws(result, ["new"], "new", "old", 2, draws=4000)["new"]
+    assert set(np.round(found, 9)) == {10.0, 50.0}
+    assert np.mean(found < 30) == pytest.approx(0.75, abs=4 * math.sqrt(0.75 * 0.25 / 4000))
 
 
 def budget_result(regret, budget):

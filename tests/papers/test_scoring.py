@@ -6,8 +6,36 @@ import numpy as np
 import pytest
 
 from tightrope.papers import scoring
-from tightrope.papers.register import NOT_JUDGED, NOT_SHOWN, Claim, counts, register_claims, standings
-from tightrope.papers.scoring import OURS, Estimate, Judgement, Row, estimate, paired_mean, quotient, ratio, row_of, share
+from tightrope.papers.register import (
+    ASYMPTOTIC,
+    CONTRADICTED,
+    DEPENDS,
+    IN_READING,
+    JUDGED,
+    NO_DATA,
+    NOT_JUDGED,
+    NOT_SHOWN,
+    REPRODUCED,
+    UNDECIDED,
+    Claim,
+    Reading,
+    counts,
+    register_claims,
+    standings,
+)
+from tightrope.papers.scoring import (
+    OURS,
+    Estimate,
+    Judgement,
+    Row,
+    estimate,
+    in_reading,
+    paired_mean,
+    quotient,
+    ratio,
+    row_of,
+    share,
+)
 
 YES, PARTLY, NO, OPEN = scoring.VERDICTS
 INF, NAN = math.inf, math.nan
@@ -95,6 +123,13 @@ CASES = [
     ("everywhere_above", ([e(1.0, 0.2), e(-2.0, 0.2)],), NO),
     ("everywhere_above", ([e(-1.0, 0.2), e(0.5, 0.2)],), NO),
     ("everywhere_above", ([e(-0.1, 0.2), e(0.5, 0.2)],), OPEN),
+    ("among_draws", (np.linspace(20.0, 50.0, 31), 43.0, 1.0), YES),
+    ("among_draws", (np.linspace(20.0, 40.0, 31), 43.0, 1.0), NO),
+    ("among_draws", (np.linspace(45.0, 60.0, 31), 43.0, 1.0), NO),  # a number is missed on either side
+    ("among_draws", (np.linspace(-20.0, 50.0, 31), 43.0, 1.0), OPEN),  # no gain at all would be among them, too
+    ("among_draws", (np.linspace(20.0, 50.0, 31), 43.0, 9.0), OPEN),  # the noise of runs alone would make such a range
+    ("among_draws", (np.linspace(20.0, 50.0, 31), 43.0, INF), OPEN),  # so may that of a single run
+    ("among_draws", (np.full(31, 43.0), 43.0, 1.0), OPEN),  # one world is no distribution
     ("both_signs", ([e(-1.0, 0.2), e(1.0, 0.2)],), YES),
     ("both_signs", ([e(-1.0, 0.2), e(0.5, 0.2)],), NO),
     ("both_signs", ([e(-1.0, 0.2), e(-2.0, 0.2)],), NO),
@@ -187,18 +222,80 @@ def claim(key, not_shown=""):
     return Claim(key, "Figure 1", "words", "", "order", not_shown)
 
 
-def row(key, verdict):
-    return Row(key, "text", "", "", None, "test", verdict)
+def row(key, verdict, test="test", figure="fig1", reading=""):
+    return Row(key, "text", "", "", None, test, verdict, figure=figure, reading=reading)
 
 
-def test_a_claim_has_the_worst_verdict_of_its_rows_and_counts_once():
+def test_a_claim_stands_by_the_worst_of_its_rows_and_counts_once():
     claims = register_claims([claim("good"), claim("bad"), claim("open"), claim("alone"), claim("proof", not_shown="no program shows it")])
-    rows = [row("good", YES)] * 5 + [row("bad", YES), row("bad", NO), row("bad", OPEN), row("open", PARTLY), row("open", OPEN)]
+    rows = [row("good", YES)] * 5 + [row("bad", YES), row("bad", NO), row("bad", OPEN), row("open", YES), row("open", OPEN)]
     found = standings(claims, [*rows, row(OURS, NO)])
-    assert [one.verdict for one in found] == [YES, NO, OPEN, NOT_JUDGED, NOT_SHOWN]
+    assert [one.verdict for one in found] == [REPRODUCED, CONTRADICTED, UNDECIDED, NOT_JUDGED, NOT_SHOWN]
     assert [len(one.rows) for one in found] == [5, 3, 2, 0, 0]
-    assert counts(found) == {"all": 5, "judged": 3, YES: 1, PARTLY: 0, OPEN: 1, NO: 1, NOT_JUDGED: 1, NOT_SHOWN: 1}
+    number = counts(found)
+    assert (number["all"], number["judged"]) == (5, 3)
+    assert all(number[one] == 1 for one in (REPRODUCED, CONTRADICTED, UNDECIDED, NOT_JUDGED, NOT_SHOWN))
+    assert sum(number[one] for one in JUDGED) == 3
     with pytest.raises(ValueError, match=r"key = 'wrong' .*is no claim of the paper"):
         standings(claims, [row("wrong", YES)])
     with pytest.raises(ValueError, match="key = 'good' stands for two claims"):
         register_claims([claim("good"), claim("good")])
+
+
+def standing(rows, named=(), **more):
+    """Where a single claim stands."""
+    (found,) = standings(register_claims([Claim("key", "Figure 1", "words", "", "order", **more)]), rows, named)
+    return found.verdict
+
+
+NAMED = (Reading("rounds", "words", ("fig1",), "a search", 25),)
+
+
+def test_only_the_primary_reading_counts_and_says_its_name():
+    """Planted: a failing row in another reading must not hide, nor a holding one replace, what the primary reading says."""
+    other_no, other_yes = in_reading("other", [row("key", NO)]), in_reading("other", [row("key", YES)])
+    assert standing([row("key", YES), *other_no]) == REPRODUCED  # the paper's own words: no reading to name
+    assert standing([row("key", YES), *other_no], NAMED) == IN_READING
+    assert standing([row("key", YES), *other_yes], NAMED) == REPRODUCED  # in every reading that was tried
+    assert standing([row("key", YES, figure="fig9"), *other_no], NAMED) == REPRODUCED
+    assert standing([row("key", NO), *other_no], NAMED) == CONTRADICTED
+    assert standing([row("key", NO), *other_yes], NAMED) == DEPENDS
+    assert standing([row("key", OPEN), *other_yes], NAMED) == UNDECIDED
+    assert standing(other_yes, NAMED) == NOT_JUDGED  # another reading alone judges nothing
+    (found,) = standings(register_claims([claim("key")]), [row("key", YES), *other_no], NAMED)
+    assert "25 readings tried" in found.why
+
+
+def test_partly_is_no_verdict_of_a_claim():
+    """What a rule calls partly is a setting, an open place, or the wrong size, by the rule that says it."""
+    cases = scoring.every([True, False])
+    places = scoring.everywhere_above([e(1.0, 0.2), e(0.5, 0.2)])
+    size = scoring.above(e(45.7, 0.4), 50.0, partly=0.0)
+    assert {cases.verdict, places.verdict, size.verdict} == {PARTLY}
+    assert standing([row("key", PARTLY, cases.test)]) == DEPENDS
+    assert standing([row("key", PARTLY, places.test)]) == UNDECIDED
+    assert standing([row("key", PARTLY, size.test)]) == CONTRADICTED
+    assert standing([row("key", PARTLY, scoring.most(3, 10).test)]) == CONTRADICTED
+    assert standing([row("key", PARTLY, scoring.near(e(0.58, 0.01), 0.5, 0.1).test)]) == CONTRADICTED
+
+
+def test_a_claim_fails_with_one_of_its_parts_and_depends_on_one_of_its_settings():
+    rows = [row("key", YES), row("key", NO)]
+    assert standing(rows) == CONTRADICTED
+    assert standing(rows, settings="worlds") == DEPENDS
+    assert standing([row("key", NO), row("key", OPEN)], settings="worlds") == CONTRADICTED  # it holds in none of them
+
+
+def test_what_no_run_here_can_judge_is_not_called_reproduced():
+    """Planted: rows that hold, on other data or at a finite horizon."""
+    assert standing([row("key", YES)], data="ML-20M") == NO_DATA
+    assert standing([row("key", YES)], asymptotic="a limit") == ASYMPTOTIC
+    assert standing([row("key", OPEN)], core_hours=1.9) == UNDECIDED
+    (found,) = standings(register_claims([Claim("key", "", "", "", "order", core_hours=1.9)]), [row("key", OPEN)])
+    assert "1.9" in found.why
+
+
+def test_more_than_a_number_is_judged_on_one_side_of_its_draws():
+    assert scoring.among_draws(np.linspace(39.0, 53.0, 31), 51.0, 1.0, at_least=True).verdict == YES
+    assert scoring.among_draws(np.linspace(60.0, 70.0, 31), 51.0, 1.0, at_least=True).verdict == YES
+    assert scoring.among_draws(np.linspace(20.0, 45.0, 31), 51.0, 1.0, at_least=True).verdict == NO

@@ -54,6 +54,20 @@ def test_users_are_linear_problems_in_range(folder):
     assert len({user.theta.tobytes() for user in users}) == 20
 
 
+def test_means_that_fill_the_unit_interval_are_every_users_own(folder):
+    users = tr.problems.data.jester(20, rank=30, seed=3, data=folder, means="filled")
+    for user in users:
+        assert (user.means.min(), user.means.max()) == pytest.approx((0.0, 1.0), abs=1e-12)
+        assert np.linalg.norm(user.theta) <= 1
+        assert not user.features[user.means.argmin()].any()
+    block = (dense_ratings(folder / "jester" / "jester1.npz") + 10) / 20
+    low, high = block.min(axis=1, keepdims=True), block.max(axis=1, keepdims=True)
+    for user in tr.problems.data.jester(5, rank=40, data=folder, means="filled"):  # of full rank: the ratings moved and scaled
+        assert np.abs((block - low) / (high - low) - user.means).max(axis=1).min() < 1e-9
+    with pytest.raises(ValueError, match="means = 'wide' is not one of"):
+        tr.problems.data.jester(5, data=folder, means="wide")
+
+
 def test_full_rank_gives_the_ratings_themselves(folder):
     block = dense_ratings(folder / "jester" / "jester1.npz")
     users = tr.problems.data.jester(5, rank=40, data=folder)

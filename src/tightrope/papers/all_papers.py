@@ -45,10 +45,10 @@ from .experiment import (
     sentence,
     time_taken,
 )
-from .register import NOT_SHOWN, WORST_FIRST, counts
-from .scoring import NOT_JUDGED, Row
+from .register import STANDINGS, counts
+from .scoring import Row
 
-COLUMNS_OF_VERDICTS = (*reversed(WORST_FIRST), NOT_JUDGED, NOT_SHOWN)
+COLUMNS_OF_VERDICTS = STANDINGS
 COSTS_FILE = pathlib.Path(__file__).with_name("costs.json")
 RECORD = "all.json"
 TITLE = "Structured bandits: the papers' claims, run again"
@@ -274,7 +274,7 @@ def front_page(run: Run, title: str | None = None, path: pathlib.Path | None = N
         lead += " This scale only checks that the experiments run, so nothing is judged."
     if missing:
         lead += f" {missing} of {len(detail)} figures are not there yet: the same command goes on from here."
-    note = "A claim has the worst verdict of the rows that judge it; a paper's page has every row with its test."
+    note = "The worst row decides about a claim, of those that count; a paper's page has every row with its test."
     note += " Core time is that of all cores together."
     columns = ["paper", "claims", *COLUMNS_OF_VERDICTS, "core time"]
     sections = [

@@ -5,7 +5,8 @@ from ..plots.style import Palette
 NAMES: dict[str, tuple[str, ...]] = {
     "conservative": (
         "UCB", "CUCB-Or", "CUCB", "CUCB-L", "CUCB-M", "CUCB-S", "CUCB2", "LinUCB", "CLUCB", "CLUCB2", "CLUCB-Or", "CLUCB-L", "CLUCB-M",
-        "CLUCB-S", "CLUCB2, literal", "CLUCB2, sub-Gaussian", "CLUCB-S, clipped", "CLUCB2T 5 %", "CLUCB2T 10 %", "CLUCB2T 12 %",
+        "CLUCB-S", "CLUCB2, literal", "CLUCB2, sub-Gaussian", "CLUCB-S, clipped", "CLUCB-S, literal",
+        "CLUCB2T 5 %", "CLUCB2T 10 %", "CLUCB2T 12 %",
     ),
     "lingape": (
         "LinGapE, ε = 0", "LinGapE, ε = gap/2", "LinGapE, ε = gap/2, by ratio", "XY-oracle, K in its bound",

@@ -41,7 +41,7 @@ from ..simulation.runs.executors import shared
 from ..simulation.runs.progress import Meters, silent
 from ..simulation.simulate import simulate
 from . import names
-from .register import Claim, ClaimStanding, counts, standings
+from .register import Claim, ClaimStanding, Reading, counts, standings
 from .scoring import OURS, VERDICTS, Row
 
 T = TypeVar("T")
@@ -50,6 +50,10 @@ SCALES = ("smoke", "laptop", "paper")
 ROWS = "rows.json"  # the file of a figure's judged rows
 TIME = "time.json"  # and of how long it took
 PICTURES = "pictures.json"  # its pictures as pages show them
+HOW_CLAIMS_STAND = (
+    "The worst row decides about a claim, of the rows in the primary reading of their figures; rows of ours and in other readings are "
+    "shown and not counted. The rows stand with their figures."
+)
 MANY_ROUNDS = 50_000  # of Python in one run from which processes gain more than it costs to send them the run
 
 
@@ -122,6 +126,11 @@ def claims_of(paper: str) -> dict[str, Claim]:
     """The register of a paper."""
     claims: dict[str, Claim] = importlib.import_module(f"{find_paper(paper).__name__}.claims").CLAIMS
     return claims
+
+
+def readings_of(paper: str) -> tuple[Reading, ...]:
+    """The primary readings of a paper's figures."""
+    return tuple(getattr(importlib.import_module(f"{find_paper(paper).__name__}.claims"), "READINGS", ()))
 
 
 def figures(paper: str) -> dict[str, ModuleType]:
@@ -247,6 +256,8 @@ def rows_table(rows: list[Row]) -> Table:
         remark = row.remark if row.verdict != "reproduced" else ""
         words = " ".join(part for part in (f"{row.test}.", row.reason, remark) if part)
         key = row.key if row.key != OURS else "ours, not counted"
+        if row.reading:
+            key = f"{row.key or 'ours'}, reading “{row.reading}”, not counted"
         cells.append([row.verdict, key, row.text, number(row.paper), ours, words])
     return Table(["verdict", "claim", "what is compared", "paper", "ours", "test and remarks"], cells, verdict_column=0, aligned=False)
 
@@ -263,7 +274,7 @@ def as_shown(outcomes: Mapping[str, FigureOutcome], scale: str) -> dict[str, Fig
 
 def claim_standings(paper: str, outcomes: Mapping[str, FigureOutcome]) -> list[ClaimStanding]:
     """Where every claim of a paper stands after these figures."""
-    return standings(claims_of(paper), (row for outcome in outcomes.values() for row in outcome.rows))
+    return standings(claims_of(paper), (row for outcome in outcomes.values() for row in outcome.rows), readings_of(paper))
 
 
 def claims_frame(claims: Iterable[ClaimStanding]) -> pd.DataFrame:
@@ -271,15 +282,15 @@ def claims_frame(claims: Iterable[ClaimStanding]) -> pd.DataFrame:
     return pd.DataFrame([
         {
             "claim": claim.key, "where": claim.where, "the paper's words": claim.words, "number": claim.number, "kind": claim.kind,
-            "verdict": verdict, "rows": len(rows), "figures": ", ".join(dict.fromkeys(row.figure for row in rows)) or claim.not_shown,
+            "verdict": verdict, "rows": len(rows), "figures": ", ".join(dict.fromkeys(row.figure for row in rows)), "why": why,
         }
-        for claim, verdict, rows in claims
+        for claim, verdict, rows, why in claims
     ])  # fmt: skip
 
 
 def claims_table(frame: pd.DataFrame) -> Table:
     """`claims_frame` for a page: the verdict first, where narrow screens show it."""
-    order = ["verdict", "claim", "the paper's words", "number", "where", "figures"]
+    order = ["verdict", "claim", "the paper's words", "number", "where", "figures", "why"]
     return replace(Table.of(frame[order], most_rows=len(frame), verdict_column=0), aligned=False)
 
 
@@ -291,7 +302,7 @@ def sentence(number_of: Mapping[str, int]) -> str:
 
 def verdict_sentence(rows: list[Row]) -> str:
     """The verdicts of a figure's rows in a sentence; empty where nothing is judged."""
-    judged = [row.verdict for row in rows if row.key != OURS and row.verdict in VERDICTS]
+    judged = [row.verdict for row in rows if row.key != OURS and not row.reading and row.verdict in VERDICTS]
     if not judged:
         return ""
     return f"Of {len(judged)} comparisons with the paper: {', '.join(f'{judged.count(one)} {one}' for one in VERDICTS if one in judged)}."
@@ -359,7 +370,7 @@ def _write_report(
     frame = claims_frame(claims)
     files.write_text(folder / "claims.csv", frame.to_csv(index=False))
     sections = [
-        Section("Claims", "A claim has the worst verdict of its rows; the rows stand with their figures.", [], [claims_table(frame)],
+        Section("Claims", HOW_CLAIMS_STAND, [], [claims_table(frame)],
                 summary=sentence(counts(claims)))
     ]  # fmt: skip
     for name, outcome in outcomes.items():

@@ -6,8 +6,8 @@ too wide to tell the verdict is "undecided".
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -21,6 +21,10 @@ Verdict = Literal["reproduced", "partly", "not reproduced", "undecided"]
 VERDICTS: tuple[str, ...] = get_args(Verdict)
 NOT_JUDGED: Final = "not judged"  # of a claim that no row refers to, and of a row at a scale that says nothing
 MARGIN = 4.0  # standard errors
+# How two rules say what "partly" means: that it holds in some cases and not in others, and that nothing speaks against it. Elsewhere it
+# means the right direction and the wrong size.
+ALL_CASES = "in all cases; partly if in some"
+EVERY_PLACE = "at every place; partly if at some and nowhere below by them"
 
 
 class Estimate(NamedTuple):
@@ -179,7 +183,7 @@ def every(holds: Sequence[bool]) -> Judgement:
     """Reproduced: it holds in all cases. Partly: in some. Undecided: there are none."""
     count, none = sum(bool(one) for one in holds), len(holds) == 0
     reason = f"It holds in {count} of {len(holds)} cases."
-    return _judgement(not none and count == len(holds), count > 0, "in all cases; partly if in some; undecided if there are none", reason,
+    return _judgement(not none and count == len(holds), count > 0, f"{ALL_CASES}; undecided if there are none", reason,
                    open_=none)  # fmt: skip
 
 
@@ -221,12 +225,32 @@ def most(count: int, total: int) -> Judgement:
 
 
 def everywhere_above(found: Sequence[Estimate], margin: float = MARGIN) -> Judgement:
-    """Reproduced: every estimate is above 0 by `margin` standard errors. Partly: one is, none below. Undecided: none is either."""
+    """Reproduced: every estimate is above 0 by `margin` standard errors. Partly: one is, none below. Undecided: none is either.
+
+    Partly leaves a claim undecided: no place speaks against it.
+    """
     over = sum(one.value > margin * one.se for one in found)
     under = sum(one.value < -margin * one.se for one in found)
-    test = f"above 0 by {margin:g} standard errors at every place; partly if at some and nowhere below by them; undecided if nowhere either"
+    test = f"above 0 by {margin:g} standard errors {EVERY_PLACE}; undecided if nowhere either"
     reason = f"It is above at {over} and below at {under} of {len(found)} places."
     return _judgement(over == len(found), over > 0 and under == 0, test, reason, open_=over == under == 0)
+
+
+def among_draws(draws: ArrayLike, target: float, noise: float, *, at_least: bool = False, tail: float = 0.05) -> Judgement:
+    """A number that is an extreme of random worlds, beside its distribution over draws of them.
+
+    draws: one value for each. noise: the standard error of such a value, infinite where there is one run of a world. Reproduced: the
+    target is between their `tail` and 1 - `tail` quantiles (at_least, for "more than": not above the upper one). Undecided: it is, but so
+    would be 0, no effect at all, or the range is no wider than `MARGIN` times the noise, which then may have made it.
+    """
+    x = np.asarray(draws, dtype=np.float64)
+    low, high = (float(q) for q in np.quantile(x, (tail, 1 - tail)))
+    inside = target <= high and (at_least or target >= low)
+    blind = low == high or low <= 0.0 <= high or high - low <= MARGIN * noise
+    side = "not above" if at_least else "within"
+    where = f"{side} the {tail:.0%} to {1 - tail:.0%} range over draws of worlds"
+    test = f"{target:g} is {where}; undecided if 0 is in it as well, or noise as wide"
+    return _judgement(inside and not blind, False, test, f"The range is {low:.3g} to {high:.3g}.", open_=inside)
 
 
 def both_signs(found: Sequence[Estimate], margin: float = MARGIN) -> Judgement:
@@ -258,7 +282,8 @@ class Row:
 
     key: of the claim in the paper's register, or OURS. text: what is compared. paper: the paper's number, as printed. ours and se: ours
     and its standard error. test, verdict, reason: of the rule, see `Judgement`. remark: what the paper leaves open that the number
-    depends on. figure: filled in when the figure is run.
+    depends on. figure: filled in when the figure is run. reading: which reading of the paper, by its name in `papers/X/readings.py`; ""
+    is the figure's own. Only rows of the primary reading count.
     """
 
     key: str
@@ -271,6 +296,7 @@ class Row:
     reason: str = ""
     remark: str = ""
     figure: str = ""
+    reading: str = ""
 
     def __post_init__(self) -> None:
         checks.choice("verdict", self.verdict, (*VERDICTS, NOT_JUDGED))
@@ -281,3 +307,8 @@ def row_of(key: str, text: str, paper: str | float, ours: Estimate | str | float
     """A row with the judgement of a rule. se: of an `ours` that is text."""
     value, error = ours if isinstance(ours, Estimate) else (ours, se)
     return Row(key, text, paper, value, error, judgement.test, judgement.verdict, judgement.reason, remark)
+
+
+def in_reading(name: str, rows: Iterable[Row]) -> list[Row]:
+    """The rows as those of another reading of the paper, which are shown and not counted."""
+    return [replace(row, reading=name) for row in rows]

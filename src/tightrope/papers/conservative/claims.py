@@ -1,6 +1,6 @@
 """The claims of Garcelon et al. 2020, in the order of the paper. Its sections have no numbers; their titles stand for them."""
 
-from ..register import Claim, register_claims
+from ..register import Claim, Reading, register_claims
 
 CLAIMS = register_claims([
     # Limitations of the existing algorithms
@@ -32,7 +32,7 @@ CLAIMS = register_claims([
         'mu_l)); "the regret of CLUCB is at least half of the one of CLUCB2"', "2 (48 against 114)", "inequality"),
     Claim("selection-never-worse", "Discussion on action selection",
         'optimism with respect to the baseline suffices "to guarantee that the new action selection strategy is never worse than CUCB"',
-        "", "order"),
+        "", "order", core_hours=1.8),
     Claim("selection-example", "Discussion on action selection, last paragraph",
         "in the example of N > 3 arms with a second arm without variance and Bernstein intervals the arm of E2 is almost always arm 2, "
         'and "CLUCB2 will have a regret strictly better than CLUCB"', "", "order"),
@@ -51,15 +51,16 @@ CLAIMS = register_claims([
         "1 - delta/2", "guarantee"),
     # Experiments, synthetic environments: Bernoulli arms
     Claim("mab-m", "Synthetic Environments, Figure 3 (top)",
-        "the martingale bound alone (CUCB-M) reduces CUCB's regret by 43 %, on the worst model", "43 %", "value"),
+        "the martingale bound alone (CUCB-M) reduces CUCB's regret by 43 %, on the worst model", "43 %", "value", core_hours=1.8),
     Claim("mab-s-below-l", "Synthetic Environments, Figure 3 (top)",
-        'constrained selection (CUCB-S) "is much more effective than CUCB-L", on the worst model', "", "order"),
+        'constrained selection (CUCB-S) "is much more effective than CUCB-L", on the worst model', "", "order", core_hours=1.8),
     Claim("mab-s", "Synthetic Environments, Figure 3 (top)",
-        "constrained selection alone (CUCB-S) reduces CUCB's regret by 12 %, on the worst model", "12 %", "value"),
+        "constrained selection alone (CUCB-S) reduces CUCB's regret by 12 %, on the worst model", "12 %", "value", core_hours=1.8),
     Claim("mab-cucb2-half", "Synthetic Environments, Figure 3 (top)",
-        'both together (CUCB2) reduce the regret of CUCB by "more than 51 %", even on the worst model', "more than 51 %", "inequality"),
+        'both together (CUCB2) reduce the regret of CUCB by "more than 51 %", even on the worst model', "more than 51 %", "inequality",
+        core_hours=1.8),
     Claim("mab-cucb2-near-oracle", "Synthetic Environments, Figure 3 (top)",
-        'CUCB2 "gets much closer to CUCB-Or" than CUCB; CUCB-Or stays below it', "", "order"),
+        'CUCB2 "gets much closer to CUCB-Or" than CUCB; CUCB-Or stays below it', "", "order", core_hours=1.8),
     # linear arms
     Claim("linear-s-matches", "Synthetic Environments, Figure 3 (bottom)",
         'contrary to Bernoulli arms "the main improvement is obtained by CLUCB-S, whose performance matches CLUCB2 and even the oracle '
@@ -97,10 +98,10 @@ CLAIMS = register_claims([
     # Appendix B, Bernoulli arms
     Claim("mab-every-model", "Appendix B, Worst Case Model, after Eq 31",
         'CUCB2 "achieves consistently better regret than CUCB": the difference was positive for each of the 70 models',
-        "every model", "order"),
+        "every model", "order", core_hours=1.8),
     Claim("mab-best-near-average", "Appendix B, Figure 6 (b, c)",
         'the best model and the average "are very similar, meaning that the distribution of the results is very concentrated close to '
-        'the best one"', "", "inequality"),
+        'the best one"', "", "inequality", core_hours=1.8),
     Claim("unconstrained-violates", "Appendix B, Figures 6 (d, g-i), 7 (g-i) and 8 (left)",
         'UCB and LinUCB explore "heavily at the beginning": their budget falls far below 0 on Bernoulli arms, linear arms and Jester',
         "", "shape"),
@@ -126,3 +127,12 @@ CLAIMS = register_claims([
     Claim("jester-linucb-highest-budget", "Appendix B, Figure 8 (right)",
         'LinUCB "is the one building the higher budget since it is the first one to converge toward optimal arms"', "", "order"),
 ])  # fmt: skip
+
+READINGS = (
+    Reading("shifted", "means that fill [0, 1] by moving and scaling Gaussian features, Eq 4 clipped at 0 as a whole, radii with the norms "
+        "that there are", ("fig3-linear", "fig7", "e2"), "the authors' public code and a search", 18),
+    Reading("index by rounds", "mean + sqrt(ln t / n) as every arm's index, the baseline's too; lower bounds of Wu et al. with sigma 1, "
+        "psi with 1/2", ("fig3-mab", "fig1", "fig6"), "a search", 25),
+    Reading("filled", "every user's means fill [0, 1], features moved and scaled for each user; theta is a row of left singular vectors",
+        ("fig5", "fig8"), "the authors' public code and a search", 4),
+)  # fmt: skip

@@ -55,7 +55,7 @@ def data(run: Run) -> Data:
 def play(
     means: np.ndarray, spreads: np.ndarray, selection: str, bound: str, runs: int, horizon: int, rng: np.random.Generator
 ) -> AlgorithmRuns:  # fmt: skip
-    """Algorithm 1 for independent arms; an interval is spread sqrt(2 l / s) + l / (3 s) wide, l = ln(K s^3 / delta), after s pulls."""
+    """Algorithm 1 for independent arms; an interval is spread (sqrt(2 l / s) + l / (3 s)) wide, l = ln(K s^3 / delta), after s pulls."""
     K, rows = means.size, np.arange(runs)
     pulls, sums, baseline_rounds = np.zeros((runs, K)), np.zeros((runs, K)), np.zeros(runs)
     regret, events, second = np.zeros(runs), np.zeros((runs, 3)), np.zeros(runs)
@@ -87,10 +87,14 @@ def play(
 
 
 def intervals(pulls: np.ndarray, sums: np.ndarray, spreads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Upper and lower bounds of all means by Bernstein's inequality; infinity and 0 for arms never pulled."""
+    """Upper and lower bounds of all means by Bernstein's inequality; infinity and 0 for arms never pulled.
+
+    A reward is its mean more or less the spread, which is the range of Bernstein's second term: an arm without variance is known after
+    one pull.
+    """
     s = np.maximum(pulls, 1.0)
     level = np.log(pulls.shape[1] * s**3 / DELTA)
-    width = spreads * np.sqrt(2.0 * level / s) + level / (3.0 * s)
+    width = spreads * (np.sqrt(2.0 * level / s) + level / (3.0 * s))
     tried, mean = pulls > 0, sums / s
     return np.where(tried, mean + width, np.inf), np.where(tried, np.maximum(mean - width, 0.0), 0.0)
 

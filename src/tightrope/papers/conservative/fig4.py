@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from ...plots import style
 from ...results.results import Result
 from ..experiment import Run
-from ..scoring import Estimate, Row, above, below, differs, estimate, falls, paired_mean, rare, row_of
+from ..scoring import OURS, Estimate, Row, above, below, differs, estimate, falls, paired_mean, rare, row_of
 from .measures import final, safety
 from .settings import ALPHA, DELTA, SIGMA, bernoulli_models, budget_monitor, told_baseline, unconstrained
 
@@ -69,9 +69,9 @@ def score(found: CheckpointRuns) -> list[Row]:
     end = "fig4-end-differs"
     return [
         row_of("fig4-falls", curve, "decreases", drop, falls(steps(extra), drop)),
-        row_of("fig4-falls", flat, "decreases", part, falls(steps(half), part)),
+        row_of(OURS, flat, "decreases", part, falls(steps(half), part)),
         row_of(end, "at T = n the regret of CUCB2T is not UCB's", "different", left, differs(left)),
-        row_of(end, "at T = n the regret of CUCB2T is above UCB's, whose arms it discards to be safe", "above", left, above(left),
+        row_of(OURS, "at T = n the regret of CUCB2T is above UCB's, whose arms it discards to be safe", "above", left, above(left),
                remark="A period grants its leeway at once; discarding UCB's arm for a safe one can also lower the regret."),
         stronger_baseline(found),
         *baseline_rounds(found),

@@ -1,16 +1,12 @@
-"""Figure 7: budgets with linear rewards, to the end and at the beginning, of the runs of Figure 3 (bottom), draw "spread"."""
+"""Figure 7: budgets with linear rewards, to the end and at the beginning, of the runs of Figure 3 (bottom)."""
 
 from matplotlib.figure import Figure
 
-from ..experiment import Run
 from ..scoring import Row, near, row_of
 from . import fig3_linear
 from .measures import budget_order, budget_panels, final, lower, relative
 
-
-def data(run: Run) -> fig3_linear.LinearRuns:
-    """The runs of Figure 3."""
-    return fig3_linear.play(run, "spread")
+data = fig3_linear.data
 
 
 def score(found: fig3_linear.LinearRuns) -> list[Row]:

@@ -1,4 +1,4 @@
-"""Figure 8: budgets on Jester, at the beginning and to the end, of the runs of Figure 5 with unit users."""
+"""Figure 8: budgets on Jester, at the beginning and to the end, of the runs of Figure 5."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -6,15 +6,11 @@ from matplotlib.figure import Figure
 from ...plots import style
 from ...plots.curves import PAIRED_LEGEND, draw_bands, line_styles
 from ..colours import palette
-from ..experiment import Run
 from ..scoring import Row, below, estimate, everywhere_above, paired_mean, row_of
 from . import fig5
 from .measures import budgets, parallel, recovery_round
 
-
-def data(run: Run) -> fig5.JesterRuns:
-    """The runs of Figure 5."""
-    return fig5.play(run, fig5.SCALINGS[0])
+data = fig5.data
 
 
 def score(found: fig5.JesterRuns) -> list[Row]:

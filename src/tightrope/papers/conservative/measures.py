@@ -13,7 +13,7 @@ from ...plots import style
 from ...plots.curves import PAIRED_LEGEND, draw_bands, line_styles
 from ...results.results import Result
 from ..colours import palette
-from ..scoring import Estimate, Row, above, at_most, below, estimate, every, gain, most, near, never, paired_mean, ratio, row_of
+from ..scoring import OURS, Estimate, Row, above, at_most, below, estimate, every, gain, most, near, never, paired_mean, ratio, row_of
 
 EARLY_SHARE = 0.2  # a minimum "at the beginning" lies in this share of the rounds
 PARALLEL_SHARE = 0.05  # slopes of budgets that differ by no more than this share are parallel
@@ -48,6 +48,19 @@ def by_model(result: Result, improved: str, plain: str, models: int) -> list[Est
     ]  # fmt: skip
 
 
+def worst_of_draws(
+    result: Result, names: Sequence[str], improved: str, plain: str, models: int, *, draws: int = 4000
+) -> dict[str, np.ndarray]:  # fmt: skip
+    """By name the reduction of the regret of `plain` in per cent, on the worst model of each of so many draws of models.
+
+    A draw takes as many models as there are, with replacement; the worst is where the gain of `improved` is smallest.
+    """
+    gained = {name: 100 * np.array(gains(result, name, plain, models)) for name in {*names, improved}}
+    drawn = np.random.default_rng(0).integers(models, size=(draws, models))
+    worst = drawn[np.arange(draws), gained[improved][drawn].argmin(axis=1)]
+    return {name: gained[name][worst] for name in names}
+
+
 def reduction(key: str, text: str, paper: float, ours: Estimate, *, remark: str = "", tolerance: float = 0.2) -> Row:
     """A claimed reduction of regret, 1 - ratio, in per cent; tolerance: as a share of the paper's number."""
     reduced = in_per_cent(ours)
@@ -71,18 +84,25 @@ def lower(key: str, text: str, better: np.ndarray, worse: np.ndarray, *, remark:
 
 
 def safety(result: Result, free: str, where: str = "") -> list[Row]:
-    """No run of a conservative policy breaks the constraint where it is verified; the unconstrained one, `free`, does, and at first."""
+    """No run of the paper's conservative policies breaks the constraint where it is verified; the unconstrained `free` does, and first.
+
+    Forms of ours, whose names have a comma, have a row of their own, which does not count.
+    """
     broken = {name: result.watched[name]["violations"] > 0 for name in result.policies}
     violating = int(broken[free].sum())
-    unsafe = int(sum(runs.sum() for name, runs in broken.items() if name != free))
-    total = sum(runs.size for name, runs in broken.items() if name != free)
-    kept = f"conservative algorithms never violate the constraint{where} ({total} runs)"
     lowest = estimate(result.watched[free]["lowest"][:, 0])
     mean = result.watched[free]["budget"].mean(axis=0)
     when = float(result.rounds[int(np.argmin(mean))] / result.rounds[-1])
     key = "unconstrained-violates"
+    rows = []
+    for owner, whose in (("conservative-never-violates", "conservative algorithms"), (OURS, "our forms of them")):
+        runs = [one for name, one in broken.items() if name != free and (", " in name) == (owner == OURS)]
+        unsafe, total = int(sum(one.sum() for one in runs)), sum(one.size for one in runs)
+        if runs:
+            text = f"{whose} never violate the constraint{where} ({total} runs)"
+            rows.append(row_of(owner, text, "0 runs", f"{unsafe} runs", never(unsafe, total)))
     return [
-        row_of("conservative-never-violates", kept, "0 runs", f"{unsafe} runs", never(unsafe, total)),
+        *rows,
         row_of(
             key, f"{free} violates it{where}", "yes", f"{violating / broken[free].size:.0%} of runs", most(violating, broken[free].size)
         ),

@@ -16,7 +16,8 @@ SIGMA = 1.0  # scale of the intervals of Bernoulli arms
 LINEAR = {"sigma": 0.1, "lam": 0.5}
 T = TypeVar("T")
 P = TypeVar("P")
-DRAWS = ("spread", "ball")
+DRAW = "shifted"  # of features, in the primary reading
+OTHER_DRAWS = ("spread", "ball")
 Instance = problems.Bernoulli | problems.Linear
 
 
@@ -26,8 +27,11 @@ def ranked_baseline(problem: Instance, rank: int) -> dict[str, Any]:
     return {"baseline": arm, "baseline_mean": float(np.clip(problem.means[arm], 0.0, 1.0))}
 
 
-def variant(name: str, rank: int, problem: Instance, /, **parameters: object) -> Policy:
-    """A preset told this problem's baseline; bound = "oracle" is told the means as well."""
+def variant(name: str, rank: int, problem: Instance, /, norms: object = "1", **parameters: object) -> Policy:
+    """A preset told this problem's baseline; bound = "oracle" is told the means as well, norms = "own" how long its vectors are."""
+    if norms == "own" and isinstance(problem, problems.Linear):
+        longest = float(np.linalg.norm(problem.features, axis=1).max())
+        parameters |= {"theta_bound": float(np.linalg.norm(problem.theta)), "arm_bound": longest}
     if parameters.get("bound") == "oracle":
         parameters.setdefault("true_means", np.clip(problem.means, 0.0, 1.0))
     return getattr(policies, name)(**ranked_baseline(problem, rank), delta=DELTA, **({"alpha": ALPHA} | parameters))
@@ -86,9 +90,29 @@ def bernoulli_models(count: int, seed: int) -> list[problems.Bernoulli]:
 
 
 def linear_models(count: int, seed: int, draw: str) -> list[problems.Linear]:
-    """K = 30, d = 100, noise 0.1. "spread": unit vectors with means uniform on [0, 1]; "ball": uniform in the ball, means >= 0."""
+    """K = 30, d = 100, noise 0.1. draw: "shifted", "spread" (unit vectors with means uniform on [0, 1]) or "ball" (uniform in it)."""
     rng = generator(seed, 2)
-    return [spread_model(rng, 30, 100) if draw == "spread" else ball_model(rng, 30, 100) for _ in range(count)]
+    model = {"shifted": shifted_model, "spread": spread_model, "ball": ball_model}[draw]
+    return [model(rng, 30, 100) for _ in range(count)]
+
+
+def shifted_model(rng: np.random.Generator, arms: int, d: int) -> problems.Linear:
+    """Gaussian features of positive mean, shortened, then moved and scaled so that means fill [0, 1]; noise 0.1.
+
+    The worst arm becomes 0 and all others are moved by the same vector, so that arms are correlated and much longer than 1.
+    """
+    theta = unit_vector(rng, d) * rng.uniform(0.5, 1.0)
+    X = rng.standard_normal((arms, d))
+    while (wrong := X @ theta <= 0).any():
+        X[wrong] = rng.standard_normal((int(wrong.sum()), d))
+    X *= rng.uniform(0.5, 1.0, (arms, 1)) / np.linalg.norm(X, axis=1).max()
+    return shifted(X, theta, LINEAR["sigma"])
+
+
+def shifted(X: np.ndarray, theta: np.ndarray, noise: float) -> problems.Linear:
+    """The problem whose features are moved and scaled so that the worst arm has mean 0 and the best 1."""
+    means = X @ theta
+    return problems.Linear((X - X[means.argmin()]) / (means.max() - means.min()), theta, noise=noise)
 
 
 def spread_model(rng: np.random.Generator, arms: int, d: int) -> problems.Linear:

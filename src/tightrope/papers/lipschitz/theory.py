@@ -297,7 +297,7 @@ def program_rows(programs: dict[str, Programs]) -> list[Row]:
         where = f"{name}, {rounds} rounds"
         ours = f"{without} of {solved.size}, {solved.mean():.0f} programs on average"
         text = f"{where}: runs in which OSLB solves no linear program, as CKL-UCB does"
-        rows.append(row_of("ckl-light", text, "none", ours, never(without, solved.size)))
+        rows.append(row_of(OURS, text, "none", ours, never(without, solved.size)))
         if rounds < TIMED_ROUNDS:
             continue
         times = estimate(np.log(seconds["OSLB"] / seconds["CKL-UCB"]))

@@ -1,6 +1,6 @@
 """The claims of Yang & Toni 2020, in the order of the paper. The text at hand ends in Appendix D; E, F and G are known by their mention."""
 
-from ..register import Claim, register_claims
+from ..register import Claim, Reading, register_claims
 
 CLAIMS = register_claims([
     # Section 4.1, the algorithm
@@ -66,3 +66,8 @@ CLAIMS = register_claims([
     Claim("small-eta-loses-best-arm", "Section 5, last paragraph",
         'too small an eta "does not ensure the key constraint", which "can lead to erroneously eliminating the optimal arm"', "", "order"),
 ])  # fmt: skip
+
+READINGS = (
+    Reading("eta by cell", "eta of the training tuned for every cell, as the text says; 0.002, 0.002, 0.003, 0.005, 0.006",
+        ("table1",), "the paper's text; the values from a search", 8),
+)  # fmt: skip

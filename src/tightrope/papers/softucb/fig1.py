@@ -14,7 +14,7 @@ from ...plots.curves import draw_bands
 from ...problems.linear import Linear
 from ...results.results import Result
 from ..experiment import Run
-from ..scoring import Estimate, Row, at_most, below, both_signs, estimate, every, near, paired_mean, ratio, row_of
+from ..scoring import OURS, Estimate, Row, at_most, below, both_signs, estimate, every, near, paired_mean, ratio, row_of
 from ..scoring import most as most_of
 from .settings import LARGE_ETA, OFFLINE_ETA, ONLINE_ETA, ONLINE_STEP, SIGMAS, STARTS, WatchBeta, synthetic, train
 
@@ -92,13 +92,13 @@ def score(found: LearningCurves) -> list[Row]:
     final = {start: online.regret[online_from(start)] for start in STARTS}
     return [
         drift("beta-converges", "beta settles offline", beta, "of the trajectories"),
-        same_end("beta-converges", "beta offline", {start: tail(curve[0]) for start, curve in found.offline.items()}),
+        same_end("beta offline", {start: tail(curve[0]) for start, curve in found.offline.items()}),
         drift("beta-converges", "beta settles online", learned[USUAL_START], "of the checkpoints"),
-        same_end("beta-converges", "beta online", {start: tail(curve) for start, curve in learned.items()}),
+        same_end("beta online", {start: tail(curve) for start, curve in learned.items()}),
         drift("regret-converges", "the regret of a trajectory settles offline", regret, "of the trajectories"),
-        same_end("regret-converges", "the regret of a trajectory offline", {s: tail(curve[1]) for s, curve in found.offline.items()}),
+        same_end("the regret of a trajectory offline", {s: tail(curve[1]) for s, curve in found.offline.items()}),
         rate(rounds, final[USUAL_START]),
-        same_end("regret-converges", "R_T online", {start: curve[:, -1] for start, curve in final.items()}),
+        same_end("R_T online", {start: curve[:, -1] for start, curve in final.items()}),
         *optimum(found.gradients),
         *beginning_rows(rounds, final[USUAL_START], found.uniform),
         divergence(found.statuses),
@@ -111,14 +111,14 @@ def tail(curves: np.ndarray) -> np.ndarray:
     return np.asarray(curves[:, -max(1, curves.shape[1] // 6) :].mean(axis=1))
 
 
-def same_end(key: str, what: str, ends: dict[float, np.ndarray]) -> Row:
+def same_end(what: str, ends: dict[float, np.ndarray]) -> Row:
     """Is the mean end from every other start within SETTLED of that from PLAIN?"""
     means = {start: float(values.mean()) for start, values in ends.items()}
     close = [abs(mean / means[USUAL_START] - 1) <= SETTLED_SHARE for start, mean in means.items() if start != USUAL_START]
     ours = ", ".join(f"{mean:.3g} from {start:g}" for start, mean in means.items())
     text = f"{what} ends at one place from every start of beta (within {SETTLED_SHARE:.0%} of that from {USUAL_START:g})"
     remark = "At a large start no arm is in L, gamma is 0, and only eta moves beta."
-    return row_of(key, text, "converges", ours, every(close), remark=remark)
+    return row_of(OURS, text, "–", ours, every(close), remark=remark)
 
 
 def beginning_rows(rounds: np.ndarray, curves: np.ndarray, uniform: np.ndarray) -> list[Row]:

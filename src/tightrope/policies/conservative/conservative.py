@@ -35,9 +35,10 @@ from .guarantee import (
     why_instead,
     withdraw_round,
 )
-from .ledger import CONSTRAINED, OWN, SAFE_OTHER, anything_open, learn_reward
+from .ledger import CONSTRAINED, INDEPENDENT, OWN, SAFE_OTHER, anything_open, index_by_rounds, learn_reward
 
 MEAN_INDEX, UCB_INDEX = range(2)
+INTERVAL_INDEX, ROUNDS_INDEX = range(2)
 
 
 @policy("arms", "features", "contexts", paper="Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020")
@@ -56,8 +57,11 @@ class Conservative(Limits):
     delta/2 quantile. baseline_floor: mu_l, what the baseline earns at least in rounds to come.
     baseline_index: the baseline's index in the two-step argmax: its "mean", or its own "ucb" (if optimistic and safe it is
     then explored). clip: mean rewards are >= 0, so lower bounds are clipped at 0: "both" the sum's and the arm's, or as in the
-    "paper" (Eq 4, 6: neither; 7: the arm's; 12: both). martingale: "freedman", or "subgaussian" without (2/3) L.
+    "paper" (Eq 4, 6: neither; 7: the arm's; 12: both), or "joint": Eq 4's minimum for sum and arm together, else as in the paper.
+    martingale: "freedman", or "subgaussian" without (2/3) L. martingale_sigma: its sub-Gaussian scale; None: sigma, that of the intervals.
     model: "independent" ignores features.
+    index: what is promising: the upper end of an "interval", or "rounds": mean + sqrt(ln t / n) of plain UCB, for independent arms and a
+    known baseline. The promise rests on lower bounds alone and holds with either.
     open: what a decision has earned while its reward is not in. "nothing" is sound for any delay if rewards are >= 0 (linear models: if
     rewards are taken in by order of decision, or when they arrive does not depend on them). "lower", its arm's lower bound, is less
     cautious and sound only if when a reward arrives does not depend on what it is: a purchase reported at once and a non-purchase after
@@ -65,8 +69,14 @@ class Conservative(Limits):
     """
 
     baseline_index: Given[Literal["mean", "ucb"], int] = choice("mean", "ucb", default="mean")
+    index: Given[Literal["interval", "rounds"], int] = choice("interval", "rounds", default="interval")
 
     def init(self, arms):
+        if self.index == ROUNDS_INDEX and (math.isnan(self.baseline_mean) or (self.model != INDEPENDENT and arms.dimension)):
+            raise ValueError(
+                "index = 'rounds' needs independent arms and a known baseline_mean; give both, or take index = 'interval' for linear arms "
+                "or a baseline that is learned."
+            )
         return new_state(self, arms)
 
     @jit
@@ -114,6 +124,8 @@ class Conservative(Limits):
 def choose(policy, state, context):
     """The arm, with the event noted in the ledger."""
     baseline, mean = bound_round(policy, state, context)
+    if policy.index == ROUNDS_INDEX:
+        index_by_rounds(state, state.ledger[0].rounds + 1.0)
     ledger, index, upper = state.ledger[0], state.bounds.index, state.bounds.upper
     for k in range(index.shape[0]):
         index[k] = upper[k]

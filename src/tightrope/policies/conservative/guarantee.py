@@ -77,8 +77,9 @@ class Limits(Policy):
     baseline_floor: Given[float | None, float] = optional_real(
         default=None, least=0, most=1, words="baseline_mean if that is fixed, else 0"
     )
-    clip: Given[Literal["both", "paper"], int] = choice("both", "paper", default="both")
+    clip: Given[Literal["both", "paper", "joint"], int] = choice("both", "paper", "joint", default="both")
     martingale: Given[Literal["freedman", "subgaussian"], int] = choice("freedman", "subgaussian", default="freedman")
+    martingale_sigma: Given[float | None, float] = optional_real(default=None, least=0, words="sigma")
     true_means: Given[ArrayLike | None, np.ndarray] = vector(default=None, least=0, most=1, words="(K,) true means, for bound='oracle'")
     model: Given[Literal["linear", "independent"], int] = choice("linear", "independent", default="linear")
     open: Given[Literal["nothing", "lower"], int] = choice("nothing", "lower", default="nothing")

@@ -45,6 +45,13 @@ class Independent(NamedTuple):
             ledger.stale = -1.0
 
     @lean
+    def index_by_rounds(self, t):
+        upper, level = self.bounds.upper, math.log(t)
+        for k in range(upper.shape[0]):
+            if self.pulls[k] > 0.0:
+                upper[k] = self.mean[k] + math.sqrt(level / self.pulls[k])
+
+    @lean
     def bound_open(self):
         bound = 0.0
         for k in range(self.open.shape[0]):

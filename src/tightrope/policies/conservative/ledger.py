@@ -17,7 +17,7 @@ from ...core.verbs import either
 
 MARTINGALE, CONFIDENCE, ORACLE = range(3)
 CONSTRAINED, TWO_STEP, LARGEST_LOWER = range(3)
-CLIP_BOTH, CLIP_PAPER = range(2)
+CLIP_BOTH, CLIP_PAPER, CLIP_JOINT = range(3)
 FREEDMAN = 0
 LINEAR, INDEPENDENT = range(2)
 NOTHING, LOWER = range(2)
@@ -138,7 +138,8 @@ def martingale_radius(sigma, delta, m, freedman):
 def noise_radius(policy, ledger):
     """psi of the decisions that the martingale runs over: D where an open one has earned nothing, O where it has its lower bound."""
     m = ledger.closed if policy.open == LOWER else ledger.explored
-    return martingale_radius(policy.sigma, policy.delta, m, policy.martingale == FREEDMAN)
+    sigma = policy.sigma if math.isnan(policy.martingale_sigma) else policy.martingale_sigma
+    return martingale_radius(sigma, policy.delta, m, policy.martingale == FREEDMAN)
 
 
 @lean
@@ -164,6 +165,11 @@ def known_slack(policy, context, ledger, mean, ahead):
 @lean_verb
 def bound_arms(state, policy, context):
     """Bring lower and upper up to date for this round's arms."""
+
+
+@lean_verb
+def index_by_rounds(state, t):
+    """Make the upper bounds those of plain UCB in round t, mean + sqrt(ln t / n). Call `bound_round` first."""
 
 
 @lean_verb

@@ -12,7 +12,8 @@ from ...compiled.kernels import lean
 from ...core.kinds import Count, Finite, Scratch
 from ...numerics.ridge import add_features, learn, predict, project
 from .ledger import (
-    CLIP_PAPER,
+    CLIP_BOTH,
+    CLIP_JOINT,
     CONFIDENCE,
     LOWER,
     MARTINGALE,
@@ -53,6 +54,10 @@ class Linear(NamedTuple):
             bounds.upper[k] = estimate[k] + width
 
     @lean
+    def index_by_rounds(self, t):
+        pass  # refused where the policy meets its arms
+
+    @lean
     def bound_open(self):
         if not self.fixed:
             inner, square = project(self.model, self.awaited, self.cross)
@@ -71,8 +76,13 @@ class Linear(NamedTuple):
         if policy.bound == CONFIDENCE:
             inner, square = project(self.model, self.played, self.cross)
             bound = inner - ledger.beta * math.sqrt(square)
-            if policy.clip == CLIP_PAPER:  # Eq 4: one theta for the sum and the arm
+            if policy.clip != CLIP_BOTH:  # Eq 4: one theta for the sum and the arm
                 joint_totals(self, inner, square)
+                if policy.clip == CLIP_JOINT:
+                    total = self.bounds.total
+                    for k in range(total.shape[0]):
+                        total[k] = max(total[k], 0.0)
+                    bound = max(bound, 0.0)
                 ledger.bound = bound
                 return known_slack(policy, context, ledger, mean, ahead)
             bound = max(bound, 0.0)

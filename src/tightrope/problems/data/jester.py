@@ -3,7 +3,8 @@
 19,181 users rated all of the 40 most rated jokes of Jester's first file. Their ratings r in [-10, 10], scaled to (r + 10) / 20,
 are factorised at a given rank; the right singular vectors are the jokes' features, a user's coordinates are theta. Rounding to
 rank 35 carries some users' means out of [0, 1]; "mean rewards in [0, 1]" is kept by drawing only users for whom it does not
-(four in five). Source: Garcelon et al. 2020, Jester experiment; Goldberg et al. 2001 for the data.
+(four in five), or, for every user, by moving and scaling the features until the means fill it. Source: Garcelon et al. 2020, Jester
+experiment; Goldberg et al. 2001 for the data.
 """
 
 import os
@@ -27,23 +28,30 @@ MISSING_RATING = 99.0
 
 @recipe("jester")
 def jester(
-    users: int = 100, *, rank: int = 35, noise: float = 0.1, seed: int = 0, data: str | os.PathLike[str] | None = None
-) -> list[Linear]:
+    users: int = 100, *, rank: int = 35, noise: float = 0.1, seed: int = 0, data: str | os.PathLike[str] | None = None,
+    means: str = "inside",
+) -> list[Linear]:  # fmt: skip
     """One `Linear` problem per new user: 40 jokes with (40, rank) features, means in [0, 1], Gaussian noise.
 
     users: how many, drawn without replacement. rank: of the factorisation, 1..40. noise: standard deviation, >= 0. seed: of the
-    draw. data: a folder or file to look in first; then $TIGHTROPE_DATA, ./data, the user's cache, a download.
+    draw. data: a folder or file to look in first; then $TIGHTROPE_DATA, ./data, the user's cache, a download. means: how they come to
+    lie in [0, 1]. "inside": only users are drawn for whom they do, and all share features of norm <= 1. "filled": any user; theta is the
+    user's row of left singular vectors, and the features, which take the singular values, are moved and scaled for each user so that the
+    worst joke has mean 0 and the best 1.
     Raises `DataNotFound` where there is none.
     """
     rank = checks.integer("rank", rank, least=1, most=JOKES)
+    checks.choice("means", means, ("inside", "filled"))
     path = find(NAMES, data) or download(
         "Jester (file 1)", URL, SHA256, data, "put jester1.npz or jester-data-1.zip there, or set TIGHTROPE_DATA to its folder."
     )
-    features, thetas = _factorise(path, rank)
+    features, thetas = _factorise(path, rank) if means == "inside" else _users_and_jokes(path, rank)
     users = checks.integer("users", users, least=1, most=thetas.shape[0])
     draw = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(JOKES,)))
     chosen = draw.choice(thetas.shape[0], size=users, replace=False)
-    return [Linear(features, thetas[user], noise=noise) for user in chosen]
+    if means == "inside":
+        return [Linear(features, thetas[user], noise=noise) for user in chosen]
+    return [Linear(_filled(features, thetas[user]), thetas[user], noise=noise) for user in chosen]
 
 
 def dense_ratings(path: str | os.PathLike[str]) -> np.ndarray:
@@ -70,6 +78,19 @@ def _read(path: pathlib.Path) -> np.ndarray:
         table = np.loadtxt(path, delimiter=",")
     ratings = table[:, 1:]  # the first column is the number of ratings
     return np.where(ratings == MISSING_RATING, np.nan, ratings)
+
+
+def _filled(features: np.ndarray, theta: np.ndarray) -> np.ndarray:
+    """The features moved by the worst joke's and divided by the range of the means."""
+    means = features @ theta
+    return np.asarray((features - features[means.argmin()]) / (means.max() - means.min()))
+
+
+@lru_cache(maxsize=4)
+def _users_and_jokes(path: pathlib.Path, rank: int) -> tuple[np.ndarray, np.ndarray]:
+    """(40, rank) jokes with the singular values, (19181, rank) users without."""
+    left, singular, right = np.linalg.svd((dense_ratings(path) + 10.0) / 20.0, full_matrices=False)
+    return np.ascontiguousarray(right[:rank].T * singular[:rank]), np.ascontiguousarray(left[:, :rank])
 
 
 @lru_cache(maxsize=4)

@@ -1,0 +1,52 @@
+"""Figure 3 (bottom) and the share of E2 in other readings of how linear models are drawn, with Eq 4 as printed."""
+
+from typing import NamedTuple
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ..experiment import Run
+from ..scoring import Row, in_reading
+from . import e2, fig3_linear
+from .measures import panels, safety, summary
+from .settings import OTHER_DRAWS
+
+
+class OtherDraws(NamedTuple):
+    """The runs of Figure 3 by draw, and those of the share of E2."""
+
+    figure: dict[str, fig3_linear.LinearRuns]
+    share: e2.SafeArmRuns
+
+
+def data(run: Run) -> OtherDraws:
+    """The runs of both draws."""
+    return OtherDraws({draw: fig3_linear.play(run, draw) for draw in OTHER_DRAWS}, e2.play(run, OTHER_DRAWS))
+
+
+def score(found: OtherDraws) -> list[Row]:
+    """The rows of Figure 3 and of E2, for either draw; the bounds of Theorem 1, which hold in any world, over both."""
+    rows = []
+    for draw, one in found.figure.items():
+        rows += in_reading(draw, fig3_linear.score_draw(draw, one) + safety(one.result, "LinUCB", f" ({draw})"))
+        rows += in_reading(draw, e2.score(found.share._replace(results={draw: found.share.results[draw]})))
+    return rows + fig3_linear.theorem_1(found.figure)
+
+
+def tables(found: OtherDraws) -> dict[str, pd.DataFrame]:
+    """Every policy at the horizon."""
+    return {draw: summary(one.result, one.models, "CLUCB", one.picked) for draw, one in found.figure.items()}
+
+
+def plot(found: OtherDraws) -> dict[str, Figure]:
+    """Regret of the worst, average and best model."""
+    return {
+        draw: panels(one.result, one.models, one.picked, "regret", title="cumulative pseudo-regret") for draw, one in found.figure.items()
+    }
+
+
+def notes(found: OtherDraws) -> str:
+    """Sizes and settings."""
+    return fig3_linear.sizes(next(iter(found.figure.values()))) + (
+        " “spread”: unit vectors with means uniform on [0, 1]; “ball”: uniform in the unit ball, given a mean >= 0."
+    )
