@@ -52,7 +52,7 @@ def _meant(name: str) -> str:
     from .core import checks
 
     usual = {
-        "ThompsonSampling": "BetaThompson, or LinTS with features",
+        "ThompsonSampling": "BetaThompson, GaussianThompson, or LinTS with features",
         "UCB1": "UCB",
         "LinearThompson": "LinTS",
         "LinThompson": "LinTS",

@@ -168,6 +168,12 @@ def test_what_a_journal_does_not_know_is_refused(tmp_path):
     session.decide()
     with pytest.raises(ValueError, match="was changed past its journal"):
         journal.decide()
+    with pytest.raises(AttributeError, match="a journal has no select; it has decide and reward by id"):
+        journal.select()
+    with pytest.raises(ValueError, match="is a folder; pass the path of a file"):
+        tr.Journal(tmp_path, session)
+    with tr.Journal(tmp_path / "a new folder" / "v.journal", tr.Session(tr.UCB(), arms=2)) as other:
+        assert other.path.exists()
     journal.close_file()
     with pytest.raises(ValueError, match="was closed; open it again"):
         journal.decide()

@@ -94,6 +94,8 @@ class Journal:
         self.path, self.sync = checked_path(path), checks.flag("sync", sync)
         self._broken: str | None = None
         self._clock = CallTime()
+        if self.path.is_dir():
+            raise ValueError(f"path = {str(self.path)!r} is a folder; pass the path of a file.")
         there = self.path.exists()
         if session is None and not there:
             raise ValueError(f"path = {str(self.path)!r} does not exist; to begin a journal pass the session too.")
@@ -101,6 +103,7 @@ class Journal:
             raise ValueError(f"session = {checks.show(session)} is not a session; pass tr.Session(policy, arms=..).")
         if session is not None and there:
             raise ValueError(f"path = {str(self.path)!r} is there already; to go on with it leave session out, or choose another path.")
+        self.path.parent.mkdir(parents=True, exist_ok=True)
         self._file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | (os.O_EXCL if session is not None else 0), 0o644)
         try:
             lock(self._file, self.path)
@@ -183,6 +186,12 @@ class Journal:
             file, self._file = self._file, -1
             os.close(file)
 
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(
+            f"a journal has no {name}; it has decide and reward by id, cancel, close, expire, add_arms, retire, restore and checkpoint. "
+            "What changes nothing, such as explain, is asked of journal.session."
+        )
+
     def __enter__(self) -> Self:
         return self
 
@@ -190,7 +199,7 @@ class Journal:
         self.close_file()
 
     def __del__(self) -> None:
-        if getattr(self, "_file", -1) >= 0:
+        if self.__dict__.get("_file", -1) >= 0:
             self.close_file()
 
     def __repr__(self) -> str:
