@@ -53,7 +53,7 @@ def from_session(session: Remembering, *, rewards: tuple[float, float] = (0.0, 1
 
     Left out and counted (`Log.left_out`): open decisions, those closed without a reward, those without a propensity, which `select` and a
     session with measured=False ask for none, and those of long ago: a session remembers the last 10,000 closed decisions, and lets
-    their features and masks go. Keep a log of your own (a table) for more.
+    their features and masks go. A `Journal` keeps all of them, for `from_journal`.
 
     Parameters
     ----------
