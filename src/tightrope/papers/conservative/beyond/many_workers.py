@@ -28,6 +28,7 @@ SPREAD = 4.0  # a lease is asked for as many decisions as a worker may get befor
 LATE = 200  # rounds after which a reward comes in the runs with late rewards
 DIES, UNREAD = 0.01, 5000  # chance that a worker dies between two exchanges; decisions after which its log is read
 LOGS = 4096  # of dead workers that can wait to be read; more of them die in no run
+MULTIPLES = (1, 2, 4, 8)  # on the axis of regret
 CHARGED, FREE = range(2)  # leases out are charged, or are not, which breaks the promise
 
 
@@ -282,9 +283,12 @@ def plot(found: WorkerRuns) -> dict[str, Figure]:
         ax.axhline(1.0, color=style.INK, linewidth=0.8)
         ax.set_xscale("log")
         ax.set_yscale("log")
+        ax.set_xticks(EVERY, [f"{every:,}" for every in EVERY])
+        ax.set_yticks(MULTIPLES, [str(multiple) for multiple in MULTIPLES])
+        ax.minorticks_off()
         ax.set_title({"late": f"rewards {LATE} late"}.get(kind, kind), fontsize=10, color=style.INK)
         ax.set_xlabel("decisions between exchanges", color=style.INK)
-    axes[0].set_ylabel("regret, in that of one worker", color=style.INK)
+    axes[0].set_ylabel("regret, as a multiple of one worker's", color=style.INK)
     axes[0].legend(frameon=False, fontsize=9, loc="upper left")
     return {"many-workers": fig}
 
