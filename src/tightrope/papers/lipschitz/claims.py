@@ -30,12 +30,16 @@ CLAIMS = register_claims([
         'one may expect": blind policies grow faster than C(theta) log T', "", "inequality"),
     # Section 4.1: OSLB
     Claim("index-defined", "Section 4.1",
-        '"the index b_k(n) is always well defined, even for small values of n", e.g. n = 1', "n = 1", "guarantee"),
+        '"the index b_k(n) is always well defined, even for small values of n", e.g. n = 1', "n = 1", "guarantee",
+        counterexample="f(n) = ln n + (3K + 1) ln ln n is minus infinity at n = 1 and negative at n = 2, because ln ln 2 < 0, while the "
+        "sum that b_k(n) keeps below f(n) is never negative. From n = 3 on f(n) is positive and the index exists."),
     Claim("plays-of-oslb", "Section 3; Section 4.1",
         'an optimal algorithm plays sub-optimal arm k "roughly" c_k log(n) times: t_k(n) / (c_k(theta) log n) tends to 1', "1", "value",
         asymptotic="The number of plays over ln n has a limit; 10^6 rounds are far from it."),
     Claim("always-an-arm", "Section 4.1",
-        'OSLB "is valid": whenever some index exceeds the leader\'s mean there is an arm to explore, K_e is not empty', "", "guarantee"),
+        'OSLB "is valid": whenever some index exceeds the leader\'s mean there is an arm to explore, K_e is not empty', "", "guarantee",
+        counterexample="The index uses f(n) > ln n, the set K_e the smaller ln n. Once every arm has its c_k ln n plays K_e is empty, and "
+        "an index may still exceed the leader's mean. With f(n) in both places it was never empty in the same runs."),
     # Section 4.2: CKL-UCB
     Claim("forcing-unnecessary", "Section 4.2", '"in practice, the forced log log(n) exploration is unnecessary"', "", "inequality",
         settings="worlds"),
