@@ -47,6 +47,7 @@ from tightrope.papers.register import (
 )
 from tightrope.papers.scoring import Row
 from tightrope.plots import style
+from tightrope.plots.pictures import theme_colour
 
 PAGES = pathlib.Path(__file__).parent / "results"
 KEPT = PAGES / "rows"  # PAPER/FIGURE.json, as `tightrope reproduce` wrote it
@@ -182,7 +183,8 @@ def drawn(paper: str, figure: str) -> list[str]:
 def sample(entry: dict[str, str]) -> str:
     """A piece of a curve, or a filled square, for its name."""
     look = {"-": "solid", "--": "dashed", "-.": "dashed", ":": "dotted"}.get(entry["line"])
-    shown = f"border-top: 3px {look} {entry['colour']}" if look else f"background: {entry['colour']}; height: 0.8rem"
+    colour = theme_colour(entry["colour"])
+    shown = f"border-top: 3px {look} {colour}" if look else f"background: {colour}; height: 0.8rem"
     return f'<i style="{shown}"></i>'
 
 

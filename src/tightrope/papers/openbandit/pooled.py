@@ -43,7 +43,7 @@ def mean_of(estimates: list[Estimate]) -> Estimate:
 
 
 def tables(cases: list[DirectionCase]) -> dict[str, pd.DataFrame]:
-    """What the rows say, as numbers."""
+    """The numbers of the rows."""
     return {"pooled": pd.DataFrame([{"what": row.text, "own mean": row.paper, "value": row.ours, "se": row.se} for row in score(cases)])}
 
 
