@@ -1,7 +1,7 @@
 """The claims of Magureanu, Combes, Proutiere (2014), in the order of the paper. Its text breaks off in Section 5.3: of the analysis of
 CKL-UCB, the experiments and the contextual section only what the abstract, Section 1 and Section 4 say of them is here."""
 
-from ..register import Claim, register_claims
+from ..register import Claim, Reading, register_claims
 
 CLAIMS = register_claims([
     # Abstract and Section 1
@@ -17,7 +17,7 @@ CLAIMS = register_claims([
         "set of arms", "", "order"),
     Claim("contextual", "Abstract; Section 1, (e)",
         'the bound and the algorithms "are extended to contextual bandits with similarities": contexts that are alike inform each other',
-        "", "guarantee", core_hours=0.12),
+        "", "guarantee"),
     # Section 3: lower bound
     Claim("most-confusing", "Section 3, Figure 1",
         'lambda^k is "the most confusing reward vector" of those that satisfy the Lipschitz condition and make arm k optimal (17 arms in '
@@ -50,7 +50,7 @@ CLAIMS = register_claims([
         "CKL-UCB has lower computational complexity than OSLB, since it solves no linear program", "", "order"),
     Claim("ckl-robust", "Section 4.2",
         'CKL-UCB "should also be more robust than OSLB", whose program may be very sensitive to errors in the estimate of theta',
-        "", "order"),
+        "", "order", settings="worlds"),
     # Section 5: regret analysis
     Claim("theorem-5-1", "Theorem 5.1",
         "for delta >= K + 1 the weighted sum of divergences is at least delta with probability at most exp(-delta) (ceil(delta log n) "
@@ -67,3 +67,9 @@ CLAIMS = register_claims([
         "finite time bounds for CKL-UCB with weaker guarantees than OSLB's: logarithmic regret, at a rate that the structure lowers (the "
         "rate is lost)", "", "guarantee", settings="worlds"),
 ])  # fmt: skip
+
+READINGS = (
+    Reading("f(n) = ln n + 3 ln ln n", "the constant of KL-UCB's theorem in every index, KL-UCB's too; the text leaves CKL-UCB's f(n) "
+        "open, and prints 3K + 1 for the proof of OSLB", ("discrete", "slope", "contextual"),
+        "the paper that it cites for KL-UCB", 3),
+)  # fmt: skip
