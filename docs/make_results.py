@@ -12,6 +12,8 @@ import pathlib
 import re
 import sys
 import textwrap
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tightrope.papers import all_papers, names
@@ -281,6 +283,11 @@ def overview(stand: dict[str, list[ClaimStanding]]) -> str:
     return f'{head} font-family="system-ui, sans-serif" font-size="13" role="img">\n' + "\n".join(body) + "\n</svg>\n"
 
 
+def in_numbers(number_of: Mapping[str, int], names_: Iterable[str]) -> str:
+    """How many claims stand where, in words."""
+    return ", ".join(f"{number_of[name]} {name}" for name in names_ if number_of[name])
+
+
 def changes(saved: dict[str, dict[str, Any]]) -> None:
     """Write how every claim stood at the first reading and stands now, with the reason of every change."""
     before = json.loads((KEPT / BEFORE).read_text())
@@ -291,16 +298,17 @@ def changes(saved: dict[str, dict[str, Any]]) -> None:
     for title, standing in (("First reading", before), ("Now", {p: {k: one.verdict for k, one in own.items()} for p, own in now.items()})):
         used = [name for name in ("reproduced", *STANDINGS[1:], "partly", "not reproduced")
                 if any(name in own.values() for own in standing.values())]  # fmt: skip
-        rows = [(paper, len(own), *(list(own.values()).count(name) for name in used)) for paper, own in standing.items()]
-        rows.append(("all", *(sum(column) for column in list(zip(*rows, strict=True))[1:])))
-        lines += [f"## {title}", "", *table(("paper", "claims", *used), rows)]
+        rows = [(paper, len(own), in_numbers(Counter(own.values()), used)) for paper, own in standing.items()]
+        whole = Counter(name for own in standing.values() for name in own.values())
+        rows.append(("all", sum(whole.values()), in_numbers(whole, used)))
+        lines += [f"## {title}", "", *cards("numbers", ("paper", "claims", "where they stand"), rows)]
     rows = [
         (paper, f"`{key}`", before[paper][key], one.verdict, one.why or "Only rows that restate the paper's words count, and they hold.")
         for paper, own in now.items()
         for key, one in own.items()
         if before[paper].get(key) != one.verdict
     ]
-    lines += [f"## The {len(rows)} changes", "", *table(("paper", "claim", "first reading", "now", "why"), rows)]
+    lines += [f"## The {len(rows)} changes", "", *cards("changes", ("paper", "claim", "first reading", "now", "why"), rows)]
     write("second-reading.md", lines)
 
 
@@ -345,12 +353,12 @@ def main() -> None:
         sys.exit(f"no rows of {', '.join(nothing)} yet; give a folder of `tightrope reproduce all` as well.")
     totals = {paper: page(paper, rows) for paper, rows in saved.items()}
     whole = {name: sum(total[name] for total in totals.values()) for name in ("all", *COLUMNS)}
-    rows = [(f"[{paper}](claims-{paper}.md)", total["all"], *(total[name] for name in COLUMNS)) for paper, total in totals.items()]
-    rows.append(("all", whole["all"], *(whole[name] for name in COLUMNS)))
+    rows = [(f"[{paper}](claims-{paper}.md)", total["all"], in_numbers(total, STANDINGS)) for paper, total in totals.items()]
+    rows.append(("all", whole["all"], in_numbers(whole, STANDINGS)))
     lines = ["# Claims of the papers, judged", "", sentence(whole), "", f"![{ALT}](figures/{OVERVIEW})", ""]
     lines += ["Each page lists every claim, the rows that judge it, the test of each row, and the command that makes it. Figures are at"]
     lines += ["laptop scale or, where that was run, at [paper scale](paper-scale.md).", ""]
-    lines += table(("paper", "claims", *COLUMNS), rows)
+    lines += cards("numbers", ("paper", "claims", "where they stand"), rows)
     write("claims.md", lines)
     DRAWN.mkdir(exist_ok=True)
     (DRAWN / OVERVIEW).write_text(overview({paper: claim_standings(paper, outcomes_of(paper, rows)) for paper, rows in saved.items()}))
