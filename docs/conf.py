@@ -10,7 +10,7 @@ import tightrope
 project = "tightrope"
 copyright = "2026, the tightrope authors"
 version = release = tightrope.__version__
-extensions = ["myst_parser", "mathml", "gallery"]
+extensions = ["myst_parser", "mathml", "gallery", "dark_pictures"]
 smartquotes = False  # values such as 'confidence' are copied from the pages
 exclude_patterns = ["_build", "mathematics"]  # sections of docs/policies, which `make reference` puts together
 

@@ -1,19 +1,25 @@
-"""Takes the rows of `tightrope reproduce` into docs/results/rows and writes docs/results/*.md: `make_results.py [FOLDER...]`.
+"""Takes the rows and pictures of `tightrope reproduce` into docs/results and writes docs/results/*.md: `make_results.py [FOLDER...]`.
 
-One page for each paper, with every claim and every row, one with their counts, one with the changes since the first reading, and one
-of what was run at paper scale. A figure's rows are replaced by those of the same or a larger scale, so that a run at laptop scale leaves
-what is known at paper scale. Numbers only; nothing of the data sets.
+One page for each paper, with its figures, every claim and every row, one with their counts, one with the changes since the first
+reading, one of what was run at paper scale, and a picture of all claims. A figure's rows are replaced by those of the same or a larger
+scale, so that a run at laptop scale leaves what is known at paper scale. Numbers and curves only; nothing of the data sets.
 """
 
+import html
 import json
 import math
 import pathlib
+import re
 import sys
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tightrope.papers import all_papers, names
 from tightrope.papers.experiment import (
     HOW_CLAIMS_STAND,
+    PICTURES,
     ROWS,
     SCALES,
     FigureOutcome,
@@ -26,12 +32,38 @@ from tightrope.papers.experiment import (
     rows_table,
     sentence,
 )
-from tightrope.papers.register import STANDINGS, counts
+from tightrope.papers.register import (
+    ASYMPTOTIC,
+    CONTRADICTED,
+    DEPENDS,
+    IN_READING,
+    JUDGED,
+    NO_DATA,
+    NOT_JUDGED,
+    NOT_SHOWN,
+    REPRODUCED,
+    STANDINGS,
+    UNDECIDED,
+    ClaimStanding,
+    counts,
+)
 from tightrope.papers.scoring import Row
+from tightrope.plots import style
+from tightrope.plots.pictures import theme_colour
 
 PAGES = pathlib.Path(__file__).parent / "results"
 KEPT = PAGES / "rows"  # PAPER/FIGURE.json, as `tightrope reproduce` wrote it
 COLUMNS = ("judged", *STANDINGS)
+DRAWN = PAGES / "figures"  # PAPER/FIGURE-NUMBER.svg, a panel each, and PAPER/FIGURE.json, which names their curves
+OVERVIEW = "claims.svg"  # in DRAWN: all claims as cells
+COLOUR_OF = {
+    REPRODUCED: style.COLOURS[2], IN_READING: style.COLOURS[8], DEPENDS: style.COLOURS[3], UNDECIDED: style.AXIS,
+    CONTRADICTED: style.COLOURS[1], NO_DATA: style.COLOURS[9], ASYMPTOTIC: style.COLOURS[0], NOT_JUDGED: style.SOFT,
+    NOT_SHOWN: style.COLOURS[4],
+}  # fmt: skip
+CELLS, CELL, STEP = 24, 13, 16  # of the overview: claims in a line, their size and distance
+ALT = "All claims as cells by paper and verdict; the numbers are in the table of the page on claims"
+CHIP_LETTERS = 130  # of a claim's words
 BEFORE = "before.json"  # in KEPT: how claims stood at the first reading, when the worst row over all readings decided
 
 
@@ -55,7 +87,39 @@ def taken_in(folders: list[pathlib.Path]) -> None:
             if kept.exists() and SCALES.index(json.loads(kept.read_text())["scale"]) > SCALES.index(saved["scale"]):
                 continue
             kept.parent.mkdir(parents=True, exist_ok=True)
-            kept.write_text((folder / name / ROWS).read_text())
+            plain = re.sub(r" --out [^\s\"\\]+", "", (folder / name / ROWS).read_text())  # folders of one machine tell nobody anything
+            kept.write_text(plain)
+            keep_pictures(folder / name, paper, saved["scale"])
+
+
+def keep_pictures(folder: pathlib.Path, paper: str, scale: str) -> None:
+    """Keep the panels of a figure's pictures, each as a file, and what names their curves."""
+    name, place = folder.name, DRAWN / paper
+    if not (folder / PICTURES).exists() or not (pictures := json.loads((folder / PICTURES).read_text())):
+        return
+    place.mkdir(parents=True, exist_ok=True)
+    for old in [*place.glob(f"{name}-[0-9]*.svg"), *place.glob(f"{name}.json")]:
+        old.unlink()
+    shown: list[dict[str, Any]] = []
+    number = 0
+    for label, one in pictures.items():
+        files = []
+        for panel in one["panels"]:
+            number += 1
+            files.append(f"{name}-{number}.svg")
+            (place / files[-1]).write_text(plain_panel(panel))
+        shown.append({"label": label, "panels": files, "entries": one["entries"], "note": one["note"]})
+    (place / f"{name}.json").write_text(json.dumps({"scale": scale, "pictures": shown}, indent=1, ensure_ascii=False) + "\n")
+
+
+def plain_panel(svg: str) -> str:
+    """A panel as a file of its own: its own colours, one decimal, nothing to point at."""
+    svg = re.sub(r"<metadata>.*?</metadata>|<g class=\"points\">.*?</g>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"var\(--[\w-]+, (#[0-9a-f]{6})\)", r"\1", svg)
+    svg = re.sub(
+        r"-?\d+\.\d{2,}(?!\d*[eE])", lambda match: f"{float(match[0]):.3g}" if abs(float(match[0])) < 1 else f"{float(match[0]):.1f}", svg
+    )
+    return re.sub(r"\s*\n\s*", "\n", svg).strip() + "\n"
 
 
 def known(paper: str) -> dict[str, Any]:
@@ -74,31 +138,154 @@ def write(name: str, lines: list[str]) -> None:
     (PAGES / name).write_text("\n".join(lines).rstrip() + "\n")
 
 
+def shortened(words: str) -> str:
+    """A claim's words on a line or two."""
+    return textwrap.shorten(words, CHIP_LETTERS, placeholder=" …")
+
+
+def anchor(figure: str, key: str) -> str:
+    """The name of the place of a claim's first row in a figure."""
+    return f"{figure}--{key}"
+
+
+def chips(stand: list[ClaimStanding], figure: str | None) -> list[str]:
+    """The claims that a figure judges, or those that none does, each with where it stands and a link: to its rows, or to its words."""
+    lines = ['<ul class="chips">']
+    for claim, verdict, rows, _ in stand:
+        own = {row.figure for row in rows if not row.reading}
+        if figure in own or (figure is None and not own):
+            place = f"claim--{claim.key}" if figure is None else anchor(figure, claim.key)
+            lines.append(
+                f'<li><a href="#{place}"><b class="{verdict_class(verdict)}">{verdict}</b> {html.escape(shortened(claim.words))}</a></li>'
+            )
+    return [*lines, "</ul>", ""] if len(lines) > 1 else []
+
+
+def verdict_class(verdict: str) -> str:
+    """The class of a verdict's colours in the style sheet."""
+    return f"verdict v{STANDINGS.index(verdict)}"
+
+
+def drawn(paper: str, figure: str) -> list[str]:
+    """The pictures of a figure, a panel each, with the names of their curves."""
+    file = DRAWN / paper / f"{figure}.json"
+    if not file.exists():
+        return []
+    kept = json.loads(file.read_text())
+    lines = ["::::{container} panels"]
+    for one in kept["pictures"]:
+        for number, panel in enumerate(one["panels"], start=1):
+            lines += [f"![{figure}, {one['label']}, panel {number} of {len(one['panels'])}](figures/{paper}/{panel})", ""]
+        curves = " ".join(f"<span>{sample(entry)}{html.escape(entry['name'])}</span>" for entry in one["entries"])
+        note = f" {html.escape(one['note'].rstrip('.'))}." if one["note"] else ""
+        lines += [f'<p class="curves">{curves}{note} Drawn at {kept["scale"]} scale.</p>', ""]
+    return [*lines, "::::", ""]
+
+
+def sample(entry: dict[str, str]) -> str:
+    """A piece of a curve, or a filled square, for its name."""
+    look = {"-": "solid", "--": "dashed", "-.": "dashed", ":": "dotted"}.get(entry["line"])
+    colour = theme_colour(entry["colour"])
+    shown = f"border-top: 3px {look} {colour}" if look else f"background: {colour}; height: 0.8rem"
+    return f'<i style="{shown}"></i>'
+
+
 def page(paper: str, saved: dict[str, Any]) -> dict[str, int]:
     """Write the page of a paper; the counts of its claims."""
     outcomes = outcomes_of(paper, saved)
     stand = claim_standings(paper, outcomes)
     total = counts(stand)
     lines = [f"# {find_paper(paper).TITLE}", ""]
-    lines += [sentence(total) + f" {HOW_CLAIMS_STAND}", "", "## Claims", ""]
-    rows = []
-    for claim, verdict, own, why in stand:
-        where = ", ".join(dict.fromkeys(row.figure for row in own))
-        rows.append((verdict, f"`{claim.key}`", claim.words, claim.number, claim.where, where, why))
-    lines += table(("verdict", "claim", "the paper's words", "number", "where", "judged by", "why"), rows)
+    lines += [sentence(total) + f" {HOW_CLAIMS_STAND}", "", "## Figures", ""]
+    lines += [
+        "Beside each figure the claims that it judges, with a link to their rows; a claim that several figures judge stands at each.",
+        "",
+    ]
+    for name in sorted(outcomes, key=lambda one: not (DRAWN / paper / f"{one}.json").exists()):  # pictures first
+        if own := chips(stand, name):
+            lines += [f"### {name}", "", ":::::{container} figure-with-claims", *drawn(paper, name), *own, ":::::", ""]
+    if own := chips(stand, None):
+        lines += ["### No figure", "", *own]
+    if waiting := [name for name in figures(paper) if name not in saved]:
+        lines += [f"Not run yet: {', '.join(waiting)}.", ""]
     if readings_of(paper):
         lines += ["## Readings", "", "What the figures take for granted where the paper leaves something open.", ""]
-        lines += table(("reading", "what", "figures", "source", "tried"),
+        lines += cards("readings", ("reading", "what", "figures", "source", "tried"),
                        [(one.name, one.words, ", ".join(one.figures), one.source, one.tried) for one in readings_of(paper)])  # fmt: skip
-    if waiting := [name for name in figures(paper) if name not in saved]:
-        lines += [f"Not run yet in the reading that counts: {', '.join(waiting)}.", ""]
+    if false := [one for one in stand if one.claim.counterexample]:
+        lines += ["## False as stated", ""]
+        for one in false:
+            lines += [f"**`{one.claim.key}`**, {one.claim.where}: {one.claim.words}.", "", one.claim.counterexample, ""]
+    lines += ["## Claims", ""]
+    rows = [
+        (verdict, f"<a id=\"claim--{claim.key}\"></a>`{claim.key}`",
+         f"{claim.words}{'. Number: ' + claim.number if claim.number else ''} ({claim.where})", why)
+        for claim, verdict, _, why in stand
+    ]  # fmt: skip
+    lines += cards("claims", ("verdict", "claim", "the paper's words", "why"), rows)
+    lines += ["## Rows", ""]
     for name in outcomes:
-        lines += [f"## {name}", "", provenance(paper, name, saved[name]), "", outcomes[name].notes, ""]
+        lines += [f"### Rows of {name}", "", provenance(paper, name, saved[name]), "", outcomes[name].notes, ""]
         if outcomes[name].rows:
-            judged = rows_table(outcomes[name].rows)
-            lines += table(judged.headers, judged.rows)
+            lines += cards("rows", *rows_of(name, outcomes[name].rows))
     write(f"claims-{paper}.md", lines)
     return total
+
+
+def rows_of(figure: str, rows: list[Row]) -> tuple[list[str], list[list[str]]]:
+    """The table of a figure's rows; the first of each claim has a name to link to."""
+    judged, named = rows_table(rows), set()
+    cells = []
+    for row, one in zip(rows, judged.rows, strict=True):
+        first = row.key and not row.reading and row.key not in named
+        named.add(row.key if not row.reading else "")
+        cells.append([one[0], (f'<a id="{anchor(figure, row.key)}"></a>' if first else "") + str(one[1]), *one[2:]])
+    return list(judged.headers), cells
+
+
+def cards(kind: str, columns: Any, rows: Any) -> list[str]:
+    """A table whose rows are cards on narrow screens; kind: names its columns in the style sheet."""
+    return [f"::::{{container}} cards {kind}", *table(columns, rows), "::::", ""]
+
+
+def overview(stand: dict[str, list[ClaimStanding]]) -> str:
+    """All claims as cells by paper and verdict, full ones judged, with a cross where they are contradicted, hollow ones not."""
+    width, y, body = CELLS * STEP, 0, list[str]()
+
+    def words(x: float, text: str, weight: str = "normal") -> None:
+        body.append(f'<text x="{x}" y="{y}" font-weight="{weight}" fill="{style.INK}">{html.escape(text)}</text>')
+
+    def cell(x: float, top: float, verdict: str, said: str) -> None:
+        look = f'fill="{COLOUR_OF[verdict]}"' if verdict in JUDGED else f'fill="none" stroke="{COLOUR_OF[verdict]}" stroke-width="2"'
+        inset = 0 if verdict in JUDGED else 1
+        box = f'x="{x + inset}" y="{top + inset}" width="{CELL - 2 * inset}" height="{CELL - 2 * inset}" rx="2"'
+        body.append(f"<rect {box} {look}>" + (f"<title>{html.escape(said)}</title>" if said else "") + "</rect>")
+        if verdict == CONTRADICTED:
+            a, b, c, d = x + 3.5, x + CELL - 3.5, top + 3.5, top + CELL - 3.5
+            body.append(f'<path d="M {a} {c} L {b} {d} M {b} {c} L {a} {d}" stroke="#ffffff" stroke-width="1.6"/>')
+
+    for paper, claims in stand.items():
+        y += 16
+        words(0, f"{paper}: {len(claims)} claims", "600")
+        y += 6
+        ordered = sorted(claims, key=lambda one: STANDINGS.index(one.verdict))
+        for number, one in enumerate(ordered):
+            cell(number % CELLS * STEP, y + number // CELLS * STEP, one.verdict, f"{one.claim.key}: {one.verdict}")
+        y += (len(claims) - 1) // CELLS * STEP + STEP + 8
+    y += 4
+    everything = [one.verdict for claims in stand.values() for one in claims]
+    for verdict in STANDINGS:
+        if verdict in everything:
+            y += STEP + 2
+            cell(0, y - CELL + 2, verdict, "")
+            words(STEP + 6, f"{everything.count(verdict)} {verdict}")
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {y + 8}" width="{width}" height="{y + 8}"'
+    return f'{head} font-family="system-ui, sans-serif" font-size="13" role="img">\n' + "\n".join(body) + "\n</svg>\n"
+
+
+def in_numbers(number_of: Mapping[str, int], names_: Iterable[str]) -> str:
+    """How many claims stand where, in words."""
+    return ", ".join(f"{number_of[name]} {name}" for name in names_ if number_of[name])
 
 
 def changes(saved: dict[str, dict[str, Any]]) -> None:
@@ -111,16 +298,17 @@ def changes(saved: dict[str, dict[str, Any]]) -> None:
     for title, standing in (("First reading", before), ("Now", {p: {k: one.verdict for k, one in own.items()} for p, own in now.items()})):
         used = [name for name in ("reproduced", *STANDINGS[1:], "partly", "not reproduced")
                 if any(name in own.values() for own in standing.values())]  # fmt: skip
-        rows = [(paper, len(own), *(list(own.values()).count(name) for name in used)) for paper, own in standing.items()]
-        rows.append(("all", *(sum(column) for column in list(zip(*rows, strict=True))[1:])))
-        lines += [f"## {title}", "", *table(("paper", "claims", *used), rows)]
+        rows = [(paper, len(own), in_numbers(Counter(own.values()), used)) for paper, own in standing.items()]
+        whole = Counter(name for own in standing.values() for name in own.values())
+        rows.append(("all", sum(whole.values()), in_numbers(whole, used)))
+        lines += [f"## {title}", "", *cards("numbers", ("paper", "claims", "where they stand"), rows)]
     rows = [
         (paper, f"`{key}`", before[paper][key], one.verdict, one.why or "Only rows that restate the paper's words count, and they hold.")
         for paper, own in now.items()
         for key, one in own.items()
         if before[paper].get(key) != one.verdict
     ]
-    lines += [f"## The {len(rows)} changes", "", *table(("paper", "claim", "first reading", "now", "why"), rows)]
+    lines += [f"## The {len(rows)} changes", "", *cards("changes", ("paper", "claim", "first reading", "now", "why"), rows)]
     write("second-reading.md", lines)
 
 
@@ -165,13 +353,15 @@ def main() -> None:
         sys.exit(f"no rows of {', '.join(nothing)} yet; give a folder of `tightrope reproduce all` as well.")
     totals = {paper: page(paper, rows) for paper, rows in saved.items()}
     whole = {name: sum(total[name] for total in totals.values()) for name in ("all", *COLUMNS)}
-    rows = [(f"[{paper}](claims-{paper}.md)", total["all"], *(total[name] for name in COLUMNS)) for paper, total in totals.items()]
-    rows.append(("all", whole["all"], *(whole[name] for name in COLUMNS)))
-    lines = ["# Claims of the papers, judged", "", sentence(whole), ""]
+    rows = [(f"[{paper}](claims-{paper}.md)", total["all"], in_numbers(total, STANDINGS)) for paper, total in totals.items()]
+    rows.append(("all", whole["all"], in_numbers(whole, STANDINGS)))
+    lines = ["# Claims of the papers, judged", "", sentence(whole), "", f"![{ALT}](figures/{OVERVIEW})", ""]
     lines += ["Each page lists every claim, the rows that judge it, the test of each row, and the command that makes it. Figures are at"]
     lines += ["laptop scale or, where that was run, at [paper scale](paper-scale.md).", ""]
-    lines += table(("paper", "claims", *COLUMNS), rows)
+    lines += cards("numbers", ("paper", "claims", "where they stand"), rows)
     write("claims.md", lines)
+    DRAWN.mkdir(exist_ok=True)
+    (DRAWN / OVERVIEW).write_text(overview({paper: claim_standings(paper, outcomes_of(paper, rows)) for paper, rows in saved.items()}))
     changes(saved)
     paper_scale(saved)
 

@@ -7,11 +7,11 @@ import pytest
 import tightrope as tr
 from tiers import thorough
 from tightrope.core.verbs import lower_bound
-from tightrope.papers.lipschitz import discrete, slope, theory
+from tightrope.papers.lipschitz import discrete, lowest_level, printed_level, slope, theory
 from tightrope.papers.lipschitz.contextual import APART_CONSTANT, L
 from tightrope.papers.lipschitz.contextual import constant as contextual_constant
 from tightrope.papers.lipschitz.continuous import bounds, targets
-from tightrope.papers.lipschitz.settings import constant, growth_of_cklucb, instance, order, panels, shapes
+from tightrope.papers.lipschitz.settings import LOGLOG, constant, growth_of_cklucb, instance, order, panels, shapes
 from tightrope.papers.scoring import Estimate
 from tightrope.plots.bound import bound_report
 from tightrope.plots.curves import bound_curve, regret_figure
@@ -166,3 +166,19 @@ def test_a_curve_that_leaves_its_picture_is_named():
     assert [text.get_text() for text in ax.texts] == ["▲ OSLB: 500 at the end"]
     assert ax.get_ylim()[1] == pytest.approx(1.3 * 20)
     assert len({line.get_linestyle() for line in ax.get_lines()[:3]}) == 3
+
+
+@pytest.mark.parametrize("weight", [0.0, LOGLOG, 52.0])
+def test_every_index_of_a_line_up_has_the_same_level(weight):
+    chosen = discrete.line_up(0.5, weight)
+    weights = {name: policy.c if name == "KL-UCB" else policy.loglog for name, policy in chosen.items() if not name.startswith("UCB")}
+    assert len(weights) == 6
+    assert set(weights.values()) == {weight}
+
+
+def test_other_levels_are_shown_and_not_counted(monkeypatch):
+    row = order("ckl-exploits", "here", ended(a=[1.0, 2.0], b=[3.0, 5.0]), "a", "b")
+    monkeypatch.setattr(discrete, "score", lambda found: [row])
+    monkeypatch.setattr(slope, "score", lambda found: [row])
+    rows = [*lowest_level.score(lowest_level.LowestRuns(None, None)), *printed_level.score(None)]
+    assert [one.reading for one in rows] == [lowest_level.READING] * 2 + [printed_level.READING]

@@ -29,6 +29,7 @@ NEEDS = {  # figures that cannot run without data, and what raises DataNotFound 
     ("conservative", "fig5"): jester, ("conservative", "fig8"): jester, ("conservative", "other-scalings"): jester,
     ("softucb", "fig2-jester"): jester,
     ("softucb", "fig2-movielens"): ratings_file, ("openbandit", "values"): lambda: open_bandit("men", "random"),
+    ("openbandit", "pooled"): lambda: open_bandit("men", "random"),
     ("semibandits", "fig3"): ratings_file, ("semibandits", "fig4"): ratings_file, ("semibandits", "table1"): ratings_file,
 }  # fmt: skip
 

@@ -26,6 +26,7 @@ class Claim:
     program can show it; data: which data it needs that nobody may share or that are not at hand, so that rows on others are only shown;
     asymptotic: why no finite horizon can judge it; each "" for the others. core_hours: of one core that would decide it, where that is
     known to be what is missing. settings: what its rows vary, where they are one comparison in several settings and not its parts.
+    counterexample: in a few lines why it cannot hold as stated, and what does, where that is known.
     """
 
     key: str
@@ -38,6 +39,7 @@ class Claim:
     asymptotic: str = ""
     core_hours: float | None = None
     settings: str = ""
+    counterexample: str = ""
 
 
 class Reading(NamedTuple):

@@ -1,7 +1,7 @@
 """The claims of Magureanu, Combes, Proutiere (2014), in the order of the paper. Its text breaks off in Section 5.3: of the analysis of
 CKL-UCB, the experiments and the contextual section only what the abstract, Section 1 and Section 4 say of them is here."""
 
-from ..register import Claim, register_claims
+from ..register import Claim, Reading, register_claims
 
 CLAIMS = register_claims([
     # Abstract and Section 1
@@ -17,7 +17,7 @@ CLAIMS = register_claims([
         "set of arms", "", "order"),
     Claim("contextual", "Abstract; Section 1, (e)",
         'the bound and the algorithms "are extended to contextual bandits with similarities": contexts that are alike inform each other',
-        "", "guarantee", core_hours=0.12),
+        "", "guarantee"),
     # Section 3: lower bound
     Claim("most-confusing", "Section 3, Figure 1",
         'lambda^k is "the most confusing reward vector" of those that satisfy the Lipschitz condition and make arm k optimal (17 arms in '
@@ -30,12 +30,16 @@ CLAIMS = register_claims([
         'one may expect": blind policies grow faster than C(theta) log T', "", "inequality"),
     # Section 4.1: OSLB
     Claim("index-defined", "Section 4.1",
-        '"the index b_k(n) is always well defined, even for small values of n", e.g. n = 1', "n = 1", "guarantee"),
+        '"the index b_k(n) is always well defined, even for small values of n", e.g. n = 1', "n = 1", "guarantee",
+        counterexample="f(n) = ln n + (3K + 1) ln ln n is minus infinity at n = 1 and negative at n = 2, because ln ln 2 < 0, while the "
+        "sum that b_k(n) keeps below f(n) is never negative. From n = 3 on f(n) is positive and the index exists."),
     Claim("plays-of-oslb", "Section 3; Section 4.1",
         'an optimal algorithm plays sub-optimal arm k "roughly" c_k log(n) times: t_k(n) / (c_k(theta) log n) tends to 1', "1", "value",
         asymptotic="The number of plays over ln n has a limit; 10^6 rounds are far from it."),
     Claim("always-an-arm", "Section 4.1",
-        'OSLB "is valid": whenever some index exceeds the leader\'s mean there is an arm to explore, K_e is not empty', "", "guarantee"),
+        'OSLB "is valid": whenever some index exceeds the leader\'s mean there is an arm to explore, K_e is not empty', "", "guarantee",
+        counterexample="The index uses f(n) > ln n, the set K_e the smaller ln n. Once every arm has its c_k ln n plays K_e is empty, and "
+        "an index may still exceed the leader's mean. With f(n) in both places it was never empty in the same runs."),
     # Section 4.2: CKL-UCB
     Claim("forcing-unnecessary", "Section 4.2", '"in practice, the forced log log(n) exploration is unnecessary"', "", "inequality",
         settings="worlds"),
@@ -46,7 +50,7 @@ CLAIMS = register_claims([
         "CKL-UCB has lower computational complexity than OSLB, since it solves no linear program", "", "order"),
     Claim("ckl-robust", "Section 4.2",
         'CKL-UCB "should also be more robust than OSLB", whose program may be very sensitive to errors in the estimate of theta',
-        "", "order"),
+        "", "order", settings="worlds"),
     # Section 5: regret analysis
     Claim("theorem-5-1", "Theorem 5.1",
         "for delta >= K + 1 the weighted sum of divergences is at least delta with probability at most exp(-delta) (ceil(delta log n) "
@@ -63,3 +67,9 @@ CLAIMS = register_claims([
         "finite time bounds for CKL-UCB with weaker guarantees than OSLB's: logarithmic regret, at a rate that the structure lowers (the "
         "rate is lost)", "", "guarantee", settings="worlds"),
 ])  # fmt: skip
+
+READINGS = (
+    Reading("f(n) = ln n + 3 ln ln n", "the constant of KL-UCB's theorem in every index, KL-UCB's too; the text leaves CKL-UCB's f(n) "
+        "open, and prints 3K + 1 for the proof of OSLB", ("discrete", "slope", "contextual"),
+        "the paper that it cites for KL-UCB", 3),
+)  # fmt: skip

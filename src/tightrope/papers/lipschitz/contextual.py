@@ -9,7 +9,7 @@ from ...results.results import Result
 from ...solvers.covering import lipschitz_lower_bound
 from ..experiment import Run
 from ..scoring import OURS, Estimate, Row, below, between, row_of
-from .settings import P, join_results, order, panels, summary
+from .settings import LOGLOG, P, join_results, order, panels, summary
 
 CONTEXTS, ARMS, L = np.linspace(0.0, 1.0, 5), np.linspace(0.0, 1.0, 9), 0.6
 APART_CONSTANT = 1e6  # a constant between contexts with which they tell nothing about each other
@@ -29,14 +29,19 @@ def constant(between_contexts: float) -> float:
 
 def data(run: Run) -> Result:
     """Pooling policies, and the same told that contexts are far apart."""
-    horizon, runs = run.at(smoke=(2000, 3), laptop=(100_000, 20), paper=(100_000, 100))
+    horizon, runs = run.at(smoke=(2000, 3), laptop=(100_000, 20), paper=(100_000, 200))
     chosen = {
-        "CKL-UCB": P.CKLUCB(lipschitz=1.0, loglog=0.0), "TrackCKLUCB": P.TrackCKLUCB(lipschitz=1.0), "OSLB": P.OSLB(lipschitz=1.0),
-        "KL-UCB per context": P.KLUCB(),
+        "CKL-UCB": P.CKLUCB(lipschitz=1.0, loglog=LOGLOG), "TrackCKLUCB": P.TrackCKLUCB(lipschitz=1.0, loglog=LOGLOG),
+        "OSLB": P.OSLB(lipschitz=1.0, loglog=LOGLOG),
+        "KL-UCB per context": P.KLUCB(c=LOGLOG),
     }  # fmt: skip
     first = run.simulate("pooled", problem(L), chosen, horizon=horizon, replications=runs)
     second = run.simulate(
-        "apart", problem(APART_CONSTANT), {"CKL-UCB per context": P.CKLUCB(lipschitz=1.0, loglog=0.0)}, horizon=horizon, replications=runs
+        "apart",
+        problem(APART_CONSTANT),
+        {"CKL-UCB per context": P.CKLUCB(lipschitz=1.0, loglog=LOGLOG)},
+        horizon=horizon,
+        replications=runs,
     )
     return join_results(first, second)
 

@@ -18,6 +18,7 @@ from ..scoring import OURS, Estimate, Row, below, estimate, near, paired_mean, r
 
 Shape = Callable[[np.ndarray], np.ndarray]
 P = policies
+LOGLOG = 3.0  # weight of ln ln n in f(n) of every index: the constant of KL-UCB's theorem
 ALIKE_SHARE = 0.3  # a growth within this share of C(theta) is like it
 UNRELATED_CONSTANT = 1e6  # a constant with which arms tell nothing about each other
 HEIGHT_IN_MEDIANS = 1.3  # of a picture, in medians of the final means: what lies above is marked

@@ -12,6 +12,7 @@ from ..experiment import Run
 from ..scoring import OURS, Estimate, Row, above, below, estimate, near, row_of
 from .settings import (
     ALIKE_SHARE,
+    LOGLOG,
     UNRELATED_CONSTANT,
     P,
     constant,
@@ -40,14 +41,15 @@ class SlopeRuns(NamedTuple):
     rates: np.ndarray  # (K,)
 
 
-def data(run: Run) -> SlopeRuns:
-    """The three structured policies and KL-UCB."""
+def data(run: Run, loglog: float = LOGLOG) -> SlopeRuns:
+    """The three structured policies and KL-UCB, with this weight of ln ln n in f(n)."""
     horizon, runs, more = run.at(smoke=(3000, 3, 4), laptop=(1_000_000, 30, 100), paper=(1_000_000, 400, 1000))
     problem = instance(NAME, ARMS)
     L = problem.lipschitz
     chosen = {
-        "CKL-UCB": P.CKLUCB(lipschitz=L, loglog=0.0), "TrackCKLUCB": P.TrackCKLUCB(lipschitz=L), "OSLB": P.OSLB(lipschitz=L),
-        "KL-UCB": P.KLUCB(),
+        "CKL-UCB": P.CKLUCB(lipschitz=L, loglog=loglog), "TrackCKLUCB": P.TrackCKLUCB(lipschitz=L, loglog=loglog),
+        "OSLB": P.OSLB(lipschitz=L, loglog=loglog),
+        "KL-UCB": P.KLUCB(c=loglog),
     }  # fmt: skip
     result = run.simulate("slope", problem, chosen, horizon=horizon, replications=runs)
     steadier = run.simulate("slope-more", problem, {"CKL-UCB": chosen["CKL-UCB"]}, horizon=horizon, replications=more)

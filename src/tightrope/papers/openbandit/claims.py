@@ -4,7 +4,7 @@ Each paragraph of the pipeline's paper that introduces an estimator says what it
 those of the full data and are not judged on the published sample.
 """
 
-from ..register import Claim, register_claims
+from ..register import Claim, Reading, register_claims
 
 TRUTH = "the value of a policy from the other's log is that of its own log"
 ESTIMATORS = {
@@ -25,3 +25,8 @@ CLAIMS = register_claims(
         ),
     ]
 )
+
+READINGS = (
+    Reading("pooled", "an estimator's mean over the campaigns that are not refused, each direction by itself", ("pooled",),
+        "ours, after single campaigns had decided nothing", 2),
+)  # fmt: skip

@@ -20,7 +20,7 @@ from ...plots import style
 from ...problems.data import open_bandit
 from ...problems.data.open_bandit import CAMPAIGNS, OpenBandit
 from ..experiment import Run
-from ..scoring import Estimate, Row, agree, at_most, row_of
+from ..scoring import OURS, Estimate, Row, agree, at_most, row_of
 
 DIRECTIONS = {"uniform to Thompson": ("random", "bts"), "Thompson to uniform": ("bts", "random")}  # whose log, whose value
 UNIT = 1000  # impressions, in pictures
@@ -59,7 +59,7 @@ def log_of(found: OpenBandit) -> Log:
 
 
 def score(cases: list[DirectionCase]) -> list[Row]:
-    """Where there is overlap, every estimator against the policy's own mean; where there is none, that it is refused."""
+    """Where there is overlap, every estimator against the own mean, not counted (see `pooled`); where there is none, a refusal."""
     rows = []
     for case in cases:
         where = f"{case.campaign}, {case.direction}"
@@ -72,10 +72,14 @@ def score(cases: list[DirectionCase]) -> list[Row]:
             continue
         for name, (value, se) in case.found.estimates.items():
             apart = Estimate(value - case.own.value, math.hypot(se, case.own.se))
-            remark = "Its standard error does not contain the error of the model." if name in ("dm", "switch-dr") else ""
             words = f"{name} agrees with the policy's own mean: {where}"
-            rows.append(row_of(name, words, own, Estimate(value, se), agree(apart, case.own.value), remark=remark))
+            rows.append(row_of(OURS, words, own, Estimate(value, se), agree(apart, case.own.value), remark=remark_on(name)))
     return rows
+
+
+def remark_on(name: str) -> str:
+    """Of an estimator's row."""
+    return "Its standard error does not contain the error of the model." if name in ("dm", "switch-dr") else ""
 
 
 def tables(cases: list[DirectionCase]) -> dict[str, pd.DataFrame]:
@@ -122,7 +126,10 @@ def notes(cases: list[DirectionCase]) -> str:
     judged = [case for case in cases if not case.refused]
     wide = [math.hypot(case.found.se, case.own.se) / case.own.value for case in judged]
     weak = (
-        f" Joint standard errors of DR are {min(wide):.0%} to {max(wide):.0%} of the own mean, so agreement is a weak test." if wide else ""
+        f" Joint standard errors of DR are {min(wide):.0%} to {max(wide):.0%} of the own mean, so that one campaign decides little: the "
+        "figure pooled judges."
+        if wide
+        else ""
     )
     return (
         f"{rows:,} impressions of each campaign and policy, all three positions. Points: estimates ± 2 standard errors on the other "

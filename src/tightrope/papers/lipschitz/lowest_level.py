@@ -1,0 +1,47 @@
+"""The discrete instances and the slope in another reading: f(n) = ln n, which lets single runs follow a wrong leader."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ..experiment import Run
+from ..scoring import Row, in_reading
+from . import discrete, slope
+
+READING = "f(n) = ln n"
+
+
+class LowestRuns(NamedTuple):
+    """The runs of both figures without a term in ln ln n."""
+
+    discrete: discrete.DiscreteRuns
+    slope: slope.SlopeRuns
+
+
+def data(run: Run) -> LowestRuns:
+    """Both figures again."""
+    own = replace(run, out=run.out / "runs" / "lowest-level")  # the figures themselves keep runs of the same labels
+    sizes = run.at(smoke=(17,), laptop=(17,), paper=(17, 46))  # what is not counted takes less of a laptop's time
+    return LowestRuns(discrete.data(own, lambda _: 0.0, sizes), slope.data(own, 0.0))
+
+
+def score(found: LowestRuns) -> list[Row]:
+    """Their rows, shown and not counted."""
+    return in_reading(READING, [*discrete.score(found.discrete), *slope.score(found.slope)])
+
+
+def tables(found: LowestRuns) -> dict[str, pd.DataFrame]:
+    """Their tables."""
+    return discrete.tables(found.discrete) | slope.tables(found.slope)
+
+
+def plot(found: LowestRuns) -> dict[str, Figure]:
+    """Their pictures."""
+    return discrete.plot(found.discrete) | slope.plot(found.slope)
+
+
+def notes(found: LowestRuns) -> str:
+    """Sizes."""
+    return f"{discrete.notes(found.discrete)} Slope: {slope.notes(found.slope)}"

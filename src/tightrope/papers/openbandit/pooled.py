@@ -1,0 +1,56 @@
+"""Each estimator's mean over the campaigns, against the mean of what the judged policy earned itself there."""
+
+import math
+
+import pandas as pd
+
+from ..experiment import Run
+from ..scoring import Estimate, Row, agree, row_of
+from . import values
+from .values import DIRECTIONS, DirectionCase, remark_on
+
+
+def data(run: Run) -> list[DirectionCase]:
+    """Those of the figure by campaign."""
+    return values.data(run)
+
+
+def score(cases: list[DirectionCase]) -> list[Row]:
+    """A row for every estimator and direction. The two directions share logs, so that their errors are no independent ones."""
+    rows = []
+    for direction in DIRECTIONS:
+        rows += rows_of([case for case in cases if case.direction == direction and not case.refused], direction)
+    return rows
+
+
+def rows_of(cases: list[DirectionCase], direction: str) -> list[Row]:
+    """The rows of one direction; campaigns are logs of their own, so their errors add up as independent ones."""
+    if not cases:
+        return []
+    own = mean_of([case.own for case in cases])
+    rows = []
+    for name in cases[0].found.estimates:
+        found = mean_of([Estimate(*case.found.estimates[name]) for case in cases])
+        apart = Estimate(found.value - own.value, math.hypot(found.se, own.se))
+        words = f"{name} agrees with the policy's own mean, mean of {len(cases)} campaigns: {direction}"
+        rows.append(row_of(name, words, f"{own.value:.4f} ± {own.se:.4f}", found, agree(apart, own.value), remark=remark_on(name)))
+    return rows
+
+
+def mean_of(estimates: list[Estimate]) -> Estimate:
+    """The mean of independent estimates."""
+    return Estimate(sum(one.value for one in estimates) / len(estimates), math.hypot(*(one.se for one in estimates)) / len(estimates))
+
+
+def tables(cases: list[DirectionCase]) -> dict[str, pd.DataFrame]:
+    """The numbers of the rows."""
+    return {"pooled": pd.DataFrame([{"what": row.text, "own mean": row.paper, "value": row.ours, "se": row.se} for row in score(cases)])}
+
+
+def notes(cases: list[DirectionCase]) -> str:
+    """How wide it is."""
+    judged = [case for case in cases if not case.refused]
+    return (
+        f"{len(judged)} of {len(cases)} cases are not refused; a direction's are pooled with equal weights. Pooling was chosen after "
+        "single campaigns had decided nothing, and agreement within four joint standard errors is still a weak test."
+    )

@@ -1,0 +1,77 @@
+"""The pages of results say what the stored rows say: every claim a cell, every chip a link that leads somewhere, no folder of a machine."""
+
+import importlib.util
+import json
+import pathlib
+import re
+
+import pytest
+
+from tightrope.papers import names
+from tightrope.papers.experiment import claim_standings, claims_of
+from tightrope.papers.register import CONTRADICTED
+
+DOCS = pathlib.Path(__file__).parents[1] / "docs"
+RESULTS = DOCS / "results"
+
+
+def loaded(path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+make_results = loaded(DOCS / "make_results.py")
+
+
+@pytest.fixture(scope="module")
+def standing():
+    return {paper: claim_standings(paper, make_results.outcomes_of(paper, make_results.known(paper))) for paper in names()}
+
+
+def test_the_picture_has_a_cell_for_every_claim_and_is_of_the_stored_rows(standing):
+    drawing = make_results.overview(standing)
+    assert drawing == (make_results.DRAWN / make_results.OVERVIEW).read_text()
+    assert drawing.count("<title>") == sum(len(claims_of(paper)) for paper in names())
+    contradicted = sum(one.verdict == CONTRADICTED for claims in standing.values() for one in claims)
+    assert drawing.count("<path") == contradicted + 1  # and one in the legend
+    paper = next(iter(standing))
+    other = standing | {paper: [one._replace(verdict=CONTRADICTED) for one in standing[paper]]}
+    assert make_results.overview(other).count("<path") > drawing.count("<path")
+
+
+@pytest.mark.parametrize("paper", names())
+def test_every_link_of_a_page_leads_to_a_place_on_it_and_every_picture_is_there(paper):
+    text = (RESULTS / f"claims-{paper}.md").read_text()
+    places = re.findall(r'<a id="([^"]+)"', text)
+    assert len(places) == len(set(places))
+    links = re.findall(r'<a href="#([^"]+)"', text)
+    assert len(links) >= len(claims_of(paper))
+    assert set(links) <= set(places)
+    pictures = re.findall(r"\]\((figures/[^)]+)\)", text)
+    assert [name for name in pictures if not (RESULTS / name).exists()] == []
+    stored = {path.relative_to(RESULTS).as_posix() for path in (RESULTS / "figures" / paper).glob("*.svg")}
+    assert stored == set(pictures)
+
+
+@pytest.mark.parametrize("paper", names())
+def test_chips_say_where_claims_stand(paper, standing):
+    text = (RESULTS / f"claims-{paper}.md").read_text()
+    for one in standing[paper]:
+        said = set(re.findall(rf'<a href="#[^"]+--{re.escape(one.claim.key)}"><b class="[^"]+">([^<]+)</b>', text))
+        assert said == {one.verdict}, one.claim.key
+
+
+def test_stored_rows_name_no_folder():
+    commands = [json.loads(path.read_text())["command"] for path in RESULTS.glob("rows/*/*.json")]
+    assert commands
+    assert [command for command in commands if "/" in command] == []
+
+
+def test_pictures_have_twins_for_dark_paper():
+    twins = loaded(DOCS / "_extensions" / "dark_pictures.py")
+    drawing = (make_results.DRAWN / make_results.OVERVIEW).read_text()
+    light, dark = (set(re.findall(r"#[0-9a-f]{6}", text)) for text in (drawing, twins.darkened(drawing)))
+    assert len(dark) == len(light)
+    assert not dark & {"#22303c", "#2a9d6f"}
