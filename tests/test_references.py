@@ -1,5 +1,6 @@
 """`tightrope cite`: every policy has its papers, each of which its file names; entries are well-formed BibTeX."""
 
+import pathlib
 import re
 import sys
 
@@ -51,6 +52,8 @@ def test_cite_prints_papers_once_and_the_library(names, keys):
     assert done.exit_code == 0
     assert re.findall(r"^@\w+\{(\w+),", done.stdout, flags=re.MULTILINE) == [*keys, "tightrope"]
     assert f"version = {{{tr.__version__}}}" in done.stdout
+    licence = (pathlib.Path(__file__).parent.parent / "LICENSE").read_text()
+    assert re.findall(r"year = \{(\d+)\}", done.stdout)[-1] in licence and done.stdout.count("year = ") == len(keys) + 1
 
 
 def test_cite_refuses_a_name_that_no_policy_has():

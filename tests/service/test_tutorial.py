@@ -9,6 +9,7 @@ import sys
 from running import Process
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "tutorials" / "safe-price-test.md"
+SERVICE = PAGE.parents[1] / "how-to" / "run-the-service.md"
 
 
 def test_every_command_of_the_tutorial_works(tmp_path):
@@ -24,3 +25,15 @@ def test_every_command_of_the_tutorial_works(tmp_path):
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     assert "the promise was kept in every round" in done.stdout and "signed by this service" in done.stdout
     assert '"mode":"capped","share":0.2' in done.stdout and "WRONG" not in done.stdout
+
+
+def test_values_by_name_are_sent_as_the_page_on_the_service_says(tmp_path):
+    (code,) = re.findall(r"```python\n(.*?)```", SERVICE.read_text(), flags=re.DOTALL)
+    with Process(tmp_path / "banner.db", tmp_path) as process:
+        script = code.replace("http://127.0.0.1:8080", process.url) + "print(client.describe(), decision.arm)\n"
+        done = subprocess.run(
+            [sys.executable, "-c", script], cwd=tmp_path, env=os.environ | {"TIGHTROPE_KEY": process.key}, capture_output=True, text=True,
+            timeout=300, check=False,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "'decisions': 2, 'rewards': 1, 'open': 1" in done.stdout and "'mean': 49.0, 'deviation': 31.0" in done.stdout

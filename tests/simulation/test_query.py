@@ -100,3 +100,17 @@ def test_the_command_prints_and_writes(folder, tmp_path, monkeypatch, capsys):
     assert " rows: " in run(folder, "select * from regret", "--out", tmp_path / "a.csv")[1]
     assert (tmp_path / "a.csv").read_text().startswith("run,policy,replication,round,regret\n")
     assert run(tmp_path / "nothing", "select 1")[0] == 2
+
+
+def test_what_evaluate_wrote(tmp_path, monkeypatch):
+    rows = [("ab"[k % 2], k % 3 % 2, 0.5) for k in range(60)]
+    (tmp_path / "log.csv").write_text("arm,reward,propensity\n" + "".join(f"{a},{r},{p}\n" for a, r, p in rows))
+    for name, arms in (("one", "b"), ("both", "ab")):
+        words = [word for arm in arms for word in ("--arm", arm)]
+        monkeypatch.setattr("sys.argv", ["tightrope", "evaluate", str(tmp_path / "log.csv"), *words, "--out", str(tmp_path / name)])
+        with pytest.raises(SystemExit) as done:
+            main()
+        assert not done.value.code
+    found = tr.query(tmp_path, "select run, policy, value, lower, upper, n from estimates order by run, policy")
+    assert found[["run", "policy"]].values.tolist() == [["both", "a"], ["both", "b"], ["one", "b"]]
+    assert (found.n == 60).all() and (found.lower < found.value).all() and (found.value < found.upper).all()

@@ -10,8 +10,8 @@ from .options import Json, console, print_json
 
 
 def query(
-    folder: Annotated[pathlib.Path, typer.Argument(help="A folder that run, simulate, identify or reproduce wrote.")],
-    sql: Annotated[str, typer.Argument(help="One SELECT over results, settings, regret, runs, pulls and verdicts.")],
+    folder: Annotated[pathlib.Path, typer.Argument(help="A folder that run, simulate, identify, reproduce or evaluate wrote.")],
+    sql: Annotated[str, typer.Argument(help="One SELECT over results, settings, regret, runs, pulls, verdicts and estimates.")],
     out: Annotated[pathlib.Path | None, typer.Option(help="Write all rows to this .csv or .parquet file instead of printing.")] = None,
     rows: Annotated[int, typer.Option(min=1, help="The most rows that are printed.")] = 50,
     as_json: Json = False,

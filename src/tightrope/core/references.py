@@ -17,9 +17,12 @@ def entries() -> dict[str, tuple[str, ...]]:
     return found
 
 
+YEAR = 2026  # of this version: BibTeX styles warn of an entry without one
+
+
 def library(version: str) -> str:
     """The library's own entry."""
     return (
         f"@software{{tightrope,\n  author = {{{{the tightrope authors}}}},\n  title = {{tightrope: structured bandits for Python}},\n"
-        f"  version = {{{version}}}\n}}"
+        f"  year = {{{YEAR}}},\n  version = {{{version}}}\n}}"
     )

@@ -53,6 +53,11 @@ class NumberColumn(Fitted):
         deviation = float(known.std())
         return cls(mean=float(known.mean()), deviation=deviation if deviation > 0.0 else 1.0, gaps=bool(missing.any()))
 
+    @property
+    def size(self) -> int:
+        """Number of its features."""
+        return 1 + self.gaps
+
     def names(self, name: str) -> list[str]:
         """Of its features."""
         return [name, f"{name} is missing"] if self.gaps else [name]
@@ -78,6 +83,11 @@ class CategoryColumn(Fitted):
         chosen = sorted(counts, key=lambda level: (-counts[level], level))[:most]
         return cls(levels=tuple(sorted(chosen)), gaps=None in values)
 
+    @property
+    def size(self) -> int:
+        """Number of its features."""
+        return len(self.levels) + 1 + self.gaps
+
     def names(self, name: str) -> list[str]:
         """Of its features."""
         return [*(f"{name} = {level}" for level in self.levels), f"{name} is another", *([f"{name} is missing"] if self.gaps else [])]
@@ -98,6 +108,11 @@ class HashedColumn(Fitted):
     kind: Literal["hashed"] = "hashed"
     buckets: Annotated[int, Field(ge=1, le=MOST_BUCKETS)]
 
+    @property
+    def size(self) -> int:
+        """Number of its features."""
+        return self.buckets
+
     def names(self, name: str) -> list[str]:
         """Of its features."""
         return [f"{name}, hash {k}" for k in range(self.buckets)]
@@ -117,6 +132,11 @@ class TimeColumn(Fitted):
 
     kind: Literal["time"] = "time"
 
+    @property
+    def size(self) -> int:
+        """Number of its features."""
+        return 4
+
     def names(self, name: str) -> list[str]:
         """Of its features."""
         return [f"{name}, {what}" for what in ("sine of day", "cosine of day", "sine of week", "cosine of week")]
@@ -134,7 +154,8 @@ class TimeColumn(Fitted):
             raise ValueError(f"column {name!r} holds numbers, but must hold times, such as datetimes or text 2026-01-31T12:00:00.")
         seconds = moments.astype("datetime64[us]").astype(np.int64) / 1e6
         day, week = 2 * math.pi * (seconds % DAY) / DAY, 2 * math.pi * ((seconds - MONDAY) % WEEK) / WEEK
-        encoded[~missing] = np.stack([np.sin(day), np.cos(day), np.sin(week), np.cos(week)], axis=1)
+        angles = zip(day.tolist(), week.tolist(), strict=True)  # for math's functions: NumPy's last digits differ by processor
+        encoded[~missing] = [[math.sin(a), math.cos(a), math.sin(b), math.cos(b)] for a, b in angles]
         return encoded
 
 
@@ -148,6 +169,28 @@ class FittedEncoder(Fitted):
     columns: Annotated[dict[Name, Column], Field(max_length=MOST_COLUMNS)]
     crossings: Annotated[tuple[tuple[Name, Name, CategoryColumn], ...], Field(max_length=MOST_COLUMNS)]
     intercept: bool
+
+    @property
+    def dimension(self) -> int:
+        """Number of features of a row."""
+        return self.intercept + sum(one.size for one in (*self.columns.values(), *(column for _, _, column in self.crossings)))
+
+    @classmethod
+    def read(cls, data: Mapping[str, Any]) -> Self:
+        """From what `Encoder.to_dict` returned. Raises ValueError for anything else."""
+        try:
+            fitted = cls.model_validate_json(json.dumps(data))
+        except (ValidationError, TypeError, ValueError) as error:
+            first: Any = error.errors(include_url=False, include_input=False)[0] if isinstance(error, ValidationError) else {}
+            place, why = ".".join(map(str, first.get("loc", ()))) or "data", first.get("msg", error)
+            raise ValueError(f"{place} of the encoder cannot be read: {why}; pass what Encoder.to_dict returned.") from None
+        crossed = (name for a, b, _ in fitted.crossings for name in (a, b))
+        unknown = next((name for name in crossed if not isinstance(fitted.columns.get(name), CategoryColumn)), None)
+        if unknown is not None or not fitted.columns:
+            raise ValueError(
+                "columns of the encoder are missing." if unknown is None else f"the encoder crosses {unknown!r}, which is no category."
+            )
+        return fitted
 
 
 class Encoder:
@@ -294,7 +337,7 @@ class Encoder:
     @property
     def dimension(self) -> int:
         """d, the number of features."""
-        return len(self.names)
+        return self._known().dimension
 
     def to_dict(self) -> dict[str, Any]:
         """All that was learned, as JSON takes it."""
@@ -303,19 +346,7 @@ class Encoder:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Encoder":
         """The encoder of `to_dict`. Raises ValueError for anything else."""
-        try:
-            fitted = FittedEncoder.model_validate_json(json.dumps(data))
-        except (ValidationError, TypeError, ValueError) as error:
-            first: Any = error.errors(include_url=False, include_input=False)[0] if isinstance(error, ValidationError) else {}
-            place, why = ".".join(map(str, first.get("loc", ()))) or "data", first.get("msg", error)
-            raise ValueError(f"{place} of the encoder cannot be read: {why}; pass what Encoder.to_dict returned.") from None
-        crossed = (name for a, b, _ in fitted.crossings for name in (a, b))
-        unknown = next((name for name in crossed if not isinstance(fitted.columns.get(name), CategoryColumn)), None)
-        if unknown is not None or not fitted.columns:
-            raise ValueError(
-                "columns of the encoder are missing." if unknown is None else f"the encoder crosses {unknown!r}, which is no category."
-            )
-        return cls()._with(fitted)
+        return cls()._with(FittedEncoder.read(data))
 
     def _with(self, fitted: FittedEncoder) -> "Encoder":
         """The same, fitted."""

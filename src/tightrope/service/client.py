@@ -74,7 +74,7 @@ class Client:
     Some methods of a session have no counterpart. `close` closes the connections: the service closes decisions by the experiment's
     window, so neither is there `expire`; `is_open` and `answered` are in `open` and `log`, `arms` and `catalogue` in `describe`. `select`
     and `update` have no id, by which a request can be sent again, so that `played` would count nothing; `waiting` is the length of
-    `open`, and `decided` and `rounds` are `decisions` and `rewards` of `describe`. Rows are encoded before they are sent (`encoder`).
+    `open`, and `decided` and `rounds` are `decisions` and `rewards` of `describe`. `encoder` is the spec's `features`.
     `stopped` is the status of `recommend`, and `explain` has the `probability` of `propensities`. `learn`, `merge`, `adopt`, `follow`,
     `decide_beside` and `forget_round` would change a state that the log does not explain. `fork`, `save`, `load`, `to_bytes`,
     `from_bytes`, `state`, `view`, `point` and `arm_at` need the session itself: `tightrope log replay --save` writes it.
@@ -176,7 +176,8 @@ class Client:
         baseline_mean: float | None = None,
     ) -> RemoteDecision:  # fmt: skip
         """Which arm to play. context: (K, d) features or {arm: features}, where they change; (d,) for one row that all arms are shown.
-        eligible: ids, or a mask of all arms. excluded: ids. id: your own; else made here. deferred: counts only after `activate`.
+        Where the spec has features, a row is a dict of values by name; None and NaN are missing. eligible: ids, or a mask of all arms.
+        excluded: ids. id: your own; else made here. deferred: counts only after `activate`.
         subject: whose data it is."""
         asked = self._asked(context, eligible, id, excluded, deferred, subject, baseline, baseline_mean)
         return RemoteDecision(**self._send("POST", self._path("/decisions"), asked))
@@ -336,10 +337,23 @@ def quoted(part: str) -> str:
 
 
 def features(context: Any) -> Any:
-    """Features as JSON: rows, or rows by arm."""
+    """Features as JSON: rows, or rows by arm, of numbers or of values by name."""
     if isinstance(context, Mapping):
-        return {str(name): np.asarray(row, dtype=np.float64).tolist() for name, row in context.items()}
+        if not any(isinstance(row, Mapping) or np.ndim(row) for row in context.values()):
+            return {str(name): single(value) for name, value in context.items()}
+        return {str(name): features(row) for name, row in context.items()}
+    if isinstance(context, Sequence) and any(isinstance(row, Mapping) for row in context):
+        return [features(row) for row in context]
     return None if context is None else np.asarray(context, dtype=np.float64).tolist()
+
+
+def single(value: Any) -> Any:
+    """A value of a row as JSON has it: times as text, what is missing as null."""
+    if hasattr(value, "isoformat"):
+        text = value.isoformat()
+        return None if text == "NaT" else text
+    plain = value.item() if isinstance(value, np.generic) else value
+    return None if isinstance(plain, float) and plain != plain else plain
 
 
 def arrays(value: Any) -> Any:

@@ -13,6 +13,7 @@ from ...session.decisions import Decision
 from ...session.session import Session
 from . import events, former
 from .errors import Refused
+from .features import FeatureReader, numbers_of
 from .rollout import Rollout
 from .rounds import EMPTY, Round, arm_number, read_round
 from .spec import GREATEST, LEAST, MODERATE, ArmSpec, ExperimentSpec, check_spec, features_of, former_policy, made_policy, made_session
@@ -36,6 +37,7 @@ class Experiment:
         self.session: Session
         self.rollout: Rollout
         self.reward_range: tuple[float, float] | None
+        self.reader: FeatureReader | None = None  # of values by name, where the spec has features
         self.status = "new"  # then "running", "paused" or "archived"
         self.masked: set[str] = set()
         self.open = OpenDecisions()
@@ -54,6 +56,7 @@ class Experiment:
         """Take over the session of an experiment that an event began."""
         spec = event.completed
         self.began, self.spec, self.session, self.reward_range = event, spec, session, spec.reward_range
+        self.reader = spec.reader()
         said = None if spec.rollout is None else spec.rollout.least_budget
         self.rollout = Rollout(spec, former.LEAST_BUDGET if event.policy is None and said is None else None)
         self.number_arms()
@@ -94,6 +97,8 @@ class Experiment:
 
     def round(self, asked: dict[str, Any]) -> Round:
         """What a request says of its round, in the session's words."""
+        if "context" in asked:
+            asked = asked | {"context": numbers_of(self.reader, asked["context"], self.name)}
         return read_round(asked, self.numbers, self.session.catalogue, self.name) if asked else EMPTY
 
     def number(self, field: str, arm: str) -> int:
@@ -278,7 +283,7 @@ def _erased(experiment: Experiment, event: events.Erased) -> None:
 
 def forget_last_round(experiment: Experiment) -> None:
     """A policy works on a copy of the round's features, which the next round overwrites; now there is nothing in it."""
-    if experiment.spec.dimension is not None:
+    if experiment.spec.row_length is not None:
         for path, array in flatten(experiment.session.state).items():
             if path.rpartition(".")[2] in WORKED_ON:
                 array[...] = 0.0

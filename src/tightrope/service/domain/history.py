@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ...evaluation.sequences import ConfidenceSequence, bounds_of
 from . import events
+from .features import FeatureReader, numbers_of
 from .observations import Observations, bar_of
 from .rounds import baselines_of, lacks_baseline
 from .spec import ExperimentSpec
@@ -89,6 +90,7 @@ class History:
     def __init__(self) -> None:
         self.seq, self.time = 0, 0
         self.spec: ExperimentSpec | None = None
+        self.reader: FeatureReader | None = None
         self.status = "running"
         self.arms: dict[str, ArmHistory] = {}  # by id, in the spec's order
         self.mean = ConfidenceSequence(2.0 * ERROR, k=0.0)  # of all rewards, scaled to [0, 1]; each side by itself with ERROR
@@ -121,6 +123,7 @@ class History:
 
     def _created(self, event: events.Created, time: int) -> None:
         self.spec = event.completed
+        self.reader = self.spec.reader()
         self._add_arms(arm.id for arm in self.spec.arms or ())
         mode = "full" if self.spec.rollout is None else self.spec.rollout.mode
         self.modes.append({"event": 1, "time": time, "decisions": 0, "mode": mode, "by": "spec", "why": ""})
@@ -166,7 +169,8 @@ class History:
         mean = event.asked.get("baseline_mean", None if self.spec is None else self.spec.baseline_mean)
         others = names != baselines_of(event.asked, baseline)
         self.open[event.decision] = OpenLine(time, names, names, self.decisions, others, mean)
-        self.observed.decided(self.decisions, names, event.asked)
+        context = None if self.spec is None else numbers_of(self.reader, event.asked.get("context"), self.spec.name)
+        self.observed.decided(self.decisions, names, context)
         self.observed.without_baseline += event.without_baseline or lacks_baseline(event.asked, baseline, self.unplayed)
         if len(self.last) == LAST:
             self.outcomes.pop(self.last[0].id, None)
@@ -281,7 +285,7 @@ class History:
     def comparable(self) -> bool:
         """Whether the mean reward of an arm is the same in every round, as far as the spec says, so that intervals of arms make sense."""
         spec = self.spec
-        return spec is not None and spec.arms is not None and spec.dimension is None and spec.oracle is None and not self.outside
+        return spec is not None and spec.arms is not None and spec.row_length is None and spec.oracle is None and not self.outside
 
     def intervals(self) -> list[tuple[float, float]] | None:
         """Bounds on each arm's mean that hold at all times and for all arms at once; None where arms have no one mean."""

@@ -96,15 +96,15 @@ class Observations:
         """Arms that may be played."""
         self.arms.update((arm, ArmObservations()) for arm in arms)
 
-    def decided(self, number: int, arms: Sequence[str], asked: dict[str, Any]) -> None:
-        """The n-th decision was made. arms: that were played."""
+    def decided(self, number: int, arms: Sequence[str], context: Any) -> None:
+        """The n-th decision was made. arms: that were played. context: numbers; None: it brought none."""
         period = period_of(number)
         for arm in arms:
             seen = self.arms.get(arm)
             if seen is not None:
                 seen.open[period] = seen.open.get(period, 0) + 1
-        if asked.get("context"):
-            self.longest = max(self.longest, longest_row(asked["context"]))
+        if context:
+            self.longest = max(self.longest, longest_row(context))
 
     def late_reward(self, arm: str | None, scaled: float) -> None:
         """A reward came when the default reward had been taken for it. arm: None where the log does not say it."""

@@ -5,7 +5,9 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import ConfigDict, Discriminator, Field, Tag, TypeAdapter, ValidationError
 
 from .errors import Refused, not_valid
-from .spec import ArmId, Arms, Mode, Number, Row, Share, Strict
+from .features import RawRow
+from .spec import ArmId, Arms, Mode, Row, Share
+from .strict import Number, Strict
 
 MOST = 10_000  # items of a batch
 
@@ -15,16 +17,22 @@ DecisionId = Annotated[Text, Field(description="Your own, so that a retry is saf
 
 
 def _form(value: object) -> str:
-    """Which of the three forms of features was sent."""
+    """In which form features were sent: numbers, or raw values by name; for all arms, or for each."""
+    if isinstance(value, dict):
+        first: Any = next(iter(value.values()), [])
+        return "raw rows by id" if isinstance(first, dict) else "by id" if isinstance(first, list) else "raw row"
     if isinstance(value, list) and value and not isinstance(value[0], list):
-        return "one row"
-    return "by id" if isinstance(value, dict) else "rows"
+        return "raw rows" if isinstance(value[0], dict) else "one row"
+    return "rows"
 
 
-Features = Annotated[
+Shown = Annotated[
     Annotated[Row, Tag("one row")]
     | Annotated[list[Row], Field(min_length=1, max_length=100_000), Tag("rows")]
-    | Annotated[dict[ArmId, Row], Field(min_length=1, max_length=100_000), Tag("by id")],
+    | Annotated[dict[ArmId, Row], Field(min_length=1, max_length=100_000), Tag("by id")]
+    | Annotated[RawRow, Tag("raw row")]
+    | Annotated[list[RawRow], Field(min_length=1, max_length=100_000), Tag("raw rows")]
+    | Annotated[dict[ArmId, RawRow], Field(min_length=1, max_length=100_000), Tag("raw rows by id")],
     Discriminator(_form),
 ]
 Listed = Annotated[list[ArmId], Field(max_length=100_000)]
@@ -33,14 +41,23 @@ Listed = Annotated[list[ArmId], Field(max_length=100_000)]
 class DecisionRequest(Strict):
     """A question which arm to play."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{}, {"id": "visit-8124", "excluded": ["12.90"], "subject": "user-77"}]})
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {},
+                {"id": "visit-8124", "excluded": ["12.90"], "subject": "user-77"},
+                {"context": {"country": "de", "age": 31}},
+            ]
+        }
+    )
 
     id: DecisionId | None = None
-    context: Features | None = Field(
+    context: Shown | None = Field(
         default=None,
         description="Features where they change with every round: a row for every arm, [[..], ..] in their order or {id: [..]}; or one "
         "row, [..], that all arms are shown, such as a customer's. Only a regression for each arm tells arms apart by it, so send it from "
-        "the first decision of the experiment on.",
+        'the first decision of the experiment on. Where the spec has features, a row is values by name, {"country": "de", "age": 31}; '
+        "null, or left out: missing.",
     )
     eligible: Listed | None = Field(default=None, description="Ids of the arms that may be played; default all that are active.")
     excluded: Listed | None = Field(default=None, description="Ids of arms that may not.")

@@ -66,12 +66,18 @@ def baselines_of(asked: Mapping[str, Any], baseline: str | list[str] | None) -> 
     return () if named is None else (named,) if isinstance(named, str) else tuple(named)
 
 
+def is_by_id(context: Any) -> bool:
+    """Whether features are rows by the id of their arm, and no values of one row by name."""
+    return isinstance(context, dict) and isinstance(next(iter(context.values())), list | dict)
+
+
 def lacks_baseline(asked: Mapping[str, Any], baseline: str | list[str] | None, retired: Collection[str]) -> bool:
     """Whether a part of the round's baseline could not be played. retired: arms that nothing plays for now."""
-    eligible, excluded, context = asked.get("eligible"), asked.get("excluded", ()), asked.get("context")
+    eligible, excluded = asked.get("eligible"), asked.get("excluded", ())
+    context: Any = asked.get("context")
     return any(
         arm in retired or arm in excluded or (eligible is not None and arm not in eligible)
-        or (isinstance(context, dict) and arm not in context)
+        or (is_by_id(context) and arm not in context)
         for arm in baselines_of(asked, baseline)
     )  # fmt: skip
 

@@ -4,7 +4,7 @@ import math
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
 
 from ...core import checks
 from ...core.durations import LONGEST, seconds_of
@@ -12,14 +12,16 @@ from ...core.policy import Policy, accepts
 from ...core.registry import built, find
 from ...core.types import Oracle
 from ...core.verbs import Arms as ArmsOfPolicy
+from ...logs.encoding import FittedEncoder
 from ...session.codec import build_oracle
 from ...session.session import Session
 from ...session.size import state_bytes
+from .features import FeatureReader, Features
 from .former import policy_of_then
+from .strict import Number, Strict, pair
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$", description="Letters, digits, dots, dashes; at most 100.")]
 ArmId = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00/]+$", description="What your own systems call the arm.")]
-Number = Annotated[float, Field(allow_inf_nan=False)]
 Row = Annotated[list[Number], Field(min_length=1, max_length=10_000)]
 
 LEAST, GREATEST = 1e-100, 1e100  # size of a reward that is not 0: sums, squares and products of rewards stay finite and can be saved
@@ -41,12 +43,6 @@ def _distinct(arms: "list[ArmSpec]") -> "list[ArmSpec]":
     return arms
 
 
-class Strict(BaseModel):
-    """Known fields only, finite numbers only."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
-
-
 class ArmSpec(Strict):
     """One arm: its id and what the policy knows of it."""
 
@@ -64,18 +60,13 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 Chance = Annotated[float, Field(gt=0, le=1)]
 
 
-def _pair(value: object) -> object:
-    """JSON has lists only."""
-    return tuple(value) if isinstance(value, list) else value
-
-
 def _increasing(value: tuple[float, float]) -> tuple[float, float]:
     if not value[0] < value[1]:
         raise ValueError(f"rewards = {list(value)} must be the lowest and the highest reward, such as [0, 1].")
     return value
 
 
-RewardRange = Annotated[tuple[Number, Number], BeforeValidator(_pair), AfterValidator(_increasing)]
+RewardRange = Annotated[tuple[Number, Number], BeforeValidator(pair), AfterValidator(_increasing)]
 
 
 class Promotion(Strict):
@@ -133,6 +124,11 @@ class ExperimentSpec(Strict):
         "arms": [{"id": "9.90"}, {"id": "11.90"}, {"id": "12.90"}],
         "baseline": "9.90", "baseline_mean": 0.12, "alpha": 0.05, "guarantee": {"sigma": 0.5},
         "window": "7d", "default_reward": 0.0, "seed": 1,
+    }, {
+        "name": "banner",
+        "policy": "LinUCB",
+        "arms": [{"id": "sale"}, {"id": "news"}],
+        "features": {"country": {"kind": "category", "levels": ["de", "fr"]}, "age": {"kind": "number", "range": [18, 80]}},
     }]})  # fmt: skip
 
     name: Name
@@ -140,6 +136,11 @@ class ExperimentSpec(Strict):
     arms: Arms | None = Field(default=None, description="Without arms every decision brings its own candidates with their features.")
     dimension: Annotated[int, Field(ge=1, le=10_000)] | None = Field(
         default=None, description="d, where every decision brings (d,) features of each arm."
+    )
+    features: Features | None = Field(
+        default=None,
+        description="In place of dimension, where decisions bring rows of values by name: a kind for each column, {country: category, age: "
+        "number}, with levels, range and so on; or what tr.Encoder.to_dict returned. Stored as an encoder in full.",
     )
     oracle: dict[str, Any] | None = Field(default=None, description='Sets of arms: {"oracle": "TopK", "k": 5}.')
     horizon: Annotated[int, Field(ge=1, le=2**53)] | None = Field(
@@ -178,6 +179,25 @@ class ExperimentSpec(Strict):
     seed: Annotated[int, Field(ge=0, le=2**53)] = 0
     rollout: RolloutSpec | None = Field(None, description="Begin beside the baseline; null: the policy decides from the first round on.")
 
+    @property
+    def encoder(self) -> FittedEncoder | None:
+        """How values by name become numbers: what the validation of `features` leaves there."""
+        assert self.features is None or isinstance(self.features, FittedEncoder)
+        return self.features
+
+    @property
+    def row_length(self) -> int | None:
+        """d, where every decision brings features."""
+        return self.dimension if self.encoder is None else self.encoder.dimension
+
+    def reader(self) -> FeatureReader | None:
+        """What makes numbers of a decision's values; None where decisions bring numbers, or nothing."""
+        return None if self.encoder is None else FeatureReader(self.encoder, self.name)
+
+    def in_numbers(self) -> "ExperimentSpec":
+        """The same where decisions bring numbers in place of values by name: it has the same state and the same kernels."""
+        return self.model_copy(update={"features": None, "dimension": self.row_length})
+
     def plain(self) -> dict[str, Any]:
         """JSON-ready data without the fields that have their defaults; two specs are the same if these are."""
         return self.model_dump(mode="json", exclude_defaults=True) | {"window": self.window}
@@ -214,7 +234,7 @@ class ExperimentSpec(Strict):
         said = None if self.rollout is None else self.rollout.least_budget
         if said is not None:
             return said
-        return -math.inf if self.dimension is not None and self.baseline_mean is None else LEAST_BUDGET
+        return -math.inf if self.row_length is not None and self.baseline_mean is None else LEAST_BUDGET
 
     @property
     def reward_range(self) -> tuple[float, float] | None:
@@ -234,8 +254,8 @@ def _left_out(whole: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
 
 def completed(given: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
     """What `plain` gave, with what `defaults` gave beside it."""
-    inside = {name: completed(item, defaults[name]) for name, item in given.items() if isinstance(item, dict) and name in defaults}
-    return defaults | given | inside
+    both = {name for name, item in given.items() if isinstance(item, dict) and isinstance(defaults.get(name), dict)}
+    return defaults | given | {name: completed(given[name], defaults[name]) for name in both}
 
 
 def made_policy(spec: ExperimentSpec) -> Policy:
@@ -319,11 +339,22 @@ def check_rewards(spec: ExperimentSpec) -> None:
         raise ValueError(f"default_reward = {spec.default_reward:g} is outside rewards = [{low:g}, {high:g}]; give one within it.")
 
 
+def check_features(spec: ExperimentSpec) -> None:
+    """Raise ValueError where features are described twice."""
+    if spec.features is None:
+        return
+    if spec.dimension is not None:
+        raise ValueError(f"dimension = {spec.dimension} was given beside features, which say how many numbers a row has; leave it out.")
+    described = next((arm.id for arm in spec.arms or () if arm.features is not None or arm.point is not None), None)
+    if described is not None:
+        raise ValueError(f"features was given, but arms has numbers for {described!r} that stay; leave one of both out.")
+
+
 def check_size(spec: ExperimentSpec, policy: Policy, arms: int, one_row: bool = False) -> None:
     """Raise ValueError where features make a state that is too large to decide with while others wait. arms: how many there are, or will
     be. one_row: all arms are shown one row, so that there may be a regression for each of them."""
     rows = [arm.features for arm in spec.arms or () if arm.features is not None]
-    d = spec.dimension or max((len(row) for row in rows), default=0)
+    d = spec.row_length or max((len(row) for row in rows), default=0)
     if not d or not {"features", "contexts", "sets"} & {*accepts(policy)}:
         return
     size = 8.0 * (3 * d * d + 2 * arms * d)
@@ -333,7 +364,7 @@ def check_size(spec: ExperimentSpec, policy: Policy, arms: int, one_row: bool = 
         size = max(size, state_bytes(policy, seen) or 0.0)
     steps = max(4 * d * d + 2 * arms * d, size / 16)
     if size > MOST_BYTES:
-        field = "context" if one_row else "dimension" if spec.dimension else "arms"
+        field = "context" if one_row else "features" if spec.features else "dimension" if spec.dimension else "arms"
         what = f"{arms} arms with {d} features each" if one_row or rows or arms > d else f"{d}"
         raise ValueError(
             f"{field} = {what} takes about {size / 1e9:.2g} GB and {steps / 1e9:.2g} s a decision, but at most {MOST_BYTES / 1e9:.2g} GB "
@@ -375,12 +406,13 @@ def check_spec(spec: ExperimentSpec) -> None:
     check_alpha(spec)
     check_rewards(spec)
     check_rollout(spec)
+    check_features(spec)
     check_size(spec, made_policy(spec), len(spec.arms or ()))
 
 
 def made_session(spec: ExperimentSpec, policy: Policy | None = None) -> Session:
     """The session that a spec describes. policy: that it plays; None: as the spec says. Raises ValueError in the library's words."""
-    described: dict[str, Any] = {"arms": None, "dimension": spec.dimension}
+    described: dict[str, Any] = {"arms": None, "dimension": spec.row_length}
     names = None
     if spec.arms is not None:
         names = [arm.id for arm in spec.arms]

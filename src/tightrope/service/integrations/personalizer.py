@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from ..domain.requests import DecisionRequest
-from ..domain.spec import Strict
+from ..domain.strict import Strict
 from ..http.answers import example
 
 Id = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00/]+$")]

@@ -13,6 +13,8 @@ import sqlalchemy as sa
 from pydantic_core import to_json
 from sqlalchemy.engine import Connection
 
+from ..domain.experiment import Experiment
+from ..domain.features import numbers_of
 from ..domain.rounds import lacks_baseline, longest_row
 from . import store
 from .entries import LogEntry
@@ -47,17 +49,18 @@ def entries_at(connection: Connection, row: int, seqs: Sequence[int]) -> list[Lo
     return [LogEntry(*item) for item in connection.execute(query)]
 
 
-def without_subject(entry: LogEntry, baseline: str | list[str] | None) -> Blanked:
-    """A decision without features, marks and the subject itself. baseline: the experiment's."""
+def without_subject(entry: LogEntry, experiment: Experiment) -> Blanked:
+    """A decision of an experiment without features, marks and the subject itself."""
     body = entry.body
     asked = body.pop("asked")
     body["asked"] = {name: asked[name] for name in KEPT if name in asked}
     gone = bool(asked.keys() - {"subject", *KEPT})
     if gone:
         body["asked"]["erased"] = True
-        if lacks_baseline(asked, baseline, ()):  # what a certificate counts outlives the body
+        if lacks_baseline(asked, experiment.spec.baseline, ()):  # what a certificate counts outlives the body
             body["without_baseline"] = True
-    return Blanked(entry.seq, to_json(body), gone, longest_row(asked.get("context", ())))
+    context = numbers_of(experiment.reader, asked.get("context"), experiment.name)
+    return Blanked(entry.seq, to_json(body), gone, longest_row(context or ()))
 
 
 def blank(connection: Connection, row: int, blanked: Sequence[Blanked]) -> None:

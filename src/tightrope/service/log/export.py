@@ -10,6 +10,7 @@ from ... import logs
 from ...core import files
 from ..domain.events import Cancelled, Decided, Expired, Rewarded
 from ..domain.experiment import Experiment
+from ..domain.features import numbers_of
 from ..domain.rounds import is_one_row
 from . import store
 from .recovery import rebuild
@@ -46,7 +47,7 @@ def table(connection: Connection, row: int, experiment: Experiment) -> dict[str,
             reward = given.get(name, default.get(id)) if isinstance(given, dict) else given
             for column, value in zip(columns.values(), (id, number, time, name, chance, reward), strict=True):
                 column.append(value)
-            features.append(event.asked.get("context"))
+            features.append(numbers_of(experiment.reader, event.asked.get("context"), experiment.name))
     if any(item is not None for item in features) and not experiment.session.catalogue:
         order = [arm["id"] for arm in experiment.arms()]
         columns["features"] = [as_matrix(item, order, experiment.session.arms.dimension) for item in features]

@@ -398,7 +398,7 @@ class Erasure:
             if light and not blanked:
                 self._check(Snapshot.of(at.owned.journal))  # before anything is blanked, which cannot be taken back alone
             for entry in erasure.entries_at(at.connection, at.owned.row, chunk):
-                one = erasure.without_subject(entry, at.experiment.spec.baseline)
+                one = erasure.without_subject(entry, at.experiment)
                 blanked.append((one.seq, one.digest, one.round))
                 longest = max(longest, one.longest)
                 if entry.decision in at.experiment.open:
@@ -433,7 +433,7 @@ class Erasure:
             at = self.transaction
             chunk = [seq for seq, _, _ in blanked[first : first + CHUNK]]
             entries = erasure.entries_at(at.connection, at.owned.row, chunk)
-            erasure.blank(at.connection, at.owned.row, [erasure.without_subject(one, at.experiment.spec.baseline) for one in entries])
+            erasure.blank(at.connection, at.owned.row, [erasure.without_subject(one, at.experiment) for one in entries])
             if at.over:
                 yield UNFINISHED
         return {"erased": len(blanked), "event": seq}

@@ -45,6 +45,8 @@ def warm_up(spec: ExperimentSpec, settings: Settings) -> None:
     with _one_at_a_time:
         if kind in _rehearsed:
             return
+        created(spec)  # raises where it is none
+        spec = spec.in_numbers()
         for mode in modes(spec):
             for one_row in (False, True) if one_row_fits(spec) else (False,):  # a regression for all arms, or one for each
                 journal = Journal(spec.name)
@@ -70,6 +72,7 @@ def check_growth(spec: ExperimentSpec, more: list[ArmSpec]) -> None:
     arms = len(spec.arms or ()) + len(more)
     if arms < FEW:
         return
+    spec = spec.in_numbers()
     with _one_at_a_time:
         journal = Journal(spec.name)
         journal.record(created(spec), 0)

@@ -8,6 +8,7 @@
 | runs | policy and replication of an identification | run, policy, replication, arm, rounds, stopped, correct, gap_bound, error |
 | pulls | policy, replication and arm | run, policy, replication, arm, pulls |
 | verdicts | judged row of a reproduction | run, figure, claim, text, paper, ours, se, verdict |
+| estimates | policy that `evaluate` judged | run, policy, estimator, value, se, lower, upper, n, verdict |
 
 run is the folder of the result below the folder that is asked, "." for that folder itself. Runs that have not finished are read from
 their chunks, which are loaded; tables of finished ones are scanned where they lie.
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 VERDICTS = "rows.json"  # what `reproduce` writes for each figure
+EVALUATIONS = ("evaluation.json", "comparison.json")  # what `evaluate` writes, of one policy and of several
 VIEWS: dict[str, dict[str, str]] = {
     "results": {"run": "VARCHAR", "kind": "VARCHAR", "finished": "BOOLEAN"},
     "settings": {"run": "VARCHAR", "key": "VARCHAR", "value": "VARCHAR"},
@@ -49,6 +51,10 @@ VIEWS: dict[str, dict[str, str]] = {
         "run": "VARCHAR", "figure": "VARCHAR", "claim": "VARCHAR", "text": "VARCHAR", "paper": "VARCHAR", "ours": "VARCHAR",
         "se": "DOUBLE", "verdict": "VARCHAR",
     },
+    "estimates": {
+        "run": "VARCHAR", "policy": "VARCHAR", "estimator": "VARCHAR", "value": "DOUBLE", "se": "DOUBLE", "lower": "DOUBLE",
+        "upper": "DOUBLE", "n": "BIGINT", "verdict": "VARCHAR",
+    },
 }  # fmt: skip
 FILES = {"regret": "regret.parquet", "pulls": "pulls.parquet", "runs": "answers.parquet"}
 
@@ -59,9 +65,10 @@ def query(folder: str | pathlib.Path, sql: str) -> pd.DataFrame:
     Parameters
     ----------
     folder : path
-        What `simulate(out=)`, `identify(out=)`, `save` or `reproduce` wrote, or one that has such folders in it.
+        What `simulate(out=)`, `identify(out=)`, `save`, `reproduce` or `evaluate` wrote, or one that has such folders in it.
     sql : str
-        In DuckDB's dialect over the views results, settings, regret, runs, pulls and verdicts; it can neither write nor read anything else.
+        In DuckDB's dialect over the views results, settings, regret, runs, pulls, verdicts and estimates; it can neither write nor read
+        anything else.
 
     Returns
     -------
@@ -114,10 +121,13 @@ def _define(connection: Any, base: pathlib.Path) -> None:
 
     runs = {path.parent for name in (results.HEADER, "plan.json") for path in base.rglob(name)}
     judged = sorted(base.rglob(VERDICTS))
-    if not runs and not judged:
-        raise ValueError(f"folder = {str(base)!r} holds no results; pass a folder that simulate, identify or reproduce wrote.")
+    estimated = sorted(path for name in EVALUATIONS for path in base.rglob(name))
+    if not runs and not judged and not estimated:
+        raise ValueError(f"folder = {str(base)!r} holds no results; pass a folder that simulate, identify, reproduce or evaluate wrote.")
     for path in judged:
         add(path.parent.relative_to(base).as_posix(), "verdicts", _verdicts(path))
+    for path in estimated:
+        add(path.parent.relative_to(base).as_posix(), "estimates", _estimates(path))
     for run in sorted(runs):
         read = _add_result if (run / results.HEADER).exists() else _add_unfinished
         read(functools.partial(add, run.relative_to(base).as_posix()), run)
@@ -198,6 +208,17 @@ def _verdicts(path: pathlib.Path) -> Any:
     keys = {"figure": "figure", "claim": "key", "text": "text", "paper": "paper", "ours": "ours", "verdict": "verdict"}
     columns = {column: [str(row[key]) for row in rows] for column, key in keys.items()}
     return _table(columns | {"se": np.array([np.nan if row["se"] is None else row["se"] for row in rows], dtype=np.float64)})
+
+
+def _estimates(path: pathlib.Path) -> Any:
+    told = json.loads(path.read_text())
+    rows = [*told["policies"].values()] if "policies" in told else [told]
+    columns: dict[str, Any] = {key: [str(row[key]) for row in rows] for key in ("policy", "estimator", "verdict")}
+    numbers = {"value": "value", "se": "se", "lower": ("interval", 0), "upper": ("interval", 1), "n": "n"}
+    for column, key in numbers.items():
+        found = [row[key] if isinstance(key, str) else row[key[0]][key[1]] for row in rows]
+        columns[column] = np.array([np.nan if one is None else one for one in found], dtype=np.float64)
+    return _table(columns)
 
 
 def _table(columns: dict[str, Any]) -> Any:
