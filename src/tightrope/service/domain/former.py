@@ -29,6 +29,11 @@ POLICIES: dict[str, dict[str, Any]] = {  # parameters, with which a policy of to
 
 # Parameters that policies have since then, with which they do what they did before. Events that record every parameter lack them too.
 ADDED: dict[str, dict[str, Any]] = {name: {"intercept": False} for name in POLICIES if name != "CKLUCB"}
+ADDED |= {
+    name: {"martingale_sigma": None, "index": "interval"}
+    for name in ("Conservative", "CUCB", "CUCB2", "CUCB2T", "CLUCB", "CLUCB2", "CLUCB2T")
+}
+ADDED["Safe"] = {"martingale_sigma": None}
 
 
 def policy_of_then(described: Mapping[str, Any]) -> dict[str, Any]:
