@@ -34,7 +34,7 @@ def twin(means, baseline, draws, every, N, late=0, dies=0.0, free=False):
         for v in range(N):
             if (t + (v * every) // N) % every == 0:
                 if draws.death[t] < dies:
-                    graves.append((t + mw.UNREAD, *mine[v], lease[v]))
+                    graves.append((t + mw.UNREAD_ROUNDS, *mine[v], lease[v]))
                 else:
                     known_d += mine[v][0]
                     known_r += mine[v][1]
@@ -80,7 +80,7 @@ def twin(means, baseline, draws, every, N, late=0, dies=0.0, free=False):
     [(1, 1, 0, 0.0, False), (3, 7, 0, 0.0, False), (4, 40, 9, 0.3, False), (5, 20, 0, 0.3, True)],
 )
 def test_a_list_of_decisions_says_the_same(N, every, late, dies, free, monkeypatch):
-    monkeypatch.setattr(mw, "UNREAD", 90)
+    monkeypatch.setattr(mw, "UNREAD_ROUNDS", 90)
     means = np.array([0.5, 0.8, 0.3, 0.6])
     draws = mw.draw(700, N, 1, N)
     history = mw.play(means, 0, draws, every, N, late=late, dies=dies, charged=mw.FREE if free else mw.CHARGED)

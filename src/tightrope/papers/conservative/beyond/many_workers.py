@@ -25,14 +25,14 @@ from ..settings import ALPHA, DELTA, bernoulli_models, ranked_baseline, told_bas
 RANK, SIGMA = 4, 0.5
 WORKERS, EVERY = (1, 4, 16, 64), (10, 100, 1000, 5000)
 SPREAD = 4.0  # a lease is asked for as many decisions as a worker may get before its next exchange: Poisson deviations above the mean
-LATE = 200  # rounds after which a reward comes in the runs with late rewards
-DIES, UNREAD = 0.01, 5000  # chance that a worker dies between two exchanges; decisions after which its log is read
+DELAY_ROUNDS = 200  # rounds after which a reward comes in the runs with late rewards
+DEATH_RATE, UNREAD_ROUNDS = 0.01, 5000  # chance that a worker dies between two exchanges; decisions after which its log is read
 LOGS = 4096  # of dead workers that can wait to be read; more of them die in no run
 MULTIPLES = (1, 2, 4, 8)  # on the axis of regret
 CHARGED, FREE = range(2)  # leases out are charged, or are not, which breaks the promise
 
 
-class Draws(NamedTuple):
+class WorldDraws(NamedTuple):
     """All that is random, so that rules meet the same world."""
 
     worker: np.ndarray  # (n,) who gets the request
@@ -41,7 +41,7 @@ class Draws(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """What was decided and learned, a row each: by the ledger's account, by a worker since its last exchange, by a log not read yet."""
+    """Decisions and what they taught, a row each: by the ledger's account, by a worker since its last exchange, by a log not read yet."""
 
     pulls: np.ndarray  # (rows, K)
     sums: np.ndarray  # (rows, K) rewards
@@ -153,28 +153,29 @@ def promising(w, baseline, mu, sigma, delta, copies, own):  # type: ignore[no-un
     return best
 
 
-def draw(rounds: int, workers: int, seed: int, number: int) -> Draws:
+def draw(rounds: int, workers: int, seed: int, number: int) -> WorldDraws:
     """One world's draws."""
     rng = stream(seed, number, NOISE)
     noise = rng.random(rounds)
-    return Draws(rng.integers(0, workers, rounds), noise, rng.random(rounds))
+    return WorldDraws(rng.integers(0, workers, rounds), noise, rng.random(rounds))
 
 
 def play(
-    means: np.ndarray, baseline: int, draws: Draws, every: int, workers: int, *, late: int = 0, dies: float = 0.0, charged: int = CHARGED,
+    means: np.ndarray, baseline: int, draws: WorldDraws, every: int, workers: int, *, late: int = 0, dies: float = 0.0,
+    charged: int = CHARGED,
 ) -> np.ndarray:  # fmt: skip
     """(n, 2) regret and true budget after each round."""
     n, K = draws.worker.size, means.size
     copies, own, ledger, logs = (new_totals(rows, K) for rows in (workers, workers, 1, LOGS))
     history = np.empty((n, 2))
     leased_run(
-        means, baseline, ALPHA, DELTA, SIGMA, every, late, dies, UNREAD, charged, draws, copies, own, ledger, logs,
+        means, baseline, ALPHA, DELTA, SIGMA, every, late, dies, UNREAD_ROUNDS, charged, draws, copies, own, ledger, logs,
         np.zeros(LOGS, dtype=np.int64), np.zeros(2, dtype=np.int64), history,
     )  # fmt: skip
     return history
 
 
-class Case(NamedTuple):
+class WorkerCase(NamedTuple):
     """How workers are told of each other."""
 
     kind: str
@@ -184,8 +185,8 @@ class Case(NamedTuple):
 
 KINDS: dict[str, dict[str, Any]] = {
     "at once": {},
-    "late": {"late": LATE},
-    "workers die": {"dies": DIES},
+    "late": {"late": DELAY_ROUNDS},
+    "workers die": {"dies": DEATH_RATE},
     "leases out are free": {"charged": FREE},
     "a budget each": {},
 }  # fmt: skip
@@ -195,8 +196,8 @@ SOUND = ("at once", "late", "workers die", "a budget each")
 class WorkerRuns(NamedTuple):
     """By case the regret and the lowest budget of every model, and CUCB2's, which is one worker that knows everything at once."""
 
-    regret: dict[Case, np.ndarray]
-    lowest: dict[Case, np.ndarray]
+    regret: dict[WorkerCase, np.ndarray]
+    lowest: dict[WorkerCase, np.ndarray]
     alone: np.ndarray
     horizon: int
 
@@ -207,17 +208,17 @@ def data(run: Run) -> WorkerRuns:
     number = run.at(smoke=3, laptop=20, paper=100)
     models = bernoulli_models(number, run.seed)
     alone = run.simulate("alone", models, {"CUCB2": told_baseline("CUCB2", RANK, sigma=SIGMA)}, horizon=horizon, replications=number)
-    cases = [Case(kind, N, every) for kind in KINDS for N in WORKERS for every in (EVERY if kind != "a budget each" else (1,))]
+    cases = [WorkerCase(kind, N, every) for kind in KINDS for N in WORKERS for every in (EVERY if kind != "a budget each" else (1,))]
     found = WorkerRuns({}, {}, final(alone, "CUCB2"), horizon)
     for case in cases:
         regret, lowest = np.zeros(number), np.zeros(number)
         for i, model in enumerate(models):
-            regret[i], lowest[i] = played(model.means, ranked_baseline(model, RANK)["baseline"], case, horizon, run.seed, i)
+            regret[i], lowest[i] = play_case(model.means, ranked_baseline(model, RANK)["baseline"], case, horizon, run.seed, i)
         found.regret[case], found.lowest[case] = regret, lowest
     return found
 
 
-def played(means: np.ndarray, baseline: int, case: Case, horizon: int, seed: int, number: int) -> tuple[float, float]:
+def play_case(means: np.ndarray, baseline: int, case: WorkerCase, horizon: int, seed: int, number: int) -> tuple[float, float]:
     """Regret and lowest true budget of one run."""
     if case.kind != "a budget each":
         history = play(means, baseline, draw(horizon, case.workers, seed, number), case.every, case.workers, **KINDS[case.kind])
@@ -227,7 +228,7 @@ def played(means: np.ndarray, baseline: int, case: Case, horizon: int, seed: int
     return sum(float(part[-1, 0]) for part in parts), min(float(part[:, 1].min()) for part in parts)
 
 
-def broken(found: WorkerRuns, kind: str) -> np.ndarray:
+def broken_runs(found: WorkerRuns, kind: str) -> np.ndarray:
     """Which runs of a kind break the promise."""
     return np.concatenate([lowest < -1e-9 for case, lowest in found.lowest.items() if case.kind == kind])
 
@@ -236,19 +237,19 @@ def score(found: WorkerRuns) -> list[Row]:
     """Who keeps the promise, and what exchanging seldom costs."""
     rows = []
     for kind in SOUND:
-        runs = broken(found, kind)
+        runs = broken_runs(found, kind)
         rows.append(row_of(OURS, f"{kind}: no run breaks the promise", "not in the paper", f"{int(runs.sum())} of {runs.size} runs",
                            never(int(runs.sum()), runs.size)))  # fmt: skip
-    free = broken(found, "leases out are free")
+    free = broken_runs(found, "leases out are free")
     count, total = int(free.sum()), free.size
     text = "leases that are not charged while they are out break it"
     rows.append(row_of(OURS, text, "not in the paper", f"{count} of {total} runs", above(share(count, total))))
     for every in EVERY[1:3]:
-        many = ratio(found.regret[Case("at once", 64, every)], found.regret[Case("at once", 1, every)])
+        many = ratio(found.regret[WorkerCase("at once", 64, every)], found.regret[WorkerCase("at once", 1, every)])
         text = f"64 workers that exchange every {every:,} decisions have less than twice the regret of one that does"
         rows.append(row_of(OURS, text, "not in the paper", many, below(many, 2.0)))
     for N in WORKERS[1:]:
-        difference = paired_mean(found.regret[Case("at once", N, 1000)], found.regret[Case("a budget each", N, 1)])
+        difference = paired_mean(found.regret[WorkerCase("at once", N, 1000)], found.regret[WorkerCase("a budget each", N, 1)])
         text = f"{N} workers with leases, every 1,000 decisions, have less regret than {N} with a budget each"
         rows.append(row_of(OURS, text, "not in the paper", difference, below(difference)))
     return rows
@@ -256,13 +257,13 @@ def score(found: WorkerRuns) -> list[Row]:
 
 def tables(found: WorkerRuns) -> dict[str, pd.DataFrame]:
     """Regret with standard errors, and runs that break the promise, of every case."""
-    rows = [{"kind": "one worker, CUCB2", "workers": 1, "every": 1} | seen(found.alone, None)]
-    rows += [case._asdict() | seen(regret, found.lowest[case]) for case, regret in found.regret.items()]
+    rows = [{"kind": "one worker, CUCB2", "workers": 1, "every": 1} | statistics_of(found.alone, None)]
+    rows += [case._asdict() | statistics_of(regret, found.lowest[case]) for case, regret in found.regret.items()]
     return {"workers": pd.DataFrame(rows)}
 
 
-def seen(regret: np.ndarray, lowest: np.ndarray | None) -> dict[str, float]:
-    """What a table says of the runs of one case."""
+def statistics_of(regret: np.ndarray, lowest: np.ndarray | None) -> dict[str, float]:
+    """Columns of a table for the runs of one case."""
     mean = estimate(regret)
     told = {"regret": round(mean.value, 1), "±": round(mean.se, 1), "runs": regret.size}
     return told | (
@@ -276,7 +277,7 @@ def plot(found: WorkerRuns) -> dict[str, Figure]:
     fig, axes = style.figure(len(kinds), height=3.8)
     for ax, kind in zip(axes, kinds, strict=True):
         for place, N in enumerate(WORKERS):
-            many = [ratio(found.regret[Case(kind, N, every)], found.alone) for every in EVERY]
+            many = [ratio(found.regret[WorkerCase(kind, N, every)], found.alone) for every in EVERY]
             values, errors = np.array([one.value for one in many]), np.array([one.se for one in many])
             ax.plot(EVERY, values, "o-", color=style.colour(place), label=f"{N} worker{'s' if N > 1 else ''}", markersize=4)
             ax.fill_between(EVERY, values - errors, values + errors, color=style.colour(place), alpha=0.15, linewidth=0)
@@ -286,7 +287,7 @@ def plot(found: WorkerRuns) -> dict[str, Figure]:
         ax.set_xticks(EVERY, [f"{every:,}" for every in EVERY])
         ax.set_yticks(MULTIPLES, [str(multiple) for multiple in MULTIPLES])
         ax.minorticks_off()
-        ax.set_title({"late": f"rewards {LATE} late"}.get(kind, kind), fontsize=10, color=style.INK)
+        ax.set_title({"late": f"rewards {DELAY_ROUNDS} late"}.get(kind, kind), fontsize=10, color=style.INK)
         ax.set_xlabel("decisions between exchanges", color=style.INK)
     axes[0].set_ylabel("regret, as a multiple of one worker's", color=style.INK)
     axes[0].legend(frameon=False, fontsize=9, loc="upper left")
@@ -298,6 +299,6 @@ def notes(found: WorkerRuns) -> str:
     return (
         f"K = 10 Bernoulli arms, {found.alone.size} models, n = {found.horizon:,}, baseline the {RANK}th best arm, alpha {ALPHA}, "
         f"delta {DELTA}, sigma {SIGMA}. Requests go to workers at random. Decisions between exchanges are those of all workers together. "
-        f"A worker that dies (chance {DIES:.0%} between two exchanges) is replaced at once; its log is read {UNREAD:,} decisions later, "
-        "and its lease is charged until then."
+        f"A worker that dies (chance {DEATH_RATE:.0%} between two exchanges) is replaced at once; its log is read "
+        f"{UNREAD_ROUNDS:,} decisions later, and its lease is charged until then."
     )
