@@ -204,6 +204,8 @@ def page(paper: str, saved: dict[str, Any]) -> dict[str, int]:
     for name in sorted(outcomes, key=lambda one: not (DRAWN / paper / f"{one}.json").exists()):  # pictures first
         if own := chips(stand, name):
             lines += [f"### {name}", "", ":::::{container} figure-with-claims", *drawn(paper, name), *own, ":::::", ""]
+        elif picture := drawn(paper, name):
+            lines += [f"### {name}", "", "Not in the paper; its rows are below.", "", *picture]
     if own := chips(stand, None):
         lines += ["### No figure", "", *own]
     if waiting := [name for name in figures(paper) if name not in saved]:

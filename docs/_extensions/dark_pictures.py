@@ -2,12 +2,14 @@
 
 import pathlib
 import re
-
-from docutils import nodes
-from sphinx.application import Sphinx
-from sphinx.util.typing import ExtensionMetadata
+from typing import TYPE_CHECKING
 
 from tightrope.plots import style
+
+if TYPE_CHECKING:
+    from docutils import nodes
+    from sphinx.application import Sphinx
+    from sphinx.util.typing import ExtensionMetadata
 
 MADE = "_build/dark"  # below docs
 PLACE = "results/figures/"
@@ -27,8 +29,10 @@ def darkened(svg: str) -> str:
     return re.sub(r"#[0-9a-f]{6}\b", lambda match: TWIN_OF.get(match[0], match[0]), svg)
 
 
-def add_twins(app: Sphinx, doctree: nodes.document) -> None:
+def add_twins(app: "Sphinx", doctree: "nodes.document") -> None:
     """Put the dark twin behind each picture; the theme shows one of them."""
+    from docutils import nodes
+
     source = pathlib.Path(app.srcdir)
     page = source / app.env.docname
     for picture in list(doctree.findall(nodes.image)):
@@ -45,7 +49,7 @@ def add_twins(app: Sphinx, doctree: nodes.document) -> None:
         picture.parent.insert(picture.parent.index(picture) + 1, dark)
 
 
-def setup(app: Sphinx) -> ExtensionMetadata:
+def setup(app: "Sphinx") -> "ExtensionMetadata":
     """Register the step, before Sphinx collects the pictures of the page."""
     app.connect("doctree-read", add_twins, priority=100)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -263,7 +263,7 @@ def test_relations_of_duckdb():
 
 
 def test_the_module_lists_what_is_public():
-    assert set(dir(tr.logs)) == {"Log", "from_dsjson", "from_frame", "from_obp", "from_session", "to_dsjson", "to_obp"}
+    assert set(dir(tr.logs)) == {"Log", "from_dsjson", "from_frame", "from_journal", "from_obp", "from_session", "to_dsjson", "to_obp"}
 
 
 PAIRS = {"arm": [0, 1] * 50, "reward": [1.0, 0.0] * 50, "propensity": [0.6] * 100, "round": np.repeat(np.arange(50), 2)}

@@ -57,7 +57,7 @@ CONSTRUCTORS: dict[str, tuple[Any, dict[str, Any]]] = {
     "discretize": (tr.discretize, {"horizon": 100, "exponent": 1.0}),
 }
 for _name, _item in registered():
-    _needed = {"inner": tr.UCB(), "lipschitz": 1.0, "nu": 1.0, "theta": THETA, "baseline": 0}
+    _needed = {"inner": tr.UCB(), "lipschitz": 1.0, "nu": 1.0, "theta": THETA, "baseline": 0, "moment": 1.0}
     CONSTRUCTORS[_name] = (_item, {field: _needed.get(field) for field in _item.FIELDS if field in _needed})
 
 

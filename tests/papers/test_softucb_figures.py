@@ -55,9 +55,9 @@ def test_settling_is_judged_by_the_drift_of_the_end():
 
 def test_a_step_of_zero_does_not_converge():
     """It leaves beta, and with it the regret, where it starts: flat, but not at one place."""
-    assert fig1.same_end("beta-converges", "beta", {start: np.full(40, start) for start in STARTS}).verdict == NO
-    assert fig1.same_end("beta-converges", "beta", {start: noisy(0.8) for start in STARTS}).verdict == YES
-    assert fig1.same_end("beta-converges", "beta", {0.1: noisy(0.82), 1.0: noisy(0.8), 3.26: noisy(3.1), 6.0: noisy(7.9)}).verdict == PARTLY
+    assert fig1.same_end("beta", {start: np.full(40, start) for start in STARTS}).verdict == NO
+    assert fig1.same_end("beta", {start: noisy(0.8) for start in STARTS}).verdict == YES
+    assert fig1.same_end("beta", {0.1: noisy(0.82), 1.0: noisy(0.8), 3.26: noisy(3.1), 6.0: noisy(7.9)}).verdict == PARTLY
 
 
 def test_a_step_of_zero_does_not_adapt():
