@@ -72,9 +72,9 @@ class Client:
     A refused request raises `Rejected`, a ValueError with the service's sentence. Safe to share between threads.
 
     Some methods of a session have no counterpart. `close` closes the connections: the service closes decisions by the experiment's
-    window, so neither is there `expire`; `is_open` and `answered` are in `open` and `log`, `arms` and `catalogue` in `describe`. `select`
-    and `update` have no id, by which a request can be sent again, so that `played` would count nothing; `waiting` is the length of
-    `open`, and `decided` and `rounds` are `decisions` and `rewards` of `describe`. `encoder` is the spec's `features`.
+    window, so neither is there `expire`; `is_open`, `known` and `answered` are in `open` and `log`, `arms` and `catalogue` in `describe`.
+    `select` and `update` have no id, by which a request can be sent again, so that `played` would count nothing; `waiting` is the length
+    of `open`, and `decided` and `rounds` are `decisions` and `rewards` of `describe`. `encoder` is the spec's `features`.
     `stopped` is the status of `recommend`, and `explain` has the `probability` of `propensities`. `learn`, `merge`, `adopt`, `follow`,
     `decide_beside` and `forget_round` would change a state that the log does not explain. `fork`, `save`, `load`, `to_bytes`,
     `from_bytes`, `state`, `view`, `point` and `arm_at` need the session itself: `tightrope log replay --save` writes it.
