@@ -5,7 +5,6 @@ line is whole when it ends; what a killed process left of its last one is not re
 """
 
 import json
-import math
 import pathlib
 import zlib
 from collections.abc import Iterator
@@ -44,6 +43,17 @@ def read_journal(path: pathlib.Path) -> Iterator[tuple[int, dict[str, Any]]]:
             yield end, entry
     if end == 0:
         raise ValueError(f"path = {str(path)!r} is not a journal; pass a file that tr.Journal wrote.")
+
+
+def text_of_mask(mask: np.ndarray) -> str:
+    """A mask as a line has it: a 1 for every arm that may be played, a 0 for the others."""
+    return "".join("1" if allowed else "0" for allowed in mask.tolist())
+
+
+def mask_of_text(text: str) -> np.ndarray:
+    """The mask of such a text."""
+    mask: np.ndarray = np.frombuffer(text.encode(), dtype=np.uint8) == ord("1")
+    return mask
 
 
 def entry_of(line: bytes) -> dict[str, Any] | None:
@@ -185,7 +195,7 @@ def rows_of(kept: list[dict[str, Any]], K: int, sets: bool) -> Rows:
         masks = np.zeros((len(kept), K), dtype=np.bool_)
         for i, one in enumerate(kept):
             shown = one.get("mask")
-            masks[i, : one["arms"]] = True if shown is None else np.frombuffer(shown.encode(), dtype=np.uint8) == ord("1")
+            masks[i, : one["arms"]] = True if shown is None else mask_of_text(shown)
     time = np.array([one["t"] for one in kept])
     return Rows(
         arm, reward, chance,
@@ -214,8 +224,3 @@ def checked_path(path: object) -> pathlib.Path:
     if not isinstance(path, str | pathlib.Path):
         raise ValueError(f"path = {checks.show(path)} is not a path; pass text or a pathlib.Path.")
     return pathlib.Path(path)
-
-
-def number_or_none(value: float) -> float | None:
-    """A number as JSON has it, None for NaN."""
-    return None if math.isnan(value) else float(value)

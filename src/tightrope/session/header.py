@@ -1,6 +1,7 @@
 """The header of a session file as types: what is missing, unknown or of another type is refused in one sentence."""
 
 import itertools
+from abc import abstractmethod
 from collections.abc import Iterable
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -49,9 +50,9 @@ class Columns(Strict):
             raise ValueError(f"{empty[0]} says nothing of any of them and must be null")
         return self
 
+    @abstractmethod
     def size(self) -> int:
         """How many things."""
-        raise NotImplementedError
 
     def of(self, column: list[Any] | None) -> Iterable[Any]:
         """A column; None for each thing where it is not there."""

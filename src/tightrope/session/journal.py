@@ -16,8 +16,9 @@ from ..core import checks
 from ..core.policy import Policy
 from ..core.types import Oracle
 from ..core.verbs import Context
-from ..logs.journal import FORMAT, checked_path, line_of, number_or_none, read_journal
-from .decisions import Chance, Decision
+from ..logs.journal import FORMAT, checked_path, line_of, mask_of_text, read_journal, text_of_mask
+from .book_columns import plain_chance
+from .decisions import Decision
 from .encoders import Transformer
 from .ids import Id, checked_id
 from .rounds import Mask, Round
@@ -289,13 +290,13 @@ def decided(session: Session, decision: Decision, names: Sequence[str] | None) -
     line: dict[str, Any] = {
         "call": "decide", "id": decision.id, "round": decision.round,
         "arm": decision.arm if isinstance(decision.arm, int) else decision.arm.tolist(),
-        "p": plain_chances(decision.propensity), "se": plain_chances(decision.propensity_se),
+        "p": plain_chance(decision.propensity), "se": plain_chance(decision.propensity_se),
     }  # fmt: skip
     if seen is not None and seen.features is not None:
         X = seen.features
         line["x"] = (X[0] if session.arms.common and (X[0] == X).all() else X).tolist()
     if seen is not None and seen.eligible is not None:
-        line["mask"] = "".join("1" if allowed else "0" for allowed in seen.eligible.tolist())
+        line["mask"] = text_of_mask(seen.eligible)
     if seen is not None and seen.baseline is not None:
         line["baseline"] = seen.baseline
     if seen is not None and seen.baseline_mean is not None:
@@ -305,11 +306,6 @@ def decided(session: Session, decision: Decision, names: Sequence[str] | None) -
     if decision.draws is not None:
         line["draws"] = decision.draws
     return line
-
-
-def plain_chances(value: Chance) -> Any:
-    """A propensity, or those of a set, as JSON has it."""
-    return value.tolist() if isinstance(value, np.ndarray) else number_or_none(value)
 
 
 def plain_arm(arm: Any) -> str | int:
@@ -379,7 +375,7 @@ def decide_again(session: Session, entry: dict[str, Any]) -> None:
     """Take the arm of the file, after the policy has drawn as it did then."""
     mask, given = entry.get("mask"), [entry.get(name) for name in ("x", "baseline", "baseline_mean")]
     X, baseline, mean = given
-    eligible = None if mask is None else np.frombuffer(mask.encode(), dtype=np.uint8) == ord("1")
+    eligible = None if mask is None else mask_of_text(mask)
     context = None if given == [None] * 3 else Context(None if X is None else np.array(X), None, baseline, mean)
     p, error = (math.nan if entry[name] is None else entry[name] for name in ("p", "se"))
     rows, draws, names = session.encoder is not None, entry.get("draws"), entry.get("names")

@@ -3,13 +3,13 @@
 import math
 
 import numpy as np
-import pandas as pd
 from matplotlib.figure import Figure
 
 from ..experiment import Run
 from ..scoring import OURS, Estimate, Row, below, everywhere_above, in_reading, paired_mean, row_of
 from .fig3_mab import RANK, SLACK_SHARE, BernoulliRuns, sizes
-from .measures import by_model, even_checkpoints, extreme_models, final, lower, panels, reduced_by_more, reduction, relative, summary
+from .fig3_mab import tables as tables  # every policy at the horizon, as there
+from .measures import by_model, even_checkpoints, extreme_models, final, lower, panels, reduced_by_more, reduction, relative
 from .settings import SIGMA, bernoulli_models, budget_monitor, line_up, told_baseline
 
 # The baseline's index in the two-step argmax: its known mean (Wu et al.), or its own UCB (Kazerouni et al.).
@@ -97,11 +97,6 @@ def both(found: BernoulliRuns) -> list[Row]:
     text = "every conservative algorithm has more regret than UCB"
     ours = f"below UCB: {', '.join(cheaper)}" if cheaper else "all above"
     return [row_of("safety-costs", text, "all above", ours, everywhere_above(costs))]
-
-
-def tables(found: BernoulliRuns) -> dict[str, pd.DataFrame]:
-    """Every policy at the horizon."""
-    return {"policies": summary(found.result, found.models, "CUCB", found.picked)}
 
 
 def plot(found: BernoulliRuns) -> dict[str, Figure]:

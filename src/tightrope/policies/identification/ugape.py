@@ -122,7 +122,13 @@ class UGapE(Answering):
 @lean
 def half_width(policy, rounds, K, pulls):
     """beta_k after `rounds` samples."""
-    return policy.noise * math.sqrt(2.0 * math.log(4.0 * K * rounds**3 / policy.delta) / pulls)
+    return policy.noise * math.sqrt(union_logarithm(policy, rounds, K) / pulls)
+
+
+@lean
+def union_logarithm(policy, rounds, K):
+    """2 ln(4 K N^3 / delta) after N rounds, the same for all arms."""
+    return 2.0 * math.log(4.0 * K * rounds**3 / policy.delta)
 
 
 @lean
@@ -137,7 +143,7 @@ def least_pulled_without_width(state, eligible):
 
 def root(policy: UGapE, rounds: float, K: int) -> float:
     """beta_k for one pull and noise 1: also a forecast of Student's quantile after many pulls."""
-    return math.sqrt(2.0 * math.log(4.0 * K * rounds**3 / policy.delta))
+    return math.sqrt(union_logarithm(policy, rounds, K))
 
 
 def deviations(policy: UGapE, state: Any) -> np.ndarray:
@@ -152,7 +158,7 @@ def decide(policy, state):
     """J = argmin_k B_k with B_k = max_{j != k} U_j - L_k, and its rival argmax_{j != J} U_j."""
     counts, answer = state.counts, state.answer[0]
     K = counts.pulls.shape[0]
-    logarithm = 2.0 * math.log(4.0 * K * counts.rounds[0] ** 3 / policy.delta)
+    logarithm = union_logarithm(policy, counts.rounds[0], K)
     upper, checksum = counts.scores, 0.0
     first, second = -1, -1
     for k in range(K):
