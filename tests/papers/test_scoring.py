@@ -186,6 +186,14 @@ def test_estimates_are_means_with_their_errors():
     assert share(1, 4) == (0.25, math.sqrt(0.25 * 0.75 / 4))
 
 
+def test_rounding_of_another_processor_decides_nothing():
+    x = np.array([127.4, 189.7, 0.0])
+    nearly = x * (1.0 + 1e-14 * np.array([1.0, -3.0, 1.0]))
+    assert paired_mean(nearly, x) == (0.0, 0.0)  # policies that played alike on the same streams
+    assert scoring.below(paired_mean(nearly, x)).verdict == scoring.below(paired_mean(x, x)).verdict == "not reproduced"
+    assert scoring.below(paired_mean(x - np.array([1.0, 1.1, 1.2]), x)).verdict == "reproduced"
+
+
 def test_standard_errors_of_ratios_are_the_spread_of_ratios():
     """Against the spread of the ratio over 2,000 samples of 400 pairs, known to 1.6 %."""
     rng = np.random.default_rng(1)

@@ -21,6 +21,7 @@ Verdict = Literal["reproduced", "partly", "not reproduced", "undecided"]
 VERDICTS: tuple[str, ...] = get_args(Verdict)
 NOT_JUDGED: Final = "not judged"  # of a claim that no row refers to, and of a row at a scale that says nothing
 MARGIN = 4.0  # standard errors
+ROUNDING = 1e-9  # share of two numbers below which their difference is rounding, which differs between processors
 # How two rules say what "partly" means: that it holds in some cases and not in others, and that nothing speaks against it. Elsewhere it
 # means the right direction and the wrong size.
 ALL_CASES = "in all cases; partly if in some"
@@ -41,8 +42,9 @@ def estimate(values: ArrayLike) -> Estimate:
 
 
 def paired_mean(first: np.ndarray, second: np.ndarray) -> Estimate:
-    """Mean of first - second, replication by replication."""
-    return estimate(first - second)
+    """Mean of first - second, replication by replication; differences that are rounding are 0."""
+    gap = np.asarray(first - second, dtype=np.float64)
+    return estimate(np.where(np.abs(gap) <= ROUNDING * np.maximum(np.abs(first), np.abs(second)), 0.0, gap))
 
 
 def ratio(above: np.ndarray, below: np.ndarray) -> Estimate:
@@ -80,7 +82,7 @@ def _judgement(full: bool, partial: bool, test: str, reason: str, *, open_: bool
 
 def _apart(gap: float, se: float) -> str:
     """A difference in standard errors, in words."""
-    known = 1e-9 * abs(gap) < se < math.inf  # smaller ones are rounding
+    known = ROUNDING * abs(gap) < se < math.inf
     return f"{gap:.3g}, {abs(gap) / se:.1f} standard errors" if known else f"{gap:.3g}, standard error {se:.2g}"
 
 
