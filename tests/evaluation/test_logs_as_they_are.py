@@ -192,6 +192,54 @@ def test_what_is_no_log_is_said():
         tr.logs.from_obp({"action": [0], "reward": [1], "pscore": [0.5], "position": [3], "pi_b": np.full((1, 2, 3), 0.5)})
 
 
+def dsjson_line(i, arm, shown):
+    """An event of three actions as Vowpal Wabbit's reinforcement-learning library writes it."""
+    others = [k for k in range(3) if k != arm]
+    return json.dumps(
+        {"_label_cost": -float(i % 2), "_label_probability": 0.5, "_label_Action": arm + 1, "_labelIndex": arm, "EventId": f"e{i}",
+         "a": [arm + 1, *(k + 1 for k in others)], "p": [0.5, 0.25, 0.25], "c": shown}
+    )  # fmt: skip
+
+
+def test_features_of_dsjson_are_those_of_its_namespaces(tmp_path):
+    path = tmp_path / "shared.dsjson"
+    users = [{"age": 20 + i, "country": ("de", "fr")[i % 2], "new": i % 3 == 0, "taste": [i, -i], "_tag": "x"} for i in range(6)]
+    path.write_text("\n".join(dsjson_line(i, i % 3, {"user": one, "_multi": [{"_tag": "a"}, {}, {}]}) for i, one in enumerate(users)))
+    rows = tr.logs.dsjson_rows(path)
+    assert rows[1] == {"user.age": 21, "user.country": "fr", "user.new": 0, "user.taste[0]": 1, "user.taste[1]": -1}
+    encoder = tr.Encoder().fit(rows)
+    log = tr.logs.from_dsjson(path, encoder=encoder)
+    (chunk,) = log.chunks()
+    assert (chunk.features == encoder.transform(rows)).all()
+    session = tr.Session(tr.LinTS(), arms=3, encoder=encoder, seed=0)
+    assert tr.evaluate(log, session).rounds == 6
+    assert next(tr.logs.from_dsjson(path).chunks()).features is None
+
+
+def test_actions_of_dsjson_bring_features_of_their_own(tmp_path):
+    path = tmp_path / "actions.dsjson"
+    prices = [[10.0 * k + i for k in range(3)] for i in range(5)]
+    shown = [{"user": {"age": i}, "_multi": [{"item": {"price": price}} for price in one]} for i, one in enumerate(prices)]
+    path.write_text("\n".join(dsjson_line(i, i % 3, one) for i, one in enumerate(shown)))
+    rows = tr.logs.dsjson_rows(path)
+    assert len(rows) == 15
+    assert rows[4] == {"user.age": 1, "item.price": 11.0}
+    encoder = tr.Encoder().fit(rows)
+    (chunk,) = tr.logs.from_dsjson(path, encoder=encoder).chunks()
+    assert chunk.features.shape == (5, 3, 2)
+    assert np.allclose(chunk.features[:, :, 1] * np.std(prices) + np.mean(prices), prices)
+    with pytest.raises(ValueError, match="decision 0 shows the features of 3 of 4 actions"):
+        tr.logs.from_dsjson(path, encoder=encoder, arms=4)
+
+
+def test_an_encoder_that_does_not_fit_a_dsjson_file_is_refused(tmp_path):
+    path = tmp_path / "shared.dsjson"
+    path.write_text(dsjson_line(0, 1, {"user": {"age": 3}}))
+    for wrong, words in ((5, "is no Encoder"), (tr.Encoder(), "fit"), (tr.Encoder().fit({"other": [1.0, 2.0]}), "other")):
+        with pytest.raises(ValueError, match=words):
+            tr.logs.from_dsjson(path, encoder=wrong)
+
+
 # Rewards that are still to come ------------------------------------------------------------------------------------------
 
 
@@ -263,7 +311,17 @@ def test_relations_of_duckdb():
 
 
 def test_the_module_lists_what_is_public():
-    assert set(dir(tr.logs)) == {"Log", "from_dsjson", "from_frame", "from_journal", "from_obp", "from_session", "to_dsjson", "to_obp"}
+    assert set(dir(tr.logs)) == {
+        "Log",
+        "dsjson_rows",
+        "from_dsjson",
+        "from_frame",
+        "from_journal",
+        "from_obp",
+        "from_session",
+        "to_dsjson",
+        "to_obp",
+    }
 
 
 PAIRS = {"arm": [0, 1] * 50, "reward": [1.0, 0.0] * 50, "propensity": [0.6] * 100, "round": np.repeat(np.arange(50), 2)}

@@ -9,7 +9,9 @@ import sys
 import pytest
 
 from tiers import thorough
-from tightrope.simulation.benchmark import CHECKED, Measurement, better, checked_cases
+from tightrope.core.matching import check_fit
+from tightrope.core.verbs import describe
+from tightrope.simulation.benchmark import CHECKED, Measurement, better, cases, checked_cases
 from tightrope.simulation.runs.provenance import machine
 
 BASELINE = pathlib.Path(__file__).parent.parent.parent / "benchmarks" / "baseline.json"
@@ -64,3 +66,8 @@ def test_a_kernel_without_a_stored_speed_fails_the_check_and_one_of_another_proc
     done = check(file)
     assert done.returncode == 0
     assert f"no multiples of this kind of processor ({machine()['cpu']})" in done.stderr.replace("\n", " ")
+
+
+def test_every_pair_that_is_measured_or_warmed_can_be_played():
+    for _, policy, _, problem in cases():
+        check_fit(policy, describe(problem))

@@ -19,12 +19,17 @@ def offers(arms: Arms) -> tuple[str, ...]:
     return ("contexts",) if arms.dimension else ("arms",)
 
 
+def takes_rewards(policy: Policy, arms: Arms) -> bool:
+    """Whether all rewards that these arms pay are in the policy's range."""
+    low, high = reward_range(policy)
+    return arms.rewards is None or (max(arms.rewards[0], -LARGEST_REWARD) >= low and min(arms.rewards[1], LARGEST_REWARD) <= high)
+
+
 def check_fit(policy: Policy, arms: Arms) -> None:
     """Refuse a policy on arms it cannot play."""
-    if arms.rewards is not None:
+    if not takes_rewards(policy, arms):
         low, high = reward_range(policy)
-        if max(arms.rewards[0], -LARGEST_REWARD) < low or min(arms.rewards[1], LARGEST_REWARD) > high:
-            raise ValueError(f"{policy!r} takes rewards in [{low:g}, {high:g}], but this problem pays rewards in {arms.rewards}.")
+        raise ValueError(f"{policy!r} takes rewards in [{low:g}, {high:g}], but this problem pays rewards in {arms.rewards}.")
     fits, kinds = offers(arms), accepts(policy)
     if not set(fits) & set(kinds):
         raise ValueError(f"{type(policy).__name__} plays {' or '.join(kinds)}, but these arms offer {' or '.join(fits)}.")

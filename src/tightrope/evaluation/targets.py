@@ -162,15 +162,15 @@ class Target:
             if changing and log.arm_features is None and rows.features is None:
                 raise ValueError(
                     f"{self.argument} is a session whose features change, so the log must have features: (n, K, d) of every arm, or (n, d) "
-                    "that every arm is shown."
+                    "that every arm is shown. A session lets those of closed decisions go; a Journal keeps them for tr.logs.from_journal."
                 )
             if changing and rows.features is not None:
                 return propensities_of_rounds(session, rows.features, rows.eligible)
             features = log.arm_features if changing else None
             if rows.eligible is not None:
-                return np.stack([session.propensities(features, mask) for mask in rows.eligible])
+                return np.stack([session.propensities(features, mask, encoded=True) for mask in rows.eligible])
             if always is None:
-                always = session.propensities(features)
+                always = session.propensities(features, encoded=True)
             return np.tile(always, (rows.arm.size, 1))
 
         return of

@@ -5,7 +5,7 @@ import json
 import os
 import pathlib
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,12 +13,15 @@ from ..core import checks, files
 from .log import Log, Rows, RowsInMemory, in_order, new_log
 from .tables import BadRows, Path, times
 
+if TYPE_CHECKING:
+    from .encoding import Encoder
 
-def from_dsjson(path: Path, *, arms: int | None = None, rewards: tuple[float, float] = (0.0, 1.0)) -> Log:
+
+def from_dsjson(path: Path, *, arms: int | None = None, rewards: tuple[float, float] = (0.0, 1.0), encoder: "Encoder | None" = None) -> Log:
     """A log from a dsjson file of Vowpal Wabbit: one decision a line, actions from 1, costs, which become rewards -cost.
 
     Of an event that comes several times the last state counts; so does a reward that comes later in a line of its own. Decisions
-    without a reward are left out and counted. The features of its namespaces are not read.
+    without a reward are left out and counted.
 
     Parameters
     ----------
@@ -28,6 +31,9 @@ def from_dsjson(path: Path, *, arms: int | None = None, rewards: tuple[float, fl
         K; by default as many as occur.
     rewards : (float, float)
         Lowest and highest reward, as in `from_frame`.
+    encoder : Encoder
+        One that was fitted, for instance on what `dsjson_rows` returns; it makes the log's features, (n, d) of the shared namespaces, or
+        (n, K, d) where actions have namespaces of their own. None: the log has no features.
 
     Returns
     -------
@@ -36,12 +42,62 @@ def from_dsjson(path: Path, *, arms: int | None = None, rewards: tuple[float, fl
     Raises
     ------
     ValueError
+        For files that are no such log, with the line, and for an encoder whose columns the file has not.
+
+    Examples
+    --------
+    Features of a file that `dsjson_rows` shows, for a session whose callers send the same names:
+
+    >>> import pathlib, tempfile
+    >>> import tightrope as tr
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "news.dsjson")
+    >>> line = '{"_label_cost": %d, "_label_probability": 0.5, "_label_Action": %d, "c": {"user": {"age": %d}}}'
+    >>> _ = path.write_text("\\n".join(line % item for item in [(-1, 1, 30), (0, 2, 50)]))
+    >>> tr.logs.dsjson_rows(path)
+    [{'user.age': 30}, {'user.age': 50}]
+    >>> encoder = tr.Encoder().fit(tr.logs.dsjson_rows(path))
+    >>> log = tr.logs.from_dsjson(path, encoder=encoder)
+    >>> session = tr.Session(tr.LinTS(), arms=2, encoder=encoder)
+    """
+    if encoder is not None:
+        from .encoding import Encoder  # with pydantic, which no other log needs
+
+        if not isinstance(encoder, Encoder):
+            raise ValueError(f"encoder = {checks.show(encoder)} is no Encoder; give tr.Encoder().fit(tr.logs.dsjson_rows(path)).")
+    kept, waiting = _rewarded(path)
+    return _log_of(kept, waiting, arms, rewards, encoder, path)
+
+
+def dsjson_rows(path: Path) -> list[dict[str, Any]]:
+    """The features of a dsjson file as rows by column name, "namespace.feature", for `Encoder.fit`.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    list of dict
+        A row for each decision that `from_dsjson` reads; where actions have namespaces of their own, a row for each of its actions, which
+        also has what they share. Truths are 1 and 0, lists a column for each entry; names that begin with an underscore, such as _tag,
+        are left out, but for _text.
+
+    Raises
+    ------
+    ValueError
         For files that are no such log, with the line.
     """
+    kept, _ = _rewarded(path)
+    return [row for event, _ in kept for row in _rows_of(event["c"])]
+
+
+def _rewarded(path: Path) -> tuple[list[tuple[dict[str, Any], float]], int]:
+    """The decisions of a file with their rewards, in their order, and how many have none."""
     events: dict[str, dict[str, Any]] = {}
     late: dict[str, float] = {}
     with open(path, encoding="utf-8") as lines:
-        for number, line in enumerate(_text(lines, path), start=1):
+        for number, line in enumerate(_lines(lines, path), start=1):
             if not line.strip():
                 continue
             try:
@@ -55,10 +111,36 @@ def from_dsjson(path: Path, *, arms: int | None = None, rewards: tuple[float, fl
                 late[id] = checks.real(f"RewardValue in line {number}", item["RewardValue"])
                 continue
             events[id] = _event(item, f"{os.fspath(path)}, line {number}")  # a dict keeps the place of an event's first state
-    return _from_events(events, late, arms, rewards, path)
+    kept, waiting = [], 0
+    for id, event in events.items():
+        reward = late.get(id, None if event["cost"] is None else -event["cost"])
+        if reward is None:
+            waiting += 1
+        else:
+            kept.append((event, reward))
+    if not kept:
+        raise ValueError(f"{os.fspath(path)} has no decision with a reward.")
+    return kept, waiting
 
 
-def _text(lines: Iterable[str], path: Path) -> Iterator[str]:
+def _rows_of(shown: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """One row of what a decision showed, or one for each action where those have features of their own."""
+    shared = _flat("", shown)
+    own = [_flat("", one) for one in shown.get("_multi", ()) if isinstance(one, Mapping)]
+    return [shared | one for one in own] if any(own) else [shared]
+
+
+def _flat(name: str, value: Any) -> dict[str, Any]:
+    """Columns of a namespace: dicts and lists by the names and places in them."""
+    if isinstance(value, Mapping):
+        inside = [(f"{name}.{key}" if name else key, one) for key, one in value.items() if key == "_text" or not key.startswith("_")]
+        return {column: entry for key, one in inside for column, entry in _flat(key, one).items()}
+    if isinstance(value, list):
+        return {column: entry for k, one in enumerate(value) for column, entry in _flat(f"{name}[{k}]", one).items()}
+    return {name: int(value) if isinstance(value, bool) else value}
+
+
+def _lines(lines: Iterable[str], path: Path) -> Iterator[str]:
     """The lines of a file. Raises ValueError where it holds no text."""
     try:
         yield from lines
@@ -77,27 +159,24 @@ def _event(item: Mapping[str, Any], where: str) -> dict[str, Any]:
     if item.get("pdrop"):
         raise ValueError(f"{where}: pdrop = {item['pdrop']} says that the log was thinned, which is not read; give a log with all events.")
     cost = item.get("_label_cost")
-    listed, chances = item.get("a"), item.get("p")
+    listed, chances, shown = item.get("a"), item.get("p"), item.get("c")
     if (listed is None) != (chances is None) or (listed is not None and chances is not None and len(listed) != len(chances)):
         raise ValueError(f"{where}: a and p must be lists of the same length.")
     return {
         "arm": arm, "cost": None if cost is None else checks.real(f"_label_cost ({where})", cost),
         "chance": checks.real(f"_label_probability ({where})", chance), "a": listed, "p": chances, "time": item.get("Timestamp"),
+        "c": shown if isinstance(shown, Mapping) else {},
     }  # fmt: skip
 
 
-def _from_events(
-    events: Mapping[str, Mapping[str, Any]], late: Mapping[str, float], arms: int | None, rewards: tuple[float, float], path: Path
+def _log_of(
+    kept: list[tuple[dict[str, Any], float]],
+    waiting: int,
+    arms: int | None,
+    rewards: tuple[float, float],
+    encoder: "Encoder | None",
+    path: Path,
 ) -> Log:
-    kept, waiting = [], 0
-    for id, event in events.items():
-        reward = late.get(id, None if event["cost"] is None else -event["cost"])
-        if reward is None:
-            waiting += 1
-        else:
-            kept.append((event, reward))
-    if not kept:
-        raise ValueError(f"{os.fspath(path)} has no decision with a reward.")
     K = max(max(event["arm"] + 1, *(event["a"] or [0])) for event, _ in kept)
     K = K if arms is None else checks.integer("arms", arms, least=K)
     n = len(kept)
@@ -115,13 +194,32 @@ def _from_events(
             time = times(np.array(stamps, dtype=object), "Timestamp", bad)
         except ValueError:
             raise ValueError(f"{os.fspath(path)}: Timestamp must hold times such as 2026-01-31T12:00:00Z.") from None
+    features = _features(kept, K, encoder, path)
     rows = Rows(
         np.array([event["arm"] for event, _ in kept], dtype=np.int64), np.array([reward for _, reward in kept], dtype=np.float64),
-        np.array([event["chance"] for event, _ in kept], dtype=np.float64), None, mask if mask is not None and not mask.all() else None,
-        H, time,
+        np.array([event["chance"] for event, _ in kept], dtype=np.float64), features,
+        mask if mask is not None and not mask.all() else None, H, time,
     )  # fmt: skip
     left = {"decisions without a reward": waiting} if waiting else {}
     return new_log(RowsInMemory(in_order(rows)), K, rewards=rewards, left_out=left)
+
+
+def _features(kept: list[tuple[dict[str, Any], float]], K: int, encoder: "Encoder | None", path: Path) -> np.ndarray | None:
+    """(n, d) of what decisions showed, or (n, K, d) where every action has its own."""
+    if encoder is None:
+        return None
+    rows = [_rows_of(event["c"]) for event, _ in kept]
+    encoded = encoder.transform([row for one in rows for row in one])
+    numbers = [len(one) for one in rows]
+    if set(numbers) == {1}:
+        return encoded
+    few = next((i for i, number in enumerate(numbers) if number != K), None)
+    if few is not None:
+        raise ValueError(
+            f"{os.fspath(path)}: decision {few} shows the features of {numbers[few]} of {K} actions, but a log with features has those of "
+            "all; give arms=, or encoder=None."
+        )
+    return encoded.reshape(len(rows), K, -1)
 
 
 def to_dsjson(log: Log, path: Path) -> pathlib.Path:

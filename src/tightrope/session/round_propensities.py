@@ -25,7 +25,7 @@ def propensities_of_rounds(session: "Session", features: np.ndarray, eligible: n
     Parameters
     ----------
     features : (m, K, d) or (m, d) array
-        Of every arm, or what all arms are shown.
+        Of every arm, or what all arms are shown; encoded, where the session has an encoder.
     eligible : (m, K) bool array or None
         Which arms may be played.
     """
@@ -36,7 +36,7 @@ def propensities_of_rounds(session: "Session", features: np.ndarray, eligible: n
         chances[np.arange(m), choices] = 1.0
         return chances
     for i in range(m):
-        chances[i] = session.propensities(features[i], None if eligible is None else eligible[i])
+        chances[i] = session.propensities(features[i], None if eligible is None else eligible[i], encoded=True)
     return chances
 
 
@@ -46,7 +46,7 @@ def certain_choices(session: "Session", features: np.ndarray, eligible: np.ndarr
     plain = not (propensity.answers(policy) or session.arms.oracle is not None or session.retired or type(policy).TRAITS.stops)
     if m == 0 or features.size > MOST_ENTRIES or not plain or not compiled(policy):
         return None
-    shown, _, common = session._checked_round(features[0], None if eligible is None else eligible[0], None)
+    shown, _, common = session._checked_round(features[0], None if eligible is None else eligible[0], None, encoded=True)
     state = copied(session._agent_for(shown, common).state)
     assert shown.features is not None
     try:  # a check of the largest entries: where all rows pass at once, each does

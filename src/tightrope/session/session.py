@@ -1160,14 +1160,15 @@ class Session:
             return told
         return report
 
-    def propensities(self, context: Round | None = None, eligible: Mask | None = None) -> np.ndarray:
+    def propensities(self, context: Round | None = None, eligible: Mask | None = None, *, encoded: bool = False) -> np.ndarray:
         """(K,) chances with which `select` would play each single arm now, as far as the policy computes them exactly, else by draws.
 
-        For policies with an oracle the propensity belongs to a set; ask `decide` for that of the chosen one. Changes nothing.
+        For policies with an oracle the propensity belongs to a set; ask `decide` for that of the chosen one. Changes nothing. encoded:
+        whether context has features already, where the session has an encoder.
         """
         if self.arms.oracle is not None:
             raise ValueError("this session chooses sets, whose chances are not those of single arms; see Decision.propensity.")
-        seen, _, common = self._checked_round(context, eligible, None)
+        seen, _, common = self._checked_round(context, eligible, None, encoded=encoded)
         state = copied(self._agent_for(seen, common).state)
         admit(self.policy, state, seen)
         audit, chances = streams.stream(self.seed, self.rounds, streams.AUDIT), np.zeros(self._rounds.count(seen))

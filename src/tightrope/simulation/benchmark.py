@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import problems
 from ..compiled.kernels import jit
-from ..core.matching import offers
+from ..core.matching import offers, takes_rewards
 from ..core.policy import Policy, accepts, label
 from ..core.problem import Problem
 from ..core.registry import built, examples
@@ -97,8 +97,9 @@ def cases(only: str = "") -> Iterator[tuple[str, Policy, str, Problem]]:
         if only.lower() not in label(policy).lower():
             continue
         for name, (problem, stops) in standard.items():
-            structure = set(offers(describe(problem))) - {"arms"} or {"arms"}
-            if structure & set(accepts(policy)) and stops in (None, type(policy).TRAITS.stops):
+            arms = describe(problem)
+            structure = set(offers(arms)) - {"arms"} or {"arms"}
+            if structure & set(accepts(policy)) and stops in (None, type(policy).TRAITS.stops) and takes_rewards(policy, arms):
                 yield label(policy), policy, name, problem
 
 
