@@ -1,6 +1,7 @@
 """Policies as River's, in River's own evaluation and by its protocol."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import tightrope as tr
@@ -57,3 +58,33 @@ def test_contexts():
     assert np.mean(right[100:]) > 0.85
     with pytest.raises(ValueError, match="must have the numbers x, one"):
         policy.pull(["left", "right"], context={"x": 1.0})
+
+
+def test_a_pipeline_makes_the_features_of_a_session_in_an_order_that_stays():
+    from river import compose, preprocessing
+
+    rows = [{"age": 20 + i % 30, "country": "df"[i % 2]} for i in range(60)]
+    pipeline = (compose.Select("age") | preprocessing.StandardScaler()) + (compose.Select("country") | preprocessing.OneHotEncoder())
+    for row in rows:
+        pipeline.learn_one(row)
+    with pytest.raises(ValueError, match=r"wrap it with example rows: tr\.adapters\.river\.RiverEncoder"):
+        tr.Session(tr.LinUCB(), arms=3, encoder=pipeline)
+    encoder = tr.adapters.river.RiverEncoder(pipeline, rows)
+    assert encoder.names == ("age", "country_d", "country_f")
+    session = tr.Session(tr.LinTS(), arms=2, encoder=encoder, seed=1)
+    other = tr.Session(tr.LinTS(), arms=2, dimension=3, seed=1)
+    scaled = [pipeline.transform_one(row)["age"] for row in rows]
+    for row, age in zip(rows, scaled, strict=True):
+        ours, twin = session.decide(row), other.decide([age, row["country"] == "d", row["country"] == "f"])
+        assert ours.arm == twin.arm
+        session.reward(ours.id, 1.0 * ours.arm)
+        other.reward(twin.id, 1.0 * twin.arm)
+    assert (encoder.transform([{"age": 25, "country": "new"}])[0, 1:] == 0.0).all()  # a level of later adds no column
+    assert (session.decide_many(pd.DataFrame(rows)).arm == other.decide_many(encoder.transform(rows)).arm).all()
+    with pytest.raises(ValueError, match="dimension = 5, but the encoder makes 3 features"):
+        tr.Session(tr.LinTS(), arms=2, dimension=5, encoder=encoder)
+    with pytest.raises(ValueError, match="feature 'country' of row 0 is 'd', which is no number"):
+        tr.adapters.river.RiverEncoder(compose.Select("country"), rows)
+    for wrong in (5, preprocessing.StandardScaler):
+        with pytest.raises(ValueError, match=r"transform_one|rows"):
+            tr.adapters.river.RiverEncoder(wrong, [])

@@ -1,6 +1,7 @@
-"""Policies of this library as River's: `pull`, `update`, `ranking`, for its evaluation and its streams."""
+"""Policies of this library as River's, for its evaluation and its streams, and River's pipelines as encoders of a session."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -92,3 +93,60 @@ class RiverContextualPolicy(_Wrapped, bandit.base.ContextualPolicy):
         arm = self._number(arm_id)
         self.session.update(arm, reward_args[0], self._rows(context))
         super().update(arm_id, context, *reward_args, **reward_kwargs)
+
+
+class RiverEncoder:
+    """A pipeline of River's transformers as the encoder of a session, as it stands: features are sorted by name, and the order stays.
+
+    A River pipeline answers with a dict whose names depend on what it has seen. The names are therefore taken once, from example rows;
+    names that come later are left out and names that a row lacks are 0, as in River's linear models. A pipeline that goes on learning
+    gives the same row other features later; a bandit that learned from the earlier ones then predicts wrongly, so leave it as it is.
+
+    Parameters
+    ----------
+    pipeline : river transformer
+        With `transform_one`, such as `StandardScaler() | ...` after its `learn_one` over past rows.
+    rows : sequence of dict
+        Examples, with every level of every category that counts.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the features, in their order.
+    dimension : int
+        d, their number.
+
+    Raises
+    ------
+    ValueError
+        For what has no `transform_one`, rows that are no dicts, and features that are no numbers.
+    """
+
+    def __init__(self, pipeline: Any, rows: Sequence[Mapping[str, Any]]) -> None:
+        if not callable(getattr(pipeline, "transform_one", None)):
+            raise ValueError(f"pipeline = {checks.show(pipeline)} has no transform_one; give a transformer of River or a pipeline of them.")
+        if not (isinstance(rows, Sequence) and rows and all(isinstance(row, Mapping) for row in rows)):
+            raise ValueError("rows must be example rows as dicts, at least one: their names become the features.")
+        self.pipeline = pipeline
+        self.names: tuple[str, ...] = tuple(sorted({str(name) for row in rows for name in pipeline.transform_one(dict(row))}))
+        self.dimension = len(self.names)
+        self.transform(rows)
+
+    def transform(self, rows: Any) -> np.ndarray:
+        """(n, d) features of rows as dicts, or of a pandas DataFrame. Raises ValueError for features that are no numbers."""
+        listed = rows.to_dict("records") if hasattr(rows, "to_dict") else rows
+        features = np.zeros((len(listed), self.dimension))
+        for i, row in enumerate(listed):
+            made = {str(name): value for name, value in self.pipeline.transform_one(dict(row)).items()}
+            for j, name in enumerate(self.names):
+                try:
+                    features[i, j] = made.get(name, 0.0)
+                except (TypeError, ValueError):
+                    raise ValueError(
+                        f"feature {name!r} of row {i} is {checks.show(made[name])}, which is no number; encode it in the pipeline, "
+                        "with OneHotEncoder for a category."
+                    ) from None
+        return features
+
+    def __repr__(self) -> str:
+        return f"RiverEncoder({self.dimension} features: {checks.show(', '.join(self.names))})"

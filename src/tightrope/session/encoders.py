@@ -33,13 +33,15 @@ def checked_encoder(encoder: Any, dimension: int | None, arms: object, metric: b
         return dimension
     if metric or (arms is not None and checks.entries("arms", arms, "a number, names or features").ndim > 1):
         raise ValueError("encoder makes the features that rounds show, but these arms are described once for all; leave one out.")
+    if callable(getattr(encoder, "transform_one", None)) and not hasattr(encoder, "transform"):
+        raise ValueError("encoder is a transformer of River; wrap it with example rows: tr.adapters.river.RiverEncoder(encoder, rows).")
     if not callable(getattr(encoder, "transform", None)):
         raise ValueError(f"encoder = {checks.show(encoder)} has no transform; pass what tr.Encoder().fit(table) returned.")
-    if not is_own(encoder):
+    found = getattr(encoder, "dimension", None)  # unfitted, an Encoder says so
+    if not isinstance(found, int):
         if dimension is None:
-            raise ValueError("dimension is missing; with an encoder that is not the library's say how many features it makes.")
+            raise ValueError("dimension is missing; with an encoder that does not know its own say how many features it makes.")
         return dimension
-    found: int = encoder.dimension
     if dimension is not None and dimension != found:
         raise ValueError(f"dimension = {checks.show(dimension)}, but the encoder makes {found} features; leave dimension out.")
     return found
