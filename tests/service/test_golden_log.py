@@ -255,9 +255,19 @@ def erased_marks(run):
     run.rounds(3)
 
 
+def sticky(run):
+    run.create(policy="GaussianThompson", arms=THREE, **WINDOW, sticky={"lasts": "2h", "reward": "sum"}, rewards=[0.0, 3.0])
+    for n in range(12):
+        made = run.decide(subject=f"user {n % 5}")
+        reward(run.service, made["id"], 0.5, run.name, reward_id=f"order {n}")
+    run.wait(2 * HOUR)
+    run.decide(subject="user 0")
+
+
 DRIVES = (
     plain, drawn, fixed_features, round_features, candidates, sets, guarded_sets, guarded, guarded_learned, guarded_linear, round_baselines,
     rollout, production, sent_back, late, without_default, in_order, deferred, arms, erased, erased_marks,
+    sticky,
 )  # fmt: skip
 
 

@@ -36,3 +36,20 @@ def test_evaluating_decides_and_tracking_rewards(tmp_path):
         with pytest.raises(ValueError, match="not a decision"):
             client.reward("zzz", 1.0)
         api.shutdown()
+
+
+def test_a_sticky_flag_is_one_decision_for_many_evaluations(tmp_path):
+    sticky = {"lasts": "1d", "reward": "sum"}
+    with Process(tmp_path / "a.db", tmp_path) as service, service.client() as client:
+        client.create({"name": "price", "policy": "UCB", "arms": [{"id": "9"}, {"id": "11"}], "sticky": sticky, "rewards": [0, 100]})
+        api.set_provider(TightropeProvider(service.url, service.key, events={"purchase": "price"}, attempts=2))
+        flags, who = api.get_client(), EvaluationContext("user-1")
+        assert len({flags.get_integer_value("price", 0, who) for _ in range(8)}) == 1
+        flags.track("purchase", who, TrackingEventDetails(value=9.0))
+        for _ in range(2):  # the same order, told twice
+            flags.track("purchase", who, TrackingEventDetails(value=20.0, attributes={"reward_id": "order-7"}))
+        client.experiment = "price"
+        kinds = [event["kind"] for event in client.log()]
+        assert kinds == ["created", "decided", "added", "added"]
+        assert [event["body"]["total"] for event in client.log() if event["kind"] == "added"] == [9.0, 29.0]
+        api.shutdown()

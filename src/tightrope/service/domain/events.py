@@ -11,8 +11,8 @@ from . import former
 from .spec import ExperimentSpec, Mode, completed
 
 Kind = Literal[
-    "created", "arms added", "arm changed", "paused", "resumed", "archived", "decided", "activated", "cancelled", "rewarded", "expired",
-    "closed", "late", "erased", "mode changed",
+    "created", "arms added", "arm changed", "paused", "resumed", "archived", "decided", "activated", "cancelled", "added", "rewarded",
+    "expired", "closed", "late", "erased", "mode changed",
 ]  # fmt: skip
 KINDS: tuple[str, ...] = get_args(Kind)
 Body = dict[str, Any]
@@ -293,6 +293,17 @@ class Rewarded(DecisionEvent):
 
 
 @dataclass(slots=True)
+class Added(DecisionEvent):
+    """A part of its reward came, where rewards are summed; the sum is learned when its window closes. value: that the client said. total:
+    the sum so far, within the experiment's range."""
+
+    kind = "added"
+    value: float
+    reward_id: str
+    total: float
+
+
+@dataclass(slots=True)
 class Late(DecisionEvent):
     """A reward that came after the window had closed: logged, not learned. arm: that was played; None: a set, or a log of a version that
     did not say it."""
@@ -302,6 +313,11 @@ class Late(DecisionEvent):
     reward_id: str | None = None
     given: Reward | None = None
     arm: str | None = None
+
+    @property
+    def said(self) -> Reward:
+        """What the client said."""
+        return self.value if self.given is None else self.given
 
     @property
     def body(self) -> Body:
@@ -328,8 +344,8 @@ class Closed(DecisionEvent):
 TYPES: dict[str, type[Event]] = {
     each.kind: each
     for each in (
-        Created, ArmsAdded, ArmChanged, Paused, Resumed, Archived, Decided, Activated, Cancelled, Rewarded, Expired, Closed, Late, Erased,
-        ModeChanged,
+        Created, ArmsAdded, ArmChanged, Paused, Resumed, Archived, Decided, Activated, Cancelled, Added, Rewarded, Expired, Closed,
+        Late, Erased, ModeChanged,
     )
 }  # fmt: skip
 

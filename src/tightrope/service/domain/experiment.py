@@ -1,7 +1,7 @@
 """The state of an experiment, and `apply`: how each kind of event changes it. Live and in a replay it is the same function."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -12,15 +12,29 @@ from ...session.codec import flatten
 from ...session.decisions import Decision
 from ...session.session import Session
 from . import events, former
+from .assignments import Assignment, Assignments
 from .errors import Refused
 from .features import FeatureReader, numbers_of
 from .rollout import Rollout
 from .rounds import EMPTY, Round, arm_number, read_round
-from .spec import GREATEST, LEAST, MODERATE, ArmSpec, ExperimentSpec, check_spec, features_of, former_policy, made_policy, made_session
+from .spec import (
+    GREATEST,
+    LEAST,
+    MODERATE,
+    ArmSpec,
+    ExperimentSpec,
+    Mode,
+    check_spec,
+    features_of,
+    former_policy,
+    made_policy,
+    made_session,
+)
 from .times import MICROSECONDS
 from .windows import OpenDecision, OpenDecisions
 
 WATCH = 20  # decisions after which the log notes the budget, and the rules of the rollout look, at least
+MODES = get_args(Mode)  # each further from production than the one before
 WORKED_ON = ("features", "transposed")  # arrays of a state that hold the features of the last round, where each has its own
 
 
@@ -41,6 +55,7 @@ class Experiment:
         self.status = "new"  # then "running", "paused" or "archived"
         self.masked: set[str] = set()
         self.open = OpenDecisions()
+        self.assignments = Assignments()  # of subjects, where the spec has sticky
         self.seq, self.time = 0, 0
         self.disagreements = 0  # decisions of a replay whose arm this machine would not have drawn
         self.numbers: dict[str, int] = {}  # of arms, by id
@@ -132,15 +147,18 @@ class Experiment:
         """The open decision whose window closed first, if any has."""
         return self.open.first_due(now)
 
-    def closing(self, now: int) -> events.Cancelled | events.Expired | None:
+    def closing(self, now: int) -> events.Cancelled | events.Rewarded | events.Expired | None:
         """The event that closes the decision whose window closed first; None where none has."""
         id = self.due(now)
         return None if id is None else self.close(id)
 
-    def close(self, id: str) -> events.Cancelled | events.Expired:
+    def close(self, id: str) -> events.Cancelled | events.Rewarded | events.Expired:
         """The event that closes an open decision whose window has closed."""
         if self.open[id].deferred:
             return events.Cancelled(id, "it was not activated before its window closed")
+        if id in self.assignments.totals:
+            total, said = self.assignments.totals[id]
+            return events.Rewarded(id, total, None, None if said == total else said)
         return events.Expired(id, self.spec.default_reward)
 
     def arms(self) -> Iterator[dict[str, Any]]:
@@ -202,6 +220,12 @@ def _decided(experiment: Experiment, event: events.Decided, seq: int, time: int)
         made = time if event.deadline is None or window is None else event.deadline - int(window * MICROSECONDS)
     shown = None if within is None or event.deferred else made + int(within * MICROSECONDS)
     experiment.open.begin(event.decision, OpenDecision(event.deadline, event.deferred, seq, shown))
+    sticky = experiment.spec.sticky
+    if sticky is not None:
+        experiment.assignments.drop_old(time)
+        if event.subject is not None:
+            until = made + int(sticky.lasts * MICROSECONDS)
+            experiment.assignments.begin(event.subject, Assignment(event.decision, seq, str(event.name), until))
 
 
 def _created(experiment: Experiment, event: events.Created) -> None:
@@ -239,7 +263,14 @@ def _activated(experiment: Experiment, event: events.Activated) -> None:
 
 def _cancelled(experiment: Experiment, event: events.Cancelled) -> None:
     experiment.session.cancel(event.decision)
+    experiment.assignments.forget_event(experiment.open[event.decision].seq)
     _end(experiment, event.decision, None)
+
+
+def _added(experiment: Experiment, event: events.Added) -> None:
+    totals = experiment.assignments.totals
+    _, said = totals.get(event.decision, (0.0, 0.0))
+    totals[event.decision] = (event.total, said + event.value)
 
 
 def _rewarded(experiment: Experiment, event: events.Rewarded) -> None:
@@ -264,10 +295,13 @@ def _closed(experiment: Experiment, event: events.Closed) -> None:
 def _end(experiment: Experiment, decision: str, reward: events.Reward | None) -> None:
     """A decision is no longer open. reward: what came of it, None where nothing was learned."""
     experiment.rollout.end(decision, reward)
+    experiment.assignments.totals.pop(decision, None)
     del experiment.open[decision]
 
 
 def _mode_changed(experiment: Experiment, event: events.ModeChanged) -> None:
+    if MODES.index(event.mode) < MODES.index(event.before):
+        experiment.assignments.forget_all()  # who went on with the policy's arm goes back to production's
     experiment.rollout.change(event)
 
 
@@ -277,6 +311,8 @@ def _only_logged(experiment: Experiment, event: events.Late) -> None:
 
 def _erased(experiment: Experiment, event: events.Erased) -> None:
     """Nothing of a round that was erased stays in the state."""
+    for seq, _ in event.events:
+        experiment.assignments.forget_event(seq)
     if event.rounds:
         forget_last_round(experiment)
 
@@ -298,6 +334,7 @@ EFFECTS: dict[type[events.Event], Callable[[Experiment, Any], None]] = {
     events.Archived: _archived,
     events.Activated: _activated,
     events.Cancelled: _cancelled,
+    events.Added: _added,
     events.Rewarded: _rewarded,
     events.Expired: _expired,
     events.Closed: _closed,

@@ -12,6 +12,7 @@ from ...core.policy import Policy, accepts
 from ...core.registry import built, find
 from ...core.types import Oracle
 from ...core.verbs import Arms as ArmsOfPolicy
+from ...core.verbs import reward_range
 from ...logs.encoding import FittedEncoder
 from ...session.codec import build_oracle
 from ...session.session import Session
@@ -115,6 +116,17 @@ class RolloutSpec(Strict):
         return self
 
 
+class StickySpec(Strict):
+    """How long a subject keeps its arm, and what the reward of its one decision is."""
+
+    lasts: Window = Field(description='Seconds, or text such as "30d", for which a subject gets the same decision again.')
+    reward: Literal["first", "sum"] = Field(
+        "first",
+        description="The decision's reward: the first that comes, or the sum of all that come before its window closes, learned then. "
+        "Rewards that are summed need a reward_id each, so that a retry does not count twice.",
+    )
+
+
 class ExperimentSpec(Strict):
     """An experiment: a policy, its arms, and how long it waits for rewards."""
 
@@ -174,6 +186,11 @@ class ExperimentSpec(Strict):
         default=60.0,
         description="Seconds (or text) after a decision within which it may be cancelled; null: until its window closes. A deferred "
         "one may be cancelled until it is activated.",
+    )
+    sticky: StickySpec | None = Field(
+        default=None,
+        description="A subject keeps its arm: a decision with a subject that was decided for within this time is that decision again, "
+        "with its id. null: every decision is drawn.",
     )
     apply: Literal["on arrival", "in order"] = "on arrival"
     seed: Annotated[int, Field(ge=0, le=2**53)] = 0
@@ -339,6 +356,26 @@ def check_rewards(spec: ExperimentSpec) -> None:
         raise ValueError(f"default_reward = {spec.default_reward:g} is outside rewards = [{low:g}, {high:g}]; give one within it.")
 
 
+def check_sticky(spec: ExperimentSpec) -> None:
+    """Raise ValueError where subjects cannot keep their arms."""
+    if spec.sticky is None:
+        return
+    if spec.arms is None or spec.oracle is not None or spec.rounds_have_baselines:
+        what = "sets of arms" if spec.oracle is not None else "candidates of every decision's own" if spec.arms is None else (
+            "rounds with baselines of their own"
+        )  # fmt: skip
+        raise ValueError(f"sticky was given, but this experiment has {what}; a subject keeps one arm of those in arms.")
+    if spec.sticky.reward == "sum" and spec.window is None:
+        raise ValueError("sticky.reward = 'sum' needs a window: the sum of a decision is learned when its window closes.")
+    policy, (least, most) = made_policy(spec), spec.reward_range or (-GREATEST, GREATEST)
+    low, high = reward_range(policy)
+    if spec.sticky.reward == "sum" and (least < low or most > high):  # nobody could be told that a sum is refused
+        raise ValueError(
+            f"sticky.reward = 'sum' learns sums in [{least:g}, {most:g}], but {type(policy).__name__} takes rewards in "
+            f"[{low:g}, {high:g}]; give rewards within that, or a policy that takes any, such as GaussianThompson."
+        )
+
+
 def check_features(spec: ExperimentSpec) -> None:
     """Raise ValueError where features are described twice."""
     if spec.features is None:
@@ -407,6 +444,7 @@ def check_spec(spec: ExperimentSpec) -> None:
     check_rewards(spec)
     check_rollout(spec)
     check_features(spec)
+    check_sticky(spec)
     check_size(spec, made_policy(spec), len(spec.arms or ()))
 
 

@@ -18,6 +18,7 @@ from openfeature.provider import AbstractProvider, Metadata  # noqa: E402
 from openfeature.track import TrackingEventDetails  # noqa: E402
 
 from ..client import Client, Rejected, RemoteDecision, Unavailable  # noqa: E402
+from ..decision_ids import new_id  # noqa: E402
 
 T = TypeVar("T")
 TRUTH = {"true": True, "on": True, "1": True, "false": False, "off": False, "0": False}
@@ -121,7 +122,8 @@ class TightropeProvider(AbstractProvider):
         evaluation_context: EvaluationContext | None = None,
         tracking_event_details: TrackingEventDetails | None = None,
     ) -> None:
-        """The reward of the last decision for the targeting key: the event's value, 1 where it has none.
+        """The reward of the last decision for the targeting key: the event's value, 1 where it has none. Where the experiment sums rewards,
+        each event adds to it; with an attribute `reward_id` of the details, such as the order's, the same event counts once.
 
         Raises nothing: what the service refuses, such as a sale after the window, or does not answer within two short attempts, is a
         warning in the log of this module.
@@ -142,7 +144,13 @@ class TightropeProvider(AbstractProvider):
         value = None if tracked is None else tracked.value
         client = self.client_for(experiment)
         client.attempts, client.timeout = min(client.attempts, TRACK_ATTEMPTS), min(client.timeout, TRACK_SECONDS)
-        client.reward(id, 1.0 if value is None else float(value))
+        reward, own = 1.0 if value is None else float(value), None if tracked is None else tracked.attributes.get("reward_id")
+        try:
+            client.reward(id, reward, None if own is None else str(own))
+        except Rejected as error:
+            if error.field != "reward_id" or own is not None:
+                raise
+            client.reward(id, reward, new_id())  # rewards are summed, and each call of `track` is one
 
 
 def details(value: T, decision: RemoteDecision) -> FlagResolutionDetails[T]:

@@ -19,7 +19,8 @@ FORM = 2  # of snapshots and of the states in them: raised where either changes,
 def rest_of(journal: Journal) -> dict[str, Any]:
     """What the session does not hold, as JSON-ready data."""
     experiment = journal.experiment
-    return {
+    sticky = {} if experiment.spec.sticky is None else {"assignments": experiment.assignments.pack()}
+    return sticky | {
         "created": experiment.began.body,
         "status": experiment.status,
         "masked": sorted(experiment.masked),
@@ -67,6 +68,8 @@ def unpack(name: str, session: bytes, rest: str) -> Journal:
     experiment.rollout.unpack(packed["rollout"])
     experiment.status, experiment.masked = packed["status"], set(packed["masked"])
     experiment.open.begin_all(packed["open"])
+    if experiment.spec.sticky is not None:
+        experiment.assignments.unpack(packed["assignments"])
     experiment.seq, experiment.time = packed["seq"], packed["time"]
     journal.digest = bytes.fromhex(packed["digest"])
     return journal

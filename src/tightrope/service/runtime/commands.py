@@ -174,12 +174,33 @@ def decide(transaction: Transaction, id: str, request: DecisionRequest) -> Json:
             if event.asked != request.asked():
                 raise Refused(409, f"id = {id!r} was decided for another request; an id belongs to one decision.", "id")
             return decision_answer(event, made.seq)
+    kept = assigned(transaction, request)
+    if kept is not None:
+        return kept
     watched = transaction.experiment.watched
     prepared = prepare(transaction.experiment, id, request, transaction.now)
     entry = transaction.record(prepared)
     if watched or prepared.event.budget is not None:
         follow_rules(transaction)
     return decision_answer(prepared.event, entry.seq)
+
+
+def assigned(transaction: Transaction, request: DecisionRequest) -> Json | None:
+    """The answer of the decision that a request's subject goes on with; None where it is decided for anew: the first time, after its time,
+    and where its arm cannot be played."""
+    experiment, subject = transaction.experiment, request.subject
+    if experiment.spec.sticky is None or subject is None:
+        return None
+    found = experiment.assignments.current(subject, transaction.now)
+    if found is None:
+        return None
+    experiment.check_running()
+    round, number = experiment.round(request.asked()), experiment.numbers[found.arm]
+    if number in experiment.retired_numbers() or not (round.eligible is None or round.eligible[number]):
+        return None
+    made = decision_entry(transaction.entries(found.decision))
+    assert made is not None and isinstance(made.event, events.Decided)
+    return decision_answer(made.event, made.seq)
 
 
 class Each:
@@ -315,6 +336,9 @@ def counts_as_shown(transaction: Transaction, decision: OpenDecision) -> bool:
 def reward(transaction: Transaction, request: RewardRequest) -> Json:
     """Learn what came of a decision."""
     transaction.experiment.check_alive()
+    sticky = transaction.experiment.spec.sticky
+    if sticky is not None and sticky.reward == "sum":
+        return add_reward(transaction, request)
     value, given = transaction.experiment.in_range(request.value)
     id, event = request.decision_id, events.Rewarded(request.decision_id, value, request.reward_id, given)
     decision = waiting(transaction, id)
@@ -328,6 +352,35 @@ def reward(transaction: Transaction, request: RewardRequest) -> Json:
         if decision is None:
             raise too_late(transaction, entries, event)
     return {"decision_id": id, "learned": True, "event": record(transaction, event).seq}
+
+
+def add_reward(transaction: Transaction, request: RewardRequest) -> Json:
+    """Add to the sum of a decision, which is learned when its window closes."""
+    experiment, id, value, name = transaction.experiment, request.decision_id, request.value, request.reward_id
+    if isinstance(value, dict):
+        raise Refused(422, f"value is of several arms, but decisions of experiment {experiment.name!r} play one; give a number.", "value")
+    if name is None:
+        raise Refused(
+            422, f"reward_id is missing: rewards of experiment {experiment.name!r} are summed, and without it a retry would count twice; "
+            "send your own id of each, such as that of the order.", "reward_id",
+        )  # fmt: skip
+    decision, entries = waiting(transaction, id), known(transaction, id)
+    if decision is not None and decision.deferred:
+        raise Refused(409, f"decision_id = {id!r} is deferred and was not activated; activate it before its reward.", "decision_id")
+    before = next((one for one in entries if isinstance(one.event, events.Added | events.Late) and one.event.reward_id == name), None)
+    if before is not None and isinstance(before.event, events.Added | events.Late):
+        same = before.event.value if isinstance(before.event, events.Added) else before.event.said
+        if same != value:
+            raise Refused(409, f"reward_id = {name!r} was given with another value; it belongs to one reward.", "reward_id")
+        if isinstance(before.event, events.Added):
+            return {"decision_id": id, "learned": False, "event": before.seq}
+    if decision is None:
+        raise too_late(transaction, entries, events.Rewarded(id, value, name))
+    _, said = experiment.assignments.totals.get(id, (0.0, 0.0))
+    total, _ = experiment.in_range(said + value)
+    assert isinstance(total, float)
+    part = events.Added(id, value, name, total)
+    return {"decision_id": id, "learned": True, "event": record(transaction, part).seq}
 
 
 def equal_reward(entries: list[LogEntry], given: events.Rewarded) -> LogEntry | None:

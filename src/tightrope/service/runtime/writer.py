@@ -42,7 +42,7 @@ from .telemetry import logger, metrics
 PART = 0.05  # seconds of work between two commits
 LEAST_SHARE = 0.002  # seconds that an experiment gets in a part
 AT_ONCE = 200  # commands whose decisions are looked up together
-LIGHT = 1500  # decisions in a snapshot that the writer packs itself; larger ones are made by another thread from the log
+LIGHT = 1500  # decisions and assignments in a snapshot that the writer packs itself; larger ones are made by another thread from the log
 MARKS = 100  # in the time within which a decision may be cancelled
 OPEN_WEIGHT = 4  # events for each decision that a snapshot writes: with many of them it is worth its time less often
 
@@ -100,13 +100,15 @@ class OwnedExperiment:
         """Whether a snapshot is worth its time. It writes every open decision, and what the rollout keeps behind the oldest of them: that
         may be as many as there ever were, so for these alone the log at most doubles between two."""
         kept = min(OPEN_WEIGHT * len(self.experiment.rollout.evidence.waiting), self.saved)
-        return self.experiment.seq - self.saved >= max(every, OPEN_WEIGHT * len(self.experiment.open), kept)
+        written = max(len(self.experiment.open), len(self.experiment.assignments))
+        return self.experiment.seq - self.saved >= max(every, OPEN_WEIGHT * written, kept)
 
     @property
     def light(self) -> bool:
         """Whether a snapshot is packed within a part."""
         book = self.experiment.session._book
-        return len(book.open) + len(book.closed) + len(self.experiment.rollout.evidence.waiting) <= LIGHT
+        kept = len(self.experiment.rollout.evidence.waiting) + len(self.experiment.assignments)
+        return len(book.open) + len(book.closed) + kept <= LIGHT
 
 
 class Transaction:

@@ -1,0 +1,67 @@
+"""Sticky assignment: which decision a subject goes on with, and what has come of those whose rewards are summed."""
+
+from collections import OrderedDict
+from typing import Any, NamedTuple
+
+
+class Assignment(NamedTuple):
+    """A subject's decision. seq: of the event that made it. until: when the subject is decided for anew, microseconds since 1970."""
+
+    decision: str
+    seq: int
+    arm: str
+    until: int
+
+
+class Assignments(OrderedDict[str, Assignment]):
+    """Assignments by subject, the oldest first. Memory grows with the subjects of the last `lasts` seconds.
+
+    totals: by open decision, where rewards are summed, their sum within the experiment's range, and as clients said it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.totals: dict[str, tuple[float, float]] = {}
+        self._subjects: dict[int, str] = {}  # by the event that made the decision
+
+    def begin(self, subject: str, assignment: Assignment) -> None:
+        """A subject has a decision from now on."""
+        self.forget(subject)
+        self[subject] = assignment
+        self._subjects[assignment.seq] = subject
+
+    def current(self, subject: str, now: int) -> Assignment | None:
+        """The decision that a subject goes on with."""
+        found = self.get(subject)
+        return found if found is not None and now < found.until else None
+
+    def forget(self, subject: str) -> None:
+        """The subject is decided for anew."""
+        found = self.pop(subject, None)
+        if found is not None:
+            del self._subjects[found.seq]
+
+    def forget_event(self, seq: int) -> None:
+        """The same for the subject of the decision that an event made."""
+        if seq in self._subjects:
+            self.forget(self._subjects[seq])
+
+    def forget_all(self) -> None:
+        """Every subject is decided for anew."""
+        self.clear()
+        self._subjects.clear()
+
+    def drop_old(self, now: int) -> None:
+        """Let go of those whose time is over, the oldest first."""
+        while self and next(iter(self.values())).until <= now:
+            self.forget(next(iter(self)))
+
+    def pack(self) -> dict[str, Any]:
+        """All of it as JSON-ready data."""
+        return {"subjects": [[subject, *one] for subject, one in self.items()], "totals": [[id, *both] for id, both in self.totals.items()]}
+
+    def unpack(self, packed: dict[str, Any]) -> None:
+        """Become what `pack` gave."""
+        for subject, *fields in packed["subjects"]:
+            self.begin(subject, Assignment(*fields))
+        self.totals = {id: (total, said) for id, total, said in packed["totals"]}

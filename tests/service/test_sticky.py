@@ -1,0 +1,213 @@
+"""A subject keeps its arm: one decision for a stated time, whose reward is the first or the sum, exactly accounted."""
+
+import time
+
+import pytest
+from running import HOUR, PRICES, Clock, ask, crash, create, decide, error, reward, service_at, state
+
+from tightrope.service.domain.errors import Refused
+from tightrope.service.domain.requests import ArmChange, ModeChange
+from tightrope.service.domain.spec import ExperimentSpec, check_spec
+from tightrope.service.log import store
+from tightrope.service.log.store import rows_and_names
+from tightrope.service.log.verification import replay, verify
+from tightrope.service.runtime import commands
+
+STICKY = PRICES | {"window": "10h", "sticky": {"lasts": "2h"}}
+SUMMED = STICKY | {"sticky": {"lasts": "2h", "reward": "sum"}, "rewards": [0.0, 10.0]}
+
+
+def kinds(service):
+    with service.database.read() as connection:
+        return [entry.kind for entry in store.read(connection, 1)]
+
+
+def close_windows(service, clock, microseconds):
+    clock.now += microseconds
+    end = time.monotonic() + 20.0
+    while ask(service, lambda transaction: transaction.experiment.due(clock.now)) is not None:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def check_replay(service):
+    """The log alone leads to the same state, bit for bit."""
+    with service.database.read() as connection:
+        ((row, name),) = rows_and_names(connection)
+        again = replay(connection, row, name)
+        assert verify(connection, row, name).errors == ()
+    assert (again.fingerprint, again.errors, again.disagreements) == (state(service)["fingerprint"], (), 0)
+
+
+def test_eight_visits_of_a_subject_are_one_decision(tmp_path):
+    clock = Clock()
+    with service_at(tmp_path / "a.db", clock) as service:
+        create(service, STICKY)
+        answers = []
+        for visit in range(8):
+            clock.now += HOUR // 10
+            answers.append(decide(service, f"visit-{visit}", subject="user"))
+        assert all(one == answers[0] for one in answers)
+        assert answers[0]["id"] == "visit-0"
+        others = [decide(service, subject=f"other {n}") for n in range(3)]
+        assert len({one["id"] for one in [answers[0], *others]}) == 4
+        decide(service)  # of nobody
+        assert kinds(service).count("decided") == 5
+        reward(service, answers[-1]["id"], 1.0)
+        assert decide(service, subject="user") == answers[0]  # also when its reward is in
+        assert kinds(service).count("rewarded") == 1
+        clock.now += 2 * HOUR
+        assert decide(service, "later", subject="user")["id"] == "later"
+        close_windows(service, clock, 11 * HOUR)
+        assert (kinds(service).count("rewarded"), kinds(service).count("expired")) == (1, 5)
+        check_replay(service)
+
+
+def test_an_assignment_outlives_a_crash_and_a_snapshot(tmp_path):
+    clock = Clock()
+    for every in (1, 1000):
+        path = tmp_path / f"{every}.db"
+        with service_at(path, clock, snapshot_every=every) as service:
+            create(service, SUMMED)
+            first = decide(service, "first", subject="user")
+            reward(service, "first", 3.0, reward_id="a")
+            crash(service)
+        with service_at(path, clock, snapshot_every=every) as service:
+            assert decide(service, "second", subject="user") == first
+            reward(service, "first", 4.0, reward_id="b")
+            close_windows(service, clock, 10 * HOUR)
+            check_replay(service)
+            with service.database.read() as connection:
+                (learned,) = [entry.event for entry in store.read(connection, 1) if entry.kind == "rewarded"]
+            assert learned.value == 7.0
+
+
+def test_an_arm_that_cannot_be_played_is_not_kept(tmp_path):
+    clock = Clock()
+    with service_at(tmp_path / "a.db", clock) as service:
+        create(service, STICKY)
+        first = decide(service, subject="user")
+        assert decide(service, subject="user", eligible=[first["arm"]]) == first
+        other = decide(service, subject="user", excluded=[first["arm"]])
+        assert other["arm"] != first["arm"]
+        assert decide(service, subject="user") == other
+        ask(service, commands.change_arm, other["arm"], ArmChange(status="masked"))
+        third = decide(service, subject="user")
+        assert third["arm"] != other["arm"]
+        ask(service, commands.cancel, third["id"])
+        assert decide(service, subject="user")["id"] != third["id"]  # it was never shown
+        with pytest.raises(Refused, match="'nothing' is not the id of an arm"):
+            decide(service, subject="user", excluded=["nothing"])
+        ask(service, commands.change_status, "pause")
+        with pytest.raises(Refused, match="is paused"):
+            decide(service, subject="user")
+        check_replay(service)
+
+
+def test_going_back_to_production_ends_assignments_and_going_on_does_not(tmp_path):
+    guard = {
+        "baseline": "low",
+        "baseline_mean": 0.5,
+        "alpha": 0.5,
+        "guarantee": {"sigma": 0.5},
+        "rollout": {"mode": "capped", "share": 0.5},
+    }
+    with service_at(tmp_path / "a.db", Clock()) as service:
+        create(service, STICKY | guard)
+        before = {n: decide(service, subject=f"user {n}") for n in range(20)}
+        ask(service, commands.change_mode, ModeChange(mode="full"))
+        assert all(decide(service, subject=f"user {n}") == one for n, one in before.items())
+        ask(service, commands.change_mode, ModeChange(mode="shadow"))
+        assert {decide(service, subject=f"user {n}")["arm"] for n in range(20)} == {"low"}
+        check_replay(service)
+
+
+def test_rewards_are_summed_until_the_window_closes(tmp_path):
+    clock = Clock()
+    with service_at(tmp_path / "a.db", clock) as service:
+        create(service, SUMMED)
+        id = decide(service, subject="user")["id"]
+        for name, value in (("order 1", 2.5), ("order 2", 4.0)):
+            assert reward(service, id, value, reward_id=name)["learned"]
+        assert not reward(service, id, 4.0, reward_id="order 2")["learned"]  # a retry
+        with pytest.raises(Refused, match="reward_id = 'order 2' was given with another value"):
+            reward(service, id, 1.0, reward_id="order 2")
+        with pytest.raises(Refused, match=r"reward_id is missing.*a retry would count twice"):
+            reward(service, id, 1.0)
+        with pytest.raises(Refused, match=r"value = 10\.5 is outside rewards = \[0, 10\]"):
+            reward(service, id, 4.0, reward_id="order 3")
+        assert state(service)["rewards"] == 0
+        close_windows(service, clock, 10 * HOUR)
+        assert state(service)["rewards"] == 1
+        for _ in range(2):
+            with pytest.raises(Refused, match="was logged, not learned"):
+                reward(service, id, 1.0, reward_id="order 4")
+        assert kinds(service).count("late") == 1
+        check_replay(service)
+
+
+def test_a_sum_is_clipped_as_a_whole(tmp_path):
+    clock = Clock()
+    with service_at(tmp_path / "a.db", clock) as service:
+        create(service, SUMMED | {"outside": "clip"})
+        id = decide(service, subject="user")["id"]
+        for name, value in (("a", 8.0), ("b", 5.0), ("c", -6.0), ("d", 6.0)):
+            reward(service, id, value, reward_id=name)
+        close_windows(service, clock, 10 * HOUR)
+        with service.database.read() as connection:
+            (learned,) = [entry.event for entry in store.read(connection, 1) if entry.kind == "rewarded"]
+        assert (learned.value, learned.given) == (10.0, 13.0)
+        check_replay(service)
+
+
+def test_what_was_erased_is_not_kept(tmp_path):
+    clock = Clock()
+    with service_at(tmp_path / "a.db", clock) as service:
+        create(service, SUMMED)
+        first = decide(service, subject="user")
+        kept = decide(service, subject="other")
+        reward(service, first["id"], 1.0, reward_id="a")
+        ask(service, commands.Erasure("user"))
+        again = decide(service, subject="user")
+        assert again["id"] != first["id"]
+        assert decide(service, subject="other") == kept
+        check_replay(service)
+
+
+def test_memory_holds_the_subjects_of_the_last_while_only(tmp_path):
+    clock = Clock()
+    with service_at(tmp_path / "a.db", clock) as service:
+        create(service, STICKY)
+        for n in range(60):
+            clock.now += HOUR // 10
+            decide(service, subject=f"user {n}")
+        assert ask(service, lambda at: len(at.experiment.assignments)) == 20
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"sticky": {"lasts": "2h", "reward": "sum"}, "window": None}, "sticky.reward = 'sum' needs a window"),
+        (SUMMED | {"policy": "BetaThompson"}, r"learns sums in \[0, 10\], but BetaThompson takes rewards in \[0, 1\]"),
+        ({"sticky": SUMMED["sticky"], "policy": "BetaThompson"}, r"but BetaThompson takes rewards in"),
+        ({"oracle": {"oracle": "TopK", "k": 1}, "policy": "CombUCB1"}, "has sets of arms"),
+        ({"arms": None, "dimension": 2, "policy": "LinTS"}, "has candidates of every decision's own"),
+        ({"alpha": 0.1}, "has rounds with baselines of their own"),
+    ],
+)
+def test_what_cannot_be_sticky_is_refused(change, words):
+    with pytest.raises(ValueError, match=words):
+        check_spec(ExperimentSpec.model_validate(STICKY | change))
+
+
+def test_over_http(served):
+    assert served("POST", "/v1/experiments", SUMMED).status_code == 201
+    error(served("POST", "/v1/experiments", SUMMED | {"name": "other", "sticky": {"lasts": 0}}), 422)
+    path = "/v1/experiments/price"
+    first = served("POST", f"{path}/decisions", {"subject": "user"}).json()
+    batch = served("POST", f"{path}/decisions:batch", {"decisions": [{"subject": "user"}, {"subject": "new"}, {"subject": "new"}]})
+    same, new, again = (one["answer"] for one in batch.json()["results"])
+    assert same == first and new == again != first
+    given = {"decision_id": first["id"], "value": 1.0}
+    assert error(served("POST", f"{path}/rewards", given), 422)["field"] == "reward_id"
+    assert served("POST", f"{path}/rewards", given | {"reward_id": "a"}).json()["learned"]
