@@ -31,6 +31,7 @@ from tightrope.papers.experiment import (
     readings_of,
     rows_table,
     sentence,
+    shortened,
 )
 from tightrope.papers.register import (
     ASYMPTOTIC,
@@ -64,7 +65,6 @@ COLOUR_OF = {
 }  # fmt: skip
 CELLS, CELL, STEP = 24, 13, 16  # of the overview: claims in a line, their size and distance
 ALT = "All claims as cells by paper and verdict; the numbers are in the table of the page on claims"
-CHIP_LETTERS = 130  # of a claim's words
 CONTRADICTIONS = "contradictions"  # below PAGES: a page for every claim that is contradicted, written by hand
 FRESH = "fresh-seeds"  # below KEPT: FIGURE-SEED.json of linear worlds on seeds other than 0
 LINEAR_FIGURES = ("fig3-linear", "fig7", "e2")
@@ -88,6 +88,11 @@ BEFORE = "before.json"  # in KEPT: how claims stood at the first reading, when t
 def line(cells: Any) -> str:
     """A row of a Markdown table."""
     return "| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+
+def paragraph(words: str) -> list[str]:
+    """A paragraph as lines, and an empty one."""
+    return [*textwrap.wrap(words, 120, break_long_words=False, break_on_hyphens=False), ""]
 
 
 def table(columns: Any, rows: Any) -> list[str]:
@@ -157,11 +162,6 @@ def provenance(paper: str, name: str, saved: dict[str, Any]) -> str:
 def write(name: str, lines: list[str]) -> None:
     """A page of docs/results."""
     (PAGES / name).write_text("\n".join(lines).rstrip() + "\n")
-
-
-def shortened(words: str) -> str:
-    """A claim's words on a line or two."""
-    return textwrap.shorten(words, CHIP_LETTERS, placeholder=" …")
 
 
 def anchor(figure: str, key: str) -> str:
@@ -343,37 +343,28 @@ def fresh_seeds() -> list[str]:
             (row,) = [row for row in found[figure]["rows"] if row["text"].startswith(text)]
             cells.append(row["ours"] if isinstance(row["ours"], str) else with_error(float(row["ours"]), row["se"]))
         rows.append([label, printed, outside, *cells])
-    lines = ["## Linear worlds on fresh seeds", ""]
-    lines += ["The reading “shifted” was found on seed 0. Seeds 1 to 3 draw other models, at laptop scale: 35 models of 4 runs, where"]
-    lines += [
-        "paper scale has 70 of 40, so that their worst model is the worst of half as many. The outside check shares no code with ours,"
-    ]
-    lines += [
-        "at 70 models of 40 runs. Per cent are reductions of CLUCB's regret, and of E2 shares of rounds; the other numbers are ratios of"
-    ]
-    lines += [
-        "regrets. `tightrope reproduce conservative --figure fig3-linear --figure fig7 --figure e2 --scale laptop --seed 1` takes 64 s of"
-    ]
-    lines += ["one core, and so do the other seeds.", ""]
-    return [*lines, *cards("fresh", columns, rows)]
+    words = (
+        "The reading “shifted” was found on seed 0. Seeds 1 to 3 draw other models, at laptop scale: 35 models of 4 runs, where "
+        "paper scale has 70 of 40, so that their worst model is the worst of half as many. The outside check shares no code "
+        "with ours, at 70 models of 40 runs. Per cent are reductions of CLUCB's regret, and of E2 shares of rounds; the other "
+        "numbers are ratios of regrets. `tightrope reproduce conservative --figure fig3-linear --figure fig7 --figure e2 "
+        "--scale laptop --seed 1` takes 64 s of one core, and so do the other seeds."
+    )
+    lines = ["## Linear worlds on fresh seeds", "", *paragraph(words)]
+    return [*lines, *table(columns, rows)]
 
 
 def prices(now: dict[str, dict[str, ClaimStanding]], saved: dict[str, dict[str, Any]]) -> list[str]:
     """The price of every open claim, and of the figures that stand at laptop scale."""
     open_ = [(paper, one.claim) for paper, own in now.items() for one in own.values() if one.verdict == UNDECIDED]
-    lines = ["## What the open claims would cost", ""]
-    lines += [
-        "A difference that is N standard errors from what decides it needs (4 / N)² times the runs, if it stays what it is; a band needs"
-    ]
-    lines += [
-        "runs until it is four standard errors wide. Times are those of [paper scale](paper-scale.md) or of laptop scale, whichever made"
-    ]
-    lines += [
-        "the rows; where only a few of a figure's runs are in doubt, those runs were timed. A difference that shrinks costs more.",
-        "",
-    ]
-    rows = [(paper, f"`{one.key}`", "not known" if one.core_hours is None else f"{one.core_hours:g}", one.price) for paper, one in open_]
-    lines += cards("prices", ("paper", "claim", "core-hours", "which runs"), rows)
+    words = (
+        "A difference that is N standard errors from what decides it needs (4 / N)² times the runs, if it stays what it is; a band needs "
+        "runs until it is four standard errors wide. Times are those of [paper scale](paper-scale.md) or of laptop scale, whichever made "
+        "the rows; where only a few of a figure's runs are in doubt, those runs were timed. A difference that shrinks costs more."
+    )
+    lines = ["## What the open claims would cost", "", *paragraph(words)]
+    rows = [(paper, f"`{one.key}`", "not known" if one.core_hours is None else f"{one.core_hours:g} h", one.price) for paper, one in open_]
+    lines += cards("prices", ("paper", "claim", "time of one core", "which runs"), rows)
     took = json.loads(all_papers.COSTS_FILE.read_text())["core seconds"]["paper"]
     smaller = [
         f"{name} of {paper} ({all_papers.in_words(took.get(f'{paper} {name}', math.nan))})"
@@ -387,11 +378,11 @@ def changes(saved: dict[str, dict[str, Any]]) -> None:
     before = json.loads((KEPT / BEFORE).read_text())
     now = {paper: {one.claim.key: one for one in claim_standings(paper, outcomes_of(paper, rows))} for paper, rows in saved.items()}
     lines = ["# Second reading of the claims", ""]
-    lines += ["At the first reading a claim had the worst verdict over all readings of its figure and all rows, also rows of ours. Now one"]
-    lines += [
-        "reading of a figure counts, and only rows that restate the paper's words. What is [contradicted](contradictions/index.md) has a page"
-    ]
-    lines += ["of its own.", ""]
+    lines += paragraph(
+        "At the first reading a claim had the worst verdict over all readings of its figure and all rows, also rows of ours. "
+        "Now one reading of a figure counts, and only rows that restate the paper's words. What is "
+        "[contradicted](contradictions/index.md) has a page of its own."
+    )
     for title, standing in (("First reading", before), ("Now", {p: {k: one.verdict for k, one in own.items()} for p, own in now.items()})):
         used = [name for name in ("reproduced", *STANDINGS[1:], "partly", "not reproduced")
                 if any(name in own.values() for own in standing.values())]  # fmt: skip

@@ -67,7 +67,7 @@ def test_every_open_claim_has_its_price(standing):
     open_ = [one.claim for claims in standing.values() for one in claims if one.verdict == UNDECIDED]
     assert [claim.key for claim in open_ if not claim.core_hours or not claim.price] == []
     text = (RESULTS / "second-reading.md").read_text().partition("## What the open claims would cost")[2]
-    assert [claim.key for claim in open_ if f"| `{claim.key}` | {claim.core_hours:g} | {claim.price} |" not in text] == []
+    assert [claim.key for claim in open_ if f"| `{claim.key}` | {claim.core_hours:g} h | {claim.price} |" not in text] == []
 
 
 def test_stored_rows_name_no_folder():

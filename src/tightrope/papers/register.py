@@ -122,9 +122,9 @@ def stand(claim: Claim, rows: list[Row], named: Mapping[str, Reading]) -> tuple[
     if failing:
         return DEPENDS, f"It holds in the reading “{holding[0]}”. {said(failing[0])}"
     if open_:
-        hours = "not known" if claim.core_hours is None else f"{claim.core_hours:g}"
         runs = f" ({claim.price})" if claim.price else ""
-        return UNDECIDED, f"{said(open_[0])} Core-hours that would decide it: {hours}{runs}."
+        cost = "" if claim.core_hours is None else f" Core-hours that would decide it: {claim.core_hours:g}{runs}."
+        return UNDECIDED, said(open_[0]) + cost
     if in_some:
         return DEPENDS, said(in_some[0])
     used = {named[row.figure].name: named[row.figure] for row in counted if row.figure in named}
