@@ -157,7 +157,7 @@ def worst_models() -> list[tuple[str, str, float, float]]:
 
 def panel(x: str, y: str) -> tuple[Figure, Axes]:
     """Axes of the size of these pictures."""
-    fig, (ax,) = style.figure(width=5.6, height=3.0)
+    fig, (ax,) = style.figure(width=6.4, height=2.6)
     ax.set_xlabel(x)
     ax.set_ylabel(y)
     return fig, ax
@@ -329,12 +329,12 @@ PICTURES = {
 
 
 def svg_of(fig: Figure) -> str:
-    """A figure as a file of its own, numbers to a hundredth of a point."""
+    """A figure as a file of its own, numbers to a hundredth of a point, scales of letters to more."""
     buffer = io.StringIO()
     with mpl.rc_context({"svg.hashsalt": "tightrope", "svg.fonttype": "path"}):
         fig.savefig(buffer, format="svg", metadata={"Date": None}, transparent=True)
     text = re.sub(r"<metadata>.*?</metadata>", "", buffer.getvalue(), flags=re.DOTALL)
-    return re.sub(r"-?\d+\.\d{3,}(?!\d*[eE])", lambda match: f"{float(match[0]):.2f}", text)
+    return re.sub(r"-?\d+\.\d{3,}(?!\d*[eE])", lambda match: f"{float(match[0]):.{2 if abs(float(match[0])) >= 1 else 5}f}", text)
 
 
 def main() -> None:
