@@ -9,7 +9,7 @@ import pytest
 
 from tightrope.papers import names
 from tightrope.papers.experiment import claim_standings, claims_of
-from tightrope.papers.register import CONTRADICTED
+from tightrope.papers.register import CONTRADICTED, UNDECIDED
 
 DOCS = pathlib.Path(__file__).parents[1] / "docs"
 RESULTS = DOCS / "results"
@@ -61,6 +61,13 @@ def test_chips_say_where_claims_stand(paper, standing):
     for one in standing[paper]:
         said = set(re.findall(rf'<a href="#[^"]+--{re.escape(one.claim.key)}"><b class="[^"]+">([^<]+)</b>', text))
         assert said == {one.verdict}, one.claim.key
+
+
+def test_every_open_claim_has_its_price(standing):
+    open_ = [one.claim for claims in standing.values() for one in claims if one.verdict == UNDECIDED]
+    assert [claim.key for claim in open_ if not claim.core_hours or not claim.price] == []
+    text = (RESULTS / "second-reading.md").read_text().partition("## What the open claims would cost")[2]
+    assert [claim.key for claim in open_ if f"| `{claim.key}` | {claim.core_hours:g} h | {claim.price} |" not in text] == []
 
 
 def test_stored_rows_name_no_folder():

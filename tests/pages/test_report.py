@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -9,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import tightrope as tr
-from planted import simulation
+from planted import measured_in_a_browser, simulation
 from tiers import thorough
 from tightrope.cli import app
 
@@ -167,31 +168,37 @@ def test_a_folder_of_an_interrupted_run_says_how_to_go_on(tmp_path):
         CliRunner().invoke(app, ["report", str(tmp_path / "none")], catch_exceptions=False)
 
 
-def test_report_makes_the_page_of_a_reproduction_again(tmp_path):
-    """Rows, tables and figures of two figures of a paper, saved by hand, give the page that `reproduce` wrote."""
+@pytest.fixture
+def reproduction(tmp_path):
+    """A folder with rows, tables and pictures of two figures of a paper, saved by hand, and the page that `reproduce` writes of them."""
     import matplotlib.figure
 
     from tightrope.papers import experiment
 
     names = list(experiment.figures("lipschitz"))[:2]
-    run = experiment.Run("laptop", tmp_path, seed=7)
-    outcomes = {}
+    run = experiment.Run("laptop", tmp_path / "reproduction", seed=7)
     for name in names:
         figure = matplotlib.figure.Figure()
         figure.subplots().plot([0, 1], [1, 0])
         row = experiment.Row("ckl-exploits", f"row of {name}", 1.5, 1.25, 0.5, "by eye", "partly", figure=name)
-        outcomes[name] = experiment.FigureOutcome(
-            [row], tables={"numbers": pd.DataFrame({"x": [1, 2]})}, plots={"line": figure}, notes="a note"
-        )
-        experiment._save(name, outcomes[name], run)
+        outcome = experiment.FigureOutcome([row], tables={"numbers": pd.DataFrame({"x": [1, 2]})}, plots={"line": figure}, notes="a note")
+        experiment._save(name, outcome, run)
     experiment._report("lipschitz", run)
-    page = (tmp_path / "report.html").read_text()
-    (tmp_path / "report.html").unlink()
-    done = CliRunner().invoke(app, ["report", str(tmp_path)], terminal_width=200)
+    return run.out, names
+
+
+def test_report_makes_the_page_of_a_reproduction_again(reproduction):
+    """The page of what was saved is that which `reproduce` wrote."""
+    from tightrope.papers import experiment
+
+    folder, names = reproduction
+    page = (folder / "report.html").read_text()
+    (folder / "report.html").unlink()
+    done = CliRunner().invoke(app, ["report", str(folder)], terminal_width=200)
     assert done.exit_code == 0, done.output
     assert f"row of {names[1]}" in done.output
     assert "1 of " in done.output
-    again = (tmp_path / "report.html").read_text()
+    again = (folder / "report.html").read_text()
     for words in (
         experiment.find_paper("lipschitz").TITLE,
         "row of",
@@ -205,8 +212,34 @@ def test_report_makes_the_page_of_a_reproduction_again(tmp_path):
         assert words in page
         assert page.count(words) == again.count(words), words
     with pytest.raises(ValueError, match="which no paper has"):
-        (tmp_path / names[0]).rename(tmp_path / "unknown")
-        experiment.rewrite_report(tmp_path)
+        (folder / names[0]).rename(folder / "unknown")
+        experiment.rewrite_report(folder)
+
+
+def test_a_reproduction_shows_figures_first_with_the_verdicts_beside_them(reproduction):
+    folder, names = reproduction
+    page = (folder / "report.html").read_text()
+    places = [page.index(part) for part in ("</h1>", f'id="{names[0]}"', "<svg", '<ul class="chips">', "<table", 'id="claims"')]
+    assert places == sorted(places)
+    chips = re.findall(r'<a href="#(claim-ckl-exploits)"><b class="contradicted">contradicted</b> CKL-UCB is', page)
+    assert len(chips) == len(names)
+    assert page.count(f'<a id="{chips[0]}"></a>ckl-exploits') == 1
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_reproduction_fits_the_screen(reproduction, width, tmp_path):
+    """In a real browser: the first figure is on the first screen, chips stand beside or below it, no table is wider than the page."""
+    code = """{scroll: d.documentElement.scrollWidth, figure: [box(d.querySelector(".panels svg"))].map(b => [b.top, b.right])[0],
+        chips: [box(d.querySelector(".chips"))].map(b => [b.left, b.top])[0], end: box(d.querySelector("figure")).bottom,
+        tables: [...d.querySelectorAll("table.stacked")].map(t => t.scrollWidth - t.parentElement.clientWidth)}"""
+    seen = measured_in_a_browser(reproduction[0] / "report.html", width, code, tmp_path)
+    assert seen["scroll"] <= width
+    assert seen["figure"][0] < 500
+    assert len(seen["tables"]) == 3 and max(seen["tables"]) <= 0
+    if width == 390:
+        assert seen["chips"][1] >= seen["end"]
+    else:
+        assert seen["chips"][0] >= seen["figure"][1] and seen["chips"][1] < seen["end"]
 
 
 def test_a_preset_lists_what_it_plays():

@@ -4,7 +4,7 @@ import pathlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import jinja2
 import markupsafe
@@ -38,15 +38,24 @@ class Table:
         return cls([str(column) for column in frame.columns], rows, caption + more, verdict_column)
 
 
+class Chip(NamedTuple):
+    """A verdict in a word on something in a line; target: the place on the page that says why."""
+
+    verdict: str
+    words: str
+    target: str
+
+
 @dataclass(frozen=True)
 class Section:
-    """A heading, what was found in a sentence, figures, a paragraph and tables, in this order."""
+    """A heading, what was found in a sentence, figures with chips beside them, a paragraph and tables, in this order."""
 
     title: str
     text: str = ""
     figures: Sequence[Picture] = field(default_factory=list)
     tables: Sequence[Table] = field(default_factory=list)
     summary: str = ""
+    chips: Sequence[Chip] = ()
 
     @property
     def slug(self) -> str:
@@ -77,7 +86,7 @@ DARK = theme(style.DARK, "#e3e9ee", "#9fb0bd", "#6d7f8d", "#33414c")
 
 
 def render_page(title: str, lead: str, sections: Sequence[Section], provenance: Mapping[str, object]) -> str:
-    """The page as text. The sentences of its sections stand on top of it, linked, where there are several."""
+    """The page as text. The sentences of its sections stand on top of it, linked, where there are several, and else their names."""
     environment = jinja2.Environment(loader=jinja2.PackageLoader("tightrope.pages"), autoescape=True, trim_blocks=True, lstrip_blocks=True)
     number = 0
     shown = []
@@ -91,7 +100,7 @@ def render_page(title: str, lead: str, sections: Sequence[Section], provenance: 
             entries = [(entry.name, theme_colour(entry.colour), DASHES.get(entry.line, "")) for entry in each.entries]
             figures.append({"panels": panels, "caption": each.caption, "entries": entries, "note": each.note})
         shown.append({"slug": section.slug, "title": section.title, "text": section.text, "figures": figures, "tables": section.tables,
-                      "summary": section.summary})  # fmt: skip
+                      "summary": section.summary, "chips": section.chips})  # fmt: skip
     summaries = [(section.slug, section.title, section.summary) for section in sections if section.summary]
     environment.filters["numeric"] = lambda text: bool(re.match(r"^[-+−±]?[\d.,]+", str(text)))
     environment.filters["slug"] = slug

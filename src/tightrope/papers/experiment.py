@@ -16,19 +16,21 @@ import json
 import os
 import pathlib
 import pkgutil
+import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from types import ModuleType
 from typing import Any, NotRequired, TypedDict, TypeVar
 
+import markupsafe
 import pandas as pd
 from matplotlib.figure import Figure
 
 from ..core import checks, files
 from ..core.policy import Policy
 from ..core.problem import Problem
-from ..pages.page import Section, Table, write_page
+from ..pages.page import Chip, Section, Table, write_page
 from ..plots.curves import save_figure
 from ..plots.digits import with_error
 from ..plots.pictures import Picture, PictureRecord, picture, whole
@@ -54,6 +56,7 @@ HOW_CLAIMS_STAND = (
     "The worst row decides about a claim, of the rows in the primary reading of their figures; rows of ours and in other readings are "
     "shown and not counted. The rows stand with their figures."
 )
+CHIP_LETTERS = 130  # of a claim's words
 MANY_ROUNDS = 50_000  # of Python in one run from which processes gain more than it costs to send them the run
 
 
@@ -259,7 +262,8 @@ def rows_table(rows: list[Row]) -> Table:
         if row.reading:
             key = f"{row.key or 'ours'}, reading “{row.reading}”, not counted"
         cells.append([row.verdict, key, row.text, number(row.paper), ours, words])
-    return Table(["verdict", "claim", "what is compared", "paper", "ours", "test and remarks"], cells, verdict_column=0, aligned=False)
+    headers = ["verdict", "claim", "what is compared", "paper", "ours", "test and remarks"]
+    return Table(headers, cells, verdict_column=0, aligned=False, stacked=True)
 
 
 def as_shown(outcomes: Mapping[str, FigureOutcome], scale: str) -> dict[str, FigureOutcome]:
@@ -289,9 +293,31 @@ def claims_frame(claims: Iterable[ClaimStanding]) -> pd.DataFrame:
 
 
 def claims_table(frame: pd.DataFrame) -> Table:
-    """`claims_frame` for a page: the verdict first, where narrow screens show it."""
+    """`claims_frame` for a page: the verdict first, where narrow screens show it, and claims as places to link to."""
     order = ["verdict", "claim", "the paper's words", "number", "where", "figures", "why"]
-    return replace(Table.of(frame[order], most_rows=len(frame), verdict_column=0), aligned=False)
+    table = Table.of(frame[order], most_rows=len(frame), verdict_column=0)
+    place = markupsafe.Markup('<a id="{}"></a>{}')
+    rows = [[verdict, place.format(claim_place(key), key), *rest] for verdict, key, *rest in table.rows]
+    return replace(table, rows=rows, aligned=False, stacked=True)
+
+
+def claim_place(key: str) -> str:
+    """The name of a claim's place on a page."""
+    return f"claim-{key}"
+
+
+def chips(claims: Iterable[ClaimStanding], figure: str) -> list[Chip]:
+    """The claims that a figure's counted rows judge, each with where it stands and a link to its words."""
+    return [
+        Chip(one.verdict, shortened(one.claim.words), claim_place(one.claim.key))
+        for one in claims
+        if any(row.figure == figure and not row.reading for row in one.rows)
+    ]
+
+
+def shortened(words: str) -> str:
+    """A claim's words on a line or two."""
+    return textwrap.shorten(words, CHIP_LETTERS, placeholder=" …")
 
 
 def sentence(number_of: Mapping[str, int]) -> str:
@@ -369,15 +395,17 @@ def _write_report(
     claims = claim_standings(paper, outcomes)
     frame = claims_frame(claims)
     files.write_text(folder / "claims.csv", frame.to_csv(index=False))
-    sections = [
-        Section("Claims", HOW_CLAIMS_STAND, [], [claims_table(frame)],
-                summary=sentence(counts(claims)))
-    ]  # fmt: skip
-    for name, outcome in outcomes.items():
+    found = sentence(counts(claims))
+    pictures = {name: _pictures(folder / name) for name in outcomes}
+    sections = []
+    for name in sorted(outcomes, key=lambda one: not pictures[one]):  # pictures first
+        outcome = outcomes[name]
         tables = [rows_table(outcome.rows)] if outcome.rows else []
         tables += [Table.of(table, caption=label) for label, table in outcome.tables.items()]
-        sections.append(Section(name, outcome.notes, _pictures(folder / name), tables, summary=verdict_sentence(outcome.rows)))
-    lead = f"Reproduction at scale “{scale}”. Every verdict comes from the stated test, none from a reader's eye."
+        text = " ".join(part for part in (verdict_sentence(outcome.rows), outcome.notes) if part)
+        sections.append(Section(name, text, pictures[name], tables, chips=chips(claims, name)))
+    sections.append(Section("Claims", HOW_CLAIMS_STAND, [], [claims_table(frame)], summary=found))
+    lead = f"{found} Reproduction at scale “{scale}”. Every verdict comes from the stated test, none from a reader's eye."
     if scale == "smoke":
         lead += " This scale only checks that the experiments run, so nothing is judged."
     write_page(path or folder / "report.html", title or find_paper(paper).TITLE, lead, sections, origin)

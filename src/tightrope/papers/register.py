@@ -24,9 +24,9 @@ class Claim:
     quotation marks where they are its own. number: as printed, "" where there is none. kind: "value" (a number), "inequality" (at
     least, less than), "order" (this below that), "shape" (of a curve), "guarantee" (a theorem or a probability). not_shown: why no
     program can show it; data: which data it needs that nobody may share or that are not at hand, so that rows on others are only shown;
-    asymptotic: why no finite horizon can judge it; each "" for the others. core_hours: of one core that would decide it, where that is
-    known to be what is missing. settings: what its rows vary, where they are one comparison in several settings and not its parts.
-    counterexample: in a few lines why it cannot hold as stated, and what does, where that is known.
+    asymptotic: why no finite horizon can judge it; each "" for the others. core_hours: of one core that would decide it, where runs are
+    what is missing; price: which runs these are. settings: what its rows vary, where they are one comparison in several settings and not
+    its parts.
     """
 
     key: str
@@ -38,8 +38,8 @@ class Claim:
     data: str = ""
     asymptotic: str = ""
     core_hours: float | None = None
+    price: str = ""
     settings: str = ""
-    counterexample: str = ""
 
 
 class Reading(NamedTuple):
@@ -122,8 +122,9 @@ def stand(claim: Claim, rows: list[Row], named: Mapping[str, Reading]) -> tuple[
     if failing:
         return DEPENDS, f"It holds in the reading “{holding[0]}”. {said(failing[0])}"
     if open_:
-        hours = "not known" if claim.core_hours is None else f"{claim.core_hours:g}"
-        return UNDECIDED, f"{said(open_[0])} Core-hours that would decide it: {hours}."
+        runs = f" ({claim.price})" if claim.price else ""
+        cost = "" if claim.core_hours is None else f" Core-hours that would decide it: {claim.core_hours:g}{runs}."
+        return UNDECIDED, said(open_[0]) + cost
     if in_some:
         return DEPENDS, said(in_some[0])
     used = {named[row.figure].name: named[row.figure] for row in counted if row.figure in named}

@@ -25,10 +25,8 @@ NOISE = SIGMAS["sqrt(0.1)"]  # the one that gives the paper's beta-tilde
 ETAS: dict[Cell, float] = {(5, 2**8): 0.002, (5, 2**9): 0.002, (5, 2**10): 0.003, (10, 2**10): 0.005, (15, 2**10): 0.006}
 CLOSE_SHARE = 0.25
 SPREAD = 0.1  # of beta-hat between instances, as a share of its mean: "highly data-dependent"
-SECOND_SEED_STEP, INSTANCES_TWICE = (
-    500_000,
-    40,
-)  # added to the seed of a second training on the same instance; so many instances are trained twice
+SECOND_SEED_STEP = 500_000  # added to the seed of a second training on the same instance
+INSTANCES_TWICE = 80  # are trained a second time
 
 
 class LearnedBetas(NamedTuple):
@@ -48,7 +46,7 @@ def theory(cell: Cell) -> float:
 
 def data(run: Run) -> LearnedBetas:
     """Beta-hat of offline training in every cell, twice, with the regret of SoftUCB and of LinUCB at the first one."""
-    instances, trajectories = run.at(smoke=(3, 6), laptop=(100, 30), paper=(100, 60))
+    instances, trajectories = run.at(smoke=(3, 6), laptop=(100, 30), paper=(300, 60))
     found = LearnedBetas({}, {}, {}, {})
     for d, T in PRINTED_BETAS:
         problems = [synthetic(run.seed, i, d, NOISE) for i in range(instances)]

@@ -1,0 +1,179 @@
+"""Contradicted claims, held against their counterexamples: every test would fail if the claim were true."""
+
+import importlib.util
+import math
+import pathlib
+import re
+
+import numpy as np
+import pytest
+
+import tightrope as tr
+from tightrope.papers import names
+from tightrope.papers.conservative.checkpoints import LOWER_QUANTILE, UPPER_QUANTILE
+from tightrope.papers.conservative.settings import DELTA, guard, variant
+from tightrope.papers.experiment import claim_standings
+from tightrope.papers.lipschitz.theory import divergence, evidence, printed_level
+from tightrope.papers.register import CONTRADICTED
+from tightrope.papers.semibandits.theory import OPTIMISM_PROBABILITY
+from tightrope.problems import Bernoulli
+from tightrope.solvers.covering import lipschitz_lower_bound
+
+DOCS = pathlib.Path(__file__).parents[2] / "docs"
+PAGES = sorted((DOCS / "results" / "contradictions").glob("*.md"))
+SCREEN = 55  # lines of a page
+
+
+def loaded(name):
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+found, results = loaded("make_contradictions"), loaded("make_results")
+
+
+def test_every_contradicted_claim_has_a_page_and_no_other_has():
+    contradicted = {
+        (paper, one.claim.key)
+        for paper in names()
+        for one in claim_standings(paper, results.outcomes_of(paper, results.known(paper)))
+        if one.verdict == CONTRADICTED
+    }
+    assert results.written_up().keys() == contradicted
+
+
+def test_pages_are_short_have_their_picture_and_stand_in_the_index():
+    index = (DOCS / "results" / "contradictions" / "index.md").read_text()
+    shown = set()
+    for page in PAGES:
+        if page.stem == "index":
+            continue
+        text = page.read_text()
+        assert len(text.splitlines()) <= SCREEN, page.name
+        assert f"]({page.name})" in index
+        assert "**Repair.**" in text
+        assert "`tightrope reproduce " in text
+        shown |= set(re.findall(r"\(\.\./figures/contradictions/([\w-]+)\.svg\)", text))
+    assert shown == found.PICTURES.keys() == {path.stem for path in found.DRAWN.glob("*.svg")}
+
+
+def test_lemma_8_fails_from_three_equal_arms_on_and_holds_with_a_wider_draw():
+    """Draws from the posterior itself: theta_hat on the edge of its ellipsoid, k arms with one feature."""
+    rng, d, beta, runs = np.random.default_rng(1), 4, 1.3, 200_000
+    x, V = rng.standard_normal(d), np.diag([1.0, 2.0, 5.0, 9.0])
+    width = math.sqrt(x @ np.linalg.solve(V, x))
+    theta = rng.standard_normal(d)
+    estimate = theta - beta * np.linalg.solve(V, x) / width
+    assert math.isclose((theta - estimate) @ V @ (theta - estimate), beta**2)
+    for k in (1, 2, 3, 9):
+        normal = rng.standard_normal((runs, k))
+        for scale, claimed in ((1.0, k < 3), (math.sqrt(k), True)):
+            drawn = k * (x @ estimate) + scale * beta * width * normal.sum(axis=1)
+            share = float((drawn >= k * (x @ theta)).mean())
+            assert abs(share - found.optimism(k, scale)) < 5 * math.sqrt(0.25 / runs)
+            assert (found.optimism(k, scale) >= OPTIMISM_PROBABILITY) == claimed, (k, scale)
+
+
+def test_the_wider_draw_is_optimistic_for_unequal_arms_too():
+    rng = np.random.default_rng(2)
+    for _ in range(50):
+        k = int(rng.integers(1, 12))
+        widths = rng.uniform(0.01, 2, k)
+        short = widths.sum()  # theta_hat is too low by the width of each arm
+        assert 0.5 * math.erfc(short / (math.sqrt(k) * np.linalg.norm(widths)) / math.sqrt(2)) >= found.optimism(1) - 1e-12
+
+
+def test_no_number_is_an_index_in_the_first_two_rounds():
+    for K in (2, 17, 46):
+        means, pulls = np.full(K, 0.5), np.ones(K)
+        least = evidence(pulls, means, np.linspace(0.5, 1.0, K), np.full((K, K), 0.1)).min()
+        assert least >= 0.0
+        assert all(printed_level(n, K) < 0.0 for n in (1, 2))
+        assert all(printed_level(n, K) > 0.0 for n in range(3, 100))
+
+
+def test_an_index_exceeds_the_leader_with_no_arm_to_explore():
+    means, pulls, n = np.array([0.5, 0.25]), np.array([40.0, 60.0]), 100
+    reach = np.array([[0.0, 1.0], [1.0, 0.0]])  # L times distances: the arms say nothing of each other
+    against = evidence(pulls, means, np.full(2, means[0]), reach)[1]
+    assert math.isclose(against, 60 * divergence(means[1:], means[:1])[0])
+    rates = lipschitz_lower_bound(means, distances=reach, lipschitz=1.0).rates
+    assert against < printed_level(n, 2)  # the index of arm 2 is above the leader's mean,
+    assert pulls[1] > rates[1] * math.log(n)  # and K_e, as printed, is empty;
+    assert pulls[1] <= rates[1] * printed_level(n, 2)  # with f(n) it is not
+
+
+def test_eq_12_has_the_other_sign_than_the_slope_and_stops_elsewhere():
+    assert found.exact_slope(0.5) > 0.005
+    assert found.exact_softucb(0.5)[1] < -0.005
+    grid = np.linspace(0.1, 1.0, 19)
+    rewards = [found.exact_softucb(beta)[0] for beta in grid]
+    zero = next(beta for beta in grid if found.exact_softucb(beta)[1] < 0)
+    best = grid[int(np.argmax(rewards))]
+    assert (zero, best) == pytest.approx((0.4, 0.55))
+
+
+def test_the_exact_reward_is_that_of_simulated_runs():
+    rng, beta, runs = np.random.default_rng(3), 0.5, 40_000
+    plays, wins, total = np.zeros((runs, 2)), np.zeros((runs, 2)), 0.0
+    for _ in range(found.EXACT_ROUNDS):
+        gap = (wins[:, 0] - 0.0) / (1 + plays[:, 0]) - wins[:, 1] / (1 + plays[:, 1])
+        gap += beta * (1 / np.sqrt(1 + plays[:, 0]) - 1 / np.sqrt(1 + plays[:, 1]))
+        arm = (rng.random(runs) > 1 / (1 + np.exp(-found.SHARPNESS * gap))).astype(int)
+        won = rng.random(runs) < found.TWO_ARMS[arm]
+        plays[np.arange(runs), arm] += 1
+        wins[np.arange(runs), arm] += won
+        total += won.mean()
+    assert total / found.EXACT_ROUNDS == pytest.approx(found.exact_softucb(beta)[0], abs=5 * 0.5 / math.sqrt(runs))
+
+
+def test_the_learned_width_is_no_bound_and_that_of_eq_5_is():
+    assert found.uncovered(found.LEARNED_BETA) > 0.7
+    assert found.uncovered(4.57) == 0.0
+
+
+def test_softucb_has_more_regret_than_linucb_at_one_beta():
+    for beta in (1.0, 2.0):
+        regret = found.elimination(beta)
+        gap = regret["SoftUCB"] - regret["LinUCB"]
+        assert gap.mean() > 4 * gap.std(ddof=1) / math.sqrt(gap.size)
+
+
+def test_the_martingale_term_is_above_the_width_at_first():
+    assert found.width_of_one_arm(25, 1) < 0.5 * found.martingale(1)
+    first = next(m for m in range(1, 100) if found.width_of_one_arm(25, m) > found.martingale(m))
+    assert first == 24
+    assert all(found.width_of_one_arm(25, m) > found.martingale(m, bounded=False) for m in range(1, 1000))
+
+
+@pytest.mark.parametrize(("told", "kept"), [(UPPER_QUANTILE, False), (LOWER_QUANTILE, True)])
+def test_a_quantile_of_the_gap_keeps_the_promise_only_if_it_is_the_lower_one(told, kept):
+    """CUCB2T on arms that earn nothing, looked at once after 500 rounds, which gaps from 100 to 1,000 often are."""
+    problem, look = Bernoulli([0.9] + [0.01] * 9), 500
+    policy = variant("CUCB2T", 1, problem, sigma=1.0, checkpoint=range(told, look + 501))
+    seen = tr.simulate(problem, {"told": policy}, horizon=look, replications=200, seed=4, monitor=guard(1, 0.05, [look], problem))
+    broken = (seen.watched["told"]["violations"][:, 0] > 0).mean()
+    assert (broken == 0.0) if kept else (broken > 10 * DELTA)
+    assert (found.budget_at(look, told) >= 0) == kept
+
+
+def test_the_determinant_grows_with_the_square():
+    assert found.growth_of_determinant(10.0) < 1.0
+    assert found.growth_of_determinant(1e5) == pytest.approx(2.0, abs=0.01)
+
+
+def test_xy_adaptive_is_less_than_five_times_worse_at_a_small_gap():
+    value, se = found.adaptive_over_static(0.2)
+    assert value > 1 + 4 * se
+    assert value < 5 - 4 * se
+
+
+def test_the_worst_linear_model_is_not_as_printed():
+    reductions = {(draw, name): (value, se) for draw, name, value, se in found.worst_models()}
+    value, se = reductions["shifted", "CLUCB-M"]
+    assert value > 10 + 4 * se  # "no significant improvement"
+    assert len(reductions) == 7
+    for (_, name), (value, se) in reductions.items():
+        assert name == "CLUCB-M" or value < 38 - 4 * se, name
