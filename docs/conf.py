@@ -5,14 +5,38 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "_extensions"))
 
+from public_names import pages_by_name
+
 import tightrope
+
+# Modules of other rooms, which autodoc imports by the names that users write.
+for name in ("delays", "oracles", "stopping"):
+    sys.modules[f"tightrope.{name}"] = getattr(tightrope, name)
 
 project = "tightrope"
 copyright = "2026, the tightrope authors"
 version = release = tightrope.__version__
-extensions = ["myst_parser", "mathml", "gallery", "dark_pictures"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "mathml",
+    "gallery",
+    "dark_pictures",
+    "public_names",
+]
 smartquotes = False  # values such as 'confidence' are copied from the pages
-exclude_patterns = ["_build", "mathematics"]  # sections of docs/policies, which `make reference` puts together
+exclude_patterns = ["_build", "_templates", "mathematics"]  # mathematics: sections of docs/policies, which `make reference` puts together
+
+# The reference: docs/reference/interface.md names what is public; Sphinx makes a page for each, in docs/reference/api.
+templates_path = ["_templates"]
+default_role = "py:obj"  # docstrings write code as Markdown does; what is a public name becomes a link
+autosummary_context = {"pages": pages_by_name()}  # that use a name
+autodoc_typehints = "none"  # the sections of a docstring say more than the types of the signature
+autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
+numpydoc_show_class_members = False  # the page of a class has its methods already
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 4

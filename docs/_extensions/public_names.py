@@ -1,0 +1,54 @@
+"""Links both ways between the reference and the other pages.
+
+Code such as `tr.simulate` in a sentence leads to the page of that function, and that page lists those that use it.
+"""
+
+import pathlib
+import re
+from typing import Any
+
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.util.typing import ExtensionMetadata
+
+DOCS = pathlib.Path(__file__).resolve().parent.parent
+FOLDERS = ("tutorials", "how-to", "explanation", "gallery")
+NAME = re.compile(r"\btr\.((?:\w+\.)*\w+)")
+MOST = 8  # pages that a page of the reference lists: more is a list that nobody reads
+
+
+def pages_by_name() -> dict[str, list[str]]:
+    """Pages that use a public name or what belongs to it, by the full name; pages without their ending."""
+    using: dict[str, list[str]] = {}
+    for folder in FOLDERS:
+        for page in sorted((DOCS / folder).glob("*.md")):
+            written = {tuple(name.split(".")) for name in NAME.findall(page.read_text())}
+            owners = {".".join(["tightrope", *name[:end]]) for name in written for end in range(1, len(name) + 1)}
+            for owner in owners:
+                using.setdefault(owner, []).append(page.relative_to(DOCS).with_suffix("").as_posix())
+    return {name: pages[:MOST] for name, pages in using.items()}
+
+
+def link_names(app: Sphinx, doctree: nodes.document) -> None:
+    """Turn code that is a public name into a reference to it; code that is none stays code, since no warning is asked for."""
+    for literal in list(doctree.findall(nodes.literal)):
+        match = re.fullmatch(r"(?:tr|tightrope)\.((?:\w+\.)*\w+)(?:\(.*\))?", literal.astext())
+        if match is None or isinstance(literal.parent, nodes.reference | addnodes.pending_xref):
+            continue
+        target = f"tightrope.{match[1]}"
+        link = addnodes.pending_xref("", refdomain="py", reftype="obj", reftarget=target, refdoc=app.env.docname, refwarn=False)
+        literal.replace_self(link)
+        link += literal
+
+
+def is_left_out(app: Sphinx, what: str, name: str, item: Any, skip: bool, options: Any) -> bool | None:
+    """Fields of named tuples say only which number they have; the class's own section explains them."""
+    return True if (getattr(item, "__doc__", None) or "").startswith("Alias for field number") else None
+
+
+def setup(app: Sphinx) -> ExtensionMetadata:
+    """Register the two steps."""
+    app.connect("doctree-read", link_names)
+    app.connect("autodoc-skip-member", is_left_out)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
