@@ -17,6 +17,9 @@ from policy_pages import paragraphs
 from tightrope.cli import app
 from tightrope.core.fields import Matrix, Vector
 from tightrope.core.names import RECIPES
+from tightrope.core.registry import load_own
+
+load_own()  # the package's policies and problems, which nothing else here asks for
 
 HERE = pathlib.Path(__file__).resolve().parent
 
