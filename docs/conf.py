@@ -1,5 +1,6 @@
 """The site: `make docs` writes it to docs/_build/html, with warnings as errors. Pages fetch nothing from other hosts."""
 
+import hashlib
 import pathlib
 import sys
 
@@ -9,6 +10,8 @@ from public_names import pages_by_name
 
 import tightrope
 
+HERE = pathlib.Path(__file__).resolve().parent
+
 # Modules of other rooms, which autodoc imports by the names that users write.
 for name in ("delays", "oracles", "stopping"):
     sys.modules[f"tightrope.{name}"] = getattr(tightrope, name)
@@ -17,7 +20,7 @@ project = "tightrope"
 copyright = "2026, the tightrope authors"
 version = release = tightrope.__version__
 extensions = [
-    "myst_parser",
+    "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "numpydoc",
@@ -42,6 +45,14 @@ myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 4
 myst_dmath_double_inline = False
 html_math_renderer = "mathml"
+
+# Pages with code cells run while the site is built. What they showed is kept for these sources of the package and these cells.
+sources = b"".join(path.read_bytes() for path in sorted(pathlib.Path(tightrope.__file__).parent.rglob("*.py")))
+nb_execution_mode = "cache"
+nb_execution_cache_path = str(HERE / "_build" / "executed" / hashlib.sha256(sources).hexdigest()[:16])
+nb_execution_in_temp = True
+nb_execution_raise_on_error = True
+nb_execution_timeout = 240  # seconds a cell may take, most of it compilation
 
 html_theme = "pydata_sphinx_theme"
 html_title = "tightrope"

@@ -13,11 +13,12 @@ from tiers import thorough, tiered
 ROOT = pathlib.Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 SMALL = ("mathematics", "gallery")  # many short pages, which run in one process each
+CODE = re.compile(r"```(?:python|\{code-cell\} python)\n(.*?)```", flags=re.DOTALL)
 MADE = ("policies", "_build")  # put together from mathematics, or by a build
 PAGES = [
     page
     for page in (ROOT / "README.md", *sorted(DOCS.rglob("*.md")))
-    if "```python" in page.read_text() and "<!-- needs" not in page.read_text()
+    if CODE.search(page.read_text()) and "<!-- needs" not in page.read_text()
     if page.relative_to(ROOT).parts[1:2] not in {(folder,) for folder in (*SMALL, *MADE)}
 ]
 NAMES = {str(page.relative_to(ROOT)): page for page in PAGES}
@@ -58,7 +59,7 @@ def run(tmp_path, *command, **more):
 def run_examples(page, tmp_path):
     """The Python blocks of a page, one after the other; a text block right below one is what that one prints."""
     script, shown = [], []
-    for code, output in re.findall(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", page.read_text(), flags=re.DOTALL):
+    for code, output in re.findall(CODE.pattern + r"(?:\n\n```text\n(.*?)```)?", page.read_text(), flags=re.DOTALL):
         script.append(f"print({MARK!r})\n{code}\nprint({MARK!r})" if output else code)
         shown += [output] if output else []
     (tmp_path / "example.py").write_text("\n".join(script))
@@ -69,6 +70,23 @@ def run_examples(page, tmp_path):
 @pytest.mark.parametrize("name", tiered(NAMES, LATER))
 def test_examples_run(name, tmp_path):
     run_examples(NAMES[name], tmp_path)
+
+
+# What the sentences of first steps say of the output, which the page shows as the build finds it.
+FIRST_STEPS = """
+assert [row.policy for row in rows] == ["BetaThompson", "KLUCB", "UCB"]
+why = session.explain()
+assert np.ptp(why["upper"]) < 0.01 < why["mean"][2] - why["mean"][4]
+assert [again.decide().name for _ in range(20)] == [session.decide().name for _ in range(20)]
+assert round(100 * value.value, 1) == 7.3 and 0.9 < 100 * value.se < 1.1
+assert value.interval[0] < value.normal_interval[0] < clicks[2] < value.normal_interval[1] < value.interval[1]
+"""
+
+
+def test_first_steps_says_what_it_shows(tmp_path):
+    code = "\n".join(CODE.findall((DOCS / "tutorials" / "first-steps.md").read_text()))
+    (tmp_path / "example.py").write_text(code + FIRST_STEPS)
+    run(tmp_path, "example.py")
 
 
 def test_the_example_of_every_policy_runs(tmp_path):
