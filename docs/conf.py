@@ -28,6 +28,7 @@ extensions = [
     "gallery",
     "dark_pictures",
     "public_names",
+    "cards",
 ]
 smartquotes = False  # values such as 'confidence' are copied from the pages
 exclude_patterns = ["_build", "_templates", "mathematics"]  # mathematics: sections of docs/policies, which `make reference` puts together

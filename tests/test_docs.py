@@ -102,6 +102,18 @@ def test_the_gallery_runs_and_makes_its_pictures(tmp_path):
     assert shown == {picture.name for picture in tmp_path.glob("*.svg")} == {f"{page.stem}.svg" for page in pages}
 
 
+def test_code_fits_into_a_column():
+    """Lines of Python of at most 88 characters, which the site shows without scrolling."""
+    long = [
+        f"{page.relative_to(ROOT)}: {line}"
+        for page in (ROOT / "README.md", *DOCS.rglob("*.md"))
+        for code in CODE.findall(page.read_text())
+        for line in code.splitlines()
+        if len(line) > 88
+    ]
+    assert long == []
+
+
 def test_links_between_pages_lead_somewhere():
     broken = []
     for page in (*ROOT.glob("*.md"), *DOCS.rglob("*.md")):
@@ -164,6 +176,17 @@ def test_formulas_that_cannot_be_typeset_are_refused():
     for page in (DOCS / "mathematics").glob("*.md"):
         for display in re.findall(r"\$\$(.+?)\$\$", page.read_text(), flags=re.DOTALL):
             mathml(display, "block")
+
+
+def test_every_policy_has_a_picture_beside_its_peers():
+    from make_curves import PICTURES, WORLDS, place_of
+    from policy_pages import ours
+
+    drawn = set(ours()) - {"P1RAGE"}  # whose picture is in the gallery
+    assert {picture.stem for picture in PICTURES.glob("*.svg")} == drawn
+    for name in drawn:
+        names = {name, *WORLDS[place_of(name)].peers}
+        assert names <= set(re.findall(r">([^<>]+)</text>", (PICTURES / f"{name}.svg").read_text())), name
 
 
 def test_the_readme_names_every_policy():

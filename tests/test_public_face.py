@@ -127,12 +127,13 @@ def test_examples_run():
     finder, runner = doctest.DocTestFinder(recurse=False), doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     examples = 0
     with np.printoptions(legacy=False):
-        for name, item in {**OTHERS, "extend.Kind": tr.extend.Kind}.items():
+        methods = {f"Session.{name}": item for name, item in vars(tr.Session).items() if inspect.isfunction(item)}
+        for name, item in {**OTHERS, **methods, "extend.Kind": tr.extend.Kind}.items():
             for test in finder.find(item, name, globs={}):
                 runner.run(test, clear_globs=False)
                 examples += len(test.examples)
     assert runner.failures == 0
-    assert examples >= 20
+    assert examples >= 65
 
 
 def checked_objects():

@@ -15,6 +15,7 @@ from sphinx.util.typing import ExtensionMetadata
 DOCS = pathlib.Path(__file__).resolve().parent.parent
 FOLDERS = ("tutorials", "how-to", "explanation", "gallery")
 NAME = re.compile(r"\btr\.((?:\w+\.)*\w+)")
+NAMED = re.compile(r"(?:(?:tr|tightrope)\.((?:\w+\.)*\w+)|([A-Z]\w*(?:\.[a-z]\w*)?))(?:\(.*\))?")
 MOST = 8  # pages that a page of the reference lists: more is a list that nobody reads
 
 
@@ -31,13 +32,22 @@ def pages_by_name() -> dict[str, list[str]]:
 
 
 def link_names(app: Sphinx, doctree: nodes.document) -> None:
-    """Turn code that is a public name into a reference to it; code that is none stays code, since no warning is asked for."""
+    """Turn the first code on a page that may be a public name into a reference to it; what is none stays code, without a warning.
+
+    Names of classes count without `tr.`, too, and names of functions with it.
+    """
+    done = set()
     for literal in list(doctree.findall(nodes.literal)):
-        match = re.fullmatch(r"(?:tr|tightrope)\.((?:\w+\.)*\w+)(?:\(.*\))?", literal.astext())
-        if match is None or isinstance(literal.parent, nodes.reference | addnodes.pending_xref):
+        match = NAMED.fullmatch(literal.astext())
+        if match is None or isinstance(literal.parent, nodes.reference | nodes.title | addnodes.pending_xref):
             continue
-        target = f"tightrope.{match[1]}"
-        link = addnodes.pending_xref("", refdomain="py", reftype="obj", reftarget=target, refdoc=app.env.docname, refwarn=False)
+        name = match[1] or match[2]
+        if name in done:
+            continue
+        done.add(name)
+        link = addnodes.pending_xref(
+            "", refdomain="py", reftype="obj", reftarget=f"tightrope.{name}", refdoc=app.env.docname, refwarn=False
+        )
         literal.replace_self(link)
         link += literal
 
