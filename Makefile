@@ -1,5 +1,5 @@
 # make demo: install and show what the library is for.  make test: install with test extras, linters, types and tests, under ten minutes.
-# make test-thorough: the tests marked thorough, which `make test` leaves out (variants of what it runs; minutes).  make reference: docs/reference.
+# make test-thorough: the tests marked thorough, which `make test` leaves out (variants of what it runs; minutes).  make reference: docs/policies and parts of docs/reference.
 # make test-lab: real clusters of Dask and Ray, killed workers, interrupted reproductions, other libraries, the service (minutes).
 # make test-bounds: the tests of sessions with every index of compiled code checked (minutes).
 # make docs: the site, warnings are errors, in docs/_build/html.  make review: workflows and habits.  make dist: wheel and sdist, tested.

@@ -1,23 +1,59 @@
 """The site: `make docs` writes it to docs/_build/html, with warnings as errors. Pages fetch nothing from other hosts."""
 
+import hashlib
 import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "_extensions"))
 
+from public_names import pages_by_name
+
 import tightrope
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+# Modules of other rooms, which autodoc imports by the names that users write.
+for name in ("delays", "oracles", "stopping"):
+    sys.modules[f"tightrope.{name}"] = getattr(tightrope, name)
 
 project = "tightrope"
 copyright = "2026, the tightrope authors"
 version = release = tightrope.__version__
-extensions = ["myst_parser", "mathml", "gallery", "dark_pictures"]
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "mathml",
+    "gallery",
+    "dark_pictures",
+    "public_names",
+    "cards",
+]
 smartquotes = False  # values such as 'confidence' are copied from the pages
-exclude_patterns = ["_build", "mathematics"]  # sections of docs/policies, which `make reference` puts together
+exclude_patterns = ["_build", "_templates", "mathematics"]  # mathematics: sections of docs/policies, which `make reference` puts together
+
+# The reference: docs/reference/interface.md names what is public; Sphinx makes a page for each, in docs/reference/api.
+templates_path = ["_templates"]
+default_role = "py:obj"  # docstrings write code as Markdown does; what is a public name becomes a link
+autosummary_context = {"pages": pages_by_name()}  # that use a name
+autodoc_typehints = "none"  # the sections of a docstring say more than the types of the signature
+autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
+numpydoc_show_class_members = False  # the page of a class has its methods already
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 4
 myst_dmath_double_inline = False
 html_math_renderer = "mathml"
+
+# Pages with code cells run while the site is built. What they showed is kept for these sources of the package and these cells.
+sources = b"".join(path.read_bytes() for path in sorted(pathlib.Path(tightrope.__file__).parent.rglob("*.py")))
+nb_execution_mode = "cache"
+nb_execution_cache_path = str(HERE / "_build" / "executed" / hashlib.sha256(sources).hexdigest()[:16])
+nb_execution_in_temp = True
+nb_execution_raise_on_error = True
+nb_execution_timeout = 240  # seconds a cell may take, most of it compilation
 
 html_theme = "pydata_sphinx_theme"
 html_title = "tightrope"

@@ -1,11 +1,12 @@
-"""Writes docs/reference and docs/policies from the docstrings: `make reference`. A test compares the pages with what this would write."""
+"""Writes the pages that Sphinx cannot: those of the command line, of problems in specs and of policies. `make reference`.
 
-import inspect
+A test compares the pages with what this would write. The Python interface is Sphinx's own work: docs/reference/interface.md names it.
+"""
+
 import os
 import pathlib
 import types
 import typing
-from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -13,80 +14,14 @@ import policy_pages
 import typer
 from policy_pages import paragraphs
 
-import tightrope as tr
 from tightrope.cli import app
 from tightrope.core.fields import Matrix, Vector
 from tightrope.core.names import RECIPES
-from tightrope.testing import check_policy, check_problem
+from tightrope.core.registry import load_own
+
+load_own()  # the package's policies and problems, which nothing else here asks for
 
 HERE = pathlib.Path(__file__).resolve().parent
-FIELDS = (
-    "real", "optional_real", "real_or", "integer", "optional_integer", "choice", "flag", "vector", "matrix", "checkpoints", "inner_policy",
-    "reward_kind", "unchecked", "derived", "scratch",
-)  # fmt: skip
-INTERFACE = {
-    "Simulation": [tr.simulate, tr.stopping.Ranking, tr.Result, tr.PairedComparison, tr.load, tr.query, tr.Interrupted, tr.Budget],
-    "Delays": [getattr(tr.delays, name) for name in tr.delays.__all__],
-    "Identification": [tr.identify, tr.Identification, tr.plan, tr.Plan],
-    "Service": [tr.Session, tr.Decision, tr.Journal, tr.Encoder, tr.learn_from, tr.scale, tr.Scaled],
-    "Inference from logs": [
-        tr.evaluate,
-        tr.Evaluation,
-        tr.evaluate_learner,
-        tr.compare,
-        tr.Comparison,
-        *(getattr(tr.logs, name) for name in tr.logs.__all__),
-    ],
-    "Training": [tr.train_softucb, tr.TrainedBeta],
-    "Lipschitz arms": [tr.lipschitz_lower_bound, tr.LowerBound, tr.least_lipschitz, tr.LeastLipschitz, tr.discretize],
-    "Problems": [getattr(tr.problems, name) for name in sorted(tr.problems.__all__) if name != "data"],
-    "Data": [getattr(tr.problems.data, name) for name in tr.problems.data.__all__],
-    "Extending": [
-        check_policy,
-        check_problem,
-        tr.extend.policy,
-        tr.extend.problem,
-        tr.extend.delay,
-        tr.extend.recipe,
-        tr.extend.jit,
-        tr.extend.lean,
-    ],
-    "Fields": [getattr(tr.extend, name) for name in FIELDS],
-    "Oracles": [getattr(tr.oracles, name) for name in tr.oracles.__all__],
-}
-
-
-def interface() -> str:
-    """Everything public that is not a policy."""
-    lines = ["# Interface", "", "Made from the source by `make reference`.", ""]
-    for title, items in INTERFACE.items():
-        lines += [f"## {title}", ""]
-        for item in items:
-            lines += list(described(item, item.__name__))
-            if inspect.isclass(item):
-                for name, member in vars(item).items():
-                    if not name.startswith("_") and getattr(member, "__doc__", None) and (callable(member) or is_member(member)):
-                        lines += list(described(getattr(item, name), f"{item.__name__}.{name}", "####"))
-    return "\n".join(lines)
-
-
-def is_member(member: Any) -> bool:
-    """Whether a class attribute is a property or a class method of its own."""
-    return isinstance(member, property | classmethod)
-
-
-def described(item: Any, name: str, level: str = "###") -> Iterator[str]:
-    """A heading, a signature if there is one, and the docstring."""
-    yield f"{level} {name}"
-    yield ""
-    if not isinstance(item, property) and not (inspect.isclass(item) and issubclass(item, Exception)):
-        target = item.__new__ if inspect.isclass(item) and "__new__" in vars(item) and "__signature__" not in vars(item) else item
-        signature = inspect.signature(target)
-        shown = [p.replace(annotation=p.empty) for key, p in signature.parameters.items() if key not in ("self", "cls")]
-        yield f"`{name}{signature.replace(parameters=shown, return_annotation=inspect.Signature.empty)}`"
-        yield ""
-    yield paragraphs(item.__doc__)
-    yield ""
 
 
 def specs() -> str:
@@ -145,7 +80,7 @@ def command_line() -> str:
 
 def pages() -> dict[str, str]:
     """Every page that is made, by its place below docs."""
-    own = {"reference/interface.md": interface(), "reference/specs.md": specs(), "reference/command-line.md": command_line()}
+    own = {"reference/specs.md": specs(), "reference/command-line.md": command_line()}
     return own | {f"policies/{name}": text for name, text in policy_pages.pages().items()}
 
 

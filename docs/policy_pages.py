@@ -11,6 +11,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+import make_curves
+
 from tightrope.core.names import REGISTRY
 from tightrope.core.references import entries
 
@@ -207,13 +209,36 @@ def changes(item: Any) -> str:
     return ", ".join(f'`{name}="{value}"`' if isinstance(value, str) else f"`{name}={value!r}`" for name, value in changed.items())
 
 
+def picture(name: str) -> str:
+    """The policy beside its peers, and what world that is."""
+    place = make_curves.place_of(name)
+    if place is None:
+        return "[When the days are not alike](../gallery/days.md) draws how often it names the right arm, beside rules that stop.\n"
+    world = make_curves.WORLDS[place]
+    *others, last = (peer for peer in world.peers if peer != name)
+    peers = f"{', '.join(others)} and {last}"
+    what = "rounds until the stop" if world.horizon is None else "mean regret"
+    until = "until each stops; a dot is a run, a bar their mean" if world.horizon is None else f"for {world.horizon:,} rounds"
+    return (
+        f"![{name} beside {peers}: {what}](../images/policies/{name}.svg)\n\n*{name} beside {peers}, {world.runs} runs each "
+        f"{until}, on {world.words} (`docs/make_curves.py`).*\n"
+    )
+
+
+def declared(name: str, item: Any) -> str:
+    """The policy's signature, by which other pages and `objects.inv` find it."""
+    signature = inspect.signature(item)
+    shown = [each.replace(annotation=each.empty) for each in signature.parameters.values()]
+    return f"```{{py:class}} tightrope.{name}{signature.replace(parameters=shown, return_annotation=signature.empty)}\n```\n"
+
+
 def preset_page(name: str, item: Any) -> str:
     """The page of a preset: what differs from its base, in one paragraph."""
     base, plays = item.TRAITS.base.__name__, ", ".join(PLAYS[kind] for kind in item.TRAITS.accepts)
     text = " ".join(escaped(" ".join(part.split())) for part in paragraphs(item.__doc__).split("\n\n")[:2])
     return (
         f"{MADE}\n# {name}\n\n{text} It is [{base}]({base}.md) with {changes(item)}, for {plays}; all else is said there, and every "
-        f"parameter can still be given. `tightrope cite {name}` prints its papers.\n"
+        f"parameter can still be given. `tightrope cite {name}` prints its papers.\n\n{picture(name)}\n{declared(name, item)}"
     )
 
 
@@ -233,8 +258,9 @@ def page(name: str, item: Any) -> str:
         f"| paper | {escaped(item.TRAITS.paper)} |",
         "",
     ]
+    lines += [picture(name)]
     lines += ["## What it computes", "", own["What it computes"], "", "## What is known", "", own["What is known"], ""]
-    lines += ["## Parameters", ""]
+    lines += ["## Parameters", "", declared(name, item)]
     lines += [*parameters(item), ""]
     if presets(item):
         lines += ["## With other defaults", "", "| name | defaults | |", "| --- | --- | --- |"]

@@ -13,11 +13,12 @@ from tiers import thorough, tiered
 ROOT = pathlib.Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 SMALL = ("mathematics", "gallery")  # many short pages, which run in one process each
+CODE = re.compile(r"```(?:python|\{code-cell\} python)\n(.*?)```", flags=re.DOTALL)
 MADE = ("policies", "_build")  # put together from mathematics, or by a build
 PAGES = [
     page
     for page in (ROOT / "README.md", *sorted(DOCS.rglob("*.md")))
-    if "```python" in page.read_text() and "<!-- needs" not in page.read_text()
+    if CODE.search(page.read_text()) and "<!-- needs" not in page.read_text()
     if page.relative_to(ROOT).parts[1:2] not in {(folder,) for folder in (*SMALL, *MADE)}
 ]
 NAMES = {str(page.relative_to(ROOT)): page for page in PAGES}
@@ -58,7 +59,7 @@ def run(tmp_path, *command, **more):
 def run_examples(page, tmp_path):
     """The Python blocks of a page, one after the other; a text block right below one is what that one prints."""
     script, shown = [], []
-    for code, output in re.findall(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", page.read_text(), flags=re.DOTALL):
+    for code, output in re.findall(CODE.pattern + r"(?:\n\n```text\n(.*?)```)?", page.read_text(), flags=re.DOTALL):
         script.append(f"print({MARK!r})\n{code}\nprint({MARK!r})" if output else code)
         shown += [output] if output else []
     (tmp_path / "example.py").write_text("\n".join(script))
@@ -69,6 +70,23 @@ def run_examples(page, tmp_path):
 @pytest.mark.parametrize("name", tiered(NAMES, LATER))
 def test_examples_run(name, tmp_path):
     run_examples(NAMES[name], tmp_path)
+
+
+# What the sentences of first steps say of the output, which the page shows as the build finds it.
+FIRST_STEPS = """
+assert [row.policy for row in rows] == ["BetaThompson", "KLUCB", "UCB"]
+why = session.explain()
+assert np.ptp(why["upper"]) < 0.01 < why["mean"][2] - why["mean"][4]
+assert [again.decide().name for _ in range(20)] == [session.decide().name for _ in range(20)]
+assert round(100 * value.value, 1) == 7.3 and 0.9 < 100 * value.se < 1.1
+assert value.interval[0] < value.normal_interval[0] < clicks[2] < value.normal_interval[1] < value.interval[1]
+"""
+
+
+def test_first_steps_says_what_it_shows(tmp_path):
+    code = "\n".join(CODE.findall((DOCS / "tutorials" / "first-steps.md").read_text()))
+    (tmp_path / "example.py").write_text(code + FIRST_STEPS)
+    run(tmp_path, "example.py")
 
 
 def test_the_example_of_every_policy_runs(tmp_path):
@@ -82,6 +100,18 @@ def test_the_gallery_runs_and_makes_its_pictures(tmp_path):
     run(tmp_path, "-c", EACH, *map(str, pages))
     shown = set(re.findall(r"\{made\} (\S+)", "".join(page.read_text() for page in (DOCS / "gallery").glob("*.md"))))
     assert shown == {picture.name for picture in tmp_path.glob("*.svg")} == {f"{page.stem}.svg" for page in pages}
+
+
+def test_code_fits_into_a_column():
+    """Lines of Python of at most 88 characters, which the site shows without scrolling."""
+    long = [
+        f"{page.relative_to(ROOT)}: {line}"
+        for page in (ROOT / "README.md", *DOCS.rglob("*.md"))
+        for code in CODE.findall(page.read_text())
+        for line in code.splitlines()
+        if len(line) > 88
+    ]
+    assert long == []
 
 
 def test_links_between_pages_lead_somewhere():
@@ -146,6 +176,17 @@ def test_formulas_that_cannot_be_typeset_are_refused():
     for page in (DOCS / "mathematics").glob("*.md"):
         for display in re.findall(r"\$\$(.+?)\$\$", page.read_text(), flags=re.DOTALL):
             mathml(display, "block")
+
+
+def test_every_policy_has_a_picture_beside_its_peers():
+    from make_curves import PICTURES, WORLDS, place_of
+    from policy_pages import ours
+
+    drawn = set(ours()) - {"P1RAGE"}  # whose picture is in the gallery
+    assert {picture.stem for picture in PICTURES.glob("*.svg")} == drawn
+    for name in drawn:
+        names = {name, *WORLDS[place_of(name)].peers}
+        assert names <= set(re.findall(r">([^<>]+)</text>", (PICTURES / f"{name}.svg").read_text())), name
 
 
 def test_the_readme_names_every_policy():

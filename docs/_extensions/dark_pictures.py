@@ -1,4 +1,4 @@
-"""Pictures of results for the dark theme: each picture below results/figures gets a twin in the colours of dark paper."""
+"""Pictures for the dark theme: each one of results and of policies gets a twin in the colours of dark paper."""
 
 import pathlib
 import re
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sphinx.util.typing import ExtensionMetadata
 
 MADE = "_build/dark"  # below docs
-PLACE = "results/figures/"
+PLACES = ("results/figures", "images/policies")
 DARK_INKS = {
     style.INK: "#e6edf3",
     style.SOFT: "#9aa7b2",
@@ -37,9 +37,9 @@ def add_twins(app: "Sphinx", doctree: "nodes.document") -> None:
     page = source / app.env.docname
     for picture in list(doctree.findall(nodes.image)):
         path = (page.parent / picture["uri"]).resolve()
-        if not path.is_relative_to(source / PLACE) or path.suffix != ".svg":
+        if path.suffix != ".svg" or not any(path.is_relative_to(source / place) for place in PLACES):
             continue
-        twin = source / MADE / path.relative_to(source / PLACE)
+        twin = source / MADE / path.relative_to(source)
         twin.parent.mkdir(parents=True, exist_ok=True)
         twin.write_text(darkened(path.read_text()))
         dark = picture.copy()

@@ -105,12 +105,23 @@ def stands_for(policy: Policy, name: str, problem: Problem) -> bool:
 
 
 def check_policy(policy: Policy, problems: Iterable[Problem] | None = None) -> None:
-    """Check an instance of a policy on every kind of arms it accepts.
+    """Check an instance of a policy on every kind of arms that it accepts.
 
-    problems: to check it on; default a small one of every kind that fits. Checked: compiled loops, sessions and uncompiled kernels
-    make the same decisions to the bit; the same seed gives the same run, wherever a loop is cut; a session goes on after save
-    and load; fields of whole numbers declare their kind; arms are in range and eligible; `explain` changes nothing; a spec can name
-    the policy. Raises `Broken`.
+    Checked is that compiled loops, sessions and uncompiled kernels make the same decisions to the bit; the same seed gives the same run,
+    wherever a loop is cut; a session goes on after save and load; fields of whole numbers declare their kind; arms are in range and
+    eligible; `explain` changes nothing; and a spec can name the policy.
+
+    Parameters
+    ----------
+    policy : Policy
+        The instance.
+    problems : iterable of Problem
+        To check it on; default a small one of every kind that fits.
+
+    Raises
+    ------
+    Broken
+        Where something does not hold, with what and on which problem.
     """
     if not is_policy(policy):
         raise ValueError(f"policy = {policy!r} is not an instance of a class made by @policy.")
@@ -127,9 +138,20 @@ def check_policy(policy: Policy, problems: Iterable[Problem] | None = None) -> N
 def check_problem(problem: Problem, policies: Iterable[Policy] | None = None) -> None:
     """Check a problem by itself and with policies.
 
-    policies: to play it with; default one that fits. Checked: `arms` describes what rounds show; regret is never negative, and
-    falls as the mean rises; rewards average to `mean`; replications do not write into each other's arrays; and with every policy
-    what `check_policy` checks. Raises `Broken`.
+    Checked is that `arms` describes what rounds show; regret is never negative, and falls as the mean rises; rewards average to `mean`;
+    replications do not write into each other's arrays; and with every policy what `check_policy` checks.
+
+    Parameters
+    ----------
+    problem : Problem
+        The instance.
+    policies : iterable of Policy
+        To play it with; default one that fits.
+
+    Raises
+    ------
+    Broken
+        Where something does not hold, with what.
     """
     if not isinstance(problem, Problem):
         raise ValueError(f"problem = {problem!r} is not an instance of a class made by @problem.")

@@ -40,9 +40,22 @@ VERBS: dict[str, Verb] = {"lateness": lateness.verb, "longest": longest.verb}
 
 @dataclass_transform(field_specifiers=(real, integer))
 def delay(cls: type[T]) -> type[T]:
-    """Class decorator that makes a delay: annotated fields are its parameters, methods answer the verbs of `Delay`.
+    """Class decorator that makes a delay.
 
-    Raises TypeError where a method is misspelt, takes other arguments than its verb, or is missing.
+    Parameters
+    ----------
+    cls : class
+        Its annotated fields are the parameters; its methods answer the verbs of `Delay`.
+
+    Returns
+    -------
+    class
+        A named tuple with checked parameters.
+
+    Raises
+    ------
+    TypeError
+        Where a method is misspelt, takes other arguments than its verb, or is missing.
     """
     check_methods(cls, VERBS, VERBS)
     made: type[T] = named_tuple(cls, Delay, list(declared(cls)[0]), getattr(cls, "complete", dict))

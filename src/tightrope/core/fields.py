@@ -56,7 +56,23 @@ def _bounds(above: float | None, least: float | None, below: float | None, most:
 def real(
     default: Bound = None, *, above: Bound = None, least: Bound = None, below: Bound = None, most: Bound = None, kw_only: bool = False
 ) -> Any:
-    """A float; without a default it is required. above, below: exclusive bounds; least, most: inclusive ones."""
+    """Field: a float; without a default it is required.
+
+    Parameters
+    ----------
+    default : float
+        Where none is given; None: required.
+    above, below : float
+        Exclusive bounds, default none.
+    least, most : float
+        Inclusive bounds, default none.
+    kw_only : bool
+        Whether the parameter must be given by its name, default False.
+
+    Returns
+    -------
+    Field
+    """
 
     def encode(name: str, value: object) -> float:
         return checks.real(name, value, above=above, least=least, below=below, most=most)
@@ -82,7 +98,23 @@ def scale_bound(default: float, *, above: Bound = None, least: Bound = None) -> 
 def optional_real(
     default: float | None = None, *, above: Bound = None, least: Bound = None, below: Bound = None, most: Bound = None, words: str = ""
 ) -> Any:
-    """A float or None (stored as NaN). words: what None means."""
+    """Field: a float or None, which is stored as NaN.
+
+    Parameters
+    ----------
+    default : float or None
+        Where none is given.
+    above, below : float
+        Exclusive bounds, default none.
+    least, most : float
+        Inclusive bounds, default none.
+    words : str
+        What None means, for messages.
+
+    Returns
+    -------
+    Field
+    """
 
     def encode(name: str, value: object) -> float:
         return math.nan if value is None else checks.real(name, value, above=above, least=least, below=below, most=most)
@@ -100,9 +132,24 @@ def real_or(
     most: float | None = None,
     none: str = "",
 ) -> Any:
-    """A float, or one of a few words (stored as -inf, the word's place encoded as -1, -2, .. below it).
+    """Field: a float, or one of a few words, which are stored as numbers that no parameter has.
 
-    none: what None means, which is accepted (stored as NaN) where this is given.
+    Parameters
+    ----------
+    default : float, str or None
+        Where none is given.
+    words : tuple of str
+        The words.
+    above : float
+        Exclusive bound, default none.
+    least, most : float
+        Inclusive bounds, default none.
+    none : str
+        What None means, which is accepted (stored as NaN) where this is given.
+
+    Returns
+    -------
+    Field
     """
     accepted = f"number in {_bounds(above, least, None, most)}, or {' or '.join(map(repr, words))}{f', or None ({none})' if none else ''}"
 
@@ -127,21 +174,65 @@ def real_or(
 def integer(
     default: int | None = None, *, least: int | None = None, most: int | None = None, kept: bool = True, kw_only: bool = False
 ) -> Any:
-    """An int; without a default it is required."""
+    """Field: an int; without a default it is required.
+
+    Parameters
+    ----------
+    default : int
+        Where none is given; None: required.
+    least, most : int
+        Inclusive bounds, default none.
+    kept : bool
+        Whether it is stored; otherwise only `complete` sees it. Default True.
+    kw_only : bool
+        Whether the parameter must be given by its name, default False.
+
+    Returns
+    -------
+    Field
+    """
     return Field(default, f"whole number from {'-inf' if least is None else least} to {'inf' if most is None else most}",
                  lambda name, value: checks.integer(name, value, least=least, most=most),
                  required=default is None, schema=int, kept=kept, named=kw_only)  # fmt: skip
 
 
 def optional_integer(default: None = None, *, least: int = 1, most: int | None = None, words: str = "") -> Any:
-    """An int or None (stored as least - 1)."""
+    """Field: an int or None, which is stored as least - 1.
+
+    Parameters
+    ----------
+    default : None
+        Where none is given.
+    least, most : int
+        Inclusive bounds, default 1 and none.
+    words : str
+        What None means, for messages.
+
+    Returns
+    -------
+    Field
+    """
     return Field(default, f"whole number from {least}, or None{f' ({words})' if words else ''}",
                  lambda name, value: least - 1 if value is None else checks.integer(name, value, least=least, most=most),
                  lambda stored: None if stored < least else stored, schema=int | None)  # fmt: skip
 
 
 def choice(*options: str, default: str | None = None, kw_only: bool = False) -> Any:
-    """One of a few words (stored as its place). default: the first where none is given."""
+    """Field: one of a few words, stored as its place.
+
+    Parameters
+    ----------
+    *options : str
+        The words.
+    default : str
+        Where none is given, default the first.
+    kw_only : bool
+        Whether the parameter must be given by its name, default False.
+
+    Returns
+    -------
+    Field
+    """
     usual = options[0] if default is None else default
     if usual not in options:
         raise TypeError(f"default = {usual!r} is not one of {', '.join(map(repr, options))}.")
@@ -152,12 +243,34 @@ def choice(*options: str, default: str | None = None, kw_only: bool = False) -> 
 
 
 def flag(default: bool) -> Any:
-    """True or False."""
+    """Field: True or False.
+
+    Parameters
+    ----------
+    default : bool
+        Where none is given.
+
+    Returns
+    -------
+    Field
+    """
     return Field(default, "True or False", checks.flag, schema=bool)
 
 
 def optional_flag(default: None = None, *, words: str = "") -> Any:
-    """True, False or None (stored as 1, 0 and -1). words: what None means."""
+    """Field: True, False or None, stored as 1, 0 and -1.
+
+    Parameters
+    ----------
+    default : None
+        Where none is given.
+    words : str
+        What None means, for messages.
+
+    Returns
+    -------
+    Field
+    """
     return Field(default, f"True, False, or None{f' ({words})' if words else ''}",
                  lambda name, value: -1 if value is None else int(checks.flag(name, value)),
                  lambda stored: None if stored < 0 else bool(stored), schema=bool | None)  # fmt: skip
@@ -166,7 +279,23 @@ def optional_flag(default: None = None, *, words: str = "") -> Any:
 def vector(
     default: object = ..., *, least: float | None = None, most: float | None = None, words: str = "numbers", kept: bool = True
 ) -> Any:
-    """A float64 vector; without a default it is required, with the default None it may be left out (stored as an empty one)."""
+    """Field: a float64 vector; without a default it is required.
+
+    Parameters
+    ----------
+    default : None
+        It may be left out and is then stored as an empty one.
+    least, most : float
+        Inclusive bounds of its entries, default none.
+    words : str
+        What it holds, for messages; default "numbers".
+    kept : bool
+        Whether it is stored; otherwise only `complete` sees it. Default True.
+
+    Returns
+    -------
+    Field
+    """
 
     def encode(name: str, value: object) -> np.ndarray:
         return np.empty(0) if value is None and default is None else checks.vector(name, value, least=least, most=most)
@@ -178,17 +307,57 @@ def vector(
 
 
 def matrix(*, words: str = "rows of numbers", kept: bool = True) -> Any:
-    """A float64 matrix (C-contiguous, at least one row and column); required. In a spec also a .npy or .csv file beside it."""
+    """Field: a float64 matrix, C-contiguous, with at least one row and column; required. In a spec also a .npy or .csv file beside it.
+
+    Parameters
+    ----------
+    words : str
+        What it holds, for messages; default "rows of numbers".
+    kept : bool
+        Whether it is stored; otherwise only `complete` sees it. Default True.
+
+    Returns
+    -------
+    Field
+    """
     return Field(..., words, checks.matrix, lambda stored: stored.tolist(), required=True, schema=Matrix, kept=kept)
 
 
 def unchecked(default: object = ..., *, schema: object = Any, words: str = "", kept: bool = False, kw_only: bool = False) -> Any:
-    """What only `complete` can check, because it depends on another parameter."""
+    """Field: a parameter that only `complete` can check, because it depends on another one.
+
+    Parameters
+    ----------
+    default : object
+        Where none is given; left out: required.
+    schema : type
+        What a spec may say, default anything.
+    words : str
+        What it accepts, for messages.
+    kept : bool
+        Whether it is stored as it is given, default False.
+    kw_only : bool
+        Whether the parameter must be given by its name, default False.
+
+    Returns
+    -------
+    Field
+    """
     return Field(default, words, lambda name, value: value, required=default is ..., schema=schema, kept=kept, named=kw_only)
 
 
 def checkpoints(default: int = 1) -> Any:
-    """Rounds at which something is verified: every T-th, or increasing rounds (stored as `checks.checkpoints` encodes them)."""
+    """Field: rounds at which something is verified, every T-th or increasing ones.
+
+    Parameters
+    ----------
+    default : int >= 1
+        Where none is given, default every round.
+
+    Returns
+    -------
+    Field
+    """
 
     def decode(stored: np.ndarray) -> int | list[int]:
         return -int(stored[0]) if stored[0] < 0 else stored.tolist()
@@ -204,10 +373,30 @@ def arm_set(words: str = "distinct arms") -> Any:
 
 
 def derived(*, init: Literal[False] = False) -> Any:
-    """No parameter: what `complete` computes, once."""
+    """Field: no parameter, but what `complete` computes, once.
+
+    Parameters
+    ----------
+    init : False
+        Tells type checkers that it cannot be given.
+
+    Returns
+    -------
+    Field
+    """
     return Derived(scratch=False)
 
 
 def scratch(*, init: Literal[False] = False) -> Any:
-    """No parameter: an array from `complete` that `observe` writes this round into; every replication gets its own."""
+    """Field: no parameter, but an array from `complete` that `observe` writes this round into; every replication gets its own.
+
+    Parameters
+    ----------
+    init : False
+        Tells type checkers that it cannot be given.
+
+    Returns
+    -------
+    Field
+    """
     return Derived(scratch=True)

@@ -40,9 +40,22 @@ VERBS: dict[str, Verb] = {name: verb(method, compiled=False).verb for name, meth
 
 @dataclass_transform(field_specifiers=(real, integer, checkpoints, unchecked))
 def monitor(cls: type[T]) -> type[T]:
-    """Class decorator that makes a monitor: annotated fields are its parameters, methods answer the verbs of `Monitor`.
+    """Class decorator that makes a monitor.
 
-    Raises TypeError where a method is misspelt, takes other arguments than its verb, or is missing.
+    Parameters
+    ----------
+    cls : class
+        Its annotated fields are the parameters; its methods answer the verbs of `Monitor`.
+
+    Returns
+    -------
+    class
+        A named tuple with checked parameters.
+
+    Raises
+    ------
+    TypeError
+        Where a method is misspelt, takes other arguments than its verb, or is missing.
     """
     check_methods(cls, VERBS, ("begin", "watch"))
     fields = declared(cls)[0]

@@ -29,7 +29,18 @@ GROUP = "tightrope.policies"
 
 
 def recipe(kind: str) -> Callable[[Maker], Maker]:
-    """Decorator: specs may ask for `kind`, which this function makes. Its annotated parameters are what they may say."""
+    """Decorator of a function that makes a problem, so that specs may ask for it.
+
+    Parameters
+    ----------
+    kind : str
+        Its name in specs. The annotated parameters of the function are what they may say.
+
+    Returns
+    -------
+    function
+        The decorator.
+    """
 
     def register(make: Maker) -> Maker:
         hints = typing.get_type_hints(make, include_extras=True)

@@ -119,7 +119,7 @@ class Evaluation:
 
     @property
     def normal_interval(self) -> tuple[float, float]:
-        """value -+ z se, for this number of rounds only."""
+        """The normal interval `value -+ z se`, which holds for this number of rounds only."""
         z = float(special.ndtri(1.0 - self.alpha / 2.0)) * self.se
         return self.value - z, self.value + z
 
@@ -131,7 +131,13 @@ class Evaluation:
         return notebook.table(repr(self).strip("<>"), [self.policy or "policy", "on this log"], self.summary(), " ".join(self.notes))
 
     def record(self) -> dict[str, Any]:
-        """All of it as numbers, text, lists and dicts, ready for JSON; None where there is no finite number."""
+        """All of it as numbers, text, lists and dicts, ready for JSON.
+
+        Returns
+        -------
+        dict
+            With None where there is no finite number.
+        """
         given = {name: getattr(self, name) for name in ("policy", "estimator", "value", "se", "alpha", "interval", "normal_interval")}
         given |= {name: getattr(self, name) for name in ("ess", "max_weight", "n", "rounds", "verdict", "decided", "notes", "rewards")}
         given |= {"support": vars(self.support), "estimates": {name: each._asdict() for name, each in self.estimates.items()}}
@@ -142,7 +148,17 @@ class Evaluation:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> "Evaluation":
-        """The evaluation whose `record` this is, as it comes from JSON."""
+        """The evaluation whose `record` this is, as it comes from JSON.
+
+        Parameters
+        ----------
+        record : dict
+            What `record` returned.
+
+        Returns
+        -------
+        Evaluation
+        """
 
         def number(value: float | None) -> float:
             return math.nan if value is None else float(value)
@@ -169,7 +185,13 @@ class Evaluation:
         )  # fmt: skip
 
     def summary(self) -> list[list[str]]:
-        """Value, intervals, overlap and verdict: a name and a text each."""
+        """Value, intervals, overlap and verdict in words.
+
+        Returns
+        -------
+        list of [str, str]
+            A name and a text each.
+        """
         level = f"{1.0 - self.alpha:.4g}"
         rows = [["value", f"{with_error(self.value, self.se)} ({self.estimator})"]]
         if self.estimator == "simulate":
@@ -190,7 +212,13 @@ class Evaluation:
         return rows
 
     def frame(self) -> "pd.DataFrame":
-        """A pandas DataFrame with a row for each estimator: value, se, lower and upper of its normal interval."""
+        """A table of the estimators.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each estimator: value, se, and lower and upper of its normal interval.
+        """
         import pandas as pd
 
         z = float(special.ndtri(1.0 - self.alpha / 2.0))
@@ -265,13 +293,24 @@ class Comparison:
         return f"No winner yet: {', '.join(self.alive)} may still be the best."
 
     def record(self) -> dict[str, Any]:
-        """All of it as numbers, text, lists and dicts, ready for JSON."""
+        """All of it as numbers, text, lists and dicts, ready for JSON.
+
+        Returns
+        -------
+        dict
+        """
         policies = {name: each.record() for name, each in self.evaluations.items()}
         given = {"winner": self.winner, "alive": list(self.alive), "alpha": self.alpha}
         return given | {"policies": policies, "baseline": self.baseline.record()}
 
     def frame(self) -> "pd.DataFrame":
-        """A pandas DataFrame, a row for each policy and one for the baseline: value, se, lower, upper, ess, difference, verdict, alive."""
+        """A table of the policies.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each policy and one for the baseline: value, se, lower, upper, ess, difference, verdict and alive.
+        """
         import pandas as pd
 
         rows = []
@@ -283,13 +322,37 @@ class Comparison:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> "Comparison":
-        """The comparison whose `record` this is, as it comes from JSON."""
+        """The comparison whose `record` this is, as it comes from JSON.
+
+        Parameters
+        ----------
+        record : dict
+            What `record` returned.
+
+        Returns
+        -------
+        Comparison
+        """
         evaluations = {name: Evaluation.from_record(each) for name, each in record["policies"].items()}
         baseline = Evaluation.from_record(record["baseline"])
         return cls(evaluations, baseline, tuple(record["alive"]), record["winner"], float(record["alpha"]))
 
     def plot(self, path: str | pathlib.Path, *, title: str = "", log_rounds: bool = True) -> pathlib.Path:
-        """Draw every policy's sequence over time. The arguments are those of `Evaluation.plot`; returns the file's path."""
+        """Draw every policy's confidence sequence over time.
+
+        Parameters
+        ----------
+        path : str or Path
+            An SVG, PNG, PDF or PGF file.
+        title : str
+            Above the picture; default none.
+        log_rounds : bool
+            Whether the axis of rounds is logarithmic, default True.
+
+        Returns
+        -------
+        Path
+        """
         from ..plots.curves import save_figure
         from ..plots.evaluation import comparison_figure
 

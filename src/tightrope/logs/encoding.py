@@ -328,7 +328,7 @@ class Encoder:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the d features, in their order."""
+        """Names of the d features, in their order."""
         fitted = self._known()
         own = itertools.chain.from_iterable(column.names(name) for name, column in fitted.columns.items())
         pairs = itertools.chain.from_iterable(column.names(f"{a}{JOINED}{b}") for a, b, column in fitted.crossings)
@@ -340,12 +340,32 @@ class Encoder:
         return self._known().dimension
 
     def to_dict(self) -> dict[str, Any]:
-        """All that was learned, as JSON takes it."""
+        """All that was learned, as JSON takes it.
+
+        Returns
+        -------
+        dict
+        """
         return self._known().model_dump(mode="json")
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Encoder":
-        """The encoder of `to_dict`. Raises ValueError for anything else."""
+        """The encoder whose `to_dict` this is.
+
+        Parameters
+        ----------
+        data : dict
+            What `to_dict` returned.
+
+        Returns
+        -------
+        Encoder
+
+        Raises
+        ------
+        ValueError
+            For anything else.
+        """
         return cls()._with(FittedEncoder.read(data))
 
     def _with(self, fitted: FittedEncoder) -> "Encoder":

@@ -117,7 +117,17 @@ class Log:
         return f"Log({self.n:,} rows, {self.arms} arms{sets}, rewards in [{self.rewards[0]:g}, {self.rewards[1]:g}])"
 
     def chunks(self, size: int | None = None) -> Iterator[Rows]:
-        """The rows in order, checked, a chunk at a time; the rows of a set are never apart. size: rows of a chunk, by default by K."""
+        """The rows in order, checked, a chunk at a time. The rows of a set are never apart.
+
+        Parameters
+        ----------
+        size : int >= 1
+            Rows of a chunk; default by the number of arms.
+
+        Yields
+        ------
+        Rows
+        """
         for part in self._parts(size, narrow=False):
             rows = _rewarded_rows(part)
             if rows.arm.size:
@@ -131,7 +141,24 @@ class Log:
             yield part.mapped(lambda item: np.require(item, requirements=["C", "W"]), part.first)
 
     def number(self, argument: str, arm: object) -> int:
-        """The number of an arm by what it is called. Raises ValueError for what is no arm of this log."""
+        """The number of an arm by what it is called.
+
+        Parameters
+        ----------
+        argument : str
+            The name of the caller's argument, for the message of an error.
+        arm : int or str
+            Its number or name.
+
+        Returns
+        -------
+        int
+
+        Raises
+        ------
+        ValueError
+            For what is no arm of this log.
+        """
         return ArmLabels(self.arms, self.names).number(argument, arm)
 
     def _checked(self, rows: Rows) -> Rows:

@@ -43,7 +43,7 @@ def check_similarity(means: np.ndarray, bounds: np.ndarray, lipschitz: tuple[flo
 
 @problem("lipschitz")
 class Lipschitz(Problem):
-    """K arms in a metric space; |means[i] - means[j]| <= lipschitz D(i, j).
+    """K arms in a metric space; `|means[i] - means[j]| <= lipschitz D(i, j)`.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ class ContextualLipschitz(Problem):
     means : (C, K) array
         Of every pair, in [0, 1] for Bernoulli rewards.
     lipschitz : (float, float) > 0, or one for both
-        L_x and L_y: |mean(x, y) - mean(x', y')| <= L_x |x - x'| + L_y |y - y'|. The metric that policies are told is that
+        L_x and L_y: `|mean(x, y) - mean(x', y')| <= L_x |x - x'| + L_y |y - y'|`. The metric that policies are told is that
         bound itself, so their constant is 1.
     frequencies : (C,) array
         How likely each context is; default equal.

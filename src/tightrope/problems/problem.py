@@ -26,15 +26,29 @@ PROBLEM_VERBS = {name: VERBS[name] for name, method in vars(Problem).items() if 
 @dataclass_transform(kw_only_default=False, field_specifiers=(
     real, optional_real, integer, optional_integer, choice, flag, vector, matrix, unchecked, derived, scratch, reward_kind))  # fmt: skip
 def problem(kind: str | None = None, *, compiled: bool = True) -> Callable[[type[T]], type[T]]:
-    """Class decorator that makes and registers a problem.
+    """Class decorator that makes and registers a problem. Parameters may be given by position, except those with kw_only=True.
 
-    kind: its name in specs; None: specs cannot ask for it. compiled: False when its kernels are plain Python, so that the loop
-    runs interpreted. Parameters may be given by position, except those with kw_only=True. A function `complete` in the class turns
-    the dict of parameters into that of everything stored: those with kept=True, and what is `derived()` or `scratch()`.
+    A function `complete` in the class turns the dict of parameters into that of everything stored: those with kept=True, and what is
+    `derived()` or `scratch()`. A class with `means` (K,) is given `best`, their maximum, unless it declares one, and these kernels until it
+    registers others: observe (nothing to see), mean (means[arm]), regret (best - means[action]), arms (K of them), play where there are
+    `rewards` and `noise`; and private (copies of what is `scratch()`).
 
-    A class with `means` (K,) is given `best`, their maximum, unless it declares one, and these kernels until it registers others:
-    observe (nothing to see), mean (means[arm]), regret (best - means[action]), arms (K of them), play where there are `rewards` and
-    `noise`; and private (copies of what is `scratch()`). Raises ValueError where another problem has this name or kind.
+    Parameters
+    ----------
+    kind : str
+        Its name in specs; None, the default: specs cannot ask for it.
+    compiled : bool
+        False where its kernels are plain Python, so that the loop runs interpreted. Default True.
+
+    Returns
+    -------
+    function
+        The decorator.
+
+    Raises
+    ------
+    ValueError
+        Where another problem has this name or kind.
     """
 
     def build(cls: type[T]) -> type[T]:

@@ -106,13 +106,31 @@ class PairedComparison:
         return [level.policy for level in self.levels if level.policy not in beaten]
 
     def frame(self) -> "pd.DataFrame":
-        """A pandas DataFrame, a row per pair: first, second, difference, se, lower, upper, p, decided."""
+        """A table of all pairs.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each pair: first, second, difference, se, lower, upper, p and decided.
+        """
         import pandas as pd
 
         return pd.DataFrame([vars(pair) for pair in self.pairs], columns=list(Pair.__dataclass_fields__))
 
     def plot(self, path: str | pathlib.Path, **options: Any) -> pathlib.Path:
-        """Draw the differences with their intervals, and the profile where there are several problems, to an SVG, PNG or PDF file."""
+        """Draw the differences with their intervals, and the profile where there are several problems.
+
+        Parameters
+        ----------
+        path : str or Path
+            An SVG, PNG, PDF or PGF file.
+        **options
+            title: str, above the picture.
+
+        Returns
+        -------
+        Path
+        """
         from ..plots.paired_differences import save_comparison
 
         return save_comparison(self, pathlib.Path(path), **options)

@@ -45,25 +45,48 @@ class Result:
 
     @property
     def policies(self) -> list[str]:
-        """Names, in the order they were given."""
+        """Names of the policies, in the order they were given."""
         return list(self.regret)
 
     @property
     def replications(self) -> int:
-        """How many there are."""
+        """How many replications there are."""
         return next(iter(self.regret.values())).shape[0]
 
     def summary(self) -> list[SummaryRow]:
-        """Final regret of every policy, lowest first, with paired differences against the lowest."""
+        """Final regret of every policy, lowest first, with paired differences against the lowest.
+
+        Returns
+        -------
+        list of SummaryRow
+            One for each policy: policy, mean, se, median, worst, difference and difference_se.
+        """
         return summary_rows({name: curve[:, -1] for name, curve in self.regret.items()})
 
     def compare(self, *, alpha: float = 0.05, draws: int = paired_differences.DRAWS, seed: int = 0) -> PairedComparison:
         """Compare the final regret of all policies within replications: paired tests, Holm-corrected p-values, interquartile means.
 
-        alpha: error of all decisions together, in (0, 1); it holds from 2 replications on between policies that cost the same, however
-        skewed their costs, and nearly so where only their means agree (`PairedComparison`). draws: of signs and of the bootstrap, from
-        100. seed: of the draws. p is never below 2^(1 - replications), so fewer than 6 decide nothing at alpha = 0.05. With fewer than
-        about 20 the intervals of interquartile means are too short. Raises ValueError for a single replication.
+        p is never below 2^(1 - replications), so fewer than 6 decide nothing at alpha = 0.05. With fewer than about 20 the intervals of
+        interquartile means are too short.
+
+        Parameters
+        ----------
+        alpha : float in (0, 1)
+            Error of all decisions together, default 0.05. It holds from 2 replications on between policies that cost the same, however
+            skewed their costs, and nearly so where only their means agree (`PairedComparison`).
+        draws : int >= 100
+            Of signs and of the bootstrap, default 10,000.
+        seed : int >= 0
+            Of the draws, default 0.
+
+        Returns
+        -------
+        PairedComparison
+
+        Raises
+        ------
+        ValueError
+            For a single replication, and where an argument is out of its range.
         """
         return paired_differences.compared_pairs(
             {name: curve[:, -1] for name, curve in self.regret.items()},
@@ -75,7 +98,13 @@ class Result:
         )
 
     def frame(self) -> "pd.DataFrame":
-        """A tidy pandas DataFrame: policy, replication, round, regret."""
+        """A tidy table of all regret curves.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns policy, replication, round and regret.
+        """
         return folders.frame({"regret": self.regret}, ("round", self.rounds))
 
     def plot(
@@ -90,13 +119,35 @@ class Result:
         log_rounds: bool = False,
         **options: Any,
     ) -> "pathlib.Path | Axes":
-        """Draw the mean regret curves with their bands to a file, whose path is returned, or into axes, which are returned.
+        """Draw the mean regret curves with their bands to a file or into axes.
 
-        Without path and ax the axes are new ones of Matplotlib's pyplot, as a notebook shows them.
-        path: an SVG, PNG, PDF or PGF file (fonts embedded as Type 42; PGF needs LaTeX). ax: Matplotlib axes of your own instead.
-        width, height: inches. band: half height of the bands in standard errors, >= 0; 0 for none. policies: names to draw, in this
-        order; default all. log_rounds: logarithmic axis of rounds. options: as for `plots.curves.regret_figure`. Raises ValueError
-        for an unknown policy or ending, and where both path and ax are given.
+        Parameters
+        ----------
+        path : str or Path
+            An SVG, PNG, PDF or PGF file (fonts embedded as Type 42; PGF needs LaTeX). Without path and ax the axes are new ones of
+            Matplotlib's pyplot, as a notebook shows them.
+        ax : matplotlib.axes.Axes
+            Axes of your own instead.
+        width, height : float > 0
+            Inches, default 7 and 4.2.
+        band : float >= 0
+            Half height of the bands in standard errors, default 2; 0 for none.
+        policies : sequence of str
+            Names to draw, in this order; default all.
+        log_rounds : bool
+            Whether the axis of rounds is logarithmic, default False.
+        **options
+            As for `plots.curves.regret_figure`.
+
+        Returns
+        -------
+        Path or matplotlib.axes.Axes
+            The file, or the axes that were drawn into.
+
+        Raises
+        ------
+        ValueError
+            For an unknown policy or ending, and where both path and ax are given.
         """
         from ..plots.curves import plot_regret
 
@@ -113,7 +164,17 @@ class Result:
         return notebook.table(repr(self).strip("<>"), headers, rows, caption) + figure_svg(regret_figure(self))
 
     def save(self, path: str | pathlib.Path) -> pathlib.Path:
-        """Write result.json and Parquet files to a folder; `load` reads them back bit for bit."""
+        """Write result.json and Parquet files to a folder; `load` reads them back bit for bit.
+
+        Parameters
+        ----------
+        path : str or Path
+            The folder, which is made where it is missing.
+
+        Returns
+        -------
+        Path
+        """
         folder = pathlib.Path(path)
         tables = {
             "regret.parquet": folders.parquet_bytes({"regret": self.regret}, ("round", self.rounds)),
@@ -129,7 +190,24 @@ class Result:
 
     @staticmethod
     def load(path: str | pathlib.Path) -> "Result":
-        """Read what `save` wrote."""
+        """Read what `save` wrote.
+
+        Parameters
+        ----------
+        path : str or Path
+            The folder.
+
+        Returns
+        -------
+        Result
+
+        Raises
+        ------
+        ValueError
+            Where the folder holds something else, or a save was cut short.
+        FileNotFoundError
+            Where there is no result, or only an unfinished run.
+        """
         folder, header = _header(path, "simulation")
         names, replications = header["policies"], header["replications"]
         regret = folders.read_table(folder / "regret.parquet", names, ["regret"])["regret"]
@@ -187,32 +265,61 @@ class Identification:
 
     @property
     def policies(self) -> list[str]:
-        """Names, in the order they were given."""
+        """Names of the policies, in the order they were given."""
         return list(self.arm)
 
     @property
     def replications(self) -> int:
-        """How many there are."""
+        """How many replications there are."""
         return next(iter(self.arm.values())).size
 
     def summary(self) -> list[SummaryRow]:
-        """Rounds that every policy took, fewest first, with paired differences against the fewest."""
+        """Rounds that every policy took, fewest first, with paired differences against the fewest.
+
+        Returns
+        -------
+        list of SummaryRow
+            One for each policy: policy, mean, se, median, worst, difference and difference_se.
+        """
         return summary_rows(self.rounds)
 
     def compare(self, *, alpha: float = 0.05, draws: int = paired_differences.DRAWS, seed: int = 0) -> PairedComparison:
         """Compare the rounds of all policies within replications: paired tests, Holm-corrected p-values, interquartile means.
 
-        alpha: error of all decisions together, in (0, 1); it holds from 2 replications on between policies that cost the same, however
-        skewed their costs, and nearly so where only their means agree (`PairedComparison`). draws: of signs and of the bootstrap, from
-        100. seed: of the draws. p is never below 2^(1 - replications), so fewer than 6 decide nothing at alpha = 0.05. With fewer than
-        about 20 the intervals of interquartile means are too short. Raises ValueError for a single replication.
+        p is never below 2^(1 - replications), so fewer than 6 decide nothing at alpha = 0.05. With fewer than about 20 the intervals of
+        interquartile means are too short.
+
+        Parameters
+        ----------
+        alpha : float in (0, 1)
+            Error of all decisions together, default 0.05. It holds from 2 replications on between policies that cost the same, however
+            skewed their costs, and nearly so where only their means agree (`PairedComparison`).
+        draws : int >= 100
+            Of signs and of the bootstrap, default 10,000.
+        seed : int >= 0
+            Of the draws, default 0.
+
+        Returns
+        -------
+        PairedComparison
+
+        Raises
+        ------
+        ValueError
+            For a single replication, and where an argument is out of its range.
         """
         return paired_differences.compared_pairs(
             self.rounds, "rounds", problems=folders.problems(self.settings), alpha=alpha, draws=draws, seed=seed
         )
 
     def frame(self) -> "pd.DataFrame":
-        """A tidy pandas DataFrame, one row per policy and replication: arm, rounds, stopped, correct, gap_bound, error."""
+        """A tidy table of all runs.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each policy and replication: arm, rounds, stopped, correct, gap_bound and error.
+        """
         return folders.frame({key: getattr(self, key) for key in ANSWERS})
 
     def plot(
@@ -226,12 +333,33 @@ class Identification:
         policies: Sequence[str] | None = None,
         **options: Any,
     ) -> "pathlib.Path | Axes":
-        """Draw the rounds of every run and their means to a file, whose path is returned, or into axes, which are returned.
+        """Draw the rounds of every run and their means to a file or into axes.
 
-        Without path and ax the axes are new ones of Matplotlib's pyplot, as a notebook shows them.
-        path: an SVG, PNG, PDF or PGF file (fonts embedded as Type 42; PGF needs LaTeX). ax: Matplotlib axes of your own instead.
-        width, height: inches; height None: half an inch a policy. band: half length of the bars in standard errors, >= 0; 0 for none.
-        policies: names to draw, in this order; default all. options: title. Raises ValueError as `Result.plot` does.
+        Parameters
+        ----------
+        path : str or Path
+            An SVG, PNG, PDF or PGF file (fonts embedded as Type 42; PGF needs LaTeX). Without path and ax the axes are new ones of
+            Matplotlib's pyplot, as a notebook shows them.
+        ax : matplotlib.axes.Axes
+            Axes of your own instead.
+        width, height : float > 0
+            Inches, default 7 and half an inch a policy.
+        band : float >= 0
+            Half length of the bars in standard errors, default 2; 0 for none.
+        policies : sequence of str
+            Names to draw, in this order; default all.
+        **options
+            title.
+
+        Returns
+        -------
+        Path or matplotlib.axes.Axes
+            The file, or the axes that were drawn into.
+
+        Raises
+        ------
+        ValueError
+            For an unknown policy or ending, and where both path and ax are given.
         """
         from ..plots.rounds import plot_rounds
 
@@ -249,7 +377,17 @@ class Identification:
         return notebook.table(repr(self).strip("<>"), headers, rows, caption) + figure_svg(rounds_figure(self))
 
     def save(self, path: str | pathlib.Path) -> pathlib.Path:
-        """Write result.json and Parquet files to a folder; `load` reads them back bit for bit."""
+        """Write result.json and Parquet files to a folder; `load` reads them back bit for bit.
+
+        Parameters
+        ----------
+        path : str or Path
+            The folder, which is made where it is missing.
+
+        Returns
+        -------
+        Path
+        """
         folder = pathlib.Path(path)
         folders.write(folder, self.kind, {
             "policies": self.policies, "replications": self.replications, "settings": self.settings,
@@ -261,7 +399,24 @@ class Identification:
 
     @staticmethod
     def load(path: str | pathlib.Path) -> "Identification":
-        """Read what `save` wrote."""
+        """Read what `save` wrote.
+
+        Parameters
+        ----------
+        path : str or Path
+            The folder.
+
+        Returns
+        -------
+        Identification
+
+        Raises
+        ------
+        ValueError
+            Where the folder holds something else, or a save was cut short.
+        FileNotFoundError
+            Where there is no result, or only an unfinished run.
+        """
         folder, header = _header(path, "identification")
         names, replications = header["policies"], header["replications"]
         answers = folders.read_table(folder / "answers.parquet", names, list(ANSWERS))

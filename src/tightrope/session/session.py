@@ -99,24 +99,67 @@ class Choice(NamedTuple):
 class Session:
     """One policy, its state, its random stream and its open decisions.
 
-    policy: an instance such as LinUCB(). arms: K, their K names, or (K, d) features. Exactly one of arms, points and distances
-    describes the arms: points is (K,) or (K, p), distances a (K, K) metric. dimension: d, when features come with every round;
-    without arms, a catalogue: every call brings any number of candidates with their features. oracle: chooses sets of arms; for
-    `oracles.Promotions` give the users as arms. horizon: T, for policies whose widths use it. seed: of the policy's own randomness;
-    `simulate` with the same seed makes the same choices in replication 0. names: K texts, by which arms can be called;
-    without arms, points and distances they say how many there are.
-    window: a decision that is older is closed with default_reward: in rounds (a number), or in time (text such as "90s", "12h", "14d", or
-    a timedelta), which is looked at whenever something is decided or answered. clock: what says the time then, in seconds since 1970.
-    apply: rewards are learned from as they arrive, or "in order" of their decisions, each held back until all earlier decisions are
-    closed (a guarantee on linear rewards needs it where the delay depends on the reward). after_stop: what an identification policy plays
-    once it has its answer: the "winner", where it is eligible, or what it would "explore" next, to learn more than was asked. measured:
-    False where no decision needs its propensity, which then costs nothing and is NaN; such decisions cannot be evaluated. draws: from 10,
-    how many random draws stand behind a propensity that is not exact (a decision tells its standard error), where that of LinTS takes
-    500: fewer are quicker, more are closer; None: the policy's own number. encoder: makes the features of rounds from rows by column name
-    (a dict for all arms, a list of dicts or a table with a row for each), an `Encoder` that was fitted, which files hold, or anything
-    with its `transform`, such as scikit-learn's, which `load` asks for again.
+    Exactly one of arms, points, distances and names says which arms there are; names may also come with one of the others. With none
+    of them, and dimension, the session is a catalogue: every call brings any number of candidates with their features.
 
     Bad input raises ValueError and leaves the session as it was. Not thread-safe: one session, one thread at a time.
+
+    Parameters
+    ----------
+    policy : Policy
+        An instance, such as `LinUCB()`.
+    arms : int >= 1, sequence of K str, or (K, d) array
+        How many arms there are, their names, or their features.
+    points : (K,) or (K, p) array
+        Positions of the arms, such as prices.
+    distances : (K, K) array
+        A metric between the arms, in place of points.
+    dimension : int >= 1
+        d, where features come with every round.
+    oracle : Oracle
+        Chooses sets of arms, see `tr.oracles`; for `oracles.Promotions` give the users as arms. Default None: single arms.
+    horizon : int >= 1
+        T, in rounds, for policies whose widths use it.
+    seed : int >= 0
+        Of the policy's own randomness, default 0; `simulate` with the same seed makes the same choices in replication 0.
+    names : iterable of K str
+        By which arms can be called.
+    window : int >= 1, str or timedelta
+        A decision that is older is closed with default_reward: in rounds (a number), or in time (text such as "90s", "12h", "14d", or a
+        timedelta), which is looked at whenever something is decided or answered. Default None: decisions stay open.
+    default_reward : float
+        The reward of a decision that the window closes, in units of reward; required with a window.
+    apply : "on arrival" or "in order"
+        Rewards are learned from as they arrive, the default, or in the order of their decisions: each is held back until all earlier
+        decisions are closed. A guarantee on linear rewards needs that where the delay depends on the reward.
+    after_stop : "winner" or "explore"
+        Where an identification policy has its answer, play the winner, if it is eligible (the default), or what the policy would try
+        next, to learn more than was asked.
+    measured : bool
+        Default True. False where no decision needs its propensity, which then costs nothing and is NaN: such decisions cannot be evaluated.
+    draws : int in 10..10^8
+        How many random draws stand behind a propensity that is not exact; a decision tells its standard error. Fewer are quicker, more are
+        closer. None, the default: the policy's own number, such as 500 for LinTS.
+    encoder : Encoder, or anything with its `transform`
+        Makes the features of rounds from rows by column name: a dict for all arms, a list of dicts, or a table with a row for each arm. It
+        must have been fitted. Files hold an `Encoder`; `load` asks for any other again.
+    clock : function returning seconds since 1970
+        Says the time for a window in time, default `time.time`.
+
+    Raises
+    ------
+    ValueError
+        Where an argument is out of its range, or the policy does not fit the arms.
+
+    Examples
+    --------
+    >>> import tightrope as tr
+    >>> session = tr.Session(tr.UCB(), arms=["red", "green"])
+    >>> decision = session.decide(id="visitor 17")
+    >>> session.reward("visitor 17", 1.0)
+    True
+    >>> session
+    <Session: UCB, 2 arms, 1 decisions, 1 rewards, 0 open>
     """
 
     def __init__(
@@ -230,12 +273,12 @@ class Session:
 
     @property
     def played(self) -> int:
-        """Decisions of `select` in rounds that showed nothing, which are only counted."""
+        """Decisions of `select` in rounds that showed nothing: these are only counted, not kept."""
         return self._now.agent.counts[PLAYED]
 
     @property
     def arms(self) -> Any:
-        """Description of the arms: number, features, dimension, points, distances, oracle, horizon."""
+        """What the policy is told of the arms, as `extend.Arms`: number, features, dimension, points, distances, oracle, horizon."""
         return self._rounds.arms
 
     @property
@@ -245,7 +288,7 @@ class Session:
 
     @property
     def state(self) -> State:
-        """What the policy knows, as its class says. To read, not to write."""
+        """What the policy has learned, as its `State` says. To read, not to write."""
         return self._agent.state
 
     @property
@@ -291,13 +334,40 @@ class Session:
         id: Id | None = None,
         names: Sequence[str] | None = None,
     ) -> Decision:
-        """Decide which arm (or set of arms) to play; the decision stays open until its reward comes, see `reward`.
+        """Decide which arm (or set of arms) to play. The decision stays open until its reward comes, see `reward`.
 
-        context: where they change, (K, d) features of this round's arms, (d,) that all arms are shown, or a `Context`. eligible: (K,) bool,
-        or names. id: text or a whole number of your own; given twice it returns the same decision and draws nothing. names: of a
-        catalogue's candidates, which may also come as context = {name: features}. Where several arms share a row of features
-        (promotions for a user), features are (N, d), eligible is (N,) or (N, M), and arm = user * M + promotion. Costs one `select`
-        and, in a session that measures them, one `propensity`.
+        Costs one `select` of the policy and, in a session that measures them, one `propensity`.
+
+        Parameters
+        ----------
+        context : (K, d) array, (d,) array, Context, or rows for the encoder
+            Features of every arm in this round, or one row that all arms are shown. None: what the last round showed, if rounds show
+            anything.
+            A catalogue may take {name: features}. Where arms share rows, as promotions to users do, features are (N, d) and
+            arm = user * M + promotion.
+        eligible : (K,) array of bool, or names
+            Arms that may be played, default all; (N,) or (N, M) where arms share rows.
+        id : str or int
+            Your own; given twice it returns the same decision and draws nothing. Default: one is made.
+        names : sequence of str
+            Of a catalogue's candidates.
+
+        Returns
+        -------
+        Decision
+
+        Raises
+        ------
+        ValueError
+            Where the round does not fit the session's arms, or no arm may be played.
+
+        Examples
+        --------
+        >>> import tightrope as tr
+        >>> session = tr.Session(tr.EpsilonGreedy(epsilon=0.1), arms=["red", "green"], seed=1)
+        >>> first = session.decide(id="visitor 17")
+        >>> session.decide(id="visitor 17") is first
+        True
         """
         if id is not None:
             id = checked_id(id)
@@ -319,24 +389,69 @@ class Session:
     ) -> batches.Decisions:
         """Decide for many rounds at once, as for a campaign: the same as `decide` for one after the other, to the bit, or nothing at all.
 
-        All are decided before any of their rewards is known, so nothing is learned between the first and the last. contexts: (n, d) where
-        all arms are shown one row, (n, K, d) features of every arm, or what `decide` takes for each round in a list; None where rounds
-        show nothing; with an encoder a table, a row for each round. ids: n of your own, unique and new; None: made. eligible: for all
-        rounds, or (n, K) for each. number: n, where neither contexts nor ids say it. Returns columns: ids, arm, name, propensity,
-        propensity_se; `frame()` makes a pandas table of them.
+        All are decided before any of their rewards is known, so nothing is learned between the first and the last.
 
+        Parameters
+        ----------
+        contexts : (n, d) array, (n, K, d) array, list of n, or table
+            A row that all arms of the round are shown; features of every arm; what `decide` takes, for each round; with an encoder a table
+            with a row for each round. None where rounds show nothing.
+        ids : iterable of n str or int
+            Your own, unique and new. Default: made.
+        eligible : mask as for `decide`, or (n, K) array of bool
+            For all rounds, or for each.
+        number : int >= 1
+            n, where neither contexts nor ids say it.
+
+        Returns
+        -------
+        Decisions
+            Columns ids, arm, name, propensity and propensity_se; `frame()` makes a pandas table of them.
+
+        Raises
+        ------
+        ValueError
+            For a round or an id that `decide` would refuse, with its row; then nothing is decided.
+
+        Notes
+        -----
         A compiled policy over single arms chooses in one compiled call. Features stay in one array until the last of these decisions is
-        closed: a copy, or `contexts` itself where it is read-only (contexts.flags.writeable = False). Propensities of policies that draw
-        are computed one after the other, as `decide` does; measured=False leaves them out. Sets, catalogues, windows, conservative and
+        closed: a copy, or `contexts` itself where it is read-only (`contexts.flags.writeable = False`). Propensities of policies that draw
+        are computed one after the other, as `decide` does; `measured=False` leaves them out. Sets, catalogues, windows, conservative and
         identification policies are decided one by one.
+
+        Examples
+        --------
+        >>> import tightrope as tr
+        >>> session = tr.Session(tr.UCB(), arms=["red", "green"])
+        >>> made = session.decide_many(ids=["a", "b", "c"])
+        >>> session.reward_many(made.ids, [1.0, 0.0, 1.0])
+        3
         """
         return batches.decide_many(self, contexts, ids, eligible, number)
 
     def select(self, context: Round | None = None, eligible: Mask | None = None) -> Any:
-        """The arm (int) or set of arms (int array) to play now: a decision whose reward comes by `update`, and next.
+        """The arm or set of arms to play now: a decision whose reward comes by `update`, and next.
 
         Where rounds show features of their own, `update` means the last decision; for rewards that come late or never, use `decide` and
         `reward`. The propensity is not computed.
+
+        Parameters
+        ----------
+        context : (K, d) array, (d,) array, Context, or rows for the encoder
+            Features of every arm in this round, or one row that all arms are shown. None: what the last round showed, if rounds show
+            anything.
+        eligible : (K,) array of bool, or names
+            Arms that may be played, default all.
+
+        Returns
+        -------
+        int, or array of int for a set
+
+        Raises
+        ------
+        ValueError
+            Where the round does not fit the session's arms, or no arm may be played.
         """
         now = self._now
         if now.plain and context is None and eligible is None:
@@ -370,13 +485,37 @@ class Session:
         draws: int | None = None,
         encoded: bool = False,
     ) -> bool:
-        """Make a decision of a log once more: `select` draws as it did then, and the arm of the log is taken. Returns whether both agree.
+        """Make a decision of a log once more: the policy draws as it did then, and the arm of the log is taken.
 
-        arm: the number that the log has, or those of a set. id: the decision's; one that is still known is refused. propensity,
-        propensity_se, draws: the log's, which are not computed again. wanted: what the policy chose, where `decide_beside` played another
-        arm. encoded: whether context has features already, where the session has an encoder. The others are those of `decide`. On the
-        kind of processor that wrote the log both agree to the bit; on another one last digits may differ, and what was played is what
-        counts.
+        On the kind of processor that wrote the log both agree to the bit. On another one last digits may differ, and what was played is
+        what counts.
+
+        Parameters
+        ----------
+        arm : int, or sequence of int for a set
+            The number that the log has.
+        id : str or int
+            The decision's; one that is still known is refused.
+        context, eligible, names
+            As for `decide`.
+        propensity, propensity_se : float, or array for a set
+            The log's, in [0, 1]; they are not computed again. Default NaN: not measured.
+        wanted : int
+            What the policy chose, where `decide_beside` played another arm. Default None: arm.
+        draws : int >= 1
+            Random draws behind the propensity; None: it is exact.
+        encoded : bool
+            Whether context has features already, where the session has an encoder. Default False.
+
+        Returns
+        -------
+        bool
+            Whether the policy chose what the log says.
+
+        Raises
+        ------
+        ValueError
+            Where the id is known already, or the round or the arm do not fit.
         """
         id = checked_id(id)
         if self._book.known(id) is not None:
@@ -399,12 +538,32 @@ class Session:
         names: Sequence[str] | None = None,
         measured: bool = True,
     ) -> tuple[Decision, int, float]:
-        """A decision that is the policy's or somebody else's, as while a policy is rolled out beside a baseline.
+        """Decide with an arm that is the policy's or somebody else's, as while a policy is rolled out beside a baseline.
 
-        arm: the number of the arm to play; None: the policy's own choice, which is drawn in either case. chance: the propensity of the
-        played arm, from its number and the policy's own chance of it. measured: False where the policy's chance is not needed; it is
-        NaN then. The others are those of `decide`; the id must be new. Returns the decision, the policy's choice, and the policy's
-        chance of the arm that is played. For policies that play single arms.
+        For policies that play single arms.
+
+        Parameters
+        ----------
+        arm : int or None
+            The arm to play; None: the policy's own choice, which is drawn in either case.
+        chance : function of (int, float) returning float
+            The propensity of the played arm, from its number and the policy's own chance of it.
+        context, eligible, names
+            As for `decide`.
+        id : str or int
+            Your own, which must be new. Default: one is made.
+        measured : bool
+            Default True. False where the policy's chance is not needed; it is NaN then.
+
+        Returns
+        -------
+        (Decision, int, float)
+            The decision, the policy's choice, and the policy's chance of the arm that is played.
+
+        Raises
+        ------
+        ValueError
+            Where the id is known already, or the round or the arm do not fit.
         """
         if self.arms.oracle is not None:
             raise ValueError("this session chooses sets; only a choice of single arms can be made beside another.")
@@ -581,8 +740,22 @@ class Session:
     def reward(self, id: Id, value: ArrayLike | Mapping[int, float] | Mapping[str, float]) -> bool:
         """Close an open decision with its reward, learned with the features, mask and baseline of its own round.
 
-        value: a number; for a set {arm or name: number}, in parts where they come so, or one number per arm in the decision's order.
-        The same answer once more changes nothing and returns False; another one, or an unknown id, is a ValueError.
+        Parameters
+        ----------
+        id : str or int
+            The decision's.
+        value : float, array, or dict of arm or name to float
+            In units of reward. Of a set a number for each of its arms in the decision's order, or a dict, in parts where they come so.
+
+        Returns
+        -------
+        bool
+            Whether it was new: the same answer once more changes nothing and returns False.
+
+        Raises
+        ------
+        ValueError
+            For an unknown id, another answer than the one that is there, or a value that is no reward of the policy.
         """
         id = id if type(id) is str else checked_id(id)
         self._close_overdue()
@@ -605,11 +778,27 @@ class Session:
         return True
 
     def reward_many(self, ids: Iterable[Id], values: Any) -> int:
-        """Take in many rewards: the same as `reward` for one after the other, in this order. Returns how many were new.
+        """Take in many rewards: the same as `reward` for one after the other, in this order.
 
-        values: of each id what `reward` takes. All rows are checked before the first is learned: an unknown id, another reward for a
-        decision that has one, or a value that is no reward of the policy is a ValueError that names the row. An equal reward once more
-        changes nothing. Rewards of decisions that `decide_many` made together are learned in one compiled call.
+        All rows are checked before the first is learned. Rewards of decisions that `decide_many` made together are learned in one compiled
+        call.
+
+        Parameters
+        ----------
+        ids : iterable of n str or int
+            The decisions'.
+        values : sequence of n
+            Of each id what `reward` takes.
+
+        Returns
+        -------
+        int
+            How many were new: an equal reward once more changes nothing.
+
+        Raises
+        ------
+        ValueError
+            For an unknown id, another reward for a decision that has one, or a value that is no reward of the policy, with its row.
         """
         self._close_overdue()
         return batches.reward_many(self, ids, values)
@@ -635,13 +824,26 @@ class Session:
         return False
 
     def update(self, arm: Played, reward: ArrayLike, context: Round | None = None) -> None:
-        """Take in the reward of an arm, or the rewards of several arms of a set as two arrays, for an open decision of it.
+        """Take in the reward of an arm, or the rewards of several arms of a set, for an open decision of it.
 
         Where all rounds show the same, that is one that `select` made, where one waits, else the oldest. Where features change, it is the
         session's last decision, if that is of the arm, and older ones that `select` made of it are closed without a reward; else the only
-        one of the arm. With context, the features (and baseline, and mask) of the round, it is the oldest one that showed them. Where no
-        decision of the arm is open, it is data from elsewhere: the policy learns from it, a ledger does not count it. ValueError where it
-        cannot be known which features the reward belongs to; for rewards that come late or never, use `decide` and `reward`.
+        one of the arm. With context it is the oldest one that showed the same. Where no decision of the arm is open, it is data from
+        elsewhere: the policy learns from it, a ledger does not count it.
+
+        Parameters
+        ----------
+        arm : int, str, or array of them for a set
+            What was played.
+        reward : float, or array with one entry for each arm of the set
+            In units of reward.
+        context : as for `decide`
+            What the round showed: features, baseline and mask.
+
+        Raises
+        ------
+        ValueError
+            Where it cannot be known which features the reward belongs to; for rewards that come late or never, use `decide` and `reward`.
         """
         self._close_overdue()
         now = self._now
@@ -778,7 +980,18 @@ class Session:
             raise
 
     def cancel(self, id: Id) -> None:
-        """Take back an open decision that was never shown: the policy is as it was without it, but for its random stream."""
+        """Take back an open decision that was never shown: the policy is as it was without it, but for its random stream.
+
+        Parameters
+        ----------
+        id : str or int
+            The decision's.
+
+        Raises
+        ------
+        ValueError
+            Where it is not open, or a part of its rewards is in.
+        """
         self._close_overdue()
         entry = self._unanswered(id)
         if entry.answers:
@@ -804,7 +1017,18 @@ class Session:
             self._release()
 
     def close(self, id: Id) -> None:
-        """Close a decision that was shown but whose reward, or whose missing rewards of a set, will never come. Nothing is learned."""
+        """Close a decision that was shown but whose reward, or whose missing rewards of a set, will never come. Nothing is learned.
+
+        Parameters
+        ----------
+        id : str or int
+            The decision's.
+
+        Raises
+        ------
+        ValueError
+            Where it is not open.
+        """
         self._close_overdue()
         self._take(self._unanswered(id), None, None, "closed")
 
@@ -816,10 +1040,24 @@ class Session:
         return entry
 
     def expire(self, older_than: int | str | timedelta | None = None, *, ids: Iterable[Id] | None = None) -> list[Id]:
-        """Close with default_reward every decision that is older; returns their ids.
+        """Close with default_reward every decision that is older.
 
-        older_than: as `window`, but from 0 rounds (decisions made since); a time where the session's window is one; default: the window.
-        ids: the open decisions to close instead, whatever their age, where another clock says which.
+        Parameters
+        ----------
+        older_than : int >= 0, str or timedelta
+            As the session's window, but from 0 rounds (decisions made since); a time where the window is one. Default: the window.
+        ids : iterable of str or int
+            The open decisions to close instead, whatever their age, where another clock says which.
+
+        Returns
+        -------
+        list of str or int
+            Ids of the decisions that were closed.
+
+        Raises
+        ------
+        ValueError
+            Where the session has no default_reward, or an argument is not in its range.
         """
         if ids is not None and older_than is not None:
             raise ValueError("older_than and ids both say what expires; give one of them.")
@@ -887,15 +1125,42 @@ class Session:
         return {id: entry.decision for id, entry in self._book.open.items() if entry.ended is None}
 
     def is_open(self, id: Id) -> bool:
-        """Whether a decision waits for its reward, or for those of a part of its set."""
+        """Whether a decision waits for its reward, or for those of a part of its set.
+
+        Parameters
+        ----------
+        id : str or int
+            The decision's.
+
+        Returns
+        -------
+        bool
+        """
         return self._book.is_open(self._book.open.get(checked_id(id)))
 
     def known(self, id: Id) -> Decision | None:
-        """The decision of an id, open or among the last 10,000 closed ones; None for others."""
+        """The decision of an id, open or among the last 10,000 closed ones.
+
+        Parameters
+        ----------
+        id : str or int
+            The decision's.
+
+        Returns
+        -------
+        Decision or None
+            None for an id that is not known, or not any more.
+        """
         return self._book.known(checked_id(id))
 
     def answered(self) -> Iterator[tuple[Decision, float | dict[int, float] | None]]:
-        """Decisions that have ended and are still remembered, with their rewards (of a set by arm; None: closed without one)."""
+        """Decisions that have ended and are still remembered, with their rewards.
+
+        Yields
+        ------
+        (Decision, float, dict or None)
+            The decision and its reward: of a set by arm, None where it was closed without one.
+        """
         for entry in (*self._book.open.values(), *self._book.closed.values()):
             if entry.ended is not None:
                 yield entry.decision, entry.answers
@@ -973,10 +1238,19 @@ class Session:
     def merge(self, other: "Session") -> None:
         """Take in all that another session of the same policy and arms has learned, as if its rewards had been fed to this one.
 
-        other: left as it is; its open decisions do not move over, so it must have none. What both have learned counts once, where they
-        come from one session by `fork`, `load`, a copy or pickle: what is new in the other is added. Only for policies whose state is a
-        sum (counts; V and b). Raises ValueError, with nothing changed, for other policies, for sessions that differ in policy or arms,
-        for this session itself, and where rewards would count twice: the other was merged before, or it is not known what they share.
+        What both have learned counts once, where they come from one session by `fork`, `load`, a copy or pickle: what is new in the other
+        is added. Only for policies whose state is a sum, such as counts, or V and b of a regression.
+
+        Parameters
+        ----------
+        other : Session
+            Left as it is. Its open decisions do not move over, so it must have none.
+
+        Raises
+        ------
+        ValueError
+            With nothing changed: for a policy that cannot be merged, for sessions that differ in policy or arms, for this session itself,
+            and where rewards would count twice, because the other was merged before or it is not known what they share.
         """
         base = self._mergeable(other)
         past, its = noted(self), noted(other)
@@ -1022,9 +1296,24 @@ class Session:
     def fork(self, n: int, seed: int | None = None) -> list[Self]:
         """Sessions for n workers that go on from here, each by itself; `merge` then adds what is new in each, exactly.
 
-        n: how many, at least 1. seed: of their streams; None: this session's. Each has streams of its own, independent of this session's
-        and of each other's, and automatic ids of its own: "#2.17" is decision 17 of the third fork ever made of a session. Open decisions
-        stay here. ValueError where the policy counts on its open decisions, while there are any.
+        Each has a random stream of its own, independent of this session's and of each other's, and automatic ids of its own: "#2.17" is
+        decision 17 of the third fork ever made of a session. Open decisions stay here.
+
+        Parameters
+        ----------
+        n : int >= 1
+            How many.
+        seed : int >= 0
+            Of their streams. Default None: this session's.
+
+        Returns
+        -------
+        list of Session
+
+        Raises
+        ------
+        ValueError
+            Where the policy counts on its open decisions, while there are any.
         """
         n = checks.integer("n", n, least=1)
         seed = self.seed if seed is None else checks.integer("seed", seed, least=0)
@@ -1060,7 +1349,20 @@ class Session:
         self._stand(one, self._rounds.changed(last=PLAIN))
 
     def adopt(self, arrays: dict[str, np.ndarray], rounds: int) -> None:
-        """Take over what `flatten` made of the state of a session like this one, which had learned so many rewards and decided nothing."""
+        """Take over the state of a session like this one, which had learned so many rewards and decided nothing.
+
+        Parameters
+        ----------
+        arrays : dict of str to array
+            What `flatten` made of that state.
+        rounds : int >= 0
+            The rewards that it had learned.
+
+        Raises
+        ------
+        ValueError
+            Where the arrays are no state of this session's policy.
+        """
         arms = self.arms._replace(number=self.arms.blocks) if self.catalogue else self.arms
         template = self._sized(arms.number).state if self.catalogue else self.state
         one = self._agent_of(restore(template, arrays, self.policy, arms), arms, rounds - self.rounds)
@@ -1087,10 +1389,28 @@ class Session:
         number: int | None = None,
         oracle: Oracle | None = None,
     ) -> list[int]:
-        """Add arms after the others; everything learned stays, open decisions stay open. Returns their numbers.
+        """Add arms after the others; everything learned stays, open decisions stay open.
 
-        names: of the new arms, if the session has names. features: theirs, (n, d), if features are fixed. number: how many, where
-        neither says. oracle: for the longer list, where an oracle knows arms by number. ValueError where the policy cannot grow.
+        Parameters
+        ----------
+        names : sequence of n str
+            Of the new arms, if the session has names.
+        features : (n, d) array
+            Theirs, if features are fixed.
+        number : int >= 1
+            How many, where neither says.
+        oracle : Oracle
+            For the longer list, where an oracle knows arms by number.
+
+        Returns
+        -------
+        list of int
+            Their numbers.
+
+        Raises
+        ------
+        ValueError
+            Where the policy cannot grow, or names or features do not fit the session.
         """
         if self.catalogue:
             raise ValueError("this session takes new candidates at every call; there is nothing to add.")
@@ -1104,21 +1424,73 @@ class Session:
         return list(range(before.number, longer.number))
 
     def retire(self, arm: str | int) -> None:
-        """Stop playing an arm. What was learned stays, and late rewards are still taken in."""
+        """Stop playing an arm. What was learned stays, and late rewards are still taken in.
+
+        Parameters
+        ----------
+        arm : int or str
+            Its number or name.
+
+        Raises
+        ------
+        ValueError
+            For an unknown arm, the last one that is played, and in a catalogue.
+        """
         self._stand(self._agent, self._rounds.retiring(arm, True))
 
     def restore(self, arm: str | int) -> None:
-        """Play a retired arm again."""
+        """Play a retired arm again.
+
+        Parameters
+        ----------
+        arm : int or str
+            Its number or name.
+
+        Raises
+        ------
+        ValueError
+            For an unknown arm, and in a catalogue.
+        """
         self._stand(self._agent, self._rounds.retiring(arm, False))
 
     def point(self, arm: SupportsIndex | str) -> Any:
-        """The point (price, position) of an arm: a float on a line, else a (p,) array."""
+        """The point (price, position) of an arm.
+
+        Parameters
+        ----------
+        arm : int or str
+            Its number or name.
+
+        Returns
+        -------
+        float on a line, else (p,) array
+
+        Raises
+        ------
+        ValueError
+            For an unknown arm, and where the session has no points.
+        """
         points = self._rounds.points()
         point = points[self._rounds.names.number("arm", arm, self.arms.number)]
         return float(point) if np.ndim(point) == 0 else point.copy()
 
     def arm_at(self, point: ArrayLike) -> int:
-        """The arm of a point, which must be one of the session's up to rounding (one part in 1e9 of their range)."""
+        """The arm of a point.
+
+        Parameters
+        ----------
+        point : float or (p,) array
+            One of the session's, up to rounding: one part in 1e9 of their range.
+
+        Returns
+        -------
+        int
+
+        Raises
+        ------
+        ValueError
+            Where no arm is there, or the session has no points.
+        """
         return self._rounds.arm_at(point)
 
     # Explaining ----------------------------------------------------------------------------------------------------------
@@ -1134,10 +1506,29 @@ class Session:
     ) -> Explanation:
         """Why: per-arm mean, width, lower, upper, index and probability, and what the family adds. Changes nothing.
 
-        arms: numbers or names of the only arms to tell of, in this order; their numbers are then under "arm". draws: from 10, how many
-        random draws stand behind probabilities that are sampled, as those of LinTS and of sets: more make "probability_se" smaller, fewer
-        are quicker; None: the policy's own number. Probabilities without "probability_se" are exact and need none. plain: lists, numbers
-        and text that `json.dumps` takes, None in place of what is not finite.
+        Parameters
+        ----------
+        context : (K, d) array, (d,) array, Context, or rows for the encoder
+            Features of every arm in this round, or one row that all arms are shown. None: what the last round showed, if rounds show
+            anything.
+        eligible : (K,) array of bool, or names
+            Arms that may be played, default all.
+        arms : sequence of int or str
+            The only arms to tell of, in this order; their numbers are then under "arm". Default: all.
+        draws : int in 10..10^8
+            How many random draws stand behind probabilities that are sampled, as those of LinTS and of sets: more make "probability_se"
+            smaller, fewer are quicker. Default None: the policy's own number. Probabilities without "probability_se" are exact.
+        plain : bool
+            Whether to answer with lists, numbers and text that `json.dumps` takes, None in place of what is not finite. Default False.
+
+        Returns
+        -------
+        dict of str to (K,) array, number or text
+
+        Raises
+        ------
+        ValueError
+            Where an argument is out of its range, or the round does not fit the session's arms.
         """
         seen, _, common = self._checked_round(context, eligible, None)
         state, count = copied(self._agent_for(seen, common).state), self._rounds.count(seen)
@@ -1161,10 +1552,28 @@ class Session:
         return report
 
     def propensities(self, context: Round | None = None, eligible: Mask | None = None, *, encoded: bool = False) -> np.ndarray:
-        """(K,) chances with which `select` would play each single arm now, as far as the policy computes them exactly, else by draws.
+        """Chances with which `select` would play each single arm now: exact where the policy computes them exactly, else by draws.
 
-        For policies with an oracle the propensity belongs to a set; ask `decide` for that of the chosen one. Changes nothing. encoded:
-        whether context has features already, where the session has an encoder.
+        Changes nothing. With an oracle the propensity belongs to a set; ask `decide` for that of the chosen one.
+
+        Parameters
+        ----------
+        context : (K, d) array, (d,) array, Context, or rows for the encoder
+            Features of every arm in this round, or one row that all arms are shown. None: what the last round showed, if rounds show
+            anything.
+        eligible : (K,) array of bool, or names
+            Arms that may be played, default all.
+        encoded : bool
+            Whether context has features already, where the session has an encoder.
+
+        Returns
+        -------
+        (K,) array in [0, 1]
+
+        Raises
+        ------
+        ValueError
+            For a session with an oracle, or a round that does not fit the session's arms.
         """
         if self.arms.oracle is not None:
             raise ValueError("this session chooses sets, whose chances are not those of single arms; see Decision.propensity.")
@@ -1183,7 +1592,12 @@ class Session:
         return chances / total if total > 0.0 else chances
 
     def view(self) -> Self:
-        """A copy of what `explain`, `stopped` and `recommend` read, so that another thread may ask them while this session goes on."""
+        """A copy of what `explain`, `stopped` and `recommend` read, so that another thread may ask them while this session goes on.
+
+        Returns
+        -------
+        Session
+        """
         view = object.__new__(type(self))
         view.__dict__.update(self.__dict__)
         now = self._now
@@ -1216,11 +1630,20 @@ class Session:
         return done
 
     def recommend(self) -> dict[str, Any]:
-        """The arm an identification policy would name, and what supports it.
+        """The arm that an identification policy would name, and what supports it.
 
-        status: "certified" or "not certified yet". gap_bound: with probability 1 - delta the arm is at most that much worse than the
-        best (B), where rewards are bounded no more than they differ. error: estimated probability that it is worse by more than epsilon.
-        samples_remaining: a forecast; samples_range: (lowest, highest) for leads two standard errors larger and smaller than estimated.
+        Returns
+        -------
+        dict of str to value
+            "arm"; "status": "certified" or "not certified yet"; "gap_bound": with
+            probability 1 - delta the arm is at most that much worse than the best, where rewards are bounded no more than they differ;
+            "error": the estimated probability that it is worse by more than epsilon; "samples_remaining": a forecast; "samples_range":
+            the lowest and highest of it, for leads two standard errors larger and smaller than estimated.
+
+        Raises
+        ------
+        ValueError
+            For policies that do not identify.
         """
         self._needs_stopping()
         status = "certified" if self.stopped else "not certified yet"
@@ -1242,7 +1665,17 @@ class Session:
         self._stand(self._agent, self._rounds.changed(last=PLAIN))
 
     def save(self, path: str | pathlib.Path) -> pathlib.Path:
-        """Write the session with its open decisions to one file (JSON header and arrays, no pickle); `load` continues bit for bit."""
+        """Write the session with its open decisions to one file (JSON header and arrays, no pickle); `load` continues bit for bit.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file, which is replaced in one step.
+
+        Returns
+        -------
+        Path
+        """
         return store.save(self, checked_path(path))
 
     @classmethod
@@ -1252,19 +1685,43 @@ class Session:
     ) -> Self:  # fmt: skip
         """Read a saved session.
 
-        seed: None: go on bit for bit as the session that was saved, which only one process at a time should do. Workers that load one
-        file give different seeds: each has streams and automatic ids ("#s7.17" with seed 7) of its own, and keeps what it began with, so
-        that `merge` can tell what is new.
-        oracle: needed again only where it was code of your own, which a file does not hold; `tightrope.oracles` come back by
-        themselves. policy: an instance to use in place of the stored one; a registered class, also one of your own whose module is
-        imported, is found by its name. encoder: needed again only where it is not an `Encoder`. Nothing in a file chooses code to run:
-        names are looked up among what is registered.
+        Nothing in a file chooses code to run: names are looked up among what is registered.
+
+        Parameters
+        ----------
+        path : str or Path
+            What `save` wrote.
+        oracle : Oracle
+            Needed again only where it was code of your own, which a file does not hold; those of `tr.oracles` come back by themselves.
+        policy : Policy
+            An instance to use in place of the stored one. A registered class, also one of your own whose module is imported, is found by
+            its name.
+        seed : int >= 0
+            None, the default: go on bit for bit as the session that was saved, which only one process at a time should do. Workers that
+            load one file give different seeds: each has a stream and automatic ids ("#s7.17" with seed 7) of its own, and keeps what it
+            began with, so that `merge` can tell what is new.
+        encoder : anything with `transform`
+            Needed again only where it is not an `Encoder`.
+
+        Returns
+        -------
+        Session
+
+        Raises
+        ------
+        ValueError
+            Where the data are no session, are damaged, or need an oracle, a policy or an encoder that is not given.
         """
         seed = None if seed is None else checks.integer("seed", seed, least=0)
         return cls._seeded(store.load(cls, checked_path(path), oracle, policy, encoder), seed)
 
     def to_bytes(self) -> bytes:
-        """What `save` writes, for a database instead of a file."""
+        """What `save` writes, for a database instead of a file.
+
+        Returns
+        -------
+        bytes
+        """
         return store.to_bytes(self)
 
     @classmethod
@@ -1272,7 +1729,33 @@ class Session:
         cls, data: bytes, *, oracle: Oracle | None = None, policy: Policy | None = None, seed: int | None = None,
         encoder: Transformer | None = None,
     ) -> Self:  # fmt: skip
-        """The session that `to_bytes` wrote; the arguments of `load`."""
+        """The session that `to_bytes` wrote.
+
+        Parameters
+        ----------
+        data : bytes
+            What `to_bytes` returned.
+        oracle : Oracle
+            Needed again only where it was code of your own, which a file does not hold; those of `tr.oracles` come back by themselves.
+        policy : Policy
+            An instance to use in place of the stored one. A registered class, also one of your own whose module is imported, is found by
+            its name.
+        seed : int >= 0
+            None, the default: go on bit for bit as the session that was saved, which only one process at a time should do. Workers that
+            load one file give different seeds: each has a stream and automatic ids ("#s7.17" with seed 7) of its own, and keeps what it
+            began with, so that `merge` can tell what is new.
+        encoder : anything with `transform`
+            Needed again only where it is not an `Encoder`.
+
+        Returns
+        -------
+        Session
+
+        Raises
+        ------
+        ValueError
+            Where the data are no session, are damaged, or need an oracle, a policy or an encoder that is not given.
+        """
         if not isinstance(data, bytes | bytearray | memoryview):
             raise ValueError(f"data = {checks.show(data)} is not bytes; pass what to_bytes returned.")
         seed = None if seed is None else checks.integer("seed", seed, least=0)

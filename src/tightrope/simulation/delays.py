@@ -64,7 +64,7 @@ class Geometric(Delay):
 
 @delay
 class Batched(Delay):
-    """Rewards arrive together: those of rounds j * every + 1 .. (j + 1) * every before the round that follows.
+    """Rewards arrive together: those of rounds j * every + 1 to (j + 1) * every before the round that follows.
 
     Parameters
     ----------

@@ -76,7 +76,17 @@ class Ranking:
             object.__setattr__(self, "largest_regret", checks.real("largest_regret", self.largest_regret, above=0))
 
     def looks(self, problems: int) -> Iterator[int]:
-        """Numbers of replications after which the order is judged: whole rounds of the list of problems, each GROWTH times the last."""
+        """Numbers of replications after which the order is judged: whole rounds of the list of problems, each GROWTH times the last.
+
+        Parameters
+        ----------
+        problems : int >= 1
+            How many problems the replications take in turn.
+
+        Yields
+        ------
+        int
+        """
         if problems > self.most:
             raise ValueError(f"until: most = {self.most} is less than the {problems} problems; every problem is needed once, raise most.")
         last = self.most // problems * problems
@@ -87,7 +97,19 @@ class Ranking:
             yield now
 
     def scale(self, problems: Sequence[Problem], rounds: int) -> float:
-        """The largest regret that so many rounds can have."""
+        """The largest regret that so many rounds can have.
+
+        Parameters
+        ----------
+        problems : sequence of Problem
+            Those of the simulation.
+        rounds : int >= 1
+            Up to the last checkpoint.
+
+        Returns
+        -------
+        float
+        """
         return rounds * (_largest_regret(problems) if self.largest_regret is None else self.largest_regret)
 
 

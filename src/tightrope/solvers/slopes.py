@@ -33,7 +33,7 @@ class LeastLipschitz(NamedTuple):
 def least_lipschitz(
     points: ArrayLike, means: ArrayLike, standard_errors: ArrayLike | None = None, *, alpha: float = 0.05
 ) -> LeastLipschitz:  # fmt: skip
-    """The least L with |means[i] - means[j]| <= L |points[i] - points[j]| for all arms, from a past test. O(K^2).
+    """The least L with `|means[i] - means[j]| <= L |points[i] - points[j]|` for all arms, from a past test. O(K^2).
 
     Arms between the points may be steeper; only knowledge of the market says so.
 

@@ -20,7 +20,19 @@ def folders(data: str | os.PathLike[str] | None = None) -> list[pathlib.Path]:
 
 
 def find(names: Sequence[str], data: str | os.PathLike[str] | None = None) -> pathlib.Path | None:
-    """First existing file among `names` (paths such as "jester/jester1.npz") in the folders; `data` may be the file itself."""
+    """First existing file of several names in the folders where data are looked for.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Paths such as "jester/jester1.npz".
+    data : str or Path
+        A folder to look in first, or the file itself. Then $TIGHTROPE_DATA, ./data and the user's cache.
+
+    Returns
+    -------
+    Path or None
+    """
     if data is not None and pathlib.Path(data).is_file():
         return pathlib.Path(data)
     for folder in folders(data):

@@ -31,14 +31,33 @@ def jester(
     users: int = 100, *, rank: int = 35, noise: float = 0.1, seed: int = 0, data: str | os.PathLike[str] | None = None,
     means: str = "inside",
 ) -> list[Linear]:  # fmt: skip
-    """One `Linear` problem per new user: 40 jokes with (40, rank) features, means in [0, 1], Gaussian noise.
+    """One `Linear` problem per new user of Jester: 40 jokes with (40, rank) features, means in [0, 1], Gaussian noise.
 
-    users: how many, drawn without replacement. rank: of the factorisation, 1..40. noise: standard deviation, >= 0. seed: of the
-    draw. data: a folder or file to look in first; then $TIGHTROPE_DATA, ./data, the user's cache, a download. means: how they come to
-    lie in [0, 1]. "inside": only users are drawn for whom they do, and all share features of norm <= 1. "filled": any user; theta is the
-    user's row of left singular vectors, and the features, which take the singular values, are moved and scaled for each user so that the
-    worst joke has mean 0 and the best 1.
-    Raises `DataNotFound` where there is none.
+    Parameters
+    ----------
+    users : int >= 1
+        How many, drawn without replacement. Default 100.
+    rank : int in 1..40
+        Of the factorisation, default 35.
+    noise : float >= 0
+        Standard deviation of a reward, default 0.1.
+    seed : int >= 0
+        Of the draw of users, default 0.
+    data : str or Path
+        A folder or file to look in first; then $TIGHTROPE_DATA, ./data, the user's cache, a download.
+    means : "inside" or "filled"
+        How means come to lie in [0, 1]. "inside", the default: only users are drawn for whom they do, and all share features of norm <= 1.
+        "filled": any user; theta is the user's row of left singular vectors, and the features, which take the singular values, are moved
+        and scaled for each user so that the worst joke has mean 0 and the best 1.
+
+    Returns
+    -------
+    list of Linear
+
+    Raises
+    ------
+    DataNotFound
+        Where there are no data.
     """
     rank = checks.integer("rank", rank, least=1, most=JOKES)
     checks.choice("means", means, ("inside", "filled"))

@@ -39,12 +39,35 @@ def movielens(
 ) -> MovieLens:  # fmt: skip
     """Features of all users and their ratings of held-out films.
 
-    path: a file of any MovieLens release, or a folder to look in; default where data sets are kept. promotions: how many films M to
-    hold out, at random (seed) among those rated by raters[0]..raters[1] users; default the paper's 1,400 to 2,800 of 138,493,
-    in proportion to the users at hand. rank: of the decomposition U S V', user features are U S^power and a constant 1. power: 1, or
-    0 to 1; below 1 coordinates are multiplied by one number, so that their mean squared norm is 1, the constant's, however many users
-    there are. scaling: "factor" divides all features by the largest norm, "raw" leaves them, "unit" gives every user norm 1. The paper
-    says neither the power nor the scaling, and both matter. Raises `DataNotFound` where there are no data.
+    The paper says neither the power nor the scaling, and both matter.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file of any MovieLens release, or a folder to look in; default where data sets are kept.
+    promotions : int >= 1
+        M, how many films to hold out, at random, among those rated by raters[0] to raters[1] users. Default 10.
+    rank : int >= 1
+        Of the decomposition U S V'; user features are U S^power and a constant 1. Default 50.
+    power : float in [0, 1]
+        Default 1. Below 1 coordinates are multiplied by one number, so that their mean squared norm is 1, the constant's, however many
+        users there are.
+    scaling : "factor", "raw" or "unit"
+        "factor", the default, divides all features by the largest norm, "raw" leaves them, "unit" gives every user norm 1.
+    raters : (int, int)
+        Default the paper's 1,400 to 2,800 of 138,493, in proportion to the users at hand.
+    seed : int >= 0
+        Of the draw of films, default 0.
+
+    Returns
+    -------
+    MovieLens
+        A named tuple with features, rewards, films and users; give the first two to `problems.Promotions`.
+
+    Raises
+    ------
+    DataNotFound
+        Where there are no data.
     """
     from scipy.sparse import csr_matrix  # here, because its import takes long and few need it
 

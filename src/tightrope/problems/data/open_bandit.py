@@ -29,11 +29,21 @@ SITE = "research.zozo.com/data.html"
 class OpenBandit(NamedTuple):
     """Impressions of one campaign under one policy, in the order of time.
 
-    log: columns for `tr.logs.from_frame(found.log, slot="slot", time="time", arms=found.arms)`: arm (item), reward (1: click),
-    propensity (of the item in its position), slot (position, 0 to 2), time. arms: K. users: (n, p) features of the user, one column
-    of 0 and 1 for every value that occurs. affinity: (n, K) of the user and every item. items: (K, q) features of the items, the
-    numeric one and a column for every value of the others. shares: (3, K) share of the impressions in a position that showed an item:
-    the policy's probabilities, averaged over time.
+    Attributes
+    ----------
+    log : dict of str to (n,) array
+        Columns for `tr.logs.from_frame(found.log, slot="slot", time="time", arms=found.arms)`: arm (item), reward (1: click), propensity
+        (of the item in its position), slot (position, 0 to 2) and time.
+    arms : int
+        K, the items.
+    users : (n, p) array
+        Features of the user, one column of 0 and 1 for every value that occurs.
+    affinity : (n, K) array
+        Of the user and every item.
+    items : (K, q) array
+        Features of the items: the numeric one, and a column for every value of the others.
+    shares : (3, K) array in [0, 1]
+        Share of the impressions in a position that showed an item: the policy's probabilities, averaged over time.
     """
 
     log: dict[str, np.ndarray]
@@ -47,10 +57,27 @@ class OpenBandit(NamedTuple):
 def open_bandit(
     campaign: Literal["all", "men", "women"], behaviour: Literal["random", "bts"], data: str | os.PathLike[str] | None = None
 ) -> OpenBandit:
-    """Impressions of a campaign under a policy: "random" (uniform) or "bts" (Bernoulli Thompson sampling).
+    """Impressions of a campaign of the Open Bandit data under a policy.
 
-    data: the zip, the folder with random/ and bts/, or a folder to look in first; then $TIGHTROPE_DATA, ./data, the user's cache.
-    Raises `DataNotFound` where there is none, ValueError where files are not in the published form.
+    Parameters
+    ----------
+    campaign : "all", "men" or "women"
+        Which campaign.
+    behaviour : "random" or "bts"
+        The policy that served it: uniform, or Bernoulli Thompson sampling.
+    data : str or Path
+        The zip, the folder with random/ and bts/, or a folder to look in first; then $TIGHTROPE_DATA, ./data and the user's cache.
+
+    Returns
+    -------
+    OpenBandit
+
+    Raises
+    ------
+    DataNotFound
+        Where there are no data.
+    ValueError
+        Where files are not in the published form.
     """
     checks.choice("campaign", campaign, CAMPAIGNS)
     checks.choice("behaviour", behaviour, BEHAVIOURS)

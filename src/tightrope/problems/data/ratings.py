@@ -20,11 +20,24 @@ NAMES = (
 
 
 def movielens_ratings(path: str | os.PathLike[str] | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Users (int), movies (int) and ratings (float), one entry per rating, numbered as in the file.
+    """Users, movies and ratings of MovieLens, one entry per rating, numbered as in the file.
 
-    path: a ratings.csv (20M, 25M, 32M), ratings.dat (1M, 10M), u.data (100k), a release's zip, or an npz with arrays user, movie,
-    rating; or a folder to look in first. Default: $TIGHTROPE_DATA, ./data, the user's cache, the largest release first.
-    Raises `DataNotFound` where there is none, ValueError where a file is not one of these.
+    Parameters
+    ----------
+    path : str or Path
+        A ratings.csv (20M, 25M, 32M), ratings.dat (1M, 10M), u.data (100k), a release's zip, or an npz with arrays user, movie and rating;
+        or a folder to look in first. Default: $TIGHTROPE_DATA, ./data, the user's cache, the largest release first.
+
+    Returns
+    -------
+    (n,) arrays of int, int and float
+
+    Raises
+    ------
+    DataNotFound
+        Where there is none.
+    ValueError
+        Where a file is not one of these.
     """
     found = ratings_file(path)
     try:

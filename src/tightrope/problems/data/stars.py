@@ -25,11 +25,33 @@ def movielens_stars(
     users: int = 40, *, films: int = 50, rank: int = 10, least: float = 0.5, noise: float = 0.25, seed: int = 0,
     data: str | os.PathLike[str] | None = None,
 ) -> list[Linear]:  # fmt: skip
-    """One `Linear` problem per user: the most rated films with (films, rank) features, means in [0, 1], Gaussian noise.
+    """One `Linear` problem per user of MovieLens: the most rated films with (films, rank) features, means in [0, 1], Gaussian noise.
 
-    users: how many, drawn without replacement. films: arms. rank: of the factorisation. least: share of the films a user must
-    have rated, in (0, 1]. noise: standard deviation; 0.25 is one star. seed: of the draw. data: a file of any MovieLens release
-    with stars, or a folder to look in. Raises `DataNotFound` where there is none.
+    Parameters
+    ----------
+    users : int >= 1
+        How many, drawn without replacement. Default 40.
+    films : int >= 1
+        K, the arms. Default 50.
+    rank : int >= 1
+        Of the factorisation, default 10.
+    least : float in (0, 1]
+        Share of the films that a user must have rated, default 0.5.
+    noise : float >= 0
+        Standard deviation of a reward, default 0.25, which is one star.
+    seed : int >= 0
+        Of the draw of users, default 0.
+    data : str or Path
+        A file of any MovieLens release with stars, or a folder to look in.
+
+    Returns
+    -------
+    list of Linear
+
+    Raises
+    ------
+    DataNotFound
+        Where there are no data.
     """
     films = checks.integer("films", films, least=1)
     rank = checks.integer("rank", rank, least=1, most=films)

@@ -29,11 +29,33 @@ def yahoo(
     arms: int = 20, *, least_gap: float = 0.01, lam: float = 0.01, seed: int = 0, limit: int | None = None,
     data: str | os.PathLike[str] | None = None,
 ) -> Linear:  # fmt: skip
-    """A `Linear` problem with +1/-1 rewards whose arms and theta come from the log.
+    """A `Linear` problem with rewards of +1 and -1 whose arms and theta come from the log of Yahoo's front page.
 
-    arms: K, drawn among the visits until the best arm leads by least_gap and all means lie in [-1, 1]. lam: ridge parameter of
-    the regression. seed: of the draw. limit: read only so many visits. data: the log or its folder; then $TIGHTROPE_DATA, ./data
-    and the user's cache. Raises `DataNotFound` where there is no log, ValueError where no such arms are found.
+    Parameters
+    ----------
+    arms : int >= 2
+        K, drawn among the visits until the best arm leads by least_gap and all means lie in [-1, 1]. Default 20.
+    least_gap : float >= 0
+        Lead of the best arm in units of reward, default 0.01.
+    lam : float > 0
+        Ridge parameter of the regression, default 0.01.
+    seed : int >= 0
+        Of the draw of arms, default 0.
+    limit : int >= 1
+        Read only so many visits; default all.
+    data : str or Path
+        The log or its folder; then $TIGHTROPE_DATA, ./data and the user's cache.
+
+    Returns
+    -------
+    Linear
+
+    Raises
+    ------
+    DataNotFound
+        Where there is no log.
+    ValueError
+        Where no such arms are found.
     """
     count = checks.integer("arms", arms, least=2)
     least = checks.real("least_gap", least_gap, least=0)

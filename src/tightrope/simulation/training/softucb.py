@@ -88,7 +88,7 @@ def train_softucb(
         N.
     beta0 : float >= 0
         Where beta starts.
-    step : float, or function of the trajectory 0, 1, ..
+    step : float, or function of the trajectory's number from 0
         Default 4 / (1 + n / 20).
     eta : float >= 0
         Weight of the widths; at T rounds it acts T times, so an online eta is about T times as large.

@@ -82,12 +82,12 @@ class Promotions:
 
     @property
     def blocks(self) -> int:
-        """Arms that share the features of one user."""
+        """M, the arms that share the features of one user."""
         return self._number
 
     @property
     def size(self) -> int:
-        """Pairs in a set."""
+        """How many pairs are in a set."""
         return int(self.budgets.sum())
 
     @property
@@ -97,14 +97,31 @@ class Promotions:
 
     @property
     def budgets(self) -> np.ndarray:
-        """(M,) users of each promotion."""
+        """(M,) numbers of users to whom each promotion goes."""
         return np.array(self.k if isinstance(self.k, tuple) else [self.k] * self._number, dtype=np.int64)
 
     def __call__(self, scores: ArrayLike, eligible: ArrayLike | None = None) -> np.ndarray:
         return self._assign(*self._checked(scores, eligible))[0]
 
     def solve(self, scores: ArrayLike, eligible: ArrayLike | None = None) -> Assignment:
-        """The assignment with its value, dual prices and the bound they prove."""
+        """The best assignment with its value, its dual prices and the bound that they prove.
+
+        Parameters
+        ----------
+        scores : (N, M) array
+            Of every user and promotion, in units of reward.
+        eligible : (N,) or (N, M) array of bool
+            Pairs that may be chosen, default all.
+
+        Returns
+        -------
+        Assignment
+
+        Raises
+        ------
+        ValueError
+            Where scores or eligible have another shape, or the budgets cannot be met.
+        """
         values, mask = self._checked(scores, eligible)
         pairs, prices = self._assign(values, mask)
         admitted = values if mask is None else np.where(mask, values, -np.inf)
@@ -114,10 +131,26 @@ class Promotions:
     def decode(
         self, arms: ArrayLike, scores: ArrayLike | None = None, *, users: Sequence[object] | None = None, names: Sequence[str] | None = None
     ) -> "pd.DataFrame":
-        """A pandas DataFrame of arms: user, promotion and, where scores are given, score.
+        """A table of the users and promotions that arms stand for.
 
-        arms: (n,) numbers user * M + promotion, as a session chooses and takes them, or (n, 2) pairs. scores: (N, M), or (N M,) by arm
-        such as `explain`'s mean. users, names: what users and promotions are called, in place of their numbers.
+        Parameters
+        ----------
+        arms : (n,) or (n, 2) array of int
+            Numbers user * M + promotion, as a session chooses and takes them, or pairs.
+        scores : (N, M) array, or (N M,) by arm
+            Such as the means of `Session.explain`.
+        users, names : sequence of str
+            What users and promotions are called, in place of their numbers.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns user, promotion and, where scores are given, score.
+
+        Raises
+        ------
+        ValueError
+            For arms that there are not.
         """
         import pandas as pd
 
