@@ -1,31 +1,21 @@
-"""The command line: one group of commands a file, registered here."""
+"""The command line: `main` listens for Ctrl-C and SIGTERM before anything that takes time is imported."""
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from .. import __version__
-from ..core.extras import MissingExtra
-from ..service import cli as service
-from .bench import bench
-from .bound import bound
-from .catalogue import policies
-from .cite import cite
-from .evaluate import evaluate
-from .experiments import demo, report, run
-from .options import INTERRUPTED_CODE, console, errors
-from .query import query
-from .reproduce import reproduce
-from .warm import warm
 from .way_out import WayOut
 
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None,
-                  help="Structured bandits: simulate, reproduce, report.")  # fmt: skip
-COMMANDS = (demo, run, report, query, policies, cite, bench, reproduce, evaluate, bound, warm)  # in the order of `tightrope --help`
-for _command in COMMANDS:
-    app.command()(_command)
-service.register(app)
+if TYPE_CHECKING:
+    from .application import app as app
+
+
+def __getattr__(name: str) -> object:
+    """`app`, with all that its commands import."""
+    if name == "app":
+        from .application import app
+
+        return app
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}.")
 
 
 def main() -> None:
@@ -33,44 +23,15 @@ def main() -> None:
     way_out = WayOut()
     way_out.open()
     try:
-        code = _answer()
+        from .application import carry_out
+
+        code = carry_out()
     except BaseException as error:
-        if way_out.number is None and not isinstance(error, KeyboardInterrupt | typer.Abort):  # `Stopped` and `Interrupted` are such
+        if way_out.number is None and not isinstance(error, KeyboardInterrupt):  # `CommandStopped` and `Interrupted` are such
             raise
-        code = INTERRUPTED_CODE
+        code = way_out.code
     way_out.close()
-    if way_out.number is not None or code == INTERRUPTED_CODE:  # whatever became of the exception on its way
-        errors.print("Stopped.")
+    if way_out.number is not None or code == way_out.code:  # whatever became of the exception on its way
+        print("Stopped.", file=sys.stderr)
         code = way_out.code
     sys.exit(code)
-
-
-def _answer() -> int | None:
-    """Carry out a command and return its exit code."""
-    try:
-        code: int | None = app(standalone_mode=False)  # typer returns the code of an exit or of Ctrl-C instead of raising
-    except (ValueError, OSError, MissingExtra) as error:
-        errors.print(f"error: {error}", style="red", soft_wrap=True)
-        return 2
-    except typer.Exit as leave:
-        return leave.exit_code
-    except Exception as error:
-        show = getattr(error, "show", None)  # click's own usage errors
-        if show is None:
-            raise
-        show()
-        return int(getattr(error, "exit_code", 2))
-    return code
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        console.print(__version__)
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
-) -> None:
-    """Structured bandits: simulate, reproduce, report."""

@@ -64,7 +64,7 @@ def from_dsjson(path: Path, *, arms: int | None = None, rewards: tuple[float, fl
 
         if not isinstance(encoder, Encoder):
             raise ValueError(f"encoder = {checks.show(encoder)} is no Encoder; give tr.Encoder().fit(tr.logs.dsjson_rows(path)).")
-    kept, waiting = _rewarded(path)
+    kept, waiting = _decisions_with_rewards(path)
     return _log_of(kept, waiting, arms, rewards, encoder, path)
 
 
@@ -88,11 +88,11 @@ def dsjson_rows(path: Path) -> list[dict[str, Any]]:
     ValueError
         For files that are no such log, with the line.
     """
-    kept, _ = _rewarded(path)
+    kept, _ = _decisions_with_rewards(path)
     return [row for event, _ in kept for row in _rows_of(event["c"])]
 
 
-def _rewarded(path: Path) -> tuple[list[tuple[dict[str, Any], float]], int]:
+def _decisions_with_rewards(path: Path) -> tuple[list[tuple[dict[str, Any], float]], int]:
     """The decisions of a file with their rewards, in their order, and how many have none."""
     events: dict[str, dict[str, Any]] = {}
     late: dict[str, float] = {}

@@ -41,7 +41,10 @@ def write_report(
 ) -> pathlib.Path:
     """One self-contained page for several results. A policy's name has one colour in all of them."""
     palette = style.Palette(name for result in results.values() for name in result.policies)
-    sections = [SECTIONS[result.kind](name, result, text=(texts or {}).get(name, ""), palette=palette) for name, result in results.items()]
+    headings = {name: "Result" if len(results) == 1 and name == title else name for name in results}  # no title twice
+    sections = [
+        SECTIONS[result.kind](headings[name], result, text=(texts or {}).get(name, ""), palette=palette) for name, result in results.items()
+    ]
     provenance: dict[str, object] = {}
     for name, result in results.items():
         of_result = provenance_of(result)

@@ -8,7 +8,8 @@ from ..results.results import Result
 from ..results.summary import regret_summary
 from .page import Section, Table
 
-WIDTH, HEIGHT = 5.6, 3.6  # inches: letters can be read on a telephone
+WIDTH, HEIGHT = 4.4, 3.2  # inches: letters can be read on a telephone
+FAR_RATIO = 5.0  # times the second lowest regret: a policy above it presses the others flat
 
 
 def simulation_section(
@@ -24,11 +25,27 @@ def simulation_section(
             caption += f" Not drawn, because it is far above all curves here: {label}; it is {values[-1]:,.0f} in the last round."
         else:
             caption += " Dashed grey: what no uniformly good policy falls below in the long run; at early rounds policies may."
+    near, far = near_and_far(result)
+    curves = [(None, caption)] + ([(near, f"The same without {', '.join(far)}.")] if far else [])
     figures = [
-        picture(regret_figure(result, log_rounds=log_rounds, references=references, palette=palette, width=WIDTH, height=HEIGHT), caption),
-        picture(shares_figure(result, palette, width=WIDTH), shares_caption(result)),
+        picture(
+            regret_figure(
+                result, log_rounds=log_rounds, references=references, policies=names, palette=palette, width=WIDTH, height=HEIGHT
+            ),
+            words,
+        )
+        for names, words in curves
     ]
+    figures.append(picture(shares_figure(result, palette, width=WIDTH), shares_caption(result)))
     return Section(title, text, figures, [summary_table(result)], summary=summary_sentence(result))
+
+
+def near_and_far(result: Result) -> tuple[list[str], list[str]]:
+    """Policies whose curves can be told apart in one picture, and those so far above that they would press these flat."""
+    ends = {name: float(curve[:, -1].mean()) for name, curve in result.regret.items()}
+    lowest = sorted(ends.values())[:2]
+    far = [name for name, end in ends.items() if end > FAR_RATIO * lowest[-1]]
+    return [name for name in ends if name not in far], far
 
 
 def summary_sentence(result: Result) -> str:

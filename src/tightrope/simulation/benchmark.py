@@ -90,17 +90,33 @@ def standard_problems() -> dict[str, tuple[Problem, bool | None]]:
     }
 
 
+def click_problems() -> dict[str, tuple[Problem, bool | None]]:
+    """The same for policies that take rewards in [0, 1] only, where no standard problem pays such."""
+    rng = np.random.default_rng(1)
+    rows = rng.random((50, 10))
+    rows /= rows.sum(axis=1, keepdims=True)  # with theta in [0, 1] all means are in [0, 1]
+    chosen = problems.SemiBandit(rows, rng.random(10), TopK(5), rewards="bernoulli")
+    return {"Clicks K=50 d=10": (problems.Linear(rows, rng.random(10), rewards="bernoulli"), False), "Clicks N=50 k=5": (chosen, None)}
+
+
 def cases(only: str = "") -> Iterator[tuple[str, Policy, str, Problem]]:
-    """Every policy whose label contains `only`, on the standard problems whose structure it uses."""
-    standard = standard_problems()
+    """Every policy whose label contains `only`, on the standard problems whose structure it uses and whose rewards it takes."""
+    standard, clicks = standard_problems(), click_problems()
     for policy in examples().values():
-        if only.lower() not in label(policy).lower():
-            continue
-        for name, (problem, stops) in standard.items():
-            arms = describe(problem)
-            structure = set(offers(arms)) - {"arms"} or {"arms"}
-            if structure & set(accepts(policy)) and stops in (None, type(policy).TRAITS.stops) and takes_rewards(policy, arms):
+        if only.lower() in label(policy).lower():
+            for name, problem in places(policy, standard) or places(policy, clicks):
                 yield label(policy), policy, name, problem
+
+
+def places(policy: Policy, among: dict[str, tuple[Problem, bool | None]]) -> list[tuple[str, Problem]]:
+    """Those of the problems that fit a policy."""
+    fitting = []
+    for name, (problem, stops) in among.items():
+        arms = describe(problem)
+        structure = set(offers(arms)) - {"arms"} or {"arms"}
+        if structure & set(accepts(policy)) and stops in (None, type(policy).TRAITS.stops) and takes_rewards(policy, arms):
+            fitting.append((name, problem))
+    return fitting
 
 
 @jit

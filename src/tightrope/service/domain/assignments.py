@@ -4,7 +4,7 @@ from collections import OrderedDict
 from typing import Any, NamedTuple
 
 
-class Assignment(NamedTuple):
+class KeptDecision(NamedTuple):
     """A subject's decision. seq: of the event that made it. until: when the subject is decided for anew, microseconds since 1970."""
 
     decision: str
@@ -13,7 +13,7 @@ class Assignment(NamedTuple):
     until: int
 
 
-class Assignments(OrderedDict[str, Assignment]):
+class Assignments(OrderedDict[str, KeptDecision]):
     """Assignments by subject, the oldest first. Memory grows with the subjects of the last `lasts` seconds.
 
     totals: by open decision, where rewards are summed, their sum within the experiment's range, and as clients said it.
@@ -24,13 +24,13 @@ class Assignments(OrderedDict[str, Assignment]):
         self.totals: dict[str, tuple[float, float]] = {}
         self._subjects: dict[int, str] = {}  # by the event that made the decision
 
-    def begin(self, subject: str, assignment: Assignment) -> None:
+    def begin(self, subject: str, assignment: KeptDecision) -> None:
         """A subject has a decision from now on."""
         self.forget(subject)
         self[subject] = assignment
         self._subjects[assignment.seq] = subject
 
-    def current(self, subject: str, now: int) -> Assignment | None:
+    def current(self, subject: str, now: int) -> KeptDecision | None:
         """The decision that a subject goes on with."""
         found = self.get(subject)
         return found if found is not None and now < found.until else None
@@ -63,5 +63,5 @@ class Assignments(OrderedDict[str, Assignment]):
     def unpack(self, packed: dict[str, Any]) -> None:
         """Become what `pack` gave."""
         for subject, *fields in packed["subjects"]:
-            self.begin(subject, Assignment(*fields))
+            self.begin(subject, KeptDecision(*fields))
         self.totals = {id: (total, said) for id, total, said in packed["totals"]}

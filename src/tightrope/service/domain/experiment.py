@@ -12,7 +12,7 @@ from ...session.codec import flatten
 from ...session.decisions import Decision
 from ...session.session import Session
 from . import events, former
-from .assignments import Assignment, Assignments
+from .assignments import Assignments, KeptDecision
 from .errors import Refused
 from .features import FeatureReader, numbers_of
 from .rollout import Rollout
@@ -225,7 +225,7 @@ def _decided(experiment: Experiment, event: events.Decided, seq: int, time: int)
         experiment.assignments.drop_old(time)
         if event.subject is not None:
             until = made + int(sticky.lasts * MICROSECONDS)
-            experiment.assignments.begin(event.subject, Assignment(event.decision, seq, str(event.name), until))
+            experiment.assignments.begin(event.subject, KeptDecision(event.decision, seq, str(event.name), until))
 
 
 def _created(experiment: Experiment, event: events.Created) -> None:
