@@ -208,3 +208,14 @@ def test_what_an_identification_policy_recommends(served):
     told = client.recommend()
     TypeAdapter(answers.RecommendationAnswer).validate_python(told, extra="forbid")
     assert told["arm"] == "mid" and told["gap_bound"] > 0.0 and told["samples_range"][0] <= told["samples_remaining"]
+
+
+def test_docs_lists_every_operation_with_its_fields(served):
+    answer = served("GET", "/docs", key="")
+    assert answer.status_code == 200 and answer.headers["content-type"].startswith("text/html")
+    for path, methods in served.app.openapi()["paths"].items():
+        for method in methods:
+            assert f"{method.upper()} {path}" in answer.text
+    assert "<code>subject</code> string or null" in answer.text and "Whose data this is" in answer.text
+    assert "http://" not in answer.text and "https://" not in answer.text  # nothing is fetched from elsewhere
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
