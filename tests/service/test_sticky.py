@@ -104,6 +104,18 @@ def test_an_arm_that_cannot_be_played_is_not_kept(tmp_path):
         check_replay(service)
 
 
+def test_a_deferred_decision_counts_once_it_is_asked_for_to_be_shown(tmp_path):
+    with service_at(tmp_path / "a.db", Clock()) as service:
+        create(service, STICKY)
+        first = decide(service, subject="user", deferred=True)
+        assert decide(service, subject="user", deferred=True) == first
+        with pytest.raises(Refused, match="is deferred and was not activated"):
+            reward(service, first["id"], 1.0)
+        assert decide(service, subject="user") == first
+        assert reward(service, first["id"], 1.0)["learned"]
+        check_replay(service)
+
+
 def test_going_back_to_production_ends_assignments_and_going_on_does_not(tmp_path):
     guard = {
         "baseline": "low",

@@ -198,8 +198,10 @@ def assigned(transaction: Transaction, request: DecisionRequest) -> Json | None:
     round, number = experiment.round(request.asked()), experiment.numbers[found.arm]
     if number in experiment.retired_numbers() or not (round.eligible is None or round.eligible[number]):
         return None
-    made = decision_entry(transaction.entries(found.decision))
+    made, waits = decision_entry(transaction.entries(found.decision)), experiment.open.get(found.decision)
     assert made is not None and isinstance(made.event, events.Decided)
+    if waits is not None and waits.deferred and not request.deferred:  # now it is shown
+        transaction.record(events.Activated(found.decision, experiment.deadline(transaction.now)))
     return decision_answer(made.event, made.seq)
 
 
