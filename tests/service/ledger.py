@@ -47,6 +47,10 @@ class Player:
             "alpha": ALPHA, "guarantee": {"sigma": 0.5}, "window": 60.0, "default_reward": 0.0, "cancel_within": 10.0, "seed": seed,
             "rollout": {"mode": "full", "least_budget": -1e9},
         }  # fmt: skip
+        self.lasts = 0 if self.kind == "of the round" or self.rng.random() < 0.5 else 40 * SECOND
+        self.assigned = {}  # decision, arm and end by subject, who began first first
+        if self.lasts:
+            spec["sticky"] = {"lasts": self.lasts / SECOND}
         if self.kind == "of the round":
             del spec["rollout"]
         else:
@@ -82,12 +86,19 @@ class Player:
             asked["excluded"] = [list(self.means)[-1]]
         if self.rng.random() < 0.3:
             asked["subject"] = f"u{int(self.rng.integers(4))}"
-        id = f"d{self.made}"
+        id, now = f"d{self.made}", self.clock.now
+        kept, arm, until = self.assigned.get(asked.get("subject"), (id, None, 0))
+        keeps = now < until and arm not in self.retired and arm not in asked.get("excluded", ())
         try:
-            arm = self.ask(commands.decide, id, DecisionRequest(id=id, **asked))["arm"]
+            answer = self.ask(commands.decide, id, DecisionRequest(id=id, **asked))
         except Refused as refused:
             assert refused.status in (409, 422), refused.message
             return
+        assert answer["id"] == (kept if keeps else id)
+        if keeps:
+            return
+        arm = answer["arm"]
+        self.assign(asked.get("subject"), id, arm, now)
         self.made += 1
         self.without_baseline += baseline in asked.get("excluded", ())
         self.decided[id] = arm, baseline, asked.get("subject")
@@ -95,6 +106,17 @@ class Player:
         self.truth += self.means[arm] - (1.0 - ALPHA) * self.means[baseline]
         self.lowest = min(self.lowest, self.truth)
         self.clock.now += int(self.rng.integers(SECOND))
+
+    def assign(self, subject, id, arm, now):
+        """Whose time is over is decided for anew, also where the clock then goes back."""
+        self.assigned = {whose: one for whose, one in self.assigned.items() if one[2] > now}
+        if self.lasts and subject is not None:
+            self.assigned.pop(subject, None)
+            self.assigned[subject] = id, arm, now + self.lasts
+
+    def unassign(self, id):
+        """The subject of a decision is decided for anew."""
+        self.assigned = {subject: one for subject, one in self.assigned.items() if one[0] != id}
 
     def answer(self):
         """A reward; one of 0 may not be reported, which is what the default says."""
@@ -120,6 +142,7 @@ class Player:
             assert refused.status in (404, 409, 410), refused.message
             return
         arm, baseline, _ = self.decided[id]
+        self.unassign(id)
         del self.open[id]
         self.cancelled.add(id)
         self.truth -= self.means[arm] - (1.0 - ALPHA) * self.means[baseline]
@@ -146,6 +169,7 @@ class Player:
         for id, (_, _, whose) in self.decided.items():
             if whose == subject:
                 self.open.pop(id, None)
+        self.assigned.pop(subject, None)
 
     def grow(self):
         if len(self.means) < 9:

@@ -3,6 +3,7 @@
 import time
 
 import pytest
+import sqlalchemy as sa
 from running import HOUR, PRICES, Clock, ask, crash, create, decide, error, reward, service_at, state
 
 from tightrope.service.domain.errors import Refused
@@ -10,8 +11,9 @@ from tightrope.service.domain.requests import ArmChange, ModeChange
 from tightrope.service.domain.spec import ExperimentSpec, check_spec
 from tightrope.service.log import store
 from tightrope.service.log.store import rows_and_names
+from tightrope.service.log.tables import snapshots
 from tightrope.service.log.verification import replay, verify
-from tightrope.service.runtime import commands
+from tightrope.service.runtime import commands, writer
 
 STICKY = PRICES | {"window": "10h", "sticky": {"lasts": "2h"}}
 SUMMED = STICKY | {"sticky": {"lasts": "2h", "reward": "sum"}, "rewards": [0.0, 10.0]}
@@ -184,6 +186,24 @@ def test_what_was_erased_is_not_kept(tmp_path):
         assert again["id"] != first["id"]
         assert decide(service, subject="other") == kept
         check_replay(service)
+
+
+@pytest.mark.parametrize("most", [writer.LIGHT, -1])  # a snapshot that the writer packs, and one from the log
+def test_no_snapshot_names_a_subject_that_was_erased(tmp_path, monkeypatch, most):
+    monkeypatch.setattr(writer, "LIGHT", most)
+    with service_at(tmp_path / "a.db", Clock(), snapshot_every=1) as service:
+        create(service, STICKY)
+        for n in range(6):
+            decide(service, subject=f"whose-{n % 2}", **({"excluded": ["low"]} if n == 2 else {}))
+        time.sleep(0.2)
+        ask(service, commands.Erasure("whose-0"))
+        ask(service, commands.Erasure("whose-1"))
+        for n in range(3):
+            decide(service, subject=f"another {n}")
+        check_replay(service)
+        with service.database.read() as connection:
+            kept = [row.rest for row in connection.execute(sa.select(snapshots.c.rest))]
+        assert kept and not [rest for rest in kept if "whose" in rest]
 
 
 def test_memory_holds_the_subjects_of_the_last_while_only(tmp_path):

@@ -1,5 +1,6 @@
 """Sticky assignment: which decision a subject goes on with, and what has come of those whose rewards are summed."""
 
+import heapq
 from collections import OrderedDict
 from typing import Any, NamedTuple
 
@@ -23,12 +24,14 @@ class Assignments(OrderedDict[str, KeptDecision]):
         super().__init__()
         self.totals: dict[str, tuple[float, float]] = {}
         self._subjects: dict[int, str] = {}  # by the event that made the decision
+        self._ends: list[tuple[int, int]] = []  # a heap: when, and that event; also of those that were forgotten
 
     def begin(self, subject: str, assignment: KeptDecision) -> None:
         """A subject has a decision from now on."""
         self.forget(subject)
         self[subject] = assignment
         self._subjects[assignment.seq] = subject
+        heapq.heappush(self._ends, (assignment.until, assignment.seq))
 
     def current(self, subject: str, now: int) -> KeptDecision | None:
         """The decision that a subject goes on with."""
@@ -50,11 +53,12 @@ class Assignments(OrderedDict[str, KeptDecision]):
         """Every subject is decided for anew."""
         self.clear()
         self._subjects.clear()
+        self._ends.clear()
 
     def drop_old(self, now: int) -> None:
-        """Let go of those whose time is over, the oldest first."""
-        while self and next(iter(self.values())).until <= now:
-            self.forget(next(iter(self)))
+        """Let go of those whose time is over. Which these are depends on no other subject, as one of them may be erased."""
+        while self._ends and self._ends[0][0] <= now:
+            self.forget_event(heapq.heappop(self._ends)[1])
 
     def pack(self) -> dict[str, Any]:
         """All of it as JSON-ready data."""

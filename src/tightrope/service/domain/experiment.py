@@ -222,7 +222,7 @@ def _decided(experiment: Experiment, event: events.Decided, seq: int, time: int)
     experiment.open.begin(event.decision, OpenDecision(event.deadline, event.deferred, seq, shown))
     sticky = experiment.spec.sticky
     if sticky is not None:
-        experiment.assignments.drop_old(time)
+        experiment.assignments.drop_old(made)
         if event.subject is not None:
             until = made + int(sticky.lasts * MICROSECONDS)
             experiment.assignments.begin(event.subject, KeptDecision(event.decision, seq, str(event.name), until))
@@ -309,8 +309,8 @@ def _only_logged(experiment: Experiment, event: events.Late) -> None:
     """A reward that came too late changes no state."""
 
 
-def _erased(experiment: Experiment, event: events.Erased) -> None:
-    """Nothing of a round that was erased stays in the state."""
+def forget_erased(experiment: Experiment, event: events.Erased) -> None:
+    """Nothing of a round that was erased stays in the state, and no subject has its decision any more."""
     for seq, _ in event.events:
         experiment.assignments.forget_event(seq)
     if event.rounds:
@@ -340,5 +340,5 @@ EFFECTS: dict[type[events.Event], Callable[[Experiment, Any], None]] = {
     events.Closed: _closed,
     events.ModeChanged: _mode_changed,
     events.Late: _only_logged,
-    events.Erased: _erased,
+    events.Erased: forget_erased,
 }

@@ -14,7 +14,7 @@ from ...session.session import Session
 from ..domain import events
 from ..domain.deciding import decide as prepare
 from ..domain.errors import Refused, invalid
-from ..domain.experiment import Experiment, forget_last_round
+from ..domain.experiment import Experiment, forget_erased
 from ..domain.requests import MOST, ArmChange, ArmsRequest, DecisionRequest, ModeChange, RewardRequest
 from ..domain.spec import ArmSpec, ExperimentSpec
 from ..domain.times import MICROSECONDS, timestamp
@@ -464,24 +464,27 @@ class Erasure:
             return {"erased": 0, "event": None}
         rounds = [seq for seq, _, gone in blanked if gone]
         event = events.Erased([[seq, digest] for seq, digest, _ in blanked], rounds, longest)
-        if not rounds:
+        sticky = self.transaction.experiment.spec.sticky is not None  # then snapshots name the subject, also where no round goes
+        first = blanked[0][0] if sticky else rounds[0] if rounds else None
+        if first is None:
             seq = self.transaction.record(event).seq
         elif light:
             seq = self.transaction.record(event).seq
-            self._keep(Snapshot.of(self.transaction.owned.journal), rounds[0])
+            self._keep(Snapshot.of(self.transaction.owned.journal), first)
         else:
             at = self.transaction
             at.flush()
             behind = at.experiment.seq
             yield UNFINISHED  # until what was closed is on disk
-            copied = at.writer.copies.submit(at.writer.copied, at.experiment.name, at.owned.row, behind, forget_last_round)
+            forget = functools.partial(forget_erased, event=event)
+            copied = at.writer.copies.submit(at.writer.copied, at.experiment.name, at.owned.row, behind, forget)
             yield Unfinished(copied)
             try:
                 snapshot = copied.result()
             except ValueError as error:
                 raise self._unsaveable(error) from None
             seq = self.transaction.record(event).seq
-            self._keep(snapshot, rounds[0])
+            self._keep(snapshot, first)
         at = self.transaction
         at.flush()
         for first in range(0, len(blanked), CHUNK):
@@ -519,7 +522,7 @@ class Erasure:
         )  # fmt: skip
 
     def _keep(self, snapshot: Snapshot, first: int) -> None:
-        """Let replays begin behind what is blanked. first: the first round that goes."""
+        """Let replays begin behind what is blanked. first: the first event that goes."""
         at = self.transaction
         at.flush()
         erasure.drop_snapshots(at.connection, at.owned.row, first)
