@@ -182,6 +182,10 @@ def create_key(
     role: Annotated[str, typer.Argument(help="read, decide or admin; each may do what those before it may.")],
     note: Annotated[str, typer.Option(help="Whose it is.")] = "",
     per_second: Annotated[float, typer.Option(help="Decisions, rewards and other requests per second.")] = 100_000.0,
+    experiments: Annotated[
+        list[str] | None,
+        typer.Option(help="A name or a pattern, such as 'shop-*', of the experiments it is for; give it again for more. Default all."),
+    ] = None,
     db: Db = "tightrope.db",
 ) -> None:
     """Make a key. It is printed once; the database has only its digest."""
@@ -190,7 +194,7 @@ def create_key(
 
     try:
         with database.write() as connection:
-            made = create(connection, role, note, per_second)
+            made = create(connection, role, note, per_second, experiments or None)
     finally:
         database.close()
     typer.echo(made)
@@ -205,7 +209,8 @@ def list_keys(db: Db = "tightrope.db") -> None:
 
         for key in all_keys(connection):
             ended = "" if key.revoked is None else f", revoked {timestamp(key.revoked)}"
-            typer.echo(f"{key.id:4}  {key.role:6}  {key.per_second:g}/s  made {timestamp(key.created)}{ended}  {key.note}")
+            scope = ", ".join(key.patterns) or "all experiments"
+            typer.echo(f"{key.id:4}  {key.role:6}  {scope}  {key.per_second:g}/s  made {timestamp(key.created)}{ended}  {key.note}")
 
 
 @keys.command("revoke")

@@ -82,8 +82,10 @@ def behind_login(show: Callable[..., Awaitable[Response]]) -> Callable[..., Awai
         service = service_of(request)
         try:
             request.state.key = signed_in(service, request)
-        except Refused:
-            return to_login(request)
+        except Refused as error:
+            if error.status != 403:
+                return to_login(request)
+            return page("message.html", error.status, message=error.message, token=token(service, request))
         try:
             return await show(request=request, **given)
         except Refused as error:
@@ -141,12 +143,13 @@ async def logout(request: Request) -> Response:
 @router.get("")
 @behind_login
 async def all_experiments(request: Request) -> Response:
-    """Every experiment in a line."""
+    """Every experiment that the key is for, in a line."""
     service = service_of(request)
 
     def read() -> list[str]:
         with service.database.read() as connection:
-            return list(connection.execute(sa.select(table.c.name).order_by(table.c.name)).scalars())
+            names = connection.execute(sa.select(table.c.name).order_by(table.c.name)).scalars()
+            return [name for name in names if request.state.key.covers(name)]
 
     listed = []
     for name in await asyncio.to_thread(read):

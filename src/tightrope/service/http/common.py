@@ -64,7 +64,7 @@ Served = Annotated[Service, Depends(service)]
 
 
 def needs(role: Role) -> Any:
-    """A dependency: the request's key may do this."""
+    """A dependency: the request's key may do this, with the experiment that the path names."""
 
     async def check(request: Request, given: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]) -> None:
         await check_key(request, None if given is None else given.credentials, role)
@@ -73,11 +73,14 @@ def needs(role: Role) -> Any:
 
 
 async def check_key(request: Request, key: str | None, role: Role) -> Key:
-    """The key, if it may do what the role says; else Refused."""
+    """The key, if it may do what the role says with the experiment that the path names; else Refused. Routes that name one elsewhere ask
+    the key in request.state.key about it."""
     served: Service = request.app.state.service
     if served.keys.stale():
         await served.refresh_keys(served.keys.knows(key))
-    return served.keys.check(key, role)
+    known: Key = served.keys.check(key, role, request.path_params.get("name"))
+    request.state.key = known
+    return known
 
 
 def answer(data: Any, status: int = 200) -> Response:

@@ -3,7 +3,7 @@
 import asyncio
 
 import sqlalchemy as sa
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 
 from ..domain.errors import invalid
 from ..domain.requests import ArmChange, ArmsRequest
@@ -24,11 +24,12 @@ router = APIRouter(prefix="/v1/experiments", tags=["experiments"])
     responses=replies(ExperimentAnswer, 409, success=201)
     | {200: {"model": ExperimentAnswer, "description": "It existed with the same spec."}},
 )
-async def create_experiment(spec: ExperimentSpec, service: Served) -> Response:
+async def create_experiment(spec: ExperimentSpec, request: Request, service: Served) -> Response:
     """Create an experiment. The same name and spec again changes nothing (200); another spec is refused (409).
 
     The first experiment of a kind may take a minute, in which its policy is compiled; its decisions then need not wait.
     """
+    request.state.key.check(spec.name)
     try:
         await service.in_thread("warm-up", warm_up, spec, service.settings)
     except ValueError as error:
@@ -38,13 +39,13 @@ async def create_experiment(spec: ExperimentSpec, service: Served) -> Response:
 
 
 @router.get("", dependencies=[needs("read")], responses=replies(ExperimentsAnswer))
-async def list_experiments(service: Served) -> Response:
-    """All experiments."""
+async def list_experiments(request: Request, service: Served) -> Response:
+    """All experiments that the key is for."""
 
     def read() -> list[dict[str, object]]:
         with service.database.read() as connection:
             rows = connection.execute(sa.select(table.c.name, table.c.seq, table.c.owner).order_by(table.c.name))
-            return [dict(row._mapping) for row in rows]
+            return [dict(row._mapping) for row in rows if request.state.key.covers(row.name)]
 
     return answer({"experiments": await asyncio.to_thread(read)})
 

@@ -68,6 +68,7 @@ keys = Table(
     Column("per_second", Float, nullable=False),  # requests
     Column("created", BigInteger, nullable=False),
     Column("revoked", BigInteger),
+    Column("experiments", Text),  # JSON: names and patterns of the experiments it is for; null: all
 )  # fmt: skip
 
 secrets = Table(
