@@ -29,7 +29,7 @@ BODIES = {
     ("post", "/rank"): {"actions": [{"id": "a"}]},
     ("post", "/events/{id}/reward"): {"value": 1.0},
 }
-OPEN_TO_ALL = {"/healthz", "/readyz", "/metrics"}
+OPEN_TO_ALL = {"/healthz", "/readyz", "/metrics", "/v1/public-key"}
 LISTS = {"/v1/experiments"}
 
 

@@ -22,7 +22,16 @@ from .runtime.service import Service
 from .runtime.settings import Settings
 from .runtime.telemetry import logger
 
-ROUTERS = (experiments.router, decisions.router, reading.router, rollout.router, personalizer.router, health.router, board)
+ROUTERS = (
+    experiments.router,
+    decisions.router,
+    reading.router,
+    rollout.router,
+    rollout.public_router,
+    personalizer.router,
+    health.router,
+    board,
+)
 
 
 def create_app(settings: Settings, service: Service | None = None) -> FastAPI:

@@ -3,7 +3,7 @@
 import contextlib
 import pathlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -230,34 +230,54 @@ def revoke_key(id: Annotated[int, typer.Argument(help="Its number in `tightrope 
 def check_certificate(
     source: Annotated[pathlib.Path, typer.Argument(help="A certificate, as GET /v1/experiments/NAME/certificate answers it.")],
     db: Db = "tightrope.db",
+    public_key: Annotated[
+        pathlib.Path | None,
+        typer.Option("--public-key", help="The service's public key, as GET /v1/public-key answers it; no database is needed then."),
+    ] = None,
 ) -> None:
-    """Check a certificate: its signature, and that the log still has the event that it ends with. Exit code 1 where it fails."""
-    database = opened(db)
-    import json
+    """Check a certificate: its signature, and that the log still has the event that it ends with. Exit code 1 where it fails.
 
-    from .domain.certificate import check as check_content
-    from .log.secrets import secret
+    With --public-key the signature alone, for those who have the certificate and not the log.
+    """
+    require()
+    from .domain.certificate import check, read
+    from .domain.signatures import fingerprint
+    from .domain.signatures import public_key as public_of
+    from .log.secrets import CERTIFYING, secret
     from .log.store import digest_at
 
     try:
-        given = json.loads(source.read_text())
-    except (OSError, ValueError):
-        given = None
-    if not isinstance(given, dict):
-        raise ValueError(f"source = {str(source)!r} is not a file with a certificate in JSON.")
+        given = read(source.read_text())
+    except (OSError, ValueError, RecursionError) as error:
+        raise ValueError(f"source = {str(source)!r} is not a file with a certificate in JSON: {error}") from None
+    if public_key is not None:
+        try:
+            public = public_key.read_bytes()
+        except OSError as error:
+            raise ValueError(
+                f"public_key = {str(public_key)!r} cannot be read ({error.strerror}); save GET /v1/public-key there."
+            ) from None
+        tell_of_certificate(given, check(given, public), f"the key with the fingerprint {fingerprint(public)}")
+        return
+    database = opened(db)
     try:
         with database.write() as connection:
-            errors = check_content(given, secret(connection, "signing"))
+            errors = check(given, public_of(secret(connection, CERTIFYING)), secret(connection, "signing"))
             if not errors and digest_at(connection, given["experiment"], given["log"]["events"]) != given["log"]["digest"]:
                 errors.append(f"The log's event {given['log']['events']} is another one now.")
     finally:
         database.close()
+    tell_of_certificate(given, errors, "this service")
+
+
+def tell_of_certificate(given: dict[str, Any], errors: list[str], signer: str) -> None:
+    """Print what is wrong with a certificate, or who signed it."""
     for sentence in errors:
         typer.echo(f"WRONG: {sentence}")
     if errors:
         raise typer.Exit(1)
     head = given["log"]
-    typer.echo(f"{given['experiment']}: signed by this service at {given['issued']}, about event {head['events']}, {head['digest']}")
+    typer.echo(f"{given['experiment']}: signed by {signer} at {given['issued']}, about event {head['events']}, {head['digest']}")
 
 
 def simulate_traffic(

@@ -3,12 +3,14 @@
 from fastapi import APIRouter, Response
 
 from ..domain.requests import ModeChange
+from ..domain.signatures import public_key
 from ..runtime import commands
 from ..runtime.certificates import issue
 from .answers import CertificateAnswer, RolloutAnswer
 from .common import Name, Served, answer, needs, replies
 
 router = APIRouter(prefix="/v1/experiments/{name}", tags=["rollout"])
+public_router = APIRouter(tags=["rollout"])
 
 
 @router.get("/mode", dependencies=[needs("read")], responses=replies(RolloutAnswer, 404))
@@ -27,3 +29,9 @@ async def change_mode(name: Name, change: ModeChange, service: Served) -> Respon
 async def read_certificate(name: Name, service: Served) -> Response:
     """What the experiment promises, what that rests on and how it stands, signed and bound to the head of the log."""
     return answer(await issue(service, name))
+
+
+@public_router.get("/v1/public-key", responses=replies(None))
+async def read_public_key(service: Served) -> Response:
+    """The key that checks certificates of this service, in PEM. Whoever is shown a certificate may ask for it: it needs no key."""
+    return Response(public_key(service.private_key), media_type="text/plain")

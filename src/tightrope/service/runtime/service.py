@@ -9,7 +9,7 @@ from typing import Any
 from ..domain.errors import Refused
 from ..domain.spec import ExperimentSpec
 from ..log.database import Database
-from ..log.secrets import secret
+from ..log.secrets import CERTIFYING, secret
 from .histories import Histories
 from .keys import KeyRing
 from .leases import Leases
@@ -38,7 +38,8 @@ class Service:
         self.threads = {kind: concurrent.futures.ThreadPoolExecutor(number, kind) for kind, number in THREADS.items()}
         self._refreshing: asyncio.Future[None] | None = None  # the reading of the keys that is under way
         self.histories = Histories(self.database)
-        self.secret = b""  # what certificates and cookies are signed with
+        self.secret = b""  # what cookies and forms are signed with
+        self.private_key = b""  # what certificates are signed with
         self.closing = False
         self.ending: Callable[[], bool] = lambda: self.closing  # whether answers that never end must end
 
@@ -47,7 +48,7 @@ class Service:
         self.database.lock()
         self.database.migrate()
         with self.database.write() as connection:
-            self.secret = secret(connection, "signing")
+            self.secret, self.private_key = secret(connection, "signing"), secret(connection, CERTIFYING)
         self.keys.refresh()
         self.leases.start()
         self.writer.start()
