@@ -30,7 +30,7 @@ BODIES = {
     ("post", "/events/{id}/reward"): {"value": 1.0},
 }
 OPEN_TO_ALL = {"/healthz", "/readyz", "/metrics", "/v1/public-key"}
-LISTS = {"/v1/experiments"}
+LISTS = {"/v1/experiments", "/v1/audit"}
 
 
 @pytest.fixture

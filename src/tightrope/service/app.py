@@ -13,7 +13,7 @@ from starlette.responses import RedirectResponse
 from .board.login import PATH
 from .board.routes import router as board
 from .domain.errors import Refused, not_valid
-from .http import decisions, experiments, health, reading, rollout
+from .http import audit, decisions, experiments, health, reading, rollout
 from .http.common import refusal
 from .http.fast_routes import FastRoutes
 from .http.middleware import Limits
@@ -29,6 +29,7 @@ ROUTERS = (
     rollout.router,
     rollout.public_router,
     personalizer.router,
+    audit.router,
     health.router,
     board,
 )

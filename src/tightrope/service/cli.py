@@ -165,11 +165,14 @@ def import_log(
     database = opened(db, must_exist=False)
     if not source.exists():
         raise ValueError(f"source = {str(source)!r} does not exist; give a file that `tightrope log export` wrote.")
+    from .log.audit import COMMAND_LINE, note
     from .log.transfer import read_log
+    from .runtime.settings import wall_clock
 
     try:
         with database.write() as connection:
             imported = read_log(connection, source)
+            note(connection, wall_clock(), COMMAND_LINE, imported.experiment, "import", {"events": imported.events})
     finally:
         database.close()
     seq = imported.snapshot
@@ -280,6 +283,30 @@ def tell_of_certificate(given: dict[str, Any], errors: list[str], signer: str) -
     typer.echo(f"{given['experiment']}: signed by {signer} at {given['issued']}, about event {head['events']}, {head['digest']}")
 
 
+def show_audit(
+    db: Db = "tightrope.db",
+    experiment: Annotated[str | None, typer.Option("--experiment", help="Of this experiment only.")] = None,
+    since: Annotated[str | None, typer.Option(help="Not from before this time, such as 2026-07-01 or 2026-07-01T12:00:00Z.")] = None,
+) -> None:
+    """Who changed what, as lines of JSON: experiments created and changed, data erased, keys made and revoked, sign-ins to the board."""
+    import datetime
+
+    try:
+        begin = None if since is None else datetime.datetime.fromisoformat(since)
+    except ValueError:
+        raise ValueError(f"since = {since!r} is not a time; give one such as 2026-07-01 or 2026-07-01T12:00:00Z.") from None
+    if begin is not None and begin.tzinfo is None:
+        begin = begin.replace(tzinfo=datetime.UTC)
+    with reading(db) as connection:
+        import json
+
+        from .domain.times import microseconds
+        from .log.audit import read
+
+        for entry in read(connection, 1, experiment, None if begin is None else microseconds(begin)):
+            typer.echo(json.dumps(entry.to_dict(), ensure_ascii=False))
+
+
 def simulate_traffic(
     url: Annotated[str, typer.Argument(help="Of the service, such as http://127.0.0.1:8080; several with commas between.")],
     key: Annotated[str, typer.Option(envvar="TIGHTROPE_KEY", help="A key that may admin (to create the experiment).")],
@@ -321,6 +348,7 @@ def register(app: typer.Typer) -> None:
     """Add the commands to the command line."""
     app.command()(serve)
     app.command("certificate")(check_certificate)
+    app.command("audit")(show_audit)
     app.command("simulate-traffic")(simulate_traffic)
     app.add_typer(log, name="log")
     app.add_typer(keys, name="keys")

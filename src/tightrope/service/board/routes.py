@@ -120,6 +120,7 @@ async def login(request: Request) -> Response:
     except Refused as error:
         return page("login.html", error.status, wrong=error.message, next=goal)
     answer = RedirectResponse(goal, 303, HEADERS)
+    await service.in_thread("keys", service.keys.sign_in, key)
     sign_in(service, request, answer, key)
     return answer
 
@@ -266,13 +267,13 @@ async def act(request: Request, name: str, action: str) -> Response:
     """Change the mode, pause or resume: for keys that may admin, from the board's own form."""
     service, given = service_of(request), await form(request)
     try:
-        signed_in(service, request, "admin")
+        who = signed_in(service, request, "admin").author
         check_token(service, request, given.get("token", ""))
         if action == "mode":
             change = mode_change(given)
-            await service.ask(name, lambda transaction: commands.change_mode(transaction, change))
+            await service.ask(name, lambda transaction: commands.change_mode(transaction, change), author=who)
         elif action in ("pause", "resume"):
-            await service.ask(name, lambda transaction: commands.change_status(transaction, action))
+            await service.ask(name, lambda transaction: commands.change_status(transaction, action), author=who)
         else:
             raise Refused(404, f"{action[:100]!r} is not something the board can do.")
     except Refused as error:

@@ -229,6 +229,32 @@ class EvaluationAnswer(BaseModel):
     verdict: str
 
 
+class AuditLine(BaseModel):
+    """Somebody changed something. key: its number in `tightrope keys list`; null: none was needed, as on the command line. note: whose key
+    it is. experiment: null where it was not about one. detail: what was done; `event` in it is the event of the log that says so."""
+
+    id: int
+    time: str
+    key: int | None
+    note: str
+    experiment: str | None
+    action: str
+    detail: dict[str, Any]
+
+
+class AuditAnswer(BaseModel):
+    """A part of the audit trail."""
+
+    model_config = example(
+        entries=[{"id": 7, "time": "2026-07-01T12:00:00.000000Z", "key": 2, "note": "team shop", "experiment": "checkout-price",
+                  "action": "pause", "detail": {"event": 43}}],
+        next=None,
+    )  # fmt: skip
+
+    entries: list[AuditLine]
+    next: int | None
+
+
 class ErasureAnswer(BaseModel):
     """erased: how many events were blanked. event: where the log says so."""
 

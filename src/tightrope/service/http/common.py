@@ -9,6 +9,7 @@ from pydantic_core import to_json
 
 from ..domain.errors import Refused
 from ..domain.requests import TEXT
+from ..log.audit import Author
 from ..runtime.keys import Key, Role
 from ..runtime.service import Service
 
@@ -61,6 +62,15 @@ async def service(request: Request) -> Service:
 
 
 Served = Annotated[Service, Depends(service)]
+
+
+async def author(request: Request) -> Author:
+    """Who sent the request, by its key: for routes behind `needs`."""
+    known: Key = request.state.key
+    return known.author
+
+
+Who = Annotated[Author, Depends(author)]
 
 
 def needs(role: Role) -> Any:

@@ -7,7 +7,7 @@ from ..domain.signatures import public_key
 from ..runtime import commands
 from ..runtime.certificates import issue
 from .answers import CertificateAnswer, RolloutAnswer
-from .common import Name, Served, answer, needs, replies
+from .common import Name, Served, Who, answer, needs, replies
 
 router = APIRouter(prefix="/v1/experiments/{name}", tags=["rollout"])
 public_router = APIRouter(tags=["rollout"])
@@ -20,9 +20,9 @@ async def read_mode(name: Name, service: Served) -> Response:
 
 
 @router.post("/mode", dependencies=[needs("admin")], responses=replies(RolloutAnswer, 404, 409))
-async def change_mode(name: Name, change: ModeChange, service: Served) -> Response:
+async def change_mode(name: Name, change: ModeChange, service: Served, who: Who) -> Response:
     """Go on to another mode, or back. After an automatic return this also lets the rules work again."""
-    return answer(await service.ask(name, lambda transaction: commands.change_mode(transaction, change)))
+    return answer(await service.ask(name, lambda transaction: commands.change_mode(transaction, change), author=who))
 
 
 @router.get("/certificate", dependencies=[needs("read")], responses=replies(CertificateAnswer, 404))

@@ -71,6 +71,18 @@ keys = Table(
     Column("experiments", Text),  # JSON: names and patterns of the experiments it is for; null: all
 )  # fmt: skip
 
+audit = Table(
+    "audit", metadata,
+    Column("id", Integer, primary_key=True),
+    Column("time", BigInteger, nullable=False),  # microseconds since 1970
+    Column("key", Integer),  # null: none was needed
+    Column("note", String(200), nullable=False),  # of the key, as it was
+    Column("experiment", String(100)),
+    Column("action", String(40), nullable=False),
+    Column("detail", Text, nullable=False),  # JSON
+    Index("audit_of_experiment", "experiment", "id"),
+)  # fmt: skip
+
 secrets = Table(
     "secrets", metadata,
     Column("name", String(40), primary_key=True),

@@ -17,6 +17,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from ..domain.errors import Refused
+from ..log import audit
+from ..log.audit import COMMAND_LINE, Author
 from ..log.database import Database
 from ..log.tables import keys
 from ..log.tables import secrets as secrets_table
@@ -48,6 +50,11 @@ class Key(NamedTuple):
     experiments: str | None
 
     @property
+    def author(self) -> Author:
+        """Who does what is done with it."""
+        return Author(self.id, self.note)
+
+    @property
     def patterns(self) -> list[str]:
         """Names and patterns of the experiments that it is for; none: all."""
         return [] if self.experiments is None else list(json.loads(self.experiments))
@@ -68,8 +75,8 @@ class Key(NamedTuple):
 def create(
     connection: Connection, role: str, note: str = "", per_second: float = PER_SECOND, experiments: Sequence[str] | None = None
 ) -> str:
-    """Make a key; only its digest is kept, so this is the only time that it is seen. experiments: names and shell patterns of those that it
-    is for; None: all."""
+    """Make a key; only its digest is kept, so this is the only time that it is seen. note: whose it is. experiments: names and shell
+    patterns of those that it is for; None: all."""
     if role not in ROLES:
         raise ValueError(f"role = {role!r} is not one of {', '.join(ROLES)}.")
     if not 0 < per_second < 1e9:
@@ -83,9 +90,13 @@ def create(
                 "[..], such as shop-*; give one --experiments for each."
             )
     key = PREFIX + secrets.token_urlsafe(32)
+    now, scope = wall_clock(), None if experiments is None else list(experiments)
     connection.execute(sa.insert(keys).values(
-        digest=digest_of(key), role=role, note=note[:200], per_second=per_second, created=wall_clock(),
-        experiments=None if experiments is None else json.dumps(list(experiments))))  # fmt: skip
+        digest=digest_of(key), role=role, note=note[:200], per_second=per_second, created=now,
+        experiments=None if scope is None else json.dumps(scope)))  # fmt: skip
+    id = connection.execute(sa.select(K.id).where(K.digest == digest_of(key))).scalar_one()
+    told = {"key": id, "role": role, "note": note[:200], "experiments": scope}
+    audit.note(connection, now, COMMAND_LINE, None, "create key", told)
     return key
 
 
@@ -96,9 +107,11 @@ def all_keys(connection: Connection) -> list[Key]:
 
 def revoke(connection: Connection, id: int) -> None:
     """End a key. Running services notice within seconds."""
-    changed = connection.execute(sa.update(keys).where(K.id == id, K.revoked.is_(None)).values(revoked=wall_clock()))
+    now = wall_clock()
+    changed = connection.execute(sa.update(keys).where(K.id == id, K.revoked.is_(None)).values(revoked=now))
     if changed.rowcount != 1:
         raise ValueError(f"id = {id} is not a key, or it was revoked before; `tightrope keys list` shows all.")
+    audit.note(connection, now, COMMAND_LINE, None, "revoke key", {"key": id})
 
 
 def digest_of(key: str) -> bytes:
@@ -196,6 +209,11 @@ class KeyRing:
         if wait:
             raise Refused(429, f"This key may send {key.per_second:g} decisions, rewards or requests a second; wait.", retry_after=wait)
         return key
+
+    def sign_in(self, key: Key) -> None:
+        """Note that somebody signed in to the board; blocks."""
+        with self.database.write() as connection:
+            audit.note(connection, wall_clock(), key.author, None, "sign in", {})
 
     def sign_out(self, cookie: str) -> None:
         """End a cookie of the board, here at once and in other processes with their next look; blocks."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..domain.errors import Refused
 from ..domain.spec import ExperimentSpec
+from ..log.audit import UNKNOWN, Author
 from ..log.database import Database
 from ..log.secrets import CERTIFYING, secret
 from .histories import Histories
@@ -64,12 +65,14 @@ class Service:
         self.own.close()
         self.database.close()
 
-    async def ask(self, experiment: str, act: Act, ids: Iterable[str] = (), spec: ExperimentSpec | None = None) -> Any:
-        """The answer to a command, once its events are on disk. Raises Refused."""
+    async def ask(
+        self, experiment: str, act: Act, ids: Iterable[str] = (), spec: ExperimentSpec | None = None, author: Author = UNKNOWN
+    ) -> Any:
+        """The answer to a command, once its events are on disk. author: who is to be named in the audit trail. Raises Refused."""
         if self.closing or not self.writer.is_alive():
             raise shutting_down()
         ticket = asyncio.get_running_loop().create_future()
-        self.writer.ask(Command(experiment, act, ids, ticket, spec, getattr(act, "failed", None)))
+        self.writer.ask(Command(experiment, act, ids, ticket, spec, getattr(act, "failed", None), author))
         return await ticket
 
     async def in_thread(self, kind: str, work: Callable[..., Any], *arguments: Any) -> Any:
