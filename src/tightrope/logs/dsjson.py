@@ -64,7 +64,7 @@ def from_dsjson(path: Path, *, arms: int | None = None, rewards: tuple[float, fl
 
         if not isinstance(encoder, Encoder):
             raise ValueError(f"encoder = {checks.show(encoder)} is no Encoder; give tr.Encoder().fit(tr.logs.dsjson_rows(path)).")
-    kept, waiting = _rewarded(path)
+    kept, waiting = _decisions_with_rewards(path)
     return _log_of(kept, waiting, arms, rewards, encoder, path)
 
 
@@ -88,11 +88,11 @@ def dsjson_rows(path: Path) -> list[dict[str, Any]]:
     ValueError
         For files that are no such log, with the line.
     """
-    kept, _ = _rewarded(path)
+    kept, _ = _decisions_with_rewards(path)
     return [row for event, _ in kept for row in _rows_of(event["c"])]
 
 
-def _rewarded(path: Path) -> tuple[list[tuple[dict[str, Any], float]], int]:
+def _decisions_with_rewards(path: Path) -> tuple[list[tuple[dict[str, Any], float]], int]:
     """The decisions of a file with their rewards, in their order, and how many have none."""
     events: dict[str, dict[str, Any]] = {}
     late: dict[str, float] = {}
@@ -260,12 +260,12 @@ def to_dsjson(log: Log, path: Path) -> pathlib.Path:
     with files.atomically(target) as file:
         for rows in map(_with_shares, log.chunks()):
             for i in range(rows.arm.size):
-                file.write((json.dumps(_line(rows, i) | _shown(log, rows, i)) + "\n").encode())
+                file.write((json.dumps(_line(rows, i) | _context(log, rows, i)) + "\n").encode())
     return target
 
 
-def _shown(log: Log, rows: Rows, i: int) -> dict[str, object]:
-    """What a decision showed, as `c`; nothing where the log has neither names nor features."""
+def _context(log: Log, rows: Rows, i: int) -> dict[str, object]:
+    """The features and names that a decision showed, as `c`; nothing where the log has neither names nor features."""
     own = log.arm_features
     shared: dict[str, object] = {}
     if rows.features is not None:
