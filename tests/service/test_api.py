@@ -9,6 +9,7 @@ from pydantic import TypeAdapter
 from running import PRICES, error
 
 from tightrope.service.client import Client
+from tightrope.service.domain.certificate import check
 from tightrope.service.http import answers
 from tightrope.service.runtime import keys
 from tightrope.service.runtime.telemetry import start_logs
@@ -40,6 +41,9 @@ def test_every_answer_has_its_documented_shape(served):
         TypeAdapter(wanted).validate_json(answer.content, strict=True, extra="forbid" if wanted is not answers.EvaluationAnswer else None)
     assert served("GET", "/v1/experiments/price/log?from=2&limit=2").json()["next"] == 4
     assert "tightrope_events_total" in served("GET", "/metrics", key=None).text
+    shown, certificate = served("GET", "/v1/public-key", key=None), served("GET", "/v1/experiments/price/certificate").json()
+    TypeAdapter(answers.CertificateAnswer).validate_python(certificate)
+    assert check(certificate, shown.content) == [] and b"PUBLIC KEY" in shown.content
     assert served("GET", "/healthz", key=None).json() == served("GET", "/readyz", key=None).json() == {"status": "ok"}
 
 

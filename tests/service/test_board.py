@@ -7,6 +7,7 @@ import pytest
 from browser import COMMAND, Browser
 from running import Process
 
+from tightrope.service.board.view import slices
 from tightrope.service.simulated_shop import drive, price_shop
 
 
@@ -75,6 +76,10 @@ def test_a_key_that_reads_changes_nothing(served):
     page = client.get("/board/experiments/shop").text
     assert "Change the mode" not in page
     assert client.post("/board/experiments/shop/pause", data={"token": token_of(page)}).status_code == 403
+
+
+def test_an_experiment_without_decisions_has_a_page():
+    assert slices([]) == []
 
 
 def test_names_are_text(served):

@@ -1,7 +1,10 @@
 """The certificate says what the log says, and a change of either is found."""
 
 import asyncio
+import hashlib
+import hmac
 import json
+import math
 
 import pytest
 import sqlalchemy as sa
@@ -9,11 +12,13 @@ from running import ask, create, decide, place, reward, service_at
 from typer.testing import CliRunner
 
 from tightrope.cli import app
-from tightrope.service.domain.certificate import check
+from tightrope.service.domain.certificate import canonical, check
 from tightrope.service.domain.history import POINTS, History
 from tightrope.service.domain.requests import ModeChange
+from tightrope.service.domain.signatures import fingerprint, public_key, sign
 from tightrope.service.log import store
 from tightrope.service.log.database import Database
+from tightrope.service.log.secrets import secret
 from tightrope.service.log.tables import events
 from tightrope.service.runtime import commands
 from tightrope.service.runtime.certificates import issue
@@ -47,7 +52,7 @@ def certified(tmp_path_factory):
         ask(service, commands.change_mode, ModeChange(mode="shadow", why="a look"), name="shop")
         decide(service, "last", "shop")
         found = asyncio.run(issue(service, "shop"))
-        key = service.secret
+        key = public_key(service.private_key)
         with service.database.read() as connection:
             entries = list(store.read(connection, 1))
     return found, truth, key, folder, entries
@@ -129,11 +134,108 @@ def test_a_certificate_is_issued_whatever_a_reward_was(tmp_path):
         assert asyncio.run(issue(service, "shop"))["decisions"] == 3
 
 
+def numbers_and_texts(value, path=()):
+    """Every leaf of a certificate with its path."""
+    if isinstance(value, dict | list):
+        for name, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from numbers_and_texts(item, (*path, name))
+    else:
+        yield path, value
+
+
+def changed(certificate, path, value):
+    """A copy with another value at a path."""
+    copy = json.loads(json.dumps(certificate))
+    place = copy
+    for part in path[:-1]:
+        place = place[part]
+    place[path[-1]] = value
+    return copy
+
+
+def other(value):
+    """The nearest value of the same kind that is not this one."""
+    match value:
+        case bool():
+            return not value
+        case int():
+            return value + 1
+        case float():
+            return math.nextafter(value, math.inf)
+        case str():
+            return value[:-1] + chr(ord(value[-1]) ^ 1) if value else "x"
+    return 0
+
+
+def test_a_third_party_notices_a_change_of_any_field(certified):
+    found, _, public, *_ = certified
+    leaves = list(numbers_and_texts(found))
+    assert len(leaves) > 80
+    for path, value in leaves:
+        wrong = changed(found, path, other(value))
+        assert check(wrong, public), path
+        body = {name: item for name, item in wrong.items() if name not in ("sha256", "ed25519")}
+        resealed = wrong | {"sha256": hashlib.sha256(canonical(body)).hexdigest()}  # by somebody who has no private key
+        assert check(resealed, public) or path == ("sha256",), path
+    for name in found:
+        assert check({key: value for key, value in found.items() if key != name}, public), name
+    assert check(found | {"hmac_sha256": "0"}, public) and check(found | {"note": "also true"}, public)
+
+
+def test_who_signs_with_a_key_of_their_own_is_found(certified):
+    found, _, public, *_ = certified
+    own = bytes(range(32))
+    body = {name: value for name, value in found.items() if name not in ("sha256", "ed25519")} | {"decisions": 10**6}
+    for named in (fingerprint(public_key(own)), found["public_key"]):
+        body["public_key"] = named
+        forged = body | {"sha256": hashlib.sha256(canonical(body)).hexdigest(), "ed25519": sign(own, canonical(body))}
+        assert check(forged, public)
+
+
+def test_the_command_checks_with_the_public_key_alone(certified):
+    found, _, public, folder, _ = certified
+    file, key = folder / "shown.json", folder / "key.pem"
+    file.write_text(json.dumps(found, indent=1))
+    key.write_bytes(public)
+
+    def run(*more):
+        return CliRunner().invoke(app, ["certificate", str(file), "--public-key", str(key), "--db", str(folder / "nowhere.db"), *more])
+
+    assert run().exit_code == 0 and found["public_key"] in run().output
+    file.write_text(json.dumps(found).replace('"decisions": 601', '"decisions": 602'))
+    assert run().exit_code == 1 and "it was changed" in run().output
+    file.write_text('{"decisions": 999, ' + json.dumps(found)[1:])
+    assert "stands twice" in str(run().exception)
+    file.write_text(json.dumps(found))
+    key.write_text("no key")
+    assert "not a public key for Ed25519" in str(run().exception)
+
+
+def test_certificates_from_before_are_checked_with_the_database(certified):
+    """Written here as the version before wrote them: of the first kind, with HMAC."""
+    found, _, public, folder, _ = certified
+    old = {name: value for name, value in found.items() if name not in ("sha256", "ed25519", "public_key")}
+    old["kind"] = "tightrope certificate 1"
+    database = Database(place(folder / "a.db"))
+    with database.write() as connection:
+        key = secret(connection, "signing")
+    database.close()
+    text = json.dumps(old, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    old |= {"sha256": hashlib.sha256(text).hexdigest(), "hmac_sha256": hmac.new(key, text, hashlib.sha256).hexdigest()}
+    assert check(old, public, key) == []
+    assert "only its service can check it" in check(old, public)[0]
+    assert len(check(old | {"decisions": 602}, public, key)) == 2
+    file = folder / "old.json"
+    file.write_text(json.dumps(old))
+    done = CliRunner().invoke(app, ["certificate", str(file), "--db", place(folder / "a.db")])
+    assert done.exit_code == 0 and "signed by this service" in done.output
+
+
 def test_a_change_is_found(certified):
     found, _, key, folder, _ = certified
     better = found | {"budget": found["budget"] | {"bound": 1e6}}
     assert len(check(better, key)) == 2
-    assert "signature" in check(found, b"another")[0]
+    assert "another public key" in check(found, public_key(bytes(32)))[0]
     file, db = folder / "certificate.json", place(folder / "a.db")
     file.write_text(json.dumps(found))
     done = CliRunner().invoke(app, ["certificate", str(file), "--db", db])

@@ -33,7 +33,7 @@ def from_dsjson(path: Path, *, arms: int | None = None, rewards: tuple[float, fl
         Lowest and highest reward, as in `from_frame`.
     encoder : Encoder
         One that was fitted, for instance on what `dsjson_rows` returns; it makes the log's features, (n, d) of the shared namespaces, or
-        (n, K, d) where actions have namespaces of their own. None: the log has no features.
+        (n, K, d) where it has columns that actions have for themselves. None: the log has no features.
 
     Returns
     -------
@@ -160,7 +160,7 @@ def _event(item: Mapping[str, Any], where: str) -> dict[str, Any]:
         raise ValueError(f"{where}: pdrop = {item['pdrop']} says that the log was thinned, which is not read; give a log with all events.")
     cost = item.get("_label_cost")
     listed, chances, shown = item.get("a"), item.get("p"), item.get("c")
-    if (listed is None) != (chances is None) or (listed is not None and chances is not None and len(listed) != len(chances)):
+    if chances is not None and (listed is None or len(listed) != len(chances)):
         raise ValueError(f"{where}: a and p must be lists of the same length.")
     return {
         "arm": arm, "cost": None if cost is None else checks.real(f"_label_cost ({where})", cost),
@@ -181,7 +181,7 @@ def _log_of(
     K = K if arms is None else checks.integer("arms", arms, least=K)
     n = len(kept)
     H = mask = None
-    if all(event["a"] is not None for event, _ in kept):
+    if all(event["p"] is not None for event, _ in kept):  # without them only the played arm's is known
         H, mask = np.zeros((n, K)), np.zeros((n, K), dtype=np.bool_)
         for i, (event, _) in enumerate(kept):
             places = np.asarray(event["a"], dtype=np.int64) - 1
@@ -209,6 +209,9 @@ def _features(kept: list[tuple[dict[str, Any], float]], K: int, encoder: "Encode
     if encoder is None:
         return None
     rows = [_rows_of(event["c"]) for event, _ in kept]
+    shared = [_flat("", event["c"]) for event, _ in kept]
+    if all(name in one for one in shared for name in encoder.to_dict()["columns"]):  # it looks at nothing that actions have for themselves
+        rows = [[one] for one in shared]
     encoded = encoder.transform([row for one in rows for row in one])
     numbers = [len(one) for one in rows]
     if set(numbers) == {1}:
@@ -223,7 +226,10 @@ def _features(kept: list[tuple[dict[str, Any], float]], K: int, encoder: "Encode
 
 
 def to_dsjson(log: Log, path: Path) -> pathlib.Path:
-    """Write the log as dsjson: actions from 1, costs -reward, the logger's probabilities where they are known.
+    """Write the log as dsjson: actions from 1, costs -reward, the logger's probabilities where they are known, names and features.
+
+    Names of arms stand as `_tag` of the actions, and as their feature `arm.id` where they have no others, so that Vowpal Wabbit tells
+    them apart. Features are the numbers of `x`.
 
     Parameters
     ----------
@@ -254,8 +260,36 @@ def to_dsjson(log: Log, path: Path) -> pathlib.Path:
     with files.atomically(target) as file:
         for rows in map(_with_shares, log.chunks()):
             for i in range(rows.arm.size):
-                file.write((json.dumps(_line(rows, i)) + "\n").encode())
+                file.write((json.dumps(_line(rows, i) | _context(log, rows, i)) + "\n").encode())
     return target
+
+
+def _context(log: Log, rows: Rows, i: int) -> dict[str, object]:
+    """The features and names that a decision showed, as `c`; nothing where the log has neither names nor features."""
+    own = log.arm_features
+    shared: dict[str, object] = {}
+    if rows.features is not None:
+        if rows.features.ndim == 3:
+            own = rows.features[i]
+        else:
+            shared = {"x": rows.features[i].tolist()}
+    if log.names is None and own is None and not shared:
+        return {}
+    names = [str(name) for name in (log.names or range(log.arms))]
+    listed = {} if rows.probabilities is not None else {"a": played_first(int(rows.arm[i]), log.arms)}
+    return listed | {
+        "c": shared | {"_multi": [action(name, None if own is None else {"x": own[k].tolist()}) for k, name in enumerate(names)]}
+    }
+
+
+def played_first(arm: int, arms: int) -> list[int]:
+    """Actions, from 1, as `a`, without which Vowpal Wabbit passes over a decision."""
+    return [arm + 1, *(k + 1 for k in range(arms) if k != arm)]
+
+
+def action(name: str, features: Mapping[str, object] | None) -> dict[str, object]:
+    """An action with its name. features: its own, if it has any; without them its name is one, so that actions can be told apart."""
+    return {"_tag": name, **(features or {"arm": {"id": name}})}
 
 
 def _with_shares(rows: Rows) -> Rows:
@@ -273,16 +307,20 @@ def _line(rows: Rows, i: int) -> dict[str, object]:
         shown = range(rows.probabilities.shape[1]) if rows.eligible is None else np.flatnonzero(rows.eligible[i]).tolist()
         others += [k for k in shown if k != arm]
         chances += [float(rows.probabilities[i, k]) for k in others[1:]]
-    line: dict[str, object] = {
-        "_label_cost": -float(rows.reward[i]), "_label_probability": chances[0], "_label_Action": arm + 1, "_labelIndex": arm,
-        "EventId": str(rows.given[i]), "Version": "1",
-    }  # fmt: skip
+    line = decision(str(rows.given[i]), arm, float(rows.reward[i]), chances[0])
     if rows.time is not None:
         stamp = rows.time[i]
         line["Timestamp"] = _stamp(stamp)
     if rows.probabilities is not None:
         line |= {"a": [k + 1 for k in others], "p": chances}
     return line
+
+
+def decision(id: str, arm: int, reward: float, chance: float) -> dict[str, object]:
+    """A decision with its reward. arm: from 0. chance: the logger's, of this arm."""
+    return {
+        "_label_cost": -reward, "_label_probability": chance, "_label_Action": arm + 1, "_labelIndex": arm, "EventId": id, "Version": "1",
+    }  # fmt: skip
 
 
 def _stamp(time: object) -> str:

@@ -14,7 +14,7 @@ from .board.login import PATH
 from .board.operations import operations_page
 from .board.routes import router as board
 from .domain.errors import Refused, not_valid
-from .http import decisions, experiments, health, reading, rollout
+from .http import audit, decisions, experiments, health, reading, rollout
 from .http.common import refusal
 from .http.fast_routes import FastRoutes
 from .http.middleware import Limits
@@ -23,7 +23,17 @@ from .runtime.service import Service
 from .runtime.settings import Settings
 from .runtime.telemetry import logger
 
-ROUTERS = (experiments.router, decisions.router, reading.router, rollout.router, personalizer.router, health.router, board)
+ROUTERS = (
+    experiments.router,
+    decisions.router,
+    reading.router,
+    rollout.router,
+    rollout.public_router,
+    personalizer.router,
+    audit.router,
+    health.router,
+    board,
+)
 
 
 def create_app(settings: Settings, service: Service | None = None) -> FastAPI:

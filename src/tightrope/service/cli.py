@@ -3,7 +3,7 @@
 import contextlib
 import pathlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -165,11 +165,14 @@ def import_log(
     database = opened(db, must_exist=False)
     if not source.exists():
         raise ValueError(f"source = {str(source)!r} does not exist; give a file that `tightrope log export` wrote.")
+    from .log.audit import COMMAND_LINE, note
     from .log.transfer import read_log
+    from .runtime.settings import wall_clock
 
     try:
         with database.write() as connection:
             imported = read_log(connection, source)
+            note(connection, wall_clock(), COMMAND_LINE, imported.experiment, "import", {"events": imported.events})
     finally:
         database.close()
     seq = imported.snapshot
@@ -182,6 +185,10 @@ def create_key(
     role: Annotated[str, typer.Argument(help="read, decide or admin; each may do what those before it may.")],
     note: Annotated[str, typer.Option(help="Whose it is.")] = "",
     per_second: Annotated[float, typer.Option(help="Decisions, rewards and other requests per second.")] = 100_000.0,
+    experiments: Annotated[
+        list[str] | None,
+        typer.Option(help="A name or a pattern, such as 'shop-*', of the experiments it is for; give it again for more. Default all."),
+    ] = None,
     db: Db = "tightrope.db",
 ) -> None:
     """Make a key. It is printed once; the database has only its digest."""
@@ -190,7 +197,7 @@ def create_key(
 
     try:
         with database.write() as connection:
-            made = create(connection, role, note, per_second)
+            made = create(connection, role, note, per_second, experiments or None)
     finally:
         database.close()
     typer.echo(made)
@@ -205,7 +212,8 @@ def list_keys(db: Db = "tightrope.db") -> None:
 
         for key in all_keys(connection):
             ended = "" if key.revoked is None else f", revoked {timestamp(key.revoked)}"
-            typer.echo(f"{key.id:4}  {key.role:6}  {key.per_second:g}/s  made {timestamp(key.created)}{ended}  {key.note}")
+            scope = ", ".join(key.patterns) or "all experiments"
+            typer.echo(f"{key.id:4}  {key.role:6}  {scope}  {key.per_second:g}/s  made {timestamp(key.created)}{ended}  {key.note}")
 
 
 @keys.command("revoke")
@@ -225,34 +233,78 @@ def revoke_key(id: Annotated[int, typer.Argument(help="Its number in `tightrope 
 def check_certificate(
     source: Annotated[pathlib.Path, typer.Argument(help="A certificate, as GET /v1/experiments/NAME/certificate answers it.")],
     db: Db = "tightrope.db",
+    public_key: Annotated[
+        pathlib.Path | None,
+        typer.Option("--public-key", help="The service's public key, as GET /v1/public-key answers it; no database is needed then."),
+    ] = None,
 ) -> None:
-    """Check a certificate: its signature, and that the log still has the event that it ends with. Exit code 1 where it fails."""
-    database = opened(db)
-    import json
+    """Check a certificate: its signature, and that the log still has the event that it ends with. Exit code 1 where it fails.
 
-    from .domain.certificate import check as check_content
-    from .log.secrets import secret
+    With --public-key the signature alone, for those who have the certificate and not the log.
+    """
+    require()
+    from .domain.certificate import check, read
+    from .domain.signatures import fingerprint
+    from .domain.signatures import public_key as public_of
+    from .log.secrets import CERTIFYING, secret
     from .log.store import digest_at
 
     try:
-        given = json.loads(source.read_text())
-    except (OSError, ValueError):
-        given = None
-    if not isinstance(given, dict):
-        raise ValueError(f"source = {str(source)!r} is not a file with a certificate in JSON.")
+        given = read(source.read_text())
+    except (OSError, ValueError, RecursionError) as error:
+        raise ValueError(f"source = {str(source)!r} is not a file with a certificate in JSON: {error}") from None
+    if public_key is not None:
+        try:
+            public = public_key.read_bytes()
+        except OSError as error:
+            raise ValueError(
+                f"public_key = {str(public_key)!r} cannot be read ({error.strerror}); save GET /v1/public-key there."
+            ) from None
+        tell_of_certificate(given, check(given, public), f"the key with the fingerprint {fingerprint(public)}")
+        return
+    database = opened(db)
     try:
         with database.write() as connection:
-            errors = check_content(given, secret(connection, "signing"))
+            errors = check(given, public_of(secret(connection, CERTIFYING)), secret(connection, "signing"))
             if not errors and digest_at(connection, given["experiment"], given["log"]["events"]) != given["log"]["digest"]:
                 errors.append(f"The log's event {given['log']['events']} is another one now.")
     finally:
         database.close()
+    tell_of_certificate(given, errors, "this service")
+
+
+def tell_of_certificate(given: dict[str, Any], errors: list[str], signer: str) -> None:
+    """Print what is wrong with a certificate, or who signed it."""
     for sentence in errors:
         typer.echo(f"WRONG: {sentence}")
     if errors:
         raise typer.Exit(1)
     head = given["log"]
-    typer.echo(f"{given['experiment']}: signed by this service at {given['issued']}, about event {head['events']}, {head['digest']}")
+    typer.echo(f"{given['experiment']}: signed by {signer} at {given['issued']}, about event {head['events']}, {head['digest']}")
+
+
+def show_audit(
+    db: Db = "tightrope.db",
+    experiment: Annotated[str | None, typer.Option("--experiment", help="Of this experiment only.")] = None,
+    since: Annotated[str | None, typer.Option(help="Not from before this time, such as 2026-07-01 or 2026-07-01T12:00:00Z.")] = None,
+) -> None:
+    """Who changed what, as lines of JSON: experiments created and changed, data erased, keys made and revoked, sign-ins to the board."""
+    import datetime
+
+    try:
+        begin = None if since is None else datetime.datetime.fromisoformat(since)
+    except ValueError:
+        raise ValueError(f"since = {since!r} is not a time; give one such as 2026-07-01 or 2026-07-01T12:00:00Z.") from None
+    if begin is not None and begin.tzinfo is None:
+        begin = begin.replace(tzinfo=datetime.UTC)
+    with reading(db) as connection:
+        import json
+
+        from .domain.times import microseconds
+        from .log.audit import read
+
+        for entry in read(connection, 1, experiment, None if begin is None else microseconds(begin)):
+            typer.echo(json.dumps(entry.to_dict(), ensure_ascii=False))
 
 
 def simulate_traffic(
@@ -296,6 +348,7 @@ def register(app: typer.Typer) -> None:
     """Add the commands to the command line."""
     app.command()(serve)
     app.command("certificate")(check_certificate)
+    app.command("audit")(show_audit)
     app.command("simulate-traffic")(simulate_traffic)
     app.add_typer(log, name="log")
     app.add_typer(keys, name="keys")

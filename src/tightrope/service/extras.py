@@ -2,7 +2,7 @@
 
 import importlib.util
 
-PACKAGES = ("fastapi", "uvicorn", "sqlalchemy", "alembic", "psycopg", "prometheus_client", "structlog", "httpx")
+PACKAGES = ("fastapi", "uvicorn", "sqlalchemy", "alembic", "psycopg", "prometheus_client", "structlog", "httpx", "cryptography")
 
 
 def require(packages: tuple[str, ...] = PACKAGES, extra: str = "service") -> None:

@@ -22,14 +22,15 @@ def sign_in(service: Service, request: Request, response: Response, key: Key) ->
 
 
 def signed_in(service: Service, request: Request, role: str = "read") -> Key:
-    """The key of a browser. Refused with 401 where it has not signed in, or not lately, and with 403 where its key may not do this."""
+    """The key of a browser. Refused with 401 where it has not signed in, or not lately, and with 403 where its key may not do this, or not
+    with the experiment of the page."""
     text, _, signed = request.cookies.get(COOKIE, "").rpartition(".")
     parts = text.split(".")
     if service.keys.signed_out(request.cookies.get(COOKIE, "")):
         raise Refused(401, "Sign in with a key.")
     if len(parts) != 3 or not agrees(service.secret, b"cookie " + text.encode(), signed) or float(parts[1]) < time.time():
         raise Refused(401, "Sign in with a key.")
-    return service.keys.check_id(int(parts[0]), role)
+    return service.keys.check_id(int(parts[0]), role, request.path_params.get("name"))
 
 
 def token(service: Service, request: Request) -> str:

@@ -82,8 +82,10 @@ def behind_login(show: Callable[..., Awaitable[Response]]) -> Callable[..., Awai
         service = service_of(request)
         try:
             request.state.key = signed_in(service, request)
-        except Refused:
-            return to_login(request)
+        except Refused as error:
+            if error.status != 403:
+                return to_login(request)
+            return page("message.html", error.status, message=error.message, token=token(service, request))
         try:
             return await show(request=request, **given)
         except Refused as error:
@@ -118,6 +120,7 @@ async def login(request: Request) -> Response:
     except Refused as error:
         return page("login.html", error.status, wrong=error.message, next=goal)
     answer = RedirectResponse(goal, 303, HEADERS)
+    await service.in_thread("keys", service.keys.sign_in, key)
     sign_in(service, request, answer, key)
     return answer
 
@@ -141,12 +144,13 @@ async def logout(request: Request) -> Response:
 @router.get("")
 @behind_login
 async def all_experiments(request: Request) -> Response:
-    """Every experiment in a line."""
+    """Every experiment that the key is for, in a line."""
     service = service_of(request)
 
     def read() -> list[str]:
         with service.database.read() as connection:
-            return list(connection.execute(sa.select(table.c.name).order_by(table.c.name)).scalars())
+            names = connection.execute(sa.select(table.c.name).order_by(table.c.name)).scalars()
+            return [name for name in names if request.state.key.covers(name)]
 
     listed = []
     for name in await asyncio.to_thread(read):
@@ -263,13 +267,13 @@ async def act(request: Request, name: str, action: str) -> Response:
     """Change the mode, pause or resume: for keys that may admin, from the board's own form."""
     service, given = service_of(request), await form(request)
     try:
-        signed_in(service, request, "admin")
+        who = signed_in(service, request, "admin").author
         check_token(service, request, given.get("token", ""))
         if action == "mode":
             change = mode_change(given)
-            await service.ask(name, lambda transaction: commands.change_mode(transaction, change))
+            await service.ask(name, lambda transaction: commands.change_mode(transaction, change), author=who)
         elif action in ("pause", "resume"):
-            await service.ask(name, lambda transaction: commands.change_status(transaction, action))
+            await service.ask(name, lambda transaction: commands.change_status(transaction, action), author=who)
         else:
             raise Refused(404, f"{action[:100]!r} is not something the board can do.")
     except Refused as error:

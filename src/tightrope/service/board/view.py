@@ -1,5 +1,6 @@
 """What the page of an experiment shows: numbers, pictures and sentences, from the live experiment and the history of its log."""
 
+import itertools
 import math
 from typing import Any
 
@@ -43,7 +44,7 @@ def slices(points: list[Point]) -> list[tuple[Point, Point]]:
     if points and (not kept or kept[-1] is not points[-1]):
         kept.append(points[-1])
     first = Point(0, 0, 0, 0.0, 0, None, (), None)
-    return [(before, after) for before, after in zip([first, *kept[:-1]], kept, strict=True) if after.decisions > before.decisions]
+    return [(before, after) for before, after in itertools.pairwise([first, *kept]) if after.decisions > before.decisions]
 
 
 def reward_chart(points: list[Point], marks: Marks) -> Markup | None:

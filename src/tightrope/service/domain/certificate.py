@@ -6,15 +6,17 @@ from typing import Any
 
 from .assumptions import CONTRADICTED, Assumption, assumptions
 from .history import History
-from .signatures import agrees, signature
+from .signatures import agrees, fingerprint, public_key, sign, signed_with
 from .times import timestamp
 
-KIND = "tightrope certificate 1"
+KIND = "tightrope certificate 2"
+SECRET_KIND = "tightrope certificate 1"  # signed with HMAC, before there were public keys; they are still checked
+SIGNATURES = {KIND: "ed25519", SECRET_KIND: "hmac_sha256"}  # the field of each kind
 
 
 def certificate(standing: dict[str, Any], history: History, key: bytes, issued: int) -> dict[str, Any]:
     """A certificate of how an experiment stands. standing: of the live experiment, see `commands.standing`; history: up to the same event.
-    key: signs it. issued: microseconds since 1970."""
+    key: the private one that signs it. issued: microseconds since 1970."""
     holdings, spec = standing["holdings"], standing["spec"]
     budget = None
     assumed = assumptions(holdings, history, standing["rollout"])
@@ -45,27 +47,52 @@ def certificate(standing: dict[str, Any], history: History, key: bytes, issued: 
         "clipped": history.observed.clipped,
         "promise": promise(holdings, spec, assumed),
         "assumptions": [one._asdict() for one in assumed],
+        "public_key": fingerprint(public_key(key)),
     }
     text = canonical(body)
-    return body | {"sha256": hashlib.sha256(text).hexdigest(), "hmac_sha256": signature(key, text)}
+    return body | {"sha256": hashlib.sha256(text).hexdigest(), "ed25519": sign(key, text)}
 
 
 def canonical(body: dict[str, Any]) -> bytes:
-    """The text that is signed: keys in order, no spaces."""
+    """The text that is signed: names in order, no spaces, numbers as Python writes them."""
     return json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def check(given: dict[str, Any], key: bytes) -> list[str]:
-    """What is wrong with a certificate; none: it is one of this service, and nothing of it was changed."""
-    body = {name: value for name, value in given.items() if name not in ("sha256", "hmac_sha256")}
-    if body.get("kind") != KIND or not isinstance(given.get("hmac_sha256"), str):
+def read(text: str) -> dict[str, Any]:
+    """A certificate from a file. Raises ValueError where it is not JSON, or where a name stands twice, of which readers may take either."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            raise ValueError("a name stands twice.")
+        return found
+
+    found = json.loads(text, object_pairs_hook=once)
+    if not isinstance(found, dict):
+        raise ValueError("it is not an object.")
+    return found
+
+
+def check(given: dict[str, Any], public: bytes, secret: bytes | None = None) -> list[str]:
+    """What is wrong with a certificate; nothing: it is one of this service, and nothing of it was changed. public: the service's key in
+    PEM. secret: the service's, with which alone certificates of the first kind can be checked."""
+    kind = str(given.get("kind"))
+    if kind not in SIGNATURES or not isinstance(given.get(SIGNATURES[kind]), str):
         return ["It is not a certificate of this kind."]
+    body = {name: value for name, value in given.items() if name not in ("sha256", SIGNATURES[kind])}
+    if kind == SECRET_KIND and secret is None:
+        return ["It was signed before there were public keys, so only its service can check it; give its database with --db."]
     text = canonical(body)
     errors = []
     if hashlib.sha256(text).hexdigest() != given.get("sha256"):
         errors.append("Its digest is not that of its content: it was changed.")
-    if not agrees(key, text, given["hmac_sha256"]):
-        errors.append("Its signature is not that of this database's service.")
+    if kind == SECRET_KIND:
+        if not agrees(secret or b"", text, given["hmac_sha256"]):
+            errors.append("Its signature is not that of this database's service.")
+    elif body.get("public_key") != fingerprint(public):
+        errors.append(f"It names another public key than this one, whose fingerprint is {fingerprint(public)}.")
+    elif not signed_with(public, text, given["ed25519"]):
+        errors.append("Its signature is not by the private key that belongs to this public one.")
     return errors
 
 

@@ -229,6 +229,32 @@ class EvaluationAnswer(BaseModel):
     verdict: str
 
 
+class AuditLine(BaseModel):
+    """Somebody changed something. key: its number in `tightrope keys list`; null: none was needed, as on the command line. note: whose key
+    it is. experiment: null where it was not about one. detail: what was done; `event` in it is the event of the log that says so."""
+
+    id: int
+    time: str
+    key: int | None
+    note: str
+    experiment: str | None
+    action: str
+    detail: dict[str, Any]
+
+
+class AuditAnswer(BaseModel):
+    """A part of the audit trail."""
+
+    model_config = example(
+        entries=[{"id": 7, "time": "2026-07-01T12:00:00.000000Z", "key": 2, "note": "team shop", "experiment": "checkout-price",
+                  "action": "pause", "detail": {"event": 43}}],
+        next=None,
+    )  # fmt: skip
+
+    entries: list[AuditLine]
+    next: int | None
+
+
 class ErasureAnswer(BaseModel):
     """erased: how many events were blanked. event: where the log says so."""
 
@@ -283,10 +309,11 @@ class AssumptionAnswer(BaseModel):
 
 
 class CertificateAnswer(BaseModel):
-    """sha256: of the canonical JSON of all other fields but hmac_sha256. `tightrope certificate FILE` checks both, and the log's head."""
+    """public_key: SHA-256 of the key (in DER) that GET /v1/public-key answers. sha256, ed25519: digest and signature of all other fields as
+    JSON with names in order and without spaces. `tightrope certificate FILE` checks both, and the log's head."""
 
     model_config = ConfigDict(extra="allow") | example(
-        kind="tightrope certificate 1", experiment="checkout-price", issued="2026-07-01T12:00:00.000000Z",
+        kind="tightrope certificate 2", experiment="checkout-price", issued="2026-07-01T12:00:00.000000Z",
         log={"events": 7, "digest": D2, "time": "2026-07-01T11:59:00.000000Z"},
         budget={"bound": 0.018, "bound_if_cancelled_were_shown": 0.018, "lowest_bound": 0.0,
                 "over_time": [[1, 0.0], [3, 0.018]], "alpha": 0.05, "delta": 0.01, "sigma": 0.5},
@@ -294,7 +321,7 @@ class CertificateAnswer(BaseModel):
         "the baseline alone would have earned.",
         assumptions=[{"says": "What an arm earns on average does not change during the experiment.", "verdict": "agrees",
                       "why": "Stretches of the log, compared arm by arm, do not surely differ."}],
-        sha256=D1, hmac_sha256=D2,
+        public_key=D1, sha256=D1, ed25519=D1 + D2,
     )  # fmt: skip
 
     kind: str
@@ -304,5 +331,6 @@ class CertificateAnswer(BaseModel):
     budget: dict[str, Any] | None
     promise: str
     assumptions: list[AssumptionAnswer]
+    public_key: str
     sha256: str
-    hmac_sha256: str
+    ed25519: str

@@ -9,6 +9,7 @@ from pydantic_core import to_json
 
 from ..domain.errors import Refused
 from ..domain.requests import TEXT
+from ..log.audit import Author
 from ..runtime.keys import Key, Role
 from ..runtime.service import Service
 
@@ -63,8 +64,17 @@ async def service(request: Request) -> Service:
 Served = Annotated[Service, Depends(service)]
 
 
+async def author(request: Request) -> Author:
+    """Who sent the request, by its key: for routes behind `needs`."""
+    known: Key = request.state.key
+    return known.author
+
+
+Who = Annotated[Author, Depends(author)]
+
+
 def needs(role: Role) -> Any:
-    """A dependency: the request's key may do this."""
+    """A dependency: the request's key may do this, with the experiment that the path names."""
 
     async def check(request: Request, given: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]) -> None:
         await check_key(request, None if given is None else given.credentials, role)
@@ -73,11 +83,14 @@ def needs(role: Role) -> Any:
 
 
 async def check_key(request: Request, key: str | None, role: Role) -> Key:
-    """The key, if it may do what the role says; else Refused."""
+    """The key, if it may do what the role says with the experiment that the path names; else Refused. Routes that name one elsewhere ask
+    the key in request.state.key about it."""
     served: Service = request.app.state.service
     if served.keys.stale():
         await served.refresh_keys(served.keys.knows(key))
-    return served.keys.check(key, role)
+    known: Key = served.keys.check(key, role, request.path_params.get("name"))
+    request.state.key = known
+    return known
 
 
 def answer(data: Any, status: int = 200) -> Response:

@@ -3,7 +3,7 @@
 import asyncio
 
 import sqlalchemy as sa
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 
 from ..domain.errors import invalid
 from ..domain.requests import ArmChange, ArmsRequest
@@ -12,7 +12,7 @@ from ..log.tables import experiments as table
 from ..runtime import commands
 from ..runtime.warm_up import check_growth, warm_up
 from .answers import ArmAnswer, ArmsAnswer, ExperimentAnswer, ExperimentsAnswer, OpenAnswer
-from .common import ArmKey, Name, Served, answer, needs, replies
+from .common import ArmKey, Name, Served, Who, answer, needs, replies
 
 router = APIRouter(prefix="/v1/experiments", tags=["experiments"])
 
@@ -24,27 +24,28 @@ router = APIRouter(prefix="/v1/experiments", tags=["experiments"])
     responses=replies(ExperimentAnswer, 409, success=201)
     | {200: {"model": ExperimentAnswer, "description": "It existed with the same spec."}},
 )
-async def create_experiment(spec: ExperimentSpec, service: Served) -> Response:
+async def create_experiment(spec: ExperimentSpec, request: Request, service: Served, who: Who) -> Response:
     """Create an experiment. The same name and spec again changes nothing (200); another spec is refused (409).
 
     The first experiment of a kind may take a minute, in which its policy is compiled; its decisions then need not wait.
     """
+    request.state.key.check(spec.name)
     try:
         await service.in_thread("warm-up", warm_up, spec, service.settings)
     except ValueError as error:
         raise invalid(error, [arm.id for arm in spec.arms or ()]) from None
-    new, described = await service.ask(spec.name, lambda transaction: commands.create(transaction, spec), spec=spec)
+    new, described = await service.ask(spec.name, lambda transaction: commands.create(transaction, spec), spec=spec, author=who)
     return answer(described, 201 if new else 200)
 
 
 @router.get("", dependencies=[needs("read")], responses=replies(ExperimentsAnswer))
-async def list_experiments(service: Served) -> Response:
-    """All experiments."""
+async def list_experiments(request: Request, service: Served) -> Response:
+    """All experiments that the key is for."""
 
     def read() -> list[dict[str, object]]:
         with service.database.read() as connection:
             rows = connection.execute(sa.select(table.c.name, table.c.seq, table.c.owner).order_by(table.c.name))
-            return [dict(row._mapping) for row in rows]
+            return [dict(row._mapping) for row in rows if request.state.key.covers(row.name)]
 
     return answer({"experiments": await asyncio.to_thread(read)})
 
@@ -56,25 +57,25 @@ async def read_experiment(name: Name, service: Served) -> Response:
 
 
 @router.post("/{name}/pause", dependencies=[needs("admin")], responses=replies(ExperimentAnswer, 404, 409))
-async def pause_experiment(name: Name, service: Served) -> Response:
+async def pause_experiment(name: Name, service: Served, who: Who) -> Response:
     """Decide no more for now. Rewards are still taken in and windows still close."""
-    return answer(await service.ask(name, lambda transaction: commands.change_status(transaction, "pause")))
+    return answer(await service.ask(name, lambda transaction: commands.change_status(transaction, "pause"), author=who))
 
 
 @router.post("/{name}/resume", dependencies=[needs("admin")], responses=replies(ExperimentAnswer, 404, 409))
-async def resume_experiment(name: Name, service: Served) -> Response:
+async def resume_experiment(name: Name, service: Served, who: Who) -> Response:
     """Decide again."""
-    return answer(await service.ask(name, lambda transaction: commands.change_status(transaction, "resume")))
+    return answer(await service.ask(name, lambda transaction: commands.change_status(transaction, "resume"), author=who))
 
 
 @router.post("/{name}/archive", dependencies=[needs("admin")], responses=replies(ExperimentAnswer, 404, 409))
-async def archive_experiment(name: Name, service: Served) -> Response:
+async def archive_experiment(name: Name, service: Served, who: Who) -> Response:
     """End the experiment for good; it can still be read."""
-    return answer(await service.ask(name, lambda transaction: commands.change_status(transaction, "archive")))
+    return answer(await service.ask(name, lambda transaction: commands.change_status(transaction, "archive"), author=who))
 
 
 @router.post("/{name}/arms", status_code=201, dependencies=[needs("admin")], responses=replies(ArmsAnswer, 404, 409, success=201))
-async def add_arms(name: Name, request: ArmsRequest, service: Served) -> Response:
+async def add_arms(name: Name, request: ArmsRequest, service: Served, who: Who) -> Response:
     """Add arms; nothing learned is lost and nothing is drawn again. So many that a decision would take too long are refused (422)."""
     spec, more = await service.ask(name, lambda at: (at.experiment.spec, commands.added_arms(at.experiment)))
     known = {arm.id for arm in (*(spec.arms or ()), *more)}
@@ -82,13 +83,13 @@ async def add_arms(name: Name, request: ArmsRequest, service: Served) -> Respons
         await service.in_thread("warm-up", check_growth, spec, [*more, *(arm for arm in request.arms if arm.id not in known)])
     except ValueError as error:
         raise invalid(error, [arm.id for arm in (*(spec.arms or ()), *more, *request.arms)]) from None
-    return answer(await service.ask(name, lambda transaction: commands.add_arms(transaction, request)), 201)
+    return answer(await service.ask(name, lambda transaction: commands.add_arms(transaction, request), author=who), 201)
 
 
 @router.patch("/{name}/arms/{arm}", dependencies=[needs("admin")], responses=replies(ArmAnswer, 404, 409))
-async def change_arm(name: Name, arm: ArmKey, change: ArmChange, service: Served) -> Response:
+async def change_arm(name: Name, arm: ArmKey, change: ArmChange, service: Served, who: Who) -> Response:
     """Retire, mask or restore an arm."""
-    return answer(await service.ask(name, lambda transaction: commands.change_arm(transaction, arm, change)))
+    return answer(await service.ask(name, lambda transaction: commands.change_arm(transaction, arm, change), author=who))
 
 
 @router.get("/{name}/open", dependencies=[needs("read")], responses=replies(OpenAnswer, 404))

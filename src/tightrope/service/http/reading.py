@@ -20,7 +20,7 @@ from ..log.snapshots import fingerprint
 from ..runtime import commands
 from ..runtime.service import Service
 from .answers import ErasureAnswer, EvaluationAnswer, ExplanationAnswer, LogAnswer, RecommendationAnswer, StateAnswer
-from .common import Name, Served, answer, needs, replies
+from .common import Name, Served, Who, answer, needs, replies
 
 router = APIRouter(prefix="/v1/experiments/{name}", tags=["reading"])
 SCRUBS, SCRUB_PAUSE = 100, 0.1  # attempts, seconds
@@ -155,10 +155,10 @@ async def evaluate(name: Name, service: Served, asked: Annotated[EvaluationQuery
 
 
 @router.post("/erase", dependencies=[needs("admin")], responses=replies(ErasureAnswer, 404, 409))
-async def erase_subject(name: Name, request: EraseRequest, service: Served) -> Response:
+async def erase_subject(name: Name, request: EraseRequest, service: Served, who: Who) -> Response:
     """Blank what the log knows of a subject; digests stay, so that the chain still holds. Answered when no file of SQLite has it any more;
     where a long read holds it fast, 503: the same request again goes on from there."""
-    erased = await service.ask(name, commands.Erasure(request.subject))
+    erased = await service.ask(name, commands.Erasure(request.subject), author=who)
     for _ in range(SCRUBS):
         if await service.in_thread("scrubbing", service.database.scrub):
             return answer(erased)

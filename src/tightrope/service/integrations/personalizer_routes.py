@@ -3,7 +3,7 @@
 import asyncio
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 
 from ..decision_ids import new_id
 from ..domain.errors import Refused, invalid
@@ -15,12 +15,21 @@ from .personalizer import RankAnswer, RankRequest, RewardValue, asked
 
 router = APIRouter(tags=["personalizer"], dependencies=[needs("decide")])
 
-Which = Annotated[str, Query(max_length=100, pattern=TEXT, description="The experiment: one with a dimension and without arms.")]
+Asked = Annotated[str, Query(max_length=100, pattern=TEXT, description="The experiment: one with a dimension and without arms.")]
 DEFAULT = "personalizer"
 
 
+async def allowed(request: Request, experiment: Asked = DEFAULT) -> str:
+    """The experiment, if the key is for it."""
+    request.state.key.check(experiment)
+    return experiment
+
+
+Which = Annotated[str, Depends(allowed)]
+
+
 @router.post("/rank", status_code=201, responses=replies(RankAnswer, 404, 409, 410, success=201))
-async def rank(request: RankRequest, service: Served, experiment: Which = DEFAULT) -> Response:
+async def rank(request: RankRequest, service: Served, experiment: Which) -> Response:
     """Which action to show. The same event and body again gets the same answer."""
     id = request.eventId or new_id()
     spec = await spec_of(service, experiment)
@@ -47,7 +56,7 @@ async def spec_of(service: Served, experiment: str) -> ExperimentSpec:
 
 
 @router.post("/events/{id}/reward", status_code=204, responses=replies(None, 404, 409, 410, success=204))
-async def reward_event(id: DecisionKey, value: RewardValue, service: Served, experiment: Which = DEFAULT) -> Response:
+async def reward_event(id: DecisionKey, value: RewardValue, service: Served, experiment: Which) -> Response:
     """What came of an event."""
     request = RewardRequest(decision_id=id, value=value.value)
     await service.ask(experiment, lambda at: commands.reward(at, request), (id,))
@@ -55,7 +64,7 @@ async def reward_event(id: DecisionKey, value: RewardValue, service: Served, exp
 
 
 @router.post("/events/{id}/activate", status_code=204, responses=replies(None, 404, 409, 410, success=204))
-async def activate_event(id: DecisionKey, service: Served, experiment: Which = DEFAULT) -> Response:
+async def activate_event(id: DecisionKey, service: Served, experiment: Which) -> Response:
     """A deferred event was shown."""
     await service.ask(experiment, lambda at: commands.activate(at, id), (id,))
     return Response(status_code=204)

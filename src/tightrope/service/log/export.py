@@ -1,17 +1,21 @@
 """The decisions of a log as a table: for evaluation, and for other tools."""
 
 import pathlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from pydantic_core import to_json
 from sqlalchemy.engine import Connection
 
 from ... import logs
 from ...core import files
+from ...logs import dsjson
 from ..domain.events import Cancelled, Decided, Expired, Rewarded
 from ..domain.experiment import Experiment
-from ..domain.features import numbers_of
+from ..domain.features import is_raw_row, numbers_of
 from ..domain.rounds import is_one_row
+from ..domain.times import timestamp
 from . import store
 from .recovery import rebuild
 
@@ -23,6 +27,23 @@ def table(connection: Connection, row: int, experiment: Experiment) -> dict[str,
     stand in `features`, (K, d) a row, where every decision brought its own.
     """
     columns: dict[str, list[Any]] = {name: [] for name in ("decision", "round", "time", "arm", "propensity", "reward")}
+    features: list[Any] = []
+    for number, time, event, given, default in decisions_of(connection, row):
+        several = isinstance(event.name, list)
+        names, chances = (event.name, event.propensity) if several else ([event.name], [event.propensity])
+        for name, chance in zip(names, chances, strict=True):
+            reward = given.get(name, default) if isinstance(given, dict) else given
+            for column, value in zip(columns.values(), (event.decision, number, time, name, chance, reward), strict=True):
+                column.append(value)
+            features.append(numbers_of(experiment.reader, event.asked.get("context"), experiment.name))
+    if any(item is not None for item in features) and not experiment.session.catalogue:
+        order = [arm["id"] for arm in experiment.arms()]
+        columns["features"] = [as_matrix(item, order, experiment.session.arms.dimension) for item in features]
+    return columns
+
+
+def decisions_of(connection: Connection, row: int) -> Iterator[tuple[int, int, Decided, dict[str, float] | float | None, float | None]]:
+    """Number, time and event of every decision that was not cancelled, with its reward, None where there is none, and its default."""
     rounds: dict[str, tuple[int, int, Decided]] = {}  # number, time
     rewards: dict[str, dict[str, float] | float | None] = {}
     default: dict[str, float | None] = {}
@@ -38,20 +59,8 @@ def table(connection: Connection, row: int, experiment: Experiment) -> dict[str,
                 rewards[event.decision] = {**before, **value} if isinstance(before, dict) and isinstance(value, dict) else value
             case Expired():
                 default[event.decision] = event.reward
-    features: list[Any] = []
     for id, (number, time, event) in rounds.items():
-        given = rewards.get(id, default.get(id))
-        several = isinstance(event.name, list)
-        names, chances = (event.name, event.propensity) if several else ([event.name], [event.propensity])
-        for name, chance in zip(names, chances, strict=True):
-            reward = given.get(name, default.get(id)) if isinstance(given, dict) else given
-            for column, value in zip(columns.values(), (id, number, time, name, chance, reward), strict=True):
-                column.append(value)
-            features.append(numbers_of(experiment.reader, event.asked.get("context"), experiment.name))
-    if any(item is not None for item in features) and not experiment.session.catalogue:
-        order = [arm["id"] for arm in experiment.arms()]
-        columns["features"] = [as_matrix(item, order, experiment.session.arms.dimension) for item in features]
-    return columns
+        yield number, time, event, rewards.get(id, default.get(id)), default.get(id)
 
 
 def as_matrix(context: Any, arms: list[str], d: int) -> list[list[float]] | None:
@@ -89,10 +98,51 @@ def as_log(connection: Connection, row: int, name: str, rewards: tuple[float, fl
                            floor=floor, round="round" if sets else None)  # fmt: skip
 
 
+def write_dsjson(connection: Connection, row: int, name: str, path: pathlib.Path) -> pathlib.Path:
+    """Write the decisions with a reward for Vowpal Wabbit: actions are the arms, or the candidates of the decision, by name and with the
+    features that callers sent. Erased decisions are left out: their features are gone. Raises ValueError for sets of arms."""
+    experiment = rebuild(connection, row, name).experiment
+    session = experiment.session
+    if session.arms.oracle is not None:
+        raise ValueError(f"experiment = {name!r} plays sets of arms, which have no form in dsjson; export it as .parquet.")
+    arms = None if session.catalogue else [arm["id"] for arm in experiment.arms()]
+    columns = [] if experiment.reader is None else [*experiment.reader.kinds]
+    fixed = {} if arms is None or session.arms.features is None else dict(zip(arms, session.arms.features.tolist(), strict=True))
+    with files.atomically(path) as file:
+        for _, time, event, reward, _ in decisions_of(connection, row):
+            if not isinstance(reward, float) or event.asked.get("erased"):
+                continue
+            context = event.asked.get("context")
+            shared, own = split(context, arms, columns)
+            names = list(own) if arms is None else arms
+            actions = [dsjson.action(one, own.get(one) or ({"x": fixed[one]} if one in fixed else None)) for one in names]
+            played = names.index(str(event.name))
+            line = dsjson.decision(event.decision, played, reward, float(event.propensity))
+            line |= {"a": dsjson.played_first(played, len(names)), "Timestamp": timestamp(time), "c": shared | {"_multi": actions}}
+            file.write(to_json(line) + b"\n")
+    return path
+
+
+def split(context: Any, arms: list[str] | None, columns: list[str]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """What a request's features say of all actions, and of each by its name. Values stay as they were sent; numbers stand in `x`.
+    columns: names of values; those that a request left out are null."""
+    if context is None:
+        return {}, {}
+    if is_raw_row(context) or is_one_row(context):
+        return named(context, columns), {}
+    rows = context if isinstance(context, dict) else dict(zip(arms or [str(k) for k in range(len(context))], context, strict=False))
+    return {}, {arm: named(one, columns) for arm, one in rows.items()}
+
+
+def named(features: Any, columns: list[str]) -> dict[str, Any]:
+    """A row of features by name."""
+    return {name: features.get(name) for name in columns} if isinstance(features, dict) else {"x": features}
+
+
 def write_table(connection: Connection, row: int, name: str, path: pathlib.Path, kind: str, rewards: tuple[float, float]) -> pathlib.Path:
     """Write the decisions as a table: "parquet" (all of them), "obp" (an npz of the Open Bandit Pipeline's dict) or "dsjson"."""
     if kind == "dsjson":
-        return logs.to_dsjson(as_log(connection, row, name, rewards), path)
+        return write_dsjson(connection, row, name, path)
     if kind == "obp":
         columns = {
             key: np.asarray(value) for key, value in logs.to_obp(as_log(connection, row, name, rewards)).items() if value is not None

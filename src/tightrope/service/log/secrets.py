@@ -7,6 +7,8 @@ from sqlalchemy.engine import Connection
 
 from .tables import secrets as table
 
+CERTIFYING = "certificates"  # the private key for Ed25519 that certificates are signed with: any 32 bytes are one
+
 
 def secret(connection: Connection, name: str) -> bytes:
     """256 random bits of this name; the same for all processes on the database. The connection must be one that writes."""

@@ -68,6 +68,19 @@ keys = Table(
     Column("per_second", Float, nullable=False),  # requests
     Column("created", BigInteger, nullable=False),
     Column("revoked", BigInteger),
+    Column("experiments", Text),  # JSON: names and patterns of the experiments it is for; null: all
+)  # fmt: skip
+
+audit = Table(
+    "audit", metadata,
+    Column("id", Integer, primary_key=True),
+    Column("time", BigInteger, nullable=False),  # microseconds since 1970
+    Column("key", Integer),  # null: none was needed
+    Column("note", String(200), nullable=False),  # of the key, as it was
+    Column("experiment", String(100)),
+    Column("action", String(40), nullable=False),
+    Column("detail", Text, nullable=False),  # JSON
+    Index("audit_of_experiment", "experiment", "id"),
 )  # fmt: skip
 
 secrets = Table(

@@ -15,8 +15,9 @@ async def issue(service: Service, name: str) -> dict[str, Any]:
         lock, history = service.histories.until(name, standing["seq"])
         with lock:
             if history.seq == standing["seq"]:
-                return certificate(standing, history, service.secret, service.settings.clock())
-        return certificate(standing, service.histories.exactly(name, standing["seq"]), service.secret, service.settings.clock())
+                return certificate(standing, history, service.private_key, service.settings.clock())
+        history = service.histories.exactly(name, standing["seq"])
+        return certificate(standing, history, service.private_key, service.settings.clock())
 
     issued: dict[str, Any] = await service.in_thread("reading", work)
     return issued

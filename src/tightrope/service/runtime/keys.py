@@ -1,17 +1,24 @@
-"""Keys: 256 random bits, of which the database has the SHA-256; a role each; revocable; with a limit of requests per second."""
+"""Keys: 256 random bits, of which the database has the SHA-256; a role each, some for some experiments only; revocable; with a limit of
+requests per second."""
 
+import fnmatch
 import hashlib
 import hmac
+import json
 import math
+import re
 import secrets
 import threading
 import time
+from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from ..domain.errors import Refused
+from ..log import audit
+from ..log.audit import COMMAND_LINE, Author
 from ..log.database import Database
 from ..log.tables import keys
 from ..log.tables import secrets as secrets_table
@@ -25,11 +32,13 @@ ENDED = "ended "  # cookies in the table of secrets
 PER_SECOND = 100_000.0
 FRESH = 2.0  # seconds after which the table is read again, so that a revoked key ends everywhere
 KEPT = 30.0  # seconds that keys are still known while the table cannot be read
+MOST_PATTERNS = 100  # of one key
+PATTERN = re.compile(r"[A-Za-z0-9_.\-*?\[\]!]{1,100}")  # of names of experiments, and what stands for several characters
 K = keys.c
 
 
 class Key(NamedTuple):
-    """A row of the table."""
+    """A row of the table. experiments: a list of names and patterns in JSON; None: all."""
 
     id: int
     digest: bytes
@@ -38,17 +47,56 @@ class Key(NamedTuple):
     per_second: float
     created: int
     revoked: int | None
+    experiments: str | None
+
+    @property
+    def author(self) -> Author:
+        """Who does what is done with it."""
+        return Author(self.id, self.note)
+
+    @property
+    def patterns(self) -> list[str]:
+        """Names and patterns of the experiments that it is for; none: all."""
+        return [] if self.experiments is None else list(json.loads(self.experiments))
+
+    def covers(self, experiment: str) -> bool:
+        """Whether it is for an experiment."""
+        return self.experiments is None or any(fnmatch.fnmatchcase(experiment, pattern) for pattern in self.patterns)
+
+    def check(self, experiment: str) -> None:
+        """Refused with 403 where it is not for an experiment, also where there is none of this name."""
+        if not self.covers(experiment):
+            raise Refused(
+                403, f"This key is for experiments {', '.join(self.patterns)}, and not for {experiment!r}; `tightrope keys create` "
+                "makes one that is.", "experiment",
+            )  # fmt: skip
 
 
-def create(connection: Connection, role: str, note: str = "", per_second: float = PER_SECOND) -> str:
-    """Make a key; only its digest is kept, so this is the only time that it is seen."""
+def create(
+    connection: Connection, role: str, note: str = "", per_second: float = PER_SECOND, experiments: Sequence[str] | None = None
+) -> str:
+    """Make a key; only its digest is kept, so this is the only time that it is seen. note: whose it is. experiments: names and shell
+    patterns of those that it is for; None: all."""
     if role not in ROLES:
         raise ValueError(f"role = {role!r} is not one of {', '.join(ROLES)}.")
     if not 0 < per_second < 1e9:
         raise ValueError(f"per_second = {per_second:g} must be above 0 and below 1e9.")
+    if experiments is not None and not 0 < len(experiments) <= MOST_PATTERNS:
+        raise ValueError(f"experiments has {len(experiments)} patterns, but a key takes 1 to {MOST_PATTERNS}; leave it out for all.")
+    for pattern in experiments or ():
+        if not PATTERN.fullmatch(pattern):
+            raise ValueError(
+                f"experiments = {pattern!r} is neither a name of experiments nor a pattern of 1 to 100 letters, digits, _, ., -, *, ? and "
+                "[..], such as shop-*; give one --experiments for each."
+            )
     key = PREFIX + secrets.token_urlsafe(32)
+    now, scope = wall_clock(), None if experiments is None else list(experiments)
     connection.execute(sa.insert(keys).values(
-        digest=digest_of(key), role=role, note=note[:200], per_second=per_second, created=wall_clock()))  # fmt: skip
+        digest=digest_of(key), role=role, note=note[:200], per_second=per_second, created=now,
+        experiments=None if scope is None else json.dumps(scope)))  # fmt: skip
+    id = connection.execute(sa.select(K.id).where(K.digest == digest_of(key))).scalar_one()
+    told = {"key": id, "role": role, "note": note[:200], "experiments": scope}
+    audit.note(connection, now, COMMAND_LINE, None, "create key", told)
     return key
 
 
@@ -59,9 +107,11 @@ def all_keys(connection: Connection) -> list[Key]:
 
 def revoke(connection: Connection, id: int) -> None:
     """End a key. Running services notice within seconds."""
-    changed = connection.execute(sa.update(keys).where(K.id == id, K.revoked.is_(None)).values(revoked=wall_clock()))
+    now = wall_clock()
+    changed = connection.execute(sa.update(keys).where(K.id == id, K.revoked.is_(None)).values(revoked=now))
     if changed.rowcount != 1:
         raise ValueError(f"id = {id} is not a key, or it was revoked before; `tightrope keys list` shows all.")
+    audit.note(connection, now, COMMAND_LINE, None, "revoke key", {"key": id})
 
 
 def digest_of(key: str) -> bytes:
@@ -127,8 +177,8 @@ class KeyRing:
         """Whether the key was there when the table was last read."""
         return given is not None and digest_of(given) in self._known
 
-    def check(self, given: str | None, role: str) -> Key:
-        """The key of a request, allowed to do what the role says. Refused with 401, 403, 429 or 503."""
+    def check(self, given: str | None, role: str, experiment: str | None = None) -> Key:
+        """The key of a request, allowed to do what the role says, with an experiment if it names one. Refused with 401, 403, 429 or 503."""
         if not given:
             raise Refused(401, "The request has no key; send it as the header Authorization: Bearer tr_...")
         self._check_known()
@@ -136,27 +186,34 @@ class KeyRing:
         key = self._known.get(digest)
         if key is None or not hmac.compare_digest(key.digest, digest):
             raise Refused(401, "The key is not known, or it was revoked; `tightrope keys create` makes one.")
-        return self._allow(key, role)
+        return self._allow(key, role, experiment)
 
-    def check_id(self, id: int, role: str) -> Key:
+    def check_id(self, id: int, role: str, experiment: str | None = None) -> Key:
         """The same for a key that was shown before, such as by who signed in to the board."""
         self._check_known()
         key = next((key for key in self._known.values() if key.id == id), None)
         if key is None:
             raise Refused(401, "The key was revoked; sign in with another one.")
-        return self._allow(key, role)
+        return self._allow(key, role, experiment)
 
     def _check_known(self) -> None:
         if self._lost:
             raise Refused(503, f"Keys could not be read for {KEPT:g} seconds; send the same request again.", retry_after=FRESH)
 
-    def _allow(self, key: Key, role: str) -> Key:
+    def _allow(self, key: Key, role: str, experiment: str | None) -> Key:
         if ROLES.index(key.role) < ROLES.index(role):
             raise Refused(403, f"This key may {key.role}, but the request needs one that may {role}.")
+        if experiment is not None:
+            key.check(experiment)
         wait = self._buckets.setdefault(key.id, Bucket(key.per_second)).take()
         if wait:
             raise Refused(429, f"This key may send {key.per_second:g} decisions, rewards or requests a second; wait.", retry_after=wait)
         return key
+
+    def sign_in(self, key: Key) -> None:
+        """Note that somebody signed in to the board; blocks."""
+        with self.database.write() as connection:
+            audit.note(connection, wall_clock(), key.author, None, "sign in", {})
 
     def sign_out(self, cookie: str) -> None:
         """End a cookie of the board, here at once and in other processes with their next look; blocks."""

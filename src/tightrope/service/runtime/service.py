@@ -8,8 +8,9 @@ from typing import Any
 
 from ..domain.errors import Refused
 from ..domain.spec import ExperimentSpec
+from ..log.audit import UNKNOWN, Author
 from ..log.database import Database
-from ..log.secrets import secret
+from ..log.secrets import CERTIFYING, secret
 from .histories import Histories
 from .keys import KeyRing
 from .leases import Leases
@@ -38,7 +39,8 @@ class Service:
         self.threads = {kind: concurrent.futures.ThreadPoolExecutor(number, kind) for kind, number in THREADS.items()}
         self._refreshing: asyncio.Future[None] | None = None  # the reading of the keys that is under way
         self.histories = Histories(self.database)
-        self.secret = b""  # what certificates and cookies are signed with
+        self.secret = b""  # what cookies and forms are signed with
+        self.private_key = b""  # what certificates are signed with
         self.closing = False
         self.ending: Callable[[], bool] = lambda: self.closing  # whether answers that never end must end
 
@@ -47,7 +49,7 @@ class Service:
         self.database.lock()
         self.database.migrate()
         with self.database.write() as connection:
-            self.secret = secret(connection, "signing")
+            self.secret, self.private_key = secret(connection, "signing"), secret(connection, CERTIFYING)
         self.keys.refresh()
         self.leases.start()
         self.writer.start()
@@ -63,12 +65,14 @@ class Service:
         self.own.close()
         self.database.close()
 
-    async def ask(self, experiment: str, act: Act, ids: Iterable[str] = (), spec: ExperimentSpec | None = None) -> Any:
-        """The answer to a command, once its events are on disk. Raises Refused."""
+    async def ask(
+        self, experiment: str, act: Act, ids: Iterable[str] = (), spec: ExperimentSpec | None = None, author: Author = UNKNOWN
+    ) -> Any:
+        """The answer to a command, once its events are on disk. author: who is to be named in the audit trail. Raises Refused."""
         if self.closing or not self.writer.is_alive():
             raise shutting_down()
         ticket = asyncio.get_running_loop().create_future()
-        self.writer.ask(Command(experiment, act, ids, ticket, spec, getattr(act, "failed", None)))
+        self.writer.ask(Command(experiment, act, ids, ticket, spec, getattr(act, "failed", None), author))
         return await ticket
 
     async def in_thread(self, kind: str, work: Callable[..., Any], *arguments: Any) -> Any:

@@ -28,7 +28,8 @@ from ..domain.errors import Refused, invalid, unknown_experiment
 from ..domain.events import Event
 from ..domain.experiment import Experiment, created
 from ..domain.spec import ExperimentSpec
-from ..log import store
+from ..log import audit, store
+from ..log.audit import UNKNOWN, Author
 from ..log.database import Database
 from ..log.entries import LogEntry
 from ..log.journal import Journal
@@ -64,15 +65,16 @@ UNFINISHED = Unfinished()
 class Command:
     """Something to do with an experiment. act: does it, or a part of it (see `Unfinished`). ids: decisions that it names, which may be
     looked up together. spec: creates the experiment where there is none. failed: what a command that is done in parts answers where a
-    part could not be written; None: the refusal itself."""
+    part could not be written; None: the refusal itself. author: who asks for it."""
 
-    __slots__ = ("act", "experiment", "failed", "ids", "spec", "ticket")
+    __slots__ = ("act", "author", "experiment", "failed", "ids", "spec", "ticket")
 
     def __init__(
         self, experiment: str, act: Act, ids: Iterable[str] = (), ticket: Any = None, spec: ExperimentSpec | None = None,
-        failed: Callable[[Refused], Answer] | None = None,
+        failed: Callable[[Refused], Answer] | None = None, author: Author = UNKNOWN,
     ) -> None:  # fmt: skip
         self.experiment, self.act, self.ids, self.ticket, self.spec, self.failed = experiment, act, ids, ticket, spec, failed
+        self.author = author
 
 
 class OwnedExperiment:
@@ -118,12 +120,14 @@ class Transaction:
     def __init__(self, writer: "Writer", owned: OwnedExperiment, now: int, connection: Connection, until: float = math.inf) -> None:
         self.writer, self.owned, self.now, self.connection, self.until = writer, owned, now, connection, until
         self.experiment = owned.experiment
+        self.author = UNKNOWN  # of the command that is being done
         self.looked_up: dict[str, list[LogEntry]] = {}
 
     def record(self, event: Event | Prepared) -> LogEntry:
         """Make an event happen, or a decision that was prepared."""
         entry = self.owned.journal.record(event, self.now)
         self.owned.new.append(entry)
+        audit.note_event(self.connection, self.now, self.author, self.experiment.name, entry.seq, event)
         if entry.decision is not None and entry.decision in self.looked_up:
             self.looked_up[entry.decision].append(entry)
         return entry
@@ -253,9 +257,9 @@ class Writer(threading.Thread):
         """The commands of a line, as far as its time goes. begun: takes them. alone: only the first one."""
         line, owned = self.lines[name], self.owned.get(name)
         if owned is None:
-            spec = next((command.spec for command in line if command.spec is not None), None)
+            creating = next((command for command in line if command.spec is not None), None)
             try:
-                owned = self._create(connection, name, spec)
+                owned = self._create(connection, name, creating)
             except Refused as error:
                 refused = [(command.ticket, error) for command in line]
                 line.clear()
@@ -269,6 +273,7 @@ class Writer(threading.Thread):
                 transaction.look_up(id for command in first for id in command.ids if id not in owned.experiment.open)
             command = line.popleft()
             begun.append(command)
+            transaction.author = command.author
             try:
                 answer = command.act(transaction)
             except Refused as error:
@@ -393,17 +398,19 @@ class Writer(threading.Thread):
     def _unreadable(self, name: str) -> Refused:
         return Refused(503, f"experiment = {name!r} could not be read from its log: {self.broken[name]}", "experiment", retry_after=60)
 
-    def _create(self, connection: Connection, name: str, spec: ExperimentSpec | None) -> OwnedExperiment:
-        """An experiment that the database does not have, by its spec."""
-        if spec is None:
+    def _create(self, connection: Connection, name: str, command: Command | None) -> OwnedExperiment:
+        """An experiment that the database does not have, by a command's spec."""
+        spec = None if command is None else command.spec
+        if command is None or spec is None:
             raise unknown_experiment(name)
-        journal = Journal(name)
+        journal, event = Journal(name), created(spec)
         try:
-            first = journal.record(created(spec), self.settings.clock())
+            first = journal.record(event, self.settings.clock())
         except ValueError as error:
             raise invalid(error, [arm.id for arm in spec.arms or ()]) from None
         owned = OwnedExperiment(*self.leases.create(connection, name, first.text.decode()), journal, first.seq)
         owned.new.append(first)
+        audit.note_event(connection, first.time, command.author, name, first.seq, event)
         self._fresh.add(name)
         self.owned[name] = owned
         return owned
