@@ -248,7 +248,7 @@ class AuditAnswer(BaseModel):
     model_config = example(
         entries=[{"id": 7, "time": "2026-07-01T12:00:00.000000Z", "key": 2, "note": "team shop", "experiment": "checkout-price",
                   "action": "pause", "detail": {"event": 43}}],
-        next=None,
+        next=8,
     )  # fmt: skip
 
     entries: list[AuditLine]
