@@ -15,7 +15,7 @@ from tightrope.service.domain.errors import Refused
 from tightrope.service.http import experiments, reading
 from tightrope.service.log import recovery, store
 from tightrope.service.log.tables import snapshots
-from tightrope.service.runtime import keys
+from tightrope.service.runtime import keys, writer
 
 SHADOW = PRICES | {"window": None, "baseline": "low", "rollout": {"mode": "shadow", "rewards": [0.0, 1.0]}}
 
@@ -78,6 +78,21 @@ def test_a_start_that_has_replayed_much_writes_a_snapshot_though_nobody_asks_for
     with service_at(tmp_path / "a.db", clock, snapshot_every=10) as service:
         wait_for(lambda: saved(service) == [61])
         crash(service)
+
+
+def test_an_error_of_our_own_in_a_creation_is_answered_once(service, monkeypatch):
+    create(service, PRICES | {"name": "other"})
+
+    def broken(spec):
+        raise RuntimeError("planted")
+
+    with monkeypatch.context() as changed:
+        changed.setattr(writer, "created", broken)
+        with pytest.raises(Refused) as refused:
+            create(service)
+    assert refused.value.status == 500
+    assert decide(service, "a", "other")["id"] == "a"
+    create(service)
 
 
 def test_decisions_that_the_rollout_waits_behind_make_snapshots_rarer_as_open_ones_do(tmp_path, clock, monkeypatch):

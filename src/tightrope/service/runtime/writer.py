@@ -264,6 +264,10 @@ class Writer(threading.Thread):
                 refused = [(command.ticket, error) for command in line]
                 line.clear()
                 return refused
+            except Exception:
+                begun.extend(line)  # they have their answer, or would be tried for ever
+                line.clear()
+                raise
         transaction = Transaction(self, owned, self.settings.clock(), connection, until)
         answers: list[tuple[Any, Answer]] = []
         later: list[Command] = []
@@ -403,8 +407,9 @@ class Writer(threading.Thread):
         spec = None if command is None else command.spec
         if command is None or spec is None:
             raise unknown_experiment(name)
-        journal, event = Journal(name), created(spec)
+        journal = Journal(name)
         try:
+            event = created(spec)
             first = journal.record(event, self.settings.clock())
         except ValueError as error:
             raise invalid(error, [arm.id for arm in spec.arms or ()]) from None
