@@ -4,14 +4,12 @@
 tests/papers/test_contradictions.py holds against the claim.
 """
 
-import io
 import json
 import math
 import pathlib
 import re
 from collections.abc import Iterable
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -26,6 +24,7 @@ from tightrope.papers.lipschitz.theory import divergence, printed_level
 from tightrope.papers.semibandits.theory import OPTIMISM_PROBABILITY
 from tightrope.papers.softucb.settings import synthetic
 from tightrope.plots import style
+from tightrope.plots.pictures import svg_text
 from tightrope.policies.conservative.ledger import martingale_radius
 
 PAGES = pathlib.Path(__file__).parent / "results"
@@ -330,10 +329,7 @@ PICTURES = {
 
 def svg_of(fig: Figure) -> str:
     """A figure as a file of its own, numbers to a hundredth of a point, scales of letters to more."""
-    buffer = io.StringIO()
-    with mpl.rc_context({"svg.hashsalt": "tightrope", "svg.fonttype": "path"}):
-        fig.savefig(buffer, format="svg", metadata={"Date": None}, transparent=True)
-    text = re.sub(r"<metadata>.*?</metadata>", "", buffer.getvalue(), flags=re.DOTALL)
+    text = re.sub(r"<metadata>.*?</metadata>", "", svg_text(fig), flags=re.DOTALL)
     return re.sub(r"-?\d+\.\d{3,}(?!\d*[eE])", lambda match: f"{float(match[0]):.{2 if abs(float(match[0])) >= 1 else 5}f}", text)
 
 

@@ -175,7 +175,6 @@ def breaches(name):
 
 def test_numpydoc_finds_every_section():
     """As `numpydoc validate` would, of every public function, class and method but for those named above."""
-    pytest.importorskip("numpydoc")
     names = checked_objects()
     found = {name: breaches(name) for name in names if name not in NOT_IN_SECTIONS}
     assert {name: errors for name, errors in found.items() if errors} == {}
@@ -183,7 +182,6 @@ def test_numpydoc_finds_every_section():
 
 
 def test_exceptions_are_still_needed():
-    pytest.importorskip("numpydoc")
     assert set(checked_objects()) >= set(NOT_IN_SECTIONS)
     needless = {name for name in NOT_IN_SECTIONS if name != "tightrope.extend.VERBS" and not breaches(name)}
     assert needless == set()

@@ -208,10 +208,11 @@ def _features(kept: list[tuple[dict[str, Any], float]], K: int, encoder: "Encode
     """(n, d) of what decisions showed, or (n, K, d) where every action has its own."""
     if encoder is None:
         return None
-    rows = [_rows_of(event["c"]) for event, _ in kept]
-    shared = [_flat("", event["c"]) for event, _ in kept]
-    if all(name in one for one in shared for name in encoder.to_dict()["columns"]):  # it looks at nothing that actions have for themselves
+    shared, columns = [_flat("", event["c"]) for event, _ in kept], encoder.to_dict()["columns"].keys()
+    if all(columns <= one.keys() for one in shared):  # it looks at nothing that actions have for themselves
         rows = [[one] for one in shared]
+    else:
+        rows = [_rows_of(event["c"]) for event, _ in kept]
     encoded = encoder.transform([row for one in rows for row in one])
     numbers = [len(one) for one in rows]
     if set(numbers) == {1}:

@@ -85,7 +85,7 @@ def picture(fig: Figure, caption: str = "") -> Picture:
             ax.set_visible(ax in group)
         box = Bbox.union([_tight(ax) for ax in group])
         targets = [_target(x, height * POINTS - y, text) for x, y, text in hovers[group[0]]]
-        panels.append(_cropped_svg(_svg(fig), box, height * POINTS, targets))
+        panels.append(_cropped_svg(svg_text(fig), box, height * POINTS, targets))
     return Picture(panels, caption, entries, note)
 
 
@@ -96,7 +96,7 @@ def whole(svg: str, caption: str = "") -> Picture:
 
 def figure_svg(fig: Figure) -> str:
     """A figure as one SVG that brings its own colours, for pages that have none, such as a notebook's."""
-    return inline_svg(_svg(fig, transparent=False))
+    return inline_svg(svg_text(fig, transparent=False))
 
 
 def inline_svg(text: str) -> str:
@@ -192,7 +192,8 @@ def _tight(ax: Axes) -> Bbox:
     return box.transformed(ax.get_figure(root=True).dpi_scale_trans.inverted())  # type: ignore[union-attr]
 
 
-def _svg(fig: Figure, transparent: bool = True) -> str:
+def svg_text(fig: Figure, transparent: bool = True) -> str:
+    """A figure as SVG, the same text for the same figure."""
     buffer = io.BytesIO()
     with mpl.rc_context({"svg.hashsalt": "tightrope", "svg.fonttype": "path"}):
         fig.savefig(buffer, format="svg", metadata={"Date": None}, transparent=transparent)

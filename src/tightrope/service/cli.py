@@ -212,7 +212,7 @@ def list_keys(db: Db = "tightrope.db") -> None:
 
         for key in all_keys(connection):
             ended = "" if key.revoked is None else f", revoked {timestamp(key.revoked)}"
-            scope = ", ".join(key.patterns) or "all experiments"
+            scope = ", ".join(key.experiments or ()) or "all experiments"
             typer.echo(f"{key.id:4}  {key.role:6}  {scope}  {key.per_second:g}/s  made {timestamp(key.created)}{ended}  {key.note}")
 
 

@@ -1,7 +1,6 @@
 """Sticky assignment: which decision a subject goes on with, and what has come of those whose rewards are summed."""
 
 import heapq
-from collections import OrderedDict
 from typing import Any, NamedTuple
 
 
@@ -14,8 +13,8 @@ class KeptDecision(NamedTuple):
     until: int
 
 
-class Assignments(OrderedDict[str, KeptDecision]):
-    """Assignments by subject, the oldest first. Memory grows with the subjects of the last `lasts` seconds.
+class Assignments(dict[str, KeptDecision]):
+    """Assignments by subject. Memory grows with the subjects of the last `lasts` seconds.
 
     totals: by open decision, where rewards are summed, their sum within the experiment's range, and as clients said it.
     """

@@ -268,11 +268,10 @@ class Cancelled(DecisionEvent):
 
 
 @dataclass(slots=True)
-class Rewarded(DecisionEvent):
-    """Its reward, or a part of it, was learned. reward_id: the client's id of the reward. given: what the client said, where that was
-    outside the experiment's range and was clipped to it; None: the same as value."""
+class RewardEvent(DecisionEvent):
+    """A reward came. reward_id: the client's id of the reward. given: what the client said, where that was outside the experiment's range
+    and was clipped to it; None: the same as value."""
 
-    kind = "rewarded"
     value: Reward
     reward_id: str | None = None
     given: Reward | None = None
@@ -292,6 +291,13 @@ class Rewarded(DecisionEvent):
         return body
 
 
+class Rewarded(RewardEvent):
+    """Its reward, or a part of it, was learned."""
+
+    __slots__ = ()
+    kind = "rewarded"
+
+
 @dataclass(slots=True)
 class Added(DecisionEvent):
     """A part of its reward came, where rewards are summed; the sum is learned when its window closes. value: that the client said. total:
@@ -304,24 +310,16 @@ class Added(DecisionEvent):
 
 
 @dataclass(slots=True)
-class Late(DecisionEvent):
+class Late(RewardEvent):
     """A reward that came after the window had closed: logged, not learned. arm: that was played; None: a set, or a log of a version that
     did not say it."""
 
     kind = "late"
-    value: Reward
-    reward_id: str | None = None
-    given: Reward | None = None
     arm: str | None = None
 
     @property
-    def said(self) -> Reward:
-        """What the client said."""
-        return self.value if self.given is None else self.given
-
-    @property
     def body(self) -> Body:
-        body: Body = Rewarded(self.decision, self.value, self.reward_id, self.given).body
+        body = super(Late, self).body  # by name: slots make the class anew
         return body if self.arm is None else body | {"arm": self.arm}
 
 

@@ -1,7 +1,7 @@
 """The state of an experiment, and `apply`: how each kind of event changes it. Live and in a replay it is the same function."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
@@ -15,26 +15,13 @@ from . import events, former
 from .assignments import Assignments, KeptDecision
 from .errors import Refused
 from .features import FeatureReader, numbers_of
-from .rollout import Rollout
+from .rollout import MODES, Rollout
 from .rounds import EMPTY, Round, arm_number, read_round
-from .spec import (
-    GREATEST,
-    LEAST,
-    MODERATE,
-    ArmSpec,
-    ExperimentSpec,
-    Mode,
-    check_spec,
-    features_of,
-    former_policy,
-    made_policy,
-    made_session,
-)
+from .spec import GREATEST, LEAST, MODERATE, ArmSpec, ExperimentSpec, check_spec, features_of, former_policy, made_policy, made_session
 from .times import MICROSECONDS
 from .windows import OpenDecision, OpenDecisions
 
 WATCH = 20  # decisions after which the log notes the budget, and the rules of the rollout look, at least
-MODES = get_args(Mode)  # each further from production than the one before
 WORKED_ON = ("features", "transposed")  # arrays of a state that hold the features of the last round, where each has its own
 
 

@@ -18,7 +18,7 @@ from .evidence import Evidence, Weights
 from .rounds import Round
 from .spec import ExperimentSpec, Mode, RolloutSpec
 
-MODES: tuple[Mode, ...] = ("apprentice", "shadow", "capped", "full")
+MODES: tuple[Mode, ...] = ("apprentice", "shadow", "capped", "full")  # each further from production than the one before
 JUDGED = ("shadow", "capped")  # modes in which there is something to compare with
 PLAYED = ("capped", "full")  # modes in which the policy's choices are served
 FULL = RolloutSpec.model_validate({"mode": "full"})

@@ -365,11 +365,13 @@ def check_sticky(spec: ExperimentSpec) -> None:
             "rounds with baselines of their own"
         )  # fmt: skip
         raise ValueError(f"sticky was given, but this experiment has {what}; a subject keeps one arm of those in arms.")
-    if spec.sticky.reward == "sum" and spec.window is None:
+    if spec.sticky.reward != "sum":
+        return
+    if spec.window is None:
         raise ValueError("sticky.reward = 'sum' needs a window: the sum of a decision is learned when its window closes.")
     policy, (least, most) = made_policy(spec), spec.reward_range or (-GREATEST, GREATEST)
     low, high = reward_range(policy)
-    if spec.sticky.reward == "sum" and (least < low or most > high):  # nobody could be told that a sum is refused
+    if least < low or most > high:  # nobody could be told that a sum is refused
         raise ValueError(
             f"sticky.reward = 'sum' learns sums in [{least:g}, {most:g}], but {type(policy).__name__} takes rewards in "
             f"[{low:g}, {high:g}]; give rewards within that, or a policy that takes any, such as GaussianThompson."

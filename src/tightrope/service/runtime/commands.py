@@ -343,9 +343,7 @@ def reward(transaction: Transaction, request: RewardRequest) -> Json:
         return add_reward(transaction, request)
     value, given = transaction.experiment.in_range(request.value)
     id, event = request.decision_id, events.Rewarded(request.decision_id, value, request.reward_id, given)
-    decision = waiting(transaction, id)
-    if decision is not None and decision.deferred:
-        raise Refused(409, f"decision_id = {id!r} is deferred and was not activated; activate it before its reward.", "decision_id")
+    decision = waiting_for_reward(transaction, id)
     if decision is None or isinstance(event.value, dict):
         entries = known(transaction, id)
         before = equal_reward(entries, event)
@@ -354,6 +352,14 @@ def reward(transaction: Transaction, request: RewardRequest) -> Json:
         if decision is None:
             raise too_late(transaction, entries, event)
     return {"decision_id": id, "learned": True, "event": record(transaction, event).seq}
+
+
+def waiting_for_reward(transaction: Transaction, id: str) -> OpenDecision | None:
+    """The open decision of an id; refused where it does not count yet."""
+    decision = waiting(transaction, id)
+    if decision is not None and decision.deferred:
+        raise Refused(409, f"decision_id = {id!r} is deferred and was not activated; activate it before its reward.", "decision_id")
+    return decision
 
 
 def add_reward(transaction: Transaction, request: RewardRequest) -> Json:
@@ -366,16 +372,14 @@ def add_reward(transaction: Transaction, request: RewardRequest) -> Json:
             422, f"reward_id is missing: rewards of experiment {experiment.name!r} are summed, and without it a retry would count twice; "
             "send your own id of each, such as that of the order.", "reward_id",
         )  # fmt: skip
-    decision, entries = waiting(transaction, id), known(transaction, id)
-    if decision is not None and decision.deferred:
-        raise Refused(409, f"decision_id = {id!r} is deferred and was not activated; activate it before its reward.", "decision_id")
-    before = next((one for one in entries if isinstance(one.event, events.Added | events.Late) and one.event.reward_id == name), None)
-    if before is not None and isinstance(before.event, events.Added | events.Late):
-        same = before.event.value if isinstance(before.event, events.Added) else before.event.said
-        if same != value:
-            raise Refused(409, f"reward_id = {name!r} was given with another value; it belongs to one reward.", "reward_id")
-        if isinstance(before.event, events.Added):
-            return {"decision_id": id, "learned": False, "event": before.seq}
+    decision, entries = waiting_for_reward(transaction, id), known(transaction, id)
+    for entry in entries:
+        before = entry.event
+        if isinstance(before, events.Added | events.Late) and before.reward_id == name:
+            if (before.value if isinstance(before, events.Added) else before.said) != value:
+                raise Refused(409, f"reward_id = {name!r} was given with another value; it belongs to one reward.", "reward_id")
+            if isinstance(before, events.Added):
+                return {"decision_id": id, "learned": False, "event": entry.seq}
     if decision is None:
         raise too_late(transaction, entries, events.Rewarded(id, value, name))
     _, said = experiment.assignments.totals.get(id, (0.0, 0.0))
@@ -465,12 +469,12 @@ class Erasure:
         rounds = [seq for seq, _, gone in blanked if gone]
         event = events.Erased([[seq, digest] for seq, digest, _ in blanked], rounds, longest)
         sticky = self.transaction.experiment.spec.sticky is not None  # then snapshots name the subject, also where no round goes
-        first = blanked[0][0] if sticky else rounds[0] if rounds else None
-        if first is None:
+        since = blanked[0][0] if sticky else rounds[0] if rounds else None
+        if since is None:
             seq = self.transaction.record(event).seq
         elif light:
             seq = self.transaction.record(event).seq
-            self._keep(Snapshot.of(self.transaction.owned.journal), first)
+            self._keep(Snapshot.of(self.transaction.owned.journal), since)
         else:
             at = self.transaction
             at.flush()
@@ -484,7 +488,7 @@ class Erasure:
             except ValueError as error:
                 raise self._unsaveable(error) from None
             seq = self.transaction.record(event).seq
-            self._keep(snapshot, first)
+            self._keep(snapshot, since)
         at = self.transaction
         at.flush()
         for first in range(0, len(blanked), CHUNK):

@@ -38,7 +38,7 @@ K = keys.c
 
 
 class Key(NamedTuple):
-    """A row of the table. experiments: a list of names and patterns in JSON; None: all."""
+    """A row of the table. experiments: names and patterns of those that it is for; None: all."""
 
     id: int
     digest: bytes
@@ -47,28 +47,23 @@ class Key(NamedTuple):
     per_second: float
     created: int
     revoked: int | None
-    experiments: str | None
+    experiments: tuple[str, ...] | None
 
     @property
     def author(self) -> Author:
         """Who does what is done with it."""
         return Author(self.id, self.note)
 
-    @property
-    def patterns(self) -> list[str]:
-        """Names and patterns of the experiments that it is for; none: all."""
-        return [] if self.experiments is None else list(json.loads(self.experiments))
-
     def covers(self, experiment: str) -> bool:
         """Whether it is for an experiment."""
-        return self.experiments is None or any(fnmatch.fnmatchcase(experiment, pattern) for pattern in self.patterns)
+        return self.experiments is None or any(fnmatch.fnmatchcase(experiment, one) for one in self.experiments)
 
     def check(self, experiment: str) -> None:
         """Refused with 403 where it is not for an experiment, also where there is none of this name."""
         if not self.covers(experiment):
             raise Refused(
-                403, f"This key is for experiments {', '.join(self.patterns)}, and not for {experiment!r}; `tightrope keys create` "
-                "makes one that is.", "experiment",
+                403, f"This key is for experiments {', '.join(self.experiments or ())}, and not for {experiment!r}; `tightrope keys "
+                "create` makes one that is.", "experiment",
             )  # fmt: skip
 
 
@@ -102,7 +97,8 @@ def create(
 
 def all_keys(connection: Connection) -> list[Key]:
     """All keys, also revoked ones."""
-    return [Key(*row) for row in connection.execute(sa.select(keys).order_by(K.id))]
+    rows = connection.execute(sa.select(keys).order_by(K.id))
+    return [Key(*row)._replace(experiments=None if row.experiments is None else tuple(json.loads(row.experiments))) for row in rows]
 
 
 def revoke(connection: Connection, id: int) -> None:

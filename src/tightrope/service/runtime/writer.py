@@ -404,10 +404,9 @@ class Writer(threading.Thread):
 
     def _create(self, connection: Connection, name: str, command: Command | None) -> OwnedExperiment:
         """An experiment that the database does not have, by a command's spec."""
-        spec = None if command is None else command.spec
-        if command is None or spec is None:
+        if command is None or command.spec is None:
             raise unknown_experiment(name)
-        journal = Journal(name)
+        spec, journal = command.spec, Journal(name)
         try:
             event = created(spec)
             first = journal.record(event, self.settings.clock())
