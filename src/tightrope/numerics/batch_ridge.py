@@ -73,7 +73,7 @@ def solve(model: BatchRidge) -> tuple[np.ndarray, np.ndarray]:
 
 def factorised(design: np.ndarray, response: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """V^-1 b and the lower Cholesky factor of V in every block; refuses V that rounding has made singular."""
-    from scipy.linalg import cho_solve  # here, because its import takes long and few need it
+    from scipy.linalg.lapack import dpotrs  # here, because its import takes long and few need it
 
     diagonal = np.diagonal(design, axis1=1, axis2=2)
     try:
@@ -83,7 +83,9 @@ def factorised(design: np.ndarray, response: np.ndarray) -> tuple[np.ndarray, np
         definite = False
     if not definite:
         raise ValueError(OUT_OF_DIGITS)
-    theta = np.stack([cho_solve((L, True), b) for L, b in zip(factor, response, strict=True)])
+    theta = np.empty_like(response)
+    for m in range(theta.shape[0]):
+        theta[m], _ = dpotrs(factor[m], response[m], lower=1)
     return theta, factor
 
 
@@ -171,9 +173,9 @@ def least_known(model: BatchRidge) -> float:
 
 def column_trace(solved: Solved, column: float) -> float:
     """The constant column's part of tr V^-1: (own + middle' V^-1 middle) / c^2 in every block."""
-    from scipy.linalg import solve_triangular
+    from scipy.linalg.lapack import dtrtrs
 
-    rows = [solve_triangular(L, x, lower=True) for L, x in zip(solved.factor, solved.middle, strict=True)]
+    rows = [dtrtrs(L.T, x, trans=1)[0] for L, x in zip(solved.factor, solved.middle, strict=True)]
     return float((solved.own.sum() + sum((row * row).sum() for row in rows)) / column**2)
 
 

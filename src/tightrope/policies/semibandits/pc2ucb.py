@@ -26,7 +26,8 @@ class PC2UCB(Optimistic):
 
     def select(self, state, context, rng):
         mean, width, solved = predictions(state, context)
-        scores = perturbed(self, mean, width_factor(self, state, solved) * width, rng.random(mean.size))
+        width *= width_factor(self, state, solved)
+        scores = perturbed(self, mean, width, rng.random(mean.size))
         return best_set(state, context, scores, self.ties, rng, solved.zero)
 
     def _scoring(self, state, context, rng):
@@ -41,8 +42,12 @@ class PC2UCB(Optimistic):
 
 
 def perturbed(policy, mean, width, uniform):
-    """theta'x + (1 + c u_i) alpha w, u_i ~ U[0, 1]."""
-    return mean + (1 + policy.c * uniform) * width
+    """theta'x + (1 + c u_i) alpha w, u_i ~ U[0, 1], in place of the u_i."""
+    uniform *= policy.c
+    uniform += 1.0
+    uniform *= width
+    uniform += mean
+    return uniform
 
 
 def example():
