@@ -126,6 +126,13 @@ class Policy:
         share = hits / played
         return (share, 0.0) if certain else Sampled(share, math.sqrt(max(share * (1.0 - share), 1.0 / played) / played), played)
 
+    def chances(self, state, context, out):
+        """Fill out (K,) with the chance that `select` plays each arm now, and say whether it did; False where kernels cannot compute it.
+
+        For logs of many rounds: what `propensity` says of one arm at a time, up to rounding. Writes scratch, changes nothing else.
+        """
+        return False
+
     def grow(self, state, arms):
         """State for a longer list of arms, the old ones first; everything learned stays. ValueError where the policy cannot."""
         raise ValueError(f"{type(self).__name__} cannot take in new arms; start a new session with all of them.")

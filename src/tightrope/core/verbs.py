@@ -6,7 +6,7 @@ each verb means and what answers where a class does not.
 
 | who answers | must | may |
 | --- | --- | --- |
-| a policy | init, select, update | commit, withdraw, inform, explain, propensity, grow, merge, reward_range, admit, event |
+| a policy | init, select, update | commit, withdraw, inform, explain, propensity, chances, grow, merge, reward_range, admit, event |
 | a policy that stops | and stopped, recommend, evidence | tolerance |
 | a problem | play, and describe, observe, mean, regret where it has no `means` | private, lower_bound |
 | a monitor | begin, watch | admit |
@@ -34,6 +34,7 @@ __all__ = [
     "admit",
     "allowed",
     "begin",
+    "chances",
     "commit",
     "describe",
     "either",
@@ -72,6 +73,7 @@ inform = verb(Policy.inform)
 event = verb(Policy.event)
 explain = verb(Policy.explain, compiled=False)
 propensity = verb(Policy.propensity, compiled=False)
+chances = verb(Policy.chances)
 grow = verb(Policy.grow, compiled=False)
 merge = verb(Policy.merge, compiled=False)
 reward_range = verb(Policy.reward_range, compiled=False)
@@ -99,8 +101,8 @@ watch = verb(Monitor.watch)
 VERBS: dict[str, Verb] = {
     item.verb.name: item.verb
     for item in (
-        init, select, commit, withdraw, update, inform, event, explain, propensity, grow, merge, reward_range, admit, stopped, recommend,
-        evidence, tolerance, describe, private, observe, play, mean, regret, lower_bound, begin, watch,
+        init, select, commit, withdraw, update, inform, event, explain, propensity, chances, grow, merge, reward_range, admit, stopped,
+        recommend, evidence, tolerance, describe, private, observe, play, mean, regret, lower_bound, begin, watch,
     )
 }  # fmt: skip
 

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..compiled.kernels import jit
+from ..compiled.kernels import jit, lean
 from ..core import streams
 from ..core.policy import compiled
-from ..core.verbs import Context, admit, propensity, select
+from ..core.verbs import Context, admit, chances, propensity, select
 from ..numerics.states import copied
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ MOST_ENTRIES = 4_000_000  # of the features of rounds that are checked together
 def propensities_of_rounds(session: "Session", features: np.ndarray, eligible: np.ndarray | None) -> np.ndarray:
     """(m, K) what `session.propensities` says of m rounds. Changes nothing.
 
-    A policy that draws nothing chooses in all rounds in one compiled call, O(m K d) and more as its choice costs; others are asked
-    round by round.
+    A policy that draws nothing, or whose kernels compute its chances, answers for all rounds in one compiled call; others, and rounds in
+    which chances have to be drawn, are asked one by one.
 
     Parameters
     ----------
@@ -30,43 +30,61 @@ def propensities_of_rounds(session: "Session", features: np.ndarray, eligible: n
         Which arms may be played.
     """
     m = features.shape[0]
-    chances = np.zeros((m, session.arms.number))
-    choices = certain_choices(session, features, eligible)
-    if choices is not None:
-        chances[np.arange(m), choices] = 1.0
-        return chances
-    for i in range(m):
-        chances[i] = session.propensities(features[i], None if eligible is None else eligible[i], encoded=True)
-    return chances
+    out, known = np.zeros((m, session.arms.number)), np.zeros(m, dtype=np.bool_)
+    answered_at_once(session, features, eligible, out, known)
+    for i in np.flatnonzero(~known):
+        out[i] = session.propensities(features[i], None if eligible is None else eligible[i], encoded=True)
+    return out
 
 
-def certain_choices(session: "Session", features: np.ndarray, eligible: np.ndarray | None) -> np.ndarray | None:
-    """(m,) arms that a policy plays which draws nothing; None where it draws, or a round has to be looked at by itself."""
+def answered_at_once(session: "Session", features: np.ndarray, eligible: np.ndarray | None, out: np.ndarray, known: np.ndarray) -> None:
+    """Fill what kernels can say of the rounds into out (m, K), and known (m,) where they did; neither where a round needs a look."""
     policy, m = session.policy, features.shape[0]
-    plain = not (propensity.answers(policy) or session.arms.oracle is not None or session.retired or type(policy).TRAITS.stops)
+    plain = not (session.arms.oracle is not None or session.retired or type(policy).TRAITS.stops)
     if m == 0 or features.size > MOST_ENTRIES or not plain or not compiled(policy):
-        return None
+        return
     shown, _, common = session._checked_round(features[0], None if eligible is None else eligible[0], None, encoded=True)
     state = copied(session._agent_for(shown, common).state)
     assert shown.features is not None
     try:  # a check of the largest entries: where all rows pass at once, each does
         admit(policy, state, shown._replace(features=features.reshape(-1, features.shape[-1]), eligible=None))
     except ValueError:
-        return None
-    rng = streams.stream(session.seed, session.rounds, streams.AUDIT)
-    before = rng.bit_generator.state
-    choices = np.empty(m, dtype=np.int64)
-    mask = np.ones((m, session.arms.number), dtype=np.bool_) if eligible is None else np.ascontiguousarray(eligible, dtype=np.bool_)
-    choose_in_rounds(policy, state, np.ascontiguousarray(features), mask, np.array(shown.features), rng, choices)
-    playable = bool(np.all((choices >= 0) & (choices < session.arms.number))) and bool(mask[np.arange(m), choices].all())
-    return choices if playable and rng.bit_generator.state == before else None
+        return
+    features, row = np.ascontiguousarray(features), np.array(shown.features)
+    mask = np.ones(out.shape, dtype=np.bool_) if eligible is None else np.ascontiguousarray(eligible, dtype=np.bool_)
+    if chances.answers(policy):
+        fill_chances(policy, state, features, mask, row, out, known)
+        total = out.sum(axis=1)
+        np.divide(out, total[:, None], out=out, where=(known & (total > 0.0))[:, None])
+    elif not propensity.answers(policy):
+        rng = streams.stream(session.seed, session.rounds, streams.AUDIT)
+        before, choices = rng.bit_generator.state, np.empty(m, dtype=np.int64)
+        choose_in_rounds(policy, state, features, mask, row, rng, choices)
+        playable = bool(np.all((choices >= 0) & (choices < out.shape[1]))) and bool(mask[np.arange(m), choices].all())
+        if playable and rng.bit_generator.state == before:
+            out[np.arange(m), choices] = 1.0
+            known[:] = True
+
+
+@jit
+def fill_chances(policy: Any, state: Any, features: Any, eligible: Any, row: Any, out: Any, known: Any) -> None:
+    """out <- what `chances` says of every round, and known <- whether it did. features: (m, K, d) or (m, d); row: (K, d), rewritten."""
+    for i in range(out.shape[0]):
+        show_round(features, i, row)
+        known[i] = chances(policy, state, Context(row, eligible[i], None, None), out[i])
 
 
 @jit
 def choose_in_rounds(policy: Any, state: Any, features: Any, eligible: Any, row: Any, rng: Any, choices: Any) -> None:
     """choices <- what `select` plays in every round. features: (m, K, d) or (m, d); row: (K, d), rewritten."""
     for i in range(choices.shape[0]):
-        for k in range(row.shape[0]):
-            for j in range(row.shape[1]):
-                row[k, j] = features[i, k, j] if features.ndim == 3 else features[i, j]
+        show_round(features, i, row)
         choices[i] = select(policy, state, Context(row, eligible[i], None, None), rng)
+
+
+@lean
+def show_round(features: Any, i: Any, row: Any) -> None:
+    """row (K, d) <- the features of round i."""
+    for k in range(row.shape[0]):
+        for j in range(row.shape[1]):
+            row[k, j] = features[i, k, j] if features.ndim == 3 else features[i, j]

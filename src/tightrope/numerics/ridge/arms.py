@@ -131,6 +131,10 @@ class ArmRidge(NamedTuple):
             out[k] = self.mean[k] + scale * total
 
     @jit
+    def win_chances(self, scale, eligible, untried_first, out):
+        return False
+
+    @jit
     def correlate(self, arm, out):
         for k in range(out.shape[0]):
             out[k] = self.product[arm, k]

@@ -106,6 +106,10 @@ class ContextRidge(NamedTuple):
         sample_theta(self, scale, self.features, out, rng)
 
     @jit
+    def win_chances(self, scale, eligible, untried_first, out):
+        return False
+
+    @jit
     def correlate(self, arm, out):
         correlate_features(self, arm, out)
 

@@ -13,6 +13,7 @@ import numpy as np
 from ...compiled.kernels import borrowed, jit
 from ...core.kinds import Count, Finite, NonNegative, Scratch
 from ...core.verbs import Arms, Context, allowed, either
+from ..posterior import best_of_normals
 from .contexts import ContextRidge, shown_features
 from .factors import anchor_of, column_of, mean_square, predict_arm, regained_by
 from .verbs import learn, refresh
@@ -94,6 +95,22 @@ class DisjointRidge(NamedTuple):
     def sample(self, scale, out, rng):
         for k in range(out.shape[0]):  # the arms' thetas are independent, so one normal an arm has the law of all of them
             out[k] = self.mean[k] + scale * math.sqrt(self.square[k]) * rng.standard_normal()
+
+    @jit
+    def win_chances(self, scale, eligible, untried_first, out):
+        K, fresh = out.shape[0], False
+        mean, deviation, arms, chance, count = np.empty(K), np.empty(K), np.empty(K, dtype=np.int64), np.empty(K), 0
+        for k in range(K):
+            fresh = fresh or (untried_first and allowed(eligible, k) and self.pulls[k] == 0.0)
+        for k in range(K):
+            out[k] = 0.0
+            if allowed(eligible, k) and not (fresh and self.pulls[k] > 0.0):
+                mean[count], deviation[count], arms[count] = self.mean[k], scale * math.sqrt(self.square[k]), k
+                count += 1
+        known = best_of_normals(mean[:count], deviation[:count], chance[:count])
+        for i in range(count):
+            out[arms[i]] = chance[i]
+        return known
 
 
 def new_disjoint_ridge(

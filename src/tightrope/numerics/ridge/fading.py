@@ -123,6 +123,10 @@ class FadingRidge(NamedTuple):
                 total += self.features[k, i] * direction[i]
             out[k] = total
 
+    @jit
+    def win_chances(self, scale, eligible, untried_first, out):
+        return False
+
 
 def new_fading_ridge(arms: Arms, lam: float, forget: float, *, intercept: bool = False, column: float = 0.0) -> FadingRidge:
     """The model without data; column: the constant one, where it is known. Refuses fixed features that leave fewer than six digits."""

@@ -46,6 +46,12 @@ def sample(model, scale, out, rng):
 
 
 @verb
+def win_chances(model, scale, eligible, untried_first, out):
+    """Fill out (K,) with the chance of each arm that `sample` makes it the `best_arm`, and say whether it did; False where the arms' draws
+    depend on each other, or one is certain. Call `predict` first. O(K^2) evaluations of a normal distribution."""
+
+
+@verb
 def correlate(model, arm, out):
     """out[k] <- x_k' V^-1 x_arm. Call `predict` first."""
 

@@ -58,6 +58,14 @@ class LinEpsilonGreedy(RidgePolicy):
     def propensity(self, state, context, action, rng):
         return chance(self, state, context, action), 0.0
 
+    @jit
+    def chances(self, state, context, out):
+        predict(state.model, context)
+        greedy = argmax(state.model.mean, context.eligible)
+        for k in range(out.shape[0]):
+            out[k] = chance_with_exploration(greedy, self.epsilon, out.shape[0], context.eligible, k)
+        return True
+
     def explain(self, state, context, rng):
         predict(state.model, context)
         mean = state.noise.sums[0].origin + state.model.mean

@@ -90,6 +90,13 @@ class LinMED(Policy):
     def propensity(self, state, context, action, rng):
         return chance(self, state, context, action), 0.0
 
+    @jit
+    def chances(self, state, context, out):
+        total = fill_weights(self, state, context)
+        for k in range(out.shape[0]):
+            out[k] = state.weight[k] / total
+        return True
+
     def admit(self, state, context):
         check_context(state.model, context.features)
 

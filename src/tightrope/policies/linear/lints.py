@@ -36,6 +36,7 @@ from ...numerics.ridge import (
     predict,
     sample,
     untried_first,
+    win_chances,
 )
 from ..bases import RidgePolicy
 from .width import by_the_data, learns_noise, only_with_the_theorem, refuse_intercept, wants_intercept
@@ -109,6 +110,11 @@ class LinTS(RidgePolicy):
         root = posterior_scale(self, state) * deviations(state.model)
         p, error = chance_of_best(state.model.mean, root, in_question(self, state, context), action, rng, draws)
         return Sampled(p, error, draws) if error > 0.0 else (p, error)
+
+    @jit
+    def chances(self, state, context, out):
+        predict(state.model, context)
+        return win_chances(state.model, posterior_scale(self, state), context.eligible, by_the_data(self.width, self.scale), out)
 
     def explain(self, state, context, rng, draws=None):
         draws = DRAWS if draws is None else draws

@@ -92,6 +92,13 @@ class SquareCB(Gaps, RidgePolicy):
     def propensity(self, state, context, action, rng):
         return chance(self, state, context, action), 0.0
 
+    @jit
+    def chances(self, state, context, out):
+        fill_weights(self, state, context)
+        for k in range(out.shape[0]):
+            out[k] = state.weight[k]
+        return True
+
     def explain(self, state, context, rng):
         fill_weights(self, state, context)
         learned = noise_scale(state.noise, regained(state.model))

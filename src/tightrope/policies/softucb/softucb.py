@@ -113,6 +113,13 @@ class SoftUCB(RegressionPolicy):
     def propensity(self, state, context, action, rng):
         return chance(self, state, context, action), 0.0
 
+    @jit
+    def chances(self, state, context, out):
+        total = fill_weights(self, state, context)
+        for k in range(out.shape[0]):
+            out[k] = state.weight[k] / total
+        return True
+
     def grow(self, state, arms):
         width, slack, weight = (np.zeros(arms.number) for _ in range(3))
         return state._replace(**grown(state, arms, self.lam), width=width, slack=slack, weight=weight, measured=np.zeros(2))
