@@ -14,12 +14,16 @@ import sqlalchemy as sa
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse, StreamingResponse
 
+from ...core import registry
 from ..domain.errors import Refused
 from ..domain.requests import ModeChange
+from ..domain.rollout import MODES
 from ..log.tables import experiments as table
-from ..runtime import commands
+from ..runtime import changes, commands
 from ..runtime.certificates import issue
+from ..runtime.keys import Key
 from ..runtime.service import Service
+from . import spec_form
 from .charts import short
 from .login import COOKIE, PATH, check_token, sign_in, signed_in, token
 from .view import certificate_chart, page_of
@@ -158,7 +162,57 @@ async def all_experiments(request: Request) -> Response:
             listed.append(await service.ask(name, commands.standing))
         except Refused as error:  # another process has it, or its log cannot be read
             listed.append({"name": name, "refused": error.message})
-    return page("experiments.html", experiments=listed, token=token(service, request))
+    may = request.state.key.role == "admin"
+    return page("experiments.html", experiments=listed, may=may, token=token(service, request))
+
+
+@router.get("/new")
+@behind_login
+async def new_page(request: Request) -> Response:
+    """A form, with the spec beside it."""
+    key = signed_in(service_of(request), request, "admin")
+    return spec_page(request, key, spec_form.draft_of(spec_form.BEGIN))
+
+
+def spec_page(request: Request, key: Key, draft: spec_form.Draft, refused: Refused | None = None) -> Response:
+    """The form as it stands. refused: why there is no experiment of it."""
+    wrong = None if refused is None else spec_form.place_of(refused.field)
+    return page(
+        "new.html", 200 if refused is None else refused.status, draft=draft, refused=None if refused is None else refused.message,
+        wrong=wrong, policies=[name for name, _ in registry.registered()], modes=MODES, experiments=key.experiments,
+        token=token(service_of(request), request),
+    )  # fmt: skip
+
+
+@router.post("/new")
+@behind_login
+async def new(request: Request) -> Response:
+    """Create an experiment; or make the spec agree with the form, or the form with the spec. What is refused is told at the form."""
+    service, given = service_of(request), await form(request)
+    key = signed_in(service, request, "admin")
+    check_token(service, request, given.get("token", ""))
+    draft, refused = spec_form.draft_sent(given), None
+    try:
+        if given.get("step") == "spec":
+            draft = spec_form.Draft(spec_form.fields_of(spec_form.spec_of(draft.spec)), draft.spec, draft.spec)
+        elif given.get("step") == "form":
+            draft = spec_form.draft_of(spec_form.with_fields(spec_form.spec_of(draft.spec), draft.fields))
+        else:
+            spec = spec_form.checked(spec_form.agreed(draft))
+            key.check(spec.name)
+            await changes.create_experiment(service, spec, key.author)
+            return to_experiment(spec.name)
+    except Refused as error:
+        refused = error
+    if request.headers.get("accept") == "application/json":  # the page's own script, which changes what is shown
+        told = {"fields": draft.fields, "spec": draft.spec, "was": draft.was, "refused": None if refused is None else refused.message}
+        return Response(json.dumps(told), media_type="application/json", headers=HEADERS)
+    return spec_page(request, key, draft, refused)
+
+
+def to_experiment(name: str) -> Response:
+    """Go to the page of an experiment."""
+    return RedirectResponse(f"{PATH}/experiments/{quote(name, safe='')}", 303, HEADERS)
 
 
 @router.get("/experiments/{name}")
@@ -278,7 +332,7 @@ async def act(request: Request, name: str, action: str) -> Response:
             raise Refused(404, f"{action[:100]!r} is not something the board can do.")
     except Refused as error:
         return page("message.html", error.status, message=error.message, token=token(service, request))
-    return RedirectResponse(f"{PATH}/experiments/{quote(name, safe='')}", 303, HEADERS)
+    return to_experiment(name)
 
 
 def mode_change(given: dict[str, str]) -> ModeChange:
