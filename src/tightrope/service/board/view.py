@@ -13,16 +13,11 @@ from ..domain.observations import BARS
 from ..domain.times import timestamp
 from . import charts
 from .charts import Interval, Line, short
+from .consequences import SERVED
 
 SHOWN = charts.COLOURS - 1  # arms with a colour of their own; the others share the last
 BEHIND = 1.0  # seconds that a clock may be behind the log before the page says so
 SLICES = 48  # of the pictures that count per stretch of decisions
-MODES = {
-    "apprentice": "Production is served; the policy learns from it.",
-    "shadow": "Production is served; the log notes what the policy would have played.",
-    "capped": "A share of the decisions is the policy's, the others are production's.",
-    "full": "The policy decides.",
-}
 
 
 Marks = list[tuple[float, str]]  # decisions at which the mode changed
@@ -155,7 +150,7 @@ def page_of(standing: dict[str, Any], history: History) -> dict[str, Any]:
     spec = standing["spec"]
     warnings = [one for one in assumptions(holdings, history, rollout) if one.verdict == CONTRADICTED]
     return {
-        "name": standing["name"], "status": standing["status"], "spec": spec, "rollout": rollout, "about": MODES[rollout["mode"]],
+        "name": standing["name"], "status": standing["status"], "spec": spec, "rollout": rollout, "about": SERVED[rollout["mode"]],
         "tiles": tiles(standing, history), "mean": charts.short, "rows": rows, "legend": legend, "source": source, "identified": identified,
         "pictures": {
             "reward": reward_chart(points, marks), "regret": regret_chart(points), "shares": shares,
