@@ -26,7 +26,7 @@ from ..runtime.keys import Key
 from ..runtime.service import Service
 from ..runtime.writer import Transaction
 from . import consequences, spec_form
-from .charts import short
+from .charts import short, signed
 from .login import COOKIE, PATH, check_token, sign_in, signed_in, token
 from .view import certificate_chart, page_of
 
@@ -41,7 +41,7 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
 }  # fmt: skip
 STATIC = {"board.css": "text/css", "board.js": "text/javascript", "icon.svg": "image/svg+xml"}
-SECTIONS = ("warnings", "tiles", "pictures", "arms", "decisions", "rollout")  # parts of the page that the stream keeps up to date
+SECTIONS = ("warnings", "answer", "tiles", "pictures", "arms", "decisions", "rollout")  # parts of the page that the stream keeps up to date
 
 _streams: set[int] = set()
 
@@ -51,7 +51,7 @@ def templates() -> jinja2.Environment:
     """The pages."""
     loader = jinja2.PackageLoader("tightrope.service.board")
     environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
-    environment.filters |= {"short": short, "quoted": lambda text: quote(str(text), safe="")}
+    environment.filters |= {"short": short, "signed": signed, "quoted": lambda text: quote(str(text), safe="")}
     return environment
 
 

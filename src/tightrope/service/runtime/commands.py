@@ -619,7 +619,9 @@ def identification(session: Session) -> Json | None:
         return None
     named = {side: dict(zip(session.names, np.asarray(explained[side]).tolist(), strict=True)) for side in ("lower", "upper")}
     numbers = {name: float(recommended.get(name, math.nan)) for name in ("gap_bound", "samples_remaining")}
-    finite = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
+    finite: Json = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
+    ends = [float(end) for end in recommended.get("samples_range", (math.nan, math.nan))]
+    finite |= {"samples_range": [end if math.isfinite(end) else None for end in ends]}
     return finite | {"arm": session.names[recommended["arm"]], "status": recommended["status"], **named}
 
 
