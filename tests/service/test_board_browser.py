@@ -1,5 +1,6 @@
 """The task of the board in a real browser: an experiment from its creation to the winner, without the API but for its traffic."""
 
+import dataclasses
 import json
 import os
 import pathlib
@@ -59,7 +60,7 @@ def change_mode(browser, mode, why):
 
 def test_from_creation_to_the_winner(served, tmp_path):
     folder = pathlib.Path(os.environ.get("TIGHTROPE_TEST_PICTURES", tmp_path))
-    shop = price_shop(alpha=0.1)
+    shop = dataclasses.replace(price_shop(alpha=0.1), buyers={"9.90": 0.5, "11.90": 0.6})
     with Browser() as browser:
         browser.size(1280)
         browser.sign_in(f"{served.url}/board", served.key)
@@ -70,9 +71,7 @@ def test_from_creation_to_the_winner(served, tmp_path):
         browser.until("document.getElementById('spec').value.includes('11.90')")
         spec = json.loads(browser.run("document.getElementById('spec').value"))
         assert spec["rollout"] == {"mode": "shadow", "share": 0.5} and spec["alpha"] == 0.1 and spec["name"] == "checkout-price"
-        production = {"9.90": 0.5, "11.90": 0.5}
-        spec |= {"seed": 7, "policy": {"policy": "EpsilonGreedy", "epsilon": 0.2}, "baseline": "8.90"}
-        spec["rollout"]["production"] = production
+        spec |= {"seed": 7, "policy": {"policy": "EpsilonGreedy", "epsilon": 0.1}, "baseline": "8.90"}
         browser.type("spec", json.dumps(spec))
         browser.until("document.querySelector('[name=baseline]').value === '8.90'")
         look(browser, "new", folder)
@@ -91,6 +90,7 @@ def test_from_creation_to_the_winner(served, tmp_path):
         with served.client("checkout-price", timeout=120.0) as client:
             drive(client, shop, 400, delay=0, batch=100)
         browser.until("document.getElementById('tiles').textContent.includes('400')")
+        assert told(browser, "answer").startswith("It cannot be said yet which arm leads: only 9.90 has rewards, and mode shadow serves")
         browser.type("arms", f"8.90\n{LONG}")
         browser.press(".new-arms button")
         assert LONG in told(browser, "arms")

@@ -198,6 +198,6 @@ def test_an_identification_policy_answers_by_its_own_rule(service):
 
 
 def test_words():
-    assert (rounded(1234), rounded(0.2), span(59), span(7200), span(3 * 86_400), span(90)) == (
-        "1,200", "1", "about 59 seconds", "about 2 hours", "about 3 days", "about 90 seconds",
+    assert (rounded(1234), rounded(0.0), span(59), span(7200), span(3 * 86_400), span(90)) == (
+        "1,200", "0", "about 59 seconds", "about 2 hours", "about 3 days", "about 90 seconds",
     )  # fmt: skip

@@ -153,13 +153,12 @@ def between(gap: Difference) -> str:
 
 def limits(low: float, high: float) -> str:
     """The ends of a forecast."""
-    most = "without an upper limit" if math.isinf(high) else f"at most {rounded(high)}"
-    return f"at least {rounded(low)}, {most}"
+    return f"at least {rounded(low)}, without an upper limit" if math.isinf(high) else f"between {rounded(low)} and {rounded(high)}"
 
 
 def rounded(count: float) -> str:
     """A number of decisions, to two digits."""
-    return f"{float(f'{max(count, 1.0):.2g}'):,.0f}"
+    return f"{float(f'{count:.2g}'):,.0f}"
 
 
 def span(seconds: float) -> str:

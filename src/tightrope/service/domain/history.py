@@ -306,13 +306,14 @@ class History:
         return [(low + (high - low) * below, low + (high - low) * above) for below, above in bounds]
 
     def regret(self) -> float | None:
-        """An upper bound of what the best single arm would have earned more in the rounds whose reward is in."""
+        """An upper bound of what the best of the arms that are played would have earned more in the rounds whose reward is in."""
         intervals = self.intervals()
         if not intervals or not self.rewards:
             return None
+        played = [bounds for id, bounds in zip(self.arms, intervals, strict=True) if id not in self.unplayed] or intervals
         low, high = self.reward_range
         mean = low + (high - low) * self.mean.bounds[0]
-        return float(self.rewards * max(max(upper for _, upper in intervals) - mean, 0.0))
+        return float(self.rewards * max(max(upper for _, upper in played) - mean, 0.0))
 
     def curve(self) -> list[Point]:
         """The curve's points, the last one as of now."""

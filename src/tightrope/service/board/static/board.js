@@ -27,7 +27,7 @@ if (source) {
 }
 
 const mode = document.querySelector("select[name=mode]");
-const share = document.getElementById("share");
+const share = document.getElementById("share-field");
 if (mode !== null && share !== null) {
   const show = () => { share.hidden = mode.value !== "capped"; };
   mode.addEventListener("change", show);
