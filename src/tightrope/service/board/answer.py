@@ -76,6 +76,7 @@ def leading(standing: dict[str, Any], history: History, bounds: Bounds) -> list[
 
 def sureness(standing: dict[str, Any], history: History, bounds: Bounds, found: lead.Lead) -> list[str]:
     """How sure the lead is, and when it will be known."""
+    best = "that it is the best of the arms that are played" if history.unplayed else "that it is the best arm"
     drift, delays = history.observed.drift(), history.observed.telling_delays()
     if drift is not None:
         return [f"how sure that is cannot be said, because the mean of {drift[0]} has changed"]
@@ -83,10 +84,10 @@ def sureness(standing: dict[str, Any], history: History, bounds: Bounds, found: 
     if delays is not None and history.open:
         return [f"how sure that is cannot be said: there are {waiting}, and rewards of {delays[0]} depend on how long they take"]
     if found.best_at_worst:
-        return [f"that it is the best arm is sure {SURE}, and known now"]
+        return [f"{best} is sure {SURE}, and known now"]
     if found.best:
-        return [f"that it is the best arm is sure {SURE} only if the {waiting} are like the others, so wait for them"]
-    sure = f"that it is the best arm is not sure yet {SURE}"
+        return [f"{best} is sure {SURE} only if the {waiting} are like the others, so wait for them"]
+    sure = f"{best} is not sure yet {SURE}"
     if standing["status"] != "running":
         return [sure, f"more will not be known while the experiment is {standing['status']}"]
     return [sure, when(lead.forecast(history, bounds, found.arm))]
@@ -111,10 +112,9 @@ def cost(history: History, bounds: Bounds) -> str:
         if regret is None:
             return ""
         return f"it has cost at most {short(regret)}: no more would the best arm alone have earned in {n} decisions, with probability 90 %"
-    if gain.low == gain.high:
-        what = "nothing" if gain.value >= 0 else short(-gain.value)
-        return f"so far it has cost {what}: in {n} decisions it has earned {more(gain)} than the baseline's known mean brings"
-    said = f"in {n} decisions it has earned {more(gain)} than the baseline alone would have ({between(gain)})"
+    known = history.spec is not None and history.spec.baseline_mean is not None
+    than = "the baseline's known mean brings" if known else "the baseline alone would have"
+    said = f"in {n} decisions it has earned {more(gain)} than {than} (without luck {between(gain)}, with probability 90 %)"
     if gain.low >= 0:
         return f"so far it has cost nothing: {said}"
     if gain.high < 0:

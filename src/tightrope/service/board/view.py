@@ -106,8 +106,8 @@ def arm_rows(history: History, statuses: dict[str, str], styles: list[str], boun
 
 def interval_chart(rows: list[dict[str, Any]], baseline: float | None) -> Markup | None:
     """Bounds of every arm's mean."""
-    known = [row for row in rows if row["low"] is not None]
-    if not any(row["rewards"] for row in known):
+    known = [row for row in rows if row["low"] is not None and row["rewards"]]
+    if not known:
         return None
     intervals = [
         Interval(row["id"], row["low"], row["high"], row["mean"], row["style"], f" from {row['rewards']} rewards") for row in known[:20]

@@ -102,18 +102,20 @@ def difference(history: History, bounds: Bounds, arm: str, other: str) -> Differ
 
 
 def earned_more(history: History, bounds: Bounds) -> Difference | None:
-    """All rewards so far less what the baseline would be expected to have earned in the same decisions; None where there is no baseline
-    or nothing is known of it."""
+    """All rewards so far less what the baseline would be expected to have earned in the same decisions, with bounds on the expected
+    difference: luck is no gain. None where there is no baseline or nothing is known of it."""
     spec, n = history.spec, history.rewards
     if spec is None or not n or not isinstance(spec.baseline, str):
         return None
+    low, high = history.reward_range
+    least, most = (low + (high - low) * end for end in history.mean.bounds)
     if spec.baseline_mean is not None:
-        gain = history.total - n * spec.baseline_mean
-        return Difference(gain, gain, gain)
-    arm, (low, high) = history.arms[spec.baseline], bounds[spec.baseline]
+        known = spec.baseline_mean
+        return Difference(history.total - n * known, n * (least - known), n * (most - known))
+    arm, (below, above) = history.arms[spec.baseline], bounds[spec.baseline]
     if not arm.rewards:
         return None
-    return Difference(history.total - n * mean_of(arm), history.total - n * high, history.total - n * low)
+    return Difference(history.total - n * mean_of(arm), n * (least - above), n * (most - below))
 
 
 # Forecast ------------------------------------------------------------------------------------------------------------------
