@@ -8,7 +8,7 @@ from typing import Any
 
 from ..domain import lead
 from ..domain.history import ERROR, History
-from ..domain.lead import Bounds, Difference, Forecast
+from ..domain.lead import BoundedDifference, Bounds, Forecast
 from ..domain.rollout import PLAYED
 from .charts import short
 
@@ -46,7 +46,7 @@ def against(estimate: dict[str, Any] | None) -> str:
         return ""
     if estimate["difference"] is None:
         return f"of policy and baseline nothing can be said yet ({estimate['verdict'].rstrip('.')})"
-    gap = Difference(estimate["policy"]["value"] - estimate["baseline"]["value"], *estimate["difference"])
+    gap = BoundedDifference(estimate["policy"]["value"] - estimate["baseline"]["value"], *estimate["difference"])
     sure = "sure" if estimate["verdict"] in ("better", "worse") else "not sure yet"
     chance = f"{100 * (1 - estimate['error']):.4g} %"
     return f"a decision of the policy earns {more(gap)} than one of the baseline ({between(gap)}); which is better is {sure} at {chance}"
@@ -141,12 +141,12 @@ def recommendation(identified: dict[str, Any], status: str) -> list[str]:
 # Words ---------------------------------------------------------------------------------------------------------------------
 
 
-def more(gap: Difference) -> str:
+def more(gap: BoundedDifference) -> str:
     """A difference by its sign."""
     return "as much" if gap.value == 0 else f"{short(abs(gap.value))} {'more' if gap.value > 0 else 'less'}"
 
 
-def between(gap: Difference) -> str:
+def between(gap: BoundedDifference) -> str:
     """Its bounds."""
     return f"between {short(gap.low)} and {short(gap.high)}"
 

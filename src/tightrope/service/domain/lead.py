@@ -17,7 +17,7 @@ ERRORS = 2.0  # standard errors by which the lead may be larger or smaller in a 
 Bounds = dict[str, tuple[float, float]]  # by arm, of its mean reward
 
 
-class Difference(NamedTuple):
+class BoundedDifference(NamedTuple):
     """One mean reward less another. low, high: its bounds."""
 
     value: float
@@ -80,7 +80,7 @@ def worst_bounds(history: History) -> Bounds:
     return {id: (low + (high - low) * a, low + (high - low) * b) for id, (a, b) in zip(history.arms, pairs, strict=True)}
 
 
-def against_baseline(history: History, bounds: Bounds, arm: str) -> Difference | None:
+def against_baseline(history: History, bounds: Bounds, arm: str) -> BoundedDifference | None:
     """An arm's mean reward less the baseline's, known or learned; None where there is no other arm that is the baseline, or no reward."""
     spec = history.spec
     baseline = None if spec is None else spec.baseline
@@ -89,19 +89,19 @@ def against_baseline(history: History, bounds: Bounds, arm: str) -> Difference |
     if spec.baseline_mean is not None:
         low, high = bounds[arm]
         known = spec.baseline_mean
-        return Difference(mean_of(history.arms[arm]) - known, low - known, high - known)
+        return BoundedDifference(mean_of(history.arms[arm]) - known, low - known, high - known)
     return difference(history, bounds, arm, baseline)
 
 
-def difference(history: History, bounds: Bounds, arm: str, other: str) -> Difference | None:
+def difference(history: History, bounds: Bounds, arm: str, other: str) -> BoundedDifference | None:
     """The mean reward of one arm less that of another; None where one of both has none."""
     one, two = history.arms[arm], history.arms[other]
     if not one.rewards or not two.rewards:
         return None
-    return Difference(mean_of(one) - mean_of(two), bounds[arm][0] - bounds[other][1], bounds[arm][1] - bounds[other][0])
+    return BoundedDifference(mean_of(one) - mean_of(two), bounds[arm][0] - bounds[other][1], bounds[arm][1] - bounds[other][0])
 
 
-def earned_more(history: History, bounds: Bounds) -> Difference | None:
+def earned_more(history: History, bounds: Bounds) -> BoundedDifference | None:
     """All rewards so far less what the baseline would be expected to have earned in the same decisions, with bounds on the expected
     difference: luck is no gain. None where there is no baseline or nothing is known of it."""
     spec, n = history.spec, history.rewards
@@ -111,11 +111,11 @@ def earned_more(history: History, bounds: Bounds) -> Difference | None:
     least, most = (low + (high - low) * end for end in history.mean.bounds)
     if spec.baseline_mean is not None:
         known = spec.baseline_mean
-        return Difference(history.total - n * known, n * (least - known), n * (most - known))
+        return BoundedDifference(history.total - n * known, n * (least - known), n * (most - known))
     arm, (below, above) = history.arms[spec.baseline], bounds[spec.baseline]
     if not arm.rewards:
         return None
-    return Difference(history.total - n * mean_of(arm), n * (least - above), n * (most - below))
+    return BoundedDifference(history.total - n * mean_of(arm), n * (least - above), n * (most - below))
 
 
 # Forecast ------------------------------------------------------------------------------------------------------------------
