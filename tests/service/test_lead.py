@@ -1,6 +1,8 @@
 """The first card and the numbers of the board: each computed again from the log alone, and no more said than they allow."""
 
 import collections
+import datetime
+import itertools
 import json
 import math
 import re
@@ -10,6 +12,7 @@ import pytest
 from running import ask, batch, create, decide, reward
 
 from tightrope.service.board.answer import rounded, span
+from tightrope.service.board.charts import calendar
 from tightrope.service.board.view import page_of
 from tightrope.service.domain import events, lead
 from tightrope.service.domain.requests import ArmChange
@@ -195,6 +198,17 @@ def test_an_identification_policy_answers_by_its_own_rule(service):
     identified = ask(service, commands.standing, name="best")["identified"]
     assert json.dumps(identified) and said.startswith(f"The arm {identified['arm']} is the policy's choice so far")
     assert "not sure yet" in said and ("more rewards are needed" in said or "cannot be said yet" in said)
+
+
+@pytest.mark.parametrize("seconds", [3, 26, 100, 3000, 20_000, 200_000, 2e6, 2e7])
+def test_a_time_axis_has_ticks_of_the_calendar(seconds):
+    first = datetime.datetime(2026, 3, 1, 22, 10, 7, tzinfo=datetime.UTC).timestamp() * 1e6
+    ticks = calendar(first, first + seconds * 1e6)
+    assert 2 <= len(ticks) <= 6 and all(first <= at <= first + seconds * 1e6 for at, _ in ticks)
+    assert all(one != two for (_, one), (_, two) in itertools.pairwise(ticks))
+    for at, text in ticks:
+        when = datetime.datetime.fromtimestamp(at / 1e6, datetime.UTC)
+        assert text in (f"{when:%H:%M:%S}", f"{when:%H:%M}", f"{when.day} {when:%b}")
 
 
 def test_words():

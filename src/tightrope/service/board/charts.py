@@ -56,7 +56,11 @@ def ticks(low: float, high: float, most: int = 5, whole: bool = False) -> list[f
 
 SECOND = 1e6  # microseconds
 HOUR, DAY = 3600.0, 86_400.0  # seconds
-TIMES = (1, 5, 15, 30, 60, 300, 900, 1800, 3600, 10_800, 21_600, 43_200, 86_400, 2 * 86_400, 7 * 86_400, 14 * 86_400)  # between ticks
+MINUTE = 60
+TIMES = (
+    1, 2, 5, 10, 15, 30, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE, 30 * MINUTE,
+    HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 3 * DAY, 7 * DAY, 14 * DAY,
+)  # seconds between ticks  # fmt: skip
 
 
 def calendar(first: float, last: float, most: int = 5) -> list[tuple[float, str]]:
