@@ -104,6 +104,24 @@ class Browser:
         self.run(f"document.querySelector('input[name=key]').value = {json.dumps(key)}; document.querySelector('form button.main').click()")
         self.wait_loaded()
 
+    def type(self, name, text):
+        """Write into a field, and let the page's script know."""
+        field = f"document.querySelector('[name={name}]')"
+        self.run(f"{field}.value = {json.dumps(text)}; {field}.dispatchEvent(new Event('input', {{bubbles: true}}))")
+
+    def press(self, selector):
+        """Press a button or a link that leads to another page, and wait for it."""
+        self.loaded = False
+        self.run(f"document.querySelector({json.dumps(selector)}).click()")
+        self.wait_loaded(120)
+
+    def until(self, script, seconds=15):
+        """Wait until an expression is true."""
+        end = time.monotonic() + seconds
+        while not self.run(script):
+            assert time.monotonic() < end, script
+            self.listen(0.1)
+
     def close(self):
         with contextlib.suppress(Exception):
             self.do("Browser.close")

@@ -115,12 +115,6 @@ def test_in_a_browser(served, tmp_path):
         browser.listen(4)  # the page keeps itself up to date
         after = browser.run("document.getElementById('tiles').textContent")
         assert "700" in before and "725" in after and browser.run("document.getElementById('live').textContent") == "live"
-        browser.loaded = False
-        browser.run(
-            "document.querySelector('select[name=mode]').value = 'shadow'; document.querySelector('form[action$=mode] button').click()"
-        )
-        browser.wait_loaded()
-        assert browser.run("document.querySelector('li[aria-current]').textContent") == "shadow"
         browser.picture(tmp_path / "board.png")
         assert browser.errors == []
         assert {address.split("/")[2] for address in browser.asked if address.startswith("http")} == {served.url.split("/")[2]}

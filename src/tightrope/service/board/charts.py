@@ -1,5 +1,6 @@
 """Charts as SVG, without a library: lines, stacked areas, intervals, bars. Colours come from the style sheet, by class."""
 
+import datetime
 import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -36,6 +37,11 @@ def short(value: float, digits: int = 3) -> str:
     return text.replace("-", "−")
 
 
+def signed(value: float) -> str:
+    """A difference, with its sign."""
+    return ("+" if value > 0 else "") + short(value)
+
+
 def ticks(low: float, high: float, most: int = 5, whole: bool = False) -> list[float]:
     """Round numbers between two ends."""
     span = max(high - low, 1e-12)
@@ -46,6 +52,37 @@ def ticks(low: float, high: float, most: int = 5, whole: bool = False) -> list[f
         step = max(1.0, float(math.ceil(step)))
     first = math.ceil(low / step - 1e-9)
     return [k * step for k in range(first, math.floor(high / step + 1e-9) + 1)]
+
+
+SECOND = 1e6  # microseconds
+HOUR, DAY = 3600.0, 86_400.0  # seconds
+MINUTE = 60
+TIMES = (
+    1, 2, 5, 10, 15, 30, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE, 30 * MINUTE,
+    HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 3 * DAY, 7 * DAY, 14 * DAY,
+)  # seconds between ticks  # fmt: skip
+
+
+def calendar(first: float, last: float, most: int = 5) -> list[tuple[float, str]]:
+    """Ticks of a time axis, UTC: microseconds since 1970, with a date or a time of the day."""
+    span = max(last - first, SECOND) / SECOND
+    step = next((float(one) for one in TIMES if span / one <= most), math.ceil(span / most / (30 * DAY)) * 30 * DAY)
+    found = [k * step * SECOND for k in range(math.ceil(first / SECOND / step), math.floor(last / SECOND / step) + 1)]
+    return [(at, moment(at, step, span)) for at in found]
+
+
+def moment(at: float, step: float, span: float) -> str:
+    """A time as a tick says it."""
+    when = datetime.datetime.fromtimestamp(at / SECOND, datetime.UTC)
+    if step >= DAY or (span >= DAY and when.hour == when.minute == 0):
+        return f"{when.day} {when:%b}" + (f" {when:%y}" if span > 300 * DAY else "")
+    return f"{when:%H:%M}" if step >= 60 else f"{when:%H:%M:%S}"
+
+
+def time_words(first: float, last: float) -> str:
+    """The name of a time axis: the days that it covers."""
+    days = [datetime.datetime.fromtimestamp(at / SECOND, datetime.UTC).strftime("%Y-%m-%d") for at in (first, last)]
+    return f"time (UTC), {days[0]}" + ("" if days[0] == days[1] else f" to {days[1]}")
 
 
 class Frame:
@@ -64,19 +101,20 @@ class Frame:
         """Place of a y."""
         return self.bottom - (y - self.y0) / (self.y1 - self.y0) * (self.bottom - self.top)
 
-    def axes(self, x_label: str, whole_x: bool = True, y_text: Callable[[float], str] = short, whole_y: bool = False) -> list[str]:
-        """Grid, ticks and the name of the x axis."""
+    def axes(self, y_text: Callable[[float], str] = short, time: bool = True) -> list[str]:
+        """Grid, ticks and the name of the x axis. time: it is one; else it counts decisions."""
         out = []
-        for value in ticks(self.y0, self.y1, 5, whole_y):
+        for value in ticks(self.y0, self.y1, 5):
             y = self.py(value)
             out.append(f'<line class="grid" x1="{self.left}" x2="{self.right}" y1="{y:.1f}" y2="{y:.1f}"/>')
             out.append(f'<text class="tick" x="{self.left - 6}" y="{y + 3.5:.1f}" text-anchor="end">{escape(y_text(value))}</text>')
-        for value in ticks(self.x0, self.x1, 6, whole_x):
-            x = self.px(value)
-            out.append(f'<text class="tick" x="{x:.1f}" y="{self.bottom + 14}" text-anchor="middle">{escape(short(value))}</text>')
+        along = calendar(self.x0, self.x1) if time else [(value, short(value)) for value in ticks(self.x0, self.x1, 6, True)]
+        for value, text in along:
+            out.append(f'<text class="tick" x="{self.px(value):.1f}" y="{self.bottom + 14}" text-anchor="middle">{escape(text)}</text>')
         out.append(f'<line class="axis" x1="{self.left}" x2="{self.right}" y1="{self.bottom}" y2="{self.bottom}"/>')
+        name = time_words(self.x0, self.x1) if time else "decisions"
         middle = (self.left + self.right) / 2
-        out.append(f'<text class="name" x="{middle:.1f}" y="{self.height - 4}" text-anchor="middle">{escape(x_label)}</text>')
+        out.append(f'<text class="name" x="{middle:.1f}" y="{self.height - 4}" text-anchor="middle">{escape(name)}</text>')
         return out
 
 
@@ -93,16 +131,19 @@ def path(frame: Frame, points: Pairs) -> str:
     return "M" + "L".join(f"{frame.px(x):.1f},{frame.py(y):.1f}" for x, y in points)
 
 
-def lines(drawn: Sequence[Line], words: str, level: float | None = None, marks: Sequence[tuple[float, str]] = ()) -> Markup | None:
-    """Lines over decisions. level: a dashed line. marks: dotted lines at decisions, with words. None where there is nothing to draw."""
+def lines(
+    drawn: Sequence[Line], words: str, level: float | None = None, marks: Sequence[tuple[float, str]] = (), time: bool = True
+) -> Markup | None:
+    """Lines over time, or over decisions. level: a dashed line. marks: dotted lines, with words. None where there is nothing to draw."""
     points = [point for line in drawn for point in line.points]
     if len(points) < 2:
         return None
     values = [0.0, *(y for _, y in points), *(() if level is None else (level,))]
     low, high = min(values), max(values)
     room = (high - low) * 0.06 or 0.5
-    frame = Frame((0.0, max(x for x, _ in points)), (low - room * (low < 0), high + room))
-    out = frame.axes("decisions")
+    along = [x for x, _ in points] + [x for x, _ in marks]
+    frame = Frame((min(along) if time else 0.0, max(along)), (low - room * (low < 0), high + room))
+    out = frame.axes(time=time)
     if frame.y0 < 0 < frame.y1:
         out.append(f'<line class="axis" x1="{frame.left}" x2="{frame.right}" y1="{frame.py(0):.1f}" y2="{frame.py(0):.1f}"/>')
     if level is not None:
@@ -118,14 +159,13 @@ def lines(drawn: Sequence[Line], words: str, level: float | None = None, marks: 
 
 
 def stacked(
-    x: Sequence[float], shares: Sequence[Sequence[float]], styles: Sequence[str], names: Sequence[str], words: str
+    edges: Sequence[float], shares: Sequence[Sequence[float]], styles: Sequence[str], names: Sequence[str], words: str
 ) -> Markup | None:
-    """Shares that add up to 1, as areas over decisions; shares[i] belongs to the stretch that ends at x[i]."""
+    """Shares that add up to 1, as areas over time; shares[i] belongs to the stretch from edges[i] to edges[i + 1]."""
     if not shares:
         return None
-    frame = Frame((0.0, x[-1]), (0.0, 1.0))
+    frame = Frame((edges[0], edges[-1]), (0.0, 1.0))
     out = []
-    edges = [0.0, *x]
     base = [0.0] * len(shares)
     for k, style in enumerate(styles):
         top = [b + row[k] for b, row in zip(base, shares, strict=True)]
@@ -133,7 +173,7 @@ def stacked(
         lower = [(edges[i + side], y) for i, y in enumerate(base) for side in (0, 1)]
         out.append(f'<path class="area {style}" d="{path(frame, upper + lower[::-1])}Z"><title>{escape(names[k])}</title></path>')
         base = top
-    return svg([*frame.axes("decisions", y_text=lambda v: f"{v:.0%}"), *out], words)
+    return svg([*frame.axes(y_text=lambda v: f"{v:.0%}"), *out], words)
 
 
 class Interval(NamedTuple):
@@ -145,6 +185,15 @@ class Interval(NamedTuple):
     mean: float | None
     style: str
     note: str = ""
+
+
+def wrapped(label: str, width: int = 13) -> list[str]:
+    """A label in at most two lines; more of it is in the picture's words."""
+    if len(label) <= width:
+        return [label]
+    cut = label.rfind(" ", 1, width + 1) if " " in label[1 : width + 1] else width
+    rest = label[cut:].strip()
+    return [label[:cut], rest if len(rest) <= width else rest[: width - 1] + "…"]
 
 
 def intervals(rows: Sequence[Interval], words: str, x_label: str, level: float | None = None) -> Markup | None:
@@ -170,8 +219,10 @@ def intervals(rows: Sequence[Interval], words: str, x_label: str, level: float |
     for k, row in enumerate(rows):
         y = frame.top + 22 * k + 16
         low, high = (frame.px(min(max(v, frame.x0), frame.x1)) for v in (row.low, row.high))
-        label = row.label if len(row.label) <= 13 else row.label[:12] + "…"
-        out.append(f'<text class="tick" x="{frame.left - 8}" y="{y + 3.5}" text-anchor="end">{escape(label)}</text>')
+        parts = wrapped(row.label)
+        for n, part in enumerate(parts):
+            at = y + 3.5 + 11 * (n - (len(parts) - 1) / 2)
+            out.append(f'<text class="tick" x="{frame.left - 8}" y="{at:.1f}" text-anchor="end">{escape(part)}</text>')
         words = f"{row.label}: {short(row.low)} to {short(row.high)}{row.note}"
         out.append(f"<g><title>{escape(words)}</title>")
         out.append(f'<line class="bar {row.style}" x1="{low:.1f}" x2="{max(high, low + 1):.1f}" y1="{y}" y2="{y}"/>')

@@ -14,13 +14,19 @@ import sqlalchemy as sa
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse, StreamingResponse
 
+from ...core import registry
 from ..domain.errors import Refused
-from ..domain.requests import ModeChange
+from ..domain.history import History
+from ..domain.requests import ArmChange, ModeChange
+from ..domain.rollout import MODES
 from ..log.tables import experiments as table
-from ..runtime import commands
+from ..runtime import changes, commands
 from ..runtime.certificates import issue
+from ..runtime.keys import Key
 from ..runtime.service import Service
-from .charts import short
+from ..runtime.writer import Transaction
+from . import consequences, spec_form
+from .charts import short, signed
 from .login import COOKIE, PATH, check_token, sign_in, signed_in, token
 from .view import certificate_chart, page_of
 
@@ -35,7 +41,7 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
 }  # fmt: skip
 STATIC = {"board.css": "text/css", "board.js": "text/javascript", "icon.svg": "image/svg+xml"}
-SECTIONS = ("warnings", "tiles", "pictures", "arms", "decisions", "rollout")  # parts of the page that the stream keeps up to date
+SECTIONS = ("warnings", "answer", "tiles", "pictures", "arms", "decisions", "rollout")  # parts of the page that the stream keeps up to date
 
 _streams: set[int] = set()
 
@@ -45,7 +51,7 @@ def templates() -> jinja2.Environment:
     """The pages."""
     loader = jinja2.PackageLoader("tightrope.service.board")
     environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
-    environment.filters |= {"short": short, "quoted": lambda text: quote(str(text), safe="")}
+    environment.filters |= {"short": short, "signed": signed, "quoted": lambda text: quote(str(text), safe="")}
     return environment
 
 
@@ -152,48 +158,113 @@ async def all_experiments(request: Request) -> Response:
             names = connection.execute(sa.select(table.c.name).order_by(table.c.name)).scalars()
             return [name for name in names if request.state.key.covers(name)]
 
-    listed = []
+    listed, archived, asked = [], 0, "archived" in request.query_params
     for name in await asyncio.to_thread(read):
         try:
-            listed.append(await service.ask(name, commands.standing))
+            one = await service.ask(name, commands.standing)
         except Refused as error:  # another process has it, or its log cannot be read
-            listed.append({"name": name, "refused": error.message})
-    return page("experiments.html", experiments=listed, token=token(service, request))
+            one = {"name": name, "refused": error.message}
+        if one.get("status") == "archived":
+            archived += 1
+        if asked == (one.get("status") == "archived"):
+            listed.append(one)
+    may = request.state.key.role == "admin"
+    return page("experiments.html", experiments=listed, archived=archived, asked=asked, may=may, token=token(service, request))
+
+
+@router.get("/new")
+@behind_login
+async def new_page(request: Request) -> Response:
+    """A form, with the spec beside it."""
+    key = signed_in(service_of(request), request, "admin")
+    return spec_page(request, key, spec_form.draft_of(spec_form.BEGIN))
+
+
+def spec_page(request: Request, key: Key, draft: spec_form.Draft, refused: Refused | None = None) -> Response:
+    """The form as it stands. refused: why there is no experiment of it."""
+    wrong = None if refused is None else spec_form.place_of(refused.field)
+    return page(
+        "new.html", 200 if refused is None else refused.status, draft=draft, refused=None if refused is None else refused.message,
+        wrong=wrong, policies=[name for name, _ in registry.registered()], modes=MODES, experiments=key.experiments,
+        token=token(service_of(request), request),
+    )  # fmt: skip
+
+
+@router.post("/new")
+@behind_login
+async def new(request: Request) -> Response:
+    """Create an experiment; or make the spec agree with the form, or the form with the spec. What is refused is told at the form."""
+    service, given = service_of(request), await form(request)
+    key = signed_in(service, request, "admin")
+    check_token(service, request, given.get("token", ""))
+    draft, refused = spec_form.draft_sent(given), None
+    try:
+        if given.get("step") == "spec":
+            draft = spec_form.Draft(spec_form.fields_of(spec_form.spec_of(draft.spec)), draft.spec, draft.spec)
+        elif given.get("step") == "form":
+            draft = spec_form.draft_of(spec_form.with_fields(spec_form.spec_of(draft.spec), draft.fields))
+        else:
+            spec = spec_form.checked(spec_form.agreed(draft))
+            key.check(spec.name)
+            await changes.create_experiment(service, spec, key.author)
+            return to_experiment(spec.name)
+    except Refused as error:
+        refused = error
+    if request.headers.get("accept") == "application/json":  # the page's own script, which changes what is shown
+        told = {"fields": draft.fields, "spec": draft.spec, "was": draft.was, "refused": None if refused is None else refused.message}
+        return Response(json.dumps(told), media_type="application/json", headers=HEADERS)
+    return spec_page(request, key, draft, refused)
+
+
+def to_experiment(name: str) -> Response:
+    """Go to the page of an experiment."""
+    return RedirectResponse(f"{PATH}/experiments/{quote(name, safe='')}", 303, HEADERS)
 
 
 @router.get("/experiments/{name}")
 @behind_login
 async def experiment(request: Request, name: str) -> Response:
     """One experiment."""
+    return await experiment_page(request, name, request.state.key)
+
+
+async def experiment_page(request: Request, name: str, key: Key, refused: Refused | None = None, typed: str = "") -> Response:
+    """The page of an experiment. refused: why arms were not added; typed: those arms."""
     service = service_of(request)
-    shown, may = await look(service, name), request.state.key.role == "admin"
-    return page("experiment.html", **shown, token=token(service, request), may=may, sections=SECTIONS)
+    shown, status = await look(service, name, key), 200 if refused is None else refused.status
+    told = None if refused is None else refused.message
+    return page("experiment.html", status, **shown, token=token(service, request), refused=told, typed=typed)
 
 
-async def look(service: Service, name: str) -> dict[str, Any]:
-    """What the page shows, as of now."""
+async def look(service: Service, name: str, key: Key) -> dict[str, Any]:
+    """What the page shows to the holder of a key, as of now."""
     standing = await service.ask(name, commands.standing)
+    shown: dict[str, Any] = await with_history(service, name, standing, functools.partial(page_of, standing))
+    return shown | {"may": key.role == "admin" and standing["status"] != "archived"}
 
-    def work() -> dict[str, Any]:
+
+async def with_history(service: Service, name: str, standing: dict[str, Any], read: Callable[[History], Any]) -> Any:
+    """What a function makes of the history of an experiment up to an event at least, in a thread for reading."""
+
+    def work() -> Any:
         lock, history = service.histories.until(name, standing["seq"])
         with lock:
-            return page_of(standing, history)
+            return read(history)
 
-    shown: dict[str, Any] = await service.in_thread("reading", work)
-    return shown
+    return await service.in_thread("reading", work)
 
 
 @router.get("/experiments/{name}/stream")
 async def stream(request: Request, name: str) -> Response:
     """Server-sent events: the parts of the page that have changed."""
     service = service_of(request)
-    signed_in(service, request)
+    key = signed_in(service, request)
     if len(_streams) >= STREAMS:
         raise Refused(503, f"{STREAMS} pages are being kept up to date already; load this one again from time to time.", retry_after=60)
     mark = id(request)
     _streams.add(mark)  # before anything is awaited, so that the limit holds
     try:
-        first = await look(service, name)
+        first = await look(service, name, key)
     except BaseException:
         _streams.discard(mark)
         raise
@@ -205,8 +276,7 @@ async def stream(request: Request, name: str) -> Response:
             owned = service.writer.owned.get(name)
             if owned is None or owned.experiment.seq != seq:
                 try:
-                    page_now = await look(service, name)
-                    signed_in(service, request)
+                    page_now = await look(service, name, signed_in(service, request))
                 except Refused:
                     return
                 seq = page_now["seq"]
@@ -262,23 +332,89 @@ async def certificate_file(request: Request, name: str) -> Response:
     return Response(text, media_type="application/json", headers=HEADERS | said)
 
 
+@router.get("/experiments/{name}/confirm")
+@behind_login
+async def confirm(request: Request, name: str) -> Response:
+    """Say what a change will do, and ask whether it is meant."""
+    service, given = service_of(request), dict(request.query_params)
+    signed_in(service, request, "admin")
+    return page("confirm.html", name=name, token=token(service, request), **await proposal(service, name, given))
+
+
+async def proposal(service: Service, name: str, given: dict[str, str]) -> dict[str, Any]:
+    """The question that a change is: what it will do, and the form that does it. Raises Refused where it may not be."""
+    action = given.get("action", "")
+    if action == "mode":
+        change, changes_it, standing = await service.ask(name, functools.partial(mode_as_of_now, change=mode_change(given)))
+        fields = {"mode": change.mode, "why": change.why, "seen": standing["rollout"]["mode"]}
+        if change.share is not None:
+            fields["share"] = f"{100 * change.share:.10g}"
+        question, button, sentences = f"Go to mode {change.mode}?", f"Go to {change.mode}", consequences.of_mode(change, standing)
+    elif action == "arm":
+        arm, arm_to = given.get("arm", ""), arm_change(given)
+        ask_arm = lambda at: (commands.check_arm_change(at, arm, arm_to), commands.standing(at))  # noqa: E731
+        changes_it, standing = await service.ask(name, ask_arm)
+        verb = {"active": "Restore", "masked": "Mask", "retired": "Retire"}[arm_to.status]
+        fields, question, button = {"arm": arm, "status": arm_to.status}, f"{verb} the arm {arm}?", f"{verb} the arm"
+        sentences = await with_history(service, name, standing, lambda history: consequences.of_arm(arm, arm_to, standing, history))
+    elif action in commands.STATUS_CHANGES:
+        ask_status = lambda at: (commands.check_status_change(at, action), commands.standing(at))  # noqa: E731
+        changes_it, standing = await service.ask(name, ask_status)
+        fields, question = {}, f"{action.capitalize()} the experiment {name}?"
+        button, sentences = f"{action.capitalize()} the experiment", consequences.of_status(action, standing)
+    else:
+        raise Refused(404, f"{action[:100]!r} is not something the board can do.")
+    return {"action": action, "fields": fields, "question": question, "button": button, "sentences": sentences, "changes": changes_it}
+
+
+def mode_as_of_now(transaction: Transaction, change: ModeChange) -> tuple[ModeChange, bool, dict[str, Any]]:
+    """A change of the mode with the share that it would have, whether it changes anything, and how things stand."""
+    if change.mode == "capped" and change.share is None:
+        change = change.model_copy(update={"share": transaction.experiment.rollout.share})
+    return change, commands.check_mode_change(transaction, change), commands.standing(transaction)
+
+
 @router.post("/experiments/{name}/{action}")
 async def act(request: Request, name: str, action: str) -> Response:
-    """Change the mode, pause or resume: for keys that may admin, from the board's own form."""
+    """Change the mode or an arm, add arms, pause, resume or archive: for keys that may admin, from the board's own form."""
     service, given = service_of(request), await form(request)
     try:
         who = signed_in(service, request, "admin").author
         check_token(service, request, given.get("token", ""))
         if action == "mode":
             change = mode_change(given)
-            await service.ask(name, lambda transaction: commands.change_mode(transaction, change), author=who)
-        elif action in ("pause", "resume"):
+            await service.ask(name, lambda transaction: commands.change_mode(transaction, change, given.get("seen")), author=who)
+        elif action == "arm":
+            arm, arm_to = given.get("arm", ""), arm_change(given)
+            await service.ask(name, lambda transaction: commands.change_arm(transaction, arm, arm_to), author=who)
+        elif action == "arms":
+            return await new_arms(request, name, given)
+        elif action in commands.STATUS_CHANGES:
             await service.ask(name, lambda transaction: commands.change_status(transaction, action), author=who)
         else:
             raise Refused(404, f"{action[:100]!r} is not something the board can do.")
     except Refused as error:
         return page("message.html", error.status, message=error.message, token=token(service, request))
-    return RedirectResponse(f"{PATH}/experiments/{quote(name, safe='')}", 303, HEADERS)
+    return to_experiment(name)
+
+
+async def new_arms(request: Request, name: str, given: dict[str, str]) -> Response:
+    """Add arms; what is refused is told at the form, with all that was typed."""
+    service, typed = service_of(request), given.get("arms", "").replace("\r\n", "\n")
+    key = signed_in(service, request, "admin")
+    try:
+        await changes.add_arms(service, name, spec_form.arms_request(typed), key.author)
+    except Refused as error:
+        return await experiment_page(request, name, key, error, typed)
+    return to_experiment(name)
+
+
+def arm_change(given: dict[str, str]) -> ArmChange:
+    """The status of an arm from the form's fields. Refused with 422 where it is not one."""
+    try:
+        return ArmChange.model_validate({"status": given.get("status")})
+    except ValueError:
+        raise Refused(422, "status must be active, masked or retired.", "status") from None
 
 
 def mode_change(given: dict[str, str]) -> ModeChange:

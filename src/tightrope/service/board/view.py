@@ -9,23 +9,20 @@ from markupsafe import Markup
 from ..domain.assumptions import CONTRADICTED, assumptions
 from ..domain.certificate import charge
 from ..domain.history import History, Point
+from ..domain.lead import Bounds, against_baseline
 from ..domain.observations import BARS
 from ..domain.times import timestamp
 from . import charts
+from .answer import answer_of
 from .charts import Interval, Line, short
+from .consequences import SERVED
 
 SHOWN = charts.COLOURS - 1  # arms with a colour of their own; the others share the last
 BEHIND = 1.0  # seconds that a clock may be behind the log before the page says so
 SLICES = 48  # of the pictures that count per stretch of decisions
-MODES = {
-    "apprentice": "Production is served; the policy learns from it.",
-    "shadow": "Production is served; the log notes what the policy would have played.",
-    "capped": "A share of the decisions is the policy's, the others are production's.",
-    "full": "The policy decides.",
-}
 
 
-Marks = list[tuple[float, str]]  # decisions at which the mode changed
+Marks = list[tuple[float, str]]  # times at which the mode changed
 
 
 def style_of(history: History) -> list[str]:
@@ -49,25 +46,25 @@ def slices(points: list[Point]) -> list[tuple[Point, Point]]:
 
 def reward_chart(points: list[Point], marks: Marks) -> Markup | None:
     """Mean reward per stretch, and of all so far."""
-    stretches = [((b.decisions), (b.total - a.total) / (b.rewards - a.rewards)) for a, b in slices(points) if b.rewards > a.rewards]
-    means = [(p.decisions, p.total / p.rewards) for p in points if p.rewards]
+    stretches = [(float(b.time), (b.total - a.total) / (b.rewards - a.rewards)) for a, b in slices(points) if b.rewards > a.rewards]
+    means = [(float(p.time), p.total / p.rewards) for p in points if p.rewards]
     if not means:
         return None
     drawn = [Line("each stretch", stretches, "soft"), Line("all so far", means, "c0")]
-    return charts.lines(drawn, f"Mean reward over decisions; all so far {short(means[-1][1])}.", marks=marks)
+    return charts.lines(drawn, f"Mean reward over time; all so far {short(means[-1][1])}.", marks=marks)
 
 
 def regret_chart(points: list[Point]) -> Markup | None:
     """Upper bound of the regret."""
-    curve = [(float(p.decisions), p.regret) for p in points if p.regret is not None]
+    curve = [(float(p.time), p.regret) for p in points if p.regret is not None]
     if len(curve) < 2:
         return None
-    return charts.lines([Line("at most", curve, "c1")], f"Regret is at most {short(curve[-1][1])} after {curve[-1][0]:.0f} decisions.")
+    return charts.lines([Line("at most", curve, "c1")], f"Regret is at most {short(curve[-1][1])} after {points[-1].decisions} decisions.")
 
 
 def budget_chart(points: list[Point], least: float | None, marks: Marks) -> Markup | None:
     """Lower bound of the budget."""
-    curve = [(float(p.decisions), p.budget) for p in points if p.budget is not None]
+    curve = [(float(p.time), p.budget) for p in points if p.budget is not None]
     if len(curve) < 2:
         return None
     return charts.lines([Line("at least", curve, "c2")], f"The budget is at least {short(curve[-1][1])} rewards.", least, marks)
@@ -81,36 +78,35 @@ def share_chart(history: History, points: list[Point], styles: list[str]) -> tup
     ids = list(history.arms)
     order = sorted(groups)
     names = [ids[groups[style][0]] if len(groups[style]) == 1 else f"{len(groups[style])} others" for style in order]
-    ends, shares = [], []
+    edges, shares = [float(history.first or 0)], []
     for a, b in slices(points):
         counts = [sum((b.plays[k] if k < len(b.plays) else 0) - (a.plays[k] if k < len(a.plays) else 0) for k in groups[style])
                   for style in order]  # fmt: skip
         total = sum(counts)
         if total:
-            ends.append(float(b.decisions))
+            edges.append(float(b.time))
             shares.append([count / total for count in counts])
     words = "Share of each arm in the last decisions: " + (
         ", ".join(f"{name} {share:.0%}" for name, share in zip(names, shares[-1], strict=True)) if shares else "none yet")  # fmt: skip
-    return charts.stacked(ends, shares, order, names, words), list(zip(order, names, strict=True))
+    return charts.stacked(edges, shares, order, names, words), list(zip(order, names, strict=True))
 
 
-def arm_rows(
-    history: History, statuses: dict[str, str], styles: list[str], bounds: list[tuple[float, float]] | None
-) -> list[dict[str, Any]]:
+def arm_rows(history: History, statuses: dict[str, str], styles: list[str], bounds: Bounds | None) -> list[dict[str, Any]]:
     """The table of arms."""
     rows = []
     for k, (id, arm) in enumerate(history.arms.items()):
         rows.append({
             "id": id, "style": styles[k], "status": statuses.get(id, ""), "plays": arm.plays, "rewards": arm.rewards,
             "mean": arm.total / arm.rewards if arm.rewards else None, "ess": arm.effective_sample_size,
-            "low": bounds[k][0] if bounds else None, "high": bounds[k][1] if bounds else None,
+            "low": bounds[id][0] if bounds else None, "high": bounds[id][1] if bounds else None,
+            "lift": against_baseline(history, bounds, id) if bounds and history.comparable else None,
         })  # fmt: skip
     return rows
 
 
 def interval_chart(rows: list[dict[str, Any]], baseline: float | None) -> Markup | None:
     """Bounds of every arm's mean."""
-    known = [row for row in rows if row["low"] is not None]
+    known = [row for row in rows if row["low"] is not None and row["rewards"]]
     if not known:
         return None
     intervals = [
@@ -148,15 +144,18 @@ def page_of(standing: dict[str, Any], history: History) -> dict[str, Any]:
     else:
         bounds = history.intervals()
         source = "They hold at all times and for all arms at once, with probability 95 %."
-    rows = arm_rows(history, statuses, styles, bounds)
+    by_arm = None if bounds is None else dict(zip(history.arms, bounds, strict=True))
+    rows = arm_rows(history, statuses, styles, by_arm)
     shares, legend = share_chart(history, points, styles)
     rollout, holdings = standing["rollout"], standing["holdings"]
-    marks = [(float(one["decisions"]), f"mode {one['mode']}") for one in history.modes[1:]]
+    marks = [(float(one["time"]), f"mode {one['mode']}") for one in history.modes[1:] if one["time"] >= (history.first or math.inf)]
     spec = standing["spec"]
     warnings = [one for one in assumptions(holdings, history, rollout) if one.verdict == CONTRADICTED]
     return {
-        "name": standing["name"], "status": standing["status"], "spec": spec, "rollout": rollout, "about": MODES[rollout["mode"]],
-        "tiles": tiles(standing, history), "mean": charts.short, "rows": rows, "legend": legend, "source": source, "identified": identified,
+        "name": standing["name"], "status": standing["status"], "spec": spec, "rollout": rollout, "about": SERVED[rollout["mode"]],
+        "answer": answer_of(standing, history, by_arm), "tiles": tiles(standing, history), "rows": rows,
+        "lifts": any(row["lift"] for row in rows), "base": baseline_level(history),
+        "legend": legend, "source": source, "identified": identified,
         "pictures": {
             "reward": reward_chart(points, marks), "regret": regret_chart(points), "shares": shares,
             "intervals": interval_chart(rows, spec.get("baseline_mean")), "budget": budget_chart(points, rollout["least_budget"], marks),
@@ -165,25 +164,48 @@ def page_of(standing: dict[str, Any], history: History) -> dict[str, Any]:
         },
         "warnings": warnings, "clock_behind": standing["clock_behind"] if standing["clock_behind"] > BEHIND else 0.0,
         "holdings": holdings, "charged": charge(holdings), "open": standing["open"],
-        "expired": history.expired, "late": history.late, "cancelled": history.cancelled,
+        "rewarded": history.rewarded,
+        "why_no_bounds": why_no_bounds(history), "expired": history.expired, "late": history.late, "cancelled": history.cancelled,
         "last": [(line, history.outcomes.get(line.id, ""), clock(line.time)) for line in reversed(history.last)],
         "modes": [one | {"time": timestamp(one["time"])} for one in history.modes], "seq": standing["seq"], "digest": standing["digest"],
-        "time": timestamp(history.time), "comparable": history.comparable, "outside": history.outside,
+        "time": timestamp(history.time),
     }  # fmt: skip
 
 
 def clock(microseconds: int) -> str:
-    """Time of day, UTC."""
-    return str(timestamp(microseconds))[11:19]
+    """Date and time of day, UTC."""
+    return str(timestamp(microseconds))[:19].replace("T", " ")
+
+
+def why_no_bounds(history: History) -> str:
+    """Why arms have no bounds on the page; empty where they have."""
+    if history.comparable:
+        return ""
+    why = "rewards are outside the declared range" if history.outside else "what an arm earns depends on the round"
+    return f"No bounds of arms are shown, nor regret: {why}."
+
+
+def baseline_level(history: History) -> float | None:
+    """The baseline's mean reward, known or seen so far."""
+    spec = history.spec
+    if spec is None or not isinstance(spec.baseline, str):
+        return None
+    arm = history.arms.get(spec.baseline)
+    seen = arm.total / arm.rewards if arm is not None and arm.rewards else None
+    return seen if spec.baseline_mean is None else spec.baseline_mean
 
 
 def tiles(standing: dict[str, Any], history: History) -> list[tuple[str, str, str]]:
     """The numbers on top: name, value, what it is."""
     rewards = history.rewards
+    sets = history.spec is not None and history.spec.oracle is not None
+    of_what = f"of {rewards:,} rewards of single arms" if sets else f"of {rewards:,} rewards"
+    came = f"{history.rewarded:,} rewards came, {history.defaulted:,} are the default"
     shown = [
-        ("Decisions", f"{history.decisions:,}", f"{rewards:,} rewards"),
-        ("Open", f"{standing['open']:,}", "wait for a reward"),
-        ("Mean reward", short(history.total / rewards) if rewards else "–", "of all so far"),
+        ("Decisions", f"{history.decisions:,}", f"{history.cancelled:,} cancelled, {history.unrewarded:,} ended without a reward"),
+        ("Rewarded", f"{history.rewarded + history.defaulted:,}", came),
+        ("Open", f"{len(history.open):,}", "wait for a reward"),
+        ("Mean reward", short(history.total / rewards) if rewards else "–", of_what),
         ("Baseline", f"{history.baseline_decisions / history.decisions:.0%}" if history.decisions else "–", "of all decisions"),
     ]
     if standing["holdings"] is not None:
@@ -201,4 +223,4 @@ def certificate_chart(certificate: dict[str, Any]) -> Markup | None:
         return None
     points = [(float(decisions), bound) for decisions, bound in certificate["budget"]["over_time"]]
     words = f"Lower bound of the budget over {points[-1][0]:.0f} decisions, never below {short(certificate['budget']['lowest_bound'])}."
-    return charts.lines([Line("at least", points, "c2")], words, 0.0)
+    return charts.lines([Line("at least", points, "c2")], words, 0.0, time=False)

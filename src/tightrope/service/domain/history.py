@@ -95,6 +95,8 @@ class History:
         self.arms: dict[str, ArmHistory] = {}  # by id, in the spec's order
         self.mean = ConfidenceSequence(2.0 * ERROR, k=0.0)  # of all rewards, scaled to [0, 1]; each side by itself with ERROR
         self.decisions = self.baseline_decisions = self.late = self.expired = 0
+        self.rewarded = self.defaulted = 0  # decisions that ended with a reward that came, and with the default reward
+        self.first: int | None = None  # time of the first decision
         self.cancelled = 0
         self.cancelled_means = 0.0  # what the baselines of cancelled decisions of other arms earn, where it is known
         self.cancelled_unknown = 0  # cancelled decisions of other arms whose baseline's mean is not known
@@ -160,6 +162,7 @@ class History:
             if name in self.arms:  # not where every decision brings its own candidates
                 self.arms[name].play(chance)
         self.decisions += 1
+        self.first = time if self.first is None else self.first
         baseline = None if self.spec is None else self.spec.baseline
         productions = event.rollout is not None and not event.rollout.policy_served
         self.baseline_decisions += productions or (isinstance(baseline, str) and names == (baseline,))
@@ -210,6 +213,7 @@ class History:
                 return
         else:
             self._reward(line.arms[0], value, line.number, bar)
+        self.rewarded += 1
         self._end(event.decision, "reward " + (f"{sum(value.values()):g}" if isinstance(value, dict) else f"{value:g}"))
 
     def _reward(self, arm: str, value: float, number: int, bar: int | None) -> None:
@@ -232,6 +236,7 @@ class History:
         if event.reward is None:
             self.observed.without_reward += 1
         else:
+            self.defaulted += 1
             for name in line.left:
                 self._reward(name, event.reward, line.number, None)
         self._end(event.decision, "window closed" + ("" if event.reward is None else f", {event.reward:g} taken"))
@@ -277,6 +282,11 @@ class History:
         return self.mean.rounds
 
     @property
+    def unrewarded(self) -> int:
+        """Decisions that ended without a reward, and were not cancelled."""
+        return self.decisions - self.rewarded - self.defaulted - self.cancelled - len(self.open)
+
+    @property
     def reward_range(self) -> tuple[float, float]:
         """Lowest and highest reward."""
         return (0.0, 1.0) if self.spec is None else self.spec.reward_range or (0.0, 1.0)
@@ -296,13 +306,14 @@ class History:
         return [(low + (high - low) * below, low + (high - low) * above) for below, above in bounds]
 
     def regret(self) -> float | None:
-        """An upper bound of what the best single arm would have earned more in the rounds whose reward is in."""
+        """An upper bound of what the best of the arms that are played would have earned more in the rounds whose reward is in."""
         intervals = self.intervals()
         if not intervals or not self.rewards:
             return None
+        played = [bounds for id, bounds in zip(self.arms, intervals, strict=True) if id not in self.unplayed] or intervals
         low, high = self.reward_range
         mean = low + (high - low) * self.mean.bounds[0]
-        return float(self.rewards * max(max(upper for _, upper in intervals) - mean, 0.0))
+        return float(self.rewards * max(max(upper for _, upper in played) - mean, 0.0))
 
     def curve(self) -> list[Point]:
         """The curve's points, the last one as of now."""

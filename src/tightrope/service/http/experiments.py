@@ -5,12 +5,10 @@ import asyncio
 import sqlalchemy as sa
 from fastapi import APIRouter, Request, Response
 
-from ..domain.errors import invalid
 from ..domain.requests import ArmChange, ArmsRequest
 from ..domain.spec import ExperimentSpec
 from ..log.tables import experiments as table
-from ..runtime import commands
-from ..runtime.warm_up import check_growth, warm_up
+from ..runtime import changes, commands
 from .answers import ArmAnswer, ArmsAnswer, ExperimentAnswer, ExperimentsAnswer, OpenAnswer
 from .common import ArmKey, Name, Served, Who, answer, needs, replies
 
@@ -30,11 +28,7 @@ async def create_experiment(spec: ExperimentSpec, request: Request, service: Ser
     The first experiment of a kind may take a minute, in which its policy is compiled; its decisions then need not wait.
     """
     request.state.key.check(spec.name)
-    try:
-        await service.in_thread("warm-up", warm_up, spec, service.settings)
-    except ValueError as error:
-        raise invalid(error, [arm.id for arm in spec.arms or ()]) from None
-    new, described = await service.ask(spec.name, lambda transaction: commands.create(transaction, spec), spec=spec, author=who)
+    new, described = await changes.create_experiment(service, spec, who)
     return answer(described, 201 if new else 200)
 
 
@@ -77,13 +71,7 @@ async def archive_experiment(name: Name, service: Served, who: Who) -> Response:
 @router.post("/{name}/arms", status_code=201, dependencies=[needs("admin")], responses=replies(ArmsAnswer, 404, 409, success=201))
 async def add_arms(name: Name, request: ArmsRequest, service: Served, who: Who) -> Response:
     """Add arms; nothing learned is lost and nothing is drawn again. So many that a decision would take too long are refused (422)."""
-    spec, more = await service.ask(name, lambda at: (at.experiment.spec, commands.added_arms(at.experiment)))
-    known = {arm.id for arm in (*(spec.arms or ()), *more)}
-    try:
-        await service.in_thread("warm-up", check_growth, spec, [*more, *(arm for arm in request.arms if arm.id not in known)])
-    except ValueError as error:
-        raise invalid(error, [arm.id for arm in (*(spec.arms or ()), *more, *request.arms)]) from None
-    return answer(await service.ask(name, lambda transaction: commands.add_arms(transaction, request), author=who), 201)
+    return answer(await changes.add_arms(service, name, request, who), 201)
 
 
 @router.patch("/{name}/arms/{arm}", dependencies=[needs("admin")], responses=replies(ArmAnswer, 404, 409))

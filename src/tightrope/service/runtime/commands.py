@@ -73,15 +73,18 @@ STATUS_CHANGES: dict[str, tuple[events.Event, str, str]] = {  # event, the statu
 
 def change_status(transaction: Transaction, what: str) -> Json:
     """Pause, resume or archive."""
-    event, after, before = STATUS_CHANGES[what]
-    experiment = transaction.experiment
-    if experiment.status != after:
-        if before and experiment.status != before:
-            raise Refused(
-                409, f"experiment = {experiment.name!r} is {experiment.status}; {what} it only while it is {before}.", "experiment"
-            )
-        transaction.record(event)
+    if check_status_change(transaction, what):
+        transaction.record(STATUS_CHANGES[what][0])
     return describe(transaction)
+
+
+def check_status_change(transaction: Transaction, what: str) -> bool:
+    """Whether it would change anything. Refused where it may not be."""
+    _, after, before = STATUS_CHANGES[what]
+    experiment = transaction.experiment
+    if experiment.status != after and before and experiment.status != before:
+        raise Refused(409, f"experiment = {experiment.name!r} is {experiment.status}; {what} it only while it is {before}.", "experiment")
+    return experiment.status != after
 
 
 def add_arms(transaction: Transaction, request: ArmsRequest) -> Json:
@@ -128,6 +131,13 @@ def check_point(experiment: Experiment, arm: ArmSpec) -> None:
 
 def change_arm(transaction: Transaction, arm: str, change: ArmChange) -> Json:
     """Retire, mask or restore an arm."""
+    if check_arm_change(transaction, arm, change):
+        record(transaction, events.ArmChanged(arm, change.status), 409)
+    return {"id": arm, "status": change.status}
+
+
+def check_arm_change(transaction: Transaction, arm: str, change: ArmChange) -> bool:
+    """Whether it would change anything. Refused where it may not be."""
     transaction.experiment.check_alive()
     known_arm = next((one for one in transaction.experiment.arms() if one["id"] == arm), None)
     if known_arm is None:
@@ -143,9 +153,7 @@ def change_arm(transaction: Transaction, arm: str, change: ArmChange) -> Json:
                 409, f"arm = {arm!r} is the last arm of rollout.production that is played, which the experiment falls back to; restore "
                 "another one first.", "arm",
             )  # fmt: skip
-    if known_arm["status"] != change.status:
-        record(transaction, events.ArmChanged(arm, change.status), 409)
-    return {"id": arm, "status": change.status}
+    return bool(known_arm["status"] != change.status)
 
 
 def record(transaction: Transaction, event: events.Event, status: int = 422) -> LogEntry:
@@ -545,8 +553,19 @@ def follow_rules(transaction: Transaction) -> None:
         transaction.record(events.ModeChanged(rule.mode, rollout.share, rule.sent_back, "rule", rule.why, rollout.mode))
 
 
-def change_mode(transaction: Transaction, change: ModeChange) -> Json:
-    """Change the mode by command."""
+def change_mode(transaction: Transaction, change: ModeChange, seen: str | None = None) -> Json:
+    """Change the mode by command. seen: the mode that whoever asks for it saw; None: it does not matter."""
+    rollout = transaction.experiment.rollout
+    if seen is not None and seen != rollout.mode:
+        raise Refused(409, f"mode was {seen!r} when you were asked, and is {rollout.mode!r} now; look again, then decide.", "mode")
+    if check_mode_change(transaction, change):
+        share = rollout.share if change.share is None else change.share
+        transaction.record(events.ModeChanged(change.mode, share, False, "command", change.why, rollout.mode))
+    return describe_rollout(transaction)
+
+
+def check_mode_change(transaction: Transaction, change: ModeChange) -> bool:
+    """Whether it would change anything. Refused where it may not be."""
     experiment, rollout = transaction.experiment, transaction.experiment.rollout
     experiment.check_alive()
     if experiment.spec.oracle is not None:
@@ -558,9 +577,7 @@ def change_mode(transaction: Transaction, change: ModeChange) -> Json:
             409, f"experiment = {experiment.name!r} has no baseline, which mode {change.mode} serves; create it with one.", "mode"
         )
     share = rollout.share if change.share is None else change.share
-    if (change.mode, share) != (rollout.mode, rollout.share) or rollout.sent_back:
-        transaction.record(events.ModeChanged(change.mode, share, False, "command", change.why, rollout.mode))
-    return describe_rollout(transaction)
+    return (change.mode, share) != (rollout.mode, rollout.share) or rollout.sent_back
 
 
 def reads(act: Callable[[Transaction], Any]) -> Callable[[Transaction], Any]:
@@ -602,7 +619,9 @@ def identification(session: Session) -> Json | None:
         return None
     named = {side: dict(zip(session.names, np.asarray(explained[side]).tolist(), strict=True)) for side in ("lower", "upper")}
     numbers = {name: float(recommended.get(name, math.nan)) for name in ("gap_bound", "samples_remaining")}
-    finite = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
+    finite: Json = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
+    ends = [float(end) for end in recommended.get("samples_range", (math.nan, math.nan))]
+    finite |= {"samples_range": [end if math.isfinite(end) else None for end in ends]}
     return finite | {"arm": session.names[recommended["arm"]], "status": recommended["status"], **named}
 
 

@@ -1,0 +1,194 @@
+"""Which arm leads, how sure that is, and how many decisions it will take to know: from the history of the log alone."""
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ...evaluation.sequences import bounds_of
+from .history import ERROR, ArmHistory, History, Point
+from .observations import at_worst
+from .times import MICROSECONDS
+
+LEAST_REWARDS = 30  # of each of two arms, before a forecast of their difference is made
+FARTHEST = 1e12  # decisions; a forecast beyond it is that it will not be known
+ERRORS = 2.0  # standard errors by which the lead may be larger or smaller in a forecast
+
+Bounds = dict[str, tuple[float, float]]  # by arm, of its mean reward
+
+
+class BoundedDifference(NamedTuple):
+    """One mean reward less another. low, high: its bounds."""
+
+    value: float
+    low: float
+    high: float
+
+
+class Forecast(NamedTuple):
+    """Decisions until it is known which arm is best, where the lead stays as it is and arms are played as lately. low, high: for leads
+    ERRORS standard errors larger and smaller. seconds: that the decisions take, at their rate of late; None: nothing is known of it.
+    why: why there is no forecast; then the rest is infinite."""
+
+    decisions: float
+    low: float
+    high: float
+    seconds: float | None
+    why: str = ""
+
+
+class Lead(NamedTuple):
+    """The arm with the highest mean reward of those that are played. best: no other arm's bounds reach its own. best_at_worst: nor where
+    the rewards of all open decisions were whatever is worst for it."""
+
+    arm: str
+    next: str
+    best: bool
+    best_at_worst: bool
+
+
+def mean_of(arm: ArmHistory) -> float:
+    """Its mean reward so far."""
+    return arm.total / arm.rewards
+
+
+def played_arms(history: History) -> dict[str, ArmHistory]:
+    """Arms that are neither masked nor retired."""
+    return {id: arm for id, arm in history.arms.items() if id not in history.unplayed}
+
+
+def lead_of(history: History, bounds: Bounds) -> Lead | None:
+    """The arm that leads; None where fewer than two arms have rewards. bounds: of the history's arms."""
+    played = played_arms(history)
+    known = sorted((id for id, arm in played.items() if arm.rewards), key=lambda id: -mean_of(played[id]))
+    if len(known) < 2:
+        return None
+    leader, second = known[:2]
+    others = [id for id in played if id != leader]
+    worst = worst_bounds(history)
+    return Lead(
+        leader, second, all(bounds[leader][0] > bounds[id][1] for id in others), all(worst[leader][0] > worst[id][1] for id in others)
+    )
+
+
+def worst_bounds(history: History) -> Bounds:
+    """Bounds of every arm's mean with the rewards of its open decisions counted as 0 for the lower and as 1 for the upper one."""
+    waiting = Counter(arm for line in history.open.values() for arm in line.left)
+    low, high = history.reward_range
+    filled = [at_worst(arm.mean, waiting[id]) for id, arm in history.arms.items()]
+    pairs = bounds_of(filled, ERROR / len(filled))
+    return {id: (low + (high - low) * a, low + (high - low) * b) for id, (a, b) in zip(history.arms, pairs, strict=True)}
+
+
+def against_baseline(history: History, bounds: Bounds, arm: str) -> BoundedDifference | None:
+    """An arm's mean reward less the baseline's, known or learned; None where there is no other arm that is the baseline, or no reward."""
+    spec = history.spec
+    baseline = None if spec is None else spec.baseline
+    if spec is None or not isinstance(baseline, str) or baseline == arm or not history.arms[arm].rewards:
+        return None
+    if spec.baseline_mean is not None:
+        low, high = bounds[arm]
+        known = spec.baseline_mean
+        return BoundedDifference(mean_of(history.arms[arm]) - known, low - known, high - known)
+    return difference(history, bounds, arm, baseline)
+
+
+def difference(history: History, bounds: Bounds, arm: str, other: str) -> BoundedDifference | None:
+    """The mean reward of one arm less that of another; None where one of both has none."""
+    one, two = history.arms[arm], history.arms[other]
+    if not one.rewards or not two.rewards:
+        return None
+    return BoundedDifference(mean_of(one) - mean_of(two), bounds[arm][0] - bounds[other][1], bounds[arm][1] - bounds[other][0])
+
+
+def earned_more(history: History, bounds: Bounds) -> BoundedDifference | None:
+    """All rewards so far less what the baseline would be expected to have earned in the same decisions, with bounds on the expected
+    difference: luck is no gain. None where there is no baseline or nothing is known of it."""
+    spec, n = history.spec, history.rewards
+    if spec is None or not n or not isinstance(spec.baseline, str):
+        return None
+    low, high = history.reward_range
+    least, most = (low + (high - low) * end for end in history.mean.bounds)
+    if spec.baseline_mean is not None:
+        known = spec.baseline_mean
+        return BoundedDifference(history.total - n * known, n * (least - known), n * (most - known))
+    arm, (below, above) = history.arms[spec.baseline], bounds[spec.baseline]
+    if not arm.rewards:
+        return None
+    return BoundedDifference(history.total - n * mean_of(arm), n * (least - above), n * (most - below))
+
+
+# Forecast ------------------------------------------------------------------------------------------------------------------
+
+
+def forecast(history: History, bounds: Bounds, leader: str) -> Forecast:
+    """When the bounds of all other arms will be below the leader's."""
+    few, half = next((id for id, arm in played_arms(history).items() if arm.rewards < LEAST_REWARDS), None), recent(history)
+    if few is not None:
+        return never(f"{few} has fewer than {LEAST_REWARDS} rewards")
+    if half is None:
+        return never("there are too few decisions")
+    rates, seconds = half
+    times = [needed(history, bounds, leader, other, rates) for other in played_arms(history) if other != leader]
+    expected, low, high = (max(column) for column in zip(*times, strict=True))
+    if math.isinf(expected):
+        return never("the arms behind it are too close to it, or hardly played any more")
+    return Forecast(expected, low, high, None if seconds is None else expected * seconds)
+
+
+def never(why: str) -> Forecast:
+    """No forecast."""
+    return Forecast(math.inf, math.inf, math.inf, None, why)
+
+
+def recent(history: History) -> tuple[dict[str, float], float | None] | None:
+    """Of the later half of the decisions: rewards of each arm per decision, and seconds per decision. None: there are too few."""
+    points = history.curve()
+    if len(points) < 4:
+        return None
+    last: Point = points[-1]
+    first = next(point for point in points if 2 * point.decisions >= last.decisions)
+    made = last.decisions - first.decisions
+    ended = history.decisions - len(history.open)
+    if not made or not ended:
+        return None
+    came = min(history.rewards / ended, 1.0)  # the share of decisions that bring a reward
+    plays = [now - (first.plays[k] if k < len(first.plays) else 0) for k, now in enumerate(last.plays)]
+    seconds = (last.time - first.time) / MICROSECONDS / made
+    return {id: came * count / made for id, count in zip(history.arms, plays, strict=True)}, seconds or None
+
+
+def needed(history: History, bounds: Bounds, leader: str, other: str, rates: dict[str, float]) -> tuple[float, float, float]:
+    """Decisions until the bounds of two arms are apart: expected, and for larger and smaller leads."""
+    one, two = history.arms[leader], history.arms[other]
+    if not one.rewards or not two.rewards:
+        return math.inf, math.inf, math.inf
+    lead = mean_of(one) - mean_of(two)
+    margin = ERRORS * math.sqrt(variance(history, one) / one.rewards + variance(history, two) / two.rewards)
+    below, above = mean_of(one) - bounds[leader][0], bounds[other][1] - mean_of(two)
+
+    def gap(decisions: float) -> float:
+        """The widths that are between both, after so many more decisions: they fall with the square root of the rewards."""
+        grown = [1.0 + rates[id] * decisions / arm.rewards for id, arm in ((leader, one), (other, two))]
+        return below / math.sqrt(grown[0]) + above / math.sqrt(grown[1])
+
+    return first_below(gap, lead), first_below(gap, lead + margin), first_below(gap, lead - margin)
+
+
+def first_below(gap: Callable[[float], float], lead: float) -> float:
+    """The first number of decisions at which a falling gap is below a lead; infinite where it never is."""
+    if gap(0.0) < lead:
+        return 0.0
+    if gap(FARTHEST) >= lead:
+        return math.inf
+    low, high = 0.0, FARTHEST
+    while high - low > 1.0 + 1e-6 * high:
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if gap(middle) < lead else (middle, high)
+    return high
+
+
+def variance(history: History, arm: ArmHistory) -> float:
+    """Of an arm's rewards."""
+    low, high = history.reward_range
+    return (high - low) ** 2 * arm.mean.state[0][2] / arm.rewards

@@ -1,0 +1,131 @@
+"""The task of the board in a real browser: an experiment from its creation to the winner, without the API but for its traffic."""
+
+import dataclasses
+import json
+import os
+import pathlib
+
+import pytest
+from browser import COMMAND, Browser
+from running import Process
+from test_board import axe_source
+
+from tightrope.service.simulated_shop import drive, price_shop
+
+pytestmark = pytest.mark.skipif(COMMAND is None, reason="there is no Chromium here")
+
+FIELDS = {
+    "name": "checkout-price", "policy": "EpsilonGreedy", "baseline": "9.90", "baseline_mean": "0.195", "alpha": "0.1",
+    "lowest": "0", "highest": "1", "window": "1h", "default_reward": "0", "mode": "shadow", "share": "50",
+}  # fmt: skip
+LONG = "a-very-long-id-of-an-arm-" * 4
+PLACES = ((1280, False), (1280, True), (390, False), (390, True))
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("task")
+    with Process(folder / "a.db", folder) as process:
+        yield process
+
+
+def look(browser, name, folder):
+    """The page that is shown, in both widths and both lights: nothing is wider than the window, and axe finds nothing."""
+    axe = axe_source()
+    for width, dark in PLACES:
+        browser.size(width, dark=dark)
+        browser.listen(0.2)
+        browser.picture(folder / f"{name}-{width}-{'dark' if dark else 'light'}.png")
+        assert browser.run("document.documentElement.scrollWidth") <= width, (name, width)
+        if axe is not None:
+            browser.run(axe)
+            found = browser.run("axe.run().then(r => r.violations.map(v => v.id + ': ' + v.nodes.map(n => n.target).join(' ; ')))")
+            assert found == [], (name, width, dark)
+    browser.size(1280)
+
+
+def told(browser, id):
+    return browser.run(f"document.getElementById('{id}').innerText")
+
+
+def change_mode(browser, mode, why):
+    """Ask for a mode, read what it will do, and mean it."""
+    browser.run(f"document.querySelector('form[action$=confirm] [name=mode]').value = '{mode}'")
+    browser.type("why", why)
+    browser.press("form[action$=confirm] button")
+    said = browser.run("document.querySelector('.confirm').innerText")
+    assert f"Go to mode {mode}?" in said and "go back to" in said
+    return said
+
+
+def test_from_creation_to_the_winner(served, tmp_path):
+    folder = pathlib.Path(os.environ.get("TIGHTROPE_TEST_PICTURES", tmp_path))
+    shop = dataclasses.replace(price_shop(alpha=0.1), buyers={"9.90": 0.5, "11.90": 0.6})
+    with Browser() as browser:
+        browser.size(1280)
+        browser.sign_in(f"{served.url}/board", served.key)
+        browser.press("a[href$='/new']")
+        for name, text in FIELDS.items():
+            browser.type(name, text)
+        browser.type("arms", "9.90\n11.90")
+        browser.until("document.getElementById('spec').value.includes('11.90')")
+        spec = json.loads(browser.run("document.getElementById('spec').value"))
+        assert spec["rollout"] == {"mode": "shadow", "share": 0.5} and spec["alpha"] == 0.1 and spec["name"] == "checkout-price"
+        spec |= {"seed": 7, "policy": {"policy": "EpsilonGreedy", "epsilon": 0.1}, "baseline": "8.90"}
+        browser.type("spec", json.dumps(spec))
+        browser.until("document.querySelector('[name=baseline]').value === '8.90'")
+        look(browser, "new", folder)
+        browser.press("form .last button")  # there is no such arm
+        assert told(browser, "refused") == "baseline = '8.90' is not the id of an arm."
+        assert browser.run("document.querySelector('[name=baseline]').value") == "8.90"
+        browser.errors.clear()  # the browser notes the 422
+        look(browser, "refused", folder)
+        browser.type("baseline", "9.90")
+        browser.until("document.getElementById('spec').value.includes('\"baseline\": \"9.90\"')")
+        browser.press("form .last button")
+        assert browser.run("location.pathname") == "/board/experiments/checkout-price"
+        assert told(browser, "answer") == "It cannot be said yet which arm leads: no reward has come."
+        assert browser.run("document.querySelectorAll('#pictures svg').length") == 0  # empty cards have left
+        look(browser, "empty", folder)
+        with served.client("checkout-price", timeout=120.0) as client:
+            drive(client, shop, 400, delay=0, batch=100)
+        browser.until("document.getElementById('tiles').textContent.includes('400')")
+        assert told(browser, "answer").startswith("It cannot be said yet which arm leads: only 9.90 has rewards, and mode shadow serves")
+        browser.type("arms", f"8.90\n{LONG}")
+        browser.press(".new-arms button")
+        assert LONG in told(browser, "arms")
+        browser.press(f"a[aria-label='Retire {LONG}']")
+        assert "is not played any more" in browser.run("document.querySelector('.confirm').innerText")
+        browser.press(".confirm button")
+        browser.press("a[aria-label='Retire 8.90']")
+        browser.press(".confirm button")
+        said = change_mode(browser, "capped", "looks good in shadow")
+        assert "50 % of the decisions are the policy's" in said and "at least 0.9 times" in said
+        look(browser, "confirm", folder)
+        browser.press(".confirm button")
+        assert browser.run("document.querySelector('li[aria-current]').textContent") == "capped 50 %"
+        with served.client("checkout-price", timeout=120.0) as client:
+            drive(client, shop, 3000, delay=0, batch=100, seed=1)
+        change_mode(browser, "full", "the winner is known")
+        browser.press(".confirm button")
+        with served.client("checkout-price", timeout=120.0) as client:
+            drive(client, shop, 1500, delay=0, batch=100, seed=2)
+        browser.open(f"{served.url}/board/experiments/checkout-price")
+        answer = told(browser, "answer")
+        assert answer.startswith("The arm 11.90 leads with") and "known now" in answer and "it has cost nothing" in answer, answer
+        assert "Against the baseline" in browser.run("document.querySelector('#arms thead').textContent")
+        look(browser, "winner", folder)
+        browser.press("a[href$='action=pause']")
+        browser.press(".confirm button")
+        browser.press("a[href$='action=archive']")
+        look(browser, "archive", folder)
+        browser.press(".confirm button")
+        browser.press("header .brand")
+        assert "1 archived" in browser.run("document.body.innerText")
+        browser.press("a[href$='?archived']")
+        assert "checkout-price" in browser.run("document.querySelector('table').innerText")
+        assert browser.errors == []
+        assert {address.split("/")[2] for address in browser.asked if address.startswith("http")} == {served.url.split("/")[2]}
+    with served.client("checkout-price") as client:
+        modes = [one["body"]["mode"] for one in client.log() if one["kind"] == "mode changed"]
+        assert modes == ["capped", "full"] and client.describe()["status"] == "archived"
