@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 from ..compiled.kernels import lean
 from ..core import checks
 from ..core.kinds import ArmIndex, Kind, Scratch
+from ..core.shown import in_one_line
 from ..numerics.kl import DIVERGENCES, bernoulli_divergence_close, divergence
 
 TIE = 1e-12  # true means that differ by less are equal
@@ -141,6 +142,9 @@ class LowerBound:
     value: float
     rates: np.ndarray
     dual: np.ndarray
+
+    def __repr__(self) -> str:
+        return in_one_line(self)
 
 
 def confusing_information(means: np.ndarray, best: np.ndarray, reach: np.ndarray, kind: int, sigma: float) -> np.ndarray:

@@ -59,6 +59,9 @@ class TrainedBeta:
     theory: float
     status: str
 
+    def __repr__(self) -> str:
+        return f"<TrainedBeta: {self.beta:.4g} after {self.regret.size:,} trajectories; {self.status.split(':')[0]}>"
+
 
 def train_softucb(
     problem: Problem,
