@@ -137,6 +137,10 @@ class LowerBound:
         c_k, pulls per unit of ln T; 0 for the best arms.
     dual : (K,) array
         y_k of each arm's constraint: sum(dual) = value and sum_k dual_k I(theta_i, lambda^k_i) <= gap_i prove that value is the minimum.
+
+    References
+    ----------
+    Magureanu, Combes, Proutiere 2014, Theorem 3.1.
     """
 
     value: float

@@ -50,6 +50,10 @@ class TrainedBeta:
     status : str
         Begins with "converged", "moving", "unmoved", "diverged" or "interrupted" and says what to do. "converged" is of this start: another
         may lead elsewhere.
+
+    References
+    ----------
+    Yang & Toni 2020, Eq 5 and 13.
     """
 
     beta: float
