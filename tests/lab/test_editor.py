@@ -161,4 +161,5 @@ def test_completion_offers_what_comes_next(editor):
         labels = {item["label"] for item in offered["items"]}
         assert names <= labels, (typed, names - labels)
         if typed == "tr.":
-            assert {label for label in labels if not label.startswith("_")} - {*dir(tr)} == set()
+            rooms = {"simulation", "solvers"}  # Pyright offers the rooms out of which the stub takes modules
+            assert {label for label in labels if not label.startswith("_")} - {*dir(tr)} <= rooms
