@@ -68,6 +68,7 @@ def test_axe_finds_no_fault_on_wide_and_narrow_screens_in_light_and_dark(site):
                 browser.size(width, dark=dark)
                 for name in LOOKED_AT:
                     browser.open(by_name[name].as_uri())
+                    browser.listen(0.5)  # until the theme has faded into its colours
                     place = f"{name}, {width} px, {'dark' if dark else 'light'}"
                     assert browser.run("document.documentElement.dataset.theme") == ("dark" if dark else "light"), place
                     if browser.run("document.documentElement.scrollWidth") > width:
