@@ -28,6 +28,7 @@ extensions = [
     "gallery",
     "dark_pictures",
     "public_names",
+    "scrolling_tables",
     "cards",
 ]
 smartquotes = False  # values such as 'confidence' are copied from the pages

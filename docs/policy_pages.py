@@ -97,11 +97,11 @@ def paragraphs(text: str | None) -> str:
         following = lines[number + 1] if number + 1 < len(lines) else ""
         if line and following and set(following) == {"-"} and len(following) >= len(line):
             section = line
-            out.append(f"**{line}**")
+            out += [f"**{line}**"] + [""] * (line == "References")
         elif section and set(line) == {"-"}:
             if section == "Examples":
                 out += ["", "```pycon"]
-        elif section == "Examples" or not section or not line:
+        elif section in ("Examples", "References") or not section or not line:
             if section == "Examples" and not line:
                 out, section = [*out, "```"], ""
             out.append(line)

@@ -28,7 +28,7 @@ horizon: 200
 
 def block(page, number=0):
     """A Python block of a how-to page."""
-    return re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), flags=re.DOTALL)[number]
+    return re.findall(r"```\{code-cell\} python\n(.*?)```", (DOCS / page).read_text(), flags=re.DOTALL)[number]
 
 
 @pytest.fixture(scope="module")

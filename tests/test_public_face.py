@@ -13,6 +13,8 @@ import pytest
 
 import tightrope as tr
 from tightrope.core.policy import base_of, is_policy_class
+from tightrope.policies import examples
+from tightrope.testing import standard_problems
 
 MODULES = {
     "tr": tr, "logs": tr.logs, "problems": tr.problems, "problems.data": tr.problems.data, "delays": tr.delays, "stopping": tr.stopping,
@@ -112,6 +114,70 @@ def test_help_fits_a_screen(name):
     assert len(shown.splitlines()) <= SCREEN[0]
     assert len(signature) <= SCREEN[1]
     assert "_array_like" not in signature, "NumPy's types are spelled out; `from __future__ import annotations` leaves their names"
+
+
+LINE = 200  # characters of a repr
+
+
+def instances(folder):
+    """One of every public class by its name, with more arms or rows than fit a line where it holds arrays."""
+    session = tr.Session(tr.Explore(tr.KLUCB(), floor=0.1), arms=["red", "green"], seed=0)
+    first = session.decide(id="visitor 17")
+    for _ in range(20):
+        made = session.decide()
+        session.reward(made.id, float(made.arm))
+    log = tr.logs.from_session(session, floor=0.1)
+    result = tr.simulate(tr.problems.Bernoulli([0.2, 0.5]), {"UCB": tr.UCB(), "KL-UCB": tr.KLUCB()}, horizon=50, replications=8)
+    linear = tr.problems.Linear(np.eye(2), [0.1, 0.9])
+    many = np.linspace(0.1, 0.9, 20)
+    oracles = {
+        "TopK": tr.oracles.TopK(3), "Knapsack": tr.oracles.Knapsack(costs=many, budget=3.0), "Promotions": tr.oracles.Promotions(k=[1] * 30),
+        "Partition": tr.oracles.Partition(categories=["a", "b"] * 20, limit=2, k=3),
+    }  # fmt: skip
+    return {
+        "tr.Budget": tr.Budget(baseline=0, alpha=0.1),
+        "tr.Comparison": tr.compare(log, {"red": "red", "green": "green"}),
+        "tr.Context": tr.Context(np.eye(9)),
+        "tr.Decision": first,
+        "tr.Encoder": tr.Encoder().fit({"age": [1, 2], "country": ["de", "fr"]}),
+        "tr.Evaluation": tr.evaluate(log, "red"),
+        "tr.Identification": tr.identify(linear, tr.LinGapE(), budget=20, replications=2),
+        "tr.Interrupted": tr.Interrupted(result),
+        "tr.Journal": tr.Journal(folder / "visits.journal", session),
+        "tr.LeastLipschitz": tr.least_lipschitz([0, 1, 2], means=[0.1, 0.2, 0.15]),
+        "tr.LowerBound": tr.lipschitz_lower_bound(many, points=many, lipschitz=1.0),
+        "tr.PairedComparison": result.compare(),
+        "tr.Plan": tr.plan([0.1, 0.9], epsilon=0.2, delta=0.1, replications=2),
+        "tr.Result": result,
+        "tr.Scaled": tr.scale(np.arange(60.0).reshape(20, 3)),
+        "tr.Session": session,
+        "tr.TrainedBeta": tr.train_softucb(linear, 20, trajectories=2),
+        "logs.Log": log,
+        "stopping.Ranking": tr.stopping.Ranking(),
+        "delays.Batched": tr.delays.Batched(3),
+        "delays.ByReward": tr.delays.ByReward(early=1, late=3),
+        "delays.Fixed": tr.delays.Fixed(3),
+        "delays.Geometric": tr.delays.Geometric(3),
+        "oracles.Assignment": tr.oracles.Promotions(promotions=3, k=2).solve(np.eye(30, 3)),
+        **{f"oracles.{name}": oracle for name, oracle in oracles.items()},
+    }
+
+
+def is_problem_class(item):
+    return issubclass(item, tr.extend.Problem)
+
+
+def test_repr_says_in_a_line_what_an_object_is(tmp_path):
+    shown = instances(tmp_path)
+    classes = {name for name, item in OTHERS.items() if inspect.isclass(item) and not is_problem_class(item)}
+    assert set(shown) == classes - {"problems.data.DataNotFound", "problems.data.OpenBandit"}  # an exception; made from files
+    shown |= {f"{name} as policy": policy for problem in standard_problems().values() for name, policy in examples(problem).items()}
+    shown |= {f"{name} as problem": problem for name, problem in standard_problems().items()}
+    for name, item in shown.items():
+        text, cls = repr(item), type(item).__name__
+        assert text.startswith((f"{cls}(", f"<{cls}: ")), f"{name}: {text}"
+        assert "\n" not in text and " at 0x" not in text, f"{name}: {text}"
+        assert len(text) <= LINE or tr.extend.Policy in type(item).__mro__, f"{name}: {text}"  # a policy names every parameter
 
 
 @pytest.mark.parametrize("name", sorted(MODULES))

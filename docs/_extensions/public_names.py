@@ -31,6 +31,14 @@ def pages_by_name() -> dict[str, list[str]]:
     return {name: pages[:MOST] for name, pages in using.items()}
 
 
+def is_inside_a_link(node: nodes.Node) -> bool:
+    """Also in a part of the link's text, and in a title, which is the link of lists of contents."""
+    above = node.parent
+    while above is not None and not isinstance(above, nodes.reference | nodes.title | addnodes.pending_xref):
+        above = above.parent
+    return above is not None
+
+
 def link_names(app: Sphinx, doctree: nodes.document) -> None:
     """Turn the first code on a page that may be a public name into a reference to it; what is none stays code, without a warning.
 
@@ -39,7 +47,7 @@ def link_names(app: Sphinx, doctree: nodes.document) -> None:
     done = set()
     for literal in list(doctree.findall(nodes.literal)):
         match = NAMED.fullmatch(literal.astext())
-        if match is None or isinstance(literal.parent, nodes.reference | nodes.title | addnodes.pending_xref):
+        if match is None or is_inside_a_link(literal):
             continue
         name = match[1] or match[2]
         if name in done:

@@ -1,4 +1,4 @@
-"""Clusters of two processes, started once for the tests of a file."""
+"""Clusters of two processes, started once for the tests of a file; helpers of the tests here and of the service."""
 
 import os
 import pathlib
@@ -7,7 +7,7 @@ import sys
 import pytest
 
 HERE = str(pathlib.Path(__file__).parent)
-sys.path.insert(0, HERE)
+sys.path[:0] = [HERE, str(pathlib.Path(HERE).parent / "service")]
 os.environ["PYTHONPATH"] = os.pathsep.join([HERE, *filter(None, sys.path)])  # of drivers and workers that tests start
 
 

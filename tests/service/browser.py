@@ -4,6 +4,7 @@ import base64
 import contextlib
 import itertools
 import json
+import pathlib
 import shutil
 import subprocess
 import tempfile
@@ -13,6 +14,18 @@ import urllib.request
 from websockets.sync.client import connect
 
 COMMAND = next((found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None)
+
+
+def axe_source():
+    """axe-core, where it is installed."""
+    try:
+        import axe_core_python
+    except ImportError:
+        return None
+    return next(pathlib.Path(axe_core_python.__file__).parent.rglob("axe.min.js")).read_text()
+
+
+AXE = axe_source()
 
 
 class Browser:
@@ -96,6 +109,13 @@ class Browser:
         """A PNG of the page."""
         shot = self.do("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
         path.write_bytes(base64.b64decode(shot["data"]))
+
+    def violations(self):
+        """What axe finds on the page, a rule and its places in a line; nothing where `pip install axe-core-python` has put no axe."""
+        if AXE is None:
+            return []
+        self.run(AXE)
+        return self.run("axe.run().then(r => r.violations.map(v => v.id + ': ' + v.nodes.map(n => n.target).join(' ; ')))")
 
     def sign_in(self, url, key):
         """Through the form, as people do."""

@@ -43,8 +43,8 @@ def test_shared_noise_leaves_the_difference():
     assert pair.lower < pair.difference < pair.upper < 0.0
     assert pair.upper - pair.lower == pytest.approx(2 * 1.96 * pair.se, rel=0.15)
     assert apart.undecided == [("a", "b")]
-    assert "undecided" in repr(apart)
-    assert "undecided" not in repr(paired)
+    assert "undecided" in str(apart)
+    assert "undecided" not in str(paired)
 
 
 def test_error_of_all_pairs_together_where_nothing_differs():
@@ -84,7 +84,7 @@ def test_a_large_difference_is_decided_from_six_replications_on():
 def test_few_replications_decide_nothing(tmp_path):
     cost = {"a": np.arange(5.0), "b": np.arange(5.0) + 1.0}
     assert compared_pairs(cost, "regret").pairs[0].p == 2.0**-4
-    assert "5 replications cannot decide between 1 pair at alpha = 0.05; 6 can." in repr(compared_pairs(cost, "regret"))
+    assert "5 replications cannot decide between 1 pair at alpha = 0.05; 6 can." in str(compared_pairs(cost, "regret"))
     few = compared_pairs({"a": np.array([1.0, 2.0]), "b": np.array([3.0, 7.0])}, "regret")
     assert (few.pairs[0].lower, few.pairs[0].upper) == (-np.inf, np.inf)
     assert few.plot(tmp_path / "few.svg").stat().st_size > 1000
@@ -107,7 +107,7 @@ def test_results_of_both_kinds_compare_also_after_a_file(tmp_path):
     problems = [tr.problems.Bernoulli([0.2, 0.8]), tr.problems.Bernoulli([0.4, 0.6])]
     result = tr.simulate(problems, {"UCB": tr.UCB(), "Thompson": tr.BetaThompson()}, horizon=300, replications=30)
     found = result.compare(seed=4)
-    assert repr(tr.load(result.save(tmp_path / "a")).compare(seed=4)) == repr(found)
+    assert str(tr.load(result.save(tmp_path / "a")).compare(seed=4)) == str(found)
     assert (found.cost, found.problems, found.best) == ("final regret", 2, ["Thompson"])
     assert [level.mean for level in found.levels] == pytest.approx([row.mean for row in result.summary()])
     assert list(found.frame()["first"]) == ["Thompson"]

@@ -2,6 +2,8 @@
 
 from typing import Any, NamedTuple
 
+from .checks import show
+
 
 class Context(NamedTuple):
     """What a round shows the policy. `None` fields cost nothing in compiled code.
@@ -22,6 +24,9 @@ class Context(NamedTuple):
     eligible: Any = None  # (K,) bool; None: all
     baseline: Any = None  # int: this round's baseline arm; None: the policy's own
     baseline_mean: Any = None  # float: its known mean this round
+
+    def __repr__(self) -> str:
+        return f"Context({', '.join(f'{name}={show(value)}' for name, value in self._asdict().items() if value is not None)})"
 
 
 PLAIN = Context()  # a round like any other, which shows nothing of its own

@@ -53,6 +53,11 @@ def evaluate(
         Where the log cannot answer: no randomness, a policy that plays what the logger could not. With too little overlap the numbers
         are given and the verdict says so.
 
+    References
+    ----------
+    "dr": Dudík, Langford, Li 2011. "snips": Swaminathan, Joachims 2015. "switch-dr": Wang, Agarwal, Dudík 2017. Intervals at all times:
+    Waudby-Smith, Wu, Ramdas, Karampatziakis, Mineiro 2024.
+
     Examples
     --------
     >>> import tightrope as tr

@@ -273,6 +273,9 @@ class Comparison:
     winner: str | None
     alpha: float
 
+    def __repr__(self) -> str:
+        return f"<Comparison: {', '.join(self.evaluations)} on {self.baseline.n:,} rounds. {self.conclusion}>"
+
     def __str__(self) -> str:
         lines = [f"{'policy':20s} {'value':>10s} {'se':>9s} {'lower':>10s} {'upper':>10s} {'ess':>9s}  verdict"]
         for name, e in {**self.evaluations, BASELINE: self.baseline}.items():

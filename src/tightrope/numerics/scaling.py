@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core import checks
+from ..core.shown import in_one_line
 
 DIGITS = -math.log10(np.finfo(np.float64).eps)  # 15.7, those of float64
 ENOUGH = 6.0  # digits a regression must keep
@@ -43,6 +44,9 @@ class Scaled:
     centre: np.ndarray
     spread: np.ndarray
     intercept: int | None
+
+    def __repr__(self) -> str:
+        return in_one_line(self)
 
     def __call__(self, rows: ArrayLike) -> np.ndarray:
         """The same change of coordinates for new rows: (d,) or (n, d), finite."""

@@ -30,6 +30,10 @@ class Cascade(Problem):
         descending score.
     arms : (N, d) array
         Features for policies that use some; default none.
+
+    References
+    ----------
+    Kveton, Szepesvári, Wen, Ashkan 2015, "Cascading bandits: learning to rank in the cascade model".
     """
 
     means: Array = vector(least=0.0, most=1.0)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core import checks
+from ..core import checks, notebook
 from ..numerics import special
 from ..numerics.statistics import holm, interquartile_weights, standard_error
 
@@ -136,7 +136,23 @@ class PairedComparison:
         return save_comparison(self, pathlib.Path(path), **options)
 
     def __repr__(self) -> str:
+        open_ = f"{len(self.undecided)} of {len(self.pairs)} pair{'s' if len(self.pairs) != 1 else ''} undecided"
+        return f"<PairedComparison: {self.cost}, {self.replications} replications; best {', '.join(self.best)}; {open_}>"
+
+    def __str__(self) -> str:
         return "\n".join(self._lines())
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (
+                f"{pair.first} - {pair.second}",
+                f"{pair.difference:+.5g} ± {pair.se:.2g}",
+                f"[{pair.lower:.5g}, {pair.upper:.5g}]",
+                f"{pair.p:.2g}",
+            )
+            for pair in self.pairs
+        ]
+        return notebook.table(repr(self).strip("<>"), ["pair", "difference ± se", f"{1.0 - self.alpha:.0%} interval", "p"], rows)
 
     def _lines(self) -> Iterator[str]:
         several = f", {self.problems} problems" if self.problems > 1 else ""

@@ -87,6 +87,11 @@ class Result:
         ------
         ValueError
             For a single replication, and where an argument is out of its range.
+
+        References
+        ----------
+        Holm 1979 (p-values); Efron, Tibshirani 1993, equation 12.22 (intervals); Agarwal, Schwarzer, Castro, Courville, Bellemare 2021
+        (interquartile means); Dolan, Moré 2002 (profiles).
         """
         return paired_differences.compared_pairs(
             {name: curve[:, -1] for name, curve in self.regret.items()},
@@ -307,6 +312,11 @@ class Identification:
         ------
         ValueError
             For a single replication, and where an argument is out of its range.
+
+        References
+        ----------
+        Holm 1979 (p-values); Efron, Tibshirani 1993, equation 12.22 (intervals); Agarwal, Schwarzer, Castro, Courville, Bellemare 2021
+        (interquartile means); Dolan, Moré 2002 (profiles).
         """
         return paired_differences.compared_pairs(
             self.rounds, "rounds", problems=folders.problems(self.settings), alpha=alpha, draws=draws, seed=seed

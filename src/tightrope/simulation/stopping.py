@@ -56,6 +56,10 @@ class Ranking:
     ValueError
         Where an argument is out of its range.
 
+    References
+    ----------
+    Howard, Ramdas, McAuliffe, Sekhon 2021 (mixtures that hold at all looks); Holm 1979 (all pairs together).
+
     Examples
     --------
     >>> import tightrope as tr

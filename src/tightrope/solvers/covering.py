@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 from ..compiled.kernels import lean
 from ..core import checks
 from ..core.kinds import ArmIndex, Kind, Scratch
+from ..core.shown import in_one_line
 from ..numerics.kl import DIVERGENCES, bernoulli_divergence_close, divergence
 
 TIE = 1e-12  # true means that differ by less are equal
@@ -136,11 +137,18 @@ class LowerBound:
         c_k, pulls per unit of ln T; 0 for the best arms.
     dual : (K,) array
         y_k of each arm's constraint: sum(dual) = value and sum_k dual_k I(theta_i, lambda^k_i) <= gap_i prove that value is the minimum.
+
+    References
+    ----------
+    Magureanu, Combes, Proutiere 2014, Theorem 3.1.
     """
 
     value: float
     rates: np.ndarray
     dual: np.ndarray
+
+    def __repr__(self) -> str:
+        return in_one_line(self)
 
 
 def confusing_information(means: np.ndarray, best: np.ndarray, reach: np.ndarray, kind: int, sigma: float) -> np.ndarray:

@@ -38,6 +38,10 @@ class Budget(Monitor):
         Level of the constraint.
     checkpoint : int >= 1 or increasing ints
         B must not be negative after every T-th round, or after these rounds.
+
+    References
+    ----------
+    Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020, Eq 2.
     """
 
     baseline: Given[ArrayLike | None, int | np.ndarray] = unchecked(default=None, kept=True)  # -1: every round names it

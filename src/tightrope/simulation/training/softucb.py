@@ -50,6 +50,10 @@ class TrainedBeta:
     status : str
         Begins with "converged", "moving", "unmoved", "diverged" or "interrupted" and says what to do. "converged" is of this start: another
         may lead elsewhere.
+
+    References
+    ----------
+    Yang & Toni 2020, Eq 5 and 13.
     """
 
     beta: float
@@ -58,6 +62,9 @@ class TrainedBeta:
     gradient: np.ndarray
     theory: float
     status: str
+
+    def __repr__(self) -> str:
+        return f"<TrainedBeta: {self.beta:.4g} after {self.regret.size:,} trajectories; {self.status.split(':')[0]}>"
 
 
 def train_softucb(

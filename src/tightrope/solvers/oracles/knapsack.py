@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...core import checks
+from ...core.shown import in_one_line
 from .top import eligible_scores
 
 SCALE = 1e5  # HiGHS closes the gap to 1e-6; scores scaled to this maximum make that 1e-11 of the largest
@@ -34,6 +35,9 @@ class Knapsack:
     def __post_init__(self) -> None:
         object.__setattr__(self, "costs", checks.vector("costs", self.costs, least=0))
         object.__setattr__(self, "budget", checks.real("budget", self.budget, least=0))
+
+    def __repr__(self) -> str:
+        return in_one_line(self)
 
     @property
     def size(self) -> int:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...core import checks
+from ...core.shown import in_one_line
 from .top import eligible_scores, largest
 
 
@@ -51,6 +52,9 @@ class Partition:
         for name, value in (("categories", labels), ("k", k), ("_codes", codes), ("_limits", np.array(limits))):
             object.__setattr__(self, name, value)
         self._check_feasible(np.bincount(codes))
+
+    def __repr__(self) -> str:
+        return in_one_line(self)
 
     def _check_feasible(self, counts: np.ndarray) -> None:
         most = int(np.minimum(counts, self._limits).sum())  # type: ignore[attr-defined]

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from ...compiled.kernels import lean
 from ...core import checks
+from ...core.shown import in_one_line
 from .top import value_of_rank
 
 if TYPE_CHECKING:
@@ -45,6 +46,9 @@ class Assignment:
     value: float
     prices: np.ndarray
     bound: float
+
+    def __repr__(self) -> str:
+        return in_one_line(self)
 
 
 @dataclass(frozen=True)
