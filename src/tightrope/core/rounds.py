@@ -33,18 +33,42 @@ PLAIN = Context()  # a round like any other, which shows nothing of its own
 
 
 class Arms(NamedTuple):
-    """What a policy is told about the arms before the first round."""
+    """What a policy is told about the arms before the first round.
 
-    number: int  # K
-    features: Any = None  # (K / blocks, d); None: the arms have no features, or new ones every round
-    dimension: int = 0  # d; 0: no features
-    distances: Any = None  # (K, K) metric
-    points: Any = None  # (K,) or (K, p) positions
-    oracle: Any = None  # chooses sets; None: single arms
-    horizon: int | None = None  # T, if known
-    rewards: tuple[float, float] | None = None  # lowest and highest reward, if known
-    blocks: int = 1  # arms per row of features: arm = row * blocks + block, one regression per block
-    common: bool = False  # whether a round shows all arms one row of features, as (d,), so that only a model for each arm tells them apart
+    Attributes
+    ----------
+    number : int >= 1
+        How many there are, K.
+    features : (K / blocks, d) array or None
+        A row for each arm, or for each block of arms. None: the arms have no features, or new ones every round.
+    dimension : int >= 0
+        Features of an arm, d; 0 where there are none.
+    distances : (K, K) array or None
+        The metric, for Lipschitz policies.
+    points : (K,) or (K, p) array or None
+        Positions of the arms on the line, or in p dimensions.
+    oracle : oracle or None
+        What chooses the best set for given scores. None: single arms are played.
+    horizon : int >= 1 or None
+        Number of rounds, T, where it is known.
+    rewards : (float, float) or None
+        Lowest and highest reward, where they are known.
+    blocks : int >= 1
+        Arms that share a row of features: arm = row * blocks + block, with a regression for each block.
+    common : bool
+        Whether a round shows all arms one row of features, (d,), so that only a model for each arm tells them apart.
+    """
+
+    number: int
+    features: Any = None
+    dimension: int = 0
+    distances: Any = None
+    points: Any = None
+    oracle: Any = None
+    horizon: int | None = None
+    rewards: tuple[float, float] | None = None
+    blocks: int = 1
+    common: bool = False
 
     @property
     def rows(self) -> int:
