@@ -35,7 +35,6 @@ IN_PARTS = {"tr.Decision", "problems.data.DataNotFound"}  # not written yet; an 
 CODES = {"GL08", "SS01", "SS04", "PR01", "PR02", "PR05", "PR06", "PR07", "RT01", "YD01"}
 NOT_IN_SECTIONS = {  # by name, with the reason
     "tightrope.Decision": "its sections are not written yet",
-    "tightrope.extend.Arms": "a comment beside every field",
     "tightrope.extend.Sampled": "made by kernels of policies, in a sentence",
     "tightrope.extend.VERBS": "a dict",
     "tightrope.extend.allowed": "a kernel, in a sentence",
