@@ -6,9 +6,8 @@ import os
 import pathlib
 
 import pytest
-from browser import COMMAND, Browser
+from browser import AXE, COMMAND, Browser
 from running import Process
-from test_board import axe_source
 
 from tightrope.service.simulated_shop import drive, price_shop
 
@@ -31,7 +30,7 @@ def served(tmp_path_factory):
 
 def look(browser, name, folder):
     """The page that is shown, in both widths and both lights: nothing is wider than the window, and axe finds nothing."""
-    axe = axe_source()
+    axe = AXE
     for width, dark in PLACES:
         browser.size(width, dark=dark)
         browser.listen(0.2)
