@@ -108,7 +108,7 @@ def test_a_connection_that_never_ends_its_request_is_closed(tmp_path, monkeypatc
 
 
 def test_streams_keep_their_limit_when_many_come_at_once(monkeypatch):
-    async def slow_look(service, name):
+    async def slow_look(service, name, key):
         await asyncio.sleep(0.05)
         return {"seq": 1}
 
