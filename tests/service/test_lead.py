@@ -18,6 +18,7 @@ from tightrope.service.domain import events, lead
 from tightrope.service.domain.requests import ArmChange
 from tightrope.service.log import store
 from tightrope.service.runtime import commands
+from tightrope.service.runtime.writer import close_windows
 
 MINUTE = 60 * 10**6
 SHOP = {
@@ -55,6 +56,7 @@ def test_numbers_of_cards_charts_and_tables_are_those_of_the_log(service, clock)
     create(service, SHOP)
     traffic(service, clock, 150, {"low": 0.5, "mid": 0.9, "high": 0.7}, rewarded=0.7)
     ask(service, commands.cancel, decide(service)["id"])
+    ask(service, close_windows)  # all that are due, so that none closes between the log and the page
     log = log_of(service)
     arms = {one.decision: one.name for one in log if isinstance(one, events.Decided)}
     came = [one for one in log if isinstance(one, events.Rewarded)]

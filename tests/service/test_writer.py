@@ -12,10 +12,10 @@ from running import PRICES, crash, create, decide, reward, service_at, state
 
 from tightrope.service.app import create_app
 from tightrope.service.domain.errors import Refused
-from tightrope.service.http import experiments, reading
+from tightrope.service.http import reading
 from tightrope.service.log import recovery, store
 from tightrope.service.log.tables import snapshots
-from tightrope.service.runtime import keys, writer
+from tightrope.service.runtime import changes, keys, writer
 
 SHADOW = PRICES | {"window": None, "baseline": "low", "rollout": {"mode": "shadow", "rewards": [0.0, 1.0]}}
 
@@ -123,7 +123,7 @@ def test_decisions_do_not_wait_for_slow_work_however_much_of_it_there_is(service
         at_once.pop()
         return recovery.rebuild(*arguments) if slow == "reads" else None
 
-    monkeypatch.setattr(*((reading, "rebuild") if slow == "reads" else (experiments, "warm_up")), held_up)
+    monkeypatch.setattr(*((reading, "rebuild") if slow == "reads" else (changes, "warm_up")), held_up)
     monkeypatch.setattr(keys, "FRESH", 0.0)  # every request finds that the keys must be read again
 
     async def traffic():
