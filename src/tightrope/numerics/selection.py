@@ -81,6 +81,13 @@ def chance_with_exploration(greedy, epsilon, count, eligible, arm):
     return epsilon / count_eligible(count, eligible) + (1.0 - epsilon if arm == greedy else 0.0)
 
 
+@lean
+def fill_proportions(weight, total, out):
+    """out (K,) <- the weights by their total."""
+    for k in range(out.shape[0]):
+        out[k] = weight[k] / total
+
+
 def one_hot(arm: int, count: int) -> np.ndarray:
     """Probability of each arm for a policy whose choice is certain."""
     probability = np.zeros(count)

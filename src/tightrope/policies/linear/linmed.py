@@ -29,7 +29,7 @@ from ...numerics.merging import merged_ridge
 from ...numerics.radii import determinant_radius
 from ...numerics.ridge import ALIKE, Ridge, check_context, correlate, learn, new_ridge, predict
 from ...numerics.sampling import categorical
-from ...numerics.selection import argmax, count_eligible
+from ...numerics.selection import argmax, count_eligible, fill_proportions
 from .design import fill_design
 
 
@@ -93,8 +93,7 @@ class LinMED(Policy):
     @jit
     def chances(self, state, context, out):
         total = fill_weights(self, state, context)
-        for k in range(out.shape[0]):
-            out[k] = state.weight[k] / total
+        fill_proportions(state.weight, total, out)
         return True
 
     def admit(self, state, context):

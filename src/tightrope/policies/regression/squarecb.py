@@ -28,6 +28,7 @@ from ...numerics.counts import intervals
 from ...numerics.noise import Noise, new_noise, noise_scale, take_in
 from ...numerics.ridge import Ridge, new_model, predict, regained, regressions
 from ...numerics.sampling import categorical
+from ...numerics.selection import fill_proportions
 from ..bases import RidgePolicy
 from .anysquarecb import SquareCB as AnySquareCB
 from .gaps import SCHEDULE, Gaps, current_gamma, fixed_gamma, weigh
@@ -95,8 +96,7 @@ class SquareCB(Gaps, RidgePolicy):
     @jit
     def chances(self, state, context, out):
         fill_weights(self, state, context)
-        for k in range(out.shape[0]):
-            out[k] = state.weight[k]
+        fill_proportions(state.weight, 1.0, out)
         return True
 
     def explain(self, state, context, rng):

@@ -34,7 +34,7 @@ from ...numerics.noise import Noise, current_scale, new_noise, reported_noise, t
 from ...numerics.radii import horizon_radius
 from ...numerics.ridge import Ridge, new_model, predict
 from ...numerics.sampling import categorical
-from ...numerics.selection import argmax, largest
+from ...numerics.selection import argmax, fill_proportions, largest
 from ..bases import RegressionPolicy
 
 WIDTH, WIDTH_OF_FIXED = 1.25, 2.0  # standard errors; the slack of an arm has two of them. Where features are new in every round, and not
@@ -116,8 +116,7 @@ class SoftUCB(RegressionPolicy):
     @jit
     def chances(self, state, context, out):
         total = fill_weights(self, state, context)
-        for k in range(out.shape[0]):
-            out[k] = state.weight[k] / total
+        fill_proportions(state.weight, total, out)
         return True
 
     def grow(self, state, arms):

@@ -2,15 +2,16 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from ..domain.errors import Refused, not_valid
 from ..domain.requests import ArmsRequest
 from ..domain.spec import ExperimentSpec
 
 Spec = dict[str, Any]
+M = TypeVar("M", bound=BaseModel)
 FOR_EVER = "for ever"  # a window of null
 PLAIN = ("name", "policy", "baseline", "baseline_mean", "alpha", "window", "default_reward")  # fields of the spec itself
 FIELDS = (*PLAIN, "arms", "lowest", "highest", "mode", "share")
@@ -172,16 +173,18 @@ def agreed(draft: Draft) -> Spec:
 
 def checked(spec: Spec) -> ExperimentSpec:
     """The spec as the API reads it. Raises Refused with its sentence."""
-    try:
-        return ExperimentSpec.model_validate(spec)
-    except ValidationError as error:
-        raise not_valid(error.errors(include_url=False, include_input=False)) from None
+    return read_as(ExperimentSpec, spec)
 
 
 def arms_request(text: str) -> ArmsRequest:
     """New arms, a line each. Raises Refused with the API's sentence."""
+    return read_as(ArmsRequest, {"arms": arms_of(text)})
+
+
+def read_as(model: type[M], value: Spec) -> M:
+    """A value as the API reads it. Raises Refused with its sentence."""
     try:
-        return ArmsRequest.model_validate({"arms": arms_of(text)})
+        return model.model_validate(value)
     except ValidationError as error:
         raise not_valid(error.errors(include_url=False, include_input=False)) from None
 
