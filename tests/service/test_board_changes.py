@@ -109,18 +109,21 @@ def test_arms_are_added_retired_and_restored(board):
 
 def test_paused_resumed_and_archived(board):
     process, browser = board
-    page, said = question(browser, "plain", action="pause")
+    with process.client("short") as client:  # one of its own, since archiving cannot be undone
+        client.create(PLAIN | {"name": "short"})
+        client.decide_many(4)
+    page, said = question(browser, "short", action="pause")
     assert "409" in said[0] and said[1].startswith("4 decisions are open")
     confirm(browser, page)
-    assert state(process, "plain")[0]["status"] == "paused"
-    confirm(browser, question(browser, "plain", action="resume")[0])
-    assert state(process, "plain")[0]["status"] == "running"
-    page, said = question(browser, "plain", action="archive")
+    assert state(process, "short")[0]["status"] == "paused"
+    confirm(browser, question(browser, "short", action="resume")[0])
+    assert state(process, "short")[0]["status"] == "running"
+    page, said = question(browser, "short", action="archive")
     assert said[0].startswith("This cannot be undone") and said[1] == "4 decisions are open: the rewards are refused from then on."
     shown = confirm(browser, page)
     assert shown.status_code == 200 and "archived" in shown.text and "confirm?action" not in shown.text and "Add arms" not in shown.text
     listed = browser.get("/board").text
-    assert "/experiments/plain" not in listed and "1 archived" in listed and "/experiments/guarded" in listed
+    assert "/experiments/short" not in listed and "1 archived" in listed and "/experiments/guarded" in listed
     asked = browser.get("/board?archived").text
-    assert "/experiments/plain" in asked and "/experiments/guarded" not in asked
-    assert question(browser, "plain", action="mode", mode="full")[0].status_code == 409
+    assert "/experiments/short" in asked and "/experiments/guarded" not in asked
+    assert question(browser, "short", action="mode", mode="full")[0].status_code == 409
