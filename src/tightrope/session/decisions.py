@@ -213,11 +213,34 @@ class Open:
 
     def values(self) -> Iterator[Entry]:
         """All of them."""
-        return (self[id] for id in self)
+        return (entry for _, entry in self.items())
 
     def items(self) -> Iterator[tuple[Id, Entry]]:
         """All of them with their ids."""
-        return ((id, self[id]) for id in self)
+        entries, batch, after = self._listed, None, 0
+        for id, found in entries.items():
+            if type(found) is int:
+                if batch is None or found >= after:
+                    batch = self.batch_of(found)
+                    assert batch is not None
+                    after = batch.first + len(batch.ids)
+                found = entries[id] = batch.entry(found - batch.first)
+            yield id, found
+
+    def runs(self) -> Iterator[tuple[Batch | None, list[Any]]]:
+        """All of them in parts: (None, entries), or (batch, places) of decisions that nobody asked for."""
+        batch, part = None, list[Any]()
+        for found in self._listed.values():
+            number = found if type(found) is int else -1
+            same = number < 0 if batch is None else 0 <= number < batch.first + len(batch.ids)
+            if part and not same:
+                yield batch, part
+                part = []
+            if not part:
+                batch = None if number < 0 else self.batch_of(number)
+            part.append(found if batch is None else number - batch.first)
+        if part:
+            yield batch, part
 
     def lacks(self, ids: Iterable[Id]) -> bool:
         """Whether none of these ids is open."""
