@@ -56,7 +56,7 @@ def past(connection: Connection, row: int, name: str, seq: int) -> Journal:
 async def state(name: Name, service: Served, seq: Seq = None) -> Response:
     """Counts and the fingerprint of every bit that decides what comes next, now or after an event of the past."""
     if seq is None:
-        return answer(await service.ask(name, lambda transaction: state_answer(transaction.owned.journal)))
+        return answer(await service.ask(name, lambda transaction: state_answer(transaction.settled)))
     return answer(await read_beside(service, name, lambda connection, row: state_answer(past(connection, row, name, seq))))
 
 
