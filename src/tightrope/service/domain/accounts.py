@@ -37,6 +37,11 @@ class Accounts:
         if event.bound is not None:
             self.lowest = event.bound if self.lowest is None else min(self.lowest, event.bound)
 
+    def report(self, most: int) -> dict[str, Any]:
+        """How many workers there may be, how many logs there are, and which leases are out."""
+        leases = {str(worker): lease for worker, lease in sorted(self.leases.items())}
+        return {"most": most, "logs": len(leases), "leases": leases, "out": self.out}
+
     def pack(self) -> dict[str, Any]:
         """All of it as JSON-ready data."""
         early = [[id, event.kind, event.body] for id, event in self.early.items()]

@@ -153,8 +153,8 @@ class Exchanged(Event):
 
     worker: its number. first, last: of the events of its log that were taken in; last < first: there were none. head: the digest of the
     last one. known: the number of the ledger's event that these rest on. lease: decisions that explore that the worker may make from now
-    on. out: of all workers, with this one's. bound: lower bound of the budget with all leases out charged; None, as `lease` and `out` are 0,
-    where nothing is promised. ended: why somebody else told it, where that was so.
+    on. out: of all workers, with this one's. bound: lower bound of the budget with all leases out charged; None, as `lease` and `out` are
+    0, where nothing is promised. ended: why somebody else told it, where that was so.
     """
 
     kind = "exchanged"

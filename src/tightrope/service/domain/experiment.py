@@ -69,8 +69,8 @@ class Experiment:
         self.accounts = Accounts() if spec.workers > 1 else None
 
     def branch(self, worker: int) -> "Experiment":
-        """What a worker goes on with until the next exchange: the state of the ledger, with its lease and streams of its own. Open decisions
-        stay here; `borrow` brings the one that is asked for."""
+        """What a worker goes on with until the next exchange: the state of the ledger, with its lease and streams of its own. Open
+        decisions stay here; `borrow` brings the one that is asked for."""
         assert self.accounts is not None
         other = Experiment(self.name)
         other.began, other.spec, other.reward_range, other.reader = self.began, self.spec, self.reward_range, self.reader
@@ -226,9 +226,7 @@ def apply(experiment: Experiment, event: events.Event, seq: int, time: int, draw
     experiment.seq, experiment.time = seq, max(experiment.time, time)  # workers' clocks differ
 
 
-def apply_as_worker(
-    worker: Experiment, ledger: Experiment, event: events.Event, time: int, drawn: Decision | None = None
-) -> None:
+def apply_as_worker(worker: Experiment, ledger: Experiment, event: events.Event, time: int, drawn: Decision | None = None) -> None:
     """Take in an event of a worker's own log, in what it knows. ledger: the state that this rests on. What comes of a decision that is not
     known yet changes nothing before the next exchange."""
     if isinstance(event, ENDS) and event.decision not in worker.open:

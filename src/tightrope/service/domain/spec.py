@@ -230,8 +230,9 @@ class ExperimentSpec(Strict):
         return self.model_dump(mode="json", exclude_unset=True)
 
     def defaults(self) -> dict[str, Any]:
-        """What is taken for each field that `plain` leaves out, also for those of the rollout."""
-        return _left_out(self.model_dump(mode="json"), self.plain())
+        """What is taken for each field that `plain` leaves out, also for those of the rollout. `workers` is not among them: the form of a
+        log says whether there is one."""
+        return _left_out(self.model_dump(mode="json", exclude={"workers"}), self.plain())
 
     @property
     def described_policy(self) -> dict[str, Any]:

@@ -22,16 +22,20 @@ def rest_of(journal: Journal) -> dict[str, Any]:
     experiment = journal.experiment
     sticky = {} if experiment.spec.sticky is None else {"assignments": experiment.assignments.pack()}
     many = {} if experiment.accounts is None else {"accounts": experiment.accounts.pack()}
-    return sticky | many | {
-        "created": experiment.began.body,
-        "status": experiment.status,
-        "masked": sorted(experiment.masked),
-        "open": [[id, *waiting] for id, waiting in experiment.open.items()],
-        "seq": experiment.seq,
-        "digest": journal.digest.hex(),
-        "time": experiment.time,
-        "rollout": experiment.rollout.pack(),
-    }
+    return (
+        sticky
+        | many
+        | {
+            "created": experiment.began.body,
+            "status": experiment.status,
+            "masked": sorted(experiment.masked),
+            "open": [[id, *waiting] for id, waiting in experiment.open.items()],
+            "seq": experiment.seq,
+            "digest": journal.digest.hex(),
+            "time": experiment.time,
+            "rollout": experiment.rollout.pack(),
+        }
+    )
 
 
 def pack(journal: Journal) -> tuple[bytes, str]:

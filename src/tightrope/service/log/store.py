@@ -32,9 +32,7 @@ def append(connection: Connection, experiment: int, fence: int, new: Sequence[Lo
     """Append entries in the caller's transaction. before: the last one's number, where numbers are left out. Raises Overtaken where this
     process is not the one that writes any more."""
     last, before = new[-1], new[0].seq - 1 if before is None else before
-    moved = connection.execute(
-        ADVANCE, {"which": experiment, "held": fence, "before": before, "after": last.seq, "head": last.digest}
-    )
+    moved = connection.execute(ADVANCE, {"which": experiment, "held": fence, "before": before, "after": last.seq, "head": last.digest})
     if moved.rowcount != 1:
         raise Overtaken(experiment)
     connection.exec_driver_sql(insertion(connection.dialect), [(experiment, *event) for event in new])

@@ -346,6 +346,8 @@ def cancel(transaction: Transaction, id: str) -> Json:
     who could still take back what did not sell would make every promise false."""
     transaction.experiment.check_alive()
     decision = waiting(transaction, id)
+    if decision is not None and not transaction.claim(id, ENDING):
+        decision = None  # another worker has just ended it
     if decision is None:
         how = ending(known(transaction, id)).kind
         if how != "cancelled":
@@ -355,10 +357,8 @@ def cancel(transaction: Transaction, id: str) -> Json:
     elif decision.shown is not None and counts_as_shown(transaction, decision):
         remedy = "report its reward, or create the experiment with a longer cancel_within"
         raise Refused(409, f"id = {id!r} could be cancelled until {timestamp(decision.shown)}; {remedy}.", "id")
-    elif transaction.claim(id, ENDING):
-        record(transaction, events.Cancelled(id), 409)
     else:
-        return cancel(transaction, id)  # another worker has just ended it
+        record(transaction, events.Cancelled(id), 409)
     return {"id": id, "cancelled": True}
 
 
@@ -642,6 +642,7 @@ def standing(transaction: Transaction) -> Json:
     experiment = transaction.settled.experiment
     behind = max(experiment.time - transaction.now, 0) / MICROSECONDS
     facts = {"holdings": experiment.holdings(), "rollout": experiment.rollout.report(), "clock_behind": behind}
+    facts["workers"] = None if experiment.accounts is None else experiment.accounts.report(experiment.spec.workers)
     return describe(transaction) | facts | {"identified": identification(experiment.session)}
 
 

@@ -25,8 +25,11 @@ from .settings import Settings
 X = experiments.c
 SPREAD = 4.0  # a lease is asked for as many decisions as since the last exchange: standard deviations of a Poisson count above that
 LEAST_ASKED = 5
-EARLY = 0.1  # of the time between two exchanges, after which a worker whose lease is used up asks for another
-PATIENCE = "5s"  # that the database waits for a lock, and for a worker that holds one and says nothing more
+PATIENCE = 5000  # milliseconds that the database waits for a lock, and for a worker that holds one and says nothing more
+LOCK = (
+    "SELECT seq, fence, set_config('idle_in_transaction_session_timeout', %s, true), set_config('lock_timeout', %s, true) "
+    "FROM experiments WHERE id = %s FOR UPDATE"
+)
 GRACE = 10 * 10**6  # microseconds after which a window is closed that the worker which decided has left open
 
 
@@ -42,6 +45,7 @@ class SharedExperiment(OwnedExperiment):
         self.fresh = False  # whether it was created in the part that is under way
         self.crossed = False  # whether an exchange of this worker has passed a number at which a snapshot is due
         self.exchanged = -math.inf  # when the last one was, by the computer's count of seconds
+        self.looked = -math.inf  # when it looked for workers that are gone
         super().__init__(lease.row, lease.fence, WorkerJournal(ledger, lease.worker, lease.seq, lease.digest), saved)
 
     @property
@@ -59,8 +63,7 @@ class SharedExperiment(OwnedExperiment):
         pending = len(self.journal.pending)
         if not pending and not self.experiment.lease:
             return waited >= max(every, self.settings.tick)  # only to hear of the others
-        used_up = self.experiment.lease == 0 and pending > 0 and waited >= EARLY * every
-        return waited >= every or pending >= self.settings.exchange_every or used_up
+        return waited >= every or pending >= self.settings.exchange_every
 
     def exchange(self, connection: Connection, now: int, wait: bool = False, leaving: bool = False) -> bool:
         """Tell and hear, in the caller's transaction; this worker's events must be in it. False where another worker is at it.
@@ -68,10 +71,8 @@ class SharedExperiment(OwnedExperiment):
         wait: until it has done. leaving: no lease is wanted any more.
         """
         self.exchanged = time.monotonic()
-        lock = sa.select(X.seq, X.fence).where(X.id == self.root).with_for_update(skip_locked=not wait)
-        for setting in ("lock_timeout", "idle_in_transaction_session_timeout"):
-            connection.exec_driver_sql(f"SET LOCAL {setting} = '{PATIENCE}'")
-        row = connection.execute(lock).one_or_none()
+        lock = LOCK if wait else f"{LOCK} SKIP LOCKED"
+        row = connection.exec_driver_sql(lock, (str(PATIENCE), str(PATIENCE), self.root)).one_or_none()
         if row is None:
             return False
         self._hear(connection)
@@ -121,6 +122,9 @@ class SharedExperiment(OwnedExperiment):
         """Tell what workers did that are gone, and take back their leases. Their fence rises first: they write nothing any more."""
         accounts = self.ledger.experiment.accounts
         assert accounts is not None
+        if time.monotonic() - self.looked < self.leases.seconds / 4:
+            return
+        self.looked = time.monotonic()
         for row in self.leases.silent(connection, self.root, self.row):
             number = worker_number(row.name)
             taken, lease = accounts.taken.get(number, 0), accounts.leases.get(number, 0)
@@ -166,7 +170,7 @@ class SharedExperiment(OwnedExperiment):
 
     def due_windows(self, now: int, most: int) -> list[str]:
         """Decisions whose windows have closed: this worker's own, and after a while those that nobody else has closed."""
-        found = []
+        found: list[str] = []
         ledger, working = self.ledger.experiment.open, self.experiment.open
         for id in list(self.mine):
             waits = working.get(id) or ledger.get(id)

@@ -94,7 +94,7 @@ class Leases:
 
     def silent(self, connection: Connection, ledger: int, but: int) -> list[Any]:
         """Logs of workers that nobody writes any more. but: this process's own."""
-        gone = sa.or_(X.owner.is_(None), X.lease_until < self.database.now(connection))
+        gone = sa.or_(X.owner.is_(None), X.lease_until < sa.func.extract("epoch", sa.func.clock_timestamp()))
         query = sa.select(X.id, X.name, X.seq, X.digest).where(X.parent == ledger, X.id != but, gone).with_for_update(skip_locked=True)
         return list(connection.execute(query).all())
 

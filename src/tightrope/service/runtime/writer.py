@@ -37,8 +37,8 @@ from ..log.entries import LogEntry
 from ..log.journal import Journal
 from ..log.recovery import Snapshot, rebuild, recover, was_erased, write_snapshot
 from .clock_watch import ClockWatch
-from .garbage_collection import RegularFreeze, freeze
 from .exchanges import SharedExperiment
+from .garbage_collection import RegularFreeze, freeze
 from .leases import Lease, Leases
 from .owned import OwnedExperiment
 from .settings import Settings
@@ -100,7 +100,7 @@ class Transaction:
         return self.owned.ledger
 
     def settle(self) -> None:
-        """Before a change of the whole experiment: know all that its workers have told; none of them tells more until this part has ended."""
+        """Before a change of the whole experiment: know all that its workers have told; none tells more until this part has ended."""
         if isinstance(self.owned, SharedExperiment):
             self.flush()
             self.owned.exchange(self.connection, self.now, wait=True)
@@ -478,8 +478,8 @@ class Writer(threading.Thread):
         spec, journal = command.spec, Journal(name)
         if spec.workers > 1 and self.database.sqlite:
             raise Refused(
-                422, f"workers = {spec.workers} needs a database that several processes write, but this service has an SQLite file; start it "
-                "with --db postgresql://.., or let one process decide (workers = 1).", "workers",
+                422, f"workers = {spec.workers} needs a database that several processes write, but this service has an SQLite file; start "
+                "it with --db postgresql://.., or let one process decide (workers = 1).", "workers",
             )  # fmt: skip
         try:
             event = created(spec)
