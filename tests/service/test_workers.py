@@ -374,7 +374,7 @@ def test_what_changes_the_experiment_goes_through_an_exchange(fresh, clock):
 def test_features_have_one_form_for_all_workers(fresh, clock):
     spec = {
         "name": "many",
-        "policy": {"policy": "LinUCB", "shared": False},
+        "policy": "LinUCB",
         "arms": [{"id": "a"}, {"id": "b"}],
         "dimension": 2,
         "workers": 2,

@@ -216,7 +216,7 @@ def begin_alone(transaction: Transaction) -> None:
         if not owned.experiment.session.decided:
             transaction.settle()
         if not owned.ledger.experiment.session.decided:
-            owned.exchanged = -math.inf  # in this part still
+            owned.alone = True
 
 
 def assigned(transaction: Transaction, request: DecisionRequest) -> Json | None:

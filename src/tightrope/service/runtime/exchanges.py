@@ -19,12 +19,14 @@ from ..log.entries import LogEntry, worker_number
 from ..log.journal import Journal, WorkerJournal
 from ..log.tables import experiments
 from .leases import Lease, Leases
-from .owned import OwnedExperiment
+from .owned import OPEN_WEIGHT, OwnedExperiment
 from .settings import Settings
+from .telemetry import metrics
 
 X = experiments.c
 SPREAD = 4.0  # a lease is asked for as many decisions as since the last exchange: standard deviations of a Poisson count above that
 LEAST_ASKED = 5
+RETRY = 0.1  # of the time between two exchanges, after which a worker that found another one at it tries again
 PATIENCE = 5000  # milliseconds that the database waits for a lock, and for a worker that holds one and says nothing more
 LOCK = (
     "SELECT seq, fence, set_config('idle_in_transaction_session_timeout', %s, true), set_config('lock_timeout', %s, true) "
@@ -43,6 +45,7 @@ class SharedExperiment(OwnedExperiment):
         self.root, self.worker, self.leases, self.settings = lease.ledger, lease.worker, leases, settings
         self.mine: dict[str, None] = {}  # open decisions of this process, the oldest first
         self.fresh = False  # whether it was created in the part that is under way
+        self.alone = False  # whether it decided what no other worker may before it knows of it, so that this part ends with an exchange
         self.crossed = False  # whether an exchange of this worker has passed a number at which a snapshot is due
         self.exchanged = -math.inf  # when the last one was, by the computer's count of seconds
         self.looked = -math.inf  # when it looked for workers that are gone
@@ -74,6 +77,7 @@ class SharedExperiment(OwnedExperiment):
         lock = LOCK if wait else f"{LOCK} SKIP LOCKED"
         row = connection.exec_driver_sql(lock, (str(PATIENCE), str(PATIENCE), self.root)).one_or_none()
         if row is None:
+            self.exchanged -= (1.0 - RETRY) * self.settings.exchange
             return False
         self._hear(connection)
         before = self.ledger.experiment.seq
@@ -89,8 +93,11 @@ class SharedExperiment(OwnedExperiment):
             known = self.experiment.known
             assert known is not None
             self._write(connection, row.fence, pending, self.journal.digest, known, asked, now)
-        self.crossed = self.crossed or before // self.settings.snapshot_every < experiment.seq // self.settings.snapshot_every
+        self.alone = False
+        step = snapshot_step(self.settings.snapshot_every, len(experiment.open))
+        self.crossed = self.crossed or before // step < experiment.seq // step
         self.go_on()
+        metrics().exchanges.observe(time.monotonic() - self.exchanged)
         return True
 
     def hear(self, connection: Connection) -> None:
@@ -186,6 +193,15 @@ class SharedExperiment(OwnedExperiment):
             if id not in self.mine and id not in self.journal.ended:
                 found.append(id)
         return found
+
+
+def snapshot_step(every: int, open: int) -> int:
+    """Events between two snapshots, each of which the worker writes that passes a multiple of it: twice as many, or twice that, and so on,
+    where many decisions are open."""
+    step = every
+    while step < OPEN_WEIGHT * open:
+        step *= 2
+    return step
 
 
 def rests_on(told: list[LogEntry], otherwise: int) -> int:

@@ -228,7 +228,7 @@ class Writer(threading.Thread):
             self._line_up()
             if self.lines:
                 self._serve()
-            self._exchange_idle()
+            self._exchange()
             if time.monotonic() - self._ticked >= self.settings.tick:
                 self._tick()
                 self.regular_freeze.tick()
@@ -272,7 +272,9 @@ class Writer(threading.Thread):
                     if alone or time.monotonic() - began >= PART:
                         break
                 self._append(connection)
-                self._exchange(connection)
+                for owned in self.owned.values():
+                    if isinstance(owned, SharedExperiment) and owned.alone:
+                        owned.exchange(connection, self.settings.clock(), wait=True)
             self.failing = None
             metrics().group.observe(len(answers))
         except Exception as error:
@@ -339,29 +341,20 @@ class Writer(threading.Thread):
         for owned in self.owned.values():
             self.append(connection, owned)
 
-    def _exchange(self, connection: Connection) -> None:
-        """Tell other workers what this one did, where it is time; in the transaction that writes it."""
-        for owned in self.owned.values():
-            if isinstance(owned, SharedExperiment) and owned.exchange_due():
-                self.append(connection, owned)
-                owned.exchange(connection, self.settings.clock())
-
-    def _exchange_idle(self) -> None:
-        """The same where nobody asks for anything."""
+    def _exchange(self) -> None:
+        """Tell other workers what this one did, and hear of them, where it is time; between two parts, whose answers do not wait for it."""
         due = [owned for owned in self.owned.values() if isinstance(owned, SharedExperiment) and owned.exchange_due()]
-        if not due:
-            return
-        try:
-            with self.database.write() as connection:
-                for owned in due:
+        for owned in due:
+            try:
+                with self.database.write() as connection:
                     if owned.journal.pending or owned.experiment.lease:
                         owned.exchange(connection, self.settings.clock())
                     else:
                         owned.hear(connection)
-        except Exception as error:
-            self._failed(error, {owned.experiment.name for owned in due})
-            return
-        self._after()
+            except Exception as error:
+                self._failed(error, {owned.experiment.name})
+        if due:
+            self._after()
 
     def append(self, connection: Connection, owned: OwnedExperiment) -> None:
         """Append an experiment's new events. Until the commit they can still be lost with the transaction."""
