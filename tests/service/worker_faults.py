@@ -341,7 +341,7 @@ def table(found: dict) -> str:
     lines = ["fault            number", *(f"{kind:15} {count:7,}" for kind, count in found["faults"].items())]
     lines.append("answers: " + ", ".join(f"{status}: {count:,}" for status, count in found["answers"].items()))
     lines.append(
-        f"events {found['events']:,}; decisions acknowledged {found['decisions']:,}, {found['explored']:,} of all explored; true budget at "
+        f"events {found['events']:,}; decisions acknowledged {found['decisions']:,}; {found['explored']:,} in the logs explored; true budget at "
         f"the end {found['budget']}, never below 0; {found['seconds']} s"
     )
     lines.append("acknowledged and lost: 0; answered twice: 0; decisions or states that differ from the replay: 0")

@@ -30,7 +30,7 @@ RETRY = 0.1  # of the time between two exchanges, after which a worker that foun
 PATIENCE = 5000  # milliseconds that the database waits for a lock, and for a worker that holds one and says nothing more
 LOCK = (
     "SELECT seq, fence, set_config('idle_in_transaction_session_timeout', %s, true), set_config('lock_timeout', %s, true) "
-    "FROM experiments WHERE id = %s FOR UPDATE"
+    "FROM experiments WHERE id = %s FOR NO KEY UPDATE"
 )
 GRACE = 10 * 10**6  # microseconds after which a window is closed that the worker which decided has left open
 

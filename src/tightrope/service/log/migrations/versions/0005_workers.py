@@ -13,7 +13,7 @@ def upgrade() -> None:
     op.add_column("experiments", sa.Column("parent", sa.Integer))
     op.create_table(
         "claims",
-        sa.Column("experiment", sa.Integer, sa.ForeignKey("experiments.id"), nullable=False),
+        sa.Column("experiment", sa.Integer, nullable=False),
         sa.Column("decision", sa.String(200), nullable=False),
         sa.Column("ending", sa.Boolean, nullable=False),
         sa.PrimaryKeyConstraint("experiment", "decision", "ending"),
