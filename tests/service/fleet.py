@@ -65,7 +65,7 @@ class Fleet:
         if dead:
             del self.alive[number]
         else:
-            worker.go_on()
+            worker.go_on(worker.experiment)
         return made.event
 
 

@@ -11,7 +11,8 @@ from fleet import SPEC, Expired, Fleet, ledger_of, play
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from postgres import server
-from running import ask, crash, create, decide, place, reward, service_at
+from running import ask, crash, decide, place, reward, service_at
+from running import create as create_cold
 
 from tightrope.service.domain.accounts import Accounts
 from tightrope.service.domain.certificate import certificate
@@ -28,6 +29,7 @@ from tightrope.service.log.tables import claims, events, experiments
 from tightrope.service.log.verification import check_snapshots, replay, verify
 from tightrope.service.runtime import commands
 from tightrope.service.runtime.histories import Histories
+from tightrope.service.runtime.warm_up import warm_up
 from tightrope.session.codec import flatten
 
 FREE = {name: SPEC[name] for name in ("name", "arms", "window", "seed", "workers")} | {"policy": "BetaThompson"}
@@ -170,6 +172,12 @@ MEANS = {"base": 0.6, "a0": 0.9, "a1": 0.1, "a2": 0.2, "a3": 0.3, "a4": 0.4}
 def two(url, clock, **given):
     with service_at(url, clock, **({"exchange": 0.02} | given)) as one, service_at(url, clock, **({"exchange": 0.02} | given)) as other:
         yield one, other
+
+
+def create(service, spec):
+    """As the API does it: what compiles, compiles before there is a ledger that somebody could lock meanwhile."""
+    warm_up(ExperimentSpec.model_validate(spec), service.settings)
+    return create_cold(service, spec)
 
 
 def joined(*services, name="many"):

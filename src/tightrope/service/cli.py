@@ -331,7 +331,9 @@ def simulate_traffic(
     shop = price_shop(season, alpha)
     urls = url.split(",")
     with contextlib.ExitStack() as stack:
-        each = [stack.enter_context(Client(urls[k:] + urls[:k], key, experiment, timeout=60.0)) for k in range(len(urls) if workers > 1 else 1)]
+        each = [
+            stack.enter_context(Client(urls[k:] + urls[:k], key, experiment, timeout=60.0)) for k in range(len(urls) if workers > 1 else 1)
+        ]
         client: Decides = each[0] if workers == 1 else InTurn(each)
         if experiment not in each[0].experiments():
             rollout = not plain and workers == 1

@@ -1342,16 +1342,19 @@ class Session:
         stream = Stream(generator(seed, branch, streams.POLICY))
         self._stand(agent(self.policy, now.state, stream, self.arms, now.tally, now.waiting), self._rounds)
 
-    def _branch(self, branch: str) -> Self:
+    def _branch(self, branch: str, former: Self | None = None) -> Self:
         """A session that goes on by itself from what this one has learned, with streams of its own. Decisions stay here; `_borrow` brings
-        one over."""
+        one over. former: an earlier one that is used no more, whose compiled agent goes on where it can: a new one takes milliseconds."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         other._audit, other._draws, other._book = generator(self.seed, branch, streams.AUDIT), None, Book()
-        now, rounds = self._now.agent, self._rounds
-        stream, tally = Stream(generator(self.seed, branch, streams.POLICY)), now.tally.copy()
-        tally[PROPOSED] = 0  # of the new stream nothing was drawn
-        other._stand(agent(self.policy, copied(now.state), stream, rounds.arms, tally, now.waiting.copy()), rounds)
+        now, rounds, rng = self._now.agent, self._rounds, generator(self.seed, branch, streams.POLICY)
+        if former is not None and former._now.agent.number == now.number and former._now.agent.take_over(now, rng):
+            other._stand(former._now.agent, rounds)
+            return other
+        one = agent(self.policy, copied(now.state), Stream(rng), rounds.arms, now.tally.copy(), now.waiting.copy())
+        one.tally[PROPOSED] = 0  # of the new stream nothing was drawn
+        other._stand(one, rounds)
         return other
 
     def _borrow(self, id: Id, owner: "Session") -> None:

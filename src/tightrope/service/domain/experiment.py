@@ -68,13 +68,13 @@ class Experiment:
         self.number_arms()
         self.accounts = Accounts() if spec.workers > 1 else None
 
-    def branch(self, worker: int) -> "Experiment":
+    def branch(self, worker: int, former: "Experiment | None" = None) -> "Experiment":
         """What a worker goes on with until the next exchange: the state of the ledger, with its lease and streams of its own. Open
-        decisions stay here; `borrow` brings the one that is asked for."""
+        decisions stay here; `borrow` brings the one that is asked for. former: the one before, which is used no more."""
         assert self.accounts is not None
         other = Experiment(self.name)
         other.began, other.spec, other.reward_range, other.reader = self.began, self.spec, self.reward_range, self.reader
-        other.session = self.session._branch(f"{worker}.{self.seq}")
+        other.session = self.session._branch(f"{worker}.{self.seq}", None if former is None else former.session)
         other.rollout, other.status, other.masked = Rollout(self.spec), self.status, set(self.masked)
         other.seq, other.known, other.numbers = self.seq, self.seq, dict(self.numbers)
         other.lease = self.accounts.leases.get(worker, 0) if self.promises else None

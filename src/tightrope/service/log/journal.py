@@ -60,11 +60,11 @@ class WorkerJournal(Journal):
     def __init__(self, ledger: Journal, worker: int, seq: int, digest: bytes) -> None:
         self.ledger, self.worker, self.seq, self.digest = ledger, worker, seq, digest
         self.name, self.time = worker_log(ledger.experiment.name, worker), 0
-        self.go_on()
+        self.go_on(None)
 
-    def go_on(self) -> None:
-        """Rest on what the ledger knows now."""
-        self.experiment = self.ledger.experiment.branch(self.worker)
+    def go_on(self, former: Experiment | None) -> None:
+        """Rest on what the ledger knows now. former: what this rested on before, which is used no more."""
+        self.experiment = self.ledger.experiment.branch(self.worker, former)
         self.pending: list[LogEntry] = []
         self.ended: set[str] = set()
 

@@ -108,7 +108,7 @@ class SharedExperiment(OwnedExperiment):
 
     def go_on(self) -> None:
         """Rest on what the ledger knows now."""
-        self.journal.go_on()
+        self.journal.go_on(self.experiment)
 
     def _hear(self, connection: Connection) -> bool:
         """What others told since the last exchange."""
