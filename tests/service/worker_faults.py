@@ -61,12 +61,15 @@ class Worker:
         end = time.monotonic() + 60
         while True:
             try:
-                self.wires = [Wire(self.port) for _ in range(SOCKETS)]
+                self.connect()
                 return
             except OSError:
                 if time.monotonic() > end or os.waitpid(self.pid, os.WNOHANG)[0]:
                     raise Broken(f"a worker did not start: {(self.folder / f'child-{self.port}.log').read_text()[-2000:]}") from None
                 time.sleep(0.005)
+
+    def connect(self) -> None:
+        self.wires = [Wire(self.port) for _ in range(SOCKETS)]
 
     def end(self, number: int = signal.SIGKILL) -> None:
         os.kill(self.pid, number)
@@ -126,11 +129,11 @@ class Driver:
             wire.send(self.workers[0].key, request.method, f"/v1/experiments/{NAME}/{request.path}", request.body)
         if meanwhile is not None:
             meanwhile()
-        left = []
+        left, began = [], time.monotonic()
         for wire, request in sent:
             answer = wire.read()
             if answer is None and meanwhile is None:
-                raise Broken("a worker ended by itself.")
+                raise Broken(f"a worker gave no answer to {request} after {time.monotonic() - began:.1f} s: {self.alive()}")
             if answer is None or answer[0] == 503:
                 left.append(request)
             if answer is not None:
@@ -165,6 +168,12 @@ class Driver:
             self.open.pop(request.id, None)
         else:
             raise Broken(f"status {status} for {request}: {body[:300]!r}")
+
+    def alive(self) -> str:
+        """Which processes there are."""
+        return ", ".join(
+            f"{worker.port} {'runs' if os.waitpid(worker.pid, os.WNOHANG)[0] == 0 else 'has ended'}" for worker in self.workers
+        )
 
     # Faults -------------------------------------------------------------------------------------------------------------------
 
@@ -279,6 +288,8 @@ class Driver:
             raise Broken(f"the state after event {told[0]} is not that of a replay.")
         self.compare(entries)
         self.checked = told[0]
+        for worker in self.workers:  # a connection that was idle for as long as a replay takes may have been closed
+            worker.connect()
 
     def compare(self, entries: list) -> None:
         made, ended, budget = {}, {}, 0.0

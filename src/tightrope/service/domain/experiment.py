@@ -81,8 +81,8 @@ class Experiment:
         return other
 
     def borrow(self, id: str, ledger: "Experiment") -> None:
-        """Know an open decision of the ledger, if it has it."""
-        if id in ledger.open:
+        """Know an open decision of the ledger, if it had it when this worker went on from it; it may have heard of more since."""
+        if id in ledger.open and self.known is not None and ledger.open[id].seq <= self.known:
             self.session._borrow(id, ledger.session)
             self.open.begin(id, ledger.open[id])
 

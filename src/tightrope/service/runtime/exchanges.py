@@ -2,7 +2,8 @@
 
 An exchange is a part of a transaction that locks the experiment's row, so that the exchanges of an experiment have an order. It takes in
 what the others told since the last one, then what this worker did, writes one event into the ledger, and goes on from there. A worker that
-finds the row locked tries again a little later; meanwhile it decides on.
+finds the row locked tries again a little later; meanwhile it decides on. What others told is taken in before the lock is asked for, so that
+it is held for a worker's own events only.
 """
 
 import math
@@ -74,6 +75,7 @@ class SharedExperiment(OwnedExperiment):
         wait: until it has done. leaving: no lease is wanted any more.
         """
         self.exchanged = time.monotonic()
+        self._hear(connection)  # most of it while nobody waits for the lock; decisions rest on what was known before until this succeeds
         lock = LOCK if wait else f"{LOCK} SKIP LOCKED"
         row = connection.exec_driver_sql(lock, (str(PATIENCE), str(PATIENCE), self.root)).one_or_none()
         if row is None:
@@ -103,19 +105,18 @@ class SharedExperiment(OwnedExperiment):
     def hear(self, connection: Connection) -> None:
         """Take in what others told, where this worker has nothing to tell: without a lock."""
         self.exchanged = time.monotonic()
-        if self._hear(connection):
+        self._hear(connection)
+        if self.ledger.experiment.seq != self.experiment.known:
             self.go_on()
 
     def go_on(self) -> None:
         """Rest on what the ledger knows now."""
         self.journal.go_on(self.experiment)
 
-    def _hear(self, connection: Connection) -> bool:
+    def _hear(self, connection: Connection) -> None:
         """What others told since the last exchange."""
-        before = self.ledger.experiment.seq
-        for entry in store.read_together(connection, self.root, before):
+        for entry in store.read_together(connection, self.root, self.ledger.experiment.seq):
             self.ledger.follow(entry)
-        return self.ledger.experiment.seq > before
 
     def _write(
         self, connection: Connection, fence: int, told: list[LogEntry], head: bytes, known: int, asked: int, now: int,
