@@ -52,7 +52,7 @@ from .core.verbs import (
 from .numerics.sampling import unit_rows
 from .session.codec import flatten
 from .session.session import Session
-from .simulation.loops import Log, answered, fixed_horizon, new_log, note
+from .simulation.loops import RunLog, answered, fixed_horizon, new_log, note
 from .simulation.monitors import NoMonitor
 from .simulation.pending_rewards import AtOnce
 from .simulation.replication import loop_for, prepare
@@ -331,8 +331,8 @@ def _check_rewards(problem: Problem, world: Problem, context: Context, noise: np
 
 def play_loop(
     policy: Policy, problem: Problem, seed: int, horizon: int = HORIZON, cuts: tuple[int, ...] = ()
-) -> tuple[Log, dict[str, np.ndarray]]:
-    """Log and flattened state after a run in the engine's loop, cut into several calls."""
+) -> tuple[RunLog, dict[str, np.ndarray]]:
+    """The log and the flattened state after a run in the engine's loop, cut into several calls."""
     run = prepare(policy, problem, seed, 0, horizon)
     log = new_log(np.arange(1, horizon + 1), run.arms.number)
     tally = begin(NoMonitor(), run.arms, horizon)
@@ -342,7 +342,7 @@ def play_loop(
     return log, flatten(run.state)
 
 
-def play_checked(policy: Policy, problem: Problem, seed: int, horizon: int = HORIZON) -> tuple[Log, dict[str, np.ndarray]]:
+def play_checked(policy: Policy, problem: Problem, seed: int, horizon: int = HORIZON) -> tuple[RunLog, dict[str, np.ndarray]]:
     """The same in plain Python, with every choice checked before it is played; under random masks too."""
     run = prepare(policy, problem, seed, 0, horizon)
     log, K = new_log(np.arange(1, horizon + 1), run.arms.number), run.arms.number
@@ -419,7 +419,7 @@ def digest(policy: Policy, problem: Problem) -> list[str]:
     return _digest(*play_loop(policy, problem, SEED))
 
 
-def _digest(log: Log, state: Mapping[str, np.ndarray]) -> list[str]:
+def _digest(log: RunLog, state: Mapping[str, np.ndarray]) -> list[str]:
     columns = [
         item for value in state.values() for item in ((value[name] for name in value.dtype.names) if value.dtype.names else (value,))
     ]
@@ -468,7 +468,7 @@ def _answer() -> None:
 
 
 def _named_errors(
-    policy: Policy, problem: Problem, play_rounds: Callable[[Policy, Problem, int], tuple[Log, dict[str, np.ndarray]]]
+    policy: Policy, problem: Problem, play_rounds: Callable[[Policy, Problem, int], tuple[RunLog, dict[str, np.ndarray]]]
 ) -> list[str]:
     try:
         return _digest(*play_rounds(policy, problem, SEED))

@@ -39,7 +39,7 @@ from ..results.results import Identification, Result
 from ..simulation.arguments import as_problems
 from ..simulation.identify import identify
 from ..simulation.runs import provenance
-from ..simulation.runs.executors import shared
+from ..simulation.runs.executors import shared_workers
 from ..simulation.runs.progress import Meters, silent
 from ..simulation.simulate import simulate
 from . import names
@@ -169,7 +169,7 @@ def reproduce(paper: str, chosen: Iterable[str] | None, run: Run) -> dict[str, F
 @contextlib.contextmanager
 def figure_workers(run: Run) -> Iterator[Run]:
     """The run with workers that all its simulations share."""
-    with shared(run.engine or "threads", run.workers, run.address) as address:
+    with shared_workers(run.engine or "threads", run.workers, run.address) as address:
         yield run if address == run.address else replace(run, address=address, workers=None)
 
 

@@ -21,7 +21,7 @@ from .arguments import PerProblem, as_policies, as_problems, as_rounds
 from .replication import Interrupted, Progress, Slices, prepare, to_stop
 from .runs import provenance
 from .runs.executors import Engine
-from .runs.orchestrator import Outcome, carry_out
+from .runs.orchestrator import Outcome, run_experiment
 from .runs.plan import Rows
 from .runs.progress import showing
 
@@ -141,9 +141,9 @@ def identify(
     }  # fmt: skip
     experiment = UntilStop(problems, chosen, limit, budget is None, seed)
     with showing(progress, "identify", known=budget is not None) as advance:
-        outcome = carry_out(experiment, replications, engine=engine, address=address, workers=workers, out=out, progress=advance)
+        outcome = run_experiment(experiment, replications, engine=engine, address=address, workers=workers, out=out, progress=advance)
     settings |= {"replications": len(outcome.common), "command": provenance.command()}
-    result = _assembled(outcome, settings) if outcome.common else None
+    result = _result_of(outcome, settings) if outcome.common else None
     if result is None or not outcome.complete:
         raise Interrupted(result)
     if out is not None:
@@ -151,7 +151,7 @@ def identify(
     return result
 
 
-def _assembled(outcome: Outcome, settings: dict[str, object]) -> Identification:
+def _result_of(outcome: Outcome, settings: dict[str, object]) -> Identification:
     def column(key: str) -> dict[str, np.ndarray]:
         return {name: np.array([rows[r][key] for r in outcome.common]) for name, rows in outcome.rows.items()}
 

@@ -10,7 +10,7 @@ from ..core.verbs import commit, observe, play, regret, select, stopped, update,
 from .pending_rewards import deliver, send
 
 
-class Log(NamedTuple):
+class RunLog(NamedTuple):
     """What a replication leaves behind."""
 
     rounds: np.ndarray  # (n,) checkpoints, increasing
@@ -20,9 +20,9 @@ class Log(NamedTuple):
     pulls: np.ndarray  # (K,) how often each arm was played
 
 
-def new_log(rounds: np.ndarray, n_arms: int) -> Log:
+def new_log(rounds: np.ndarray, n_arms: int) -> RunLog:
     """Empty log for the given checkpoints."""
-    return Log(rounds, np.zeros(rounds.size), np.zeros(1), np.zeros(1, dtype=np.int64), np.zeros(n_arms))
+    return RunLog(rounds, np.zeros(rounds.size), np.zeros(1), np.zeros(1, dtype=np.int64), np.zeros(n_arms))
 
 
 def note(pulls, action):

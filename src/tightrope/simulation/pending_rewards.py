@@ -3,9 +3,8 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
 
-from ..compiled.kernels import PART, jit, python_of
+from ..compiled.kernels import PART, borrowed, jit, python_of
 from ..compiled.parts import shared_overload
 from ..core import checks
 from ..core.delay import Delay, lateness
@@ -64,33 +63,19 @@ def check_room(delay: Delay, in_order: bool, horizon: int, shown: Context) -> No
     checks.fits_in_memory("delay: rewards open at once", most_open(delay, horizon, in_order), each)
 
 
-def part(kept, slot):
+@borrowed
+def entry_or_none(kept, slot):
     """One round's part of what is kept, or None."""
-    return None if kept is None else kept[slot]
+    if kept is None:
+        return None
+    return kept[slot]
 
 
-@shared_overload(part, PART, inline="always")
-def _part(kept, slot):
-    if isinstance(kept, types.NoneType):
-        return lambda kept, slot: None
-    return lambda kept, slot: kept[slot]
-
-
+@borrowed
 def keep(kept, slot, value):
-    """Copy one round's part."""
+    """Copy one round's part, where rounds have it."""
     if kept is not None:
         kept[slot] = value
-
-
-@shared_overload(keep, PART, inline="always")
-def _keep(kept, slot, value):
-    if isinstance(kept, types.NoneType):
-        return lambda kept, slot, value: None
-
-    def copy(kept, slot, value):
-        kept[slot] = value
-
-    return copy
 
 
 @jit
@@ -133,7 +118,10 @@ def deliver_pending(pending, policy, state, t):
     while pending.counts[0].open > 0 and pending.due[pending.heap[0]] <= t:
         slot = take_first(pending)
         context = Context(
-            part(pending.features, slot), part(pending.eligible, slot), part(pending.baseline, slot), part(pending.baseline_mean, slot)
+            entry_or_none(pending.features, slot),
+            entry_or_none(pending.eligible, slot),
+            entry_or_none(pending.baseline, slot),
+            entry_or_none(pending.baseline_mean, slot),
         )
         state = update(policy, state, context, pending.arm[slot], pending.reward[slot])
     return state

@@ -11,8 +11,8 @@ from ..compiled.kernels import python_of
 from ..core.policy import compiled
 from ..core.streams import DELAY, NOISE, POLICY, PROBLEM, stream
 from ..core.verbs import Arms, begin, describe, init, private
-from .checked import Refused, checked, sentence
-from .loops import Log, fixed_horizon, new_log, until_stop
+from .checked import BrokenContract, checked, sentence
+from .loops import RunLog, fixed_horizon, new_log, until_stop
 from .pending_rewards import AtOnce, PendingRewards
 
 SLICE_SECONDS = 0.1  # how long a compiled loop runs before it looks up: progress, interruption
@@ -96,7 +96,7 @@ def loop_for(loop: Any, policy: Any, problem: Any, pending: Any = None) -> Any:
     return loop if fits else python_of(loop)
 
 
-def to_horizon(run: Replication, monitor: Any, rounds: np.ndarray, pending: Any = None) -> tuple[Log, Any, Play]:
+def to_horizon(run: Replication, monitor: Any, rounds: np.ndarray, pending: Any = None) -> tuple[RunLog, Any, Play]:
     """The log, the monitor's tally and the function that plays rounds of a fixed horizon; pending: the rewards that are
     awaited, by default none."""
     pending = AtOnce() if pending is None else pending
@@ -107,8 +107,8 @@ def to_horizon(run: Replication, monitor: Any, rounds: np.ndarray, pending: Any 
     def play(first: int, last: int) -> int:
         try:
             run.state = loop(policy, run.state, problem, pending, monitor, tally, log, first, last, *run.streams, run.late)
-        except Refused as refused:
-            raise ValueError(sentence(refused, run.policy, run.problem, run.arms)) from None
+        except BrokenContract as broken:
+            raise ValueError(sentence(broken, run.policy, run.problem, run.arms)) from None
         if isinstance(pending, PendingRewards) and pending.counts[0]["lost"]:
             raise RuntimeError(f"delay had more than {pending.heap.size} rewards open at once, its `longest`; run it with another seed.")
         return last
@@ -116,7 +116,7 @@ def to_horizon(run: Replication, monitor: Any, rounds: np.ndarray, pending: Any 
     return log, tally, play
 
 
-def to_stop(run: Replication, may_stop: bool) -> tuple[Log, Play]:
+def to_stop(run: Replication, may_stop: bool) -> tuple[RunLog, Play]:
     """The log and the function that plays rounds until the policy has its answer."""
     log = new_log(np.zeros(0, dtype=np.int64), run.arms.number)
     policy, problem = checked(run.policy, run.problem, run.arms)
@@ -125,8 +125,8 @@ def to_stop(run: Replication, may_stop: bool) -> tuple[Log, Play]:
     def play(first: int, last: int) -> int:
         try:
             run.state, played = loop(policy, run.state, problem, log, first, last, may_stop, *run.streams)
-        except Refused as refused:
-            raise ValueError(sentence(refused, run.policy, run.problem, run.arms)) from None
+        except BrokenContract as broken:
+            raise ValueError(sentence(broken, run.policy, run.problem, run.arms)) from None
         return int(played)
 
     return log, play

@@ -23,8 +23,8 @@ from .delays import as_delay
 from .pending_rewards import check_room, new_pending
 from .replication import Interrupted, Progress, Slices, prepare, to_horizon
 from .runs import provenance
-from .runs.executors import Engine, shared
-from .runs.orchestrator import Outcome, carry_out
+from .runs.executors import Engine, shared_workers
+from .runs.orchestrator import Outcome, run_experiment
 from .runs.plan import Rows
 from .runs.progress import showing
 
@@ -191,14 +191,14 @@ def simulate(
     }
     with showing(progress, "simulate", known=until is None) as advance:
         if until is None:
-            outcome = carry_out(experiment, count, engine=engine, address=address, workers=workers, out=out, progress=advance)
+            outcome = run_experiment(experiment, count, engine=engine, address=address, workers=workers, out=out, progress=advance)
         else:
-            with shared(engine, workers, address) as cluster:  # its groups are runs one after the other
+            with shared_workers(engine, workers, address) as cluster:  # its groups are runs one after the other
                 left = workers if cluster == address else None  # a cluster that was started has its size
-                play = functools.partial(carry_out, experiment, engine=engine, address=cluster, workers=left, out=out)
+                play = functools.partial(run_experiment, experiment, engine=engine, address=cluster, workers=left, out=out)
                 outcome, settings["until"] = _until_ranked(until, experiment, play, advance)
     settings |= {"command": provenance.command(), "lower_bound": _mean_bound(problems), "replications": len(outcome.common)}
-    result = _assembled(rounds, outcome, settings) if outcome.common else None
+    result = _result_of(rounds, outcome, settings) if outcome.common else None
     if result is None or not outcome.complete:
         raise Interrupted(result)
     if out is not None:
@@ -264,7 +264,7 @@ def _bytes_left(experiment: FixedHorizon) -> int:
     return total
 
 
-def _assembled(rounds: np.ndarray, outcome: Outcome, settings: dict[str, Any]) -> Result:
+def _result_of(rounds: np.ndarray, outcome: Outcome, settings: dict[str, Any]) -> Result:
     regret, pulls, watched = {}, {}, {}
     for name, rows in outcome.rows.items():
         table = {key: np.stack([rows[r][key] for r in outcome.common]) for key in rows[outcome.common[0]]}

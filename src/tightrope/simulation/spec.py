@@ -8,7 +8,7 @@ import operator
 import pathlib
 import re
 import typing
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -17,11 +17,12 @@ import yaml
 
 from ..core import checks
 from ..core.fields import Matrix
+from ..core.monitor import Monitor
 from ..core.names import RECIPES, Recipe
 from ..core.policy import Policy
 from ..core.problem import Problem
 from ..core.registry import built, load_module, load_plugins
-from . import monitors
+from .monitors import Budget, SetValue
 from .stopping import Ranking
 
 
@@ -39,6 +40,7 @@ _Loader.add_implicit_resolver(
 )
 _Loader.add_constructor("tag:yaml.org,2002:float", _number)
 
+MONITORS: dict[str, Callable[..., Monitor]] = {"Budget": Budget, "SetValue": SetValue}
 STRICT = pydantic.ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
 
@@ -184,15 +186,14 @@ def _sentence(error: pydantic.ValidationError, model: type[Spec]) -> str:
     return f"{place} = {str(first['input'])[:80]!r}: {message}.{hint}" if place else f"{message}."
 
 
-def made_monitor(data: dict[str, object] | None) -> Any:
+def made_monitor(data: dict[str, object] | None) -> Monitor | None:
     """The monitor that a spec asks for: {monitor: Budget, baseline: 0, ..}."""
     if data is None:
         return None
-    known = tuple(name for name in monitors.__all__ if name != "NoMonitor")
     name = data.get("monitor")
-    checks.choice("monitor", name, known)
+    checks.choice("monitor", name, tuple(MONITORS))
     try:
-        return getattr(monitors, str(name))(**{key: value for key, value in data.items() if key != "monitor"})
+        return MONITORS[str(name)](**{key: value for key, value in data.items() if key != "monitor"})
     except TypeError as error:
         raise ValueError(str(error)) from None
 

@@ -14,7 +14,7 @@ MOST_CHUNKS = 40  # per policy: the grain of resuming and of sharing work
 Rows = dict[str, np.ndarray]  # what replications leave behind, by name
 
 
-class Experiment(Protocol):
+class Replicable(Protocol):
     """Something to replicate under several names, usually policies. It is sent to workers whole."""
 
     kind: str
@@ -61,15 +61,15 @@ class Chunk:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ChunkPlan:
     """An experiment and its chunks; contents: a digest of what was given for each name, by part."""
 
-    experiment: Experiment
+    experiment: Replicable
     chunks: list[Chunk]
     contents: dict[str, dict[str, str]]
 
 
-def planned(experiment: Experiment, replications: int, *, digested: bool, begin: int = 0) -> Plan:
+def plan_chunks(experiment: Replicable, replications: int, *, digested: bool, begin: int = 0) -> ChunkPlan:
     """The plan of replications from `begin` on. digested: name the chunks by content; raises ValueError where something has none."""
     size = 1
     while size * MOST_CHUNKS < replications:
@@ -86,7 +86,7 @@ def planned(experiment: Experiment, replications: int, *, digested: bool, begin:
     for name in experiment.names() if digested else ():
         parts = known.parts(experiment, name, range(experiment.period))
         contents[name] = {part: digest([one[part] for one in parts]) for part in parts[0]}
-    return Plan(experiment, chunks, contents)
+    return ChunkPlan(experiment, chunks, contents)
 
 
 class _Known:
@@ -95,7 +95,7 @@ class _Known:
     def __init__(self) -> None:
         self.digests: dict[int, tuple[Any, str]] = {}
 
-    def parts(self, experiment: Experiment, name: str, replications: range) -> list[dict[str, str]]:
+    def parts(self, experiment: Replicable, name: str, replications: range) -> list[dict[str, str]]:
         """Digests of what each replication depends on."""
         return [{part: self.one(name, part, item) for part, item in experiment.content(name, r).items()} for r in replications]
 

@@ -21,7 +21,7 @@ import numpy as np
 from ...core import files
 from . import provenance
 from .digest import CODE, digest
-from .plan import Chunk, Plan, Rows
+from .plan import Chunk, ChunkPlan, Rows
 
 FORMAT = 1
 KEY = b"tightrope"  # of our metadata in a Parquet file
@@ -99,7 +99,7 @@ def _checksum(chunk: Chunk, rows: Rows) -> str:
     return checksum.hexdigest()
 
 
-def opened(out: pathlib.Path, plan: Plan) -> Store:
+def open_store(out: pathlib.Path, plan: ChunkPlan) -> Store:
     """The store of a run folder that is new, or holds this experiment; policies may have been added, named anew or moved.
 
     Raises ValueError where it holds another experiment: other seed, horizon or problem, or another policy of the same name.
@@ -133,13 +133,13 @@ def _policy(out: pathlib.Path, name: str) -> pathlib.Path:
     return out / "plan" / f"policy-{digest(name)}.json"
 
 
-def _known(out: pathlib.Path, plan: Plan) -> dict[str, dict[str, str]]:
+def _known(out: pathlib.Path, plan: ChunkPlan) -> dict[str, dict[str, str]]:
     """What names of the plan stand for in the folder so far."""
     paths = {name: _policy(out, name) for name in plan.contents}
     return {name: _read(path, "contents")["contents"] for name, path in paths.items() if path.exists()}
 
 
-def _differences(plan: Plan, known: dict[str, dict[str, str]]) -> list[str]:
+def _differences(plan: ChunkPlan, known: dict[str, dict[str, str]]) -> list[str]:
     """Parts of the plan's policies that are not what their names stand for."""
     both = [(parts, known[name]) for name, parts in plan.contents.items() if name in known]
     return [_PLURAL.get(part, part) for parts, before in both for part in parts if before.get(part) != parts[part]]

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ....compiled.cache import cache_directory
-from .pool import Pool
-from .worker import Packed
+from .worker import Packed, Pool
 
 try:
     import dask.config

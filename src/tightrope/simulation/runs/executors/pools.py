@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ....core import checks
 from . import worker
-from .pool import Pool
-from .worker import Packed
+from .worker import Packed, Pool
 
 if TYPE_CHECKING:
     from multiprocessing.sharedctypes import Synchronized
@@ -29,7 +28,7 @@ THREADS_OF_ALGEBRA = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM
 Engine = str | Executor
 
 
-def checked(engine: Engine, workers: int | None, address: str | None) -> int:
+def number_of_workers(engine: Engine, workers: int | None, address: str | None) -> int:
     """How many workers these arguments ask for; ValueError where they do not fit together."""
     if isinstance(engine, Executor):
         if workers is not None or address is not None:
@@ -55,7 +54,7 @@ def cluster(engine: str) -> Any:
 
 
 @contextlib.contextmanager
-def opened(engine: Engine, workers: int, address: str | None) -> Iterator[Pool]:
+def open_workers(engine: Engine, workers: int, address: str | None) -> Iterator[Pool]:
     """The workers of an engine; what is started here ends with this context."""
     with contextlib.ExitStack() as leaving:
         if isinstance(engine, Executor):
@@ -76,13 +75,13 @@ _shared: list[Pool] = []  # processes that several runs share; at most one pool
 
 
 @contextlib.contextmanager
-def shared(engine: Engine, workers: int | None, address: str | None) -> Iterator[str | None]:
+def shared_workers(engine: Engine, workers: int | None, address: str | None) -> Iterator[str | None]:
     """Workers for many runs: the address of their cluster, and they end with this context. An address that is given stays.
 
     Where runs are in threads the processes are shared as well, for runs that ask for them; none starts before it is needed. Inside
     another such context its processes are used.
     """
-    count = checked(engine, workers, address)
+    count = number_of_workers(engine, workers, address)
     with contextlib.ExitStack() as leaving:
         if engine in CLUSTERS and address is None:
             with interrupts_ignored():

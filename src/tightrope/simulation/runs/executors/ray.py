@@ -9,7 +9,7 @@ from concurrent.futures import Executor, Future
 from typing import Any
 
 from ....compiled.cache import cache_directory
-from .pool import Pool
+from .worker import Pool
 
 try:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no request leaves the host

@@ -11,20 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from ...core import checks
-from ...core.matching import check_fit
-from ...core.policy import label
-from ...core.problem import Problem
-from ...core.verbs import describe
-from ...numerics.noise import bounded
-from ...numerics.radii import horizon_radius
-from ...policies.softucb.softucb import SoftUCB, diverged
-from ..arguments import as_rounds
-from ..monitors import NoMonitor
-from ..replication import Interrupted, Progress, Slices, prepare, to_horizon
-from ..runs.orchestrator import carry_out
-from ..runs.plan import Rows
-from ..runs.progress import showing
+from ..core import checks
+from ..core.matching import check_fit
+from ..core.policy import label
+from ..core.problem import Problem
+from ..core.verbs import describe
+from ..numerics.noise import bounded
+from ..numerics.radii import horizon_radius
+from ..policies.softucb.softucb import SoftUCB, diverged
+from .arguments import as_rounds
+from .monitors import NoMonitor
+from .replication import Interrupted, Progress, Slices, prepare, to_horizon
+from .runs.orchestrator import run_experiment
+from .runs.plan import Rows
+from .runs.progress import showing
 
 MAKE: Any = SoftUCB  # a field's default makes it optional
 SETTLED = 0.1  # converged: the means of the last two sixths of the path differ by at most this share of beta, and the gradient turns
@@ -147,8 +147,8 @@ def train_softucb(
     with showing(progress, "train_softucb") as advance:
         while len(regret) < trajectories and beta <= 2.0 * theory:
             n = len(regret)
-            counted = None if advance is None else partial(_all_told, advance, n, trajectories)
-            played = carry_out(Trajectory(problem, policy._replace(beta=beta), seed, n), 1, workers=1, out=out, progress=counted)
+            counted = None if advance is None else partial(_advance_all, advance, n, trajectories)
+            played = run_experiment(Trajectory(problem, policy._replace(beta=beta), seed, n), 1, workers=1, out=out, progress=counted)
             if not played.complete:
                 status = f"interrupted: after {n} of {trajectories} trajectories."
                 raise Interrupted(TrainedBeta(beta, np.array(path), np.array(regret), np.array(gradients), theory, status))
@@ -164,7 +164,7 @@ def train_softucb(
     return TrainedBeta(beta, np.array(path), np.array(regret), np.array(gradients), theory, message)
 
 
-def _all_told(advance: Progress, before: int, trajectories: int, done: int, total: int) -> None:
+def _advance_all(advance: Progress, before: int, trajectories: int, done: int, total: int) -> None:
     """Rounds of one trajectory as a part of those of all."""
     advance(before * total + done, trajectories * total)
 
