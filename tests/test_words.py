@@ -8,9 +8,14 @@ import pathlib
 from collections import defaultdict
 
 ROOT = pathlib.Path(__file__).parent.parent / "src" / "tightrope"
-ROOMS = ("papers", "demo", "plots", "pages", "results", "evaluation", "logs", "problems", "solvers", "cli", "adapters")
-# Of two classes of one name: those that users rely on, and those whose namesake is in a room that is not held to this yet.
-KNOWN_PAIRS = {"Linear", "Log", "Promotions"}
+ROOMS = (
+    "compiled", "core", "numerics", "solvers", "problems", "policies", "plots", "results", "simulation", "logs", "evaluation", "pages",
+    "papers", "adapters", "extend.py", "testing.py", "demo", "cli",
+)  # fmt: skip
+# An oracle and the problem that it is for, on which users rely; one policy in two forms, which specs know by one name; and the state of
+# a policy, which each of them declares inside itself.
+KNOWN_PAIRS = {"Promotions", "SquareCB", "State"}
+GLOSSARY_CONSTANTS = {("core/rounds.py", "PLAIN")}  # its meaning is in the glossary of CONTRIBUTING
 # Names that say that something was done to something, or when, and not what there is or what is done.
 BARE = (
     "again answered assembled asked beside broken chosen closed clustered compared counted decided decomposed differing discovered "
@@ -56,7 +61,8 @@ def breaches(modules, rooms=ROOMS):
         for node in tree.body:
             if isinstance(node, ast.FunctionDef) and node.name.strip("_") in BARE.split():
                 found.add(f"{path}: {node.name}() says what was done, not what it does")
-            found |= {f"{path}: {name} has neither noun nor unit" for name in assigned(node) & set(VAGUE.split())}
+            vague = {name for name in assigned(node) & set(VAGUE.split()) if (path, name) not in GLOSSARY_CONSTANTS}
+            found |= {f"{path}: {name} has neither noun nor unit" for name in vague}
     for name, paths in classes.items():
         if len(paths) > 1 and name not in KNOWN_PAIRS and any(path.split("/")[0] in rooms for path in paths):
             found.add(f"{name} is a class of {', '.join(sorted(paths))}")

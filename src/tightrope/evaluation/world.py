@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled.kernels import borrowed, jit
-from ..core.verbs import Arms, Context, commit, select, update
+from ..core.verbs import Arms, Context, commit, entry_or_none, select, update
 
 
 class LoggedWorld(NamedTuple):
@@ -65,14 +65,6 @@ def show(shown, contexts, i):
     for k in range(shown.shape[0]):
         for j in range(c):
             shown[k, k * c + j] = contexts[i, j]
-
-
-@borrowed
-def entry_or_none(values, i):
-    """Entry i of what may be None."""
-    if values is None:
-        return None
-    return values[i]
 
 
 @borrowed

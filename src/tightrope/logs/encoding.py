@@ -16,6 +16,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..core import checks
+from ..core.types import JsonObject
 from .tables import BadRows, TableBatch, as_numbers, column_names, entry, is_missing, open_table, times
 
 Kind: TypeAlias = Literal["number", "category", "hashed", "time"]
@@ -267,7 +268,7 @@ class Encoder:
         kinds = dict.fromkeys(column_names(batch.frame)) if self._kinds is None else self._kinds
         if not kinds:
             raise ValueError("table has no columns; give one with named columns, or rows as dicts.")
-        columns: dict[str, Any] = {}
+        columns: JsonObject = {}
         texts: dict[str, list[str | None]] = {}
         for name, kind in kinds.items():
             values = _column(batch, name)
@@ -339,7 +340,7 @@ class Encoder:
         """d, the number of features."""
         return self._known().dimension
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """All that was learned, as JSON takes it.
 
         Returns
@@ -349,7 +350,7 @@ class Encoder:
         return self._known().model_dump(mode="json")
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> "Encoder":
+    def from_dict(cls, data: JsonObject) -> "Encoder":
         """The encoder whose `to_dict` this is.
 
         Parameters

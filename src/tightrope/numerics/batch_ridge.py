@@ -42,7 +42,7 @@ class BatchRidge(NamedTuple):
 
 
 class Solved(NamedTuple):
-    """What the data say. The constant column is eliminated: theta is about x - middle."""
+    """The solved regressions. The constant column is eliminated: theta is about x - middle."""
 
     theta: np.ndarray  # (M, d)
     factor: np.ndarray  # (M, d, d) lower Cholesky factors of V, less the part of the column
@@ -68,10 +68,10 @@ def check_features(name: str, features: np.ndarray, lam: float) -> None:
 
 def solve(model: BatchRidge) -> tuple[np.ndarray, np.ndarray]:
     """theta (M, d) and the lower Cholesky factors (M, d, d) of V, without an intercept; refuses V that rounding has made singular."""
-    return factorised(model.design, model.response)
+    return factorise(model.design, model.response)
 
 
-def factorised(design: np.ndarray, response: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def factorise(design: np.ndarray, response: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """V^-1 b and the lower Cholesky factor of V in every block; refuses V that rounding has made singular."""
     from scipy.linalg.lapack import dpotrs  # here, because its import takes long and few need it
 
@@ -99,7 +99,7 @@ def column_of(model: BatchRidge) -> float:
 
 
 def settle(model: BatchRidge, features: np.ndarray) -> Solved:
-    """What the data say, with an intercept if the model has one; features: those of the round, for a column before the first reward.
+    """The solved regressions, with an intercept if the model has one; features: those of the round, for a column before the first reward.
 
     With n' = n + lam / c^2 rewards in a block, lam / c^2 of which are the column's prior at the mean m of all rewards, s = sum x and
     rho = sum (r - m): middle = s / n', level = rho / n', own = 1 / n', V less s s' / n', and b = sum (r - m) x less middle rho.
@@ -111,7 +111,7 @@ def settle(model: BatchRidge, features: np.ndarray) -> Solved:
     own = 1.0 / (model.pulls + model.lam / column**2)
     middle, rho = model.total * own[:, None], model.sums - sums.centre * model.pulls
     design = model.design - middle[:, :, None] * model.total[:, None, :]
-    theta, factor = factorised(design, model.response - sums.centre * model.total - middle * rho[:, None])
+    theta, factor = factorise(design, model.response - sums.centre * model.total - middle * rho[:, None])
     return Solved(theta, factor, middle, rho * own, own, float(sums.origin + sums.centre))
 
 
@@ -133,7 +133,7 @@ def learn_batch(model: BatchRidge, features: np.ndarray, arms: np.ndarray, rewar
 
 
 def batch_scale(model: BatchRidge, solved: Solved, noise: float) -> float:
-    """What widths are multiples of, from what `settle` found: `noise.current_scale` for this form. noise: NaN where it is learned.
+    """The unit of widths, from the numbers that `settle` found: `noise.current_scale` for this form. noise: NaN where it is learned.
 
     O(M d), and O(M d^3 / 3) where what the penalty hides may be more than the noise.
     """

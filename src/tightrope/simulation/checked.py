@@ -20,7 +20,7 @@ HERE = __name__.partition(".")[0]
 
 
 class BrokenContract(Exception):
-    """What a policy or problem did that no loop can go on from: what, and up to two numbers."""
+    """A policy or problem did something that no loop can go on from: its name, and up to two numbers."""
 
 
 class CheckedPolicy(NamedTuple):
@@ -87,7 +87,7 @@ def foreign_within(policy: Policy) -> Policy | None:
 
 
 def checked(policy: Policy, problem: Problem, arms: Arms) -> tuple[Policy | CheckedPolicy, Problem | CheckedProblem]:
-    """What the loop should play: the policy and problem themselves, or wrapped where one is from outside.
+    """The policy and problem that the loop should play: themselves, or wrapped where one is from outside.
 
     A problem with a wrong mask would make any policy choose an arm that is none, so its choices are checked too. A policy from outside
     is checked where it stands, inside another one as well, which reads arrays at its choice.
@@ -107,7 +107,7 @@ def _checked_within(policy: Policy, number: int) -> Policy | CheckedPolicy:
 
 
 def sentence(broken: BrokenContract, policy: Policy, problem: Problem, arms: Arms) -> str:
-    """What went wrong, with the name of whose fault it is."""
+    """The fault in words, with the name of whose it is."""
     what, first, second = broken.args
     mine, its = type(foreign_within(policy) or policy).__name__, type(problem).__name__
     span = f"0 to {arms.number - 1}"

@@ -1,6 +1,6 @@
 """Rewards between their round and the update that learns from them. A run without a delay pays nothing for it."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -8,7 +8,8 @@ from ..compiled.kernels import PART, borrowed, jit, python_of
 from ..compiled.parts import shared_overload
 from ..core import checks
 from ..core.delay import Delay, lateness
-from ..core.verbs import Context, describe, update
+from ..core.problem import Problem
+from ..core.verbs import Context, describe, entry_or_none, update
 from .arguments import first_round
 from .delays import most_open
 
@@ -32,7 +33,7 @@ COUNTS = np.dtype(
 class PendingRewards(NamedTuple):
     """Rewards of single arms that are awaited: a heap of slots by (due, decided), and what each round showed."""
 
-    delay: Any
+    delay: Delay
     in_order: bool
     counts: np.ndarray  # (1,) COUNTS
     heap: np.ndarray  # (n,) slots: first the `open` taken ones as a heap, then the free ones
@@ -40,13 +41,13 @@ class PendingRewards(NamedTuple):
     decided: np.ndarray  # (n,) round of the decision
     arm: np.ndarray  # (n,)
     reward: np.ndarray  # (n,)
-    features: Any  # (n, K, d) of its round, None where rounds show none; likewise:
-    eligible: Any  # (n, K)
-    baseline: Any  # (n,)
-    baseline_mean: Any  # (n,)
+    features: np.ndarray | None  # (n, K, d) of its round, None where rounds show none; likewise:
+    eligible: np.ndarray | None  # (n, K)
+    baseline: np.ndarray | None  # (n,)
+    baseline_mean: np.ndarray | None  # (n,)
 
 
-def new_pending(delay: Delay, in_order: bool, horizon: int, problem: Any) -> Any:
+def new_pending(delay: Delay, in_order: bool, horizon: int, problem: Problem) -> "Pending":
     """Room for the rewards that a run of so many rounds awaits."""
     if describe(problem).oracle is not None:
         return PendingSets(delay, in_order, [])
@@ -61,14 +62,6 @@ def check_room(delay: Delay, in_order: bool, horizon: int, shown: Context) -> No
     """Refuse a delay whose open rounds this machine cannot hold."""
     each = 40 + sum(np.asarray(value).nbytes for value in shown if value is not None)
     checks.fits_in_memory("delay: rewards open at once", most_open(delay, horizon, in_order), each)
-
-
-@borrowed
-def entry_or_none(kept, slot):
-    """One round's part of what is kept, or None."""
-    if kept is None:
-        return None
-    return kept[slot]
 
 
 @borrowed
@@ -149,9 +142,9 @@ def send_pending(pending, policy, state, context, action, reward, t, rng):
 
 
 class _PendingSets(NamedTuple):
-    delay: Any
+    delay: Delay
     in_order: bool
-    waiting: list[Any]
+    waiting: list[tuple[int, int, Context, np.ndarray, np.ndarray]]
 
 
 class PendingSets(_PendingSets):
@@ -159,6 +152,9 @@ class PendingSets(_PendingSets):
 
     __slots__ = ()
     COMPILED = False
+
+
+Pending: TypeAlias = AtOnce | PendingRewards | PendingSets
 
 
 def deliver_sets(pending, policy, state, t):

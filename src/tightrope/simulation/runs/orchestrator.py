@@ -10,13 +10,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future, wait
 from dataclasses import dataclass, field
-from typing import Any
 
 from ...results.folder import remove_header
 from ..replication import Progress, Slices, Stopped
 from .executors import Engine, worker
 from .executors.pools import number_of_workers, open_workers
-from .executors.worker import Advance, Answer, Packed, Pool, RunRecipe
+from .executors.worker import Advance, Answer, Packed, RunRecipe, WorkerPool
 from .interrupts import Interrupts
 from .plan import Chunk, Replicable, Rows, plan_chunks
 from .store import Store, open_store
@@ -149,7 +148,7 @@ class Chunks:
         self.engine, self.recipe, self.address, self.advance = engine, recipe, address, advance
         self.waiting: list[int] = []
         self.futures: dict[Future[Answer], int] = {}
-        self.pool: Pool | None = None
+        self.pool: WorkerPool | None = None
         self.played = 0  # rounds that the pool had counted when this run last looked
         self.leaving = contextlib.ExitStack()
 
@@ -202,8 +201,8 @@ class Chunks:
             number = self.waiting.pop(0)
             self.futures[submit(number)] = number
 
-    def _submitting(self, pool: Pool) -> Callable[[int], Future[Any]]:
-        """What asks the pool for a chunk."""
+    def _submitting(self, pool: WorkerPool) -> Callable[[int], Future[Answer]]:
+        """The function that asks the pool for a chunk."""
         if self.packed is not None:
             recipe = pool.send(self.packed)
             return lambda number: pool.executor.submit(worker.compute, recipe, number)

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
+from ...core.types import JsonObject
 from ..replication import Slices
 from .digest import CODE, Undigestible, digest
 
@@ -30,19 +31,19 @@ class Replicable(Protocol):
         ...
 
     def names(self) -> Sequence[str]:
-        """What is replicated."""
+        """The names, usually of policies."""
         ...
 
-    def common(self) -> dict[str, Any]:
-        """What all replications share and their numbers depend on: horizon, seed and the like."""
+    def common(self) -> JsonObject:
+        """All that replications share and their numbers depend on: horizon, seed and the like."""
         ...
 
-    def content(self, name: str, replication: int) -> dict[str, Any]:
-        """What else the numbers of one replication depend on: problem, policy, monitor."""
+    def content(self, name: str, replication: int) -> dict[str, object]:
+        """All else that the numbers of one replication depend on: problem, policy, monitor."""
         ...
 
     def label(self, name: str, replication: int) -> str:
-        """What is played, in words that its content decides and not the name it was given."""
+        """The policy in words that its content decides and not the name it was given."""
         ...
 
     def replicate(self, name: str, replication: int, slices: Slices) -> Rows:
@@ -93,13 +94,13 @@ class _Known:
     """Digests by object, since replications share problems and policies."""
 
     def __init__(self) -> None:
-        self.digests: dict[int, tuple[Any, str]] = {}
+        self.digests: dict[int, tuple[object, str]] = {}
 
     def parts(self, experiment: Replicable, name: str, replications: range) -> list[dict[str, str]]:
         """Digests of what each replication depends on."""
         return [{part: self.one(name, part, item) for part, item in experiment.content(name, r).items()} for r in replications]
 
-    def one(self, name: str, part: str, item: Any) -> str:
+    def one(self, name: str, part: str, item: object) -> str:
         if id(item) not in self.digests:
             try:
                 self.digests[id(item)] = (item, digest(item))

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...core import checks
-from ...core.shown import in_one_line
+from ...core.checks import in_one_line
 from .top import eligible_scores
 
 SCALE = 1e5  # HiGHS closes the gap to 1e-6; scores scaled to this maximum make that 1e-11 of the largest

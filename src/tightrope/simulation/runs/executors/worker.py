@@ -82,7 +82,7 @@ class Packed:
 
 
 @dataclass(frozen=True)
-class Pool:
+class WorkerPool:
     """Workers that are there.
 
     send: brings a recipe to them once, and returns what each chunk is asked for with. stop: ends what they play within a slice; None
