@@ -1,5 +1,7 @@
 """Logs as the dicts of the Open Bandit Pipeline, both ways. That library is not needed: a dict of arrays is all that is exchanged."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 import numpy as np
