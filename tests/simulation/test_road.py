@@ -450,7 +450,7 @@ def test_a_worker_refuses_what_it_cannot_do_rightly(tmp_path):
     from tightrope.simulation.runs.executors.worker import RunRecipe
     from tightrope.simulation.runs.store import Store
 
-    packed = replace(worker.Packed.of("dask", RunRecipe(None, [], Store(tmp_path))), driver=(platform.node(), 1))
+    packed = replace(worker.PackedRecipe.of("dask", RunRecipe(None, [], Store(tmp_path))), driver=(platform.node(), 1))
     assert "is not there on" in str(worker.compute(packed, 0))
     assert "install the same versions" in str(worker.compute(replace(packed, code=("abc", "numpy 1.0")), 0))
     lost = packed.data.replace(b"Recipe", b"Recipo")

@@ -8,12 +8,11 @@ import functools
 import importlib
 import inspect
 import pathlib
-import pkgutil
 import sys
 import traceback
 import typing
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
 from typing import TypeVar
 
@@ -75,13 +74,6 @@ def load_module(name: str, argument: str = "--import") -> None:
         raise ValueError(
             f"{argument} {name} cannot be imported beside the module {module!r} of {found.__file__}; call the file something else."
         )
-
-
-def import_all(path: Iterable[str], package: str, names: dict[str, T]) -> dict[str, T]:
-    """Import every module of a package, and return the names that they registered."""
-    for found in pkgutil.walk_packages(path, f"{package}."):
-        importlib.import_module(found.name)
-    return names
 
 
 @functools.cache

@@ -53,7 +53,7 @@ def find_case(setting: DemoSetting) -> JudgedLog:
     try:
         uniform, thompson = open_bandit(CAMPAIGN, "random", data=setting.data), open_bandit(CAMPAIGN, "bts", data=setting.data)
     except DataNotFound as error:
-        return twin(setting, setting.missing(error))
+        return twin(setting, setting.report_missing(error))
     earned = thompson.log["reward"]
     log = from_frame(uniform.log, slot="slot", time="time", arms=uniform.arms)
     source = (

@@ -58,7 +58,7 @@ def new_users(setting: DemoSetting) -> tuple[list[Linear], str]:
         users = problems.data.jester(count, noise=NOISE, seed=setting.seed, data=setting.data)
         return users, f"{count} users drawn from the Jester ratings, rewards with Gaussian noise {NOISE}."
     except DataNotFound as error:
-        return twin(count, setting.seed), setting.missing(error)
+        return twin(count, setting.seed), setting.report_missing(error)
 
 
 def twin(count: int, seed: int, jokes: int = 40, tastes: int = 8) -> list[Linear]:

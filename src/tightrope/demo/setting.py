@@ -37,7 +37,7 @@ class DemoSetting:
         """Where runs are kept: those of a synthetic twin lie beside those of the data, which may come later."""
         return f"{label}, twin" if source.startswith(TWIN) else label
 
-    def missing(self, error: Exception) -> str:
+    def report_missing(self, error: Exception) -> str:
         """Say that data are missing; returns what the page says of it."""
         self.say(str(error))
         return f"{TWIN} {error}"

@@ -120,7 +120,7 @@ class View:
         self.arms = Arms(K, features=self.fixed, dimension=d, rewards=log.rewards)
         check_fit(policy, self.arms)
 
-    def given(self) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None, np.ndarray | None]:
+    def arrays(self) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None, np.ndarray | None]:
         """As kernels take it."""
         return self.features, self.contexts, self.shown, self.eligible
 
@@ -150,7 +150,7 @@ def replay(log: Log, policy: Policy, options: EvaluationOptions, seed: int) -> E
             state = init(policy, view.arms)
         view.admit(policy, state)
         kept = np.zeros(rows.arm.size, dtype=np.bool_)
-        state = run(policy, state, rows.arm, rows.reward, *view.given(), kept, rng)
+        state = run(policy, state, rows.arm, rows.reward, *view.arrays(), kept, rng)
         kept_rewards.append(rows.reward[kept])
         played += np.bincount(rows.arm[kept], minlength=log.arms)
     rewards = np.concatenate(kept_rewards)
@@ -242,7 +242,7 @@ def simulate_in_worlds(log: Log, policy: Policy, options: EvaluationOptions, boo
     def run(theta: np.ndarray, replication: int) -> tuple[float, np.ndarray]:
         means = np.ascontiguousarray(np.clip(fit.means(theta), low, high))
         best = (means if rows.eligible is None else np.where(rows.eligible, means, -np.inf)).max(axis=1)
-        features, contexts, shown, eligible = view.given()
+        features, contexts, shown, eligible = view.arrays()
         world = LoggedWorld(means, best, residuals, low, high, np.zeros(1, dtype=np.int64), features, contexts, shown, view.fixed, eligible)
         started = prepare(policy, cast(Problem, world), seed, replication, m)
         record, _, play = to_horizon(started, NoMonitor(), np.array([m]))

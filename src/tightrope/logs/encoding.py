@@ -309,7 +309,7 @@ class Encoder:
         ValueError
             Where a column is not there or an entry is not of its kind, and for an encoder that was not fitted. Complexity: O(d) a row.
         """
-        fitted = self._known()
+        fitted = self._fitted_encoder()
         single = is_row(rows)
         batch = _table_of([rows] if single else rows)
         parts, texts = [], dict[str, list[str | None]]()
@@ -330,7 +330,7 @@ class Encoder:
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the d features, in their order."""
-        fitted = self._known()
+        fitted = self._fitted_encoder()
         own = itertools.chain.from_iterable(column.names(name) for name, column in fitted.columns.items())
         pairs = itertools.chain.from_iterable(column.names(f"{a}{JOINED}{b}") for a, b, column in fitted.crossings)
         return (*(["1"] if fitted.intercept else []), *own, *pairs)
@@ -338,7 +338,7 @@ class Encoder:
     @property
     def dimension(self) -> int:
         """d, the number of features."""
-        return self._known().dimension
+        return self._fitted_encoder().dimension
 
     def to_dict(self) -> JsonObject:
         """All that was learned, as JSON takes it.
@@ -347,7 +347,7 @@ class Encoder:
         -------
         dict
         """
-        return self._known().model_dump(mode="json")
+        return self._fitted_encoder().model_dump(mode="json")
 
     @classmethod
     def from_dict(cls, data: JsonObject) -> "Encoder":
@@ -376,7 +376,7 @@ class Encoder:
         other._fitted = fitted
         return other
 
-    def _known(self) -> FittedEncoder:
+    def _fitted_encoder(self) -> FittedEncoder:
         if self._fitted is None:
             raise ValueError("this encoder has learned nothing yet; use what encoder.fit(table) returns.")
         return self._fitted

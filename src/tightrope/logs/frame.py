@@ -114,10 +114,10 @@ def from_frame(
             raise ValueError("features, probabilities and eligible of a table in files must be names of its columns.")
         columns.check_known(table)
     if arms is not None:
-        labels = ArmLabels.given(arms)
+        labels = ArmLabels.from_argument(arms)
     else:
         parts = ((batch.column(arm), is_missing(batch.column(reward)), batch.first) for batch in table.batches([arm, reward], CHUNK))
-        labels = ArmLabels.occurring(parts, arm, least)
+        labels = ArmLabels.from_columns(parts, arm, least)
     source: Source
     if isinstance(table, InFiles):
         source = RowsInFiles(table, columns, labels)

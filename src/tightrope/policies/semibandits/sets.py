@@ -18,7 +18,7 @@ from ...core.types import Explanation, Given, Oracle
 from ...core.verbs import Arms, Context
 from ...numerics.batch_ridge import (
     BatchRidge,
-    Solved,
+    RidgeSolution,
     batch_scale,
     check_features,
     learn_batch,
@@ -164,7 +164,7 @@ def new_state_by_width(policy: Any, arms: Arms, fixed: float, name: str) -> Ridg
     return new_state(arms, policy.lam, math.isnan(fixed) if policy.intercept < 0 else bool(policy.intercept))
 
 
-def noise_now(policy: GaussianPrior, state: RidgeSetState, solved: Solved) -> float:
+def noise_now(policy: GaussianPrior, state: RidgeSetState, solved: RidgeSolution) -> float:
     """The noise's standard deviation, given or learned."""
     return batch_scale(state.model, solved, policy.noise) if math.isnan(policy.noise) else float(policy.noise)
 
@@ -190,7 +190,7 @@ def features_of(state: RidgeSetState, context: Context) -> np.ndarray:
     return state.setting.features
 
 
-def predictions(state: RidgeSetState, context: Context) -> tuple[np.ndarray, np.ndarray, Solved]:
+def predictions(state: RidgeSetState, context: Context) -> tuple[np.ndarray, np.ndarray, RidgeSolution]:
     """theta'x and ||x||_{V^-1} of every arm, by the data so far, and what `settle` found for them; means are less `solved.zero`."""
     features = features_of(state, context)
     solved = settle(state.model, features)
@@ -225,7 +225,7 @@ def radius(state: RidgeSetState, delta: float, noise: float, theta_bound: float,
     return noise * math.sqrt(d * math.log((1 + seen / lam) / delta)) + math.sqrt(lam) * theta_bound
 
 
-def width_factor(policy: Optimistic, state: RidgeSetState, solved: Solved) -> float:
+def width_factor(policy: Optimistic, state: RidgeSetState, solved: RidgeSolution) -> float:
     """alpha, by default width times the noise, or the confidence radius of this round where alpha = "theory"."""
     if math.isnan(policy.alpha):
         return float(policy.width * batch_scale(state.model, solved, policy.noise))

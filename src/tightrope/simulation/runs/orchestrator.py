@@ -15,7 +15,7 @@ from ...results.folder import remove_header
 from ..replication import Progress, Slices, Stopped
 from .executors import Engine, worker
 from .executors.pools import number_of_workers, open_workers
-from .executors.worker import Advance, Answer, Packed, RunRecipe, WorkerPool
+from .executors.worker import Advance, Answer, PackedRecipe, RunRecipe, WorkerPool
 from .interrupts import Interrupts
 from .plan import Chunk, Replicable, Rows, plan_chunks
 from .store import Store, open_store
@@ -144,7 +144,7 @@ class Chunks:
 
     def __init__(self, engine: Engine, recipe: RunRecipe, workers: int | None, address: str | None, advance: Advance) -> None:
         self.workers = number_of_workers(engine, workers, address)
-        self.packed = None if engine == "threads" else Packed.of(engine if isinstance(engine, str) else type(engine).__name__, recipe)
+        self.packed = None if engine == "threads" else PackedRecipe.of(engine if isinstance(engine, str) else type(engine).__name__, recipe)
         self.engine, self.recipe, self.address, self.advance = engine, recipe, address, advance
         self.waiting: list[int] = []
         self.futures: dict[Future[Answer], int] = {}

@@ -75,7 +75,7 @@ def plan_chunks(experiment: Replicable, replications: int, *, digested: bool, be
     size = 1
     while size * MOST_CHUNKS < replications:
         size *= 2  # so that asking for more replications later finds most chunks again
-    known = _Known()
+    known = _DigestsByObject()
     common = digest((CODE, experiment.kind, experiment.common())) if digested else ""
     chunks = []
     for name in experiment.names():
@@ -90,7 +90,7 @@ def plan_chunks(experiment: Replicable, replications: int, *, digested: bool, be
     return ChunkPlan(experiment, chunks, contents)
 
 
-class _Known:
+class _DigestsByObject:
     """Digests by object, since replications share problems and policies."""
 
     def __init__(self) -> None:

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Iterator
 
 from ....compiled.cache import cache_directory
-from .worker import Packed, WorkerPool
+from .worker import PackedRecipe, WorkerPool
 
 try:
     import dask.config
@@ -45,7 +45,7 @@ def connected(address: str) -> Iterator[WorkerPool]:
     except (OSError, TimeoutError, ValueError) as error:
         raise ValueError(f"address = {address!r}: no Dask scheduler with workers answers there ({error}).") from None
 
-    def send(packed: Packed) -> object:
+    def send(packed: PackedRecipe) -> object:
         """The recipe is the result of a task, which the scheduler can make again where the worker that holds it is lost."""
         return client.submit(_same, packed, key=f"tightrope-{packed.key}", pure=True)
 
@@ -53,5 +53,5 @@ def connected(address: str) -> Iterator[WorkerPool]:
         yield WorkerPool(client.get_executor(pure=False), send, broken=(distributed.KilledWorker,))
 
 
-def _same(packed: Packed) -> Packed:
+def _same(packed: PackedRecipe) -> PackedRecipe:
     return packed

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ....core import checks
 from . import worker
-from .worker import Packed, WorkerPool
+from .worker import PackedRecipe, WorkerPool
 
 if TYPE_CHECKING:
     from multiprocessing.sharedctypes import Synchronized
@@ -104,7 +104,7 @@ def processes(workers: int) -> Iterator[WorkerPool]:
         _OurProcesses(workers, context, initializer=_begin, initargs=(stop, played)) as pool,
     ):
 
-        def send(packed: Packed) -> Packed:
+        def send(packed: PackedRecipe) -> PackedRecipe:
             """Each process reads the recipe once; what is sent for a chunk is the name of its file."""
             path = pathlib.Path(folder) / packed.key
             assert isinstance(packed.data, bytes)

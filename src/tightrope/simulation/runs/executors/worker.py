@@ -56,7 +56,7 @@ class RunRecipe:
 
 
 @dataclass(frozen=True)
-class Packed:
+class PackedRecipe:
     """A recipe on its way. code: of the driver, which the worker's must equal. key: of the bytes, by which a worker knows them.
     data: the bytes, or the file that has them. driver: the process that sends it.
     """
@@ -68,7 +68,7 @@ class Packed:
     driver: tuple[str, int]
 
     @staticmethod
-    def of(engine: str, recipe: RunRecipe) -> "Packed":
+    def of(engine: str, recipe: RunRecipe) -> "PackedRecipe":
         """A recipe as bytes; ValueError where a part of it has no name that another process could find."""
         store = None if recipe.store is None else Store(recipe.store.out.absolute())  # workers have folders of their own to be in
         try:
@@ -78,7 +78,7 @@ class Packed:
                 f"engine = {engine!r} sends the experiment to other processes, but a part of it cannot be sent ({error}); "
                 "define its functions and classes in a module, or use engine = 'threads'."
             ) from None
-        return Packed(engine, tuple(CODE), hashlib.sha256(data).hexdigest(), data, (platform.node(), os.getpid()))
+        return PackedRecipe(engine, tuple(CODE), hashlib.sha256(data).hexdigest(), data, (platform.node(), os.getpid()))
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class WorkerPool:
     """
 
     executor: Executor
-    send: Callable[[Packed], Any] = lambda packed: packed
+    send: Callable[[PackedRecipe], Any] = lambda packed: packed
     stop: "Event | threading.Event | None" = None
     played: Callable[[], int] | None = None
     broken: tuple[type[BaseException], ...] = (BrokenExecutor,)
@@ -139,7 +139,7 @@ _adopted: _Adopted | None = None
 _lock = threading.Lock()
 
 
-def compute(packed: Packed, number: int) -> Answer:
+def compute(packed: PackedRecipe, number: int) -> Answer:
     """Play a chunk. Errors are returned, so that all engines hand them over in the same way."""
     for attempt in range(WRITES):
         try:
@@ -154,7 +154,7 @@ def compute(packed: Packed, number: int) -> Answer:
     raise AssertionError("unreachable")
 
 
-def _adopt(packed: Packed) -> _Adopted:
+def _adopt(packed: PackedRecipe) -> _Adopted:
     global _adopted
     with _lock:
         if _adopted is None or _adopted.key != packed.key:
@@ -164,7 +164,7 @@ def _adopt(packed: Packed) -> _Adopted:
         return _adopted
 
 
-def _prepare(packed: Packed) -> None:
+def _prepare(packed: PackedRecipe) -> None:
     """One thread a worker in linear algebra, and a folder of compiled kernels that no other machine writes to."""
     import scipy.linalg  # noqa: F401 - it brings a library of its own, which must be loaded to be limited
 
@@ -181,7 +181,7 @@ def _prepare(packed: Packed) -> None:
         )
 
 
-def _unpacked(packed: Packed) -> RunRecipe:
+def _unpacked(packed: PackedRecipe) -> RunRecipe:
     data = packed.data if isinstance(packed.data, bytes) else packed.data.read_bytes()
     try:
         recipe: RunRecipe = pickle.loads(data)
