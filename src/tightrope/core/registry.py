@@ -21,7 +21,6 @@ from .names import RECIPES, REGISTRY, ProblemRecipe, add
 from .policy import Policy, is_policy, parameters
 from .problem import Problem
 
-T = TypeVar("T")
 Maker = TypeVar("Maker", bound="Callable[..., Problem | Sequence[Problem]]")
 
 GROUP = "tightrope.policies"
