@@ -214,6 +214,19 @@ def test_arrays_of_a_batch_are_let_go_with_its_last_open_decision():
     assert not session._book.open.batches and not session._book.open._left
 
 
+def test_ids_are_listed_when_one_is_asked_for():
+    """Listing a million takes half as long as deciding them; the entry made for `last` is the one that the list has."""
+    session = tr.Session(tr.UCB(), arms=3, seed=0)
+    first, second = session.decide_many(number=3), session.decide_many(number=2)
+    book = session._book
+    assert book.open._unlisted and not book.open.lacks(second.ids.tolist())
+    assert not book.open._unlisted
+    assert list(book.open) == [*first.ids, *second.ids]
+    assert book.open[second.ids[-1]] is book.last
+    assert session.reward_many(second.ids, [1.0, 0.0]) == 2
+    assert list(session.open) == list(first.ids)
+
+
 def test_only_the_last_ones_are_remembered_as_when_they_are_closed_one_by_one():
     n = 10_050
     one, many = (tr.Session(tr.UCB(), arms=3) for _ in range(2))

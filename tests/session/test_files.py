@@ -1,6 +1,7 @@
 """Session files: those of every format load and continue, and a stranger's choose nothing that runs."""
 
 import collections
+import gc
 import json
 import os
 import pathlib
@@ -13,6 +14,7 @@ from session import histories, strangers
 from session.record_files import what_follows
 from tiers import thorough
 from tightrope.core import files, streams
+from tightrope.session import store
 from tightrope.session.store import FORMAT
 
 DATA = pathlib.Path(__file__).parent / "data"
@@ -139,6 +141,28 @@ def test_a_loaded_session_writes_the_file_that_it_was_loaded_from(tmp_path):
     """Failed before: rounds that show nothing became two rounds in the next file."""
     for name, path in strangers.sessions(tmp_path).items():
         assert strangers.outcome(path, tmp_path / "again.npz") == "loaded", name
+
+
+@pytest.mark.parametrize("running", [True, False])
+def test_the_collector_is_as_it_was_after_files_and_refused_files(running, tmp_path, monkeypatch):
+    """With 100,000 open decisions it takes most of the time, so it waits; a state that nobody asked for would be found much later."""
+    during = []
+    monkeypatch.setattr(store, "build", lambda *told, build=store.build: (during.append(gc.isenabled()), build(*told))[1])
+    session = tr.Session(tr.UCB(), arms=2)
+    session.decide()
+    (tmp_path / "damaged").write_bytes(session.to_bytes()[:-100])
+    before = gc.isenabled()
+    (gc.enable if running else gc.disable)()
+    try:
+        tr.Session.load(session.save(tmp_path / "whole"))
+        with pytest.raises(ValueError, match="not a session file"):
+            tr.Session.load(tmp_path / "damaged")
+        with pytest.raises(ValueError, match="policy"):
+            tr.Session.load(tmp_path / "whole", policy=1)
+        assert gc.isenabled() is running
+        assert during == [False, False]
+    finally:
+        (gc.enable if before else gc.disable)()
 
 
 def test_no_more_memory_is_taken_than_a_file_has_bytes(tmp_path):

@@ -170,7 +170,7 @@ def check_new(session: Session, ids: list[Id]) -> None:
                 raise ValueError(f"row {i} of ids: {checks.show(id)} is there twice; every decision has an id of its own.")
             seen.add(id)
     book = session._book
-    if not (book.open.keys().isdisjoint(ids) and book.closed.keys().isdisjoint(ids)):
+    if not (book.open.lacks(ids) and book.closed.keys().isdisjoint(ids)):
         i = next(i for i, id in enumerate(ids) if id in book.open or id in book.closed)
         raise ValueError(f"row {i} of ids: {checks.show(ids[i])} was decided already; give new ids.")
     if AUTOMATIC in {str(id)[0] for id in ids}:
@@ -341,7 +341,7 @@ def automatic_ids(session: Session, first: int, n: int) -> list[Id]:
     book, branch = session._book, session._past.branch
     begin = f"{AUTOMATIC}{branch}." if branch else AUTOMATIC
     ids: list[Id] = [f"{begin}{k}" for k in range(first, first + n)]
-    if book.open.keys().isdisjoint(ids) and book.closed.keys().isdisjoint(ids):
+    if book.open.lacks(ids) and book.closed.keys().isdisjoint(ids):
         return ids
     return [book.automatic(k, branch) for k in range(first, first + n)]
 

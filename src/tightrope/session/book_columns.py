@@ -4,7 +4,7 @@ Rounds that several decisions share, and reasons, are written once; a decision n
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,81 +12,143 @@ import numpy as np
 from ..core import checks
 from ..core.rounds import PLAIN
 from ..core.verbs import Context
-from .decisions import Answers, Book, Chance, Decision, Entry, locked
+from .decisions import Answers, Batch, Book, Chance, Decision, Entry, locked, reason
 from .rounds import Rounds
 
 if TYPE_CHECKING:
     from .header import BookData, ClosedColumns, RoundColumns
 
+OPTIONAL = ("name", "propensity", "propensity_se", "draws", "time", "answers", "shown", "waiting", "held", "ended")
 Check = Callable[[str, object], float]  # of a reward
 Size = tuple[int | None, int | None]  # rows of features, length of a mask
 
 
 def pack_book(book: Book, last: Context, named: bool) -> tuple[dict[str, object], dict[str, np.ndarray]]:
     """All decisions as JSON-ready data, and the arrays of their rounds. named: whether arms have names of their own in every round."""
-    entries, places, contexts, place = list(book.open.values()), {id(last): 0}, [last], []
-    for entry in entries:
-        number = places.setdefault(id(entry.context), len(contexts))
-        if number == len(contexts):
-            contexts.append(entry.context)
-        place.append(number)
-    reasons: dict[str, int] = {}
-    waiting = pack_decisions([entry.decision for entry in entries], [entry.answers for entry in entries], reasons, named) | {
-        "context": place,
-        "shown": column(smaller_size(entry) for entry in entries),
-        "waiting": column(None if entry.waiting is None else sorted(entry.waiting) for entry in entries),
-        "held": column([np.atleast_1d(action).tolist() for action, _ in entry.held] or None for entry in entries),
-        "ended": column(entry.ended for entry in entries),
-    }  # fmt: skip
+    rounds, reasons = PackedRounds(last), dict[str, int]()
+    waiting = pack_entries([], rounds, reasons, named)
+    for batch, part in book.open.runs():
+        columns = pack_entries(part, rounds, reasons, named) if batch is None else pack_batch(batch, part, rounds, reasons)
+        for name, values in columns.items():
+            waiting[name] += values
     ended = list(book.closed.values())
     closed = pack_decisions([entry.decision for entry in ended], [entry.answers for entry in ended], reasons, named)
-    rounds, arrays = pack_rounds(contexts)
+    closed |= {"how": [entry.ended for entry in ended]}
+    tables = [{name: column(of) if name in OPTIONAL else of for name, of in table.items()} for table in (waiting, closed)]
+    sizes, arrays = rounds.packed()
     return {
-        "rounds": rounds,
+        "rounds": sizes,
         "reasons": list(reasons),
-        "open": waiting,
-        "closed": closed | {"how": [entry.ended for entry in ended]},
+        "open": tables[0],
+        "closed": tables[1],
         "unnamed": [id for id in book.unnamed if id in book.open],
         "last": book.last.decision.id if book.last is not None and book.is_open(book.last) else None,
     }, arrays
 
 
-def pack_decisions(decisions: Sequence[Decision], answers: Iterable[Any], reasons: dict[str, int], named: bool) -> dict[str, object]:
+class PackedRounds:
+    """The rounds that decisions name: their columns, and their features and masks one after another. first: the last that was shown."""
+
+    def __init__(self, first: Context) -> None:
+        self.places: dict[int, int] = {}  # by the context's id
+        self.columns: dict[str, list[Any]] = {"rows": [], "mask": [], "baseline": [], "baseline_mean": []}
+        self.features: list[np.ndarray] = []
+        self.masks: list[np.ndarray] = []
+        self.place(first)
+
+    def __len__(self) -> int:
+        return len(self.columns["rows"])
+
+    def place(self, context: Context) -> int:
+        """The place of a round, which is entered if it is new."""
+        place = self.places.setdefault(id(context), len(self))
+        if place == len(self):
+            rows, mask = size_of(context)
+            self.enter(1, rows, mask, context.features, context.eligible, context.baseline, context.baseline_mean)
+        return place
+
+    def enter(
+        self, n: int, rows: int | None, mask: int | None, features: np.ndarray | None, masks: np.ndarray | None,
+        baseline: int | None = None, mean: float | None = None,
+    ) -> None:  # fmt: skip
+        """Enter n rounds of these sizes. features, masks: of all, one after another."""
+        for name, value in (("rows", rows), ("mask", mask), ("baseline", baseline), ("baseline_mean", mean)):
+            self.columns[name].extend([value] * n)
+        if features is not None:
+            self.features.append(features)
+        if masks is not None:
+            self.masks.append(masks)
+
+    def packed(self) -> tuple[dict[str, object], dict[str, np.ndarray]]:
+        """The columns, and the arrays."""
+        arrays = {"rounds.features": np.concatenate(self.features)} if self.features else {}
+        if self.masks:
+            arrays["rounds.eligible"] = np.concatenate(self.masks)
+        return {"number": len(self)} | {name: column(values) for name, values in self.columns.items()}, arrays
+
+
+def pack_entries(entries: Sequence[Entry], rounds: PackedRounds, reasons: dict[str, int], named: bool) -> dict[str, list[Any]]:
+    """Columns of decisions that wait."""
+    return pack_decisions([entry.decision for entry in entries], [entry.answers for entry in entries], reasons, named) | {
+        "context": [rounds.place(entry.context) for entry in entries],
+        "shown": [smaller_size(entry) for entry in entries],
+        "waiting": [None if entry.waiting is None else sorted(entry.waiting) for entry in entries],
+        "held": [[np.atleast_1d(action).tolist() for action, _ in entry.held] or None for entry in entries],
+        "ended": [entry.ended for entry in entries],
+    }
+
+
+def pack_batch(batch: Batch, places: Sequence[int], rounds: PackedRounds, reasons: dict[str, int]) -> dict[str, list[Any]]:
+    """The same of some of a batch, without an entry for each."""
+    n, rows, number = len(places), np.array(places), batch.number
+    arm, chance, error = (values[rows].tolist() for values in (batch.arm, batch.propensity, batch.error))
+    first = len(rounds)
+    if batch.features is None and batch.masks is None:
+        context = [rounds.place(PLAIN)] * n
+    else:
+        shown, masks = batch.features, batch.masks
+        if shown is not None:
+            shown = shown[rows] if shown.ndim == 3 else np.repeat(shown[rows], number, axis=0)
+            shown = shown.reshape(-1, shown.shape[-1])
+        if masks is not None:
+            masks = masks[rows % len(masks)].ravel()
+        rounds.enter(n, None if shown is None else number, None if masks is None else number, shown, masks)
+        context = list(range(first, first + n))
+    draws = [None] * n if batch.draws is None else [count or None for count in batch.draws[rows].tolist()]
+    told = zip(batch.event[rows].tolist(), arm, chance, strict=True)
+    nothing = [None] * n
+    return {
+        "id": [batch.ids[i] for i in places],
+        "arm": arm,
+        "name": nothing,
+        "propensity": [plain_chance(p) for p in chance],
+        "propensity_se": [plain_chance(p) for p in error],
+        "draws": draws,
+        "reason": [reasons.setdefault(reason(event, batch.names.of(k), p), len(reasons)) for event, k, p in told],
+        "round": [batch.first + i for i in places],
+        "context": context,
+    } | dict.fromkeys(("time", "answers", "shown", "waiting", "held", "ended"), nothing)
+
+
+def pack_decisions(decisions: Sequence[Decision], answers: Sequence[Any], reasons: dict[str, int], named: bool) -> dict[str, list[Any]]:
     """Their columns. reasons: the place of each, new ones are added."""
     return {
         "id": [one.id for one in decisions],
         "arm": [one.arm if isinstance(one.arm, int) else one.arm.tolist() for one in decisions],
-        "name": [list(one.name) if isinstance(one.name, tuple) else one.name for one in decisions] if named else None,
-        "propensity": column(plain_chance(one.propensity) for one in decisions),
-        "propensity_se": column(plain_chance(one.propensity_se) for one in decisions),
-        "draws": column(one.draws for one in decisions),
+        "name": [list(one.name) if isinstance(one.name, tuple) else one.name for one in decisions] if named else [None] * len(decisions),
+        "propensity": [plain_chance(one.propensity) for one in decisions],
+        "propensity_se": [plain_chance(one.propensity_se) for one in decisions],
+        "draws": [one.draws for one in decisions],
         "reason": [reasons.setdefault(one.reason, len(reasons)) for one in decisions],
         "round": [one.round for one in decisions],
-        "time": column(one.time for one in decisions),
-        "answers": column([list(pair) for pair in value.items()] if isinstance(value, dict) else value for value in answers),
+        "time": [one.time for one in decisions],
+        "answers": [[list(pair) for pair in value.items()] if isinstance(value, dict) else value for value in answers],
     }
 
 
-def pack_rounds(contexts: Sequence[Context]) -> tuple[dict[str, object], dict[str, np.ndarray]]:
-    """The columns of rounds, and their features and masks one after another."""
-    features = [c.features for c in contexts if c.features is not None]
-    masks = [c.eligible for c in contexts if c.eligible is not None]
-    arrays = {"rounds.features": np.concatenate(features)} if features else {}
-    if masks:
-        arrays["rounds.eligible"] = np.concatenate(masks)
-    return {
-        "number": len(contexts),
-        "rows": column(None if c.features is None else len(c.features) for c in contexts),
-        "mask": column(None if c.eligible is None else len(c.eligible) for c in contexts),
-        "baseline": column(c.baseline for c in contexts),
-        "baseline_mean": column(c.baseline_mean for c in contexts),
-    }, arrays
-
-
-def column(values: Iterable[Any]) -> list[Any] | None:
-    """As a list; None where every value is None."""
-    listed = list(values)
-    return None if listed.count(None) == len(listed) else listed
+def column(values: list[Any]) -> list[Any] | None:
+    """None where every value is None."""
+    return None if values.count(None) == len(values) else values
 
 
 def smaller_size(entry: Entry) -> Size | None:
@@ -199,8 +261,9 @@ class Reader:
             raise ValueError(f"decision {id!r} has arm {arm}, names {checks.show(name)}, but its round has {count}.")
         elif name is None:
             name = self.rounds.names.of(arm)
-        chances = chance_of(chance, arm), chance_of(error, arm)
-        made = Decision(id, arm, name, *chances, self.reasons[reason], round, context, draws, moment)
+        if not (single and type(chance) is float and type(error) is float):
+            chance, error = chance_of(chance, arm), chance_of(error, arm)
+        made = Decision(id, arm, name, chance, error, self.reasons[reason], round, context, draws, moment)
         return made, None if single and answers is None else self.answers(id, arm, answers)
 
     def arms_of_set(self, id: Any, arms: list[int], names: Any, count: int) -> tuple[np.ndarray, tuple[Any, ...]]:

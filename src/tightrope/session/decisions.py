@@ -107,7 +107,8 @@ class Batch(NamedTuple):
             return PLAIN
         X = None if self.features is None else self.features[i]
         if X is not None and X.ndim == 1:
-            X = np.repeat(X[None, :], self.number, axis=0)
+            x, X = X, np.empty((self.number, X.size))
+            X[:] = x
         return Context(X, None if self.masks is None else self.masks[i % len(self.masks)].copy())
 
     def entry(self, i: int) -> Entry:
@@ -120,20 +121,41 @@ class Batch(NamedTuple):
         return Entry(made, context, arm, None)
 
 
-class Open(OrderedDict[Id, Entry]):
-    """Open decisions by id. In place of one of a batch stands its number, until somebody asks for the entry."""
+class Open:
+    """Open decisions by id, the oldest first. In place of one of a batch stands its number, until somebody asks for the entry.
+
+    The ids of a batch are listed when the first of all ids is asked for, which takes half as long as deciding does.
+    """
 
     def __init__(self) -> None:
-        super().__init__()
+        self._entries: OrderedDict[Id, Any] = OrderedDict()  # a plain dict finds its first in time that grows with those removed
+        self._unlisted: list[Batch] = []  # batches whose ids do not stand there yet
+        self._last: dict[Id, Entry] = {}  # entries that were made of these
         self.batches: list[Batch] = []  # of which decisions may be open, the oldest first
         self._left: dict[int, int] = {}  # how many are, by the number of the first
 
-    def add_many(self, batch: Batch) -> None:
-        """Enter all decisions of a batch."""
-        first, n = batch.first, len(batch.ids)
-        self._left[first] = n
+    @property
+    def _listed(self) -> OrderedDict[Id, Any]:
+        """All of them. A signal's exception leaves what is listed once more, to the same effect."""
+        for batch in self._unlisted:
+            self._entries.update(zip(batch.ids, range(batch.first, batch.first + len(batch.ids)), strict=True))
+        if self._unlisted:
+            self._entries.update(self._last)
+            self._unlisted, self._last = [], {}
+        return self._entries
+
+    def add(self, id: Id, entry: Entry) -> None:
+        """Enter one decision."""
+        self._listed[id] = entry
+
+    def add_many(self, batch: Batch) -> Entry:
+        """Enter all decisions of a batch; returns the last one."""
+        last = batch.entry(len(batch.ids) - 1)
+        self._left[batch.first] = len(batch.ids)
         self.batches.append(batch)
-        self.update(zip(batch.ids, range(first, first + n), strict=True))  # type: ignore[arg-type]
+        self._last[last.decision.id] = last
+        self._unlisted.append(batch)
+        return last
 
     def batch_of(self, number: int) -> Batch | None:
         """The batch of the decision of a number, if it was made in one."""
@@ -143,15 +165,17 @@ class Open(OrderedDict[Id, Entry]):
 
     def remove_many(self, ids: Iterable[Id], batch: Batch) -> None:
         """Take decisions of a batch out. Once more changes nothing."""
-        present = [id for id in ids if id in self]
-        deque(map(super().__delitem__, present), maxlen=0)
+        entries = self._listed
+        present = [id for id in ids if id in entries]
+        deque(map(entries.__delitem__, present), maxlen=0)
         self._less(batch, len(present))
 
     def remove(self, id: Id) -> None:
         """Take a decision out. Once more changes nothing."""
-        found: Any = super().get(id)
+        entries = self._listed
+        found = entries.get(id)
         if found is not None:
-            super().__delitem__(id)
+            del entries[id]
             batch = self.batch_of(found if type(found) is int else found.decision.round) if self.batches else None
             if batch is not None:
                 self._less(batch, 1)
@@ -164,37 +188,71 @@ class Open(OrderedDict[Id, Entry]):
             self._left.pop(batch.first)
             self.batches = [other for other in self.batches if other is not batch]
 
+    def __len__(self) -> int:
+        return len(self._listed)
+
+    def __iter__(self) -> Iterator[Id]:
+        return iter(self._listed)
+
+    def __contains__(self, id: object) -> bool:
+        return id in self._listed
+
     def __getitem__(self, id: Id) -> Entry:
-        found: Any = super().__getitem__(id)
+        entries = self._listed
+        found = entries[id]
         if type(found) is int:
             batch = self.batch_of(found)
             assert batch is not None
-            found = batch.entry(found - batch.first)
-            self[id] = found
+            found = entries[id] = batch.entry(found - batch.first)
         entry: Entry = found
         return entry
 
-    def get(self, id: Id, default: Any = None) -> Any:
-        """The decision of an id, or the default."""
-        found: Any = super().get(id, default)
-        return self[id] if type(found) is int else found
+    def get(self, id: Id) -> Entry | None:
+        """The decision of an id, if it is open."""
+        return self[id] if id in self._listed else None
 
-    def values(self) -> Iterator[Entry]:  # type: ignore[override]
-        """All of them, the oldest first."""
-        return (self[id] for id in self)
+    def values(self) -> Iterator[Entry]:
+        """All of them."""
+        return (entry for _, entry in self.items())
 
-    def items(self) -> Iterator[tuple[Id, Entry]]:  # type: ignore[override]
+    def items(self) -> Iterator[tuple[Id, Entry]]:
         """All of them with their ids."""
-        return ((id, self[id]) for id in self)
+        entries, batch, after = self._listed, None, 0
+        for id, found in entries.items():
+            if type(found) is int:
+                if batch is None or found >= after:
+                    batch = self.batch_of(found)
+                    assert batch is not None
+                    after = batch.first + len(batch.ids)
+                found = entries[id] = batch.entry(found - batch.first)
+            yield id, found
+
+    def runs(self) -> Iterator[tuple[Batch | None, list[Any]]]:
+        """All of them in parts: (None, entries), or (batch, places) of decisions that nobody asked for."""
+        batch, part = None, list[Any]()
+        for found in self._listed.values():
+            number = found if type(found) is int else -1
+            same = number < 0 if batch is None else 0 <= number < batch.first + len(batch.ids)
+            if part and not same:
+                yield batch, part
+                part = []
+            if not part:
+                batch = None if number < 0 else self.batch_of(number)
+            part.append(found if batch is None else number - batch.first)
+        if part:
+            yield batch, part
+
+    def lacks(self, ids: Iterable[Id]) -> bool:
+        """Whether none of these ids is open."""
+        return not (self._entries or self._unlisted) or self._listed.keys().isdisjoint(ids)
 
     def raw(self, ids: Iterable[Id]) -> list[Any]:
         """For every id its entry, the number of a decision of a batch, or None where it is not open."""
-        return list(map(super().get, ids))
+        return list(map(self._listed.get, ids))
 
     def arms(self) -> Iterator[tuple[Id, int]]:
         """(id, arm) of all decisions of single arms."""
-        found: Any
-        for id, found in super().items():
+        for id, found in self._listed.items():
             if type(found) is int:
                 batch = self.batch_of(found)
                 assert batch is not None
@@ -204,8 +262,7 @@ class Open(OrderedDict[Id, Entry]):
 
     def count(self) -> int:
         """How many wait for rewards."""
-        waiting: list[Any] = list(super().values())
-        return sum(type(found) is int or found.ended is None for found in waiting)
+        return sum(type(found) is int or found.ended is None for found in self._listed.values())
 
 
 class Book:
@@ -216,7 +273,7 @@ class Book:
     """
 
     def __init__(self) -> None:
-        self.open = Open()  # a plain dict finds its first entry in time that grows with those removed
+        self.open = Open()
         self.closed: OrderedDict[Id, Entry] = OrderedDict()
         self.unnamed: dict[Id, None] = {}  # ids of the others, the oldest first, answered ones among them
         self.last: Entry | None = None  # the last decision, unless it was only counted
@@ -237,7 +294,8 @@ class Book:
     def add(self, entry: Entry, unnamed: bool = False) -> None:
         """Enter a decision. unnamed: one of `select`, whose caller does not know its id."""
         id = entry.decision.id
-        self.open[id] = self.last = entry
+        self.open.add(id, entry)
+        self.last = entry
         if unnamed:
             self.unnamed[id] = None
         if entry.waiting is None and self._by_arm is not None:
@@ -246,8 +304,7 @@ class Book:
     def add_many(self, batch: Batch) -> Entry:
         """Enter the decisions of a batch; returns the last one. `drop` takes back what a signal's exception left of it."""
         self._by_arm = None
-        self.open.add_many(batch)
-        self.last = self.open[batch.ids[-1]]
+        self.last = self.open.add_many(batch)
         return self.last
 
     def drop(self, ids: Sequence[Id], arms: np.ndarray, batch: Batch) -> None:
@@ -378,7 +435,7 @@ class Book:
             longer.answers, longer.held, longer.ended = entry.answers, entry.held, entry.ended
             other.add(longer)
         other.closed, other.unnamed, other._weight = self.closed, self.unnamed, self._weight
-        other.last = None if self.last is None else other.open.get(self.last.decision.id, self.last)
+        other.last = None if self.last is None else other.open.get(self.last.decision.id) or self.last
         return other
 
 
@@ -399,7 +456,7 @@ def shown(context: Context) -> Context:
     """A context for the caller, whose arrays cannot be written."""
     if context.features is None and context.eligible is None:
         return context
-    return context._replace(features=locked(context.features), eligible=locked(context.eligible))
+    return Context(locked(context.features), locked(context.eligible), context.baseline, context.baseline_mean)
 
 
 def locked(array: A) -> A:

@@ -5,10 +5,12 @@ generators are looked up among those registered, and their constructors check ev
 """
 
 import functools
+import gc
 import importlib.metadata
 import json
 import pathlib
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from .header import Header, PastData
 
 Session: TypeAlias = Any  # of session.py, which reads and writes its files here
+T = TypeVar("T")
 
 FORMAT = 4
 MOST_NESTED = 3  # policies inside policies
@@ -38,13 +41,27 @@ MOST_PAIRS = 1024  # of arms, whose ratios LinGapE keeps
 
 def save(session: Session, target: pathlib.Path) -> pathlib.Path:
     """Write a session to one file, whole or not at all."""
-    files.write_arrays(target, *packed_session(session))
+    files.write_arrays(target, *without_collector(packed_session, session))
     return target
 
 
 def to_bytes(session: Session) -> bytes:
     """What `save` writes."""
-    return files.arrays_to_bytes(*packed_session(session))
+    return files.arrays_to_bytes(*without_collector(packed_session, session))
+
+
+def without_collector(call: Callable[..., T], *arguments: Any) -> T:
+    """The result of a call during which Python's collector of reference cycles waits.
+
+    It would look through all objects again each time that some more of 100,000 decisions are made, which takes longer than making them.
+    """
+    running = gc.isenabled()
+    try:  # both changes stand where an exception of a signal cannot leave the collector off
+        gc.disable()
+        return call(*arguments)
+    finally:
+        if running:
+            gc.enable()
 
 
 def packed_session(session: Session) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -147,7 +164,7 @@ def read(
 ) -> Any:  # fmt: skip
     """The session of a file or of its bytes; `called` begins the sentences about it."""
     try:
-        header, arrays = files.read_arrays(source)
+        header, arrays = without_collector(files.read_arrays, source)
         size = len(source) if isinstance(source, bytes) else source.stat().st_size
     except FileNotFoundError:
         raise FileNotFoundError(f"{called} does not exist; pass a file that Session.save wrote.") from None
@@ -155,7 +172,7 @@ def read(
         kind = type(error).__name__
         raise ValueError(f"{called} is not a session file ({kind}); pass one that Session.save wrote.") from None
     try:
-        return build(cls, called, size, header, arrays, oracle, policy, encoder)
+        return without_collector(build, cls, called, size, header, arrays, oracle, policy, encoder)
     except ValueError as error:
         raise ValueError(f"{error}{written_by(header)}") from error
     except Exception as error:
