@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core import checks
 from ..core.policy import Policy, is_policy, label
-from ..core.registry import built
-from ..evaluation.targets import Judged
+from ..evaluation.targets import Judged, policy_to_judge
 from ..logs import Log, from_dsjson, from_frame, from_journal, from_session
 from ..logs.tables import CSV, PARQUET, BadRows, InFiles, InMemory, Table, TableBatch, matrix, open_table, times
 from ..session.session import Session
@@ -18,8 +16,6 @@ from ..simulation.spec import read_yaml
 
 DSJSON, SESSION, JOURNAL = (".dsjson", ".jsonl", ".json"), (".npz",), (".journal",)
 SPECS = (".yaml", ".yml")
-KEYS = ("policy", "probabilities", "arm")
-UNIFORM = "uniform"
 
 
 @dataclass(frozen=True)
@@ -185,26 +181,12 @@ def _probabilities(table: Table, columns: str | list[str]) -> np.ndarray:
 
 
 def read_policy(path: pathlib.Path, log: Log) -> Judged | Policy:
-    """The policy that a file describes: a saved session, or YAML with one of
-
-        policy: LinTS            a policy that learns, with its parameters
-        probabilities: [..]      of every arm; by slot {0: [..], 1: [..]}; or uniform
-        arm: 3                   a number or a name
-
-    Raises ValueError in a sentence.
-    """
+    """The policy that a file describes: a saved session, or YAML as `policy_to_judge` reads it. Raises ValueError in a sentence."""
     if path.suffix.lower() not in SPECS:
         if not path.is_file():
             raise ValueError(f"policy = {str(path)!r} does not exist; give a YAML file ({', '.join(SPECS)}) or a saved session.")
         return Session.load(path)
-    data = read_yaml(path, "policy")
-    given = [key for key in KEYS if isinstance(data, dict) and key in data]
-    if len(given) != 1 or (given[0] != "policy" and len(data) > 1):
-        raise ValueError(f"policy = {str(path)!r} must hold exactly one of policy, probabilities and arm; got {checks.show(data)}.")
-    if given == ["policy"]:
-        return built(data)
-    value = data[given[0]]
-    return np.full(log.arms, 1.0 / log.arms) if value == UNIFORM and given == ["probabilities"] else value
+    return policy_to_judge(read_yaml(path, "policy"), log, f"policy = {str(path)!r}")
 
 
 def read_policies(

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from ..core import checks
 from ..core.policy import Policy, is_policy, label
+from ..core.registry import built
 from ..logs.arm_labels import check_order
 from ..logs.log import TOLERANCE, Log, Rows
 from ..session.round_propensities import propensities_of_rounds
@@ -16,6 +17,8 @@ from ..session.session import Session
 Chances: TypeAlias = Callable[..., ArrayLike]  # (context, eligible) -> (K,)
 Judged: TypeAlias = ArrayLike | str | Mapping[int, ArrayLike] | Chances | Session
 LOGGED_POLICY = "logged"  # the policy that made the log
+KEYS = ("policy", "probabilities", "arm")  # of what a file or a request says is to be judged
+UNIFORM = "uniform"
 
 
 class Target:
@@ -180,6 +183,24 @@ class Target:
         chances = np.zeros((rows.arm.size, self.log.arms))
         chances[np.arange(rows.arm.size), rows.arm] = rows.propensity
         return chances
+
+
+def policy_to_judge(data: object, log: Log, argument: str) -> Judged | Policy:
+    """The policy that a file or a request describes, a dict with one of
+
+        policy: LinTS            a policy that learns, with its parameters
+        probabilities: [..]      of every arm; by slot {0: [..], 1: [..]}; or uniform
+        arm: 3                   a number or a name
+
+    argument: begins the sentence of a ValueError.
+    """
+    given = [key for key in KEYS if isinstance(data, dict) and key in data]
+    if not isinstance(data, dict) or len(given) != 1 or (given[0] != "policy" and len(data) > 1):
+        raise ValueError(f"{argument} must hold exactly one of policy, probabilities and arm; got {checks.show(data)}.")
+    if given == ["policy"]:
+        return built(data)
+    value = data[given[0]]
+    return np.full(log.arms, 1.0 / log.arms) if value == UNIFORM and given == ["probabilities"] else value
 
 
 def target_name(policy: object) -> str:

@@ -4,6 +4,7 @@ Ids are made here before anything is sent, so that a request whose answer was lo
 knows with what it answered before.
 """
 
+import base64
 import dataclasses
 import random
 import secrets
@@ -24,6 +25,7 @@ import httpx  # noqa: E402  after the sentence for those who do not have it
 
 RETRIED = (429, 502, 503, 504)
 CREATION_SECONDS = 180.0  # that one attempt to create an experiment may take
+JUDGING_SECONDS = 180.0  # that one attempt to judge a policy may take
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 5.0  # seconds
 MOST = 10_000  # items of one batch
 
@@ -269,6 +271,22 @@ class Client:
     def evaluate(self, arm: str, **options: Any) -> dict[str, Any]:
         """What always playing an arm would have earned; options: baseline, estimator, lowest, highest, alpha."""
         return self._send("GET", self._path("/evaluate"), params={"arm": arm} | options)
+
+    def evaluate_policy(
+        self, policy: Mapping[str, Any] | None = None, session: bytes | None = None, method: str | None = None, **options: Any
+    ) -> dict[str, Any]:
+        """What any policy would have earned.
+
+        policy: as in a policy file of `tightrope evaluate`, such as {"policy": "LinTS"} with a method, or {"probabilities": [0.5, 0.5]}.
+        session: what Session.to_bytes wrote, judged at its present state. method: "replay" or "simulate", for a policy that learns.
+        options: baseline, estimator, lowest, highest, alpha, bootstraps, seed. Takes up to two minutes.
+        """
+        body: dict[str, Any] = {} if policy is None else {"policy": dict(policy)}
+        if session is not None:
+            body["session"] = base64.b64encode(session).decode()
+        if method is not None:
+            body["method"] = method
+        return self._send("POST", self._path("/evaluate"), body | options, timeout=JUDGING_SECONDS)
 
     def erase(self, subject: str) -> int:
         """Blank what the log knows of a subject; returns how many events."""

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import ConfigDict, Discriminator, Field, Tag, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Discriminator, Field, Tag, TypeAdapter, ValidationError, model_validator
 
 from .errors import Refused, not_valid
 from .features import RawRow
@@ -171,6 +171,53 @@ class EraseRequest(Strict):
     model_config = ConfigDict(json_schema_extra={"examples": [{"subject": "user-77"}]})
 
     subject: Text
+
+
+Estimator = Literal["ips", "clipped-ips", "snips", "dm", "dr", "switch-dr", "aipw"]
+BASELINE = "What it would replace: an arm; default the experiment's baseline."
+LOWEST, HIGHEST, ALPHA = "Lowest reward that there can be.", "Highest reward that there can be.", "Error of the bounds."
+
+
+class EvaluationRequest(Strict):
+    """A policy to be judged on the log: `policy` or `session`."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"policy": {"policy": "LinTS", "width": 2.0}, "method": "simulate"},
+                {"policy": {"probabilities": [0.5, 0.3, 0.2]}, "estimator": "ips"},
+                {"policy": {"arm": "12.90"}},
+            ]
+        }
+    )
+
+    policy: dict[str, Any] | None = Field(
+        default=None,
+        description='As in a policy file of `tightrope evaluate`: {"policy": name, and its parameters}, which learns while it plays; '
+        '{"probabilities": one for every arm, or "uniform"}; or {"arm": id}.',
+    )
+    session: str | None = Field(
+        default=None, description="What Session.save wrote, in base64: judged at its present state.", max_length=16 * 2**20
+    )
+    method: Literal["replay", "simulate"] | None = Field(
+        default=None,
+        description="For a policy that learns. replay: the rounds in which it would have played what was played, where arms were drawn "
+        "uniformly. simulate: worlds fitted to the log, which may be any.",
+    )
+    baseline: ArmId | None = Field(None, description=BASELINE)
+    estimator: Estimator = "dr"
+    lowest: Number = Field(0.0, description=LOWEST)
+    highest: Number = Field(1.0, description=HIGHEST)
+    alpha: Annotated[float, Field(gt=0, lt=1, description=ALPHA)] = 0.05
+    bootstraps: Annotated[int, Field(ge=20, le=1000, description="Fitted worlds of `simulate`.")] = 200
+    seed: Annotated[int, Field(ge=0, le=2**53, description="Of the policy's choices and of the worlds.")] = 0
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> Self:
+        """Refuse two policies, and none."""
+        if (self.policy is None) == (self.session is None):
+            raise ValueError("policy and session are two ways to say what is judged; give one of them.")
+        return self
 
 
 class ModeChange(Strict):

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel
@@ -11,16 +11,20 @@ from sqlalchemy.engine import Connection
 from ...core.files import plain
 from ..domain.errors import Refused, invalid, unknown_experiment
 from ..domain.events import Decided
-from ..domain.requests import TEXT, EraseRequest
+from ..domain.requests import ALPHA, BASELINE, HIGHEST, LOWEST, TEXT, EraseRequest, Estimator, EvaluationRequest
 from ..domain.times import timestamp
 from ..log import store
 from ..log.journal import Journal
 from ..log.recovery import rebuild
 from ..log.snapshots import fingerprint
 from ..runtime import commands
+from ..runtime.judging import judge_apart
 from ..runtime.service import Service
 from .answers import ErasureAnswer, EvaluationAnswer, ExplanationAnswer, LogAnswer, RecommendationAnswer, StateAnswer
 from .common import Name, Served, Who, answer, needs, replies
+
+if TYPE_CHECKING:
+    from ...logs import Log
 
 router = APIRouter(prefix="/v1/experiments/{name}", tags=["reading"])
 SCRUBS, SCRUB_PAUSE = 100, 0.1  # attempts, seconds
@@ -129,13 +133,11 @@ class EvaluationQuery(BaseModel):
     """What is to be judged."""
 
     arm: Annotated[str, Query(max_length=200, description='The policy that always plays this arm, or "logged".')]
-    baseline: Annotated[
-        str | None, Query(max_length=200, description="What it would replace: an arm; default the experiment's baseline.")
-    ] = None
-    estimator: Literal["ips", "clipped-ips", "snips", "dm", "dr", "switch-dr", "aipw"] = "dr"
-    lowest: Annotated[float, Query(allow_inf_nan=False, description="Lowest reward that there can be.")] = 0.0
-    highest: Annotated[float, Query(allow_inf_nan=False, description="Highest reward that there can be.")] = 1.0
-    alpha: Annotated[float, Query(gt=0, lt=1, description="Error of the bounds.")] = 0.05
+    baseline: Annotated[str | None, Query(max_length=200, description=BASELINE)] = None
+    estimator: Estimator = "dr"
+    lowest: Annotated[float, Query(allow_inf_nan=False, description=LOWEST)] = 0.0
+    highest: Annotated[float, Query(allow_inf_nan=False, description=HIGHEST)] = 1.0
+    alpha: Annotated[float, Query(gt=0, lt=1, description=ALPHA)] = 0.05
 
 
 @router.get("/evaluate", dependencies=[needs("read")], responses=replies(EvaluationAnswer, 404))
@@ -143,15 +145,29 @@ async def evaluate(name: Name, service: Served, asked: Annotated[EvaluationQuery
     """What always playing an arm would have earned, from the decisions of the log and their propensities, with bounds that hold at all
     times."""
     from ...evaluation.evaluate import evaluate as judge
-    from ..log.export import as_log
 
     def read(connection: Connection, row: int) -> dict[str, Any]:
-        spec = rebuild(connection, row, name, 1).experiment.spec
-        baseline = asked.baseline or (spec.baseline if isinstance(spec.baseline, str) else None)
-        table = as_log(connection, row, name, (asked.lowest, asked.highest))
+        table, baseline = log_to_judge(connection, row, name, asked)
         return judge(table, asked.arm, baseline=baseline, estimator=asked.estimator, alpha=asked.alpha).record()
 
     return answer(await read_beside(service, name, read))
+
+
+@router.post("/evaluate", dependencies=[needs("read")], responses=replies(EvaluationAnswer, 404))
+async def evaluate_policy(name: Name, request: EvaluationRequest, service: Served) -> Response:
+    """What any policy would have earned: one that learns while it plays, probabilities, an arm, or a saved session. It is judged in a
+    process of its own, one request after the other, for two minutes at most."""
+    table, baseline = await read_beside(service, name, lambda connection, row: log_to_judge(connection, row, name, request))
+    return answer(await service.in_thread("judging", judge_apart, table, request, baseline))
+
+
+def log_to_judge(connection: Connection, row: int, name: str, asked: EvaluationQuery | EvaluationRequest) -> "tuple[Log, str | None]":
+    """The decisions of the log, and the arm that a policy would replace."""
+    from ..log.export import as_log
+
+    spec = rebuild(connection, row, name, 1).experiment.spec
+    baseline = asked.baseline or (spec.baseline if isinstance(spec.baseline, str) else None)
+    return as_log(connection, row, name, (asked.lowest, asked.highest)), baseline
 
 
 @router.post("/erase", dependencies=[needs("admin")], responses=replies(ErasureAnswer, 404, 409))

@@ -23,6 +23,7 @@ THREADS = {
     "reading": 2,
     "warm-up": 1,
     "scrubbing": 1,
+    "judging": 1,
 }  # for work that takes long: it waits for its like, and nothing else for it
 
 

@@ -1,0 +1,79 @@
+"""Judging a policy on an experiment's log, in a process of its own: kernels that it compiles and worlds that it fits make nobody wait."""
+
+import base64
+import multiprocessing
+import os
+import signal
+from multiprocessing.connection import Connection
+from typing import Any
+
+from ...logs import Log
+from ..domain.errors import Refused, invalid
+from ..domain.requests import EvaluationRequest
+
+LONGEST = 120.0  # seconds
+NICENESS = 10  # of the process, so that decisions go first
+REMEDY = "export the log and judge it with tightrope evaluate, where nobody waits"
+
+
+def judge_apart(log: Log, asked: EvaluationRequest, baseline: str | None, seconds: float = LONGEST) -> dict[str, Any]:
+    """What `tr.evaluate` finds, or for a policy that learns `tr.evaluate_learner`. baseline: an arm that it would replace.
+
+    Raises Refused with the library's sentence, and where it takes longer than so many seconds.
+    """
+    spawn = multiprocessing.get_context("spawn")
+    ours, theirs = spawn.Pipe()
+    process = spawn.Process(target=_judge, args=(theirs, log, asked, baseline), daemon=True)
+    process.start()
+    theirs.close()
+    try:
+        if not ours.poll(seconds):
+            raise Refused(422, f"policy takes longer than {seconds:g} s to judge; {REMEDY}.", "policy")
+        refused, answer = ours.recv()
+    except EOFError:
+        raise Refused(422, f"policy could not be judged: its process ended, for want of memory perhaps; {REMEDY}.", "policy") from None
+    finally:
+        process.kill()
+        process.join()
+        ours.close()
+    if refused:
+        raise invalid(ValueError(answer))
+    found: dict[str, Any] = answer
+    return found
+
+
+def _judge(connection: Connection, log: Log, asked: EvaluationRequest, baseline: str | None) -> None:
+    """The work of the process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is the service's, which ends this process
+    os.nice(NICENESS)
+    try:
+        connection.send((False, _record(log, asked, baseline)))
+    except ValueError as error:
+        connection.send((True, str(error)))
+
+
+def _record(log: Log, asked: EvaluationRequest, baseline: str | None) -> dict[str, Any]:
+    from ...core.policy import is_policy, label
+    from ...evaluation.evaluate import evaluate
+    from ...evaluation.learners import evaluate_learner
+    from ...evaluation.targets import policy_to_judge
+    from ...session.session import Session
+
+    if asked.session is not None:
+        try:
+            data = base64.b64decode(asked.session, validate=True)
+        except ValueError:
+            raise ValueError("session is not base64; encode the bytes that Session.to_bytes, or a file of Session.save, has.") from None
+        given: Any = Session.from_bytes(data)
+    else:
+        given = policy_to_judge(asked.policy, log, "policy")
+    if is_policy(given):
+        if asked.method is None:
+            raise ValueError(
+                f"method is missing: {label(given)} learns while it plays. Give method = 'replay' (for logs whose arms were drawn "
+                "uniformly) or 'simulate' (worlds fitted to the log), or a session, which is judged at its present state."
+            )
+        return evaluate_learner(log, given, method=asked.method, alpha=asked.alpha, bootstraps=asked.bootstraps, seed=asked.seed).record()
+    if asked.method is not None:
+        raise ValueError(f"method = {asked.method!r} is for a policy that learns while it plays; leave it out.")
+    return evaluate(log, given, baseline=baseline, estimator=asked.estimator, alpha=asked.alpha).record()
