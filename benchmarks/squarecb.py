@@ -94,7 +94,7 @@ def simulated(found, X):
         best = means.max(axis=1)
         for policy, each in RARE.items():
             view = View(log, each, rows)
-            shown, contexts, scratch, eligible = view.given()
+            shown, contexts, scratch, eligible = view.arrays()
             last = np.zeros(1, dtype=np.int64)
             world = LoggedWorld(means, best, np.zeros(0), 0.0, 1.0, last, shown, contexts, scratch, view.fixed, eligible)
             record, _, play = to_horizon(prepare(each, world, 0, r, n), NoMonitor(), np.array([n]))

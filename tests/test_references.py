@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 import tightrope as tr
 from tightrope.cli import app
 from tightrope.core.references import entries
-from tightrope.core.registry import registered
+from tightrope.core.registry import named_policies
 
-OURS = {name: item for name, item in registered() if item.__module__.startswith("tightrope.policies.")}
+OURS = {name: item for name, item in named_policies() if item.__module__.startswith("tightrope.policies.")}
 
 
 def plain(text: str) -> str:

@@ -8,9 +8,15 @@ import pathlib
 from collections import defaultdict
 
 ROOT = pathlib.Path(__file__).parent.parent / "src" / "tightrope"
-ROOMS = ("papers", "demo", "plots", "pages", "results", "evaluation", "logs", "problems", "solvers", "cli", "adapters")
-# Of two classes of one name: those that users rely on, and those whose namesake is in a room that is not held to this yet.
-KNOWN_PAIRS = {"Linear", "Log", "Promotions"}
+ROOMS = (
+    "compiled", "core", "numerics", "solvers", "problems", "policies", "plots", "results", "simulation", "logs", "evaluation", "pages",
+    "papers", "adapters", "extend.py", "testing.py", "demo", "cli",
+)  # fmt: skip
+# An oracle and the problem that it is for, on which users rely; one policy in two forms, which specs know by one name; and the state of
+# a policy, which each of them declares inside itself.
+KNOWN_PAIRS = {"Promotions", "SquareCB", "State"}
+KNOWN_PARTICIPLES = {"Given", "Broken", "Stream.moved", "Remembering.answered"}  # what users catch, and what sessions are called by
+GLOSSARY_CONSTANTS = {("core/rounds.py", "PLAIN")}  # its meaning is in the glossary of CONTRIBUTING
 # Names that say that something was done to something, or when, and not what there is or what is done.
 BARE = (
     "again answered assembled asked beside broken chosen closed clustered compared counted decided decomposed differing discovered "
@@ -38,6 +44,19 @@ def assigned(node):
     return {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
 
 
+def participles(tree):
+    """Functions, classes and methods (properties are facts, which participles may name) with the name of a bare participle."""
+    found = set()
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name.strip("_").lower() in BARE.split():
+            found.add(node.name)
+        for item in node.body if isinstance(node, ast.ClassDef) else ():
+            fact = isinstance(item, ast.FunctionDef) and any("property" in ast.unparse(each) for each in item.decorator_list)
+            if isinstance(item, ast.FunctionDef) and not fact and item.name.strip("_") in BARE.split():
+                found.add(f"{node.name}.{item.name}")
+    return found - KNOWN_PARTICIPLES
+
+
 def breaches(modules, rooms=ROOMS):
     """Every name and docstring of these rooms that is against the rules."""
     found, classes = set(), defaultdict(set)
@@ -53,10 +72,10 @@ def breaches(modules, rooms=ROOMS):
             continue
         if pathlib.PurePosixPath(path).stem in BARE.split():
             found.add(f"{path}: a module with the name of a participle")
+        found |= {f"{path}: {name} says what was done, not what it is or does" for name in participles(tree)}
         for node in tree.body:
-            if isinstance(node, ast.FunctionDef) and node.name.strip("_") in BARE.split():
-                found.add(f"{path}: {node.name}() says what was done, not what it does")
-            found |= {f"{path}: {name} has neither noun nor unit" for name in assigned(node) & set(VAGUE.split())}
+            vague = {name for name in assigned(node) & set(VAGUE.split()) if (path, name) not in GLOSSARY_CONSTANTS}
+            found |= {f"{path}: {name} has neither noun nor unit" for name in vague}
     for name, paths in classes.items():
         if len(paths) > 1 and name not in KNOWN_PAIRS and any(path.split("/")[0] in rooms for path in paths):
             found.add(f"{name} is a class of {', '.join(sorted(paths))}")
@@ -75,7 +94,8 @@ def test_known_pairs_are_pairs():
 
 def test_planted_names_are_found():
     planted = {
-        "plots/again.py": '"""What is drawn."""\nSHOWN, KINDS = 3, ()\nKEPT: int = 2\ndef told(): ...\ndef _joined(): ...\nclass Plan: ...\n',
+        "plots/again.py": '"""What is drawn."""\nSHOWN, KINDS = 3, ()\nKEPT: int = 2\ndef told(): ...\ndef _joined(): ...\nclass Plan:\n'
+        "    @property\n    def kept(self): ...\n    def drawn(self): ...\n",
         "logs/plain.py": '"""A log."""\nclass Plan: ...\nclass _Inner: ...\ndef join(): ...\n',
         "session/told.py": '"""What is told."""\nSHOWN = 1\nclass Round: ...\nclass _Inner: ...\n',
         "service/round.py": '"""Rounds."""\nclass Round: ...\n',
@@ -83,8 +103,9 @@ def test_planted_names_are_found():
     assert breaches(planted) == {
         "plots/again.py: the docstring of the module begins with What",
         "plots/again.py: a module with the name of a participle",
-        "plots/again.py: told() says what was done, not what it does",
-        "plots/again.py: _joined() says what was done, not what it does",
+        "plots/again.py: told says what was done, not what it is or does",
+        "plots/again.py: _joined says what was done, not what it is or does",
+        "plots/again.py: Plan.drawn says what was done, not what it is or does",
         "plots/again.py: SHOWN has neither noun nor unit",
         "plots/again.py: KEPT has neither noun nor unit",
         "Plan is a class of logs/plain.py, plots/again.py",

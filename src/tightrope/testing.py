@@ -30,7 +30,7 @@ from .core.matching import check_fit
 from .core.policy import Policy, accepts, is_policy, label
 from .core.problem import Problem
 from .core.registry import built, described, find
-from .core.types import State
+from .core.types import Arguments, State
 from .core.verbs import (
     VERBS,
     Context,
@@ -52,7 +52,7 @@ from .core.verbs import (
 from .numerics.sampling import unit_rows
 from .session.codec import flatten
 from .session.session import Session
-from .simulation.loops import Log, answered, fixed_horizon, new_log, note
+from .simulation.loops import RunLog, fixed_horizon, new_log, note, rewarded_arms
 from .simulation.monitors import NoMonitor
 from .simulation.pending_rewards import AtOnce
 from .simulation.replication import loop_for, prepare
@@ -66,7 +66,7 @@ DEVIATIONS = 6.0  # standard errors that the average may be off
 
 
 class Broken(AssertionError):
-    """What a policy or problem does not keep, in one sentence."""
+    """A promise that a policy or problem does not keep, in one sentence."""
 
 
 def standard_problems() -> dict[str, Problem]:
@@ -175,18 +175,18 @@ def _check_all(pairs: Sequence[tuple[Policy, Problem]]) -> None:
 
 
 def check_pair(policy: Policy, problem: Problem, seed: int = 3, masks: bool = True) -> None:
-    """What one process can check of a policy on a problem: loops, sessions, save and load, `explain`, and masks, which compile most."""
+    """Check in one process a policy on a problem: loops, sessions, save and load, `explain`, and masks, which compile most."""
     log, state = play_loop(policy, problem, seed, HORIZON, cuts=(1, 17))
     whole, _ = play_loop(policy, problem, seed, HORIZON)
     _require(np.array_equal(log.pulls, whole.pulls), policy, problem, "plays differently when a loop is cut, or with the same seed again")
     actions, stepped, session = play_session(policy, problem, seed)
     _check_kinds(policy, problem, session.state)
-    moved = differing(state, stepped)
+    moved = difference_between(state, stepped)
     _require(not moved, policy, problem, f"differs between loop and session in {moved}")
     _require(np.array_equal(np.bincount(actions, minlength=log.pulls.size), log.pulls), policy, problem, "differs between loop and session")
     with tempfile.TemporaryDirectory() as folder:
         again, reloaded, _ = play_session(policy, problem, seed, reload=pathlib.Path(folder) / "session.npz")
-    moved = differing(stepped, reloaded)
+    moved = difference_between(stepped, reloaded)
     _require(np.array_equal(actions, again) and not moved, policy, problem, f"goes on differently after save and load {moved}".rstrip())
     _check_explanation(policy, problem, session, log.pulls)
     if masks:
@@ -233,7 +233,7 @@ def _check_explanation(policy: Policy, problem: Problem, session: Session, pulls
     K, frozen = pulls.size, {key: value.copy() for key, value in flatten(session.state).items()}
     drawn = session._agent.rng.bit_generator.state
     report = session.explain()
-    moved = differing(frozen, flatten(session.state))
+    moved = difference_between(frozen, flatten(session.state))
     _require(not moved, policy, problem, f"explain changes the state in {moved}")
     _require(
         session._agent.rng.bit_generator.state == drawn, policy, problem, "explain draws from the policy's own stream; draw from its rng"
@@ -299,7 +299,7 @@ def _check_rounds(problem: Problem) -> None:
             raise Broken(f"{name}'s observe shows a mask of shape {np.shape(context.eligible)}; it must be ({K},) with an eligible arm.")
         if told.oracle is None:
             _check_rewards(problem, world, context, noise, K)
-    changed = differing(before, flatten(problem))
+    changed = difference_between(before, flatten(problem))
     if changed:
         raise Broken(f"{name}'s observe writes into {changed}, which all replications share; declare it as scratch().")
 
@@ -331,8 +331,8 @@ def _check_rewards(problem: Problem, world: Problem, context: Context, noise: np
 
 def play_loop(
     policy: Policy, problem: Problem, seed: int, horizon: int = HORIZON, cuts: tuple[int, ...] = ()
-) -> tuple[Log, dict[str, np.ndarray]]:
-    """Log and flattened state after a run in the engine's loop, cut into several calls."""
+) -> tuple[RunLog, dict[str, np.ndarray]]:
+    """The log and the flattened state after a run in the engine's loop, cut into several calls."""
     run = prepare(policy, problem, seed, 0, horizon)
     log = new_log(np.arange(1, horizon + 1), run.arms.number)
     tally = begin(NoMonitor(), run.arms, horizon)
@@ -342,7 +342,7 @@ def play_loop(
     return log, flatten(run.state)
 
 
-def play_checked(policy: Policy, problem: Problem, seed: int, horizon: int = HORIZON) -> tuple[Log, dict[str, np.ndarray]]:
+def play_checked(policy: Policy, problem: Problem, seed: int, horizon: int = HORIZON) -> tuple[RunLog, dict[str, np.ndarray]]:
     """The same in plain Python, with every choice checked before it is played; under random masks too."""
     run = prepare(policy, problem, seed, 0, horizon)
     log, K = new_log(np.arange(1, horizon + 1), run.arms.number), run.arms.number
@@ -360,7 +360,7 @@ def play_checked(policy: Policy, problem: Problem, seed: int, horizon: int = HOR
             _require(bool(eligible), policy, problem, f"select returned arm {arm}, which is not eligible in round {t}")
         run.state = commit(policy, run.state, context, action)
         reward = play(run.problem, context, action, noise)
-        run.state = update(policy, run.state, context, answered(action, reward), reward)
+        run.state = update(policy, run.state, context, rewarded_arms(action, reward), reward)
         note(log.pulls, action)
         log.total[0] += regret(run.problem, context, action)
         log.regret[t] = log.total[0]
@@ -371,7 +371,7 @@ def play_checked(policy: Policy, problem: Problem, seed: int, horizon: int = HOR
 def session_on(policy: Policy, problem: Problem, seed: int, horizon: int | None) -> Session:
     """A session on the arms of a problem, which plays what the policy itself would, also after it has stopped, as loops do."""
     told = describe(problem)
-    given: dict[str, Any] = {"arms": told.rows if told.features is None else told.features}
+    given: Arguments = {"arms": told.rows if told.features is None else told.features}
     if told.points is not None or told.distances is not None:
         given = {"points": told.points} if told.points is not None else {"distances": told.distances}
     if told.features is None and told.dimension:
@@ -381,7 +381,7 @@ def session_on(policy: Policy, problem: Problem, seed: int, horizon: int | None)
 
 def answer(session: Session, action: Any, reward: Any, seen: Context | None) -> None:
     """Tell a session what came of its choice; arms of a set that were not looked at never get a reward."""
-    session.update(answered(action, reward), reward, context=seen)
+    session.update(rewarded_arms(action, reward), reward, context=seen)
     for id in session.open:
         session.close(id)
 
@@ -405,7 +405,7 @@ def play_session(
     return np.concatenate(actions), flatten(session.state), session
 
 
-def differing(first: Mapping[str, np.ndarray], second: Mapping[str, np.ndarray]) -> str:
+def difference_between(first: Mapping[str, np.ndarray], second: Mapping[str, np.ndarray]) -> str:
     """Names of the arrays that are not equal to the bit."""
     names = sorted(first.keys() ^ second.keys())
     for key in first.keys() & second.keys():
@@ -419,7 +419,7 @@ def digest(policy: Policy, problem: Problem) -> list[str]:
     return _digest(*play_loop(policy, problem, SEED))
 
 
-def _digest(log: Log, state: Mapping[str, np.ndarray]) -> list[str]:
+def _digest(log: RunLog, state: Mapping[str, np.ndarray]) -> list[str]:
     columns = [
         item for value in state.values() for item in ((value[name] for name in value.dtype.names) if value.dtype.names else (value,))
     ]
@@ -450,7 +450,7 @@ def digests_elsewhere(pairs: Sequence[tuple[Policy, Problem]], mode: str, enviro
 
 
 def _code_of(item: Any) -> list[Any]:
-    """What another process must find of a policy or problem: its class, and the functions that it holds."""
+    """The parts of a policy or problem that another process must find: its class, and the functions that it holds."""
     return [type(item), *(part for part in item if inspect.isfunction(part))]
 
 
@@ -468,7 +468,7 @@ def _answer() -> None:
 
 
 def _named_errors(
-    policy: Policy, problem: Problem, play_rounds: Callable[[Policy, Problem, int], tuple[Log, dict[str, np.ndarray]]]
+    policy: Policy, problem: Problem, play_rounds: Callable[[Policy, Problem, int], tuple[RunLog, dict[str, np.ndarray]]]
 ) -> list[str]:
     try:
         return _digest(*play_rounds(policy, problem, SEED))

@@ -6,7 +6,7 @@ import tightrope as tr
 from standard import COSTLY, KINDS, fits, is_quick, pairs, session_for
 from tiers import thorough
 from tightrope.core.policy import base_of
-from tightrope.core.registry import registered
+from tightrope.core.registry import named_policies
 from tightrope.core.verbs import explain
 from tightrope.policies import examples
 from tightrope.testing import check_masks, check_pair, digest, digests_elsewhere
@@ -67,7 +67,7 @@ def not_in_make_test(classes, pairs):
 
 
 def test_every_class_of_policies_meets_the_contract_in_make_test_on_every_kind_of_problems_but_the_costly():
-    ours = {base_of(item).__name__ for _, item in registered() if item.__module__.startswith("tightrope.")}
+    ours = {base_of(item).__name__ for _, item in named_policies() if item.__module__.startswith("tightrope.")}
     costly = sorted((name, kind) for kind, those in COSTLY.items() for name in those)
     assert not_in_make_test(ours, PAIRS) == ([], costly)
     without_ucb = [pair for pair in PAIRS if type(pair.values[0]) is not tr.UCB]

@@ -18,7 +18,7 @@ import tightrope as tr
 from fuzz.values import draw, is_a_sentence, told
 from tightrope.core import checks
 from tightrope.core.policy import is_policy
-from tightrope.core.registry import built, described, registered
+from tightrope.core.registry import built, described, named_policies
 from tightrope.session.codec import flatten
 
 X = np.array([[1.0, 0.0, 0.2], [0.6, 0.8, 0.0], [0.0, 0.5, 0.5]])
@@ -56,7 +56,7 @@ CONSTRUCTORS: dict[str, tuple[Any, dict[str, Any]]] = {
     "Encoder": (tr.Encoder, {"columns": {"x": "number"}, "cross": (("x", "y"),), "levels": 5, "buckets": 4, "intercept": False}),
     "discretize": (tr.discretize, {"horizon": 100, "exponent": 1.0}),
 }
-for _name, _item in registered():
+for _name, _item in named_policies():
     _needed = {"inner": tr.UCB(), "lipschitz": 1.0, "nu": 1.0, "theta": THETA, "baseline": 0, "moment": 1.0}
     CONSTRUCTORS[_name] = (_item, {field: _needed.get(field) for field in _item.FIELDS if field in _needed})
 

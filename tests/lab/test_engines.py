@@ -14,7 +14,7 @@ from lab_experiments import Logged, lines, times
 
 import tightrope as tr
 from interrupting import crowding, interrupt, started
-from tightrope.simulation.runs.orchestrator import carry_out
+from tightrope.simulation.runs.orchestrator import run_experiment
 
 TEN = tr.problems.Bernoulli(np.linspace(0.25, 0.75, 10))
 SPEC = "problem: {kind: bernoulli, means: [0.4, 0.6]}\npolicies: {UCB: {policy: UCB}}\nhorizon: 200\nreplications: 5\n"
@@ -61,13 +61,13 @@ def test_identification_gives_the_answers_of_threads(cluster):
 def test_an_error_in_a_worker_comes_out_and_finished_chunks_stay(cluster, tmp_path):
     engine, address = cluster
     with pytest.raises(ValueError, match=r"^replication 3 of 'b' fails\.$"):
-        carry_out(Logged(str(tmp_path / "log"), fails="b 3"), 6, engine=engine, address=address, out=tmp_path / "out")
+        run_experiment(Logged(str(tmp_path / "log"), fails="b 3"), 6, engine=engine, address=address, out=tmp_path / "out")
     assert times(tmp_path / "log")["b 3"] == 1  # it would only fail again
     kept = len(chunk_files(tmp_path / "out"))
-    whole = carry_out(Logged(str(tmp_path / "second")), 6, out=tmp_path / "out")
+    whole = run_experiment(Logged(str(tmp_path / "second")), 6, out=tmp_path / "out")
     assert kept > 0
     assert times(tmp_path / "second").total() <= 12 - kept  # fewer where another worker was still at it
-    same(whole, carry_out(Logged(str(tmp_path / "third")), 6))
+    same(whole, run_experiment(Logged(str(tmp_path / "third")), 6))
 
 
 def test_another_driver_works_by_address(cluster, tmp_path):
@@ -94,9 +94,9 @@ def test_a_killed_worker_costs_only_its_own_chunk(cluster, tmp_path, store):
 
     killer = threading.Thread(target=kill)
     killer.start()
-    found = carry_out(Logged(log, seconds=0.3), 12, engine=engine, address=address, out=tmp_path / "out" if store else None)
+    found = run_experiment(Logged(log, seconds=0.3), 12, engine=engine, address=address, out=tmp_path / "out" if store else None)
     killer.join()
-    undisturbed = carry_out(Logged(str(tmp_path / "other")), 12, out=tmp_path / "threads" if store else None)
+    undisturbed = run_experiment(Logged(str(tmp_path / "other")), 12, out=tmp_path / "threads" if store else None)
     assert found.complete
     same(found, undisturbed)
     if store:
@@ -128,10 +128,10 @@ def running(pid):
 INTERRUPTED = """
 import sys
 from lab_experiments import Logged
-from tightrope.simulation.runs.orchestrator import carry_out
+from tightrope.simulation.runs.orchestrator import run_experiment
 if __name__ == "__main__":
     done = []
-    found = carry_out(Logged(sys.argv[2], seconds=0.4), 40, engine=sys.argv[1], workers=2, progress=lambda *now: print("played", flush=True))
+    found = run_experiment(Logged(sys.argv[2], seconds=0.4), 40, engine=sys.argv[1], workers=2, progress=lambda *now: print("played", flush=True))
     print("complete", found.complete, sum(map(len, found.rows.values())), flush=True)
 """
 

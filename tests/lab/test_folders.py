@@ -5,15 +5,15 @@ import sys
 
 from lab_experiments import Logged, times
 
-from tightrope.simulation.runs.orchestrator import carry_out
+from tightrope.simulation.runs.orchestrator import run_experiment
 from tightrope.simulation.runs.store import planned_chunks
 
 DRIVER = """
 import sys
 from lab_experiments import Logged
-from tightrope.simulation.runs.orchestrator import carry_out
+from tightrope.simulation.runs.orchestrator import run_experiment
 if __name__ == "__main__":
-    found = carry_out(Logged(sys.argv[1], seconds=0.02), 60, engine=sys.argv[3], workers=2, out=sys.argv[2])
+    found = run_experiment(Logged(sys.argv[1], seconds=0.02), 60, engine=sys.argv[3], workers=2, out=sys.argv[2])
     assert found.complete and all(len(rows) == 60 for rows in found.rows.values())
 """
 
@@ -31,7 +31,7 @@ def test_two_drivers_on_one_folder_do_no_harm_and_share_the_work(tmp_path):
         _, said = driver.communicate(timeout=120)
         assert driver.returncode == 0, said[-2000:]
         assert "damaged" not in said
-    carry_out(Logged(str(tmp_path / "alone")), 60, out=tmp_path / "single")
+    run_experiment(Logged(str(tmp_path / "alone")), 60, out=tmp_path / "single")
     files = [{path.name: path.read_bytes() for path in (tmp_path / place / "chunks").iterdir()} for place in ("out", "single")]
     assert files[0] == files[1]
     begun = [times(tmp_path / f"log{number}") for number in (0, 1)]

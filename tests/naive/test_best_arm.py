@@ -10,7 +10,7 @@ import tightrope as tr
 from naive.best_arm_policies import NaiveTopTwoThompson, NaiveTopTwoUCB, NaiveTrackAndStop
 from tiers import tiered
 from tightrope.core.streams import POLICY, stream
-from tightrope.policies.identification.chernoff import asked
+from tightrope.policies.identification.chernoff import question_of
 from tightrope.policies.identification.proportions import fill_shares
 
 MEANS = np.array([0.31, 0.52, 0.12, 0.78])
@@ -50,7 +50,7 @@ def test_actions_and_stop_equal_those_of_the_twin_on_rewards_between_0_and_1(nam
 
 def shares_of(policy, means, share=0.0):
     found = np.zeros(len(means))
-    fill_shares(asked(policy), np.array(means, dtype=float), int(np.argmax(means)), share, found)
+    fill_shares(question_of(policy), np.array(means, dtype=float), int(np.argmax(means)), share, found)
     return found
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import tightrope as tr
 from tightrope.core.policy import base_of
-from tightrope.core.registry import registered
+from tightrope.core.registry import named_policies
 
 HERE = pathlib.Path(__file__).parent
 MODULES = {path.stem: path.read_text() for path in sorted(HERE.glob("test_*.py")) if path != pathlib.Path(__file__)}
@@ -51,7 +51,7 @@ def without_twin(policies: Any) -> list[str]:
 
 
 def ours() -> list[tuple[str, Any]]:
-    return [(name, item) for name, item in registered() if item.__module__.startswith("tightrope.")]
+    return [(name, item) for name, item in named_policies() if item.__module__.startswith("tightrope.")]
 
 
 def test_every_policy_is_compared_with_a_twin():

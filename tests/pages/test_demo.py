@@ -76,7 +76,7 @@ def test_report_makes_the_page_of_a_demo_again_without_playing(demo, monkeypatch
     def plays(*words):
         raise AssertionError("a chunk was played")
 
-    monkeypatch.setattr("tightrope.simulation.runs.executors.recipe.Recipe.compute", plays)
+    monkeypatch.setattr("tightrope.simulation.runs.executors.worker.RunRecipe.compute", plays)
     done = CliRunner().invoke(app, ["report", str(folder)], terminal_width=400)
     assert done.exit_code == 0, done.output
     for section in made.sections:

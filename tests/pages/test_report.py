@@ -264,17 +264,17 @@ def test_errors_go_to_stderr_with_exit_code_2(tmp_path):
 
 
 def test_every_policy_is_listed_with_a_line_and_a_paper():
-    from tightrope.core.registry import registered
+    from tightrope.core.registry import named_policies
 
     listed = CliRunner().invoke(app, ["policies"], terminal_width=300).output
-    for name, item in registered():
+    for name, item in named_policies():
         assert name in listed
         assert (item.__doc__ or "").strip()
         assert item.TRAITS.paper
         shown = CliRunner().invoke(app, ["policies", name]).output
         for field in item.FIELDS:
             assert f"{field} = " in shown
-    assert np.all([len((item.__doc__ or "").strip().splitlines()[0]) < 140 for _, item in registered()])
+    assert np.all([len((item.__doc__ or "").strip().splitlines()[0]) < 140 for _, item in named_policies()])
 
 
 def test_every_policy_is_measured_and_every_measurement_can_begin():

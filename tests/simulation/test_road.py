@@ -24,7 +24,7 @@ from interrupting import crowding, interrupt, started
 from tiers import thorough, tiered
 from tightrope.simulation.monitors import SetValue
 from tightrope.simulation.runs.digest import Undigestible, digest
-from tightrope.simulation.runs.executors import pools, shared
+from tightrope.simulation.runs.executors import pools, shared_workers
 from tightrope.simulation.runs.store import planned_chunks
 
 TEN = tr.problems.Bernoulli(np.linspace(0.25, 0.75, 10))
@@ -280,7 +280,7 @@ def test_plan_says_what_was_run_and_on_what(tmp_path):
 
 def test_processes_compute_linear_algebra_in_one_thread(monkeypatch):
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
-    with shared("processes", 1, None):
+    with shared_workers("processes", 1, None):
         tr.simulate(TEN, UCB, horizon=10, engine="processes", workers=1)
         pool = pools._shared[0].executor
         assert pool.submit(os.getenv, "OPENBLAS_NUM_THREADS").result() == "1"
@@ -291,9 +291,9 @@ def test_processes_end_with_a_driver_that_is_killed(tmp_path):
     script = tmp_path / "driver.py"
     script.write_text(
         "import os, time\n"
-        "from tightrope.simulation.runs.executors import pools, shared\n"
+        "from tightrope.simulation.runs.executors import pools, shared_workers\n"
         "if __name__ == '__main__':\n"
-        "    with shared('processes', 1, None):\n"
+        "    with shared_workers('processes', 1, None):\n"
         "        pools._shared[0].executor.submit(os.getpid).result()\n"
         "        print('started', flush=True)\n"
         "        time.sleep(600)\n"
@@ -305,8 +305,8 @@ def test_processes_end_with_a_driver_that_is_killed(tmp_path):
 
 
 def test_processes_that_are_shared_are_those_of_the_outermost():
-    with shared("processes", 1, None):
-        with shared("processes", 1, None):
+    with shared_workers("processes", 1, None):
+        with shared_workers("processes", 1, None):
             tr.simulate(TEN, UCB, horizon=10, engine="processes", workers=1)
             first = pools._shared[0].executor.submit(os.getpid).result()
         assert pools._shared[0].executor.submit(os.getpid).result() == first
@@ -380,11 +380,11 @@ def test_processes_give_the_numbers_of_threads(tmp_path):
 
 
 def test_the_next_policy_is_begun_before_the_other_chunks_of_this_one():
-    from tightrope.simulation.runs.orchestrator import in_turn
+    from tightrope.simulation.runs.orchestrator import chunk_order
     from tightrope.simulation.runs.plan import Chunk
 
     chunks = [Chunk(name, r, r + 1, None) for name in "ABC" for r in range(3)]
-    order = [chunks[number] for number in in_turn(chunks)]
+    order = [chunks[number] for number in chunk_order(chunks)]
     assert [f"{chunk.name}{chunk.first}" for chunk in order] == ["A0", "B0", "A1", "A2", "C0", "B1", "B2", "C1", "C2"]
 
 
@@ -447,10 +447,10 @@ def test_a_worker_refuses_what_it_cannot_do_rightly(tmp_path):
     from dataclasses import replace
 
     from tightrope.simulation.runs.executors import worker
-    from tightrope.simulation.runs.executors.recipe import Recipe
+    from tightrope.simulation.runs.executors.worker import RunRecipe
     from tightrope.simulation.runs.store import Store
 
-    packed = replace(worker.Packed.of("dask", Recipe(None, [], Store(tmp_path))), driver=(platform.node(), 1))
+    packed = replace(worker.PackedRecipe.of("dask", RunRecipe(None, [], Store(tmp_path))), driver=(platform.node(), 1))
     assert "is not there on" in str(worker.compute(packed, 0))
     assert "install the same versions" in str(worker.compute(replace(packed, code=("abc", "numpy 1.0")), 0))
     lost = packed.data.replace(b"Recipe", b"Recipo")

@@ -196,7 +196,7 @@ def test_no_driver_forgets_what_another_plays(empty, tmp_path, monkeypatch):
 
 def test_of_two_policies_of_one_name_that_begin_at_once_one_is_refused(tmp_path, monkeypatch):
     simulated(2, tmp_path, {"first": tr.UCB(alpha=3.0)})
-    calls = during(monkeypatch, store, "_known", lambda: simulated(2, tmp_path, {"it": tr.UCB(alpha=1.0)}))
+    calls = during(monkeypatch, store, "_stored_contents", lambda: simulated(2, tmp_path, {"it": tr.UCB(alpha=1.0)}))
     with pytest.raises(ValueError, match="other policies"):
         simulated(2, tmp_path, {"it": tr.UCB(alpha=9.0)})
     assert calls

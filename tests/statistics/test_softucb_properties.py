@@ -11,7 +11,7 @@ import tightrope as tr
 from standard import unit_rows
 from tiers import thorough
 from tightrope.numerics.radii import horizon_radius
-from tightrope.simulation.training.softucb import _status
+from tightrope.simulation.training import _status
 
 
 def trained_session(policy, X, rounds, seed=0, rewards=None):

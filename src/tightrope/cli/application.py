@@ -9,8 +9,7 @@ from ..core.extras import MissingExtra
 from ..service import cli as service
 from .bench import bench
 from .bound import bound
-from .catalogue import policies
-from .cite import cite
+from .catalogue import cite, policies
 from .evaluate import evaluate
 from .experiments import demo, report, run
 from .options import INTERRUPTED_CODE, console, errors

@@ -3,10 +3,11 @@
 import contextlib
 import json
 import pathlib
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..core.types import JsonObject
 from .options import Import, Json, console, errors, print_json
 
 if TYPE_CHECKING:
@@ -33,11 +34,11 @@ def bench(
         bench_decisions(only, busy, as_json)
         return
     from ..core import checks, files
-    from ..simulation.benchmark import AGAIN, LEAST, SAVED, Measurement, better, cases, checked_cases, measure
+    from ..simulation.benchmark import LEAST, MORE_TRIES, SAVED, Measurement, better, cases, checked_cases, measure
     from ..simulation.runs.provenance import machine, versions
 
     processor = machine()["cpu"]
-    stored: dict[str, Any] = json.loads(baseline.read_text()) if baseline.exists() else {}
+    stored: JsonObject = json.loads(baseline.read_text()) if baseline.exists() else {}
     ours = stored.setdefault("checked" if check else "relative", {}).setdefault(processor, {})
     before: dict[str, float] = ours.get("multiples", {})
 
@@ -71,7 +72,7 @@ def bench(
 
     for case in chosen:
         look(*case)
-    for _ in range((SAVED - 1 if save else AGAIN) if check else 0):
+    for _ in range((SAVED - 1 if save else MORE_TRIES) if check else 0):
         again = [case for case in chosen if save or is_slow(case[0])]
         if again:
             say("Once more, now that what disturbed them may have ended:" if not save else "Once more:")
@@ -106,7 +107,7 @@ def bench_decisions(only: str, busy: bool, as_json: bool) -> None:
         raise ValueError(f"only = {only!r} is in the name of nothing that is measured.{checks.hint(only, [case.name for case in every])}")
     if not as_json:
         console.print(f"{'median µs':>10} {'90 % µs':>10}  decide and reward{', beside a busy process on each core' if busy else ''}")
-    rows: list[dict[str, Any]] = []
+    rows: list[JsonObject] = []
     for case in chosen:
         measure(case, seconds=0.0)  # compiles what is not compiled
         with busy_cores() if busy else contextlib.nullcontext():

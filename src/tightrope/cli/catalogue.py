@@ -1,18 +1,19 @@
-"""`policies`: what there is."""
+"""`policies` and `cite`: what there is, and its papers."""
 
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
-from .options import Import, console
+from .. import __version__
+from .options import Import, console, errors
 
 
 def names_of_policies(incomplete: str) -> list[str]:
     """Those that begin so, for completion."""
-    from ..core.registry import registered
+    from ..core.registry import named_policies
 
-    return [name for name, _ in registered() if name.casefold().startswith(incomplete.casefold())]
+    return [name for name, _ in named_policies() if name.casefold().startswith(incomplete.casefold())]
 
 
 def policies(
@@ -21,7 +22,7 @@ def policies(
 ) -> None:
     """List the policies with one line each and their papers, or show one with its parameters."""
     from ..core.policy import parameter_lines
-    from ..core.registry import find, registered
+    from ..core.registry import find, named_policies
 
     if name is not None:
         item = find(name)
@@ -31,6 +32,25 @@ def policies(
         console.print(f"\nplays {', '.join(item.TRAITS.accepts)} · {item.TRAITS.paper}", soft_wrap=True)
         return
     table = Table("policy", "what it does", "plays", "paper")
-    for label, item in registered():
+    for label, item in named_policies():
         table.add_row(label, (item.__doc__ or "").strip().splitlines()[0], ", ".join(item.TRAITS.accepts), item.TRAITS.paper)
     console.print(table)
+
+
+def cite(
+    policies: Annotated[
+        list[str] | None, typer.Argument(autocompletion=names_of_policies, help="Policies; none: the library alone.")
+    ] = None,
+    modules: Import = None,
+) -> None:
+    """Print BibTeX for the papers of policies, and for the library itself."""
+    from ..core.references import entries, library
+    from ..core.registry import find
+
+    known, shown = entries(), dict[str, None]()
+    for name in policies or ():
+        item = find(name)
+        if name not in known:
+            errors.print(f"{name} has no entry here; its source is: {item.TRAITS.paper}.", soft_wrap=True)
+        shown |= dict.fromkeys(known.get(name, ()))
+    typer.echo("\n\n".join([*shown, library(__version__)]))

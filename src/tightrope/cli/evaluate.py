@@ -2,10 +2,11 @@
 
 import pathlib
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from ..core.types import Arguments
 from .options import Import, Json, Out, Seed, console, numbers, print_json, print_table
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def evaluate(
         )
     replaced = baseline or ("none" if method is not None else "logged")
     against = None if replaced == "none" else log_files.arm_of(replaced, rows)
-    options: dict[str, Any] = {"estimator": estimator, "alpha": alpha, "k": k, "clip": clip}
+    options: Arguments = {"estimator": estimator, "alpha": alpha, "k": k, "clip": clip}
     made = {"command": command(), "log": str(log), "baseline": replaced, "seed": seed, "k": k} | versions()
     if len(policies) > 1:
         if against is None or method is not None:

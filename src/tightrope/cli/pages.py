@@ -16,7 +16,7 @@ KNOWN_COMMANDS = "run, demo, reproduce and evaluate, and Result.save"
 
 
 @dataclass
-class Again:
+class RewrittenPage:
     """A page, and what is to be said of it: results, the rows of a paper, or lines."""
 
     path: pathlib.Path
@@ -25,7 +25,7 @@ class Again:
     lines: list[str] = field(default_factory=list)
 
 
-def page_again(folders: Sequence[pathlib.Path], title: str | None, out: pathlib.Path | None, say: Callable[[str], None]) -> Again:
+def page_again(folders: Sequence[pathlib.Path], title: str | None, out: pathlib.Path | None, say: Callable[[str], None]) -> RewrittenPage:
     """Write the page of one folder, whatever command filled it, or of several with results. Raises ValueError where one holds nothing."""
     if len(folders) > 1:
         return compared_pages(folders, title, out or COMPARISON_PAGE)
@@ -33,7 +33,7 @@ def page_again(folders: Sequence[pathlib.Path], title: str | None, out: pathlib.
     return one_page(folder, title, out or folder / "report.html", out is not None, say)
 
 
-def one_page(folder: pathlib.Path, title: str | None, path: pathlib.Path, elsewhere: bool, say: Callable[[str], None]) -> Again:
+def one_page(folder: pathlib.Path, title: str | None, path: pathlib.Path, elsewhere: bool, say: Callable[[str], None]) -> RewrittenPage:
     """The page of one folder."""
     from ..demo.page import RECORD as DEMO
     from ..demo.page import demo_again
@@ -41,19 +41,19 @@ def one_page(folder: pathlib.Path, title: str | None, path: pathlib.Path, elsewh
     from ..papers.experiment import ROWS, rewrite_report
 
     if (folder / RECORD).exists():
-        return Again(rewrite_reports(folder, title, path if elsewhere else None))
+        return RewrittenPage(rewrite_reports(folder, title, path if elsewhere else None))
     if (folder / DEMO).exists():
         made = demo_again(json.loads((folder / DEMO).read_text()), folder, title=title, path=path, say=say)
-        return Again(made.page, lines=[f"{section.title}\n  {section.summary}" for section in made.sections])
+        return RewrittenPage(made.page, lines=[f"{section.title}\n  {section.summary}" for section in made.sections])
     if next(folder.glob(f"*/{ROWS}"), None) is not None:
-        return Again(path, paper=rewrite_report(folder, title, path))
+        return RewrittenPage(path, paper=rewrite_report(folder, title, path))
     for name in (EVALUATION, COMPARISON):
         if (folder / name).exists():
             return judged_again(folder / name, title, path)
     return pages_of(results_in(folder), title or f"tightrope: {folder.name}", path)
 
 
-def judged_again(file: pathlib.Path, title: str | None, path: pathlib.Path) -> Again:
+def judged_again(file: pathlib.Path, title: str | None, path: pathlib.Path) -> RewrittenPage:
     """The page of `tightrope evaluate`."""
     from ..evaluation.results import Comparison, Evaluation
     from ..pages.evaluation import sentence, write_comparison, write_evaluation
@@ -62,11 +62,11 @@ def judged_again(file: pathlib.Path, title: str | None, path: pathlib.Path) -> A
         record = json.loads(file.read_text())
         if file.name == EVALUATION:
             one = Evaluation.from_record(record)
-            return Again(write_evaluation(one, path, record["made"], title or ""), lines=[sentence(one)])
+            return RewrittenPage(write_evaluation(one, path, record["made"], title or ""), lines=[sentence(one)])
         several = Comparison.from_record(record)
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{file} is damaged or of another version ({type(error).__name__}: {error}); evaluate the log again.") from None
-    return Again(write_comparison(several, path, record["made"], title or ""), lines=[several.conclusion])
+    return RewrittenPage(write_comparison(several, path, record["made"], title or ""), lines=[several.conclusion])
 
 
 def results_in(folder: pathlib.Path) -> "dict[str, Result | Identification]":
@@ -84,14 +84,14 @@ def results_in(folder: pathlib.Path) -> "dict[str, Result | Identification]":
     return {path.name: load(path) for path in inside}
 
 
-def pages_of(results: "dict[str, Result | Identification]", title: str, path: pathlib.Path) -> Again:
+def pages_of(results: "dict[str, Result | Identification]", title: str, path: pathlib.Path) -> RewrittenPage:
     """A page of results."""
     from ..pages.results import write_report
 
-    return Again(write_report(results, path, title=title), results)
+    return RewrittenPage(write_report(results, path, title=title), results)
 
 
-def compared_pages(folders: Sequence[pathlib.Path], title: str | None, path: pathlib.Path) -> Again:
+def compared_pages(folders: Sequence[pathlib.Path], title: str | None, path: pathlib.Path) -> RewrittenPage:
     """One page of several folders: results of the same question together, then each by itself."""
     from ..pages.results import join_same_questions
 

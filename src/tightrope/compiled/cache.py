@@ -29,7 +29,7 @@ import time
 import types as python_types
 import uuid
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
 import numba
@@ -49,7 +49,7 @@ OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 ANYBODY = stat.S_IWOTH | stat.S_ISVTX  # everybody may write, and (sticky) only the owner of a file may replace it
 log = logging.getLogger(__name__)
 FOLDERS = ("core", "compiled", "numerics", "solvers", "problems", "policies", "results", "simulation")
-PLAIN = (
+PLAIN_TYPES = (
     types.Number,
     types.Boolean,
     types.NoneType,
@@ -75,7 +75,7 @@ def answering(cls: type) -> set[str | None]:
     return found
 
 
-def module_of(function: Callable[..., Any]) -> str | None:
+def module_of(function: Callable[..., object]) -> str | None:
     """Name of the module whose file a function was written in; None where there is no such file."""
     path = file_of(function.__module__)
     return function.__module__ if path is not None and path == os.path.realpath(function.__code__.co_filename) else None
@@ -115,9 +115,9 @@ def cache_directory() -> pathlib.Path:
 class KernelCache(caching.NullCache):
     """The cache of one kernel: for every signature the folder of exactly the sources it is compiled from."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., object]) -> None:
         self.function = function
-        self.folders: dict[str, Any] = {}
+        self.folders: dict[str, caching.FunctionCache | None] = {}
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The machine code for a signature, if it is on disk."""
@@ -131,7 +131,7 @@ class KernelCache(caching.NullCache):
             with contextlib.suppress(OSError):
                 folder.save_overload(sig, data)
 
-    def _folder(self, arguments: tuple[Any, ...]) -> Any:
+    def _folder(self, arguments: Sequence[types.Type]) -> caching.FunctionCache | None:
         modules = {module_of(self.function)}.union(*(modules_of(item) for item in arguments))
         key = None if None in modules else sources_key(frozenset(cast("set[str]", modules)))
         if key is None:
@@ -141,7 +141,7 @@ class KernelCache(caching.NullCache):
         return self.folders[key]
 
 
-def _numba_cache(function: Callable[..., Any], folder: pathlib.Path) -> Any:
+def _numba_cache(function: Callable[..., object], folder: pathlib.Path) -> caching.FunctionCache | None:
     if not _private(folder.parent) or not _private(folder):
         return None
     with _lock:
@@ -205,15 +205,15 @@ class SignatureFiles:
     def __init__(self, folder: pathlib.Path, function: str) -> None:
         self.folder, self.function = folder, function
 
-    def _path(self, key: Any) -> pathlib.Path:
+    def _path(self, key: object) -> pathlib.Path:
         return self.folder / f"{self.function}.{hashlib.sha256(repr(key).encode()).hexdigest()[:24]}.nbc"
 
-    def _digest(self, key: Any, code: bytes) -> bytes:
+    def _digest(self, key: object, code: bytes) -> bytes:
         """Of the code of a signature, and of what it is for. The folder's last two names are those of the sources and of the file."""
         about = (numba.__version__, self.folder.parts[-2:], self.function, repr(key))
         return hashlib.sha256(repr(about).encode() + b"\0" + code).digest()
 
-    def save(self, key: Any, data: Any) -> None:
+    def save(self, key: object, data: object) -> None:
         """Write the code of a signature, so that it appears at once or not at all."""
         path, code = self._path(key), serialize.dumps((key, data))
         unfinished = path.with_suffix(f".{uuid.uuid4().hex[:16]}")
@@ -231,7 +231,7 @@ class SignatureFiles:
                 if path.suffix != ".nbc" and time.time() - path.stat().st_mtime > DAY_SECONDS:
                     path.unlink()
 
-    def load(self, key: Any) -> Any:
+    def load(self, key: object) -> object:
         """The code that was saved for a signature; None where there is none, or a file that is not what was saved."""
         path = self._path(key)
         try:
@@ -246,7 +246,7 @@ class SignatureFiles:
         return data if saved_key == key else None
 
 
-def modules_of(numba_type: Any) -> set[str | None]:
+def modules_of(numba_type: types.Type) -> set[str | None]:
     """Modules whose source decides what code with arguments of this type does; None among them: never kept on disk."""
     if isinstance(numba_type, types.BaseTuple):
         cls = getattr(numba_type, "instance_class", None)
@@ -256,7 +256,7 @@ def modules_of(numba_type: Any) -> set[str | None]:
         return set[str | None]().union(*(modules_of(inner) for inner in numba_type.field_dict.values()))
     if isinstance(numba_type, types.Dispatcher):
         return {module_of(cast(Any, numba_type).dispatcher.py_func)}
-    return set() if isinstance(numba_type, PLAIN) else {None}
+    return set() if isinstance(numba_type, PLAIN_TYPES) else {None}
 
 
 def findable(cls: type) -> bool:
@@ -318,7 +318,7 @@ def is_library(module: str, path: str) -> bool:
 
 @functools.cache
 def version_of(library: str) -> str:
-    """What is installed of a library, whether or not it is loaded yet: kernels must not be compiled anew because of a later import.
+    """The installed version of a library, whether or not it is loaded yet: kernels must not be compiled anew because of a later import.
 
     Empty for Python's own, and for packages that have no version.
     """

@@ -9,8 +9,8 @@ No Python runs while a handle or a number crosses, so a signal's exception canno
 
 import ctypes
 import struct
-from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 from llvmlite import ir
@@ -24,6 +24,14 @@ from numba.np.numpy_support import as_dtype
 from .boxing import GENERATOR
 from .kernels import compiled_for, jit
 
+if TYPE_CHECKING:
+    from numba.core.base import BaseContext
+    from numba.core.pythonapi import _BoxContext, _UnboxContext
+    from numba.core.typing.context import Context
+    from numba.core.typing.templates import Signature
+
+    Intrinsic: TypeAlias = tuple[Signature, Callable[[BaseContext, ir.IRBuilder, Signature, Sequence[ir.Value]], ir.Value]]
+
 WORDS = types.Array(types.uint64, 1, "C")
 NUMBERED = types.Array(types.int64, 1, "C")
 KINDS = (types.Array(types.float64, 2, "C"), types.Array(types.boolean, 1, "C"), types.int64, types.float64)  # of a context's fields
@@ -36,8 +44,8 @@ class HandleType(types.StructRef):
     """Of a handle: the fields of `_made`."""
 
     @property
-    def key(self) -> Any:
-        """What makes two of them one: the types of the fields, which know a policy's class. The name has only the class's name."""
+    def key(self) -> object:
+        """The types of the fields, which know a policy's class; the name has only the class's name. Equal keys are one type."""
         return self._fields
 
     def __hash__(self) -> int:  # of a policy's and its state's types: 60 us, so once
@@ -49,19 +57,19 @@ class HandleType(types.StructRef):
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, HandleType) and self._fields == other._fields)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in vars(self).items() if name != "hash"}  # another process hashes text otherwise
 
 
 @box(HandleType)
-def _box_handle(typ: HandleType, value: ir.Value, c: Any) -> ir.Value:
+def _box_handle(typ: HandleType, value: ir.Value, c: "_BoxContext") -> ir.Value:
     """In Python a handle is the object that counts its references, and nothing else."""
     meminfo = cgutils.create_struct_proxy(typ)(c.context, c.builder, value=value).meminfo
     return c.box(types.MemInfoPointer(types.voidptr), meminfo)
 
 
 @unbox(HandleType)
-def _unbox_handle(typ: HandleType, obj: ir.Value, c: Any) -> NativeValue:
+def _unbox_handle(typ: HandleType, obj: ir.Value, c: "_UnboxContext") -> NativeValue:
     crossed = c.unbox(types.MemInfoPointer(types.voidptr), obj)
     made = cgutils.create_struct_proxy(typ)(c.context, c.builder)
     made.meminfo = crossed.value
@@ -69,10 +77,10 @@ def _unbox_handle(typ: HandleType, obj: ir.Value, c: Any) -> NativeValue:
 
 
 @intrinsic
-def _generator(typing: Any, state: Any, uint64: Any, uint32: Any, double: Any) -> Any:
+def _generator(typing: "Context", state: types.Type, uint64: types.Type, uint32: types.Type, double: types.Type) -> "Intrinsic":
     """The generator whose state and functions are at these addresses; its owner keeps it alive."""
 
-    def codegen(context: Any, builder: Any, signature: Any, given: Any) -> ir.Value:
+    def codegen(context: "BaseContext", builder: ir.IRBuilder, signature: "Signature", given: Sequence[ir.Value]) -> ir.Value:
         bits = cgutils.create_struct_proxy(types.NumPyRandomBitGeneratorType("NumPyRandomBitGeneratorType"))(context, builder)
         bits.state_address = bits.state = given[0]
         bits.fnptr_next_uint64, bits.fnptr_next_uint32, bits.fnptr_next_double = given[1:]
@@ -83,17 +91,23 @@ def _generator(typing: Any, state: Any, uint64: Any, uint32: Any, double: Any) -
     return GENERATOR(types.uintp, types.uintp, types.uintp, types.uintp), codegen
 
 
-def _made(policy: Any, state: Any, rng: Any, place: Any, half: Any, before: Any, tally: Any, waiting: Any) -> Any:
+def _make_handle(
+    policy: object, state: object, rng: object, place: object, half: object, before: object, tally: object, waiting: object
+) -> object:
     """A new handle."""
     raise TypeError("handles are made by compiled code")
 
 
-@overload(_made)
-def _overload_made(policy: Any, state: Any, rng: Any, place: Any, half: Any, before: Any, tally: Any, waiting: Any) -> Any:
+@overload(_make_handle)
+def _overload_make_handle(
+    policy: object, state: object, rng: object, place: object, half: object, before: object, tally: object, waiting: object
+) -> object:
     kinds = {"policy": policy, "state": state, "rng": rng, "place": place, "half": half, "before": before, "tally": tally}
     kind = HandleType([*kinds.items(), ("waiting", waiting)])
 
-    def make(policy: Any, state: Any, rng: Any, place: Any, half: Any, before: Any, tally: Any, waiting: Any) -> Any:
+    def make(
+        policy: object, state: object, rng: object, place: object, half: object, before: object, tally: object, waiting: object
+    ) -> object:
         handle = new(kind)
         handle.policy, handle.state, handle.rng, handle.place, handle.half = policy, state, rng, place, half
         handle.before, handle.tally, handle.waiting = before, tally, waiting
@@ -104,14 +118,14 @@ def _overload_made(policy: Any, state: Any, rng: Any, place: Any, half: Any, bef
 
 @jit
 def _open(policy, state, place, half, before, tally, waiting, address, uint64, uint32, double):  # type: ignore[no-untyped-def]
-    return _made(policy, state, _generator(address, uint64, uint32, double), place, half, before, tally, waiting)
+    return _make_handle(policy, state, _generator(address, uint64, uint32, double), place, half, before, tally, waiting)
 
 
 @intrinsic
-def _write(typing: Any, state: Any, out: Any) -> Any:
+def _write(typing: "Context", state: types.Type, out: types.Type) -> "Intrinsic":
     """Writes every number of a state, and the address, sizes and strides of every array, one after the other as 64 bits."""
 
-    def codegen(context: Any, builder: Any, signature: Any, given: Any) -> ir.Value:
+    def codegen(context: "BaseContext", builder: ir.IRBuilder, signature: "Signature", given: Sequence[ir.Value]) -> ir.Value:
         target = cgutils.create_struct_proxy(WORDS)(context, builder, value=given[1]).data
         word, place = ir.IntType(64), 0
 
@@ -146,7 +160,7 @@ def _read(handle, out):  # type: ignore[no-untyped-def]
     _write(handle.state, out)
 
 
-def _kinds(kind: Any) -> Iterator[Any]:
+def _kinds(kind: types.Type) -> Iterator[types.Type]:
     """The types of a state's fields, in order, through tuples in tuples."""
     if isinstance(kind, types.BaseTuple):
         for inner in cast(Any, kind):
@@ -155,13 +169,13 @@ def _kinds(kind: Any) -> Iterator[Any]:
         yield kind
 
 
-def can_be_held(state: Any) -> bool:
+def can_be_held(state: Iterable[object]) -> bool:
     """Whether a handle can hold a state: a tuple of numbers, arrays, None and such tuples. Arrays that run backwards are not held."""
     held = all(isinstance(kind, (*NUMBERS, types.NoneType, types.Array)) for kind in _kinds(typeof(state)))
     return held and all(min(array.strides, default=0) >= 0 for array in _arrays(state))
 
 
-def _arrays(state: Any) -> Iterator[np.ndarray]:
+def _arrays(state: Iterable[object]) -> Iterator[np.ndarray]:
     """The arrays of a state, through tuples in tuples."""
     for value in state:
         if isinstance(value, np.ndarray):
@@ -210,7 +224,7 @@ class Handle:
 
     __slots__ = ("_arrays", "_last", "_out", "_read", "_state_type", "_stream", "_words", "pointer", "type")
 
-    def __init__(self, policy: Any, state: Any, stream: Stream, tally: np.ndarray, waiting: np.ndarray) -> None:
+    def __init__(self, policy: Iterable[object], state: Iterable[object], stream: Stream, tally: np.ndarray, waiting: np.ndarray) -> None:
         self._stream = stream  # keeps the addresses valid
         bits: Any = stream.rng.bit_generator
         interface = bits.ctypes
@@ -245,8 +259,8 @@ class Handle:
         return state
 
 
-def _python(kind: Any, words: Iterator[int], known: Mapping[int, np.ndarray]) -> Any:
-    """What `_write` wrote of a value. known: arrays of Python by their addresses."""
+def _python(kind: types.Type, words: Iterator[int], known: Mapping[int, np.ndarray]) -> Any:
+    """The value that `_write` wrote. known: arrays of Python by their addresses."""
     if isinstance(kind, types.BaseTuple):
         values = [_python(inner, words, known) for inner in cast(Any, kind)]
         return kind.instance_class(*values) if hasattr(kind, "instance_class") else tuple(values)

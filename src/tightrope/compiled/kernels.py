@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
-from numba import _dispatcher
+from numba import _dispatcher, types
 from numba.core.registry import CPUDispatcher
 
 from . import boxing as boxing  # replaces Numba's boxers for the whole process
 from .cache import KernelCache, config
 from .parts import LeanPartCompiler, LeanWholeCompiler, PartCompiler, WholeCompiler, shared_overload
 
-F = TypeVar("F", bound=Callable[..., Any])  # to type checkers a kernel is the function that it compiles
+F = TypeVar("F", bound=Callable[..., object])  # to type checkers a kernel is the function that it compiles
 
 OPTIONS: Any = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}  # nobody calls kernels from C
 INTERPRETED = bool(config.DISABLE_JIT)
@@ -23,8 +23,8 @@ PART: Any = OPTIONS | {"forceinline": True, "pipeline_class": PartCompiler}  # o
 LEAN: Any = {"_nrt": False, "pipeline_class": LeanPartCompiler}
 
 
-def fingerprint(value: Any) -> Any:
-    """What tells the type of an argument: Numba's own fingerprint, with the classes of all tuples in it. None: ask `typeof` every time."""
+def fingerprint(value: Any) -> object:
+    """The type of an argument, told apart: Numba's own fingerprint, with the classes of all tuples in it. None: ask `typeof` every time."""
     if isinstance(value, np.random.Generator):
         return np.random.Generator
     try:
@@ -33,7 +33,7 @@ def fingerprint(value: Any) -> Any:
         return None
 
 
-def classes(value: Any) -> list[type]:
+def classes(value: object) -> list[type]:
     """Classes of a tuple and of the tuples in it, in order."""
     found: list[type] = []
     if isinstance(value, tuple):
@@ -51,7 +51,7 @@ class Kernel(CPUDispatcher):
     would be the first of them.
     """
 
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
+    def __call__(self, *arguments: object, **named: object) -> object:
         if named or len(arguments) < self.py_func.__code__.co_argcount:
             bound = inspect.signature(self.py_func).bind(*arguments, **named)
             bound.apply_defaults()
@@ -69,7 +69,7 @@ class Kernel(CPUDispatcher):
         return entry(*arguments)
 
 
-def compiled_for(kernel: Any, kinds: tuple[Any, ...]) -> Any:
+def compiled_for(kernel: Any, kinds: tuple[types.Type, ...]) -> Any:
     """The machine code of a kernel for these types, compiled or read from disk at the first call; `entry_point` calls it unchecked."""
     if kinds not in kernel.overloads:
         kernel.compile(kinds)
@@ -79,9 +79,9 @@ def compiled_for(kernel: Any, kinds: tuple[Any, ...]) -> Any:
 class _LeanKernel(CPUDispatcher):
     """Other kernels call it without a wrapper, whose boxing and unboxing takes a third of the time to compile; Python calls `outside`."""
 
-    outside: Any
+    outside: Callable[..., object]
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: object) -> object:
         return self.outside(*arguments)
 
 
@@ -107,7 +107,7 @@ def borrowed(function: F) -> F:
     if not INTERPRETED:
 
         @functools.wraps(function)
-        def choose(*arguments: Any) -> Callable[..., Any]:
+        def choose(*arguments: types.Type) -> F:
             return function
 
         shared_overload(function, PART)(choose)

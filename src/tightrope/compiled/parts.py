@@ -4,8 +4,8 @@ Numba would optimise and emit each of them by itself as well, and wrap it for Py
 thirds of the time to compile a policy. A caller holds all its parts before it is optimised, so its code is as good.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from numba import _dynfunc, types  # type: ignore[attr-defined]
 from numba.core.codegen import JITCodeLibrary
@@ -16,13 +16,19 @@ from numba.core.targetconfig import ConfigStack
 from numba.core.typed_passes import NativeLowering, NopythonTypeInference
 from numba.core.typing.templates import infer, infer_global, make_overload_template
 
+if TYPE_CHECKING:
+    from llvmlite import ir
+    from numba.core.compiler import StateDict
+    from numba.core.compiler_machinery import PassManager
+
+F = TypeVar("F", bound=Callable[..., object])
 ENVIRONMENT = "_ZN08NumbaEnv"  # how Numba's names of the objects that a function's code refers to begin
 
 
 class _Part(JITCodeLibrary):
     """Code that is there to be linked."""
 
-    def _optimize_functions(self, ll_module: Any) -> None:
+    def _optimize_functions(self, ll_module: "ir.Module") -> None:
         """Only what makes it small: each caller optimises it once more, with its own code around."""
         ll_module.data_layout = self._codegen._data_layout
         for function in ll_module.functions:
@@ -45,7 +51,7 @@ class _LowerPart(NativeLowering):
     def __init__(self) -> None:
         NativeLowering.__init__(self)
 
-    def run_pass(self, state: Any) -> bool:
+    def run_pass(self, state: "StateDict") -> bool:
         state.library = _Part(state.targetctx.codegen(), state.func_id.func_qualname)
         state.flags.no_compile = True
         NativeLowering.run_pass(self, state)
@@ -63,7 +69,7 @@ class _LowerWhole(NativeLowering):
     def __init__(self) -> None:
         NativeLowering.__init__(self)
 
-    def run_pass(self, state: Any) -> bool:
+    def run_pass(self, state: "StateDict") -> bool:
         NativeLowering.run_pass(self, state)
         for variable in state.library._final_module.global_variables:
             if variable.name.startswith(ENVIRONMENT) and not variable.is_declaration:
@@ -73,7 +79,7 @@ class _LowerWhole(NativeLowering):
         return True
 
 
-def only_numbers(numba_type: Any) -> bool:
+def only_numbers(numba_type: types.Type) -> bool:
     """Whether values of a type hold no array."""
     if isinstance(numba_type, types.BaseTuple):
         return all(only_numbers(inner) for inner in iter(cast(Any, numba_type)))
@@ -89,7 +95,7 @@ class _RefuseArrays(AnalysisPass):
     def __init__(self) -> None:
         AnalysisPass.__init__(self)
 
-    def run_pass(self, state: Any) -> bool:
+    def run_pass(self, state: "StateDict") -> bool:
         if not only_numbers(state.return_type):
             name = state.func_id.func_name
             raise TypeError(f"{name} is lean but returns {state.return_type}, which nobody would count; use jit.")
@@ -106,7 +112,7 @@ class _RefuseUncounted(AnalysisPass):
     def __init__(self) -> None:
         AnalysisPass.__init__(self)
 
-    def run_pass(self, state: Any) -> bool:
+    def run_pass(self, state: "StateDict") -> bool:
         if not state.flags.nrt:
             for call, signature in state.calltypes.items():
                 called = state.typemap[call.func.name] if getattr(call, "op", None) == "call" else None
@@ -116,7 +122,7 @@ class _RefuseUncounted(AnalysisPass):
         return False
 
 
-def _with(lowering: Any, checks: tuple[Any, ...], pipelines: Any) -> Any:
+def _with(lowering: type[_LowerPart | _LowerWhole], checks: tuple[type, ...], pipelines: "list[PassManager]") -> "list[PassManager]":
     for pipeline in pipelines:
         for check in checks:
             pipeline.add_pass_after(check, NopythonTypeInference)
@@ -130,32 +136,34 @@ def _with(lowering: Any, checks: tuple[Any, ...], pipelines: Any) -> Any:
 class PartCompiler(Compiler):
     """For kernels that are parts of others."""
 
-    def define_pipelines(self) -> Any:
+    def define_pipelines(self) -> "list[PassManager]":
         return _with(_LowerPart, (_RefuseUncounted,), super().define_pipelines())
 
 
 class WholeCompiler(Compiler):
     """For kernels that Python calls: they link their parts."""
 
-    def define_pipelines(self) -> Any:
+    def define_pipelines(self) -> "list[PassManager]":
         return _with(_LowerWhole, (_RefuseUncounted,), super().define_pipelines())
 
 
 class LeanPartCompiler(Compiler):
     """For lean kernels, as parts of others."""
 
-    def define_pipelines(self) -> Any:
+    def define_pipelines(self) -> "list[PassManager]":
         return _with(_LowerPart, (_RefuseUncounted, _RefuseArrays), super().define_pipelines())
 
 
 class LeanWholeCompiler(Compiler):
     """For lean kernels that Python calls."""
 
-    def define_pipelines(self) -> Any:
+    def define_pipelines(self) -> "list[PassManager]":
         return _with(_LowerWhole, (_RefuseUncounted, _RefuseArrays), super().define_pipelines())
 
 
-def shared_overload(function: Any, options: Mapping[str, Any], inline: str = "never", strict: bool = True) -> Callable[[Any], Any]:
+def shared_overload(
+    function: Callable[..., object], options: Mapping[str, object], inline: str = "never", strict: bool = True
+) -> Callable[[F], F]:
     """Decorator like Numba's `overload`: how compiled code calls `function`, once for all callers that give the same types.
 
     Numba compiles an implementation again for callers with other options, though these say all about it but whether references are
@@ -163,7 +171,7 @@ def shared_overload(function: Any, options: Mapping[str, Any], inline: str = "ne
     strict: whether implementations must name their arguments as `choose` does.
     """
 
-    def decorate(choose: Any) -> Any:
+    def decorate(choose: F) -> F:
         given = {"nopython": True, "no_cpython_wrapper": True} | dict(options)
         template = make_overload_template(function, choose, given, strict, inline)
         template._get_impl = _shared
@@ -174,7 +182,7 @@ def shared_overload(function: Any, options: Mapping[str, Any], inline: str = "ne
     return decorate
 
 
-def _shared(self: Any, args: Any, kws: Any) -> Any:
+def _shared(self: Any, args: Sequence[types.Type], kws: Mapping[str, types.Type]) -> Callable[..., object] | None:
     """As Numba's own, with no more of the caller's options in the key than its implementation takes over."""
     caller = ConfigStack.top_or_none()
     counts = self._jit_options.get("_nrt", caller is None or bool(caller.nrt))

@@ -1,1 +1,1 @@
-"""What a policy and a problem are: verbs, fields, registry, checks, random streams."""
+"""Policies and problems as such: verbs, fields, registry, checks, random streams."""

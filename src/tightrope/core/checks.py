@@ -1,13 +1,18 @@
 """Checks at the public edge. Every message names the argument, the value, the allowed range and, where there is one, the remedy."""
 
+import dataclasses
 import difflib
 import itertools
 import math
 import operator
 import os
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 DEEPEST = 8  # lists inside lists that are still read: no argument has more than two axes
 MOST_ROUNDS = 2**53  # beyond which a float cannot count
@@ -335,3 +340,9 @@ def checkpoints(name: str, value: object) -> np.ndarray:
     if not rounds:
         raise ValueError(f"{name} = {show(value)} is empty; give a whole number from 1 or increasing rounds.")
     return np.array(rounds, dtype=np.int64)
+
+
+def in_one_line(item: "DataclassInstance") -> str:
+    """A dataclass whose fields may be large, its arrays by their shape; what `__repr__` of such a class returns."""
+    fields = (f"{field.name}={show(getattr(item, field.name))}" for field in dataclasses.fields(item))
+    return f"{type(item).__name__}({', '.join(fields)})"

@@ -15,7 +15,7 @@ from ..compiled.kernels import is_kernel
 from . import checks
 from .dispatch import Verb
 from .fields import Derived, Field
-from .types import Stored
+from .types import Arguments, Stored
 
 HOOKS = ("complete", "variant")  # static methods that a class may have beside its verbs, see `named_tuple`
 
@@ -62,8 +62,8 @@ def equal(one: Any, other: Any) -> bool:
     return bool(one == other) or (isinstance(one, float) and isinstance(other, float) and math.isnan(one) and math.isnan(other))
 
 
-def hashed(value: Any) -> Any:
-    """What stands for a stored value in a hash."""
+def hashed(value: object) -> object:
+    """A stored value as a hash takes it."""
     if isinstance(value, np.ndarray):
         return value.tobytes()
     return None if isinstance(value, float) and math.isnan(value) else value
@@ -81,9 +81,9 @@ def named_tuple(cls: type, marker: type, leading: list[str], complete: Callable[
     stored_types = {name: hints[name] for name in [*(name for name, field in fields.items() if field.kept), *others]}
     base: Any = namedtuple(cls.__name__, [*(name for name, field in fields.items() if field.kept), *others, *more])  # type: ignore[misc]
 
-    variant: Callable[[dict[str, Any]], Any] = getattr(cls, "variant", lambda given: None)
+    variant: Callable[[Arguments], Callable[..., object] | None] = getattr(cls, "variant", lambda given: None)
 
-    def make(klass: Any, *unnamed: Any, **given: Any) -> Any:
+    def make(klass: type, *unnamed: object, **given: object) -> object:
         if len(unnamed) > len(leading) or any(name in given for name in leading[: len(unnamed)]):
             raise TypeError(f"{cls.__name__} takes {', '.join(leading) or 'nothing'} without a name; name the other parameters.")
         given |= zip(leading, unnamed, strict=False)
@@ -101,13 +101,13 @@ def named_tuple(cls: type, marker: type, leading: list[str], complete: Callable[
         stored = {name: field.encode(name, given.get(name, field.default)) for name, field in fields.items()}
         return base.__new__(klass, **complete(stored))
 
-    def __reduce__(self: Any) -> Any:
+    def __reduce__(self: Any) -> tuple[object, ...]:
         return type(self)._make, (tuple(self),)
 
     def __eq__(self: Any, other: object) -> bool:
         return type(other) is type(self) and all(equal(one, another) for one, another in zip(self, other, strict=True))  # type: ignore[call-overload]
 
-    def __ne__(self: Any, other: object) -> bool:  # a tuple has its own
+    def __ne__(self: object, other: object) -> bool:  # a tuple has its own
         return not self == other
 
     def __hash__(self: Any) -> int:
@@ -136,5 +136,5 @@ def named_tuple(cls: type, marker: type, leading: list[str], complete: Callable[
 
 
 def parameters_of(made: Any) -> dict[str, tuple[object, object]]:
-    """What a spec may say of a class: its parameters' types and defaults (`...`: required)."""
+    """The parameters that a spec may give: types and defaults (`...`: required)."""
     return {name: (field.schema, ... if field.required else field.default) for name, field in made.FIELDS.items()}

@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Delay:
-    """What every delay class is, once `@delay` has made it: a NamedTuple of its parameters with these verbs.
+    """The base of every delay class, which `@delay` makes a NamedTuple of its parameters with these verbs.
 
     A reward that is d rounds late is learned before the choice of the round that is d after the next.
     """

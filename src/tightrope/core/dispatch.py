@@ -13,30 +13,30 @@ from typing import Any, TypeVar, cast
 from ..compiled.kernels import LEAN, PART, python_of
 from ..compiled.parts import shared_overload
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=Callable[..., object])
 
 
 @dataclass(frozen=True)
 class Verb:
-    """What is known of a verb: its argument names, and the method that answers for classes without one of their own."""
+    """A verb: its argument names, and the method that answers for classes without one of their own."""
 
     name: str
     signature: tuple[str, ...]  # after the object itself
-    default: Callable[..., Any] | None  # None: a class must answer
+    default: Callable[..., object] | None  # None: a class must answer
     compiled: bool  # loops call it; otherwise only Python does
     optional: tuple[str, ...] = ()  # arguments after those of the signature, which a method may leave out
 
-    def of(self, cls: type) -> Any:
+    def of(self, cls: type) -> Callable[..., Any] | None:
         """The method that answers for a class; None where there is none."""
         method = getattr(cls, self.name, self.default)  # a bare NamedTuple may answer verbs, too
         return None if getattr(method, "required", False) else method
 
-    def answers(self, instance: Any) -> bool:
+    def answers(self, instance: object) -> bool:
         """Whether the class of an instance has a method of its own."""
         method = self.of(type(instance))
         return method is not None and method is not self.default
 
-    def check(self, owner: str, method: Any) -> None:
+    def check(self, owner: str, method: Callable[..., object]) -> None:
         """Refuse a method with other arguments than the verb's."""
         arguments = tuple(inspect.signature(python_of(method)).parameters)[1:]
         if arguments not in (self.signature, self.signature + self.optional):
@@ -47,14 +47,14 @@ def required(method: F) -> F:
     """Decorator of a base class's method that every class must have itself."""
 
     @functools.wraps(method)
-    def missing(self: Any, *arguments: Any, **named: Any) -> Any:
+    def missing(self: object, *arguments: object, **named: object) -> object:
         raise TypeError(f"{type(self).__name__} does not answer the verb '{method.__name__}'.")
 
     missing.required = True  # type: ignore[attr-defined]
     return cast(F, missing)
 
 
-def verb(method: Callable[..., Any], *, compiled: bool = True, lean: bool = False) -> Any:
+def verb(method: Callable[..., object], *, compiled: bool = True, lean: bool = False) -> Any:
     """The verb of a base class's method, or of a bare signature with a docstring, which every class must answer.
 
     compiled: loops call it. lean: its kernels all are `lean` and so is every call.
@@ -67,12 +67,12 @@ def verb(method: Callable[..., Any], *, compiled: bool = True, lean: bool = Fals
     whole = len(names) + len(optional)
 
     @functools.cache
-    def leaves_out(kernel: Any) -> bool:
+    def leaves_out(kernel: Callable[..., object]) -> bool:
         """Whether a method knows nothing of the optional arguments."""
         return len(inspect.signature(python_of(kernel)).parameters) <= len(names) + 1
 
     @functools.wraps(method)
-    def call(first: Any, *rest: Any) -> Any:
+    def call(first: object, *rest: object) -> object:
         kernel = described.of(type(first))
         if kernel is None:
             raise TypeError(f"{type(first).__name__} does not answer the verb '{described.name}'.")
@@ -80,7 +80,7 @@ def verb(method: Callable[..., Any], *, compiled: bool = True, lean: bool = Fals
             rest = rest[: len(names)]
         return kernel(first, *rest)
 
-    def choose(first: Any, *rest: Any) -> Any:
+    def choose(first: object, *rest: object) -> Callable[..., object] | None:
         kernel = described.of(getattr(first, "instance_class", type(None)))
         return None if kernel is None else python_of(kernel)
 
@@ -92,6 +92,6 @@ def verb(method: Callable[..., Any], *, compiled: bool = True, lean: bool = Fals
     return call
 
 
-def lean_verb(method: Callable[..., Any]) -> Any:
+def lean_verb(method: Callable[..., object]) -> Any:
     """A `verb` whose kernels all are `lean`."""
     return verb(method, lean=True)

@@ -1,14 +1,14 @@
 """Libraries that only an extra installs: imported where they are used, and missed in a sentence."""
 
 import importlib
-from typing import Any
+from types import ModuleType
 
 
 class MissingExtra(ImportError):
     """A library that a function needs is not installed."""
 
 
-def required(module: str, extra: str, purpose: str) -> Any:
+def required(module: str, extra: str, purpose: str) -> ModuleType:
     """A module of an extra. Raises MissingExtra, with the command that installs it, where it cannot be imported."""
     try:
         return importlib.import_module(module)

@@ -9,7 +9,7 @@ parameter may be left out.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -39,12 +39,14 @@ class Field:
 
 @dataclass(frozen=True)
 class Derived:
-    """What `complete` computes from the parameters. scratch: an array that `observe` writes into."""
+    """A value that `complete` computes from the parameters. scratch: an array that `observe` writes into."""
 
     scratch: bool
 
 
 Bound = float | None
+Declared: TypeAlias = Any
+"""A `Field` or `Derived` value where a parameter is declared: to type checkers of the type that the annotation before it names."""
 
 
 def _bounds(above: float | None, least: float | None, below: float | None, most: float | None) -> str:
@@ -55,7 +57,7 @@ def _bounds(above: float | None, least: float | None, below: float | None, most:
 
 def real(
     default: Bound = None, *, above: Bound = None, least: Bound = None, below: Bound = None, most: Bound = None, kw_only: bool = False
-) -> Any:
+) -> Declared:
     """Field: a float; without a default it is required.
 
     Parameters
@@ -81,7 +83,7 @@ def real(
     return Field(default, text, encode, required=default is None, schema=float, named=kw_only)
 
 
-def scale_bound(default: float, *, above: Bound = None, least: Bound = None) -> Any:
+def scale_bound(default: float, *, above: Bound = None, least: Bound = None) -> Declared:
     """A float that a guarantee rests on: a bound on the noise, which nobody learns silently."""
 
     def encode(name: str, value: object) -> float:
@@ -97,7 +99,7 @@ def scale_bound(default: float, *, above: Bound = None, least: Bound = None) -> 
 
 def optional_real(
     default: float | None = None, *, above: Bound = None, least: Bound = None, below: Bound = None, most: Bound = None, words: str = ""
-) -> Any:
+) -> Declared:
     """Field: a float or None, which is stored as NaN.
 
     Parameters
@@ -131,7 +133,7 @@ def real_or(
     least: float | None = None,
     most: float | None = None,
     none: str = "",
-) -> Any:
+) -> Declared:
     """Field: a float, or one of a few words, which are stored as numbers that no parameter has.
 
     Parameters
@@ -173,7 +175,7 @@ def real_or(
 
 def integer(
     default: int | None = None, *, least: int | None = None, most: int | None = None, kept: bool = True, kw_only: bool = False
-) -> Any:
+) -> Declared:
     """Field: an int; without a default it is required.
 
     Parameters
@@ -196,7 +198,7 @@ def integer(
                  required=default is None, schema=int, kept=kept, named=kw_only)  # fmt: skip
 
 
-def optional_integer(default: None = None, *, least: int = 1, most: int | None = None, words: str = "") -> Any:
+def optional_integer(default: None = None, *, least: int = 1, most: int | None = None, words: str = "") -> Declared:
     """Field: an int or None, which is stored as least - 1.
 
     Parameters
@@ -217,7 +219,7 @@ def optional_integer(default: None = None, *, least: int = 1, most: int | None =
                  lambda stored: None if stored < least else stored, schema=int | None)  # fmt: skip
 
 
-def choice(*options: str, default: str | None = None, kw_only: bool = False) -> Any:
+def choice(*options: str, default: str | None = None, kw_only: bool = False) -> Declared:
     """Field: one of a few words, stored as its place.
 
     Parameters
@@ -242,7 +244,7 @@ def choice(*options: str, default: str | None = None, kw_only: bool = False) -> 
     )  # fmt: skip
 
 
-def flag(default: bool) -> Any:
+def flag(default: bool) -> Declared:
     """Field: True or False.
 
     Parameters
@@ -257,7 +259,7 @@ def flag(default: bool) -> Any:
     return Field(default, "True or False", checks.flag, schema=bool)
 
 
-def optional_flag(default: None = None, *, words: str = "") -> Any:
+def optional_flag(default: None = None, *, words: str = "") -> Declared:
     """Field: True, False or None, stored as 1, 0 and -1.
 
     Parameters
@@ -278,7 +280,7 @@ def optional_flag(default: None = None, *, words: str = "") -> Any:
 
 def vector(
     default: object = ..., *, least: float | None = None, most: float | None = None, words: str = "numbers", kept: bool = True
-) -> Any:
+) -> Declared:
     """Field: a float64 vector; without a default it is required.
 
     Parameters
@@ -306,7 +308,7 @@ def vector(
     )  # fmt: skip
 
 
-def matrix(*, words: str = "rows of numbers", kept: bool = True) -> Any:
+def matrix(*, words: str = "rows of numbers", kept: bool = True) -> Declared:
     """Field: a float64 matrix, C-contiguous, with at least one row and column; required. In a spec also a .npy or .csv file beside it.
 
     Parameters
@@ -323,7 +325,7 @@ def matrix(*, words: str = "rows of numbers", kept: bool = True) -> Any:
     return Field(..., words, checks.matrix, lambda stored: stored.tolist(), required=True, schema=Matrix, kept=kept)
 
 
-def unchecked(default: object = ..., *, schema: object = Any, words: str = "", kept: bool = False, kw_only: bool = False) -> Any:
+def unchecked(default: object = ..., *, schema: object = Any, words: str = "", kept: bool = False, kw_only: bool = False) -> Declared:
     """Field: a parameter that only `complete` can check, because it depends on another one.
 
     Parameters
@@ -346,7 +348,7 @@ def unchecked(default: object = ..., *, schema: object = Any, words: str = "", k
     return Field(default, words, lambda name, value: value, required=default is ..., schema=schema, kept=kept, named=kw_only)
 
 
-def checkpoints(default: int = 1) -> Any:
+def checkpoints(default: int = 1) -> Declared:
     """Field: rounds at which something is verified, every T-th or increasing ones.
 
     Parameters
@@ -366,13 +368,13 @@ def checkpoints(default: int = 1) -> Any:
     return Field(default, words, checks.checkpoints, decode, schema=int | Annotated[list[int], "Iterable[int]"])
 
 
-def arm_set(words: str = "distinct arms") -> Any:
+def arm_set(words: str = "distinct arms") -> Declared:
     """A set of arms, at least one (stored as an increasing int64 array)."""
 
     return Field(..., words, checks.arm_set, lambda stored: stored.tolist(), required=True, schema=Annotated[list[int], "ArrayLike"])
 
 
-def derived(*, init: Literal[False] = False) -> Any:
+def derived(*, init: Literal[False] = False) -> Declared:
     """Field: no parameter, but what `complete` computes, once.
 
     Parameters
@@ -387,7 +389,7 @@ def derived(*, init: Literal[False] = False) -> Any:
     return Derived(scratch=False)
 
 
-def scratch(*, init: Literal[False] = False) -> Any:
+def scratch(*, init: Literal[False] = False) -> Declared:
     """Field: no parameter, but an array from `complete` that `observe` writes this round into; every replication gets its own.
 
     Parameters

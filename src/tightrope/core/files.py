@@ -17,6 +17,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from .types import JsonObject
+
 JSON_KEY = "header"
 DAY = 24 * 3600.0
 
@@ -123,7 +125,7 @@ def write_arrays(path: pathlib.Path, header: Mapping[str, object], arrays: dict[
 
 
 def arrays_to_bytes(header: Mapping[str, object], arrays: dict[str, np.ndarray]) -> bytes:
-    """What `write_arrays` writes."""
+    """The bytes that `write_arrays` writes."""
     file = io.BytesIO()
     _write_arrays(file, header, arrays)
     return file.getvalue()
@@ -134,9 +136,11 @@ def _write_arrays(file: BinaryIO, header: Mapping[str, object], arrays: dict[str
     np.savez(file, **{JSON_KEY: text}, **arrays)  # type: ignore[arg-type]
 
 
-def read_arrays(source: pathlib.Path | bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """What `write_arrays` wrote (a file, or its bytes); a file from a stranger takes no more memory than it has bytes. Raises ValueError
-    for anything else."""
+def read_arrays(source: pathlib.Path | bytes) -> tuple[JsonObject, dict[str, np.ndarray]]:
+    """Header and arrays of what `write_arrays` wrote: a file, or its bytes. Raises ValueError for anything else.
+
+    A file from a stranger takes no more memory than it has bytes.
+    """
     size = len(source) if isinstance(source, bytes) else source.stat().st_size
     path = "data" if isinstance(source, bytes) else source
     try:

@@ -22,7 +22,7 @@ Limit: TypeAlias = float | Callable[[Any, Arms], float]
 
 @dataclass(frozen=True)
 class Kind:
-    """What the numbers of an array may be; `Annotated[np.ndarray, Kind(...)]` says it of a field.
+    """The numbers that an array may hold; `Annotated[np.ndarray, Kind(...)]` says it of a field.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Record:
         By name of the part, `Count`, `ArmIndex`, .. or any `Annotated[np.ndarray, Kind(...)]`.
     """
 
-    def __init__(self, **parts: Any) -> None:
+    def __init__(self, **parts: object) -> None:
         self.kinds = {name: kind_in(hint) for name, hint in parts.items()}
         unknown = [name for name, kind in self.kinds.items() if not isinstance(kind, Kind)]
         if unknown:
@@ -80,7 +80,7 @@ class Record:
 
 @dataclass(frozen=True)
 class StateOf:
-    """What marks the state of a policy inside another, whose parameters its kinds are then about; `Annotated[Any, StateOf("inner")]`.
+    """Mark of the state of a policy inside another, whose parameters its kinds are then about; `Annotated[Any, StateOf("inner")]`.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class StateOf:
     parameter: str
 
 
-def last_arm(policy: Any, arms: Arms) -> float:
+def last_arm(policy: object, arms: Arms) -> float:
     """K - 1."""
     return arms.number - 1
 
@@ -127,7 +127,7 @@ ArmOrder: TypeAlias = Annotated[np.ndarray, Kind(whole=True, least=0, most=last_
 """All arms, each once."""
 
 Derived: TypeAlias = Annotated[np.ndarray, Kind(derived=True)]
-"""What `init` makes of the parameters and the arms to the same bit on every machine, and nothing changes."""
+"""An array that `init` makes of the parameters and the arms to the same bit on every machine, and nothing changes."""
 
 
 def kind_in(hint: Any) -> Kind | Record | StateOf | None:

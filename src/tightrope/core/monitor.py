@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, ClassVar, TypeVar, dataclass_transform
 
 from .declaration import check_methods, declared, named_tuple
 from .dispatch import Verb, required, verb
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Monitor:
-    """What every monitor class is, once `@monitor` has made it: a NamedTuple of its parameters with these verbs."""
+    """The base of every monitor class, which `@monitor` makes a NamedTuple of its parameters with these verbs."""
 
     __slots__ = ()
     DECLARES: ClassVar[bool] = True  # annotations here are no parameters
@@ -58,7 +58,5 @@ def monitor(cls: type[T]) -> type[T]:
         Where a method is misspelt, takes other arguments than its verb, or is missing.
     """
     check_methods(cls, VERBS, ("begin", "watch"))
-    fields = declared(cls)[0]
-    complete = getattr(cls, "complete", dict)
-    made: Any = named_tuple(cls, Monitor, list(fields), complete)
+    made: type[T] = named_tuple(cls, Monitor, list(declared(cls)[0]), getattr(cls, "complete", dict))
     return made

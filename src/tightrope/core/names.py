@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 @dataclasses.dataclass(frozen=True)
-class Recipe:
+class ProblemRecipe:
     """A problem that a YAML file can ask for: what makes it, and its parameters with their types and defaults (`...`: required)."""
 
     kind: str
@@ -19,10 +19,10 @@ class Recipe:
 
 REGISTRY: dict[str, Any] = {}  # policy classes and presets, by name
 PROBLEMS: dict[str, Any] = {}  # problem classes, by name
-RECIPES: dict[str, Recipe] = {}  # problems, by the kind that a spec names
+RECIPES: dict[str, ProblemRecipe] = {}  # problems, by the kind that a spec names
 
 
-def check_free(names: Mapping[str, Any], name: str, item: object) -> None:
+def check_free(names: Mapping[str, object], name: str, item: object) -> None:
     """Refuse a name that another item has; the same definition may run again, as in a notebook."""
     before = names.get(name)
     if before is not None and _place(before) != _place(item):

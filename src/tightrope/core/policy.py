@@ -12,6 +12,7 @@ from . import checks, notebook
 from .declaration import check_methods, declared, named_tuple
 from .dispatch import Verb, required, verb
 from .fields import (
+    Declared,
     Field,
     arm_set,
     checkpoints,
@@ -36,7 +37,7 @@ KINDS = ("arms", "features", "contexts", "points", "line", "sets", "sets of last
 
 @dataclasses.dataclass(frozen=True)
 class Traits:
-    """What the engine, the service and the documentation know of a policy class."""
+    """A policy class as the engine, the service and the documentation know it."""
 
     accepts: tuple[str, ...]
     paper: str
@@ -45,7 +46,7 @@ class Traits:
     base: "type[Policy] | None" = None  # of a preset: the class whose instances it makes
 
 
-def inner_policy(*, kw_only: Literal[False] = False) -> Any:
+def inner_policy(*, kw_only: Literal[False] = False) -> Declared:
     """Field: another policy; it may be given without its name."""
 
     def encode(name: str, value: object) -> "Policy":
@@ -61,7 +62,7 @@ def inner_policy(*, kw_only: Literal[False] = False) -> Any:
 @dataclass_transform(kw_only_default=True, field_specifiers=(
     real, optional_real, real_or, integer, optional_integer, choice, flag, vector, arm_set, checkpoints, inner_policy))  # fmt: skip
 class Policy:
-    """What every policy class is, once `@policy` has made it: a NamedTuple of its parameters with these verbs.
+    """The base of every policy class, which `@policy` makes a NamedTuple of its parameters with these verbs.
 
     A policy must answer init, select and update; one that stops also stopped, recommend and evidence. One round is select (propose),
     commit (the action is taken), and update when its reward comes.
@@ -159,7 +160,7 @@ class Policy:
 
     @required
     def evidence(self, state):
-        """What supports the recommendation: a dict with `gap_bound`, `error` and `samples_remaining`, each a float."""
+        """The grounds of the recommendation: a dict with `gap_bound`, `error` and `samples_remaining`, each a float."""
 
     def tolerance(self):
         """By how much the mean of the recommended arm may fall short of the best and still be a right answer."""
@@ -169,7 +170,7 @@ class Policy:
         """The policy in a notebook: what it does, its parameters and their ranges, its source."""
         kind = type(self)
         what = (kind.__doc__ or "").strip().splitlines()[0]
-        rows = [[name, repr(value), kind.FIELDS[name].words] for name, value in shown(self).items()]
+        rows = [[name, repr(value), kind.FIELDS[name].words] for name, value in parameters(self).items()]
         return notebook.table(f"{kind.__name__}: {what}", ["parameter", "value", "range"], rows, kind.TRAITS.paper)
 
     if TYPE_CHECKING:  # what a NamedTuple of its parameters has
@@ -194,7 +195,7 @@ def is_policy(value: object) -> TypeGuard[Policy]:
     return isinstance(value, Policy)
 
 
-def shown(value: Policy) -> dict[str, object]:
+def parameters(value: Policy) -> dict[str, object]:
     """Parameters of a policy as the user wrote them."""
     return {name: field.decode(stored) for (name, field), stored in zip(type(value).FIELDS.items(), value, strict=True)}
 
@@ -204,7 +205,7 @@ def label(value: Policy) -> str:
     fields = type(value).FIELDS
     given = [
         label(item) if is_policy(item) else f"{name}={item!r}"
-        for name, item in shown(value).items()
+        for name, item in parameters(value).items()
         if fields[name].required or item != fields[name].default
     ]
     return type(value).__name__ + (f"({', '.join(given)})" if given else "")
@@ -287,7 +288,7 @@ def _policy_class(cls: type, traits: Traits) -> Any:
     leading = [name for name, field in declared(cls)[0].items() if field.positional]
     made = named_tuple(cls, Policy, leading, complete)
     made.TRAITS = traits
-    made.__repr__ = lambda self: f"{cls.__name__}({', '.join(f'{name}={value!r}' for name, value in shown(self).items())})"
+    made.__repr__ = lambda self: f"{cls.__name__}({', '.join(f'{name}={value!r}' for name, value in parameters(self).items())})"
     return made
 
 

@@ -1,7 +1,7 @@
 """`Problem`: what every problem answers."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from .fields import Field
 
 
 class Problem:
-    """What every problem class is, once `@problem` has made it: a NamedTuple of its parameters with these verbs.
+    """The base of every problem class, which `@problem` makes a NamedTuple of its parameters with these verbs.
 
     A problem must answer play; describe, observe, mean and regret have answers where it has `means`.
     """
@@ -62,4 +62,9 @@ class Problem:
     if TYPE_CHECKING:
 
         def __init__(self, *unnamed: object, **given: object) -> None: ...
-        def _replace(self, **changes: Any) -> Self: ...
+
+        @property
+        def _fields(self) -> tuple[str, ...]: ...
+        def __iter__(self) -> Iterator[object]: ...
+        def _replace(self, **changes: object) -> Self: ...
+        def _asdict(self) -> dict[str, object]: ...

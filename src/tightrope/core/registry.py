@@ -8,21 +8,19 @@ import functools
 import importlib
 import inspect
 import pathlib
-import pkgutil
 import sys
 import traceback
 import typing
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
 from typing import TypeVar
 
 from . import checks
-from .names import RECIPES, REGISTRY, Recipe, add
-from .policy import Policy, is_policy, shown
+from .names import RECIPES, REGISTRY, ProblemRecipe, add
+from .policy import Policy, is_policy, parameters
 from .problem import Problem
 
-T = TypeVar("T")
 Maker = TypeVar("Maker", bound="Callable[..., Problem | Sequence[Problem]]")
 
 GROUP = "tightrope.policies"
@@ -46,7 +44,7 @@ def recipe(kind: str) -> Callable[[Maker], Maker]:
         hints = typing.get_type_hints(make, include_extras=True)
         defaults = {name: parameter.default for name, parameter in inspect.signature(make).parameters.items()}
         parameters = {name: (hints[name], ... if item is inspect.Parameter.empty else item) for name, item in defaults.items()}
-        add(RECIPES, kind, Recipe(kind, make, parameters))
+        add(RECIPES, kind, ProblemRecipe(kind, make, parameters))
         return make
 
     return register
@@ -77,13 +75,6 @@ def load_module(name: str, argument: str = "--import") -> None:
         )
 
 
-def import_all(path: Iterable[str], package: str, names: dict[str, T]) -> dict[str, T]:
-    """Import every module of a package, and return the names that they registered."""
-    for found in pkgutil.walk_packages(path, f"{package}."):
-        importlib.import_module(found.name)
-    return names
-
-
 @functools.cache
 def load_own() -> None:
     """Import what the package offers, which happens when the first of its names is asked for."""
@@ -112,7 +103,7 @@ def described(value: Policy) -> dict[str, object]:
     def plain(item: object) -> object:
         return described(item) if is_policy(item) else item
 
-    return {"policy": type(value).__name__, **{name: plain(item) for name, item in shown(value).items()}}
+    return {"policy": type(value).__name__, **{name: plain(item) for name, item in parameters(value).items()}}
 
 
 def built(data: Mapping[str, object]) -> Policy:
@@ -138,7 +129,7 @@ def find(name: object) -> type[Policy]:
     raise ValueError(f"policy = {checks.show(name)} is not one of {', '.join(sorted(REGISTRY))}.{checks.hint(name, REGISTRY)}")
 
 
-def registered() -> Iterator[tuple[str, type[Policy]]]:
+def named_policies() -> Iterator[tuple[str, type[Policy]]]:
     """Names and classes (or presets), by name, with those of installed packages."""
     load_plugins()
     yield from sorted(REGISTRY.items())

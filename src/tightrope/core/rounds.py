@@ -1,12 +1,15 @@
-"""What a policy is shown: the arms before the first round, and what each round brings."""
+"""A policy's view of its world: the arms before the first round, and the context of each round."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+import numpy as np
 
 from .checks import show
+from .types import Oracle
 
 
 class Context(NamedTuple):
-    """What a round shows the policy. `None` fields cost nothing in compiled code.
+    """The part of a round that the policy sees. `None` fields cost nothing in compiled code.
 
     Parameters
     ----------
@@ -20,10 +23,10 @@ class Context(NamedTuple):
         Its known mean this round, in units of reward.
     """
 
-    features: Any = None  # (K, d) features of this round's arms; None: the fixed ones
-    eligible: Any = None  # (K,) bool; None: all
-    baseline: Any = None  # int: this round's baseline arm; None: the policy's own
-    baseline_mean: Any = None  # float: its known mean this round
+    features: np.ndarray | None = None
+    eligible: np.ndarray | None = None
+    baseline: int | None = None
+    baseline_mean: float | None = None
 
     def __repr__(self) -> str:
         return f"Context({', '.join(f'{name}={show(value)}' for name, value in self._asdict().items() if value is not None)})"
@@ -33,7 +36,7 @@ PLAIN = Context()  # a round like any other, which shows nothing of its own
 
 
 class Arms(NamedTuple):
-    """What a policy is told about the arms before the first round.
+    """The arms as a policy knows them before the first round.
 
     Attributes
     ----------
@@ -60,11 +63,11 @@ class Arms(NamedTuple):
     """
 
     number: int
-    features: Any = None
+    features: np.ndarray | None = None
     dimension: int = 0
-    distances: Any = None
-    points: Any = None
-    oracle: Any = None
+    distances: np.ndarray | None = None
+    points: np.ndarray | None = None
+    oracle: Oracle | None = None
     horizon: int | None = None
     rewards: tuple[float, float] | None = None
     blocks: int = 1

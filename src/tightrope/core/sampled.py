@@ -1,22 +1,26 @@
 """A chance that was counted over random draws, with their number."""
 
-from typing import Any
+from typing import TypeAlias
+
+import numpy as np
+
+Chance: TypeAlias = float | np.ndarray  # of an arm, or of every arm of a set
 
 
-class Sampled(tuple[Any, Any]):
-    """What `propensity` answers where it samples: (p, standard error), as an exact chance is told, that also says its `draws`.
+class Sampled(tuple[Chance, Chance]):
+    """The answer of `propensity` where it samples: (p, standard error), as for an exact chance, and the number of `draws`.
 
     A frequency of 0 or 1 has no standard error, and only its draws tell it from a chance that is exact.
     """
 
     draws: int
 
-    def __new__(cls, p: Any, error: Any, draws: int) -> "Sampled":
+    def __new__(cls, p: Chance, error: Chance, draws: int) -> "Sampled":
         made = super().__new__(cls, (p, error))
         made.draws = draws
         return made
 
 
-def draws_of(stated: tuple[Any, Any]) -> int | None:
+def draws_of(stated: tuple[Chance, Chance]) -> int | None:
     """How many random draws stand behind what `propensity` answered; None: it is exact, or its policy does not say."""
     return stated.draws if isinstance(stated, Sampled) else None

@@ -5,6 +5,8 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
+from .types import JsonObject
+
 PROBLEM, NOISE, POLICY, AUDIT, DELAY, MODE = range(6)
 GENERATORS: dict[str, type[np.random.BitGenerator]] = {
     cls.__name__: cls for cls in (np.random.PCG64, np.random.PCG64DXSM, np.random.Philox, np.random.SFC64, np.random.MT19937)
@@ -22,7 +24,7 @@ def stream(seed: int, replication: int, role: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(replication, role)))
 
 
-def pack(generator: np.random.Generator) -> dict[str, Any]:
+def pack(generator: np.random.Generator) -> JsonObject:
     """State of a generator as JSON-ready data."""
     return dict(generator.bit_generator.state)
 

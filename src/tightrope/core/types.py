@@ -1,7 +1,7 @@
-"""What the package passes around, by name, where no class says it: data that belongs to each policy, problem or monitor alone."""
+"""Types of data that belong to each policy, problem or monitor alone, and of parameters that take one type and store another."""
 
-from collections.abc import Callable
-from typing import Any, Generic, TypeAlias, TypeVar, overload
+from collections.abc import Callable, Iterator
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,14 +9,27 @@ from numpy.typing import ArrayLike
 G = TypeVar("G")
 S = TypeVar("S")
 
-State: TypeAlias = Any
-"""What a policy knows: a NamedTuple of arrays and numbers of a class of its own, made by `init`, which only its verbs take apart."""
 
-Tally: TypeAlias = Any
-"""What a monitor has recorded: a NamedTuple of arrays of a class of its own, made by `begin`, which only `watch` takes apart."""
+class Fields(Protocol):
+    """A NamedTuple of any class."""
 
-Monitor: TypeAlias = Any
-"""What records a run: an instance of a class that answers `begin` and `watch`."""
+    @property
+    def _fields(self) -> tuple[str, ...]: ...
+    def _asdict(self) -> dict[str, Any]: ...
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+State: TypeAlias = Fields
+"""The memory of a policy: arrays and numbers of a class of its own, made by `init`, which only its verbs take apart."""
+
+Tally: TypeAlias = Fields
+"""The record of a monitor: arrays of a class of its own, made by `begin`, which only `watch` takes apart."""
+
+JsonObject: TypeAlias = dict[str, Any]
+"""An object of JSON: text, numbers, truths, None, lists and such objects by name."""
+
+Arguments: TypeAlias = dict[str, Any]
+"""Arguments of a call, by name: what stands behind two stars."""
 
 Stored: TypeAlias = dict[str, Any]
 """Values of a policy's or problem's parameters by name, checked and encoded: what `complete` is given and gives."""
@@ -25,7 +38,7 @@ Explanation: TypeAlias = dict[str, Any]
 """Answer of `explain`: per-arm arrays (mean, width, lower, upper, index, probability), and the arrays and numbers of the family."""
 
 Action: TypeAlias = int | np.ndarray
-"""What is played: an arm, or the arms of a set."""
+"""A choice that is played: an arm, or the arms of a set."""
 
 Oracle: TypeAlias = Callable[..., ArrayLike]
 """Chooses a set: arms (or pairs) for scores and, if it takes one, a mask of those that are `eligible`."""

@@ -17,7 +17,7 @@ One round is select (propose), commit (the action is taken), play, update (its r
 import numpy as np
 from numba import types
 
-from ..compiled.kernels import PART
+from ..compiled.kernels import PART, borrowed
 from ..compiled.parts import shared_overload
 from .dispatch import Verb, verb
 from .monitor import Monitor
@@ -38,6 +38,7 @@ __all__ = [
     "commit",
     "describe",
     "either",
+    "entry_or_none",
     "event",
     "evidence",
     "explain",
@@ -133,3 +134,11 @@ def _either(given, otherwise):
     if isinstance(given, types.NoneType):
         return lambda given, otherwise: otherwise
     return lambda given, otherwise: given
+
+
+@borrowed
+def entry_or_none(values, i):
+    """Entry i of what may be None."""
+    if values is None:
+        return None
+    return values[i]

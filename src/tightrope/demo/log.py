@@ -1,7 +1,8 @@
 """(f) What would it have earned: a policy judged on the log of another."""
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -25,7 +26,7 @@ class JudgedLog(NamedTuple):
     """A log, a policy that did not make it, what is known of that policy's value (with its standard error), and where they come from."""
 
     log: Log
-    policy: Any
+    policy: Mapping[int, float] | np.ndarray
     name: str
     known: tuple[float, float]
     how: str
@@ -52,7 +53,7 @@ def find_case(setting: DemoSetting) -> JudgedLog:
     try:
         uniform, thompson = open_bandit(CAMPAIGN, "random", data=setting.data), open_bandit(CAMPAIGN, "bts", data=setting.data)
     except DataNotFound as error:
-        return twin(setting, setting.missing(error))
+        return twin(setting, setting.report_missing(error))
     earned = thompson.log["reward"]
     log = from_frame(uniform.log, slot="slot", time="time", arms=uniform.arms)
     source = (

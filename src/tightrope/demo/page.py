@@ -3,9 +3,10 @@
 import pathlib
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..core import files
+from ..core.types import JsonObject
 from ..pages.page import Section, write_page
 from ..simulation.runs import provenance
 from ..simulation.runs.progress import Meters, silent
@@ -51,7 +52,7 @@ def run_demo(
 
 
 def demo_again(
-    record: Mapping[str, Any], out: pathlib.Path, *, title: str | None = None, path: pathlib.Path | None = None,
+    record: JsonObject, out: pathlib.Path, *, title: str | None = None, path: pathlib.Path | None = None,
     say: Callable[[str], None] = print,
 ) -> Demo:  # fmt: skip
     """Write the page of a demo's folder again; what was played is found there."""

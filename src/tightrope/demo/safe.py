@@ -1,13 +1,13 @@
 """(a) Safe: a new user of Jester, and a promise that nobody earns much less than a known joke would have given."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from .. import policies, problems
 from ..core.policy import Policy
+from ..core.types import Arguments
 from ..pages.page import Section, Table
 from ..papers.conservative.settings import budget_monitor, ranked_baseline
 from ..plots import sentences, style
@@ -58,7 +58,7 @@ def new_users(setting: DemoSetting) -> tuple[list[Linear], str]:
         users = problems.data.jester(count, noise=NOISE, seed=setting.seed, data=setting.data)
         return users, f"{count} users drawn from the Jester ratings, rewards with Gaussian noise {NOISE}."
     except DataNotFound as error:
-        return twin(count, setting.seed), setting.missing(error)
+        return twin(count, setting.seed), setting.report_missing(error)
 
 
 def twin(count: int, seed: int, jokes: int = 40, tastes: int = 8) -> list[Linear]:
@@ -77,7 +77,7 @@ def twin(count: int, seed: int, jokes: int = 40, tastes: int = 8) -> list[Linear
 def line_up(users: list[Linear]) -> Mapping[str, Policy | Callable[[Linear], Policy]]:
     """All of them are told the noise and the same bounds; the safe ones the known joke's mean."""
     longest = max(float(np.linalg.norm(problem.theta)) for problem in users)
-    bounds: dict[str, Any] = {"theta_bound": longest, "lam": LAM}
+    bounds: Arguments = {"theta_bound": longest, "lam": LAM}
     arm_bound = float(np.linalg.norm(users[0].features, axis=1).max())
 
     promise = bounds | {"arm_bound": arm_bound, "alpha": ALPHA, "delta": DELTA, "sigma": NOISE}

@@ -65,7 +65,7 @@ def promotion_trials(setting: DemoSetting) -> PromotionTrials:
         path = find(QUICK_FILES, setting.data) or ratings_file(setting.data)
         found = [movielens(path, promotions=PROMOTIONS, rank=RANK, power=0.0, scaling="raw", seed=setting.seed + i) for i in range(trials)]
     except DataNotFound as error:
-        return twin(trials, setting, setting.missing(error))
+        return twin(trials, setting, setting.report_missing(error))
     users = found[0].features.shape[0]
     k = max(1, int(USER_SHARE * users) // PROMOTIONS)
     source = (

@@ -3,8 +3,8 @@
 import pathlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
+from ..core.types import Arguments
 from ..plots.style import Palette
 from ..simulation.runs.progress import Meters, silent
 
@@ -28,7 +28,7 @@ class DemoSetting:
         """A number of rounds or replications at this size."""
         return max(least, round(number * self.size))
 
-    def play(self, label: str, known: bool = True) -> dict[str, Any]:
+    def play(self, label: str, known: bool = True) -> Arguments:
         """Arguments of a simulation whose finished parts are kept and found again. known: its number of rounds."""
         return {"seed": self.seed, "workers": self.workers, "out": self.out / label, "progress": self.progress(label, known)}
 
@@ -37,7 +37,7 @@ class DemoSetting:
         """Where runs are kept: those of a synthetic twin lie beside those of the data, which may come later."""
         return f"{label}, twin" if source.startswith(TWIN) else label
 
-    def missing(self, error: Exception) -> str:
+    def report_missing(self, error: Exception) -> str:
         """Say that data are missing; returns what the page says of it."""
         self.say(str(error))
         return f"{TWIN} {error}"

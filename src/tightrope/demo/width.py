@@ -61,7 +61,7 @@ def new_users(setting: DemoSetting) -> tuple[list[Linear], str]:
         users = problems.data.movielens_stars(count, noise=NOISE, seed=setting.seed, data=setting.data)
         source = f"{count} users of MovieLens, 50 films; a reward has the noise of one star of five."
     except (DataNotFound, ValueError) as error:  # a release without stars is a ValueError
-        users, source = twin(count, setting.seed), setting.missing(error)
+        users, source = twin(count, setting.seed), setting.report_missing(error)
     return [unit_arms(user) for user in users], source
 
 

@@ -28,7 +28,6 @@ from . import kernels
 Estimator: TypeAlias = Literal["ips", "clipped-ips", "snips", "dm", "dr", "switch-dr", "aipw"]
 ESTIMATORS: tuple[Estimator, ...] = get_args(Estimator)
 PLACES = {"ips": kernels.IPS, "clipped-ips": kernels.CLIPPED, "dm": kernels.DM, "dr": kernels.DR, "switch-dr": kernels.SWITCH}
-WITHOUT_MODEL = ("ips", "clipped-ips", "snips")
 
 
 class ValueEstimate(NamedTuple):

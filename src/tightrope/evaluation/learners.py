@@ -10,7 +10,7 @@ answer is as good as the model, whose calibration is reported.
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, cast, get_args
 
 import numpy as np
 
@@ -18,7 +18,9 @@ from ..compiled.kernels import python_of
 from ..core import checks
 from ..core.matching import check_fit
 from ..core.policy import Policy, accepts, compiled, is_policy, label
+from ..core.problem import Problem
 from ..core.streams import POLICY, stream
+from ..core.types import State
 from ..core.verbs import Arms, Context, admit, init
 from ..logs.log import Log, Rows, whole
 from ..simulation.monitors import NoMonitor
@@ -118,11 +120,11 @@ class View:
         self.arms = Arms(K, features=self.fixed, dimension=d, rewards=log.rewards)
         check_fit(policy, self.arms)
 
-    def given(self) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None, np.ndarray | None]:
+    def arrays(self) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None, np.ndarray | None]:
         """As kernels take it."""
         return self.features, self.contexts, self.shown, self.eligible
 
-    def admit(self, policy: Policy, state: Any) -> None:
+    def admit(self, policy: Policy, state: State) -> None:
         """Refuse what the policy cannot take, judged by the first round."""
         first = self.features[0] if self.features is not None else self.shown
         admit(policy, state, Context(features=first, eligible=None if self.eligible is None else self.eligible[0]))
@@ -148,7 +150,7 @@ def replay(log: Log, policy: Policy, options: EvaluationOptions, seed: int) -> E
             state = init(policy, view.arms)
         view.admit(policy, state)
         kept = np.zeros(rows.arm.size, dtype=np.bool_)
-        state = run(policy, state, rows.arm, rows.reward, *view.given(), kept, rng)
+        state = run(policy, state, rows.arm, rows.reward, *view.arrays(), kept, rng)
         kept_rewards.append(rows.reward[kept])
         played += np.bincount(rows.arm[kept], minlength=log.arms)
     rewards = np.concatenate(kept_rewards)
@@ -240,9 +242,9 @@ def simulate_in_worlds(log: Log, policy: Policy, options: EvaluationOptions, boo
     def run(theta: np.ndarray, replication: int) -> tuple[float, np.ndarray]:
         means = np.ascontiguousarray(np.clip(fit.means(theta), low, high))
         best = (means if rows.eligible is None else np.where(rows.eligible, means, -np.inf)).max(axis=1)
-        features, contexts, shown, eligible = view.given()
+        features, contexts, shown, eligible = view.arrays()
         world = LoggedWorld(means, best, residuals, low, high, np.zeros(1, dtype=np.int64), features, contexts, shown, view.fixed, eligible)
-        started = prepare(policy, world, seed, replication, m)
+        started = prepare(policy, cast(Problem, world), seed, replication, m)
         record, _, play = to_horizon(started, NoMonitor(), np.array([m]))
         play(0, m)
         return float(best.mean() - record.regret[-1] / m), record.pulls

@@ -2,14 +2,14 @@
 
 import math
 import pathlib
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core import files, notebook
+from ..core.types import JsonObject
 from ..numerics import special
 from ..plots.digits import interval, with_error
 from .estimators import ValueEstimate
@@ -130,7 +130,7 @@ class Evaluation:
     def _repr_html_(self) -> str:
         return notebook.table(repr(self).strip("<>"), [self.policy or "policy", "on this log"], self.summary(), " ".join(self.notes))
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> JsonObject:
         """All of it as numbers, text, lists and dicts, ready for JSON.
 
         Returns
@@ -143,11 +143,11 @@ class Evaluation:
         given |= {"support": vars(self.support), "estimates": {name: each._asdict() for name, each in self.estimates.items()}}
         pairs = {"sequence": self.sequence, "difference": self.difference}
         given |= {name: None if bounds is None else bounds._asdict() for name, bounds in pairs.items()}
-        plain: dict[str, Any] = files.plain(given | {"calibration": self.calibration, "weights": self.weights})
+        plain: JsonObject = files.plain(given | {"calibration": self.calibration, "weights": self.weights})
         return plain
 
     @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> "Evaluation":
+    def from_record(cls, record: JsonObject) -> "Evaluation":
         """The evaluation whose `record` this is, as it comes from JSON.
 
         Parameters
@@ -295,7 +295,7 @@ class Comparison:
             return f"Only {self.alive[0]} can be the best of these; against the baseline: {self.evaluations[self.alive[0]].verdict}."
         return f"No winner yet: {', '.join(self.alive)} may still be the best."
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> JsonObject:
         """All of it as numbers, text, lists and dicts, ready for JSON.
 
         Returns
@@ -324,7 +324,7 @@ class Comparison:
         return pd.DataFrame(rows, columns=names)
 
     @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> "Comparison":
+    def from_record(cls, record: JsonObject) -> "Comparison":
         """The comparison whose `record` this is, as it comes from JSON.
 
         Parameters

@@ -108,7 +108,7 @@ class Pass:
             starts = np.ones(m, dtype=np.bool_)
             if rows.round is not None:
                 starts[1:] = rows.round[1:] != rows.round[:-1]
-            predicted = self._predicted(rows, reward, starts)
+            predicted = self._predictions(rows, reward, starts)
             least, known = logger_floor(log, rows)
             nothing = np.zeros((m, log.arms)) if any(item.target.logged for item in everyone) else predicted
             rounds = 0
@@ -136,7 +136,7 @@ class Pass:
                         scores, rounds, o.k, 0.5, o.rho, fixed, needed, duel.crossing[side], LEAST_ESS, LEAST_SHARE, *a.weight, *b.weight
                     )
 
-    def _predicted(self, rows: Rows, reward: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    def _predictions(self, rows: Rows, reward: np.ndarray, starts: np.ndarray) -> np.ndarray:
         out = np.zeros((rows.arm.size, self.log.arms))
         if isinstance(self.model, Ridge):
             self.model.score(rows, reward, starts, out)

@@ -1,13 +1,11 @@
 """Two compiled ways to let a policy learn from a log: a world with its contexts and fitted rewards, and replay of its rows."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import types
-from numba.extending import overload
 
-from ..compiled.kernels import OPTIONS, jit
-from ..core.verbs import Arms, Context, commit, select, update
+from ..compiled.kernels import borrowed, jit
+from ..core.verbs import Arms, Context, commit, entry_or_none, select, update
 
 
 class LoggedWorld(NamedTuple):
@@ -52,7 +50,7 @@ class LoggedWorld(NamedTuple):
         return self.best[self.round[0]] - self.means[self.round[0], action]
 
 
-def dimension(world: Any) -> int:
+def dimension(world: LoggedWorld) -> int:
     """d of the features that policies see, 0 without."""
     for item in (world.features, world.shown, world.fixed):
         if item is not None:
@@ -69,42 +67,19 @@ def show(shown, contexts, i):
             shown[k, k * c + j] = contexts[i, j]
 
 
-def row(values, i):
-    """Entry i of what may be None."""
-    return None if values is None else values[i]
-
-
-@overload(row, jit_options=OPTIONS, inline="always")
-def _row(values, i):
-    if isinstance(values, types.NoneType):
-        return lambda values, i: None
-    return lambda values, i: values[i]
-
-
+@borrowed
 def features_of(features, contexts, shown, i):
     """The arms' features in round i; None where they have none, or fixed ones."""
     if contexts is None:
-        return row(features, i)
+        return entry_or_none(features, i)
     show(shown, contexts, i)
     return shown
-
-
-@overload(features_of, jit_options=OPTIONS)
-def _features_of(features, contexts, shown, i):
-    if isinstance(contexts, types.NoneType):
-        return lambda features, contexts, shown, i: row(features, i)
-
-    def blocks(features, contexts, shown, i):
-        show(shown, contexts, i)
-        return shown
-
-    return blocks
 
 
 @jit
 def context_of(features, contexts, shown, eligible, i):
     """The context of round i."""
-    return Context(features_of(features, contexts, shown, i), row(eligible, i), None, None)
+    return Context(features_of(features, contexts, shown, i), entry_or_none(eligible, i), None, None)
 
 
 @jit

@@ -28,7 +28,7 @@ class ArmLabels:
         self._words = self.labels is not None and not any(_reads_as_number(each) for each in self.labels)
 
     @classmethod
-    def given(cls, arms: ArmsGiven) -> "ArmLabels":
+    def from_argument(cls, arms: ArmsGiven) -> "ArmLabels":
         """From arms=: K, or all labels."""
         if isinstance(arms, (str, bytes, Mapping)) or not isinstance(arms, Iterable) or (isinstance(arms, np.ndarray) and not arms.ndim):
             return cls(checks.integer("arms", arms, least=1))
@@ -47,7 +47,7 @@ class ArmLabels:
         return cls(len(called), called)
 
     @classmethod
-    def occurring(cls, columns: Iterable[tuple[np.ndarray, np.ndarray, int]], name: str, least: int = 0) -> "ArmLabels":
+    def from_columns(cls, columns: Iterable[tuple[np.ndarray, np.ndarray, int]], name: str, least: int = 0) -> "ArmLabels":
         """The arms that occur in a log: numbers in their order, or names in alphabetical order.
 
         columns: the column of arms in parts, each with which of its rows are left out because they have no reward, which need no arm, and

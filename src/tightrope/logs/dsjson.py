@@ -5,11 +5,12 @@ import json
 import os
 import pathlib
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..core import checks, files
+from ..core.types import JsonObject
 from .log import Log, Rows, RowsInMemory, in_order, new_log
 from .tables import BadRows, Path, times
 
@@ -68,7 +69,7 @@ def from_dsjson(path: Path, *, arms: int | None = None, rewards: tuple[float, fl
     return _log_of(kept, waiting, arms, rewards, encoder, path)
 
 
-def dsjson_rows(path: Path) -> list[dict[str, Any]]:
+def dsjson_rows(path: Path) -> list[JsonObject]:
     """The features of a dsjson file as rows by column name, "namespace.feature", for `Encoder.fit`.
 
     Parameters
@@ -92,9 +93,9 @@ def dsjson_rows(path: Path) -> list[dict[str, Any]]:
     return [row for event, _ in kept for row in _rows_of(event["c"])]
 
 
-def _decisions_with_rewards(path: Path) -> tuple[list[tuple[dict[str, Any], float]], int]:
+def _decisions_with_rewards(path: Path) -> tuple[list[tuple[JsonObject, float]], int]:
     """The decisions of a file with their rewards, in their order, and how many have none."""
-    events: dict[str, dict[str, Any]] = {}
+    events: dict[str, JsonObject] = {}
     late: dict[str, float] = {}
     with open(path, encoding="utf-8") as lines:
         for number, line in enumerate(_lines(lines, path), start=1):
@@ -123,14 +124,14 @@ def _decisions_with_rewards(path: Path) -> tuple[list[tuple[dict[str, Any], floa
     return kept, waiting
 
 
-def _rows_of(shown: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _rows_of(shown: JsonObject) -> list[JsonObject]:
     """One row of what a decision showed, or one for each action where those have features of their own."""
     shared = _flat("", shown)
     own = [_flat("", one) for one in shown.get("_multi", ()) if isinstance(one, Mapping)]
     return [shared | one for one in own] if any(own) else [shared]
 
 
-def _flat(name: str, value: Any) -> dict[str, Any]:
+def _flat(name: str, value: object) -> JsonObject:
     """Columns of a namespace: dicts and lists by the names and places in them."""
     if isinstance(value, Mapping):
         inside = [(f"{name}.{key}" if name else key, one) for key, one in value.items() if key == "_text" or not key.startswith("_")]
@@ -151,7 +152,7 @@ def _lines(lines: Iterable[str], path: Path) -> Iterator[str]:
         ) from None
 
 
-def _event(item: Mapping[str, Any], where: str) -> dict[str, Any]:
+def _event(item: JsonObject, where: str) -> JsonObject:
     action, chance = item.get("_label_Action"), item.get("_label_probability")
     if action is None or chance is None:
         raise ValueError(f"{where}: _label_Action and _label_probability must be there.")
@@ -170,7 +171,7 @@ def _event(item: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def _log_of(
-    kept: list[tuple[dict[str, Any], float]],
+    kept: list[tuple[JsonObject, float]],
     waiting: int,
     arms: int | None,
     rewards: tuple[float, float],
@@ -204,7 +205,7 @@ def _log_of(
     return new_log(RowsInMemory(in_order(rows)), K, rewards=rewards, left_out=left)
 
 
-def _features(kept: list[tuple[dict[str, Any], float]], K: int, encoder: "Encoder | None", path: Path) -> np.ndarray | None:
+def _features(kept: list[tuple[JsonObject, float]], K: int, encoder: "Encoder | None", path: Path) -> np.ndarray | None:
     """(n, d) of what decisions showed, or (n, K, d) where every action has its own."""
     if encoder is None:
         return None

@@ -16,6 +16,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..core import checks
+from ..core.types import JsonObject
 from .tables import BadRows, TableBatch, as_numbers, column_names, entry, is_missing, open_table, times
 
 Kind: TypeAlias = Literal["number", "category", "hashed", "time"]
@@ -267,7 +268,7 @@ class Encoder:
         kinds = dict.fromkeys(column_names(batch.frame)) if self._kinds is None else self._kinds
         if not kinds:
             raise ValueError("table has no columns; give one with named columns, or rows as dicts.")
-        columns: dict[str, Any] = {}
+        columns: JsonObject = {}
         texts: dict[str, list[str | None]] = {}
         for name, kind in kinds.items():
             values = _column(batch, name)
@@ -308,7 +309,7 @@ class Encoder:
         ValueError
             Where a column is not there or an entry is not of its kind, and for an encoder that was not fitted. Complexity: O(d) a row.
         """
-        fitted = self._known()
+        fitted = self._fitted_encoder()
         single = is_row(rows)
         batch = _table_of([rows] if single else rows)
         parts, texts = [], dict[str, list[str | None]]()
@@ -329,7 +330,7 @@ class Encoder:
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the d features, in their order."""
-        fitted = self._known()
+        fitted = self._fitted_encoder()
         own = itertools.chain.from_iterable(column.names(name) for name, column in fitted.columns.items())
         pairs = itertools.chain.from_iterable(column.names(f"{a}{JOINED}{b}") for a, b, column in fitted.crossings)
         return (*(["1"] if fitted.intercept else []), *own, *pairs)
@@ -337,19 +338,19 @@ class Encoder:
     @property
     def dimension(self) -> int:
         """d, the number of features."""
-        return self._known().dimension
+        return self._fitted_encoder().dimension
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """All that was learned, as JSON takes it.
 
         Returns
         -------
         dict
         """
-        return self._known().model_dump(mode="json")
+        return self._fitted_encoder().model_dump(mode="json")
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> "Encoder":
+    def from_dict(cls, data: JsonObject) -> "Encoder":
         """The encoder whose `to_dict` this is.
 
         Parameters
@@ -375,7 +376,7 @@ class Encoder:
         other._fitted = fitted
         return other
 
-    def _known(self) -> FittedEncoder:
+    def _fitted_encoder(self) -> FittedEncoder:
         if self._fitted is None:
             raise ValueError("this encoder has learned nothing yet; use what encoder.fit(table) returns.")
         return self._fitted

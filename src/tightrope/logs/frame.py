@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from ..core import checks
 from .arm_labels import ArmLabels, ArmsGiven, check_order
 from .log import CHUNK, Log, Rows, RowsInMemory, Source, in_order, new_log, of_arms
 from .tables import (
+    BadRows,
     Columns,
     Frame,
     InFiles,
@@ -113,10 +114,10 @@ def from_frame(
             raise ValueError("features, probabilities and eligible of a table in files must be names of its columns.")
         columns.check_known(table)
     if arms is not None:
-        labels = ArmLabels.given(arms)
+        labels = ArmLabels.from_argument(arms)
     else:
         parts = ((batch.column(arm), is_missing(batch.column(reward)), batch.first) for batch in table.batches([arm, reward], CHUNK))
-        labels = ArmLabels.occurring(parts, arm, least)
+        labels = ArmLabels.from_columns(parts, arm, least)
     source: Source
     if isinstance(table, InFiles):
         source = RowsInFiles(table, columns, labels)
@@ -188,7 +189,7 @@ class LogColumns:
             assert H is not None
             h = of_arms("probabilities", H, n, labels.count)[np.arange(n), np.clip(arm, 0, labels.count - 1)]
 
-        def column(read: Any, name: str | None) -> np.ndarray | None:
+        def column(read: Callable[[np.ndarray, str, BadRows], np.ndarray], name: str | None) -> np.ndarray | None:
             return None if name is None else read(batch.column(name), name, bad)
 
         time, slot, round = column(times, self.time), column(whole_numbers, self.slot), column(whole_numbers, self.round)

@@ -13,19 +13,20 @@ from typing import Any
 import numpy as np
 
 from ..core import checks
+from ..core.types import JsonObject
 from .log import Log, Rows, RowsInMemory, new_log
 
 FORMAT = 1
 DIGITS = 8  # of a line's CRC-32
 
 
-def line_of(entry: dict[str, Any]) -> bytes:
+def line_of(entry: JsonObject) -> bytes:
     """An entry as the file has it."""
     text = json.dumps(entry, separators=(",", ":"), allow_nan=False).encode()
     return b"%08x %b\n" % (zlib.crc32(text), text)
 
 
-def read_journal(path: pathlib.Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def read_journal(path: pathlib.Path) -> Iterator[tuple[int, JsonObject]]:
     """(position of the line's end, entry) of every whole line. Raises ValueError where a line before the last one is damaged."""
     with open(path, "rb") as file:
         end, number, damaged = 0, 0, 0
@@ -56,7 +57,7 @@ def mask_of_text(text: str) -> np.ndarray:
     return mask
 
 
-def entry_of(line: bytes) -> dict[str, Any] | None:
+def entry_of(line: bytes) -> JsonObject | None:
     """The entry of a line; None where it is not whole."""
     text = line[DIGITS + 1 : -1]
     if not line.endswith(b"\n") or line[:DIGITS] != b"%08x" % zlib.crc32(text):
@@ -125,10 +126,10 @@ def from_journal(path: str | pathlib.Path, *, rewards: tuple[float, float] = (0.
     return new_log(rows, K, names, rewards=rewards, floor=floor, arm_features=X, left_out=left)
 
 
-def decisions_of(path: pathlib.Path) -> tuple[dict[str, Any], list[dict[str, Any]], list[Any]]:
+def decisions_of(path: pathlib.Path) -> tuple[JsonObject, list[JsonObject], list[Any]]:
     """The first entry of a journal, its decisions with their answers and the number of arms of their time, and the arms at its end."""
-    head: dict[str, Any] = {}
-    made: dict[Any, dict[str, Any]] = {}
+    head: JsonObject = {}
+    made: dict[Any, JsonObject] = {}
     arms: list[Any] = []
     last, moment = 0, 0.0
     for _, entry in read_journal(path):
@@ -156,34 +157,34 @@ def decisions_of(path: pathlib.Path) -> tuple[dict[str, Any], list[dict[str, Any
     return head, list(made.values()), arms
 
 
-def answer(one: dict[str, Any], value: float | list[list[float]]) -> None:
+def answer(one: JsonObject, value: float | list[list[float]]) -> None:
     """Note a reward, or those of a part of a set."""
     one["answers"] |= {int(arm): reward for arm, reward in value} if isinstance(value, list) else {one["arm"]: value}
 
 
-def expire(one: dict[str, Any], default: float) -> None:
+def expire(one: JsonObject, default: float) -> None:
     """Note the default reward of what has none."""
     if not one["ended"]:
         one["answers"] = dict.fromkeys(arms_of(one), default) | one["answers"]
 
 
-def arms_of(one: dict[str, Any]) -> list[int]:
+def arms_of(one: JsonObject) -> list[int]:
     """The arm of a decision, or those of its set."""
     arm = one["arm"]
     return arm if isinstance(arm, list) else [arm]
 
 
-def has_propensity(one: dict[str, Any]) -> bool:
+def has_propensity(one: JsonObject) -> bool:
     """Whether a decision has its propensities."""
     return one["p"] is not None
 
 
-def complete(one: dict[str, Any]) -> bool:
+def complete(one: JsonObject) -> bool:
     """Whether a decision has its propensities and all its rewards."""
     return has_propensity(one) and len(one["answers"]) == len(arms_of(one))
 
 
-def rows_of(kept: list[dict[str, Any]], K: int, sets: bool) -> Rows:
+def rows_of(kept: list[JsonObject], K: int, sets: bool) -> Rows:
     """The rows of complete decisions."""
     repeats = np.array([len(arms_of(one)) for one in kept])
     arm = np.array([k for one in kept for k in arms_of(one)], dtype=np.int64)
@@ -206,7 +207,7 @@ def rows_of(kept: list[dict[str, Any]], K: int, sets: bool) -> Rows:
     )  # fmt: skip
 
 
-def features_of(kept: list[dict[str, Any]], K: int) -> np.ndarray | None:
+def features_of(kept: list[JsonObject], K: int) -> np.ndarray | None:
     """(n, d) of rounds that showed all arms one row, or (n, K, d), with zeros for arms that were added later; None without features."""
     if any("x" not in one for one in kept):
         return None

@@ -37,9 +37,9 @@ class Rows(NamedTuple):
 
     def part(self, begin: int, end: int) -> "Rows":
         """Rows begin .. end - 1."""
-        return self.mapped(lambda item: item[begin:end], self.first + begin)
+        return self.map_arrays(lambda item: item[begin:end], self.first + begin)
 
-    def mapped(self, change: Callable[[np.ndarray], np.ndarray], first: int = 0) -> "Rows":
+    def map_arrays(self, change: Callable[[np.ndarray], np.ndarray], first: int = 0) -> "Rows":
         """Every array changed in the same way."""
         return Rows(*(None if item is None else change(item) for item in self[:-1]), first)  # type: ignore[arg-type, call-arg]
 
@@ -138,7 +138,7 @@ class Log:
         wide = 1 if self.arm_features is None else self.arm_features.shape[1]
         rows = max(256, min(CHUNK, ENTRIES // (self.arms * wide))) if size is None else checks.integer("size", size, least=1)
         for part in _whole_sets(self.source.read(rows, narrow)):
-            yield part.mapped(lambda item: np.require(item, requirements=["C", "W"]), part.first)
+            yield part.map_arrays(lambda item: np.require(item, requirements=["C", "W"]), part.first)
 
     def number(self, argument: str, arm: object) -> int:
         """The number of an arm by what it is called.
@@ -237,7 +237,7 @@ def _rewarded_rows(rows: Rows) -> Rows:
     if rows.round is not None:
         missing = np.isin(rows.round, rows.round[missing])
     kept = np.flatnonzero(~missing)
-    return rows._replace(origin=rows.given).mapped(lambda item: item[kept], rows.first)
+    return rows._replace(origin=rows.given).map_arrays(lambda item: item[kept], rows.first)
 
 
 def _whole_sets(parts: Iterable[Rows]) -> Iterator[Rows]:
@@ -284,7 +284,7 @@ def in_order(rows: Rows) -> Rows:
         _, first, places = np.unique(rows.round[order], return_index=True, return_inverse=True)
         order = order[np.argsort(first[places], kind="stable")]
     rows = rows._replace(origin=rows.given)
-    return rows.mapped(lambda item: item[order])
+    return rows.map_arrays(lambda item: item[order])
 
 
 def new_log(

@@ -1,7 +1,8 @@
 """Logs as the dicts of the Open Bandit Pipeline, both ways. That library is not needed: a dict of arrays is all that is exchanged."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,7 +12,7 @@ from .frame import from_frame
 from .log import Log, whole
 
 
-def from_obp(feedback: Mapping[str, Any], *, rewards: tuple[float, float] = (0.0, 1.0), floor: float | None = None) -> Log:
+def from_obp(feedback: Mapping[str, ArrayLike], *, rewards: tuple[float, float] = (0.0, 1.0), floor: float | None = None) -> Log:
     """A log from the dict of the Open Bandit Pipeline.
 
     Parameters

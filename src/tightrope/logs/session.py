@@ -1,11 +1,12 @@
 """`from_session`: logs from what a session remembers of its decisions."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sized
 from typing import Any, Protocol
 
 import numpy as np
 
 from ..core import checks
+from ..core.rounds import Arms
 from .log import Log, Rows, RowsInMemory, new_log
 
 
@@ -13,7 +14,7 @@ class Remembering(Protocol):
     """The part of a session that its log is read from."""
 
     @property
-    def arms(self) -> Any:
+    def arms(self) -> Arms:
         """Their number, features and oracle."""
 
     @property
@@ -41,7 +42,7 @@ class Remembering(Protocol):
         """Those that wait for a reward."""
 
     @property
-    def open(self) -> Mapping[Any, Any]:
+    def open(self) -> Sized:
         """Decisions without a reward yet."""
 
     def answered(self) -> Iterator[tuple[Any, float | dict[int, float] | None]]:

@@ -41,8 +41,8 @@ class BatchRidge(NamedTuple):
     intercept: bool  # whether every block has a constant column, whose coefficient is drawn to the mean of all rewards
 
 
-class Solved(NamedTuple):
-    """What the data say. The constant column is eliminated: theta is about x - middle."""
+class RidgeSolution(NamedTuple):
+    """The solved regressions. The constant column is eliminated: theta is about x - middle."""
 
     theta: np.ndarray  # (M, d)
     factor: np.ndarray  # (M, d, d) lower Cholesky factors of V, less the part of the column
@@ -68,10 +68,10 @@ def check_features(name: str, features: np.ndarray, lam: float) -> None:
 
 def solve(model: BatchRidge) -> tuple[np.ndarray, np.ndarray]:
     """theta (M, d) and the lower Cholesky factors (M, d, d) of V, without an intercept; refuses V that rounding has made singular."""
-    return factorised(model.design, model.response)
+    return factorise(model.design, model.response)
 
 
-def factorised(design: np.ndarray, response: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def factorise(design: np.ndarray, response: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """V^-1 b and the lower Cholesky factor of V in every block; refuses V that rounding has made singular."""
     from scipy.linalg.lapack import dpotrs  # here, because its import takes long and few need it
 
@@ -98,21 +98,21 @@ def column_of(model: BatchRidge) -> float:
     return math.sqrt(squares / float(model.seen[0])) if squares > 0.0 else 1.0
 
 
-def settle(model: BatchRidge, features: np.ndarray) -> Solved:
-    """What the data say, with an intercept if the model has one; features: those of the round, for a column before the first reward.
+def settle(model: BatchRidge, features: np.ndarray) -> RidgeSolution:
+    """The solved regressions, with an intercept if the model has one; features: those of the round, for a column before the first reward.
 
     With n' = n + lam / c^2 rewards in a block, lam / c^2 of which are the column's prior at the mean m of all rewards, s = sum x and
     rho = sum (r - m): middle = s / n', level = rho / n', own = 1 / n', V less s s' / n', and b = sum (r - m) x less middle rho.
     """
     M, d = model.response.shape
     if not model.intercept:
-        return Solved(*solve(model), np.zeros((M, d)), np.zeros(M), np.zeros(M), 0.0)
+        return RidgeSolution(*solve(model), np.zeros((M, d)), np.zeros(M), np.zeros(M), 0.0)
     sums, column = model.noise.sums[0], column_of(model) or size_of(features)
     own = 1.0 / (model.pulls + model.lam / column**2)
     middle, rho = model.total * own[:, None], model.sums - sums.centre * model.pulls
     design = model.design - middle[:, :, None] * model.total[:, None, :]
-    theta, factor = factorised(design, model.response - sums.centre * model.total - middle * rho[:, None])
-    return Solved(theta, factor, middle, rho * own, own, float(sums.origin + sums.centre))
+    theta, factor = factorise(design, model.response - sums.centre * model.total - middle * rho[:, None])
+    return RidgeSolution(theta, factor, middle, rho * own, own, float(sums.origin + sums.centre))
 
 
 def learn_batch(model: BatchRidge, features: np.ndarray, arms: np.ndarray, rewards: np.ndarray) -> None:
@@ -132,8 +132,8 @@ def learn_batch(model: BatchRidge, features: np.ndarray, arms: np.ndarray, rewar
     model.seen[0] += arms.size
 
 
-def batch_scale(model: BatchRidge, solved: Solved, noise: float) -> float:
-    """What widths are multiples of, from what `settle` found: `noise.current_scale` for this form. noise: NaN where it is learned.
+def batch_scale(model: BatchRidge, solved: RidgeSolution, noise: float) -> float:
+    """The unit of widths, from the numbers that `settle` found: `noise.current_scale` for this form. noise: NaN where it is learned.
 
     O(M d), and O(M d^3 / 3) where what the penalty hides may be more than the noise.
     """
@@ -171,7 +171,7 @@ def least_known(model: BatchRidge) -> float:
     return float((above / (above + model.lam)).sum())
 
 
-def column_trace(solved: Solved, column: float) -> float:
+def column_trace(solved: RidgeSolution, column: float) -> float:
     """The constant column's part of tr V^-1: (own + middle' V^-1 middle) / c^2 in every block."""
     from scipy.linalg.lapack import dtrtrs
 
@@ -195,10 +195,10 @@ def predict_batch(model: BatchRidge, features: np.ndarray) -> tuple[np.ndarray, 
 def predict_solved(theta: np.ndarray, factor: np.ndarray, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """`predict_batch` where `solve` has been asked already."""
     M, d = theta.shape
-    return predict_settled(Solved(theta, factor, np.zeros((M, d)), np.zeros(M), np.zeros(M), 0.0), features)
+    return predict_settled(RidgeSolution(theta, factor, np.zeros((M, d)), np.zeros(M), np.zeros(M), 0.0), features)
 
 
-def predict_settled(solved: Solved, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def predict_settled(solved: RidgeSolution, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Means less `zero` and widths of every arm, both (N M,)."""
     means = settled_scores(solved, solved.theta, features)
     squares = np.empty_like(means)
@@ -222,7 +222,7 @@ def predict_settled(solved: Solved, features: np.ndarray) -> tuple[np.ndarray, n
     return means, np.sqrt(squares, out=squares)
 
 
-def settled_scores(solved: Solved, theta: np.ndarray, features: np.ndarray) -> np.ndarray:
+def settled_scores(solved: RidgeSolution, theta: np.ndarray, features: np.ndarray) -> np.ndarray:
     """level + theta'(x - middle) of every arm, (N M,), for theta (M, d): the estimate, or one drawn around it. O(N M d)."""
     scores = linear_scores(features, theta)
     if solved.own.any():
@@ -231,7 +231,7 @@ def settled_scores(solved: Solved, theta: np.ndarray, features: np.ndarray) -> n
     return scores
 
 
-def drawn_scores(solved: Solved, features: np.ndarray, scale: float, rng: np.random.Generator, draws: int) -> np.ndarray:
+def drawn_scores(solved: RidgeSolution, features: np.ndarray, scale: float, rng: np.random.Generator, draws: int) -> np.ndarray:
     """(draws, N M) scores of every arm by as many theta ~ N(theta_hat, scale^2 V^-1), in every block by itself. O(draws N M d).
 
     The law of `settled_scores` of one drawn theta. Equal rows get equal scores in every draw.

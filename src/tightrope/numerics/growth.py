@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..core.types import State
+from ..core.types import Fields
 from ..core.verbs import Arms
 from .counts import Counts, FadingCounts
 from .merging import measure_residual
@@ -14,6 +14,7 @@ from .ridge import ContextRidge, DisjointRidge, FadingRidge, Ridge, new_disjoint
 from .states import copied
 
 C = TypeVar("C", Counts, FadingCounts)
+S = TypeVar("S", bound=Fields)
 
 
 def longer(values: np.ndarray, count: int) -> np.ndarray:
@@ -97,12 +98,12 @@ def change_column(model: Any, before: float, designs: tuple[np.ndarray, ...], re
     response[..., -1] *= ratio
 
 
-def carried(fresh: State, state: State) -> State:
-    """What a state has learned where its arms have no place of their own, in the scratch of a fresh one for another number of arms.
+def carried(fresh: S, state: S) -> S:
+    """The evidence of a state whose arms have no place of their own, in the scratch of a fresh one for another number of arms.
 
     Arrays of the same shape in both do not depend on that number: they are the state's, not copies. All else is the fresh one's.
     """
-    values = []
+    values: list[object] = []
     for new, value in zip(fresh, state, strict=True):
         if hasattr(new, "_fields"):
             values.append(carried(new, value))

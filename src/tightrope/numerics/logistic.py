@@ -24,7 +24,7 @@ from ..core.verbs import Arms
 from .scaling import check_digits
 
 STEPS = 100  # of a search for the mode: more than bisection needs
-CLOSE = 1e-13  # of log odds: steps of that search which change nothing
+LEAST_STEP = 1e-13  # of log odds: steps of that search which change nothing
 
 
 class SharedLogistic(NamedTuple):
@@ -71,7 +71,7 @@ def new_logistic(arms: Arms, lam: float, *, each: bool, intercept: bool) -> Logi
 
 
 def longer_logistic(fresh: Logistic, model: Logistic) -> Logistic:
-    """What was learned in a model for more arms, the old ones first."""
+    """The same evidence in a model for more arms, the old ones first."""
     fresh.rewards[:] = model.rewards
     fresh.theta[: len(model.theta)], fresh.root[: len(model.root)] = model.theta, model.root
     return fresh
@@ -130,7 +130,7 @@ def log_odds(model, shown, arm):
 @lean
 def step_to_mode(reward, mean, square):
     """The a = r - p for which p = sigmoid(mean + a square): Newton's method inside an interval that bisection keeps shrinking."""
-    low, high, before, closest = reward - 1.0, reward, 1.0, CLOSE / max(1.0, square)
+    low, high, before, closest = reward - 1.0, reward, 1.0, LEAST_STEP / max(1.0, square)
     step = reward - sigmoid(mean)
     for _ in range(STEPS):
         p = sigmoid(mean + step * square)

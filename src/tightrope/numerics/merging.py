@@ -13,7 +13,7 @@ from .noise import DIGITS, Noise, change_unit, new_noise
 from .ridge import ArmRidge, ContextRidge, DisjointRidge, FadingRidge, FeatureRidge, Ridge, refresh
 from .states import copied
 
-ORDERED = (
+FORGETS = (
     "forget = {:g} weighs rewards by their order, so it does not learn by sums that could be added up; feed it one log after the other, or "
     "take forget=1."
 )
@@ -27,13 +27,13 @@ def merged_counts(first: Any, second: Any) -> Counts:
 
 @merged_counts.register
 def _(first: FadingCounts, second: FadingCounts) -> Counts:
-    raise ValueError(ORDERED.format(first.forget))
+    raise ValueError(FORGETS.format(first.forget))
 
 
 def merged_arm_moments(first: Moments, second: Moments, forget: float) -> Moments:
     """Numbers, means and spreads of the rewards of both, arm by arm, less the first one's origin."""
     if forget < 1.0:
-        raise ValueError(ORDERED.format(forget))
+        raise ValueError(FORGETS.format(forget))
     taken = first.taken + second.taken
     if not second.taken.any():
         return copied(first)
@@ -106,7 +106,7 @@ def _(first: DisjointRidge, second: DisjointRidge, shift: float = 0.0, centre: f
 
 @merged_ridge.register
 def _(first: FadingRidge, second: FadingRidge, shift: float = 0.0, centre: float = 0.0) -> Ridge:
-    raise ValueError(ORDERED.format(first.forget))
+    raise ValueError(FORGETS.format(first.forget))
 
 
 def merged(first: Any, second: Any) -> tuple[Any, Noise]:
@@ -209,11 +209,11 @@ def _(state: Noise) -> Noise:
 
 @negative.register(ArmRidge)
 @negative.register(FeatureRidge)
-def _(state: ArmRidge | FeatureRidge) -> Any:
+def _(state: ArmRidge | FeatureRidge) -> ArmRidge | FeatureRidge:
     return state._replace(pulls=-state.pulls, sums=-state.sums)
 
 
-def less_data(state: Any) -> np.ndarray:
+def less_data(state: ContextRidge | DisjointRidge | BatchRidge) -> np.ndarray:
     """V of data with the other sign: lam I - sum x x'."""
     return 2.0 * state.lam * np.eye(state.design.shape[-1]) - state.design
 

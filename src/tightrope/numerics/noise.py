@@ -140,7 +140,7 @@ def noise_variance(noise, gain):
 
 @lean
 def current_scale(given, noise, model):
-    """What widths are multiples of: the larger of the noise, given or learned where it is NaN, and what the penalty may hide.
+    """The unit of widths: the larger of the noise, given or learned where it is NaN, and what the penalty may hide.
 
     The mean squared error of x'theta_hat is x'V^-1 (sigma^2 X'X + lam^2 tau^2 I) V^-1 x for coefficients of mean square tau^2, which is at
     most max(sigma^2, lam tau^2) x'V^-1 x. tau^2 is taken from theta_hat. Without it small noise would hide the bias of the ridge penalty.

@@ -22,7 +22,7 @@ def determinant_radius(noise, delta, log_det, lam, theta_bound):
 
 @lean
 def static_factor(constant, noise, rounds, arms, delta):
-    """What ||y||_{A^-1} is multiplied by for a sequence of arms fixed in advance: constant noise sqrt(ln(6 n^2 K^2 / (pi^2 delta)))
+    """The factor of ||y||_{A^-1} for a sequence of arms fixed in advance: constant noise sqrt(ln(6 n^2 K^2 / (pi^2 delta)))
 
     (Soare, Lazaric, Munos 2014, Proposition 1, with constant = 2 sqrt(2); A without a ridge parameter).
     """

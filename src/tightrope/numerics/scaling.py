@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core import checks
-from ..core.shown import in_one_line
+from ..core.checks import in_one_line
 
 DIGITS = -math.log10(np.finfo(np.float64).eps)  # 15.7, those of float64
 ENOUGH = 6.0  # digits a regression must keep

@@ -1,13 +1,15 @@
 """States in arrays of their own."""
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from ..core.types import State
+from ..core.types import Fields
+
+S = TypeVar("S", bound=Fields)
 
 
-def copied(state: State) -> State:
+def copied(state: S) -> S:
     """A state, or a model in one, whose arrays kernels may write into without changing the one that was given."""
     values = [copied(value) if hasattr(value, "_fields") else value.copy() if isinstance(value, np.ndarray) else value for value in state]
     return type(state)(*values)

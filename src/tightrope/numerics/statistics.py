@@ -1,4 +1,4 @@
-"""What beside a mean."""
+"""Standard errors."""
 
 import math
 

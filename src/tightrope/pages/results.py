@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping
 
 from ..plots import style
 from ..results.results import Identification, Result
-from . import identification, simulation
+from . import simulation
 from .page import Section, Table, write_page
 
 SECTIONS: dict[str, Callable[..., Section]] = {
     "simulation": simulation.simulation_section,
-    "identification": identification.identification_section,
+    "identification": simulation.identification_section,
 }
 TABLES: dict[str, Callable[..., Table]] = {
     "simulation": simulation.summary_table,
-    "identification": identification.summary_table,
+    "identification": simulation.identification_table,
 }
 
 

@@ -1,11 +1,12 @@
-"""The section of a simulation in a report: regret curves, final regret with paired differences, pull shares."""
+"""The sections of a simulation and of an identification in a report: pictures, pull shares, paired differences, sentences."""
 
 from ..plots import sentences, style
 from ..plots.curves import References, bound_curve, bound_left_out, regret_figure
 from ..plots.pictures import picture
+from ..plots.rounds import rounds_figure
 from ..plots.shares import shares_caption, shares_figure
-from ..results.results import Result
-from ..results.summary import regret_summary
+from ..results.results import Identification, Result
+from ..results.summary import regret_summary, rounds_summary
 from .page import Section, Table
 
 WIDTH, HEIGHT = 4.4, 3.2  # inches: letters can be read on a telephone
@@ -58,3 +59,33 @@ def summary_sentence(result: Result) -> str:
 def summary_table(result: Result) -> Table:
     """Final regret ± standard error and the paired difference to the best policy."""
     return Table(*regret_summary(result))
+
+
+def identification_section(
+    title: str, result: Identification, *, text: str = "", palette: style.Palette | None = None
+) -> Section:  # fmt: skip
+    """Summary, rounds, pull shares and the table of one result. palette: colours by name; default: of this section alone."""
+    palette = style.Palette(result.policies) if palette is None else palette
+    caption = "Rounds of every run, mean ± 2 standard errors; crosses: a wrong arm or none certified."
+    figures = [
+        picture(rounds_figure(result, palette=palette, width=WIDTH), caption),
+        picture(shares_figure(result, palette, width=WIDTH), shares_caption(result)),
+    ]
+    return Section(title, text, figures, [identification_table(result)], summary=identification_sentence(result))
+
+
+def identification_sentence(result: Identification) -> str:
+    """The result in sentences: who needs fewest rounds, and who named right arms with their certificate."""
+    n = result.replications
+    answers = [
+        f"{name} named a right arm in {int(result.correct[name].sum())} and certified it in {int(result.stopped[name].sum())}"
+        for name in result.policies
+    ]
+    return (
+        f"{sentences.lowest(result.rounds, 'mean number of rounds')} Of {n} run{'s' if n != 1 else ''}, {sentences.listed_words(answers)}."
+    )
+
+
+def identification_table(result: Identification) -> Table:
+    """Rounds ± standard error, the paired difference to the fewest, and shares of runs that were right and certified."""
+    return Table(*rounds_summary(result))

@@ -18,11 +18,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from multiprocessing import connection
 from multiprocessing.process import BaseProcess
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import markupsafe
 
 from ..core import checks, files
+from ..core.types import JsonObject
 from ..pages.page import Section, Table, write_page
 from ..simulation.benchmark import yardstick_speed
 from ..simulation.runs import provenance
@@ -154,7 +155,7 @@ def _work(paper: str, run: Run, sender: connection.Connection) -> None:
 
 
 @functools.cache
-def stored_costs() -> dict[str, Any]:
+def stored_costs() -> JsonObject:
     """costs.json: the yardstick, and core-seconds by scale and figure."""
     return dict(json.loads(COSTS_FILE.read_text()))
 
@@ -242,7 +243,7 @@ def state_of(paper: str, run: Run) -> PaperState:
     return PaperState(find_paper(paper).TITLE, counts(claim_standings(paper, as_shown(outcomes, run.scale))), seconds, states)
 
 
-def verdicts(run: Run) -> dict[str, Any]:
+def verdicts(run: Run) -> JsonObject:
     """The papers' claims by verdict, for other programs."""
     return {"scale": run.scale, "claims": {paper: dict(state_of(paper, run).counts) for paper in names()}}
 

@@ -30,6 +30,7 @@ from matplotlib.figure import Figure
 from ..core import checks, files
 from ..core.policy import Policy
 from ..core.problem import Problem
+from ..core.types import Arguments, JsonObject
 from ..pages.page import Chip, Section, Table, write_page
 from ..plots.curves import save_figure
 from ..plots.digits import with_error
@@ -39,7 +40,7 @@ from ..results.results import Identification, Result
 from ..simulation.arguments import as_problems
 from ..simulation.identify import identify
 from ..simulation.runs import provenance
-from ..simulation.runs.executors import shared
+from ..simulation.runs.executors import shared_workers
 from ..simulation.runs.progress import Meters, silent
 from ..simulation.simulate import simulate
 from . import names
@@ -74,7 +75,7 @@ class FigureOutcome:
 class FigureRecord(TypedDict):
     """The content of rows.json. tables: their labels in order; earlier versions did not say."""
 
-    rows: list[dict[str, Any]]
+    rows: list[JsonObject]
     notes: str
     tables: NotRequired[list[str]]
     scale: str
@@ -100,7 +101,7 @@ class Run:
         """The value for this run's scale."""
         return {"smoke": smoke, "laptop": laptop, "paper": paper}[self.scale]
 
-    def _shared(self, problem: Problem | Sequence[Problem], rounds: int) -> dict[str, Any]:
+    def _shared(self, problem: Problem | Sequence[Problem], rounds: int) -> Arguments:
         engine = self.engine
         if engine is None:
             python = not getattr(type(as_problems(problem)[0]), "COMPILED", True)
@@ -169,7 +170,7 @@ def reproduce(paper: str, chosen: Iterable[str] | None, run: Run) -> dict[str, F
 @contextlib.contextmanager
 def figure_workers(run: Run) -> Iterator[Run]:
     """The run with workers that all its simulations share."""
-    with shared(run.engine or "threads", run.workers, run.address) as address:
+    with shared_workers(run.engine or "threads", run.workers, run.address) as address:
         yield run if address == run.address else replace(run, address=address, workers=None)
 
 
@@ -200,13 +201,13 @@ def _keep_time(folder: pathlib.Path, run: Run, seconds: float, worked: float) ->
     files.write_json(folder / TIME, same | took | {"workers": workers})
 
 
-def time_taken(folder: pathlib.Path) -> dict[str, Any]:
+def time_taken(folder: pathlib.Path) -> JsonObject:
     """The record of how long a figure took: seconds, core seconds, workers, scale, seed; empty where nothing is.
 
     Figures may run beside each other, so that it is the core seconds of all that add up to those of the whole.
     """
     try:
-        record: dict[str, Any] = json.loads((folder / TIME).read_text())
+        record: JsonObject = json.loads((folder / TIME).read_text())
     except (FileNotFoundError, ValueError):
         return {}
     return record

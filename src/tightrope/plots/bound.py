@@ -2,13 +2,13 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from ..core import checks
+from ..core.types import Arguments
 from ..solvers.covering import LowerBound, lipschitz_lower_bound
 from . import style
 
@@ -36,7 +36,7 @@ def bound_report(
     broken = checks.broken_slope(theta, metric, checks.real("lipschitz", lipschitz, above=0.0))
     if broken is not None:
         raise ValueError(broken)
-    options: dict[str, Any] = {"points": points, "distances": distances, "divergence": divergence, "sigma": sigma}
+    options: Arguments = {"points": points, "distances": distances, "divergence": divergence, "sigma": sigma}
     bound = lipschitz_lower_bound(means, lipschitz=lipschitz, **options)
     gaps = metric[metric > 0]
     unrelated = lipschitz_lower_bound(means, lipschitz=float(2 * np.ptp(theta) / gaps.min()) + 1.0 if gaps.size else 1.0, **options)

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from ..core import checks, files
+from ..core.types import Arguments, JsonObject
 from ..numerics.statistics import standard_error
 from . import style
 from .digits import with_error
@@ -26,7 +27,7 @@ class Curves(Protocol):
     @property
     def regret(self) -> Mapping[str, np.ndarray]: ...  # name -> (replications, n)
     @property
-    def settings(self) -> Mapping[str, Any]: ...
+    def settings(self) -> JsonObject: ...
     @property
     def policies(self) -> Sequence[str]: ...
 
@@ -157,7 +158,7 @@ def save_figure(fig: Figure, path: pathlib.Path) -> pathlib.Path:
     kind = path.suffix.lstrip(".").lower()
     if kind not in FORMATS:
         raise ValueError(f"path = {str(path)!r} has no ending among {', '.join('.' + name for name in FORMATS)}.")
-    metadata: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
+    metadata: Arguments = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
     import matplotlib as mpl
 
     buffer = io.BytesIO()

@@ -3,8 +3,8 @@
 They are functions of numbers: anything with the attributes named here can be drawn.
 """
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -188,7 +188,8 @@ def weights_figure(weights: np.ndarray, name: str = "policy", palette: style.Pal
 
 
 def support_figure(
-    target: np.ndarray, played: np.ndarray, name: str = "policy", *, arms: Any = None, palette: style.Palette | None = None
+    target: np.ndarray, played: np.ndarray, name: str = "policy", *, arms: Sequence[str | int] | None = None,
+    palette: style.Palette | None = None,
 ) -> Figure:  # fmt: skip
     """Each arm's share of the log beside its share under the policy, the policy's favourites first.
 

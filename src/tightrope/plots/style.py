@@ -7,6 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from ..core.types import Arguments
+
 # Distinguishable with the common colour deficiencies and in grey.
 COLOURS = ("#0b6e99", "#d1495b", "#2a9d6f", "#e08e0b", "#6a4c93", "#5c5c5c", "#00a6d6", "#9c3848", "#7a9e1f", "#b07aa1")
 DARK = ("#56b9e6", "#f2798a", "#57cfa0", "#f2ad42", "#b79be0", "#b4b4b4", "#3fd0fa", "#e08a98", "#b0d64f", "#d9a9cb")  # on dark paper
@@ -81,7 +83,7 @@ def legend(ax: Axes, title: str = "") -> None:
 
     Axes of somebody else's figure keep their size, and their legend is inside.
     """
-    names: dict[str, Any] = {"title": title, "title_fontsize": 8, "alignment": "left"} if title else {}
+    names: Arguments = {"title": title, "title_fontsize": 8, "alignment": "left"} if title else {}
     handles, labels = ax.get_legend_handles_labels()
     drawing = ax.get_figure(root=True)
     if len(labels) <= CROWDED_ENTRIES or not isinstance(drawing, Drawing):

@@ -1,4 +1,4 @@
-"""What policies of several families answer alike: those that learn by counts, by ridge regression, or play another policy's choices."""
+"""Bases of policies in several families: those that learn by counts, by ridge regression, or play another policy's choices."""
 
 import numpy as np
 

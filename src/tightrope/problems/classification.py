@@ -5,15 +5,13 @@ The standard way of trying contextual policies on real data (Dudik, Langford, Li
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..compiled.kernels import jit
 from ..core import checks
 from ..core.fields import Vector, derived, flag, matrix, scratch, unchecked
-from ..core.types import Array
+from ..core.types import Array, Stored
 from ..core.verbs import Arms, Context
 from .problem import Problem, problem
 
@@ -50,7 +48,7 @@ class Classification(Problem):
     step: int = derived()  # columns between what two arms see: d or 0
 
     @staticmethod
-    def complete(given: dict[str, Any]) -> dict[str, Any]:
+    def complete(given: Stored) -> Stored:
         rows, labels = given["rows"], checks.entries("classes", given["classes"], "a list of classes")
         if labels.dtype.kind in "UT":
             labels = np.unique(labels, return_inverse=True)[1]

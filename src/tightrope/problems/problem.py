@@ -13,7 +13,7 @@ from ..compiled.kernels import jit
 from ..core import checks
 from ..core.declaration import check_methods, declared, named_tuple, parameters_of
 from ..core.fields import choice, derived, flag, integer, matrix, optional_integer, optional_real, real, scratch, unchecked, vector
-from ..core.names import PROBLEMS, RECIPES, Recipe, add
+from ..core.names import PROBLEMS, RECIPES, ProblemRecipe, add
 from ..core.problem import Problem
 from ..core.types import Stored
 from ..core.verbs import VERBS, Arms, Context
@@ -77,7 +77,7 @@ def problem(kind: str | None = None, *, compiled: bool = True) -> Callable[[type
             raise TypeError(f"{cls.__name__} needs the method{'s' if len(missing) > 1 else ''} {', '.join(missing)}.")
         add(PROBLEMS, cls.__name__, made)
         if kind is not None:
-            add(RECIPES, kind, Recipe(kind, made, parameters_of(made)))
+            add(RECIPES, kind, ProblemRecipe(kind, made, parameters_of(made)))
         return made
 
     return build
@@ -94,7 +94,7 @@ def read_only(value: Any) -> Any:
 
 def _answers_by_means(made: type[Problem], names: set[str], written: tuple[str, ...]) -> None:
     """Give a class with `means` the answers that follow from them, where it has none of its own."""
-    answers: dict[str, Any] = {
+    answers: dict[str, Callable[..., object]] = {
         "observe": observe_nothing, "mean": mean_of_arm, "regret": regret_of_round if "best" in written else regret_of_arm,
         "describe": describe_ranged if "rewards" in names else describe_number,
     }  # fmt: skip

@@ -1,20 +1,20 @@
 """Distributions of a reward with a given mean: Gaussian, 0 or 1, -1 or 1."""
 
 import math
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from ..compiled.kernels import lean
 from ..core import checks
-from ..core.fields import Field
+from ..core.fields import Declared, Field
 
 REWARDS = ("gaussian", "bernoulli", "sign")
 RANGES = ((-math.inf, math.inf), (0.0, 1.0), (-1.0, 1.0))
 TOLERANCE = 1e-12  # by how much rounding may carry a mean out of its range
 
 
-def reward_kind(*kinds: str, default: str | None = None, kw_only: bool = False) -> Any:
+def reward_kind(*kinds: str, default: str | None = None, kw_only: bool = False) -> Declared:
     """Field: one of these kinds of reward, the first where none is given (stored as its place in REWARDS)."""
     return Field(
         default or kinds[0], " or ".join(map(repr, kinds)), lambda name, value: REWARDS.index(kinds[checks.choice(name, value, kinds)]),

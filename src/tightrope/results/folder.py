@@ -5,11 +5,12 @@ import io
 import json
 import pathlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..core import files
+from ..core.types import JsonObject
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +21,7 @@ TABLES = ("regret.parquet", "answers.parquet", "pulls.parquet", "watched.npz")
 Columns = Mapping[str, Mapping[str, np.ndarray]]  # column -> policy -> array whose first axis is the replication
 
 
-def problems(settings: Mapping[str, Any]) -> int:
+def problems(settings: JsonObject) -> int:
     """How many problems replications go round; 1 where the settings do not say."""
     return int((settings.get("problem") or {}).get("count", 1))
 
@@ -93,7 +94,7 @@ def remove_header(folder: pathlib.Path) -> None:
     (folder / HEADER).unlink(missing_ok=True)
 
 
-def check(folder: pathlib.Path, header: Mapping[str, Any]) -> None:
+def check(folder: pathlib.Path, header: JsonObject) -> None:
     """Raise ValueError where a table is not the one that result.json was written with."""
     wrong = [name for name in TABLES if _checksum(folder / name) != header["files"].get(name)]
     if wrong:
@@ -112,7 +113,7 @@ def _checksum(path: pathlib.Path) -> str | None:
         return None
 
 
-def read_header(folder: pathlib.Path) -> dict[str, Any]:
+def read_header(folder: pathlib.Path) -> JsonObject:
     """result.json of a folder."""
     if not (folder / HEADER).exists():
         holds = f"path = {str(folder)!r} holds "
@@ -120,7 +121,7 @@ def read_header(folder: pathlib.Path) -> dict[str, Any]:
             raise FileNotFoundError(f"{holds}a run that has not finished; run the same call again, which goes on from its chunks.")
         raise FileNotFoundError(f"{holds}no {HEADER}; pass a folder that a result was saved to, or save it again where that was cut short.")
     try:
-        header: dict[str, Any] = json.loads((folder / HEADER).read_text())
+        header: JsonObject = json.loads((folder / HEADER).read_text())
     except ValueError:
         raise ValueError(f"{folder / HEADER} is damaged; make the result again.") from None
     if header.get("format") != FORMAT:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core import files, notebook
+from ..core.types import JsonObject
 from . import folder as folders
 from . import paired_differences
 from .paired_differences import PairedComparison
@@ -18,56 +19,40 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True, repr=False)
-class Result:
-    """Cumulative pseudo-regret and pulls of every policy.
+class ResultByPolicy:
+    """A simulation or an identification, in which each policy has a cost in every replication."""
 
-    Attributes
-    ----------
-    rounds : (n,) array
-        Checkpoints.
-    regret : dict of name to (replications, n) array
-        In units of reward.
-    pulls : dict of name to (replications, K) array
-        How often each arm was played.
-    watched : dict of name to dict of arrays
-        What a monitor recorded; the first axis is the replication.
-    settings : dict
-        All that made it.
-    """
+    settings: JsonObject
 
-    rounds: np.ndarray
-    regret: dict[str, np.ndarray]
-    pulls: dict[str, np.ndarray]
-    watched: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
-    settings: dict[str, Any] = field(default_factory=dict)
-    kind = "simulation"
+    def _costs(self) -> tuple[dict[str, np.ndarray], str]:
+        """(replications,) costs by policy, and their name."""
+        raise NotImplementedError
 
     @property
     def policies(self) -> list[str]:
         """Names of the policies, in the order they were given."""
-        return list(self.regret)
+        return list(self._costs()[0])
 
     @property
     def replications(self) -> int:
         """How many replications there are."""
-        return next(iter(self.regret.values())).shape[0]
+        return next(iter(self._costs()[0].values())).size
 
     def summary(self) -> list[SummaryRow]:
-        """Final regret of every policy, lowest first, with paired differences against the lowest.
+        """Final regret of every policy, in an identification its rounds: lowest first, with paired differences against the lowest.
 
         Returns
         -------
         list of SummaryRow
             One for each policy: policy, mean, se, median, worst, difference and difference_se.
         """
-        return summary_rows({name: curve[:, -1] for name, curve in self.regret.items()})
+        return summary_rows(self._costs()[0])
 
     def compare(self, *, alpha: float = 0.05, draws: int = paired_differences.DRAWS, seed: int = 0) -> PairedComparison:
-        """Compare the final regret of all policies within replications: paired tests, Holm-corrected p-values, interquartile means.
+        """Compare the final regret of all policies, in an identification their rounds, within replications.
 
-        p is never below 2^(1 - replications), so fewer than 6 decide nothing at alpha = 0.05. With fewer than about 20 the intervals of
-        interquartile means are too short.
+        By paired tests with Holm-corrected p-values, and interquartile means. p is never below 2^(1 - replications), so fewer than 6
+        decide nothing at alpha = 0.05. With fewer than about 20 the intervals of interquartile means are too short.
 
         Parameters
         ----------
@@ -93,14 +78,37 @@ class Result:
         Holm 1979 (p-values); Efron, Tibshirani 1993, equation 12.22 (intervals); Agarwal, Schwarzer, Castro, Courville, Bellemare 2021
         (interquartile means); Dolan, Moré 2002 (profiles).
         """
-        return paired_differences.compared_pairs(
-            {name: curve[:, -1] for name, curve in self.regret.items()},
-            "final regret",
-            problems=folders.problems(self.settings),
-            alpha=alpha,
-            draws=draws,
-            seed=seed,
-        )
+        costs, name = self._costs()
+        return paired_differences.compared_pairs(costs, name, problems=folders.problems(self.settings), alpha=alpha, draws=draws, seed=seed)
+
+
+@dataclass(frozen=True, repr=False)
+class Result(ResultByPolicy):
+    """Cumulative pseudo-regret and pulls of every policy.
+
+    Attributes
+    ----------
+    rounds : (n,) array
+        Checkpoints.
+    regret : dict of name to (replications, n) array
+        In units of reward.
+    pulls : dict of name to (replications, K) array
+        How often each arm was played.
+    watched : dict of name to dict of arrays
+        What a monitor recorded; the first axis is the replication.
+    settings : dict
+        All that made it.
+    """
+
+    rounds: np.ndarray
+    regret: dict[str, np.ndarray]
+    pulls: dict[str, np.ndarray]
+    watched: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
+    settings: JsonObject = field(default_factory=dict)
+    kind = "simulation"
+
+    def _costs(self) -> tuple[dict[str, np.ndarray], str]:
+        return {name: curve[:, -1] for name, curve in self.regret.items()}, "final regret"
 
     def frame(self) -> "pd.DataFrame":
         """A tidy table of all regret curves.
@@ -235,7 +243,7 @@ ANSWERS = ("arm", "rounds", "stopped", "correct", "gap_bound", "error")  # one n
 
 
 @dataclass(frozen=True, repr=False)
-class Identification:
+class Identification(ResultByPolicy):
     """The arm that every policy named, and its cost; arrays have one entry per replication.
 
     Attributes
@@ -265,62 +273,11 @@ class Identification:
     stopped: dict[str, np.ndarray]
     gap_bound: dict[str, np.ndarray]
     error: dict[str, np.ndarray]
-    settings: dict[str, Any] = field(default_factory=dict)
+    settings: JsonObject = field(default_factory=dict)
     kind = "identification"
 
-    @property
-    def policies(self) -> list[str]:
-        """Names of the policies, in the order they were given."""
-        return list(self.arm)
-
-    @property
-    def replications(self) -> int:
-        """How many replications there are."""
-        return next(iter(self.arm.values())).size
-
-    def summary(self) -> list[SummaryRow]:
-        """Rounds that every policy took, fewest first, with paired differences against the fewest.
-
-        Returns
-        -------
-        list of SummaryRow
-            One for each policy: policy, mean, se, median, worst, difference and difference_se.
-        """
-        return summary_rows(self.rounds)
-
-    def compare(self, *, alpha: float = 0.05, draws: int = paired_differences.DRAWS, seed: int = 0) -> PairedComparison:
-        """Compare the rounds of all policies within replications: paired tests, Holm-corrected p-values, interquartile means.
-
-        p is never below 2^(1 - replications), so fewer than 6 decide nothing at alpha = 0.05. With fewer than about 20 the intervals of
-        interquartile means are too short.
-
-        Parameters
-        ----------
-        alpha : float in (0, 1)
-            Error of all decisions together, default 0.05. It holds from 2 replications on between policies that cost the same, however
-            skewed their costs, and nearly so where only their means agree (`PairedComparison`).
-        draws : int >= 100
-            Of signs and of the bootstrap, default 10,000.
-        seed : int >= 0
-            Of the draws, default 0.
-
-        Returns
-        -------
-        PairedComparison
-
-        Raises
-        ------
-        ValueError
-            For a single replication, and where an argument is out of its range.
-
-        References
-        ----------
-        Holm 1979 (p-values); Efron, Tibshirani 1993, equation 12.22 (intervals); Agarwal, Schwarzer, Castro, Courville, Bellemare 2021
-        (interquartile means); Dolan, Moré 2002 (profiles).
-        """
-        return paired_differences.compared_pairs(
-            self.rounds, "rounds", problems=folders.problems(self.settings), alpha=alpha, draws=draws, seed=seed
-        )
+    def _costs(self) -> tuple[dict[str, np.ndarray], str]:
+        return self.rounds, "rounds"
 
     def frame(self) -> "pd.DataFrame":
         """A tidy table of all runs.
@@ -459,7 +416,7 @@ def load(path: str | pathlib.Path) -> Any:
     return KINDS[folders.read_header(pathlib.Path(path))["kind"]].load(path)
 
 
-def _header(path: str | pathlib.Path, kind: str) -> tuple[pathlib.Path, dict[str, Any]]:
+def _header(path: str | pathlib.Path, kind: str) -> tuple[pathlib.Path, JsonObject]:
     folder = pathlib.Path(path)
     header = folders.read_header(folder)
     if header["kind"] != kind:

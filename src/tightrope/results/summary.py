@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from ..core.types import JsonObject
 from ..numerics.statistics import standard_error
 from ..plots.digits import rounded_number, with_error
 
@@ -51,7 +52,7 @@ class Simulated(Protocol):
     @property
     def replications(self) -> int: ...
     @property
-    def settings(self) -> Mapping[str, Any]: ...
+    def settings(self) -> JsonObject: ...
 
 
 class Identified(Protocol):
@@ -92,7 +93,7 @@ def rounds_summary(result: Identified) -> Summary:
     )
 
 
-def ranking_sentence(ranked: Mapping[str, Any]) -> str:
+def ranking_sentence(ranked: JsonObject) -> str:
     """The sentence about what a rule of `stopping` decided, after how many replications.
 
     Parameters

@@ -181,7 +181,7 @@ class CompiledAgent(Agent):
         self.counts = tally.data
 
     @property
-    def state(self) -> State:
+    def state(self) -> State:  # type: ignore[override]
         """The state as Python sees it."""
         return self._handle.state
 

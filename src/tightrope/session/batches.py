@@ -331,7 +331,7 @@ def rounds_met(session: Session, features: np.ndarray, shown: Shown) -> Any:
             return None
         equal = equal + n if alike == n else -1
     first = shown.context.features
-    several = rounds.several or not (last is None or np.array_equal(last, first))
+    several = rounds.several or not (last is None or np.array_equal(last, first))  # type: ignore[arg-type]
     several = several or (n > 1 and (not np.array_equal(features[1], features[0]) or bool((features != features[0]).any())))
     return rounds.changed(arms=arms, equal=equal, changing=True, several=several)
 

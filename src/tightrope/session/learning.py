@@ -21,7 +21,7 @@ from ..core.verbs import merge
 from ..logs.tables import InFiles, Piece, open_table
 from ..numerics.states import copied
 from ..simulation.replication import Interrupted, Progress, Slices, Stopped
-from ..simulation.runs.orchestrator import carry_out
+from ..simulation.runs.orchestrator import run_experiment
 from ..simulation.runs.plan import Rows
 from ..simulation.runs.progress import showing
 from .codec import flatten
@@ -104,7 +104,7 @@ def learn_from(
     experiment = Learning(table, parts, policy, given, columns, batch)
     with showing(progress, "learn_from", unit="rows") as advance:
         counted = None if advance is None else lambda done, total: advance(min(done, rows), rows)
-        outcome = carry_out(experiment, len(parts), engine=engine, address=address, workers=workers, progress=counted)
+        outcome = run_experiment(experiment, len(parts), engine=engine, address=address, workers=workers, progress=counted)
     if not outcome.complete:
         raise Interrupted(None)
     for number in range(len(parts)):

@@ -202,7 +202,7 @@ class Rounds:
         )  # fmt: skip
         if mine != others or self.catalogue:
             return mine == others
-        return a.number == b.number and (self.changing or a.features is None or np.array_equal(a.features, b.features))
+        return a.number == b.number and (self.changing or a.features is None or np.array_equal(a.features, b.features))  # type: ignore[arg-type]
 
     # Points --------------------------------------------------------------------------------------------------------------
 

@@ -1,39 +1,46 @@
-"""What `simulate` and `identify` are given, checked once: problems, policies and monitors for every replication, sizes."""
+"""Arguments of `simulate` and `identify`, checked once: problems, policies and monitors for every replication, sizes."""
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Generic, TypeAlias, TypeGuard, TypeVar, cast
 
 from ..core import checks
 from ..core.matching import check_fit
-from ..core.policy import is_policy, is_policy_class, label
+from ..core.monitor import Monitor
+from ..core.policy import Policy, is_policy, is_policy_class, label
+from ..core.problem import Problem
 from ..core.streams import PROBLEM, stream
-from ..core.verbs import admit, begin, describe, init, observe, private
+from ..core.verbs import Context, admit, begin, describe, init, observe, private
 from .monitors import NoMonitor
+
+T = TypeVar("T")
+Policies: TypeAlias = Mapping[str, Policy | Callable[..., Policy]] | Sequence[Policy] | Policy
+Monitors: TypeAlias = Mapping[str, Monitor | Callable[..., Monitor] | None] | Monitor | Callable[..., Monitor] | None
 
 
 @dataclass(frozen=True)
-class PerProblem:
+class PerProblem(Generic[T]):
     """A policy or monitor for every problem, made once: the same for all, or what a function of the problem returned."""
 
     function: str | None  # its name; None: the same for all
-    items: Sequence[Any]
+    items: Sequence[T]
 
     @staticmethod
-    def of(given: Any, problems: Sequence[Any], known: Callable[[Any], bool]) -> "PerProblem":
+    def of(given: T | Callable[[Problem], T], problems: Sequence[Problem], known: Callable[[object], TypeGuard[T]]) -> "PerProblem[T]":
         """`given` itself if it is `known`, else what it makes of each problem."""
         if known(given) or is_policy_class(given) or not callable(given):
-            return PerProblem(None, [given])
+            return PerProblem(None, [cast(T, given)])
         return PerProblem(getattr(given, "__qualname__", repr(given)), [given(problem) for problem in problems])
 
-    def __getitem__(self, replication: int) -> Any:
+    def __getitem__(self, replication: int) -> T:
         return self.items[replication % len(self.items)]
 
 
-def as_problems(problem: Any) -> Sequence[Any]:
+def as_problems(problem: Problem | Sequence[Problem]) -> Sequence[Problem]:
     """One problem, or a list of them that replications go round."""
-    problems = list(problem) if isinstance(problem, list | tuple) and not hasattr(problem, "_fields") else [problem]
+    several = isinstance(problem, list | tuple) and not hasattr(problem, "_fields")
+    problems: list[Problem] = list(problem) if several else [problem]  # type: ignore[list-item, arg-type]
     if not problems:
         raise ValueError("problem is an empty list; it needs at least one problem.")
     for item in problems:
@@ -47,12 +54,12 @@ def as_problems(problem: Any) -> Sequence[Any]:
     return problems
 
 
-def as_policies(policies: Any, problems: Sequence[Any], horizon: int | None) -> dict[str, PerProblem]:
+def as_policies(policies: Policies, problems: Sequence[Problem], horizon: int | None) -> dict[str, PerProblem[Policy]]:
     """Names and policies, given or made by functions of the problem, checked against what the problems offer and first show."""
     if is_policy(policies):
         policies = [policies]
     if isinstance(policies, list | tuple) and policies and all(map(is_policy, policies)):
-        policies = _named(policies)
+        policies = _by_class(policies)
     if is_policy_class(policies):
         raise ValueError(f"policies = {policies.__name__} is a class of policies; call it to make one: {policies.__name__}().")
     if not isinstance(policies, Mapping) or not policies:
@@ -77,7 +84,7 @@ def as_policies(policies: Any, problems: Sequence[Any], horizon: int | None) -> 
     return chosen
 
 
-def _named(policies: Sequence[Any]) -> dict[str, Any]:
+def _by_class(policies: Sequence[Policy]) -> dict[str, Policy]:
     """Policies by the names of their classes, and by their parameters too where several are of one class."""
     classes = [type(item).__name__ for item in policies]
     names = [name if classes.count(name) == 1 else label(item) for name, item in zip(classes, policies, strict=True)]
@@ -87,12 +94,12 @@ def _named(policies: Sequence[Any]) -> dict[str, Any]:
     return dict(zip(names, policies, strict=True))
 
 
-def first_round(problem: Any) -> Any:
+def first_round(problem: Problem) -> Context:
     """A round such as this problem shows. What a loop relies on is checked on it: a kernel that may raise cannot be fast."""
     return observe(private(problem), 0, stream(0, 0, PROBLEM))
 
 
-def as_monitors(monitor: Any, names: Sequence[str], problems: Sequence[Any]) -> dict[str, PerProblem]:
+def as_monitors(monitor: Monitors, names: Sequence[str], problems: Sequence[Problem]) -> dict[str, PerProblem[Monitor]]:
     """A monitor, given or made by a function of the problem, for every policy."""
     given = dict(monitor) if isinstance(monitor, Mapping) else dict.fromkeys(names, monitor)
     if given.keys() != set(names):
@@ -108,6 +115,6 @@ def as_monitors(monitor: Any, names: Sequence[str], problems: Sequence[Any]) -> 
     return monitors
 
 
-def as_rounds(name: str, value: Any) -> int:
+def as_rounds(name: str, value: object) -> int:
     """A number of rounds from 1."""
     return checks.integer(name, value, least=1, most=checks.MOST_ROUNDS)

@@ -21,7 +21,7 @@ from .replication import prepare, to_horizon
 SECONDS = 0.02  # of CPU time per run
 YARDSTICK_ROUNDS = 400_000  # about as long
 RUNS = 20
-AGAIN = 4  # times that a kernel which looks slow is measured again
+MORE_TRIES = 4  # times that a kernel which looks slow is measured again
 SAVED = 3  # measurements behind a stored one
 LEAST = 0.8  # of its stored multiple of the yardstick that a checked kernel must reach
 # What `make bench-check` measures, and over how many rounds (about 0.02 s): every family; short rounds, where an allocation would show,
@@ -136,10 +136,10 @@ def _yardstick(rounds, rng):
 
 def yardstick_speed() -> float:
     """Rounds per CPU second of the hand-fused loop, once."""
-    return _timed(lambda: _yardstick(YARDSTICK_ROUNDS, np.random.default_rng(0)), YARDSTICK_ROUNDS)
+    return _speed_of(lambda: _yardstick(YARDSTICK_ROUNDS, np.random.default_rng(0)), YARDSTICK_ROUNDS)
 
 
-def _timed(run: Callable[[], object], rounds: int) -> float:
+def _speed_of(run: Callable[[], object], rounds: int) -> float:
     started = time.process_time()
     run()
     return rounds / max(time.process_time() - started, 1e-9)
@@ -177,7 +177,7 @@ def _speed(policy: Policy, problem: Problem, horizon: int) -> float:
     run = prepare(policy, problem, 0, 0, horizon)
     _, _, play = to_horizon(run, NoMonitor(), np.array([horizon]))
     play(0, 1)  # compiles
-    return _timed(lambda: play(1, horizon), horizon - 1)
+    return _speed_of(lambda: play(1, horizon), horizon - 1)
 
 
 def checked_cases(only: str = "") -> Iterator[tuple[str, Policy, Problem, int]]:

@@ -11,7 +11,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from ..compiled.kernels import OPTIONS
+from ..compiled.kernels import OPTIONS, borrowed
 from ..core.policy import Policy, is_policy
 from ..core.problem import Problem
 from ..core.verbs import Arms, allowed, commit, event, mean, observe, play, regret, select, stopped, update
@@ -19,8 +19,8 @@ from ..core.verbs import Arms, allowed, commit, event, mean, observe, play, regr
 HERE = __name__.partition(".")[0]
 
 
-class Refused(Exception):
-    """What a policy or problem did that no loop can go on from: what, and up to two numbers."""
+class BrokenContract(Exception):
+    """A policy or problem did something that no loop can go on from: its name, and up to two numbers."""
 
 
 class CheckedPolicy(NamedTuple):
@@ -87,7 +87,7 @@ def foreign_within(policy: Policy) -> Policy | None:
 
 
 def checked(policy: Policy, problem: Problem, arms: Arms) -> tuple[Policy | CheckedPolicy, Problem | CheckedProblem]:
-    """What the loop should play: the policy and problem themselves, or wrapped where one is from outside.
+    """The policy and problem that the loop should play: themselves, or wrapped where one is from outside.
 
     A problem with a wrong mask would make any policy choose an arm that is none, so its choices are checked too. A policy from outside
     is checked where it stands, inside another one as well, which reads arrays at its choice.
@@ -106,9 +106,9 @@ def _checked_within(policy: Policy, number: int) -> Policy | CheckedPolicy:
     return CheckedPolicy(wrapped, number) if is_foreign(policy) else wrapped
 
 
-def sentence(refused: Refused, policy: Policy, problem: Problem, arms: Arms) -> str:
-    """What went wrong, with the name of whose fault it is."""
-    what, first, second = refused.args
+def sentence(broken: BrokenContract, policy: Policy, problem: Problem, arms: Arms) -> str:
+    """The fault in words, with the name of whose it is."""
+    what, first, second = broken.args
     mine, its = type(foreign_within(policy) or policy).__name__, type(problem).__name__
     span = f"0 to {arms.number - 1}"
     return {
@@ -125,24 +125,24 @@ def sentence(refused: Refused, policy: Policy, problem: Problem, arms: Arms) -> 
     }[what]  # fmt: skip
 
 
-# Each check is written twice: for Python values, and for the types that compiled code knows beforehand. --------------------
+# Checks of actions and rewards are written twice: for Python values, and for the types that compiled code knows beforehand. --
 
 
 def check_action(action, eligible, number):
     if isinstance(action, np.ndarray):
         if action.ndim != 1 or action.dtype.kind not in "iu":
-            raise Refused("kind", 0, 0)
+            raise BrokenContract("kind", 0, 0)
         for arm in action:
             if arm < 0 or arm >= number or not allowed(eligible, arm):
-                raise Refused("arm", int(arm), 0)
+                raise BrokenContract("arm", int(arm), 0)
         ordered = np.sort(action)
         for i in range(1, ordered.size):
             if ordered[i] == ordered[i - 1]:
-                raise Refused("twice", int(ordered[i]), 0)
+                raise BrokenContract("twice", int(ordered[i]), 0)
     elif isinstance(action, bool) or not isinstance(action, int | np.integer):
-        raise Refused("kind", 0, 0)
+        raise BrokenContract("kind", 0, 0)
     elif action < 0 or action >= number or not allowed(eligible, action):
-        raise Refused("arm", int(action), 0)
+        raise BrokenContract("arm", int(action), 0)
     return action
 
 
@@ -154,11 +154,11 @@ def _check_action(action, eligible, number):
             for i in range(action.shape[0]):
                 arm = action[i]
                 if arm < 0 or arm >= number or not allowed(eligible, arm):
-                    raise Refused("arm", arm, 0)
+                    raise BrokenContract("arm", arm, 0)
             ordered = np.sort(action)
             for i in range(1, ordered.shape[0]):
                 if ordered[i] == ordered[i - 1]:
-                    raise Refused("twice", ordered[i], 0)
+                    raise BrokenContract("twice", ordered[i], 0)
             return action
 
         return many
@@ -166,82 +166,53 @@ def _check_action(action, eligible, number):
 
         def one(action, eligible, number):
             if action < 0 or action >= number or not allowed(eligible, action):
-                raise Refused("arm", action, 0)
+                raise BrokenContract("arm", action, 0)
             return action
 
         return one
 
     def neither(action, eligible, number):
         if number > 0:  # always, but a function that only raises has no type
-            raise Refused("kind", 0, 0)
+            raise BrokenContract("kind", 0, 0)
         return 0
 
     return neither
 
 
+@borrowed
 def check_features(features, rows, dimension):
-    if features is not None and features.shape != (rows, dimension):
-        raise Refused("features", *(*features.shape, 0, 0)[:2])
+    if features is None:
+        return
+    if features.shape != (rows, dimension):
+        sizes = (*features.shape, 0, 0)
+        raise BrokenContract("features", sizes[0], sizes[1])
 
 
-@overload(check_features, jit_options=OPTIONS)
-def _check_features(features, rows, dimension):
-    if isinstance(features, types.NoneType):
-        return lambda features, rows, dimension: None
-
-    def check(features, rows, dimension):
-        if features.shape[0] != rows or features.shape[1] != dimension:
-            raise Refused("features", features.shape[0], features.shape[1])
-
-    return check
-
-
+@borrowed
 def check_mask(eligible, number):
-    if eligible is not None and (eligible.shape != (number,) or not eligible.any()):
-        raise Refused("eligible", eligible.size, int(np.count_nonzero(eligible)))
+    if eligible is None:
+        return
+    if eligible.shape != (number,) or not eligible.any():
+        raise BrokenContract("eligible", eligible.size, np.count_nonzero(eligible))
 
 
-@overload(check_mask, jit_options=OPTIONS)
-def _check_mask(eligible, number):
-    if isinstance(eligible, types.NoneType):
-        return lambda eligible, number: None
-
-    def check(eligible, number):
-        count = 0
-        for k in range(eligible.shape[0]):
-            count += eligible[k]
-        if eligible.shape[0] != number or count == 0:
-            raise Refused("eligible", eligible.shape[0], count)
-
-    return check
-
-
+@borrowed
 def check_baseline(baseline, number):
-    if baseline is not None and not 0 <= baseline < number:
-        raise Refused("baseline", int(baseline), 0)
-
-
-@overload(check_baseline, jit_options=OPTIONS)
-def _check_baseline(baseline, number):
-    if isinstance(baseline, types.NoneType):
-        return lambda baseline, number: None
-
-    def check(baseline, number):
-        if baseline < 0 or baseline >= number:
-            raise Refused("baseline", baseline, 0)
-
-    return check
+    if baseline is None:
+        return
+    if baseline < 0 or baseline >= number:
+        raise BrokenContract("baseline", int(baseline), 0)
 
 
 def check_reward(reward, action):
     if np.ndim(action):
         if np.ndim(reward) != 1 or np.size(reward) > action.size:  # fewer: the others were not looked at
-            raise Refused("rewards", np.size(reward), action.size)
+            raise BrokenContract("rewards", np.size(reward), action.size)
         for i in range(np.size(reward)):
             if not math.isfinite(reward[i]):
-                raise Refused("reward", int(action[i]), 0)
+                raise BrokenContract("reward", int(action[i]), 0)
     elif not math.isfinite(reward):
-        raise Refused("reward", int(action), 0)
+        raise BrokenContract("reward", int(action), 0)
 
 
 @overload(check_reward, jit_options=OPTIONS)
@@ -250,23 +221,23 @@ def _check_reward(reward, action):
 
         def many(reward, action):
             if reward.shape[0] > action.shape[0]:
-                raise Refused("rewards", reward.shape[0], action.shape[0])
+                raise BrokenContract("rewards", reward.shape[0], action.shape[0])
             for i in range(reward.shape[0]):
                 if not math.isfinite(reward[i]):
-                    raise Refused("reward", action[i], 0)
+                    raise BrokenContract("reward", action[i], 0)
 
         return many
 
     def one(reward, action):
         if not math.isfinite(reward):
-            raise Refused("reward", action, 0)
+            raise BrokenContract("reward", action, 0)
 
     return one
 
 
 def check_regret(value, action):
     if not math.isfinite(value):
-        raise Refused("regret", int(np.ravel(action)[0]) if np.size(action) else 0, 0)
+        raise BrokenContract("regret", int(np.ravel(action)[0]) if np.size(action) else 0, 0)
 
 
 @overload(check_regret, jit_options=OPTIONS)
@@ -275,15 +246,12 @@ def _check_regret(value, action):
 
         def many(value, action):
             if not math.isfinite(value):
-                raise Refused("regret", action[0] if action.shape[0] else 0, 0)
+                raise BrokenContract("regret", action[0] if action.shape[0] else 0, 0)
 
         return many
 
     def one(value, action):
         if not math.isfinite(value):
-            raise Refused("regret", action, 0)
+            raise BrokenContract("regret", action, 0)
 
     return one
-
-
-# What the loops call. Plain Python, so that interpreted loops may pass states that no compiled function takes. --------------

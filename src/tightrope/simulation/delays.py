@@ -11,7 +11,7 @@ __all__ = ["Batched", "ByReward", "Fixed", "Geometric"]
 
 
 def __dir__() -> list[str]:
-    """What is public, and nothing else."""
+    """The public names, and nothing else."""
     return __all__
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from .arguments import PerProblem, as_policies, as_problems, as_rounds
 from .replication import Interrupted, Progress, Slices, prepare, to_stop
 from .runs import provenance
 from .runs.executors import Engine
-from .runs.orchestrator import Outcome, carry_out
+from .runs.orchestrator import Outcome, run_experiment
 from .runs.plan import Rows
 from .runs.progress import showing
 
@@ -33,7 +32,7 @@ class UntilStop:
     """The experiment of `identify`."""
 
     problems: Sequence[Problem]
-    policies: dict[str, PerProblem]
+    policies: dict[str, PerProblem[Policy]]
     rounds: int  # where a replication ends at the latest
     may_stop: bool  # False: a fixed budget, used up
     seed: int
@@ -49,12 +48,12 @@ class UntilStop:
         return list(self.policies)
 
     def common(self) -> dict[str, object]:
-        """What the numbers of all replications depend on."""
+        """All that the numbers of every replication depend on."""
         return {"max_rounds" if self.may_stop else "budget": self.rounds, "seed": self.seed}
 
-    def content(self, name: str, replication: int) -> dict[str, Any]:
-        """What else the numbers of one depend on."""
-        return {"problem": self.problems[replication % len(self.problems)], "policy": self.policies[name][replication]}
+    def content(self, name: str, replication: int) -> dict[str, object]:
+        """All else that the numbers of one depend on."""
+        return {"problem": self.problems[replication % self.period], "policy": self.policies[name][replication]}
 
     def label(self, name: str, replication: int) -> str:
         """The policy and its parameters."""
@@ -62,8 +61,8 @@ class UntilStop:
 
     def replicate(self, name: str, replication: int, slices: Slices) -> Rows:
         """The arm named, what it cost and what supports it."""
-        given = self.content(name, replication)
-        run = prepare(given["policy"], given["problem"], self.seed, replication, None if self.may_stop else self.rounds)
+        problem = self.problems[replication % self.period]
+        run = prepare(self.policies[name][replication], problem, self.seed, replication, None if self.may_stop else self.rounds)
         log, play = to_stop(run, self.may_stop)
         played = slices.run(play, self.rounds)
         arm, support = int(recommend(run.policy, run.state)), evidence(run.policy, run.state)
@@ -79,7 +78,7 @@ class UntilStop:
 
 def identify(
     problem: Problem | Sequence[Problem],
-    policies: Mapping[str, Policy | Callable[..., Policy]] | Policy,
+    policies: Mapping[str, Policy | Callable[..., Policy]] | Sequence[Policy] | Policy,
     *,
     replications: int = 1,
     seed: int = 0,
@@ -141,9 +140,9 @@ def identify(
     }  # fmt: skip
     experiment = UntilStop(problems, chosen, limit, budget is None, seed)
     with showing(progress, "identify", known=budget is not None) as advance:
-        outcome = carry_out(experiment, replications, engine=engine, address=address, workers=workers, out=out, progress=advance)
+        outcome = run_experiment(experiment, replications, engine=engine, address=address, workers=workers, out=out, progress=advance)
     settings |= {"replications": len(outcome.common), "command": provenance.command()}
-    result = _assembled(outcome, settings) if outcome.common else None
+    result = _result_of(outcome, settings) if outcome.common else None
     if result is None or not outcome.complete:
         raise Interrupted(result)
     if out is not None:
@@ -151,7 +150,7 @@ def identify(
     return result
 
 
-def _assembled(outcome: Outcome, settings: dict[str, object]) -> Identification:
+def _result_of(outcome: Outcome, settings: dict[str, object]) -> Identification:
     def column(key: str) -> dict[str, np.ndarray]:
         return {name: np.array([rows[r][key] for r in outcome.common]) for name, rows in outcome.rows.items()}
 

@@ -10,8 +10,8 @@ from ..core.verbs import commit, observe, play, regret, select, stopped, update,
 from .pending_rewards import deliver, send
 
 
-class Log(NamedTuple):
-    """What a replication leaves behind."""
+class RunLog(NamedTuple):
+    """The record of a replication."""
 
     rounds: np.ndarray  # (n,) checkpoints, increasing
     regret: np.ndarray  # (n,) cumulative pseudo-regret at each
@@ -20,9 +20,9 @@ class Log(NamedTuple):
     pulls: np.ndarray  # (K,) how often each arm was played
 
 
-def new_log(rounds: np.ndarray, n_arms: int) -> Log:
+def new_log(rounds: np.ndarray, n_arms: int) -> RunLog:
     """Empty log for the given checkpoints."""
-    return Log(rounds, np.zeros(rounds.size), np.zeros(1), np.zeros(1, dtype=np.int64), np.zeros(n_arms))
+    return RunLog(rounds, np.zeros(rounds.size), np.zeros(1), np.zeros(1, dtype=np.int64), np.zeros(n_arms))
 
 
 def note(pulls, action):
@@ -50,13 +50,13 @@ def _note(pulls, action):
     return one
 
 
-def answered(action, reward):
+def rewarded_arms(action, reward):
     """The arms whose rewards are known: all that were played, or the first of a set whose others were not looked at."""
     return action[: len(reward)] if np.ndim(action) else action
 
 
-@shared_overload(answered, PART, inline="always")
-def _answered(action, reward):
+@shared_overload(rewarded_arms, PART, inline="always")
+def _rewarded_arms(action, reward):
     if hasattr(action, "dtype"):
         return lambda action, reward: action[: len(reward)]
     return lambda action, reward: action
@@ -80,7 +80,7 @@ def fixed_horizon(policy, state, problem, pending, monitor, tally, log, first, l
             checkpoint = row
             row += 1
         watch(monitor, tally, policy, state, problem, context, action, t, checkpoint)
-        state = send(pending, policy, state, context, answered(action, reward), reward, t, delay_rng)
+        state = send(pending, policy, state, context, rewarded_arms(action, reward), reward, t, delay_rng)
     log.total[0], log.row[0] = total, row
     return state
 
@@ -95,6 +95,6 @@ def until_stop(policy, state, problem, log, first, last, may_stop, problem_rng, 
         state = commit(policy, state, context, action)
         reward = play(problem, context, action, noise_rng)
         note(log.pulls, action)
-        state = update(policy, state, context, answered(action, reward), reward)
+        state = update(policy, state, context, rewarded_arms(action, reward), reward)
         t += 1
     return state, t

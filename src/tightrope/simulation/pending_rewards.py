@@ -1,15 +1,15 @@
 """Rewards between their round and the update that learns from them. A run without a delay pays nothing for it."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numba import types
 
-from ..compiled.kernels import PART, jit, python_of
+from ..compiled.kernels import PART, borrowed, jit, python_of
 from ..compiled.parts import shared_overload
 from ..core import checks
 from ..core.delay import Delay, lateness
-from ..core.verbs import Context, describe, update
+from ..core.problem import Problem
+from ..core.verbs import Context, describe, entry_or_none, update
 from .arguments import first_round
 from .delays import most_open
 
@@ -33,7 +33,7 @@ COUNTS = np.dtype(
 class PendingRewards(NamedTuple):
     """Rewards of single arms that are awaited: a heap of slots by (due, decided), and what each round showed."""
 
-    delay: Any
+    delay: Delay
     in_order: bool
     counts: np.ndarray  # (1,) COUNTS
     heap: np.ndarray  # (n,) slots: first the `open` taken ones as a heap, then the free ones
@@ -41,13 +41,13 @@ class PendingRewards(NamedTuple):
     decided: np.ndarray  # (n,) round of the decision
     arm: np.ndarray  # (n,)
     reward: np.ndarray  # (n,)
-    features: Any  # (n, K, d) of its round, None where rounds show none; likewise:
-    eligible: Any  # (n, K)
-    baseline: Any  # (n,)
-    baseline_mean: Any  # (n,)
+    features: np.ndarray | None  # (n, K, d) of its round, None where rounds show none; likewise:
+    eligible: np.ndarray | None  # (n, K)
+    baseline: np.ndarray | None  # (n,)
+    baseline_mean: np.ndarray | None  # (n,)
 
 
-def new_pending(delay: Delay, in_order: bool, horizon: int, problem: Any) -> Any:
+def new_pending(delay: Delay, in_order: bool, horizon: int, problem: Problem) -> "Pending":
     """Room for the rewards that a run of so many rounds awaits."""
     if describe(problem).oracle is not None:
         return PendingSets(delay, in_order, [])
@@ -64,33 +64,11 @@ def check_room(delay: Delay, in_order: bool, horizon: int, shown: Context) -> No
     checks.fits_in_memory("delay: rewards open at once", most_open(delay, horizon, in_order), each)
 
 
-def part(kept, slot):
-    """One round's part of what is kept, or None."""
-    return None if kept is None else kept[slot]
-
-
-@shared_overload(part, PART, inline="always")
-def _part(kept, slot):
-    if isinstance(kept, types.NoneType):
-        return lambda kept, slot: None
-    return lambda kept, slot: kept[slot]
-
-
+@borrowed
 def keep(kept, slot, value):
-    """Copy one round's part."""
+    """Copy one round's part, where rounds have it."""
     if kept is not None:
         kept[slot] = value
-
-
-@shared_overload(keep, PART, inline="always")
-def _keep(kept, slot, value):
-    if isinstance(kept, types.NoneType):
-        return lambda kept, slot, value: None
-
-    def copy(kept, slot, value):
-        kept[slot] = value
-
-    return copy
 
 
 @jit
@@ -133,7 +111,10 @@ def deliver_pending(pending, policy, state, t):
     while pending.counts[0].open > 0 and pending.due[pending.heap[0]] <= t:
         slot = take_first(pending)
         context = Context(
-            part(pending.features, slot), part(pending.eligible, slot), part(pending.baseline, slot), part(pending.baseline_mean, slot)
+            entry_or_none(pending.features, slot),
+            entry_or_none(pending.eligible, slot),
+            entry_or_none(pending.baseline, slot),
+            entry_or_none(pending.baseline_mean, slot),
         )
         state = update(policy, state, context, pending.arm[slot], pending.reward[slot])
     return state
@@ -161,9 +142,9 @@ def send_pending(pending, policy, state, context, action, reward, t, rng):
 
 
 class _PendingSets(NamedTuple):
-    delay: Any
+    delay: Delay
     in_order: bool
-    waiting: list[Any]
+    waiting: list[tuple[int, int, Context, np.ndarray, np.ndarray]]
 
 
 class PendingSets(_PendingSets):
@@ -171,6 +152,9 @@ class PendingSets(_PendingSets):
 
     __slots__ = ()
     COMPILED = False
+
+
+Pending: TypeAlias = AtOnce | PendingRewards | PendingSets
 
 
 def deliver_sets(pending, policy, state, t):

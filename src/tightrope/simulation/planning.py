@@ -24,7 +24,7 @@ LINEAR = 1e-9  # how far means may be from a linear function of the features
 
 @dataclass(frozen=True, repr=False)
 class Plan:
-    """What a test costs in samples of all arms together.
+    """The cost of a test in samples of all arms together.
 
     Attributes
     ----------

@@ -3,17 +3,22 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar, cast
 
 import numpy as np
 
 from ..compiled.kernels import python_of
-from ..core.policy import compiled
+from ..core.monitor import Monitor
+from ..core.policy import Policy, compiled
+from ..core.problem import Problem
 from ..core.streams import DELAY, NOISE, POLICY, PROBLEM, stream
+from ..core.types import State, Tally
 from ..core.verbs import Arms, begin, describe, init, private
-from .checked import Refused, checked, sentence
-from .loops import Log, fixed_horizon, new_log, until_stop
-from .pending_rewards import AtOnce, PendingRewards
+from .checked import BrokenContract, checked, sentence
+from .loops import RunLog, fixed_horizon, new_log, until_stop
+from .pending_rewards import AtOnce, Pending, PendingRewards
+
+F = TypeVar("F", bound=Callable[..., object])
 
 SLICE_SECONDS = 0.1  # how long a compiled loop runs before it looks up: progress, interruption
 FIRST_SLICE = 64
@@ -35,7 +40,7 @@ class Interrupted(KeyboardInterrupt):
         The replications that every policy had finished; None if there is none.
     """
 
-    def __init__(self, result: Any) -> None:
+    def __init__(self, result: object) -> None:
         super().__init__("interrupted")
         self.result = result
 
@@ -71,15 +76,15 @@ class Slices:
 class Replication:
     """Everything one replication of one policy starts from; `state` is the current one."""
 
-    policy: Any
-    state: Any
-    problem: Any
+    policy: Policy
+    state: State
+    problem: Problem
     arms: Arms
-    streams: tuple[Any, Any, Any]  # problem, noise, policy
-    late: Any  # stream of the delays
+    streams: tuple[np.random.Generator, np.random.Generator, np.random.Generator]  # problem, noise, policy
+    late: np.random.Generator  # stream of the delays
 
 
-def prepare(policy: Any, problem: Any, seed: int, replication: int, horizon: int | None) -> Replication:
+def prepare(policy: Policy, problem: Problem, seed: int, replication: int, horizon: int | None) -> Replication:
     """A fresh state, a private copy of the problem and the streams."""
     world = private(problem)
     described = describe(world)._replace(horizon=horizon)
@@ -90,13 +95,13 @@ def prepare(policy: Any, problem: Any, seed: int, replication: int, horizon: int
     )  # fmt: skip
 
 
-def loop_for(loop: Any, policy: Any, problem: Any, pending: Any = None) -> Any:
+def loop_for(loop: F, policy: Policy, problem: Problem, pending: Pending | None = None) -> F:
     """The compiled loop, or the interpreted one where the policy, the problem or the pending rewards ask for it."""
     fits = compiled(policy) and all(getattr(type(item), "COMPILED", True) for item in (problem, pending))
-    return loop if fits else python_of(loop)
+    return loop if fits else cast(F, python_of(loop))
 
 
-def to_horizon(run: Replication, monitor: Any, rounds: np.ndarray, pending: Any = None) -> tuple[Log, Any, Play]:
+def to_horizon(run: Replication, monitor: Monitor, rounds: np.ndarray, pending: Pending | None = None) -> tuple[RunLog, Tally, Play]:
     """The log, the monitor's tally and the function that plays rounds of a fixed horizon; pending: the rewards that are
     awaited, by default none."""
     pending = AtOnce() if pending is None else pending
@@ -107,8 +112,8 @@ def to_horizon(run: Replication, monitor: Any, rounds: np.ndarray, pending: Any 
     def play(first: int, last: int) -> int:
         try:
             run.state = loop(policy, run.state, problem, pending, monitor, tally, log, first, last, *run.streams, run.late)
-        except Refused as refused:
-            raise ValueError(sentence(refused, run.policy, run.problem, run.arms)) from None
+        except BrokenContract as broken:
+            raise ValueError(sentence(broken, run.policy, run.problem, run.arms)) from None
         if isinstance(pending, PendingRewards) and pending.counts[0]["lost"]:
             raise RuntimeError(f"delay had more than {pending.heap.size} rewards open at once, its `longest`; run it with another seed.")
         return last
@@ -116,7 +121,7 @@ def to_horizon(run: Replication, monitor: Any, rounds: np.ndarray, pending: Any 
     return log, tally, play
 
 
-def to_stop(run: Replication, may_stop: bool) -> tuple[Log, Play]:
+def to_stop(run: Replication, may_stop: bool) -> tuple[RunLog, Play]:
     """The log and the function that plays rounds until the policy has its answer."""
     log = new_log(np.zeros(0, dtype=np.int64), run.arms.number)
     policy, problem = checked(run.policy, run.problem, run.arms)
@@ -125,8 +130,8 @@ def to_stop(run: Replication, may_stop: bool) -> tuple[Log, Play]:
     def play(first: int, last: int) -> int:
         try:
             run.state, played = loop(policy, run.state, problem, log, first, last, may_stop, *run.streams)
-        except Refused as refused:
-            raise ValueError(sentence(refused, run.policy, run.problem, run.arms)) from None
+        except BrokenContract as broken:
+            raise ValueError(sentence(broken, run.policy, run.problem, run.arms)) from None
         return int(played)
 
     return log, play

@@ -6,15 +6,19 @@ import functools
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..core import checks
 from ..core.delay import Delay
 from ..core.matching import ORDERS
-from ..core.policy import label
+from ..core.monitor import Monitor
+from ..core.policy import Policy, label
+from ..core.problem import Problem
 from ..core.registry import described
+from ..core.types import JsonObject
 from ..core.verbs import begin, describe, lower_bound
 from ..results.results import Result
 from . import stopping
@@ -23,8 +27,8 @@ from .delays import as_delay
 from .pending_rewards import check_room, new_pending
 from .replication import Interrupted, Progress, Slices, prepare, to_horizon
 from .runs import provenance
-from .runs.executors import Engine, shared
-from .runs.orchestrator import Outcome, carry_out
+from .runs.executors import Engine, shared_workers
+from .runs.orchestrator import Outcome, run_experiment
 from .runs.plan import Rows
 from .runs.progress import showing
 
@@ -38,9 +42,9 @@ def geometric_checkpoints(horizon: int, count: int = 60) -> np.ndarray:
 class FixedHorizon:
     """The experiment of `simulate`."""
 
-    problems: Sequence[Any]
-    policies: dict[str, PerProblem]
-    monitors: dict[str, PerProblem]
+    problems: Sequence[Problem]
+    policies: dict[str, PerProblem[Policy]]
+    monitors: dict[str, PerProblem[Monitor]]
     horizon: int
     checkpoints: np.ndarray
     seed: int
@@ -62,16 +66,18 @@ class FixedHorizon:
         """The policies."""
         return list(self.policies)
 
-    def common(self) -> dict[str, Any]:
-        """What the numbers of all replications depend on."""
+    def common(self) -> JsonObject:
+        """All that the numbers of every replication depend on."""
         late = {"delay": None if self.delay is None else repr(self.delay), "apply": ORDERS[self.in_order]}
         return {"horizon": self.horizon, "checkpoints": self.checkpoints.tolist(), "seed": self.seed} | late
 
-    def content(self, name: str, replication: int) -> dict[str, Any]:
-        """What else the numbers of one depend on."""
-        problem = self.problems[replication % len(self.problems)]
-        return {"problem": problem, "policy": self.policies[name][replication], "monitor": self.monitors[name][replication],
-                "delay": self.delay}  # fmt: skip
+    def content(self, name: str, replication: int) -> dict[str, object]:
+        """All else that the numbers of one depend on."""
+        policy, problem, monitor = self._parts(name, replication)
+        return {"problem": problem, "policy": policy, "monitor": monitor, "delay": self.delay}
+
+    def _parts(self, name: str, replication: int) -> tuple[Policy, Problem, Monitor]:
+        return self.policies[name][replication], self.problems[replication % len(self.problems)], self.monitors[name][replication]
 
     def label(self, name: str, replication: int) -> str:
         """The policy and its parameters."""
@@ -79,12 +85,12 @@ class FixedHorizon:
 
     def replicate(self, name: str, replication: int, slices: Slices) -> Rows:
         """Regret at the checkpoints, pulls, and what the monitor recorded."""
-        given = self.content(name, replication)
-        run = prepare(given["policy"], given["problem"], self.seed, replication, self.horizon)
+        policy, problem, monitor = self._parts(name, replication)
+        run = prepare(policy, problem, self.seed, replication, self.horizon)
         pending = None
         if self.delay is not None:
-            pending = new_pending(self.delay, self.in_order, self.horizon, given["problem"])
-        log, tally, play = to_horizon(run, given["monitor"], self.checkpoints, pending)
+            pending = new_pending(self.delay, self.in_order, self.horizon, problem)
+        log, tally, play = to_horizon(run, monitor, self.checkpoints, pending)
         slices.run(play, self.horizon)
         return {"regret": log.regret, "pulls": log.pulls} | {
             f"watched.{field}": array for field, array in tally._asdict().items() if array.size
@@ -92,14 +98,14 @@ class FixedHorizon:
 
 
 def simulate(
-    problem: Any,
-    policies: Mapping[str, Any] | Any,
+    problem: Problem | Sequence[Problem],
+    policies: Mapping[str, Policy | Callable[..., Policy]] | Sequence[Policy] | Policy,
     *,
     horizon: int,
     replications: int | None = None,
     seed: int = 0,
-    checkpoints: Any = None,
-    monitor: Any = None,
+    checkpoints: ArrayLike | None = None,
+    monitor: Mapping[str, Monitor | Callable[..., Monitor] | None] | Monitor | Callable[..., Monitor] | None = None,
     delay: Delay | None = None,
     apply: Literal["on arrival", "in order"] = "on arrival",
     workers: int | None = None,
@@ -171,7 +177,7 @@ def simulate(
         )
     count = checks.integer("replications", 1 if replications is None else replications, least=1) if until is None else _most(until, chosen)
     seed = checks.integer("seed", seed, least=0)
-    rounds = geometric_checkpoints(horizon) if checkpoints is None else _checked(checkpoints, horizon)
+    rounds = geometric_checkpoints(horizon) if checkpoints is None else _checkpoints(checkpoints, horizon)
     late, in_order = as_delay(delay), checks.choice("apply", apply, ORDERS) == 1
     experiment = FixedHorizon(problems, chosen, as_monitors(monitor, list(chosen), problems), horizon, rounds, seed, late, in_order)
     if late is not None:
@@ -191,14 +197,14 @@ def simulate(
     }
     with showing(progress, "simulate", known=until is None) as advance:
         if until is None:
-            outcome = carry_out(experiment, count, engine=engine, address=address, workers=workers, out=out, progress=advance)
+            outcome = run_experiment(experiment, count, engine=engine, address=address, workers=workers, out=out, progress=advance)
         else:
-            with shared(engine, workers, address) as cluster:  # its groups are runs one after the other
+            with shared_workers(engine, workers, address) as cluster:  # its groups are runs one after the other
                 left = workers if cluster == address else None  # a cluster that was started has its size
-                play = functools.partial(carry_out, experiment, engine=engine, address=cluster, workers=left, out=out)
+                play = functools.partial(run_experiment, experiment, engine=engine, address=cluster, workers=left, out=out)
                 outcome, settings["until"] = _until_ranked(until, experiment, play, advance)
     settings |= {"command": provenance.command(), "lower_bound": _mean_bound(problems), "replications": len(outcome.common)}
-    result = _assembled(rounds, outcome, settings) if outcome.common else None
+    result = _result_of(rounds, outcome, settings) if outcome.common else None
     if result is None or not outcome.complete:
         raise Interrupted(result)
     if out is not None:
@@ -206,7 +212,7 @@ def simulate(
     return result
 
 
-def _most(until: object, policies: Mapping[str, PerProblem]) -> int:
+def _most(until: object, policies: Mapping[str, PerProblem[Policy]]) -> int:
     """The most replications that a rule may ask for."""
     if not isinstance(until, stopping.Ranking):
         raise ValueError(f"until = {checks.show(until)} is not a rule; pass stopping.Ranking(alpha=0.05, least=10, most=1000).")
@@ -217,7 +223,7 @@ def _most(until: object, policies: Mapping[str, PerProblem]) -> int:
 
 def _until_ranked(
     until: stopping.Ranking, experiment: FixedHorizon, play: Callable[..., Outcome], progress: Progress | None
-) -> tuple[Outcome, dict[str, Any] | None]:
+) -> tuple[Outcome, JsonObject | None]:
     """Replications in groups until their order is certain, and what the settings say of it; None after an interruption."""
     scale, outcome = until.scale(experiment.problems, int(experiment.checkpoints[-1])), Outcome({})
     each = len(experiment.policies) * experiment.horizon
@@ -242,13 +248,13 @@ def _until_ranked(
     return outcome, stopping.record(until, scale, end, ranking)
 
 
-def _mean_bound(problems: Sequence[Any]) -> list[float] | None:
+def _mean_bound(problems: Sequence[Problem]) -> list[float] | None:
     """Mean (C, a) of the problems' lower bounds; None where they have none."""
     bounds = [lower_bound(problem) for problem in problems]
     return None if None in bounds else [float(part) for part in np.mean(bounds, axis=0)]
 
 
-def _checked(checkpoints: Any, horizon: int) -> np.ndarray:
+def _checkpoints(checkpoints: ArrayLike, horizon: int) -> np.ndarray:
     given = checks.vector("checkpoints", checkpoints, least=1, most=horizon)
     if (np.diff(given) <= 0).any() or (given != np.round(given)).any():
         raise ValueError(f"checkpoints = {checks.show(given)} must be increasing whole rounds from 1 to {horizon}.")
@@ -264,7 +270,7 @@ def _bytes_left(experiment: FixedHorizon) -> int:
     return total
 
 
-def _assembled(rounds: np.ndarray, outcome: Outcome, settings: dict[str, Any]) -> Result:
+def _result_of(rounds: np.ndarray, outcome: Outcome, settings: JsonObject) -> Result:
     regret, pulls, watched = {}, {}, {}
     for name, rows in outcome.rows.items():
         table = {key: np.stack([rows[r][key] for r in outcome.common]) for key in rows[outcome.common[0]]}

@@ -8,7 +8,7 @@ import operator
 import pathlib
 import re
 import typing
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -17,11 +17,13 @@ import yaml
 
 from ..core import checks
 from ..core.fields import Matrix
-from ..core.names import RECIPES, Recipe
+from ..core.monitor import Monitor
+from ..core.names import RECIPES, ProblemRecipe
 from ..core.policy import Policy
 from ..core.problem import Problem
 from ..core.registry import built, load_module, load_plugins
-from . import monitors
+from ..core.types import Arguments
+from .monitors import Budget, SetValue
 from .stopping import Ranking
 
 
@@ -39,6 +41,7 @@ _Loader.add_implicit_resolver(
 )
 _Loader.add_constructor("tag:yaml.org,2002:float", _number)
 
+MONITORS: dict[str, Callable[..., Monitor]] = {"Budget": Budget, "SetValue": SetValue}
 STRICT = pydantic.ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
 
@@ -53,7 +56,7 @@ class Until(pydantic.BaseModel):
     largest_regret: float | None = None
 
     def rule(self) -> Ranking:
-        """What `simulate` takes."""
+        """The rule as `simulate` takes it."""
         return Ranking(self.alpha, self.least, self.most, self.largest_regret)
 
 
@@ -100,8 +103,8 @@ class Spec(pydantic.BaseModel):
             raise ValueError("horizon is missing; give a number of rounds, or mode: identify")
         return self
 
-    def options(self) -> dict[str, Any]:
-        """What `simulate` or `identify` is called with besides problem, policies, seed and where to play."""
+    def options(self) -> Arguments:
+        """Arguments of `simulate` or `identify` besides problem, policies, seed and where to play."""
         if self.mode == "identify":
             limits = {"max_rounds": self.max_rounds, "budget": self.budget}
             return {"replications": self.replications} | {name: value for name, value in limits.items() if value is not None}
@@ -117,13 +120,13 @@ def spec_model() -> type[Spec]:
     return pydantic.create_model("Spec", __base__=Spec, problem=(union, ...))
 
 
-def _problem_model(recipe: Recipe) -> type[pydantic.BaseModel]:
-    fields: dict[str, Any] = {"kind": (Literal[recipe.kind], ...)} | dict(recipe.parameters)
+def _problem_model(recipe: ProblemRecipe) -> type[pydantic.BaseModel]:
+    fields: Arguments = {"kind": (Literal[recipe.kind], ...)} | dict(recipe.parameters)
     return pydantic.create_model(recipe.kind, __config__=STRICT, **fields)
 
 
 def read_yaml(path: pathlib.Path, argument: str) -> Any:
-    """What a YAML file holds. Raises ValueError in one line that begins with the argument."""
+    """The content of a YAML file. Raises ValueError in one line that begins with the argument."""
     try:
         return yaml.load(path.read_text(), _Loader)  # a SafeLoader
     except FileNotFoundError:
@@ -184,15 +187,14 @@ def _sentence(error: pydantic.ValidationError, model: type[Spec]) -> str:
     return f"{place} = {str(first['input'])[:80]!r}: {message}.{hint}" if place else f"{message}."
 
 
-def made_monitor(data: dict[str, object] | None) -> Any:
+def made_monitor(data: dict[str, object] | None) -> Monitor | None:
     """The monitor that a spec asks for: {monitor: Budget, baseline: 0, ..}."""
     if data is None:
         return None
-    known = tuple(name for name in monitors.__all__ if name != "NoMonitor")
     name = data.get("monitor")
-    checks.choice("monitor", name, known)
+    checks.choice("monitor", name, tuple(MONITORS))
     try:
-        return getattr(monitors, str(name))(**{key: value for key, value in data.items() if key != "monitor"})
+        return MONITORS[str(name)](**{key: value for key, value in data.items() if key != "monitor"})
     except TypeError as error:
         raise ValueError(str(error)) from None
 

@@ -12,12 +12,12 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ..core import checks
 from ..core.problem import Problem
+from ..core.types import JsonObject
 from ..core.verbs import describe
 from ..numerics.mixture import log_mixture
 from ..numerics.statistics import holm
@@ -31,7 +31,7 @@ ROUNDING = 1e-9  # by how much rounding may carry a difference out of its range
 
 
 def __dir__() -> list[str]:
-    """What is public, and nothing else."""
+    """The public names, and nothing else."""
     return __all__
 
 
@@ -119,8 +119,9 @@ class Ranking:
 
 @dataclass(frozen=True)
 class Judged:
-    """What is decided. decided: (policy of lower regret, policy of higher regret, after how many replications), in the order in which
-    it was; undecided: pairs.
+    """The order of policies as far as it is certain.
+
+    decided: (policy of lower regret, policy of higher regret, after how many replications), in the order in which it was; undecided: pairs.
     """
 
     decided: list[tuple[str, str, int]]
@@ -159,8 +160,8 @@ def _evidence(x: np.ndarray) -> np.ndarray:
     return log_mixture(np.maximum(np.cumsum(x, axis=1), -0.5 * (V + RHO)), V, RHO)  # far below 0 it has no evidence to give
 
 
-def record(rule: Ranking, scale: float, replications: int, ranking: Judged) -> dict[str, Any]:
-    """What the settings of a result say of the rule and its end."""
+def record(rule: Ranking, scale: float, replications: int, ranking: Judged) -> JsonObject:
+    """The rule and its end, as the settings of a result have them."""
     return {
         "rule": "Ranking", "alpha": rule.alpha, "least": rule.least, "most": rule.most, "largest_regret_of_a_replication": scale,
         "replications": replications, "certain": not ranking.undecided,

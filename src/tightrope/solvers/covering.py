@@ -20,8 +20,8 @@ from numpy.typing import ArrayLike
 
 from ..compiled.kernels import lean
 from ..core import checks
+from ..core.checks import in_one_line
 from ..core.kinds import ArmIndex, Kind, Scratch
-from ..core.shown import in_one_line
 from ..numerics.kl import DIVERGENCES, bernoulli_divergence_close, divergence
 
 TIE = 1e-12  # true means that differ by less are equal

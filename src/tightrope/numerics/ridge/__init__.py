@@ -26,7 +26,7 @@ from ..cholesky import cholesky, definite_cholesky
 from ..logistic import ArmLogistic, SharedLogistic
 from ..scaling import check_digits
 from .arms import ArmRidge
-from .contexts import ContextRidge, check_context, size_of
+from .contexts import ContextRidge, size_of
 from .disjoint import DisjointRidge, new_disjoint_ridge
 from .factors import LEAP, REFRESH, invert_from_factor
 from .fading import FadingRidge, new_fading_ridge, remembered
@@ -74,6 +74,12 @@ ALIKE = (
 )
 
 Ridge: TypeAlias = ArmRidge | FeatureRidge | ContextRidge | DisjointRidge | FadingRidge
+
+
+def check_context(model: Ridge, features: np.ndarray | None) -> None:
+    """Refuse a round's features (K, d) that leave fewer than six digits until the next factorisation, which checks what is left."""
+    if features is not None:
+        check_digits("context", features, model.lam, REFRESH, root=False)
 
 
 def new_ridge(

@@ -123,12 +123,6 @@ class ContextRidge(NamedTuple):
         return project_vector(self, total, cross)
 
 
-def check_context(model: ContextRidge, features: np.ndarray | None) -> None:
-    """Refuse a round's features (K, d) that leave fewer than six digits until the next factorisation, which checks what is left."""
-    if features is not None:
-        check_digits("context", features, model.lam, REFRESH, root=False)
-
-
 def shown_features(arms: Arms, lam: float, intercept: bool, column: float) -> tuple[np.ndarray, float]:
     """The features (K, d) of arms that keep them, or zeros until the first round shows some, and the constant column.
 

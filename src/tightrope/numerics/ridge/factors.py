@@ -1,4 +1,4 @@
-"""What the forms share: the factor of V from the pulls, its inverse, a prediction, one rank-one step, a draw of theta."""
+"""Parts that the forms share: the factor of V from the pulls, its inverse, a prediction, one rank-one step, a draw of theta."""
 
 import math
 
@@ -9,8 +9,8 @@ REFRESH = 4096  # updates between two factorisations
 LEAP = 1e4  # 1 + x'V^-1 x above which an update costs four digits, and is followed by a factorisation
 AGREEMENT = 1e-8  # relative difference of two ways to compute 1 + x'V^-1 x at which the rank-one path is given up
 
-KNOWN = 1e-9  # of a direction: below it nothing is known of the size of theta
-WIDE = 16  # dimensions from which vector registers pay
+LEAST_SHARE = 1e-9  # of a direction: below it nothing is known of the size of theta
+WIDE_DIMENSION = 16  # dimensions from which vector registers pay
 
 
 @lean
@@ -69,7 +69,7 @@ def fill_row(model, shown, arm):
 @lean
 def mean_square(lam, size, known):
     """lam ||theta||^2 = lam size for each of the directions that are known, by parts; 0 where none is."""
-    return lam * size / known if known > KNOWN else 0.0
+    return lam * size / known if known > LEAST_SHARE else 0.0
 
 
 @lean
@@ -90,11 +90,11 @@ def invert_from_factor(factor, inverse, direction):
 def multiply(inverse, x, out):
     """out <- inverse x. O(d^2).
 
-    A sum is one addition after another, and each waits for the one before, so four run side by side; from WIDE dimensions on all of
-    them do in vector registers, over the rows of the inverse, which is symmetric but for its last bits.
+    A sum is one addition after another, and each waits for the one before, so four run side by side; from WIDE_DIMENSION on all of them
+    do in vector registers, over the rows of the inverse, which is symmetric but for its last bits.
     """
     d = x.shape[0]
-    if d < WIDE:
+    if d < WIDE_DIMENSION:
         fours = d - d % 4
         for i in range(0, fours, 4):
             first, second, third, fourth = 0.0, 0.0, 0.0, 0.0

@@ -1,4 +1,4 @@
-"""What every form of the regression answers."""
+"""Verbs that every form of the regression answers."""
 
 from ...core.dispatch import verb
 

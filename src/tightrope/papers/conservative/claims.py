@@ -1,10 +1,9 @@
 """The claims of Garcelon et al. 2020, in the order of the paper. Its sections have no numbers; their titles stand for them."""
 
-from typing import Any
-
+from ...core.types import Arguments
 from ..register import Claim, Reading, register_claims
 
-SHARED_RUNS: dict[str, Any] = {"core_hours": 1.8, "price": "paper scale of fig3-mab, whose runs fig1 and fig6 share"}
+SHARED_RUNS: Arguments = {"core_hours": 1.8, "price": "paper scale of fig3-mab, whose runs fig1 and fig6 share"}
 
 CLAIMS = register_claims([
     # Limitations of the existing algorithms

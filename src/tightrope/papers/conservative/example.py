@@ -10,7 +10,7 @@ import pandas as pd
 
 from ...core.streams import PROBLEM, stream
 from ...policies.conservative.guarantee import TOLERANCE
-from ...simulation.monitors.budget import TOLERANCE as ROUNDING
+from ...simulation.monitors import TOLERANCE as ROUNDING
 from ..experiment import Run
 from ..scoring import OURS, Row, above, below, estimate, paired_mean, rare, ratio, row_of
 from .settings import ALPHA, DELTA

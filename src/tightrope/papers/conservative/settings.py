@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from ... import policies, problems
 from ...core.policy import Policy
+from ...core.types import Arguments
 from ...simulation.monitors import Budget
 from ..worlds import generator, unit_vector
 
@@ -21,7 +22,7 @@ OTHER_DRAWS = ("spread", "ball")
 Instance = problems.Bernoulli | problems.Linear
 
 
-def ranked_baseline(problem: Instance, rank: int) -> dict[str, Any]:
+def ranked_baseline(problem: Instance, rank: int) -> Arguments:
     """The arm of a rank (1 is the best) as baseline, with its mean."""
     arm = int(np.argsort(-problem.means, kind="stable")[rank - 1])
     return {"baseline": arm, "baseline_mean": float(np.clip(problem.means[arm], 0.0, 1.0))}

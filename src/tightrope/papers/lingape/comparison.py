@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from ...core.types import Arguments
 from ...plots import style
 from ...policies import LinGapE, XYAdaptive
 from ...policies.identification.rage import RAGE
@@ -24,7 +25,7 @@ STATIC, SQRT2 = "XY-static", "XY-static, √2"
 UNIFORM, ELIMINATION = "uniform, LinGapE's stop", "RAGE"
 ORACLE, ORACLE_K = "XY-oracle", "XY-oracle, K in its bound"
 ADAPTIVE, ADAPTIVE_ONE = "XY-adaptive", "XY-adaptive, first width 1"
-BY_RATIO: dict[str, Any] = {"rule": "ratio"}
+BY_RATIO: Arguments = {"rule": "ratio"}
 FINE_ACCURACY = 1e-6  # accuracy of XY-oracle's design: its shares decide the small numbers of Table 1
 Case = TypeVar("Case", int, float)  # a dimension, a gap, a number of arms
 Runs = dict[str, dict[str, np.ndarray]]  # method -> rounds, arm (and pulls) of every replication
@@ -47,7 +48,7 @@ def at_most_rounds(run: Run) -> int:
 
 def told_a_bound(run: Run, label: str, problem: Linear, gap: float, theta_bound: float, times: int = 1) -> Runs:
     """LinGapE and uniform sampling with its stop, which know a bound on theta. times: how many times as many runs of LinGapE."""
-    own: dict[str, Any] = {"lam": LAM, "theta_bound": theta_bound, "delta": DELTA, "noise": problem.noise}
+    own: Arguments = {"lam": LAM, "theta_bound": theta_bound, "delta": DELTA, "noise": problem.noise}
     three = {ZERO: LinGapE(**own), HALF: LinGapE(epsilon=gap / 2, **own), RATIO: LinGapE(epsilon=gap / 2, **own, **BY_RATIO)}
     count = replications(run)
     found = run.identify(label, problem, three, replications=times * count, max_rounds=at_most_rounds(run))
@@ -58,7 +59,7 @@ def told_a_bound(run: Run, label: str, problem: Linear, gap: float, theta_bound:
 def not_told(run: Run, label: str, problem: Linear, exact: int) -> Runs:
     """The methods that know no bound on theta."""
     count = replications(run)
-    common: dict[str, Any] = {"delta": DELTA, "noise": problem.noise}
+    common: Arguments = {"delta": DELTA, "noise": problem.noise}
     oracles = {
         ORACLE: XYOracle(theta=problem.theta, accuracy=FINE_ACCURACY, **common),
         ORACLE_K: XYOracle(theta=problem.theta, accuracy=FINE_ACCURACY, pairs=False, **common),

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from ...compiled.kernels import jit
 from ...core.streams import NOISE, POLICY, stream
+from ...core.types import Arguments
 from ...core.verbs import Context, describe, init, play, recommend, select, stopped, update
 from ...plots import style
 from ...policies import LinGapE
@@ -66,7 +67,7 @@ class CoverageAudits(NamedTuple):
 def data(run: Run) -> CoverageAudits:
     """LinGapE on Figure 1's problem with d = 5 and epsilon = half the gap, by both rules, every round up to the stop."""
     runs, most = run.at(smoke=(10, 2_000), laptop=(200, 10**8), paper=(1000, 10**8))
-    own: list[dict[str, Any]] = [SETTINGS | {"epsilon": GAP / 2, "theta_bound": THETA_BOUND, "rule": rule} for rule in RULES]
+    own: list[Arguments] = [SETTINGS | {"epsilon": GAP / 2, "theta_bound": THETA_BOUND, "rule": rule} for rule in RULES]
     policies = {rule: LinGapE(**parameters) for rule, parameters in zip(RULES, own, strict=True)}
     return CoverageAudits({rule: audit(near_parallel(5), policy, runs, most, run.seed) for rule, policy in policies.items()}, most)
 

@@ -1,12 +1,13 @@
 """Figure 3: samples needed with user-article features: the Yahoo! log for those who have it, else a stand-in."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from ...core.types import Arguments
 from ...plots import style
 from ...policies import LinGapE, XYAdaptive
 from ...problems.data import DataNotFound, yahoo
@@ -18,7 +19,7 @@ from .beyond.shortcuts import adaptive_by_phase
 from .comparison import ADAPTIVE_ONE, HALF, STATIC, ZERO, Runs, at_least_times, no_errors, static, uniform
 from .settings import DELTA, NOISE, SETTINGS, user_article
 
-ADAPTIVE_SETTINGS: dict[str, Any] = {"delta": DELTA, "noise": NOISE, "first_width": 1.0}
+ADAPTIVE_SETTINGS: Arguments = {"delta": DELTA, "noise": NOISE, "first_width": 1.0}
 GRID = 1.01  # rounds between two looks at XY-static's data: a stop is seen at most 1 % late
 
 

@@ -1,17 +1,17 @@
 """The problems and settings of the paper's section 7."""
 
 import math
-from typing import Any
 
 import numpy as np
 
+from ...core.types import Arguments
 from ...problems.linear import Linear
 from ..worlds import generator
 
 DELTA, LAM, NOISE, THETA_BOUND = 0.05, 1.0, 1.0, 2.0
 ANGLE = 0.01
 GAP = 2.0 * (1.0 - math.cos(ANGLE))  # Figure 1's smallest gap, 1.0e-4
-SETTINGS: dict[str, Any] = {"delta": DELTA, "lam": LAM, "noise": NOISE}
+SETTINGS: Arguments = {"delta": DELTA, "lam": LAM, "noise": NOISE}
 
 
 def near_parallel(d: int) -> Linear:

@@ -4,7 +4,7 @@ Clusters lie at half the right angle, cluster j has norm 1 - 0.001 j, so that cl
 """
 
 import math
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from ... import policies
 from ...core.policy import Policy
 from ...core.streams import POLICY, stream
+from ...core.types import Arguments
 from ...core.verbs import Context, describe, init, play, update
 from ...numerics.sampling import unit_rows
 from ...numerics.statistics import standard_error
@@ -69,7 +70,7 @@ def data(run: Run) -> ClusterRuns:
     tiers = [clustered_world(ANGLE, seed=trial, arms=N, k=k, tiers=True) for trial in range(trials)]
     spread_out = [scattered_world(trial, arms=N, k=k) for trial in range(trials)]
     rounds, monitor = np.arange(1, ROUNDS + 1), Clusters(N // CLUSTERS)
-    options: dict[str, Any] = {"horizon": ROUNDS, "replications": trials, "checkpoints": rounds, "monitor": monitor}
+    options: Arguments = {"horizon": ROUNDS, "replications": trials, "checkpoints": rounds, "monitor": monitor}
     greedy = {"greedy": policies.CombGreedy(), GREEDY_BY_INDEX: policies.C2UCB(alpha=0.0)}
     return ClusterRuns(
         run.simulate("fig1-clustered", tiers, line_up(), **options),

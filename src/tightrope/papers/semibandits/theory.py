@@ -5,7 +5,7 @@ runs are also asked to grow in T no faster than the bounds do.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,7 @@ from scipy.linalg import solve_triangular
 
 from ... import policies
 from ...core.policy import Policy
+from ...core.types import Arguments
 from ...numerics.sampling import unit_rows
 from ...problems import SemiBandit
 from ...results.results import Result
@@ -79,7 +80,7 @@ def world(seed: int) -> SemiBandit:
 def line_up(lam: float) -> dict[str, Policy]:
     """The algorithms with the parameters of their theorems."""
     p = policies
-    told: dict[str, Any] = {"lam": lam, "delta": DELTA, "noise": NOISE, "theta_bound": 1.0}
+    told: Arguments = {"lam": lam, "delta": DELTA, "noise": NOISE, "theta_bound": 1.0}
     return {
         "PC2UCB": p.PC2UCB(alpha="theory", c=PERTURBATION, **told), "round-wise TS": p.CombTS(v="theory", **told),
         "arm-wise TS": p.CombTS(v="theory", randomization="arm", **told),

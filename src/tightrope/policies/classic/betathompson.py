@@ -20,7 +20,7 @@ from ...numerics.posterior import best_of_betas
 from ...numerics.sampling import beta_draw, beta_logit_draw
 from ..bases import CountPolicy
 
-SMALL = 0.2  # prior parameters below this make draws that round to 0 or 1 often enough to matter
+SMALL_PARAMETER = 0.2  # prior parameters below this make draws that round to 0 or 1 often enough to matter
 
 
 @policy("arms", paper="Agrawal, Goyal 2012")
@@ -41,7 +41,7 @@ class BetaThompson(CountPolicy):
     @jit
     def select(self, state, context, rng):
         best, top = -1, -math.inf
-        by_odds = min(self.a, self.b) < SMALL
+        by_odds = min(self.a, self.b) < SMALL_PARAMETER
         for k in range(state.pulls.shape[0]):
             if allowed(context.eligible, k):
                 a = self.a + state.sums[k]

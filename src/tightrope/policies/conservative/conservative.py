@@ -22,7 +22,7 @@ from ...core.types import Given
 from ...numerics.selection import argmax, largest, one_hot
 from .explanation import explanation
 from .guarantee import (
-    Limits,
+    Guaranteed,
     bound_round,
     check_round,
     close_round,
@@ -42,7 +42,7 @@ INTERVAL_INDEX, ROUNDS_INDEX = range(2)
 
 
 @policy("arms", "features", "contexts", paper="Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020")
-class Conservative(Limits):
+class Conservative(Guaranteed):
     """Optimism under the constraint that cumulative mean reward stays >= (1 - alpha) times the baseline's.
 
     baseline: its arm; None: `Context.baseline` names it every round. baseline_mean: its known mean in [0, 1] (or

@@ -1,24 +1,26 @@
-"""What an explanation of this family says: the numbers of the round's decision, and one sentence."""
+"""An explanation in this family: the numbers of the round's decision, and one sentence."""
 
 import math
-from typing import Any
 
 import numpy as np
 
+from ...core.types import Explanation
+from ...core.verbs import Context
 from ...numerics.checkpoints import remaining
 from ...numerics.counts import intervals
-from .guarantee import TOLERANCE
+from .guarantee import TOLERANCE, Guaranteed
+from .independent import Independent
 from .ledger import BASELINE, EVENTS, LOWER, MARTINGALE, OWN, UNSAFE, baseline_of, bound_open, budget_bound, noise_radius
-from .linear import Linear
+from .linear import LinearLedger
 
 
-def explanation(policy: Any, state: Any, context: Any, first: int, arm: int, event: int) -> dict[str, Any]:
+def explanation(policy: Guaranteed, state: Independent | LinearLedger, context: Context, first: int, arm: int, event: int) -> Explanation:
     """Report on a state whose `bound_round` has just run: `first` is what the learner wanted, `arm` what is played, `event` why."""
     ledger, bounds = state.ledger[0], state.bounds
     baseline, mean = (number.item() if isinstance(number, np.generic) else number for number in baseline_of(policy, context))
     total, slack, reference = bounds.total.copy(), float(ledger.slack), float(ledger.reference)
     budget = float(budget_bound(state, policy, context, baseline, mean))
-    if isinstance(state, Linear):
+    if isinstance(state, LinearLedger):
         estimate, width, beta = state.model.mean.copy(), bounds.upper - state.model.mean, float(ledger.beta)
     else:
         estimate, width, beta = np.where(state.pulls > 0, state.mean, np.nan), bounds.upper - state.mean, math.nan
@@ -40,7 +42,7 @@ def explanation(policy: Any, state: Any, context: Any, first: int, arm: int, eve
     }
 
 
-def open_decisions(policy: Any, state: Any) -> dict[str, Any]:
+def open_decisions(policy: Guaranteed, state: Independent | LinearLedger) -> Explanation:
     """How many rounds await their reward, and what they count for.
 
     `decisions` of the learner, rounds of the `baseline`; what the learner's are `charged` at is their part of the lower bound of what was

@@ -5,7 +5,7 @@ D and S^b are the rounds decided so far where a learner's arm and where the base
     TOT(a) + slack >= -1e-9,   slack = sum_{S^b} mu_b + alpha rem mu_l - (1 - alpha) sum_{i <= t} mu_{b_i},
 
 TOT(a) a lower bound of the learner's reward including a, by `bound` (Eq 2, 4, 5-7, 12 of Garcelon et al. 2020); what it takes open
-decisions for is said in `ledger`. A policy inherits its parameters from `Limits`, makes its state by `new_state`, calls `bound_round`
+decisions for is said in `ledger`. A policy inherits its parameters from `Guaranteed`, makes its state by `new_state`, calls `bound_round`
 before its choice and answers commit, withdraw, update and inform by `open_round`, `withdraw_round`, `close_round` and `learn_reward`.
 
 A reward says of which arm it is, not of which decision. So the open rounds that play their baseline are all of one kind, D or S^b: while
@@ -15,7 +15,7 @@ of the baseline counts to D as well. Either kind keeps the promise, since the ba
 
 import math
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,11 +23,11 @@ from numpy.typing import ArrayLike
 from ...compiled.kernels import lean
 from ...core.fields import checkpoints, choice, optional_integer, optional_real, real, scale_bound, vector
 from ...core.policy import Policy, is_policy, label
-from ...core.types import Given
-from ...core.verbs import allowed
+from ...core.types import Arguments, Given, Stored
+from ...core.verbs import Arms, Context, allowed
 from ...numerics.checkpoints import remaining
 from ...numerics.growth import longer, longer_ridge
-from ...numerics.ridge import ArmRidge, check_context, new_ridge, sum_size
+from ...numerics.ridge import ArmRidge, Ridge, check_context, new_ridge, sum_size
 from ...numerics.selection import argmax, largest
 from .independent import Independent
 from .ledger import (
@@ -51,13 +51,13 @@ from .ledger import (
     new_bounds,
     new_ledger,
 )
-from .linear import Linear
+from .linear import LinearLedger
 
 TOLERANCE = 1e-9  # an arm is safe down to -TOLERANCE: at t = 1/alpha the two sides are equal in exact arithmetic
 NORM_TOLERANCE = 1e-9
 
 
-class Limits(Policy):
+class Guaranteed(Policy):
     """Parameters of the guarantee, shared by all policies of the family (see `Conservative`)."""
 
     baseline: Given[int | None, int] = optional_integer(default=None, least=0, words="every round brings its own")
@@ -85,7 +85,7 @@ class Limits(Policy):
     open: Given[Literal["nothing", "lower"], int] = choice("nothing", "lower", default="nothing")
 
     @staticmethod
-    def complete(stored: dict[str, Any]) -> dict[str, Any]:
+    def complete(stored: Stored) -> Stored:
         """Refuse checkpoints closer than min_gap, and policies that forget."""
         refuse_forgetting(stored.get("inner"))
         listed, gap = stored["checkpoint"], stored["min_gap"]
@@ -108,7 +108,7 @@ def refuse_forgetting(inner: object) -> None:
             refuse_forgetting(item)
 
 
-def new_state(policy: Any, arms: Any) -> Any:
+def new_state(policy: Guaranteed, arms: Arms) -> Independent | LinearLedger:
     """An empty ledger, after checking the policy's parameters against the arms."""
     K = arms.number
     if policy.baseline >= K:
@@ -130,13 +130,13 @@ def new_state(policy: Any, arms: Any) -> Any:
         )
     model = new_ridge(arms, policy.lam)
     size = sum_size(model)
-    return Linear(
+    return LinearLedger(
         ledger, bounds, np.zeros(K), model, np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(K),
         arms.features is not None,
     )  # fmt: skip
 
 
-def longer_state(policy: Any, state: Any, arms: Any) -> Any:
+def longer_state(policy: Guaranteed, state: Independent | LinearLedger, arms: Arms) -> Independent | LinearLedger:
     """The ledger and its estimates with more arms, of which nothing is known but that they earn at least 0; see `Independent` for what that
     means where each arm has a width of its own. The ledger does not care which arm earned what. O(K), or that of a new factorisation."""
     fresh, K, count = new_state(policy, arms), state.bounds.lower.size, arms.number
@@ -150,11 +150,11 @@ def longer_state(policy: Any, state: Any, arms: Any) -> Any:
         counts = (longer(getattr(state, name), count) for name in ("open", "own", "pulls", "sums", "mean"))
         return Independent(state.ledger, bounds, *counts)
     model = longer_ridge(state.model, arms, policy.lam)
-    weights = {name: longer_sum(getattr(state, name), state.model, model) for name in ("played", "awaited", "owed", "point")}
+    weights: Arguments = {name: longer_sum(getattr(state, name), state.model, model) for name in ("played", "awaited", "owed", "point")}
     return state._replace(bounds=bounds, open=longer(state.open, count), model=model, cross=np.zeros(count), **weights)
 
 
-def longer_sum(total: np.ndarray, old: Any, model: Any) -> np.ndarray:
+def longer_sum(total: np.ndarray, old: Ridge, model: Ridge) -> np.ndarray:
     """A sum of features as another model's `add_features` has it: weights of arms, or a vector."""
     size = sum_size(model)
     if not isinstance(old, ArmRidge):
@@ -162,7 +162,7 @@ def longer_sum(total: np.ndarray, old: Any, model: Any) -> np.ndarray:
     return longer(total, size) if isinstance(model, ArmRidge) else np.asarray(total @ old.features)
 
 
-def check_norms(policy: Any, features: np.ndarray) -> None:
+def check_norms(policy: Guaranteed, features: np.ndarray) -> None:
     """Refuse features longer than the confidence radius assumes."""
     norms = np.linalg.norm(features, axis=1)
     k = int(np.argmax(norms))
@@ -172,7 +172,7 @@ def check_norms(policy: Any, features: np.ndarray) -> None:
         )
 
 
-def check_round(policy: Any, state: Any, context: Any) -> None:
+def check_round(policy: Guaranteed, state: Independent | LinearLedger, context: Context) -> None:
     """Refuse a round whose baseline or features break what the guarantee rests on."""
     K = state.bounds.lower.size
     if context.baseline is None and policy.baseline < 0:
@@ -190,7 +190,7 @@ def check_round(policy: Any, state: Any, context: Any) -> None:
         raise ValueError(
             "baseline_mean is missing; the mean of a baseline that changes can be learned only by model='linear' on arms with features."
         )
-    if context.features is not None and isinstance(state, Linear):
+    if context.features is not None and isinstance(state, LinearLedger):
         check_norms(policy, context.features)
         check_context(state.model, context.features)
 
@@ -215,7 +215,7 @@ def is_safe(state, arm):
 
 @lean
 def fall_back(policy, state, context, baseline):
-    """What to play instead of an arm that is not safe, by `selection`; the baseline if no safe arm promises more."""
+    """The arm that is played instead of one that is not safe, by `selection`; the baseline if no safe arm promises more."""
     bounds, eligible, slack = state.bounds, context.eligible, state.ledger[0].slack
     if policy.selection != TWO_STEP:
         constrained = policy.selection == CONSTRAINED

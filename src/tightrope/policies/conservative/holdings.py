@@ -1,27 +1,28 @@
-"""What a conservative policy surely has in hand, for those who watch it: cheaper than an explanation."""
+"""The budget that a conservative policy surely has, for those who watch it: cheaper than an explanation."""
 
 import math
 from typing import Any
 
 import numpy as np
 
+from ...core.types import Explanation, State
 from ...core.verbs import Context
 from ...numerics.batch_ridge import solve
 from .explanation import open_decisions
-from .guarantee import bound_round
+from .guarantee import Guaranteed, bound_round
 from .independent import Independent
-from .ledger import CONFIDENCE, FREEDMAN, LOWER, MARTINGALE, NOTHING, baseline_of, budget_bound, value_of
-from .linear import Linear, martingale_and_open
+from .ledger import CONFIDENCE, COUNT_NOTHING, FREEDMAN, LOWER, MARTINGALE, baseline_of, budget_bound, value_of
+from .linear import LinearLedger, martingale_and_open
 from .set_guarantee import SetState, norm, set_beta, set_radius
 
 
-def ledger_of(state: Any) -> Any:
+def ledger_of(state: State) -> Independent | LinearLedger | SetState | None:
     """The part of a state that keeps a ledger: the state itself, or what `Safe` put around another policy; None where there is none."""
     found = getattr(state, "guarded", state)
-    return found if isinstance(found, Independent | Linear | SetState) else None
+    return found if isinstance(found, Independent | LinearLedger | SetState) else None
 
 
-def holdings(policy: Any, state: Any) -> dict[str, Any] | None:
+def holdings(policy: Any, state: State) -> Explanation | None:
     """The lower bound of the budget (`budget_bound`), what is `open`, and what the promise rests on; None where nothing keeps a ledger.
 
     The bound is about the rounds so far, so nothing is asked of the round to come. state: one of the caller's own, which is written into.
@@ -31,7 +32,7 @@ def holdings(policy: Any, state: Any) -> dict[str, Any] | None:
     if kept is None:
         return None
     sets = isinstance(kept, SetState)
-    bound, opened = (bound_of_sets if sets else bound_of_arms)(policy, kept)
+    bound, opened = bound_of_sets(policy, kept) if isinstance(kept, SetState) else bound_of_arms(policy, kept)
     told = {"budget_bound": bound, "open": opened} | {name: getattr(policy, name) for name in ("alpha", "delta", "sigma")}
     return told | {
         "checkpoint": policy.checkpoint.tolist(),
@@ -41,38 +42,40 @@ def holdings(policy: Any, state: Any) -> dict[str, Any] | None:
         "freedman": policy.martingale == FREEDMAN and (sets or policy.bound == MARTINGALE),
         "lower": not sets and policy.open == LOWER,
         "baseline_mean": None if math.isnan(policy.baseline_mean) else policy.baseline_mean,
-        "learned": math.isnan(policy.baseline_mean) and (sets or not means_are_told(policy, kept)),
+        "learned": math.isnan(policy.baseline_mean) and (isinstance(kept, SetState) or not means_are_known(policy, kept)),
     }
 
 
-def means_are_told(policy: Any, kept: Any) -> bool:
+def means_are_known(policy: Guaranteed, kept: Independent | LinearLedger) -> bool:
     """Whether rounds bring the known means of their baselines."""
     return bool(value_of(kept.ledger[0].promised)) or (isinstance(kept, Independent) and policy.baseline < 0)
 
 
-def bound_of_arms(policy: Any, kept: Any) -> tuple[float, dict[str, Any]]:
+def bound_of_arms(policy: Guaranteed, kept: Independent | LinearLedger) -> tuple[float, Explanation]:
     """The bound, and what is open, for single arms."""
-    features = np.zeros((kept.bounds.lower.size, kept.model.features.shape[1])) if isinstance(kept, Linear) and not kept.fixed else None
-    told = math.isnan(policy.baseline_mean) and means_are_told(policy, kept)
+    features = (
+        np.zeros((kept.bounds.lower.size, kept.model.features.shape[1])) if isinstance(kept, LinearLedger) and not kept.fixed else None
+    )
+    told = math.isnan(policy.baseline_mean) and means_are_known(policy, kept)
     # a round of zeros stands for the next one, which the bound does not look at
     context = Context(features, None, 0 if policy.baseline < 0 else None, 0.0 if told else None)
     bound_round(policy, kept, context)
     bound = float(budget_bound(kept, policy, context, *baseline_of(policy, context)))
     bound += max(-own_bound(policy, kept, context), 0.0)
-    if policy.bound == MARTINGALE and policy.open == NOTHING and not math.isnan(policy.baseline_mean):
+    if policy.bound == MARTINGALE and policy.open == COUNT_NOTHING and not math.isnan(policy.baseline_mean):
         bound += float(kept.ledger[0].baseline_open) * policy.baseline_mean  # what is known of open rounds of the baseline
     return bound, open_decisions(policy, kept)
 
 
-def own_bound(policy: Any, kept: Any, context: Context) -> float:
+def own_bound(policy: Guaranteed, kept: Independent | LinearLedger, context: Context) -> float:
     """The part of the bound that is about the learner's own arms. Means are at least 0, so what was earned is too, also where the policy
     decides by a bound below (clip = "paper": psi is charged before anything was explored)."""
-    if isinstance(kept, Linear) and math.isnan(baseline_of(policy, context)[1]):
+    if isinstance(kept, LinearLedger) and math.isnan(baseline_of(policy, context)[1]):
         return 0.0 if policy.bound == CONFIDENCE else float(martingale_and_open(kept, policy))
     return float(kept.ledger[0].bound)
 
 
-def bound_of_sets(policy: Any, kept: SetState) -> tuple[float, dict[str, Any]]:
+def bound_of_sets(policy: Any, kept: SetState) -> tuple[float, Explanation]:
     """The bound, and how many arms are open, for sets."""
     ledger = kept.ledger[0]
     bound = max(float(value_of(ledger.rewards)) - set_radius(policy, kept, float(ledger.explored)), 0.0)

@@ -14,9 +14,9 @@ from ...compiled.kernels import lean
 from ...core.kinds import Count, Extended, RewardSum
 from .ledger import (
     CONFIDENCE,
+    COUNT_NOTHING,
     LOWER,
     MARTINGALE,
-    NOTHING,
     ORACLE,
     Bounds,
     Ledger,
@@ -142,7 +142,7 @@ def bound_arm(state, policy, arm):
     if arm >= K:
         return
     waiting = counted_open(state, policy, arm)
-    if policy.open == NOTHING and waiting > 0.0:
+    if policy.open == COUNT_NOTHING and waiting > 0.0:
         n += waiting
         bounds.lower[arm] = max(state.sums[arm] / n - pull_radius(policy.sigma, policy.delta, K, n), 0.0)
 
@@ -153,7 +153,7 @@ def worst_baseline(state, policy, weight, baseline):
     if weight >= 0.0:
         return weight * state.bounds.lower[baseline]
     upper, waiting = state.bounds.upper[baseline], counted_open(state, policy, baseline)
-    if policy.open == NOTHING and waiting > 0.0:
+    if policy.open == COUNT_NOTHING and waiting > 0.0:
         n = state.pulls[baseline] + waiting
         width = pull_radius(policy.sigma, policy.delta, state.ledger[0].arms, n)
         upper = (state.sums[baseline] + waiting) / n + width

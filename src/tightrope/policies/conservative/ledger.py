@@ -2,7 +2,7 @@ r"""The ledger and the arms of a conservative policy, and the sums that its guar
 
 D are the learner's own decisions so far, O those of them whose reward is in, P = D \\ O the open ones; S^b are the baseline's
 rounds, which count, and earn their known mean, when they are decided. Two states keep a ledger: `Independent` with a width per arm,
-`Linear` with a ridge regression; each answers the verbs of this file in its own. Equation numbers: Garcelon et al. 2020.
+`LinearLedger` with a ridge regression; each answers the verbs of this file in its own. Equation numbers: Garcelon et al. 2020.
 """
 
 import math
@@ -20,7 +20,7 @@ CONSTRAINED, TWO_STEP, LARGEST_LOWER = range(3)
 CLIP_BOTH, CLIP_PAPER, CLIP_JOINT = range(3)
 FREEDMAN = 0
 LINEAR, INDEPENDENT = range(2)
-NOTHING, LOWER = range(2)
+COUNT_NOTHING, LOWER = range(2)
 OWN, SAFE_OTHER, BASELINE, UNSAFE = range(4)
 EVENTS = ("ucb", "safe-other", "baseline", "unsafe")
 

@@ -6,11 +6,11 @@ than their LCBs added up.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...compiled.kernels import lean
 from ...core.kinds import Count, Finite, Scratch
-from ...numerics.ridge import add_features, learn, predict, project
+from ...numerics.ridge import Ridge, add_features, learn, predict, project
 from .ledger import (
     CLIP_BOTH,
     CLIP_JOINT,
@@ -29,11 +29,11 @@ from .ledger import (
 )
 
 
-class Linear(NamedTuple):
+class LinearLedger(NamedTuple):
     ledger: Ledger  # (1,)
     bounds: Bounds
     open: Count  # (K,) decisions of P by arm
-    model: Any  # a ridge
+    model: Ridge
     played: Finite  # z = sum_D x: (K,) weights of arms or (d,), as the model's `add_features` has it
     awaited: Finite  # sum_P x, likewise, where arms change and open = "lower"
     owed: Finite  # sum_{S^b} x_b - (1 - alpha) sum_{i < t} x_b, likewise

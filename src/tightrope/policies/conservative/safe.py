@@ -11,8 +11,7 @@ Per round: the inner policy's cost, plus O(K), or O(K^2) or O(K d + d^2) with fe
 """
 
 import math
-from collections.abc import Mapping
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from ...core.kinds import StateOf
 from ...core.policy import Policy, accepts, inner_policy, is_policy, policy
 from ...core.registry import find
 from ...core.sampled import Sampled
+from ...core.types import Arguments, State
 from ...core.verbs import (
     admit,
     commit,
@@ -37,7 +37,7 @@ from ..bases import Wrapper
 from .explanation import explanation
 from .guarantee import (
     TOLERANCE,
-    Limits,
+    Guaranteed,
     bound_round,
     check_round,
     close_round,
@@ -49,19 +49,21 @@ from .guarantee import (
     why_instead,
     withdraw_round,
 )
+from .independent import Independent
 from .ledger import BASELINE, OWN, learn_reward
+from .linear import LinearLedger
 from .safesets import SafeSets
 
 DRAWS, LEAST_DRAWS, DRAWN_SCORES = 800, 100, 2_400_000  # behind one propensity: fewer of them for many arms
 
 
-class State(NamedTuple):
-    guarded: Any  # Independent or Linear
-    inner: Annotated[Any, StateOf("inner")]
+class SafeState(NamedTuple):
+    guarded: Independent | LinearLedger
+    inner: Annotated[State, StateOf("inner")]
 
 
 @policy("arms", "features", "contexts", "points", paper="Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020")
-class Safe(Limits, Wrapper):
+class Safe(Guaranteed, Wrapper):
     """An inner policy whose choice is played when it is safe; else `selection` falls back as in `Conservative`.
 
     inner: any policy that plays single arms (one that plays sets makes a `SafeSets`); the other parameters are those of
@@ -72,13 +74,13 @@ class Safe(Limits, Wrapper):
     inner: Policy = inner_policy(kw_only=False)
 
     @staticmethod
-    def variant(given: Mapping[str, Any]) -> type[Policy] | None:
+    def variant(given: Arguments) -> type[Policy] | None:
         """The guarantee around a policy over sets is a policy over sets."""
         inner = given.get("inner")
         return SafeSets if is_policy(inner) and accepts(inner) == ("sets",) else None
 
     def init(self, arms):
-        return State(new_state(self, arms), init(self.inner, arms))
+        return SafeState(new_state(self, arms), init(self.inner, arms))
 
     @jit
     def select(self, state, context, rng):
@@ -92,22 +94,22 @@ class Safe(Limits, Wrapper):
     @jit
     def commit(self, state, context, action):
         open_round(self, state.guarded, context, action)
-        return State(state.guarded, commit(self.inner, state.inner, context, action))
+        return SafeState(state.guarded, commit(self.inner, state.inner, context, action))
 
     @jit
     def withdraw(self, state, context, action):
         withdraw_round(self, state.guarded, context, action)
-        return State(state.guarded, withdraw(self.inner, state.inner, context, action))
+        return SafeState(state.guarded, withdraw(self.inner, state.inner, context, action))
 
     @jit
     def update(self, state, context, action, reward):
         close_round(self, state.guarded, context, action, reward)
-        return State(state.guarded, update(self.inner, state.inner, context, action, reward))
+        return SafeState(state.guarded, update(self.inner, state.inner, context, action, reward))
 
     @jit
     def inform(self, state, context, action, reward):
         learn_reward(state.guarded, self, context, action, reward)
-        return State(state.guarded, inform(self.inner, state.inner, context, action, reward))
+        return SafeState(state.guarded, inform(self.inner, state.inner, context, action, reward))
 
     @jit
     def event(self, state, action):
@@ -118,7 +120,7 @@ class Safe(Limits, Wrapper):
         admit(self.inner, state.inner, context)
 
     def grow(self, state, arms):
-        return State(longer_state(self, state.guarded, arms), grow(self.inner, state.inner, arms))
+        return SafeState(longer_state(self, state.guarded, arms), grow(self.inner, state.inner, arms))
 
     def propensity(self, state, context, action, rng, draws=None):
         """The chance that the inner policy wants something that leads to this arm: the arm itself where that is safe, and whatever is not

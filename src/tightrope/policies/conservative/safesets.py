@@ -12,7 +12,7 @@ Per round: the inner policy's cost, plus O(N M d^2 / 2), a second call of the or
 """
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,9 +27,9 @@ from ...core.verbs import Context, admit, commit, explain, grow, inform, init, s
 from ...numerics.batch_ridge import check_features, learn_batch, new_batch_ridge, predict_solved
 from ...solvers.oracles import set_size
 from ..bases import Wrapper
-from .guarantee import TOLERANCE, Limits, check_norms
+from .guarantee import TOLERANCE, Guaranteed, check_norms
 from .ledger import BASELINE, EVENTS, OWN, UNSAFE, add, value_of
-from .set_guarantee import LEDGER, SetState, Setting, bound_round, choose_set, enter, features_of, joint_lower, total
+from .set_guarantee import LEDGER, GuaranteeSetting, SetState, bound_round, choose_set, enter, features_of, joint_lower, total
 
 DRAWS = 100  # selections behind a chance that nobody computes exactly, where no number is asked for
 
@@ -59,7 +59,7 @@ class SafeSets(Wrapper):
     min_gap: Given[int | None, int] = optional_integer(default=None, least=1, words="checkpoints are known beforehand")
     baseline_floor: Given[float | None, float] = optional_real(default=None, least=0, words="baseline_mean if that is known, else 0")
     martingale: Given[Literal["freedman", "subgaussian"], int] = choice("freedman", "subgaussian", default="freedman")
-    complete = staticmethod(Limits.complete)
+    complete = staticmethod(Guaranteed.complete)
 
     def init(self, arms):
         if self.baseline[-1] >= arms.number:
@@ -71,7 +71,7 @@ class SafeSets(Wrapper):
         ledger = np.zeros(1, dtype=LEDGER).view(np.recarray)
         ledger["event"] = BASELINE
         model = new_batch_ridge(arms.blocks, arms.dimension, self.lam)
-        setting = Setting(arms.features, arms.oracle, set_size(arms.oracle, arms.number))
+        setting = GuaranteeSetting(arms.features, arms.oracle, set_size(arms.oracle, arms.number))
         return SetState(ledger, model, np.zeros_like(model.response), setting, inner)
 
     def select(self, state, context, rng):
@@ -144,7 +144,9 @@ class SafeSets(Wrapper):
         return report | {"inner": {key: inner[key] for key in ("mean", "width", "lower", "upper", "probability") if key in inner}}
 
 
-def chances(policy: Any, state: SetState, context: Context, rng: Any, most: int = DRAWS) -> tuple[np.ndarray, np.ndarray, int]:
+def chances(
+    policy: SafeSets, state: SetState, context: Context, rng: np.random.Generator, most: int = DRAWS
+) -> tuple[np.ndarray, np.ndarray, int]:
     """The chance of every arm to be in the set that is played: exact where nothing is drawn, else by `most` selections; their errors, and
     how many selections there were, 1 where nothing is drawn."""
     rows = features_of(state, context).shape[0] * state.model.response.shape[0]

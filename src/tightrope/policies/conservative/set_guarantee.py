@@ -43,8 +43,8 @@ SetLedger: TypeAlias = Annotated[np.ndarray, Record(
 
 
 @dataclass(frozen=True)
-class Setting:
-    """What `init` was given; not part of a saved state."""
+class GuaranteeSetting:
+    """The arms as `init` met them; no part of a saved state."""
 
     features: np.ndarray | None  # (rows, d); None: new ones every round
     oracle: Oracle
@@ -55,12 +55,12 @@ class SetState(NamedTuple):
     ledger: SetLedger  # (1,)
     model: BatchRidge  # of the guarantee
     owed: Finite  # (M, d) sum_{S^b} z_b - (1 - alpha) sum_{i < t} z_b
-    setting: Setting
+    setting: GuaranteeSetting
     inner: Annotated[State, StateOf("inner")]
 
 
-class Round(NamedTuple):
-    """What the choice of a round rests on."""
+class SetRound(NamedTuple):
+    """The estimates that the choice of a round rests on."""
 
     theta: np.ndarray  # (M, d)
     factor: np.ndarray  # (M, d, d) lower Cholesky factors of V
@@ -101,7 +101,7 @@ def set_beta(policy: Any, state: SetState) -> float:
     return float(ellipsoid_radius(policy.sigma, policy.delta, dimension, m, policy.lam, policy.arm_bound, policy.theta_bound))
 
 
-def bound_round(policy: Any, state: SetState, context: Context) -> Round:
+def bound_round(policy: Any, state: SetState, context: Context) -> SetRound:
     """Everything that `total` needs."""
     ledger, features = state.ledger[0], features_of(state, context)
     theta, factor = solve(state.model)
@@ -114,17 +114,17 @@ def bound_round(policy: Any, state: SetState, context: Context) -> Round:
         floor = policy.baseline_mean if math.isnan(floor) else floor
         owed = (1.0 - policy.alpha) * (value_of(ledger.promised) + policy.baseline_mean)
         slack = float(value_of(ledger.earned) + policy.alpha * ahead * floor - owed)
-        return Round(theta, factor, features, beta, psi, base, slack, None)
+        return SetRound(theta, factor, features, beta, psi, base, slack, None)
     z = sum_features(state, features, policy.baseline)
     point = state.owed - (1.0 - policy.alpha) * z
     if math.isnan(floor):
         point = point + (policy.alpha * ahead * z if state.setting.features is not None else 0.0)
     else:
         base += policy.alpha * ahead * floor
-    return Round(theta, factor, features, beta, psi, base, math.nan, point)
+    return SetRound(theta, factor, features, beta, psi, base, math.nan, point)
 
 
-def joint_lower(known: Round, z: np.ndarray) -> float:
+def joint_lower(known: SetRound, z: np.ndarray) -> float:
     """min <theta, z> over the ellipsoid: <theta_hat, z> - beta ||z||_{V^-1}."""
     return float((known.theta * z).sum()) - known.beta * norm(known.factor, z)
 
@@ -134,7 +134,7 @@ def norm(factor: np.ndarray, z: np.ndarray) -> float:
     return math.sqrt(sum(float(np.sum(np.linalg.solve(L, part) ** 2)) for L, part in zip(factor, z, strict=True)))
 
 
-def total(state: SetState, known: Round, chosen: np.ndarray) -> float:
+def total(state: SetState, known: SetRound, chosen: np.ndarray) -> float:
     """Lower bound of the budget after this set is played: TOT(S) + slack."""
     z = sum_features(state, known.features, chosen)
     if known.point is None:
@@ -161,8 +161,8 @@ def choose_set(policy: Any, state: SetState, context: Context, wanted: np.ndarra
     return max((wanted, other), key=lambda chosen: total(state, known, chosen)), UNSAFE
 
 
-def reference(policy: Any, state: SetState, known: Round) -> float:
-    """What another set must promise more than: v_b, or its upper bound where it is learned."""
+def reference(policy: Any, state: SetState, known: SetRound) -> float:
+    """The value that another set must promise to exceed: v_b, or its upper bound where it is learned."""
     if not math.isnan(policy.baseline_mean):
         return float(policy.baseline_mean)
     return -joint_lower(known, -sum_features(state, known.features, policy.baseline))

@@ -36,7 +36,7 @@ from ...numerics.selection import count_eligible, uniform_arm
 from ..bases import Wrapper
 
 
-class State(NamedTuple):
+class ExploreState(NamedTuple):
     inner: Annotated[types.State, StateOf("inner")]
     number: int  # K
 
@@ -59,7 +59,7 @@ class Explore(Wrapper):
         if event.answers(self.inner):
             name = label(self.inner)
             raise ValueError(f"inner = {name} keeps a guarantee that a floor would break; put it outside: Safe(Explore(policy), ...).")
-        return State(init(self.inner, arms), arms.number)
+        return ExploreState(init(self.inner, arms), arms.number)
 
     @jit
     def select(self, state, context, rng):
@@ -69,19 +69,19 @@ class Explore(Wrapper):
 
     @jit
     def commit(self, state, context, action):
-        return State(commit(self.inner, state.inner, context, action), state.number)
+        return ExploreState(commit(self.inner, state.inner, context, action), state.number)
 
     @jit
     def withdraw(self, state, context, action):
-        return State(withdraw(self.inner, state.inner, context, action), state.number)
+        return ExploreState(withdraw(self.inner, state.inner, context, action), state.number)
 
     @jit
     def update(self, state, context, action, reward):
-        return State(update(self.inner, state.inner, context, action, reward), state.number)
+        return ExploreState(update(self.inner, state.inner, context, action, reward), state.number)
 
     @jit
     def inform(self, state, context, action, reward):
-        return State(inform(self.inner, state.inner, context, action, reward), state.number)
+        return ExploreState(inform(self.inner, state.inner, context, action, reward), state.number)
 
     def propensity(self, state, context, action, rng, draws=None):
         if not allowed(context.eligible, action):
@@ -94,10 +94,10 @@ class Explore(Wrapper):
         return mixed if behind is None else Sampled(*mixed, behind)
 
     def grow(self, state, arms):
-        return State(grow(self.inner, state.inner, arms), self.init(arms).number)
+        return ExploreState(grow(self.inner, state.inner, arms), self.init(arms).number)
 
     def merge(self, first, second):
-        return State(merge(self.inner, first.inner, second.inner), first.number)
+        return ExploreState(merge(self.inner, first.inner, second.inner), first.number)
 
     def explain(self, state, context, rng, draws=None):
         inner = explain(self.inner, state.inner, context, rng, draws)

@@ -32,7 +32,7 @@ MOST_STEPS = 100
 
 
 class Chernoff(Answering):
-    """What these policies are told, and what rewards they take."""
+    """Parameters of these policies, and the rewards they take."""
 
     epsilon: float = real(default=0.0, least=0)
     delta: float = real(default=0.05, above=0, below=1)
@@ -44,7 +44,7 @@ class Chernoff(Answering):
         return (0.0, 1.0) if self.rewards == 0 else (-math.inf, math.inf)
 
 
-class Asked(NamedTuple):
+class ChernoffQuestion(NamedTuple):
     """The same without the policy's class, so that kernels which Python calls are compiled once for all of them."""
 
     epsilon: float
@@ -54,9 +54,9 @@ class Asked(NamedTuple):
     threshold: int
 
 
-def asked(policy: Chernoff) -> Asked:
-    """What a policy is told."""
-    return Asked(policy.epsilon, policy.delta, policy.rewards, policy.noise, policy.threshold)
+def question_of(policy: Chernoff) -> ChernoffQuestion:
+    """The question that a policy answers."""
+    return ChernoffQuestion(policy.epsilon, policy.delta, policy.rewards, policy.noise, policy.threshold)
 
 
 def answer_without_data(**more: Any) -> np.ndarray:
@@ -101,7 +101,7 @@ def transportation_cost(policy, p, n, q, m, epsilon):
 
 @lean
 def required(policy, n, m, rounds, K):
-    """What Z must exceed after n and m pulls of `rounds`. Proven as above; the heuristic is that of Garivier, Kaufmann 2016, section 6."""
+    """The least Z after n and m pulls of `rounds`. Proven as above; the heuristic is that of Garivier, Kaufmann 2016, section 6."""
     if policy.threshold == 1:
         return math.log((1.0 + math.log(rounds)) / policy.delta)
     error = math.log((K - 1) / policy.delta)

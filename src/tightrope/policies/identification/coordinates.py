@@ -21,7 +21,7 @@ PRESENT = 1e-10  # above it as present; in between rounding decides, so that suc
 
 
 class Coordinates(NamedTuple):
-    """What the least-squares models start from."""
+    """The start of the least-squares models."""
 
     features: np.ndarray  # (K, r)
     ridge: np.ndarray  # (r,) diagonal of the ridge matrix R; zeros without a ridge parameter

@@ -107,7 +107,7 @@ def hedge(losses, gap, weights):
 
 @lean
 def mixability_gap(weights, losses, gap):
-    """What this round adds to the gap: the mean loss under the weights, less the mix loss at the rate ln K / gap. O(K)."""
+    """The part of this round in the gap: the mean loss under the weights, less the mix loss at the rate ln K / gap. O(K)."""
     K = losses.shape[0]
     least, mean = math.inf, 0.0
     for a in range(K):

@@ -1,10 +1,12 @@
 """The stop of Algorithm 2 of Xu, Honda, Sugiyama 2018, which fits every sampling rule: LinGapE, Uniform and the linear games share it."""
 
+from typing import Any
+
 import numpy as np
 
 from ...compiled.kernels import lean
 from ...core.fields import flag, real, scale_bound
-from ...core.types import Explanation, State
+from ...core.types import Explanation
 from ...core.verbs import evidence
 from ...numerics.selection import argmax
 from .forecast import forecast, least_squares_means
@@ -13,7 +15,7 @@ from .stopping import NO_ESTIMATES, Answering, Question, compare_with_leader, ga
 
 
 class GapStop(Answering):
-    """What policies with this stop are told, and what supports their answer."""
+    """Parameters of policies with this stop, and the grounds of their answer."""
 
     epsilon: float = real(default=0.0, least=0)
     delta: float = real(default=0.05, above=0, below=1)
@@ -37,7 +39,7 @@ def decide(policy, state):
     settle(answer, checksum, answer["bound"] <= policy.epsilon)
 
 
-def gap_evidence(policy: Question, state: State, shares: np.ndarray | None = None) -> dict[str, float]:
+def gap_evidence(policy: Question, state: Any, shares: np.ndarray | None = None) -> dict[str, float]:
     """`evidence` under this stop. shares: (K,) if the policy samples in fixed shares."""
     model = state.model
     if model.progress[0]["unpulled"] > 0:
@@ -52,7 +54,7 @@ def gap_evidence(policy: Question, state: State, shares: np.ndarray | None = Non
     return support(policy, state, model.mean, model.gap_square, left)
 
 
-def gap_report(policy: Question, state: State, index: np.ndarray, probability: np.ndarray) -> Explanation:
+def gap_report(policy: Question, state: Any, index: np.ndarray, probability: np.ndarray) -> Explanation:
     """`explain` under this stop. index: (K,) what the sampling rule compares; probability: (K,) of every arm to be sampled now."""
     model, answer = state.model, state.answer[0]
     known = model.progress[0]["unpulled"] == 0

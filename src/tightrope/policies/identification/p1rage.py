@@ -33,7 +33,7 @@ from .virtual_phases import Designs, best_value, new_designs, replan
 OwnAnswer: TypeAlias = Annotated[np.ndarray, Record(leader=ArmIndex, challenger=ArmIndex, rounds=Count, open=Count)]
 
 
-class State(NamedTuple):
+class P1RAGEState(NamedTuple):
     designs: Designs
     mean: Extended  # (K,) estimates
     total: Extended  # (d,) sum of the weighted rewards A^-1 x r
@@ -61,7 +61,7 @@ class P1RAGE(Answering):
         if arms.horizon is not None:
             epochs = max(math.ceil(math.log2(best_value(designs, np.zeros(K)))), 1)
             answer["epoch"] = answer["replan"] = max(arms.horizon // epochs, 1)
-        return State(designs, np.zeros(K), np.zeros(d), np.zeros((d, d)), np.zeros(K), answer)
+        return P1RAGEState(designs, np.zeros(K), np.zeros(d), np.zeros((d, d)), np.zeros(K), answer)
 
     @jit
     def select(self, state, context, rng):
@@ -146,7 +146,7 @@ def change_design(policy, state):
     replan(state.designs, state.mean, policy.scale)
 
 
-def variances(state: State, directions: np.ndarray) -> np.ndarray:
+def variances(state: P1RAGEState, directions: np.ndarray) -> np.ndarray:
     """Estimated variances of the estimates along (M, d) directions."""
     rounds = float(state.answer[0]["rounds"])
     theta = state.total / rounds
@@ -154,7 +154,7 @@ def variances(state: State, directions: np.ndarray) -> np.ndarray:
     return np.asarray(np.maximum(np.einsum("kp,pq,kq->k", directions, covariance, directions), 0.0))
 
 
-def quantile(policy: P1RAGE, state: State) -> float:
+def quantile(policy: P1RAGE, state: P1RAGEState) -> float:
     """Of the normal distribution, for all other arms at once."""
     return float(special.ndtri(1.0 - policy.delta / max(state.mean.size - 1, 1)))
 

@@ -7,14 +7,13 @@ Kernels that run every round do not raise themselves: it would keep Numba from l
 
 import math
 from collections.abc import Callable
-from typing import Annotated, Protocol, TypeAlias
+from typing import Annotated, Any, Protocol, TypeAlias
 
 import numpy as np
 
 from ...compiled.kernels import jit, lean
 from ...core.kinds import ArmIndex, Record
 from ...core.policy import Policy
-from ...core.types import State
 from ...numerics.counts import intervals
 from ...numerics.radii import determinant_radius, static_factor
 
@@ -43,7 +42,7 @@ class Question(Protocol):
 
 
 class Answering(Policy):
-    """What policies that write an ANSWER into `state.answer` have in common: when they have stopped, what they name, when they refuse."""
+    """The base of policies that write an ANSWER into `state.answer`: when they have stopped, the arm they name, when they refuse."""
 
     @jit
     def stopped(self, state):
@@ -64,7 +63,7 @@ class Answering(Policy):
         refuse_broken(state)
 
 
-def refuse_broken(state: State) -> None:
+def refuse_broken(state: Any) -> None:
     """Refuse to go on where estimates broke down."""
     if state.answer[0]["broken"]:
         raise ValueError(BROKEN)
@@ -134,7 +133,7 @@ NO_ESTIMATES = {"gap_bound": math.inf, "error": 1.0, "samples_remaining": math.i
 
 
 def support(
-    policy: Question, state: State, mean: np.ndarray, squares: np.ndarray, samples_remaining: Callable[[], float]
+    policy: Question, state: Any, mean: np.ndarray, squares: np.ndarray, samples_remaining: Callable[[], float]
 ) -> dict[str, float]:
     """`evidence` of a policy that has estimates. samples_remaining: forecast, called only where the answer is not certified."""
     answer = state.answer[0]

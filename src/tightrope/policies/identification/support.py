@@ -1,14 +1,14 @@
-"""What supports the answer of a policy with Chernoff's stop: how much better another arm may be, and what is still to be sampled."""
+"""The grounds of an answer by Chernoff's stop: how much better another arm may be, and what is still to be sampled."""
 
 import math
+from typing import Any
 
 import numpy as np
 
 from ...compiled.kernels import lean
-from ...core.types import State
 from ...numerics.counts import Counts, intervals, means
 from ...numerics.kl import upper_root
-from .chernoff import Chernoff, asked, required, transportation_cost
+from .chernoff import Chernoff, question_of, required, transportation_cost
 from .stopping import NO_ESTIMATES, error_estimate
 
 MOST_SAMPLES = 2.0**60
@@ -38,7 +38,7 @@ def gap_bound(policy, counts, leader):
 
 
 @lean
-def enough(policy, mean, pulls, rounds, leader):
+def certifies(policy, mean, pulls, rounds, leader):
     """Whether so many pulls would certify the leader if these were the means. O(K)."""
     K = mean.shape[0]
     for j in range(K):
@@ -60,7 +60,7 @@ def samples_remaining(policy: Chernoff, counts: Counts, mean: np.ndarray, leader
 
     def within(total: float) -> bool:
         pulls = pulls_at(total)
-        return bool(enough(asked(policy), mean, pulls, float(pulls.sum()), leader))
+        return bool(certifies(question_of(policy), mean, pulls, float(pulls.sum()), leader))
 
     low, high = float(counts.rounds[0]), 2.0 * float(counts.rounds[0])
     while not within(high):
@@ -73,7 +73,7 @@ def samples_remaining(policy: Chernoff, counts: Counts, mean: np.ndarray, leader
     return float(pulls_at(high).sum() - counts.pulls.sum())
 
 
-def chernoff_evidence(policy: Chernoff, state: State, shares: np.ndarray) -> dict[str, float]:
+def chernoff_evidence(policy: Chernoff, state: Any, shares: np.ndarray) -> dict[str, float]:
     """`evidence` under this stop. shares: (K,) in which the policy samples in the long run."""
     counts, answer = state.counts, state.answer[0]
     if not counts.pulls.all():
@@ -85,13 +85,13 @@ def chernoff_evidence(policy: Chernoff, state: State, shares: np.ndarray) -> dic
     else:
         variance = policy.noise**2 / counts.pulls
     return {
-        "gap_bound": float(gap_bound(asked(policy), counts, i)),
+        "gap_bound": float(gap_bound(question_of(policy), counts, i)),
         "error": error_estimate(mean, variance + variance[i], i, policy.epsilon, 1.0),
         "samples_remaining": 0.0 if answer["certified"] else samples_remaining(policy, counts, mean, i, shares),
     }
 
 
-def chernoff_report(policy: Chernoff, state: State, index: np.ndarray, probability: np.ndarray) -> dict[str, np.ndarray | float]:
+def chernoff_report(policy: Chernoff, state: Any, index: np.ndarray, probability: np.ndarray) -> dict[str, np.ndarray | float]:
     """The per-arm part of an explanation. All intervals hold together and at all times with probability 1 - delta where the threshold
     is proven: they are those of one arm's mean, by the same mixtures."""
     counts, answer = state.counts, state.answer[0]

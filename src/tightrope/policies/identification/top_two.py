@@ -1,4 +1,4 @@
-"""What top-two policies share: what they learn and answer, and the chances of their choices."""
+"""The base of top-two policies: learning, answers, and the chances of their choices."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -11,18 +11,18 @@ from ...numerics import special
 from ...numerics.counts import Counts, count_reward, means, new_counts
 from ...numerics.posterior import NODES, WEIGHTS, best_of_betas
 from ...numerics.selection import first_unpulled, one_hot
-from .chernoff import Chernoff, answer_without_data, asked, decide, hardest_rival
+from .chernoff import Chernoff, answer_without_data, decide, hardest_rival, question_of
 from .proportions import fill_shares
 from .stopping import Answer
 from .support import chernoff_evidence, chernoff_report
 
 REACH = 8.5  # standard deviations beyond which a normal density is left out
-NEVER = 1e-18  # chances that add nothing to a chance of 1 / K
+NEGLIGIBLE_CHANCE = 1e-18  # chances that add nothing to a chance of 1 / K
 PANELS = np.linspace(-REACH, REACH, 18)
 
 
 class TopTwo(Chernoff):
-    """What these policies are told, learn and answer, given their `_chances` of every arm and the `_index` that the leader is chosen by."""
+    """Parameters, learning and answers of policies that give `_chances` of every arm and the `_index` that the leader is chosen by."""
 
     leader_share: float = real(default=0.5, above=0, below=1)
 
@@ -48,7 +48,7 @@ class TopTwo(Chernoff):
         counts, leader = state.counts, int(state.answer[0]["leader"])
         shares = np.zeros(counts.pulls.size)
         if counts.pulls.all():
-            fill_shares(asked(self), means(counts), leader, self.leader_share, shares)
+            fill_shares(question_of(self), means(counts), leader, self.leader_share, shares)
         return chernoff_evidence(self, state, shares)
 
     def explain(self, state, context, rng):
@@ -92,7 +92,7 @@ def chances(policy: TopTwo, counts: Counts, eligible: np.ndarray | None, leading
         return one_hot(int(unpulled[0]), counts.pulls.size)
     leaders = leading()
     probability = policy.leader_share * leaders
-    add_challengers(asked(policy), counts, eligible, leaders, policy.leader_share, redraws, probability)
+    add_challengers(question_of(policy), counts, eligible, leaders, policy.leader_share, redraws, probability)
     return probability
 
 
@@ -107,7 +107,7 @@ def add_challengers(question, counts, eligible, leaders, leader_share, redraws, 
         for k in range(K):
             left += 0.0 if k == i else leaders[k]
         stays = leaders[i] ** redraws if left > 0.0 else 1.0  # all draws name the leader again
-        if stays > NEVER:
+        if stays > NEGLIGIBLE_CHANCE:
             rival = hardest_rival(question, counts, i, eligible)
             probability[rival if rival >= 0 else i] += second * stays
         if left > 0.0:

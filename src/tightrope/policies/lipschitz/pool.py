@@ -9,7 +9,7 @@ from ...compiled.kernels import lean
 from ...core.kinds import ArmIndex, ArmIndexOrNone, ArmOrder, Count, Derived, Extended, Finite, Kind, NonNegative, RewardSum
 from ...core.verbs import allowed
 
-SAME = 1e-12  # distances that differ by less, relative to the largest, are one
+DISTANCE_TOLERANCE = 1e-12  # distances that differ by less, relative to the largest, are one
 Clock: TypeAlias = Annotated[np.ndarray, Kind(whole=True, least=0, most=2**62)]
 
 
@@ -42,7 +42,7 @@ def new_pool(distances: np.ndarray, lipschitz: float) -> Pool:
     K = distances.shape[0]
     scaled = lipschitz * distances
     values = np.unique(scaled)
-    first = np.concatenate(([True], np.diff(values) > SAME * max(values[-1], 1e-300)))
+    first = np.concatenate(([True], np.diff(values) > DISTANCE_TOLERANCE * max(values[-1], 1e-300)))
     levels = (np.cumsum(first) - 1)[np.searchsorted(values, scaled)]
     near = np.argsort(levels, axis=1, kind="stable")
     reach, indices = values[first], np.arange(K)

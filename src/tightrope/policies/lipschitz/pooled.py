@@ -1,4 +1,4 @@
-"""What the policies that pool evidence share: parameters, the level f(n), forced exploration, what they answer."""
+"""The base of policies that pool evidence: parameters, the level f(n), forced exploration, what they answer."""
 
 import math
 from typing import Literal, NamedTuple

@@ -11,7 +11,7 @@ from ...numerics.kl import bernoulli_divergence_close
 from ...solvers.covering import Work, cover, new_work
 from .indices import logarithms, new_level
 
-CLOSE = 1e-3  # below it the logarithms of a level leave too few digits
+LEAST_DISTANCE = 1e-3  # below it the logarithms of a level leave too few digits
 
 
 class Rates(NamedTuple):
@@ -75,7 +75,7 @@ def row_of_information(row, pool, kind, sigma, k, q, eligible):
 def information_of(pool, kind, sigma, i, level, y):
     """I(mean_i, y), with the logarithms of this round's level unless they would cancel."""
     if kind == 0:
-        if y - pool.mean[i] < CLOSE and y < 1.0:
+        if y - pool.mean[i] < LEAST_DISTANCE and y < 1.0:
             return bernoulli_divergence_close(pool.mean[i], y)
         log_y, log_rest = logarithms(pool, level, y)
         t, s = pool.pulls[i], pool.sums[i]

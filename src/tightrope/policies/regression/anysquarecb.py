@@ -1,4 +1,4 @@
-"""What `SquareCB(model=...)` makes: the same rule on top of a regression of one's own, in plain Python.
+"""`SquareCB(model=...)`: the same rule on top of a regression of one's own, in plain Python.
 
 When to use it: trees, networks or any other regression that learns row by row predicts rewards better than a linear one.
 Bound, source: as `SquareCB`, with Reg the square-loss regret of that regression; gamma from the horizon supposes that of a linear one.

@@ -1,9 +1,11 @@
 """Regressions from outside as a model that answers `predict` and `learn`: scikit-learn's, River's, or a function."""
 
 import copy
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ...core import checks
 from ...core.kinds import Finite
@@ -17,22 +19,22 @@ ACCEPTED = (
 
 
 class Regression(Protocol):
-    """What all kinds are to the policy."""
+    """A regression as the policy sees it."""
 
-    def scores(self, rows: np.ndarray) -> Any:
+    def scores(self, rows: np.ndarray) -> ArrayLike:
         """Predicted rewards of rows (n, d)."""
 
     def take_in(self, row: np.ndarray, reward: float) -> None:
         """Learn from one reward."""
 
 
-class Batch:
+class BatchRegression:
     """A regressor of scikit-learn; it cannot predict before it has seen a row, and is 0 until then."""
 
     def __init__(self, model: Any) -> None:
         self.model, self.seen = copy.deepcopy(model), False
 
-    def scores(self, rows: np.ndarray) -> Any:
+    def scores(self, rows: np.ndarray) -> ArrayLike:
         """Predictions of `predict`."""
         return self.model.predict(rows) if self.seen else np.zeros(len(rows))
 
@@ -48,7 +50,7 @@ class Online:
     def __init__(self, model: Any) -> None:
         self.model = copy.deepcopy(model)
 
-    def scores(self, rows: np.ndarray) -> Any:
+    def scores(self, rows: np.ndarray) -> ArrayLike:
         """Predictions of `predict_one`."""
         return [self.model.predict_one(dict(enumerate(row))) or 0.0 for row in rows.tolist()]
 
@@ -57,7 +59,7 @@ class Online:
         self.model.learn_one(dict(enumerate(row.tolist())), reward)
 
 
-class Elsewhere:
+class FunctionRegression:
     """A function that somebody else fits."""
 
     def __init__(self, model: Any) -> None:
@@ -67,14 +69,14 @@ class Elsewhere:
         """Nothing: the function learns elsewhere."""
 
 
-KINDS: tuple[tuple[tuple[str, ...], Any], ...] = (
-    (("partial_fit", "predict"), Batch),
+KINDS: tuple[tuple[tuple[str, ...], Callable[[object], Regression]], ...] = (
+    (("partial_fit", "predict"), BatchRegression),
     (("learn_one", "predict_one"), Online),
-    (("__call__",), Elsewhere),
+    (("__call__",), FunctionRegression),
 )
 
 
-def kind_of(name: str, model: object) -> Any:
+def kind_of(name: str, model: object) -> Callable[[object], Regression]:
     """The class that speaks to a regression; anything else is refused."""
     for methods, kind in KINDS:
         if not isinstance(model, type) and all(callable(getattr(model, method, None)) for method in methods):

@@ -13,7 +13,6 @@ Per round: that of LinUCB.
 """
 
 import math
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +22,7 @@ from ...core import checks
 from ...core.fields import optional_flag, real, unchecked
 from ...core.kinds import Count, Scratch
 from ...core.policy import Policy, policy
-from ...core.types import Given
+from ...core.types import Arguments, Given
 from ...numerics.counts import intervals
 from ...numerics.noise import Noise, new_noise, noise_scale, take_in
 from ...numerics.ridge import Ridge, new_model, predict, regained, regressions
@@ -62,7 +61,7 @@ class SquareCB(Gaps, RidgePolicy):
         weight: Scratch  # (K,) probabilities
 
     @staticmethod
-    def variant(given: Mapping[str, Any]) -> type[Policy] | None:
+    def variant(given: Arguments) -> type[Policy] | None:
         """With a regression of one's own it is another class, whose rounds are Python; refuses what is for ridge regression beside one."""
         if given.get("model") is None:
             return None

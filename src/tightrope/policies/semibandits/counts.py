@@ -1,4 +1,4 @@
-"""What policies share that choose sets by counts: the state, arms that were never seen, verbs that are the same for all.
+"""The base of policies that choose sets by counts: the state, arms that were never seen, verbs that are the same for all.
 
 Arms must be the same every round. An update brings the rewards of a set or of a part of it, such as the arms of a cascade that were
 looked at.
@@ -41,7 +41,7 @@ def unseen_first(state: CountState, index: np.ndarray) -> np.ndarray:
 
 
 class CountingPolicy(Policy):
-    """What all policies over sets with counts answer alike, however they choose."""
+    """The base of all policies over sets with counts, however they choose."""
 
     def init(self, arms):
         """Nothing seen yet. Refuses an oracle that can never be satisfied."""

@@ -61,7 +61,7 @@ class ESCB(CountingPolicy):
         }
 
 
-class Chosen(NamedTuple):
+class ESCBChoice(NamedTuple):
     """The set of a round, and what is certain of it."""
 
     arms: np.ndarray  # (k,)
@@ -72,14 +72,14 @@ class Chosen(NamedTuple):
     spread: np.ndarray  # (N,) squared widths of the arms; a set's width is the root of their sum
 
 
-def choose_escb(policy: ESCB, state: CountState, context: Context, rng: np.random.Generator) -> Chosen:
+def choose_escb(policy: ESCB, state: CountState, context: Context, rng: np.random.Generator) -> ESCBChoice:
     """The set to play."""
     counts, seen = state.counts, state.counts.pulls > 0
     f = exploration(counts.rounds[0] + 1.0, policy.c * state.setting.size)
     mean, spread = means(counts), per_pull(0.5 * policy.sigma**2 * f, counts)
     first = best_set(state, context, unseen_first(state, mean + np.sqrt(spread)), 0, rng)  # CombUCB1's
     if first.size == 0 or not seen[first].all():
-        return Chosen(first, math.inf, math.inf, math.nan, mean, spread)
+        return ESCBChoice(first, math.inf, math.inf, math.nan, mean, spread)
     u, v = np.where(seen, mean, 0.0), np.where(seen, spread, 0.0)
     sets, lines = [first], np.array([[u[first].sum(), v[first].sum()]])
     bound = float(lines[0, 0] + np.sqrt(v[first]).sum())
@@ -96,7 +96,7 @@ def choose_escb(policy: ESCB, state: CountState, context: Context, rng: np.rando
     width = np.sqrt(lines[:, 1])
     factors = np.divide(bound - lines[:, 0], width, out=np.full(width.size, np.inf), where=width > 0)
     best = int(factors.argmin())
-    return Chosen(sets[best], float(lines[best, 0] + width[best]), bound, float(factors[best]), mean, spread)
+    return ESCBChoice(sets[best], float(lines[best, 0] + width[best]), bound, float(factors[best]), mean, spread)
 
 
 def best_slope(lines: np.ndarray) -> float:

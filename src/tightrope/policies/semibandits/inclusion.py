@@ -17,7 +17,7 @@ from ...solvers.oracles.top import kth_largest
 
 NODES = 10  # Gauss-Legendre nodes between neighbouring breakpoints
 CUTS = (-8.5, -6.5, -5.0, -4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.5, 8.5)  # breakpoints of a normal, in deviations
-FEW = 16  # places up to which keeping the best so far is quicker than selecting
+FEW_PLACES = 16  # places up to which keeping the best so far is quicker than selecting
 MOST_WORK = 2e6  # steps up to which the exact integral is taken: about as long as draws take
 
 
@@ -117,11 +117,11 @@ def count_top(scores, spacing, k, hits):
     that the k-th score of a row says by itself which others may be equal to it: only those are divided.
     """
     n = scores.shape[1]
-    best = np.empty(min(k, FEW))
+    best = np.empty(min(k, FEW_PLACES))
     for draw in range(scores.shape[0]):
         row, grid, threshold = scores[draw], spacing[draw], -math.inf
         if k < n:
-            threshold = last_of(row, best) if k <= FEW else kth_largest(row, k)
+            threshold = last_of(row, best) if k <= FEW_PLACES else kth_largest(row, k)
         bound, reach = threshold - 2.0 * grid, 0  # a score below rounds to less, whatever the rounding of the quotients
         for i in range(n):
             reach += row[i] >= bound
@@ -129,20 +129,20 @@ def count_top(scores, spacing, k, hits):
             for i in range(n):
                 hits[i] += row[i] >= bound
             continue
-        level = rounded(threshold, grid)
+        level = round_to(threshold, grid)
         left = k  # places for those that just reach it
         for i in range(n):
-            if row[i] > bound and rounded(row[i], grid) > level:
+            if row[i] > bound and round_to(row[i], grid) > level:
                 left -= 1
                 hits[i] += 1.0
         for i in range(n):
-            if left > 0 and row[i] >= bound and rounded(row[i], grid) == level:
+            if left > 0 and row[i] >= bound and round_to(row[i], grid) == level:
                 left -= 1
                 hits[i] += 1.0
 
 
 @lean
-def rounded(value, grid):
+def round_to(value, grid):
     """The multiple of a grid that is nearest, counted in it; the value itself where the grid is 0."""
     return np.rint(value / grid) if grid > 0.0 else value
 
@@ -154,7 +154,7 @@ def count_partition(scores, members, first, limits, k, hits):
     members: (n,) by category, ascending in each. first: (G + 1,) where each category begins in members.
     """
     n = scores.shape[1]
-    kept, values, group, best = np.empty(n, dtype=np.bool_), np.empty(n), np.empty(n), np.empty(min(k, FEW))
+    kept, values, group, best = np.empty(n, dtype=np.bool_), np.empty(n), np.empty(n), np.empty(min(k, FEW_PLACES))
     for draw in range(scores.shape[0]):
         row, count = scores[draw], 0
         for g in range(limits.shape[0]):
@@ -183,7 +183,7 @@ def count_partition(scores, members, first, limits, k, hits):
                 count += 1
         threshold = -math.inf
         if k < count:
-            threshold = last_of(values[:count], best) if k <= FEW else kth_largest(values[:count], k)
+            threshold = last_of(values[:count], best) if k <= FEW_PLACES else kth_largest(values[:count], k)
         left = k
         for i in range(n):
             if kept[i] and row[i] > threshold:

@@ -1,4 +1,4 @@
-"""What all policies over sets share: the state, asking the oracle, breaking ties, the chance of each arm.
+"""The base of all policies over sets: the state, asking the oracle, breaking ties, the chance of each arm.
 
 Scores of a round use the data before it; the oracle turns them into the set. Nothing here decides how scores are made.
 """
@@ -6,7 +6,7 @@ Scores of a round use the data before it; the oracle turns them into the set. No
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, cast
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from ...core.types import Explanation, Given, Oracle
 from ...core.verbs import Arms, Context
 from ...numerics.batch_ridge import (
     BatchRidge,
-    Solved,
+    RidgeSolution,
     batch_scale,
     check_features,
     learn_batch,
@@ -41,7 +41,7 @@ CHUNK = 2**16  # scores drawn together, which stay in the second cache
 
 
 class SetPolicy(Policy):
-    """What all policies over sets answer alike, given how one scores arms: `_scoring`, with `ties` for how equal scores are told apart."""
+    """The base of policies over sets, which differ in how they score arms: `_scoring`, with `ties` for how equal scores are told apart."""
 
     def _scoring(self, state, context, rng):
         raise TypeError(f"{type(self).__name__} needs the method _scoring.")
@@ -61,7 +61,7 @@ class SetPolicy(Policy):
         return longer_state(state, arms)
 
     def merge(self, first, second):
-        return State(merged_batch_ridge(first.model, second.model), first.setting)
+        return RidgeSetState(merged_batch_ridge(first.model, second.model), first.setting)
 
     def reward_range(self):
         return -LARGEST_REWARD, LARGEST_REWARD
@@ -116,7 +116,7 @@ class Setting:
     horizon: int | None
 
 
-class State(NamedTuple):
+class RidgeSetState(NamedTuple):
     model: BatchRidge
     setting: Setting
 
@@ -130,14 +130,14 @@ class KnowsSetting(Protocol):
 
 
 def new_setting(arms: Arms) -> Setting:
-    """What choosing needs to know. Refuses an oracle that can never be satisfied."""
+    """The arms and the oracle as choosing needs them. Refuses an oracle that can never be satisfied."""
     size = set_size(arms.oracle, arms.number)
     if size > arms.number:
         raise ValueError(f"oracle = {arms.oracle!r} chooses {size} arms, but there are only {arms.number}; lower k or add arms.")
-    return Setting(arms.features, arms.blocks, arms.oracle, size, arms.number, arms.horizon)
+    return Setting(arms.features, arms.blocks, cast(Oracle, arms.oracle), size, arms.number, arms.horizon)
 
 
-def new_state(arms: Arms, lam: float, intercept: bool = False) -> State:
+def new_state(arms: Arms, lam: float, intercept: bool = False) -> RidgeSetState:
     """State without data. Refuses arms without features, and an oracle that can never be satisfied."""
     setting = new_setting(arms)
     if arms.dimension < 1:
@@ -145,16 +145,16 @@ def new_state(arms: Arms, lam: float, intercept: bool = False) -> State:
     if arms.features is not None:
         check_features("arms", arms.features, lam)
     column = 0.0 if arms.features is None else size_of(arms.features)
-    return State(new_batch_ridge(arms.blocks, arms.dimension, lam, intercept, column if intercept else 0.0), setting)
+    return RidgeSetState(new_batch_ridge(arms.blocks, arms.dimension, lam, intercept, column if intercept else 0.0), setting)
 
 
-def new_state_with_prior(policy: GaussianPrior, arms: Arms) -> State:
+def new_state_with_prior(policy: GaussianPrior, arms: Arms) -> RidgeSetState:
     """State without data for a Gaussian prior: the ridge parameter is the ratio of noise and prior variance."""
     intercept = math.isnan(policy.noise) if policy.intercept < 0 else bool(policy.intercept)
     return new_state(arms, ((1.0 if math.isnan(policy.noise) else policy.noise) / policy.prior_scale) ** 2, intercept)
 
 
-def new_state_by_width(policy: Any, arms: Arms, fixed: float, name: str) -> State:
+def new_state_by_width(policy: Any, arms: Arms, fixed: float, name: str) -> RidgeSetState:
     """State without data for a width that is `fixed`, the theory's (below 0), or NaN: from the data, by default with an intercept."""
     if fixed < 0 and policy.intercept > 0:
         raise ValueError(
@@ -164,24 +164,24 @@ def new_state_by_width(policy: Any, arms: Arms, fixed: float, name: str) -> Stat
     return new_state(arms, policy.lam, math.isnan(fixed) if policy.intercept < 0 else bool(policy.intercept))
 
 
-def noise_now(policy: GaussianPrior, state: State, solved: Solved) -> float:
+def noise_now(policy: GaussianPrior, state: RidgeSetState, solved: RidgeSolution) -> float:
     """The noise's standard deviation, given or learned."""
     return batch_scale(state.model, solved, policy.noise) if math.isnan(policy.noise) else float(policy.noise)
 
 
-def admit_features(policy: Policy, state: State, context: Context) -> None:
-    """What `admit` answers for all policies over sets: the round's features keep enough digits."""
+def admit_features(policy: Policy, state: RidgeSetState, context: Context) -> None:
+    """Refuse a round whose features leave too few digits."""
     if context.features is not None:
         check_features("context", context.features, state.model.lam)
 
 
-def longer_state(state: State, arms: Arms) -> State:
+def longer_state(state: RidgeSetState, arms: Arms) -> RidgeSetState:
     """The same regression over a longer list of arms; the constant column is that of all of them."""
     fresh = new_state(arms, state.model.lam, state.model.intercept)
-    return State(state.model._replace(column=fresh.model.column), fresh.setting)
+    return RidgeSetState(state.model._replace(column=fresh.model.column), fresh.setting)
 
 
-def features_of(state: State, context: Context) -> np.ndarray:
+def features_of(state: RidgeSetState, context: Context) -> np.ndarray:
     """This round's rows of features."""
     if context.features is not None:
         return np.asarray(context.features)
@@ -190,7 +190,7 @@ def features_of(state: State, context: Context) -> np.ndarray:
     return state.setting.features
 
 
-def predictions(state: State, context: Context) -> tuple[np.ndarray, np.ndarray, Solved]:
+def predictions(state: RidgeSetState, context: Context) -> tuple[np.ndarray, np.ndarray, RidgeSolution]:
     """theta'x and ||x||_{V^-1} of every arm, by the data so far, and what `settle` found for them; means are less `solved.zero`."""
     features = features_of(state, context)
     solved = settle(state.model, features)
@@ -209,13 +209,13 @@ def best_set(
     return choose(state.setting.oracle, rounded + zero if zero else rounded, context.eligible)
 
 
-def learn_set(state: State, context: Context, action: np.ndarray, reward: np.ndarray) -> State:
+def learn_set(state: RidgeSetState, context: Context, action: np.ndarray, reward: np.ndarray) -> RidgeSetState:
     """V += sum x x', b += sum r x over the arms whose rewards have come in."""
     learn_batch(state.model, features_of(state, context), np.atleast_1d(action), np.atleast_1d(reward))
     return state
 
 
-def radius(state: State, delta: float, noise: float, theta_bound: float, lam: float) -> float:
+def radius(state: RidgeSetState, delta: float, noise: float, theta_bound: float, lam: float) -> float:
     """beta_t(delta) = noise sqrt(d ln((1 + k t / lam) / delta)) + sqrt(lam) theta_bound (Takemura & Ito 2019, section VI).
 
     k t counts the rewards by the end of this round (those seen and a full set more), which is right under delay as well;
@@ -225,7 +225,7 @@ def radius(state: State, delta: float, noise: float, theta_bound: float, lam: fl
     return noise * math.sqrt(d * math.log((1 + seen / lam) / delta)) + math.sqrt(lam) * theta_bound
 
 
-def width_factor(policy: Optimistic, state: State, solved: Solved) -> float:
+def width_factor(policy: Optimistic, state: RidgeSetState, solved: RidgeSolution) -> float:
     """alpha, by default width times the noise, or the confidence radius of this round where alpha = "theory"."""
     if math.isnan(policy.alpha):
         return float(policy.width * batch_scale(state.model, solved, policy.noise))
@@ -326,7 +326,7 @@ def inclusion(
 ) -> tuple[np.ndarray, np.ndarray] | Sampled:  # fmt: skip
     """(k,) chance that each arm of a set is chosen now, and its standard error. draws: as many stand behind chances that are not exact."""
     stated = chances(policy, state, context, scoring, rng, draws)
-    probability, error = stated
+    probability, error = map(np.asarray, stated)
     behind = draws_of(stated)
     return (probability[action], error[action]) if behind is None else Sampled(probability[action], error[action], behind)
 

@@ -41,7 +41,7 @@ WIDTH, WIDTH_OF_FIXED = 1.25, 2.0  # standard errors; the slack of an arm has tw
 LARGEST_GAMMA = 1e300  # gamma where no slack is left; its product with any difference of slacks is 0 or -inf
 
 
-class State(NamedTuple):
+class SoftUCBState(NamedTuple):
     model: Ridge
     noise: Noise
     horizon: float  # T; 0: unknown
@@ -99,7 +99,7 @@ class SoftUCB(RegressionPolicy):
         beta = np.array([max(start, self.beta_min)])
         intercept = math.isnan(self.beta) if self.intercept < 0 else bool(self.intercept)
         model = new_model(arms, self.lam, shared=self.shared, intercept=intercept)
-        return State(model, new_noise(), float(horizon or 0), beta, np.zeros(2), np.zeros(3), *zeros, np.zeros(2))
+        return SoftUCBState(model, new_noise(), float(horizon or 0), beta, np.zeros(2), np.zeros(3), *zeros, np.zeros(2))
 
     @jit
     def select(self, state, context, rng):
@@ -301,8 +301,8 @@ def learns(policy):
     return math.isnan(policy.beta) and math.isnan(policy.noise)
 
 
-def status(policy: SoftUCB, state: State, beta: float) -> str:
-    """What became of beta: "fixed", "learning", or that it diverged and what helps."""
+def status(policy: SoftUCB, state: SoftUCBState, beta: float) -> str:
+    """The fate of beta: "fixed", "learning", or that it diverged and what helps."""
     if not policy.online:
         return "fixed"
     d = state.model.features.shape[1]

@@ -7,6 +7,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from ...core.types import Arguments
 from .find import DataNotFound, find, folders
 
 RELEASES = ("ml-32m", "ml-25m", "ml-20m", "ml-10M100K", "ml-10m", "ml-1m", "ml-100k")
@@ -78,9 +79,10 @@ def _table(source: IO[bytes] | pathlib.Path, name: str) -> tuple[np.ndarray, np.
     """The first three columns, in the format that the file's ending says."""
     import pandas as pd
 
-    options: dict[str, Any] = {"sep": ",", "header": 0} if name.endswith(".csv") else {"sep": "\t", "header": None}
+    options: Arguments = {"sep": ",", "header": 0} if name.endswith(".csv") else {"sep": "\t", "header": None}
     if name.endswith(".dat"):  # user::movie::rating::time; single colons are read as separators of empty columns
         options = {"sep": ":", "header": None, "usecols": [0, 2, 4]}
-    table: Any = pd.read_csv(source, **({"usecols": [0, 1, 2]} | options))
+    columns_read: Arguments = {"usecols": [0, 1, 2]}
+    table: Any = pd.read_csv(source, **columns_read | options)
     columns = [table.iloc[:, i].to_numpy() for i in range(3)]
     return columns[0].astype(np.int64), columns[1].astype(np.int64), columns[2].astype(np.float64)

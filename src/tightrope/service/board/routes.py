@@ -185,7 +185,7 @@ def spec_page(request: Request, key: Key, draft: spec_form.Draft, refused: Refus
     wrong = None if refused is None else spec_form.place_of(refused.field)
     return page(
         "new.html", 200 if refused is None else refused.status, draft=draft, refused=None if refused is None else refused.message,
-        wrong=wrong, policies=[name for name, _ in registry.registered()], modes=MODES, experiments=key.experiments,
+        wrong=wrong, policies=[name for name, _ in registry.named_policies()], modes=MODES, experiments=key.experiments,
         token=token(service_of(request), request),
     )  # fmt: skip
 

@@ -56,7 +56,7 @@ def read_round(asked: Mapping[str, Any], arms: Mapping[str, int], catalogue: boo
     context = None
     if features is not None or "baseline" in asked or "baseline_mean" in asked:
         baseline = arm_number("baseline", asked["baseline"], numbers, experiment) if "baseline" in asked else None
-        context = Context(features, None, baseline, asked.get("baseline_mean"))
+        context = Context(features, None, baseline, asked.get("baseline_mean"))  # type: ignore[arg-type]
     return Round(context, eligible, names)
 
 

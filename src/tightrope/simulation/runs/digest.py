@@ -139,14 +139,14 @@ class _Digest:
 
     def module(self, value: types.ModuleType) -> None:
         if not is_outside(value):
-            return self.each("module", *_named(value.__name__))
+            return self.each("module", *_name_and_version(value.__name__))
         sources, libraries = closure(frozenset({value.__name__}), HASHED)
         files = [(name, _source(sys.modules.get(name, value))) for name in sorted(sources)]
-        return self.each("module", files, [_named(name) for name in sorted(libraries)])
+        return self.each("module", files, [_name_and_version(name) for name in sorted(libraries)])
 
     def function(self, value: types.FunctionType) -> None:
         if not is_outside(value) and _found_by_name(value):
-            return self.each("function", *_named(value.__module__), value.__qualname__)
+            return self.each("function", *_name_and_version(value.__module__), value.__qualname__)
         cells = []
         for cell in value.__closure__ or ():
             try:
@@ -174,7 +174,7 @@ class _Digest:
 
     def cls(self, value: type) -> None:
         if not is_outside(value):
-            return self.each("class", *_named(value.__module__), value.__qualname__)
+            return self.each("class", *_name_and_version(value.__module__), value.__qualname__)
         skipped = SKIPPED | (OF_TUPLES if hasattr(value, "_fields") else set())
         if dataclasses.is_dataclass(value):
             skipped |= {"__eq__", "__repr__", "__hash__"}
@@ -257,14 +257,14 @@ def _found_by_name(value: types.FunctionType) -> bool:
     return python_of(item) is value
 
 
-def _named(module: str) -> tuple[str, str]:
+def _name_and_version(module: str) -> tuple[str, str]:
     """A module of an installed package or of the hashed sources: its name and version; `CODE` speaks for the latter."""
     top = module.partition(".")[0]
     return module, "" if top == PACKAGE else version_of(top)
 
 
 def _source(module: types.ModuleType) -> list[bytes]:
-    """What the files of a module hold; of this package as a whole all its sources, since it leads to every part."""
+    """The content of a module's files; of this package as a whole all its sources, since it leads to every part."""
     file = getattr(module, "__file__", None)
     files = sorted(ROOT.rglob("*.py")) if module.__name__ == PACKAGE else [] if file is None else [pathlib.Path(file)]
     return [path.read_bytes() for path in files]

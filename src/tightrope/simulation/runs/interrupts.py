@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable
 from types import FrameType, TracebackType
-from typing import Any
 
 PATIENCE_SECONDS = 10.0  # after which a signal is acted on wherever the run is
 
@@ -19,7 +18,7 @@ class Interrupts:
     """
 
     def __init__(self) -> None:
-        self.handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}
+        self.handlers: dict[int, Callable[[int, FrameType | None], object]] = {}
         self.noted: int | None = None
         self.since = 0.0
         self.acted = False

@@ -1,18 +1,26 @@
-"""The one road of every experiment: a plan, an executor, a store."""
+"""`run_experiment`: plan the chunks, ask workers for those that are missing, collect their rows.
 
+The driver keeps chunk numbers until the first result is asked for, so that a run that is found whole in its folder starts no worker.
+"""
+
+import contextlib
 import pathlib
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError, Future, wait
 from dataclasses import dataclass, field
 
 from ...results.folder import remove_header
-from ..replication import Progress
-from .executors import Chunks, Engine, Recipe
+from ..replication import Progress, Slices, Stopped
+from .executors import Engine, worker
+from .executors.pools import number_of_workers, open_workers
+from .executors.worker import Advance, Answer, PackedRecipe, RunRecipe, WorkerPool
 from .interrupts import Interrupts
-from .plan import Chunk, Experiment, Rows, planned
-from .store import Store, opened
+from .plan import Chunk, Replicable, Rows, plan_chunks
+from .store import Store, open_store
 
+POLL_SECONDS = 0.1  # how often a driver looks up from waiting
 PATIENCE_SECONDS = 90.0  # a shared file system may tell this machine that late of a file which another one has written
 
 
@@ -36,8 +44,8 @@ class Outcome:
         self.settle()
 
 
-def carry_out(
-    experiment: Experiment,
+def run_experiment(
+    experiment: Replicable,
     replications: int,
     *,
     engine: Engine = "threads",
@@ -48,22 +56,22 @@ def carry_out(
     begin: int = 0,
 ) -> Outcome:
     """Play replications begin .. replications - 1 that are not in the run folder `out` yet. On Ctrl-C what has finished is returned."""
-    plan = planned(experiment, replications, digested=out is not None, begin=begin)
-    store = opened(pathlib.Path(out), plan) if out is not None else None
+    plan = plan_chunks(experiment, replications, digested=out is not None, begin=begin)
+    store = open_store(pathlib.Path(out), plan) if out is not None else None
     meter = _Meter(progress, len(experiment.names()) * (replications - begin) * experiment.rounds)
     outcome, left = Outcome({name: {} for name in experiment.names()}), set(range(len(plan.chunks)))
 
     def collect(number: int, rows: Rows | None) -> None:
         chunk = plan.chunks[number]
-        rows = _left_in(store, chunk) if rows is None else rows
+        rows = _stored_rows(store, chunk) if rows is None else rows
         for i in range(chunk.last - chunk.first):
             outcome.rows[chunk.name][chunk.first + i] = {key: array[i] for key, array in rows.items()}
         left.discard(number)
 
-    chunks = Chunks(engine, Recipe(experiment, plan.chunks, store), workers, address, meter.advance)
+    chunks = Chunks(engine, RunRecipe(experiment, plan.chunks, store), workers, address, meter.advance)
     with Interrupts() as interrupts:
         try:
-            for number in in_turn(plan.chunks):
+            for number in chunk_order(plan.chunks):
                 interrupts.check()
                 stored = store.read(plan.chunks[number]) if store is not None else None
                 if stored is None:
@@ -92,7 +100,7 @@ def carry_out(
     return outcome
 
 
-def in_turn(chunks: Sequence[Chunk]) -> list[int]:
+def chunk_order(chunks: Sequence[Chunk]) -> list[int]:
     """Numbers of chunks in the order they are asked for: the first of each name before the others of the name before it, so that what a
     policy needs is compiled while the policy before it plays."""
     places: dict[str, int] = {}
@@ -104,7 +112,7 @@ def in_turn(chunks: Sequence[Chunk]) -> list[int]:
     return sorted(range(len(chunks)), key=keys.__getitem__)
 
 
-def _left_in(store: Store | None, chunk: Chunk) -> Rows:
+def _stored_rows(store: Store | None, chunk: Chunk) -> Rows:
     waited = time.monotonic() + PATIENCE_SECONDS
     while store is not None:
         if (rows := store.read(chunk)) is not None:
@@ -126,3 +134,121 @@ class _Meter:
             with self.lock:
                 self.done += rounds
                 self.progress(self.done, self.total)
+
+
+class Chunks:
+    """The chunks of one recipe that are asked for, on the workers of one engine.
+
+    workers: default all cores. address: of a running cluster; None: one of `workers` is started here.
+    """
+
+    def __init__(self, engine: Engine, recipe: RunRecipe, workers: int | None, address: str | None, advance: Advance) -> None:
+        self.workers = number_of_workers(engine, workers, address)
+        self.packed = None if engine == "threads" else PackedRecipe.of(engine if isinstance(engine, str) else type(engine).__name__, recipe)
+        self.engine, self.recipe, self.address, self.advance = engine, recipe, address, advance
+        self.waiting: list[int] = []
+        self.futures: dict[Future[Answer], int] = {}
+        self.pool: WorkerPool | None = None
+        self.played = 0  # rounds that the pool had counted when this run last looked
+        self.leaving = contextlib.ExitStack()
+
+    def submit(self, number: int) -> None:
+        """Ask for a chunk."""
+        self.waiting.append(number)
+
+    def as_completed(self, look_up: Callable[[], None] = lambda: None) -> Iterator[tuple[int, Rows | None]]:
+        """Chunks as they finish, with their rows, or None for rows left in the store. Errors of workers are raised here.
+
+        look_up: called several times a second while nothing else happens.
+        """
+        with self._worded():
+            self._send()
+            while self.futures:
+                done, _ = wait(self.futures, timeout=POLL_SECONDS, return_when="FIRST_COMPLETED")
+                self._count()
+                look_up()
+                for future in done:
+                    number = self.futures[future]
+                    answer = self._answer(future)
+                    if isinstance(answer, Exception):
+                        del self.futures[future]
+                        if not isinstance(answer, Stopped):
+                            raise answer
+                        continue
+                    yield number, answer
+                    del self.futures[future]  # only now: an interruption must not lose what is done
+                    self._count(number)
+
+    def _answer(self, future: Future[Answer]) -> Answer:
+        try:
+            return future.result()
+        except CancelledError:
+            return Stopped()
+        except Exception as error:
+            return error
+        except BaseException:  # KeyboardInterrupt of a function that is called with the progress
+            del self.futures[future]
+            raise
+
+    def _send(self) -> None:
+        if not self.waiting:
+            return
+        self.pool = self.leaving.enter_context(open_workers(self.engine, self.workers, self.address))
+        if self.pool.played is not None:
+            self.played = self.pool.played()
+        submit = self._submitting(self.pool)
+        while self.waiting:
+            number = self.waiting.pop(0)
+            self.futures[submit(number)] = number
+
+    def _submitting(self, pool: WorkerPool) -> Callable[[int], Future[Answer]]:
+        """The function that asks the pool for a chunk."""
+        if self.packed is not None:
+            recipe = pool.send(self.packed)
+            return lambda number: pool.executor.submit(worker.compute, recipe, number)
+        assert pool.stop is not None
+        slices = {name: Slices(pool.stop.is_set, self.advance) for name in self.recipe.experiment.names()}
+        chunks = self.recipe.chunks
+        return lambda number: pool.executor.submit(self.recipe.compute, number, slices[chunks[number].name])
+
+    def _count(self, number: int | None = None) -> None:
+        """Pass on progress: of workers that count rounds now and then, of others when a chunk (number) is done."""
+        if self.pool is None or self.packed is None:
+            return
+        if self.pool.played is not None:
+            before, self.played = self.played, self.pool.played()
+            self.advance(self.played - before)
+        elif number is not None:
+            self.advance(self.recipe.rounds(number))
+
+    def cancel(self) -> None:
+        """Stop what runs as fast as the engine can and forget the rest; what had finished can still be collected.
+
+        A cluster that was started here is shut down; another may still finish what it has begun.
+        """
+        self.waiting.clear()
+        pool, self.pool = self.pool, None
+        if pool is not None and self.futures:
+            for future in self.futures:
+                future.cancel()
+            if pool.stop is not None:
+                pool.stop.set()
+                wait(self.futures)
+                pool.stop.clear()
+            ended = {future: number for future, number in self.futures.items() if future.done() and not future.cancelled()}
+            self.futures = {future: number for future, number in ended.items() if future.exception() is None}
+        self.leaving.close()
+
+    @contextlib.contextmanager
+    def _worded(self) -> Iterator[None]:
+        """Say in words that workers are gone."""
+        try:
+            yield
+        except Exception as error:
+            if self.pool is None or not isinstance(error, self.pool.broken):
+                raise
+            assert self.packed is not None
+            raise ChildProcessError(
+                f"engine = {self.packed.engine!r}: a worker process ended before its chunk was done (memory, or a script without "
+                "`if __name__ == '__main__':`). Finished chunks are kept in out, if it was given; engine = 'threads' needs no workers."
+            ) from None

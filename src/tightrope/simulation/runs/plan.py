@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
+from ...core.types import JsonObject
 from ..replication import Slices
 from .digest import CODE, Undigestible, digest
 
@@ -14,7 +15,7 @@ MOST_CHUNKS = 40  # per policy: the grain of resuming and of sharing work
 Rows = dict[str, np.ndarray]  # what replications leave behind, by name
 
 
-class Experiment(Protocol):
+class Replicable(Protocol):
     """Something to replicate under several names, usually policies. It is sent to workers whole."""
 
     kind: str
@@ -30,19 +31,19 @@ class Experiment(Protocol):
         ...
 
     def names(self) -> Sequence[str]:
-        """What is replicated."""
+        """The names, usually of policies."""
         ...
 
-    def common(self) -> dict[str, Any]:
-        """What all replications share and their numbers depend on: horizon, seed and the like."""
+    def common(self) -> JsonObject:
+        """All that replications share and their numbers depend on: horizon, seed and the like."""
         ...
 
-    def content(self, name: str, replication: int) -> dict[str, Any]:
-        """What else the numbers of one replication depend on: problem, policy, monitor."""
+    def content(self, name: str, replication: int) -> dict[str, object]:
+        """All else that the numbers of one replication depend on: problem, policy, monitor."""
         ...
 
     def label(self, name: str, replication: int) -> str:
-        """What is played, in words that its content decides and not the name it was given."""
+        """The policy in words that its content decides and not the name it was given."""
         ...
 
     def replicate(self, name: str, replication: int, slices: Slices) -> Rows:
@@ -61,20 +62,20 @@ class Chunk:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ChunkPlan:
     """An experiment and its chunks; contents: a digest of what was given for each name, by part."""
 
-    experiment: Experiment
+    experiment: Replicable
     chunks: list[Chunk]
     contents: dict[str, dict[str, str]]
 
 
-def planned(experiment: Experiment, replications: int, *, digested: bool, begin: int = 0) -> Plan:
+def plan_chunks(experiment: Replicable, replications: int, *, digested: bool, begin: int = 0) -> ChunkPlan:
     """The plan of replications from `begin` on. digested: name the chunks by content; raises ValueError where something has none."""
     size = 1
     while size * MOST_CHUNKS < replications:
         size *= 2  # so that asking for more replications later finds most chunks again
-    known = _Known()
+    known = _DigestsByObject()
     common = digest((CODE, experiment.kind, experiment.common())) if digested else ""
     chunks = []
     for name in experiment.names():
@@ -86,20 +87,20 @@ def planned(experiment: Experiment, replications: int, *, digested: bool, begin:
     for name in experiment.names() if digested else ():
         parts = known.parts(experiment, name, range(experiment.period))
         contents[name] = {part: digest([one[part] for one in parts]) for part in parts[0]}
-    return Plan(experiment, chunks, contents)
+    return ChunkPlan(experiment, chunks, contents)
 
 
-class _Known:
+class _DigestsByObject:
     """Digests by object, since replications share problems and policies."""
 
     def __init__(self) -> None:
-        self.digests: dict[int, tuple[Any, str]] = {}
+        self.digests: dict[int, tuple[object, str]] = {}
 
-    def parts(self, experiment: Experiment, name: str, replications: range) -> list[dict[str, str]]:
+    def parts(self, experiment: Replicable, name: str, replications: range) -> list[dict[str, str]]:
         """Digests of what each replication depends on."""
         return [{part: self.one(name, part, item) for part, item in experiment.content(name, r).items()} for r in replications]
 
-    def one(self, name: str, part: str, item: Any) -> str:
+    def one(self, name: str, part: str, item: object) -> str:
         if id(item) not in self.digests:
             try:
                 self.digests[id(item)] = (item, digest(item))

@@ -1,4 +1,4 @@
-"""What a run shows of itself while it plays."""
+"""The progress of a run while it plays."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ class Meters(Protocol):
     """Makes what a run calls with its progress, under a label. known: whether all of the rounds will be played, or at most so many."""
 
     def __call__(self, label: str, known: bool = True) -> Progress | None:
-        """What to call with (done, total); None: nothing."""
+        """The function to call with (done, total); None: none."""
 
 
 def silent(label: str, known: bool = True) -> None:

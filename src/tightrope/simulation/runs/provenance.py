@@ -1,4 +1,4 @@
-"""What made a result: enough to make it again."""
+"""The origin of a result: enough to make it again."""
 
 import platform
 import shlex
@@ -32,7 +32,7 @@ def command() -> str:
 
 
 def machine() -> dict[str, str]:
-    """What last bits may depend on: the C library and the CPU's features."""
+    """All that last bits may depend on: the C library and the CPU's features."""
     import llvmlite.binding as llvm
 
     features = sorted(name for name, there in llvm.get_host_cpu_features().items() if there)

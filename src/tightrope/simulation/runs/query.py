@@ -20,13 +20,14 @@ import functools
 import json
 import pathlib
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from ...core import checks
 from ...core.extras import required
+from ...core.types import JsonObject
 from ...results import folder as results
 from ...results.folder import Columns
 from ...results.results import ANSWERS
@@ -34,7 +35,10 @@ from .plan import Chunk
 from .store import Store, planned_chunks, read_plan
 
 if TYPE_CHECKING:
+    import duckdb
     import pandas as pd
+    import pyarrow as pa
+    from pyarrow import dataset as arrow
 
 VERDICTS = "rows.json"  # what `reproduce` writes for each figure
 EVALUATIONS = ("evaluation.json", "comparison.json")  # what `evaluate` writes, of one policy and of several
@@ -107,12 +111,12 @@ def _line(error: Exception) -> str:
     return " ".join(str(error).split())[:300]
 
 
-def _define(connection: Any, base: pathlib.Path) -> None:
+def _define(connection: duckdb.DuckDBPyConnection, base: pathlib.Path) -> None:
     """The views of a folder's results."""
     parts: dict[str, list[str]] = {view: [] for view in VIEWS}
     number = 0
 
-    def add(run: str, view: str, table: Any) -> None:
+    def add(run: str, view: str, table: Tabular) -> None:
         nonlocal number
         connection.register(f"part_{number}", table)
         chosen = ", ".join(f'"{column}"::{kind} AS "{column}"' for column, kind in VIEWS[view].items() if column != "run")
@@ -136,7 +140,8 @@ def _define(connection: Any, base: pathlib.Path) -> None:
         connection.execute(f'CREATE VIEW "{view}" AS ' + " UNION ALL ".join(parts[view] or [nothing]))
 
 
-Add = Callable[[str, Any], None]
+Tabular: TypeAlias = "pa.Table | arrow.Dataset"
+Add: TypeAlias = Callable[[str, Tabular], None]
 
 
 def _add_result(add: Add, folder: pathlib.Path) -> None:
@@ -150,13 +155,13 @@ def _add_result(add: Add, folder: pathlib.Path) -> None:
             add(view, dataset.dataset(folder / name, format="parquet"))
 
 
-def _add_facts(add: Add, kind: str, finished: bool, settings: dict[str, Any]) -> None:
+def _add_facts(add: Add, kind: str, finished: bool, settings: JsonObject) -> None:
     add("results", _table({"kind": [kind], "finished": [finished]}))
     add("settings", _table({"key": list(settings), "value": [json.dumps(value) for value in settings.values()]}))
 
 
 def _add_unfinished(add: Add, folder: pathlib.Path) -> None:
-    """What the chunks of a run hold so far."""
+    """The rows in the chunks of a run so far."""
     experiment = read_plan(folder / "plan.json")["experiment"]
     if experiment["kind"] not in ("simulation", "identification"):
         return
@@ -171,7 +176,7 @@ def _add_unfinished(add: Add, folder: pathlib.Path) -> None:
     def columns(keys: Sequence[str]) -> Columns:
         return {key: {name: np.stack([done[r][key] for r in sorted(done)]) for name, done in rows.items()} for key in keys}
 
-    def long(keys: Sequence[str], inner: tuple[str, np.ndarray | None] | None = None) -> Any:
+    def long(keys: Sequence[str], inner: tuple[str, np.ndarray | None] | None = None) -> Tabular:
         codes, table = results.long_table(columns(keys), inner)
         given = [np.array(sorted(done)) for done in rows.values()]
         numbers = _numbers(codes, table["replication"], given)
@@ -203,17 +208,17 @@ def _chunks(folder: pathlib.Path) -> Iterator[tuple[Chunk, dict[str, np.ndarray]
             yield chunk, table
 
 
-def _verdicts(path: pathlib.Path) -> Any:
+def _verdicts(path: pathlib.Path) -> Tabular:
     rows = json.loads(path.read_text())["rows"]
     keys = {"figure": "figure", "claim": "key", "text": "text", "paper": "paper", "ours": "ours", "verdict": "verdict"}
     columns = {column: [str(row[key]) for row in rows] for column, key in keys.items()}
     return _table(columns | {"se": np.array([np.nan if row["se"] is None else row["se"] for row in rows], dtype=np.float64)})
 
 
-def _estimates(path: pathlib.Path) -> Any:
+def _estimates(path: pathlib.Path) -> Tabular:
     told = json.loads(path.read_text())
     rows = [*told["policies"].values()] if "policies" in told else [told]
-    columns: dict[str, Any] = {key: [str(row[key]) for row in rows] for key in ("policy", "estimator", "verdict")}
+    columns: dict[str, Sequence[object] | np.ndarray] = {key: [str(row[key]) for row in rows] for key in ("policy", "estimator", "verdict")}
     numbers = {"value": "value", "se": "se", "lower": ("interval", 0), "upper": ("interval", 1), "n": "n"}
     for column, key in numbers.items():
         found = [row[key] if isinstance(key, str) else row[key[0]][key[1]] for row in rows]
@@ -221,7 +226,7 @@ def _estimates(path: pathlib.Path) -> Any:
     return _table(columns)
 
 
-def _table(columns: dict[str, Any]) -> Any:
+def _table(columns: Mapping[str, Sequence[object] | np.ndarray]) -> Tabular:
     import pyarrow as pa
 
     return pa.table({key: pa.array(values) for key, values in columns.items()})

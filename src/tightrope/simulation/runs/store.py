@@ -14,14 +14,14 @@ import hashlib
 import json
 import pathlib
 import warnings
-from typing import Any
 
 import numpy as np
 
 from ...core import files
+from ...core.types import JsonObject
 from . import provenance
 from .digest import CODE, digest
-from .plan import Chunk, Plan, Rows
+from .plan import Chunk, ChunkPlan, Rows
 
 FORMAT = 1
 KEY = b"tightrope"  # of our metadata in a Parquet file
@@ -70,7 +70,7 @@ class Store:
 
 
 class _Damaged(Exception):
-    """What is wrong with a file."""
+    """A file is not what was written; its words say how."""
 
 
 def _unpacked(data: bytes, chunk: Chunk) -> Rows:
@@ -99,7 +99,7 @@ def _checksum(chunk: Chunk, rows: Rows) -> str:
     return checksum.hexdigest()
 
 
-def opened(out: pathlib.Path, plan: Plan) -> Store:
+def open_store(out: pathlib.Path, plan: ChunkPlan) -> Store:
     """The store of a run folder that is new, or holds this experiment; policies may have been added, named anew or moved.
 
     Raises ValueError where it holds another experiment: other seed, horizon or problem, or another policy of the same name.
@@ -113,7 +113,7 @@ def opened(out: pathlib.Path, plan: Plan) -> Store:
         files.write_json(record, {"format": FORMAT, "experiment": experiment, "made": origin}, once=True)
     recorded = read_plan(record)
     changed = [key for key in experiment if recorded["experiment"].get(key) != experiment[key]]
-    known = _known(out, plan)
+    known = _stored_contents(out, plan)
     _refuse(out, changed + _differences(plan, known))
     for name in [name for name in plan.contents if name not in known]:
         files.write_json(_policy(out, name), {"format": FORMAT, "name": name, "contents": plan.contents[name]}, once=True)
@@ -133,13 +133,13 @@ def _policy(out: pathlib.Path, name: str) -> pathlib.Path:
     return out / "plan" / f"policy-{digest(name)}.json"
 
 
-def _known(out: pathlib.Path, plan: Plan) -> dict[str, dict[str, str]]:
-    """What names of the plan stand for in the folder so far."""
+def _stored_contents(out: pathlib.Path, plan: ChunkPlan) -> dict[str, dict[str, str]]:
+    """The content behind the plan's names in the folder so far."""
     paths = {name: _policy(out, name) for name in plan.contents}
     return {name: _read(path, "contents")["contents"] for name, path in paths.items() if path.exists()}
 
 
-def _differences(plan: Plan, known: dict[str, dict[str, str]]) -> list[str]:
+def _differences(plan: ChunkPlan, known: dict[str, dict[str, str]]) -> list[str]:
     """Parts of the plan's policies that are not what their names stand for."""
     both = [(parts, known[name]) for name, parts in plan.contents.items() if name in known]
     return [_PLURAL.get(part, part) for parts, before in both for part in parts if before.get(part) != parts[part]]
@@ -155,7 +155,7 @@ def _refuse(out: pathlib.Path, changed: list[str]) -> None:
         )
 
 
-def read_plan(path: pathlib.Path) -> dict[str, Any]:
+def read_plan(path: pathlib.Path) -> JsonObject:
     """plan.json of a run folder. Raises ValueError where it is damaged."""
     return _read(path, "experiment")
 
@@ -167,7 +167,7 @@ def planned_chunks(out: pathlib.Path) -> list[Chunk]:
     return list(dict.fromkeys(chunks))
 
 
-def _read(path: pathlib.Path, key: str) -> dict[str, Any]:
+def _read(path: pathlib.Path, key: str) -> JsonObject:
     """A file of the plan with what it has under a key. Raises ValueError where it is damaged."""
     try:
         content = json.loads(path.read_text())

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...core import checks
-from ...core.shown import in_one_line
+from ...core.checks import in_one_line
 from .top import eligible_scores
 
 SCALE = 1e5  # HiGHS closes the gap to 1e-6; scores scaled to this maximum make that 1e-11 of the largest
@@ -59,10 +59,10 @@ class Knapsack:
             return arms
         sure, core = reduce_knapsack(values, costs, self.budget)
         chosen = sure.copy()
-        chosen[core] = self._solved(values[core], costs[core], self.budget - costs[sure].sum(), most - costs[sure].sum())
+        chosen[core] = self._solve_core(values[core], costs[core], self.budget - costs[sure].sum(), most - costs[sure].sum())
         return arms[chosen]
 
-    def _solved(self, values: np.ndarray, costs: np.ndarray, budget: float, most: float) -> np.ndarray:
+    def _solve_core(self, values: np.ndarray, costs: np.ndarray, budget: float, most: float) -> np.ndarray:
         """Which of the undecided arms to take, by HiGHS."""
         from scipy.optimize import Bounds, LinearConstraint, milp  # here, because its import takes long and few need it
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...core import checks
-from ...core.shown import in_one_line
+from ...core.checks import in_one_line
 from .top import eligible_scores, largest
 
 

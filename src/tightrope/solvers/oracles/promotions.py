@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from ...compiled.kernels import lean
 from ...core import checks
-from ...core.shown import in_one_line
+from ...core.checks import in_one_line
 from .top import value_of_rank
 
 if TYPE_CHECKING:

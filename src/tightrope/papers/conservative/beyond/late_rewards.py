@@ -13,6 +13,7 @@ from ....core.delay import Delay
 from ....core.monitor import Monitor
 from ....core.policy import Policy
 from ....core.problem import Problem
+from ....core.types import Arguments
 from ....results.results import Result
 from ....simulation.delays import Batched, ByReward, Fixed, Geometric
 from ....simulation.monitors import Budget
@@ -50,13 +51,13 @@ def set_models(count: int, seed: int) -> Sequence[Problem]:
     return found
 
 
-def good_set(problem: problems.SemiBandit) -> dict[str, Any]:
+def good_set(problem: problems.SemiBandit) -> Arguments:
     """A set close to the best as baseline, with its total mean."""
     arms = np.argsort(-problem.means, kind="stable")[[0, 2, 3]]
     return {"baseline": arms, "baseline_mean": float(problem.means[arms].sum())}
 
 
-def safe(inner: Policy, given: Callable[..., dict[str, Any]], problem: Problem, **parameters: Any) -> Policy:
+def safe(inner: Policy, given: Callable[..., Arguments], problem: Problem, **parameters: Any) -> Policy:
     """The guarantee around another policy."""
     return policies.Safe(inner, **given(problem), **parameters)
 
@@ -86,7 +87,7 @@ def worlds(run: Run, rule: str) -> dict[str, DelayWorld]:
 
     theirs: dict[str, object] = {"alpha": ALPHAS["Bernoulli"], "open": rule} | BERNOULLI
     linear: dict[str, object] = {"alpha": ALPHAS["linear"], "open": rule} | LINEAR
-    changing_arms: dict[str, Any] = {"alpha": ALPHAS["contextual"], "open": rule} | LINEAR
+    changing_arms: Arguments = {"alpha": ALPHAS["contextual"], "open": rule} | LINEAR
     fourth = partial(ranked_baseline, rank=4)
     arms = {
         "CUCB2": of(variant, "CUCB2", 4, **theirs),

@@ -57,7 +57,7 @@ class OpenDecisionRuns(NamedTuple):
 
     results: dict[int, Result]
 
-    def broken(self, rule: str, number: int) -> np.ndarray:
+    def broken_runs(self, rule: str, number: int) -> np.ndarray:
         """Which runs broke the budget."""
         return np.asarray(self.results[number].watched[rule]["violations"][:, 0] > 0)
 
@@ -87,11 +87,11 @@ def score(found: OpenDecisionRuns) -> list[Row]:
     """Who keeps the promise with how many open decisions, and what caution costs."""
     rows = []
     for number in OPEN_COUNTS[2:]:
-        broken = found.broken("old rule", number)
+        broken = found.broken_runs("old rule", number)
         text = f"with {number:,} open decisions the old rule breaks the budget"
         rows.append(row_of(OURS, text, "not in the paper", f"{broken.mean():.0%} of runs", most(int(broken.sum()), broken.size)))
     for rule in RULES[1:]:
-        broken = np.concatenate([found.broken(rule, number) for number in OPEN_COUNTS])
+        broken = np.concatenate([found.broken_runs(rule, number) for number in OPEN_COUNTS])
         count, total = int(broken.sum()), broken.size
         rows.append(row_of(OURS, f"open = '{rule}' never does", "not in the paper", f"{count} of {total} runs", never(count, total)))
     same = [np.array_equal(found.results[1].regret[rule], found.results[1].regret["nothing"]) for rule in RULES]
@@ -109,7 +109,7 @@ def tables(found: OpenDecisionRuns) -> dict[str, pd.DataFrame]:
     for number, result in found.results.items():
         for rule in RULES:
             rows.append({
-                "open": number, "rule": rule, "runs that break the budget": f"{found.broken(rule, number).mean():.0%}",
+                "open": number, "rule": rule, "runs that break the budget": f"{found.broken_runs(rule, number).mean():.0%}",
                 "lowest budget": float(result.watched[rule]["lowest"].min()), "regret": float(final(result, rule).mean()),
             })  # fmt: skip
     return {"rules": pd.DataFrame(rows)}

@@ -1,11 +1,12 @@
 """Figures 1 to 3 once more: LinGapE beside rules that came later, on the problems of the paper. No claim of the paper is judged."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from ....core.types import Arguments
 from ....plots import style
 from ....plots.digits import with_error
 from ....policies import RAGE, FrankWolfeSampling, LinGame, LinGapE, XYAdaptive
@@ -47,8 +48,8 @@ def play(run: Run, panel: str, x: float, problem: Linear, bound: float) -> Later
     """The methods on one problem. bound: on theta."""
     count = run.at(smoke=2, laptop=8, paper=100)
     theta_bound = max(bound, float((problem.theta @ problem.theta) ** 0.5))
-    common: dict[str, Any] = {"delta": DELTA, "noise": problem.noise if problem.rewards == 0 else 1.0}
-    told: dict[str, Any] = {"lam": LAM, "theta_bound": theta_bound} | common
+    common: Arguments = {"delta": DELTA, "noise": problem.noise if problem.rewards == 0 else 1.0}
+    told: Arguments = {"lam": LAM, "theta_bound": theta_bound} | common
     chosen = {ZERO: LinGapE(**told), GAME: LinGame(**told), CLIMB: FrankWolfeSampling(**told)}
     found = run.identify(f"later-{panel}-{x:g}", problem, chosen, replications=count, max_rounds=at_most_rounds(run))
     runs: Runs = {name: {key: getattr(found, key)[name] for key in ("rounds", "arm")} for name in chosen}

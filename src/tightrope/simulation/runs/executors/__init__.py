@@ -1,7 +1,5 @@
 """Where chunks are computed. The numbers are the same everywhere."""
 
-from .chunks import Chunks
-from .pools import ENGINES, Engine, shared
-from .recipe import Recipe
+from .pools import ENGINES, Engine, shared_workers
 
-__all__ = ["ENGINES", "Chunks", "Engine", "Recipe", "shared"]
+__all__ = ["ENGINES", "Engine", "shared_workers"]

@@ -3,11 +3,9 @@
 import contextlib
 import logging
 from collections.abc import Iterator
-from typing import Any
 
 from ....compiled.cache import cache_directory
-from .pool import Pool
-from .worker import Packed
+from .worker import PackedRecipe, WorkerPool
 
 try:
     import dask.config
@@ -39,7 +37,7 @@ def started(workers: int) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def connected(address: str) -> Iterator[Pool]:
+def connected(address: str) -> Iterator[WorkerPool]:
     """The cluster at an address such as tcp://10.0.0.1:8786."""
     try:
         client = distributed.Client(address, set_as_default=False)
@@ -47,13 +45,13 @@ def connected(address: str) -> Iterator[Pool]:
     except (OSError, TimeoutError, ValueError) as error:
         raise ValueError(f"address = {address!r}: no Dask scheduler with workers answers there ({error}).") from None
 
-    def send(packed: Packed) -> Any:
+    def send(packed: PackedRecipe) -> object:
         """The recipe is the result of a task, which the scheduler can make again where the worker that holds it is lost."""
         return client.submit(_same, packed, key=f"tightrope-{packed.key}", pure=True)
 
     with client:
-        yield Pool(client.get_executor(pure=False), send, broken=(distributed.KilledWorker,))
+        yield WorkerPool(client.get_executor(pure=False), send, broken=(distributed.KilledWorker,))
 
 
-def _same(packed: Packed) -> Packed:
+def _same(packed: PackedRecipe) -> PackedRecipe:
     return packed

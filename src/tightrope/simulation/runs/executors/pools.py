@@ -7,21 +7,22 @@ import pathlib
 import signal
 import tempfile
 import threading
-from collections.abc import Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
 from multiprocessing import connection, resource_tracker
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING, TypeVar
 
 from ....core import checks
 from . import worker
-from .pool import Pool
-from .worker import Packed
+from .worker import PackedRecipe, WorkerPool
 
 if TYPE_CHECKING:
     from multiprocessing.sharedctypes import Synchronized
     from multiprocessing.synchronize import Event
 
+T = TypeVar("T")
 ENGINES = ("threads", "processes", "dask", "ray")
 CLUSTERS = ("dask", "ray")  # engines that may be on other machines
 THREADS_OF_ALGEBRA = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")  # libraries read them when they are loaded
@@ -29,7 +30,7 @@ THREADS_OF_ALGEBRA = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM
 Engine = str | Executor
 
 
-def checked(engine: Engine, workers: int | None, address: str | None) -> int:
+def number_of_workers(engine: Engine, workers: int | None, address: str | None) -> int:
     """How many workers these arguments ask for; ValueError where they do not fit together."""
     if isinstance(engine, Executor):
         if workers is not None or address is not None:
@@ -43,7 +44,7 @@ def checked(engine: Engine, workers: int | None, address: str | None) -> int:
     return checks.integer("workers", workers, least=1) if workers is not None else os.cpu_count() or 1
 
 
-def cluster(engine: str) -> Any:
+def cluster(engine: str) -> ModuleType:
     """The module of an engine that may be on other machines: `started(workers)` and `connected(address)`."""
     if engine == "dask":
         from . import dask
@@ -55,13 +56,13 @@ def cluster(engine: str) -> Any:
 
 
 @contextlib.contextmanager
-def opened(engine: Engine, workers: int, address: str | None) -> Iterator[Pool]:
+def open_workers(engine: Engine, workers: int, address: str | None) -> Iterator[WorkerPool]:
     """The workers of an engine; what is started here ends with this context."""
     with contextlib.ExitStack() as leaving:
         if isinstance(engine, Executor):
-            yield Pool(engine)
+            yield WorkerPool(engine)
         elif engine == "threads":
-            yield Pool(leaving.enter_context(ThreadPoolExecutor(workers, thread_name_prefix="tightrope")), stop=threading.Event())
+            yield WorkerPool(leaving.enter_context(ThreadPoolExecutor(workers, thread_name_prefix="tightrope")), stop=threading.Event())
         elif engine == "processes":
             yield _shared[0] if _shared else leaving.enter_context(processes(workers))
         else:
@@ -72,17 +73,17 @@ def opened(engine: Engine, workers: int, address: str | None) -> Iterator[Pool]:
             yield leaving.enter_context(module.connected(address))
 
 
-_shared: list[Pool] = []  # processes that several runs share; at most one pool
+_shared: list[WorkerPool] = []  # processes that several runs share; at most one pool
 
 
 @contextlib.contextmanager
-def shared(engine: Engine, workers: int | None, address: str | None) -> Iterator[str | None]:
+def shared_workers(engine: Engine, workers: int | None, address: str | None) -> Iterator[str | None]:
     """Workers for many runs: the address of their cluster, and they end with this context. An address that is given stays.
 
     Where runs are in threads the processes are shared as well, for runs that ask for them; none starts before it is needed. Inside
     another such context its processes are used.
     """
-    count = checked(engine, workers, address)
+    count = number_of_workers(engine, workers, address)
     with contextlib.ExitStack() as leaving:
         if engine in CLUSTERS and address is None:
             with interrupts_ignored():
@@ -94,7 +95,7 @@ def shared(engine: Engine, workers: int | None, address: str | None) -> Iterator
 
 
 @contextlib.contextmanager
-def processes(workers: int) -> Iterator[Pool]:
+def processes(workers: int) -> Iterator[WorkerPool]:
     """New processes of this machine, for policies or problems whose rounds are Python. They start when they are first needed."""
     context = multiprocessing.get_context("spawn")  # a fork of a process with threads may hang
     stop, played = context.Event(), context.Value("q", 0)
@@ -103,23 +104,23 @@ def processes(workers: int) -> Iterator[Pool]:
         _OurProcesses(workers, context, initializer=_begin, initargs=(stop, played)) as pool,
     ):
 
-        def send(packed: Packed) -> Packed:
+        def send(packed: PackedRecipe) -> PackedRecipe:
             """Each process reads the recipe once; what is sent for a chunk is the name of its file."""
             path = pathlib.Path(folder) / packed.key
             assert isinstance(packed.data, bytes)
             path.write_bytes(packed.data)
             return replace(packed, data=path)
 
-        yield Pool(pool, send, stop, lambda: played.value)
+        yield WorkerPool(pool, send, stop, lambda: played.value)
 
 
 class _OurProcesses(ProcessPoolExecutor):
     """A call of submit may start a process, which inherits this: Ctrl-C is the driver's alone, and one thread is enough."""
 
-    def submit(self, *call: Any, **named: Any) -> Any:
+    def submit(self, function: Callable[..., T], /, *call: object, **named: object) -> Future[T]:
         """Ask for a call."""
         with interrupts_ignored(), one_thread_of_algebra():
-            return super().submit(*call, **named)
+            return super().submit(function, *call, **named)
 
 
 def _begin(stop: "Event", played: "Synchronized[int]") -> None:

@@ -6,10 +6,11 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
-from typing import Any
+from typing import TypeVar
 
 from ....compiled.cache import cache_directory
-from .pool import Pool
+from ....core.types import Arguments
+from .worker import WorkerPool
 
 try:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no request leaves the host
@@ -17,18 +18,19 @@ try:
 except ImportError as error:
     raise ValueError(f"engine = 'ray' needs the extra tightrope[ray] ({error}); install it with pip install 'tightrope[ray]'.") from None
 
+T = TypeVar("T")
 DEATHS = 30  # of workers around one chunk before it is given up
-QUIET: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+QUIET: Arguments = {"logging_level": logging.ERROR, "log_to_driver": False}
 BROKEN = (ray.exceptions.WorkerCrashedError, ray.exceptions.OutOfMemoryError, ray.exceptions.NodeDiedError)
 
 
 class RayExecutor(Executor):
     """Calls as tasks of this process's connection, on one core each."""
 
-    def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+    def submit(self, function: Callable[..., T], /, *arguments: object, **named: object) -> Future[T]:
         """Ask for a call; a future that is cancelled cancels its task."""
         reference = ray.remote(function).options(num_cpus=1, max_retries=DEATHS).remote(*arguments, **named)
-        future: Future[Any] = reference.future()
+        future: Future[T] = reference.future()
         future.add_done_callback(lambda ended: ray.cancel(reference) if ended.cancelled() else None)
         return future
 
@@ -52,7 +54,7 @@ def started(workers: int) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def connected(address: str) -> Iterator[Pool]:
+def connected(address: str) -> Iterator[WorkerPool]:
     """The cluster at an address such as 10.0.0.1:6379 or "auto"; a connection of this process to it is used."""
     with contextlib.ExitStack() as leaving:
         if not (ray.is_initialized() and address in ("auto", ray.get_runtime_context().gcs_address)):
@@ -62,7 +64,7 @@ def connected(address: str) -> Iterator[Pool]:
             except (ConnectionError, RuntimeError, ValueError) as error:
                 raise ValueError(f"address = {address!r}: no Ray cluster answers there ({error}).") from None
             leaving.callback(ray.shutdown)
-        yield Pool(RayExecutor(), ray.put, broken=BROKEN)  # the recipe lies in Ray's store of objects
+        yield WorkerPool(RayExecutor(), ray.put, broken=BROKEN)  # the recipe lies in Ray's store of objects
 
 
 def _refuse_second(what: str) -> None:

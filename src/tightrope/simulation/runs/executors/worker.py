@@ -1,4 +1,4 @@
-"""What runs on a worker in another process: the driver's recipe, unpacked once, and its chunks."""
+"""The recipe of a run and those who compute its chunks: threads of this process, or workers that unpack it once."""
 
 import contextlib
 import hashlib
@@ -9,23 +9,54 @@ import platform
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, Executor
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ....compiled.cache import cache_directory
 from ....core import files
 from ...replication import Slices, Stopped
 from ..digest import CODE
-from ..plan import Rows
+from ..plan import Chunk, Replicable, Rows
 from ..store import Store
-from .recipe import Advance, Recipe
 
+if TYPE_CHECKING:
+    from multiprocessing.synchronize import Event
+
+Advance = Callable[[int], None]  # is told how many rounds more were played
 Answer = Rows | Exception | None  # rows, None where they are in the store, or what went wrong
 WRITES = 3  # how often a chunk whose file cannot be written is tried
 POLL_SECONDS = 0.05  # how often a worker that waits for another one looks up
 
 
 @dataclass(frozen=True)
-class Packed:
+class RunRecipe:
+    """All that a worker needs to compute any chunk of an experiment."""
+
+    experiment: Replicable
+    chunks: list[Chunk]
+    store: Store | None
+
+    def compute(self, number: int, slices: Slices) -> Rows:
+        """Play a chunk's replications and keep the rows in the store if there is one, unless someone else has done so meanwhile."""
+        chunk = self.chunks[number]
+        if self.store is not None and (stored := self.store.read(chunk, warn=False)) is not None:
+            return stored
+        each = [self.experiment.replicate(chunk.name, r, slices) for r in range(chunk.first, chunk.last)]
+        rows = {key: np.stack([one[key] for one in each]) for key in each[0]}
+        if self.store is not None:
+            self.store.write(chunk, rows, [self.experiment.label(chunk.name, r) for r in range(chunk.first, chunk.last)])
+        return rows
+
+    def rounds(self, number: int) -> int:
+        """The most rounds that a chunk can have."""
+        return (self.chunks[number].last - self.chunks[number].first) * self.experiment.rounds
+
+
+@dataclass(frozen=True)
+class PackedRecipe:
     """A recipe on its way. code: of the driver, which the worker's must equal. key: of the bytes, by which a worker knows them.
     data: the bytes, or the file that has them. driver: the process that sends it.
     """
@@ -37,7 +68,7 @@ class Packed:
     driver: tuple[str, int]
 
     @staticmethod
-    def of(engine: str, recipe: Recipe) -> "Packed":
+    def of(engine: str, recipe: RunRecipe) -> "PackedRecipe":
         """A recipe as bytes; ValueError where a part of it has no name that another process could find."""
         store = None if recipe.store is None else Store(recipe.store.out.absolute())  # workers have folders of their own to be in
         try:
@@ -47,7 +78,23 @@ class Packed:
                 f"engine = {engine!r} sends the experiment to other processes, but a part of it cannot be sent ({error}); "
                 "define its functions and classes in a module, or use engine = 'threads'."
             ) from None
-        return Packed(engine, tuple(CODE), hashlib.sha256(data).hexdigest(), data, (platform.node(), os.getpid()))
+        return PackedRecipe(engine, tuple(CODE), hashlib.sha256(data).hexdigest(), data, (platform.node(), os.getpid()))
+
+
+@dataclass(frozen=True)
+class WorkerPool:
+    """Workers that are there.
+
+    send: brings a recipe to them once, and returns what each chunk is asked for with. stop: ends what they play within a slice; None
+    where nobody can tell them. played: rounds that they have counted so far; None where they only say when a chunk is done. broken:
+    exceptions that say that workers ended too often.
+    """
+
+    executor: Executor
+    send: Callable[[PackedRecipe], Any] = lambda packed: packed
+    stop: "Event | threading.Event | None" = None
+    played: Callable[[], int] | None = None
+    broken: tuple[type[BaseException], ...] = (BrokenExecutor,)
 
 
 @dataclass(frozen=True)
@@ -66,7 +113,7 @@ class _Adopted:
     """The recipe of this worker. turns: by name, held until this worker has compiled what the name needs."""
 
     key: str
-    recipe: Recipe
+    recipe: RunRecipe
     slices: dict[str, Slices] = field(default_factory=dict)
     turns: dict[str, contextlib.ExitStack] = field(default_factory=dict)
 
@@ -92,7 +139,7 @@ _adopted: _Adopted | None = None
 _lock = threading.Lock()
 
 
-def compute(packed: Packed, number: int) -> Answer:
+def compute(packed: PackedRecipe, number: int) -> Answer:
     """Play a chunk. Errors are returned, so that all engines hand them over in the same way."""
     for attempt in range(WRITES):
         try:
@@ -107,7 +154,7 @@ def compute(packed: Packed, number: int) -> Answer:
     raise AssertionError("unreachable")
 
 
-def _adopt(packed: Packed) -> _Adopted:
+def _adopt(packed: PackedRecipe) -> _Adopted:
     global _adopted
     with _lock:
         if _adopted is None or _adopted.key != packed.key:
@@ -117,7 +164,7 @@ def _adopt(packed: Packed) -> _Adopted:
         return _adopted
 
 
-def _prepare(packed: Packed) -> None:
+def _prepare(packed: PackedRecipe) -> None:
     """One thread a worker in linear algebra, and a folder of compiled kernels that no other machine writes to."""
     import scipy.linalg  # noqa: F401 - it brings a library of its own, which must be loaded to be limited
 
@@ -134,10 +181,10 @@ def _prepare(packed: Packed) -> None:
         )
 
 
-def _unpacked(packed: Packed) -> Recipe:
+def _unpacked(packed: PackedRecipe) -> RunRecipe:
     data = packed.data if isinstance(packed.data, bytes) else packed.data.read_bytes()
     try:
-        recipe: Recipe = pickle.loads(data)
+        recipe: RunRecipe = pickle.loads(data)
     except (ImportError, AttributeError) as error:
         raise ValueError(
             f"engine = {packed.engine!r}: a worker on {platform.node()} does not find a part of the experiment ({error}); "

@@ -7,33 +7,33 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from ...core import checks
-from ...core.matching import check_fit
-from ...core.policy import label
-from ...core.problem import Problem
-from ...core.verbs import describe
-from ...numerics.noise import bounded
-from ...numerics.radii import horizon_radius
-from ...policies.softucb.softucb import SoftUCB, diverged
-from ..arguments import as_rounds
-from ..monitors import NoMonitor
-from ..replication import Interrupted, Progress, Slices, prepare, to_horizon
-from ..runs.orchestrator import carry_out
-from ..runs.plan import Rows
-from ..runs.progress import showing
+from ..core import checks
+from ..core.matching import check_fit
+from ..core.policy import label
+from ..core.problem import Problem
+from ..core.verbs import describe
+from ..numerics.noise import bounded
+from ..numerics.radii import horizon_radius
+from ..policies.softucb.softucb import SoftUCB, SoftUCBState, diverged
+from .arguments import as_rounds
+from .monitors import NoMonitor
+from .replication import Interrupted, Progress, Slices, prepare, to_horizon
+from .runs.orchestrator import run_experiment
+from .runs.plan import Rows
+from .runs.progress import showing
 
 MAKE: Any = SoftUCB  # a field's default makes it optional
-SETTLED = 0.1  # converged: the means of the last two sixths of the path differ by at most this share of beta, and the gradient turns
+SETTLED_SHARE = 0.1  # converged: the means of the last two sixths of the path differ by at most this share of beta, and the gradient turns
 SCALES = {0: None, 1: 0.5, 2: 1.0}  # sub-Gaussian scale of 0/1 and -1/1 rewards; Gaussian ones bring their own
 
 
 @dataclass(frozen=True)
 class TrainedBeta:
-    """What training found.
+    """The outcome of training.
 
     Attributes
     ----------
@@ -147,8 +147,8 @@ def train_softucb(
     with showing(progress, "train_softucb") as advance:
         while len(regret) < trajectories and beta <= 2.0 * theory:
             n = len(regret)
-            counted = None if advance is None else partial(_all_told, advance, n, trajectories)
-            played = carry_out(Trajectory(problem, policy._replace(beta=beta), seed, n), 1, workers=1, out=out, progress=counted)
+            counted = None if advance is None else partial(_advance_all, advance, n, trajectories)
+            played = run_experiment(Trajectory(problem, policy._replace(beta=beta), seed, n), 1, workers=1, out=out, progress=counted)
             if not played.complete:
                 status = f"interrupted: after {n} of {trajectories} trajectories."
                 raise Interrupted(TrainedBeta(beta, np.array(path), np.array(regret), np.array(gradients), theory, status))
@@ -164,7 +164,7 @@ def train_softucb(
     return TrainedBeta(beta, np.array(path), np.array(regret), np.array(gradients), theory, message)
 
 
-def _all_told(advance: Progress, before: int, trajectories: int, done: int, total: int) -> None:
+def _advance_all(advance: Progress, before: int, trajectories: int, done: int, total: int) -> None:
     """Rounds of one trajectory as a part of those of all."""
     advance(before * total + done, trajectories * total)
 
@@ -190,11 +190,11 @@ class Trajectory:
         return [f"trajectory {self.number}"]
 
     def common(self) -> dict[str, object]:
-        """What all trajectories share."""
+        """All that every trajectory shares."""
         return {"horizon": self.rounds, "seed": self.seed}
 
     def content(self, name: str, replication: int) -> dict[str, object]:
-        """What this one's numbers depend on."""
+        """All that this one's numbers depend on."""
         return {"problem": self.problem, "policy": self.policy, "trajectory": self.number}
 
     def label(self, name: str, replication: int) -> str:
@@ -206,7 +206,7 @@ class Trajectory:
         run = prepare(self.policy, self.problem, self.seed, self.number, self.rounds)
         log, _, play = to_horizon(run, NoMonitor(), np.array([self.rounds]))
         slices.run(play, self.rounds)
-        _, scores, widths = run.state.sums
+        _, scores, widths = cast(SoftUCBState, run.state).sums
         return {"regret": log.regret[0], "scores": np.array(scores), "widths": np.array(widths)}
 
 
@@ -227,7 +227,7 @@ def _status(path: np.ndarray, gradient: np.ndarray, theory: float, policy: SoftU
     floored = beta <= policy.beta_min and float(last.max()) <= 0.0
     if path.min() == path.max() and not floored:
         return f"unmoved: beta is {beta:.3g} as at the start, so nothing says where it would settle; pass a larger step."
-    if abs(drift) > SETTLED:
+    if abs(drift) > SETTLED_SHARE:
         return f"moving: beta drifted by {drift:+.0%} over the last {2 * half} trajectories; play more of them, or shorten step."
     if not floored and (last.min() >= 0.0 or last.max() <= 0.0):
         return (

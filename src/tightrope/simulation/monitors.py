@@ -1,4 +1,4 @@
-"""The true budget of a conservative run."""
+"""Monitors: what a run records besides regret and pulls. A monitor answers the verbs `begin` and `watch`."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -6,18 +6,52 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...compiled.kernels import PART, lean
-from ...compiled.parts import shared_overload
-from ...core import checks
-from ...core.fields import checkpoints, real, unchecked
-from ...core.monitor import Monitor, monitor
-from ...core.types import Given, Stored
-from ...core.verbs import either, event, mean
-from ...numerics.checkpoints import is_checkpoint
+from ..compiled.kernels import PART, lean
+from ..compiled.parts import shared_overload
+from ..core import checks
+from ..core.fields import checkpoints, real, unchecked
+from ..core.monitor import Monitor, monitor
+from ..core.types import Given, Stored
+from ..core.verbs import either, event, mean
+from ..numerics.checkpoints import is_checkpoint
 
 EVENTS = 4  # that the verb `event` tells apart: the learner's first choice, another safe arm, the baseline, no arm safe
 BASELINE = 2
 TOLERANCE = 1e-6  # how far rounding may carry the budget below zero
+
+
+@monitor
+class NoMonitor(Monitor):
+    """Records nothing and costs nothing."""
+
+    def begin(self, arms, n_checkpoints):
+        return NoTally(np.zeros(0))
+
+    # plain Python: interpreted loops pass states that no compiled function takes
+    def watch(self, tally, policy, state, problem, context, action, t, checkpoint):
+        pass
+
+
+class NoTally(NamedTuple):
+    unused: np.ndarray  # (0,)
+
+
+@monitor
+class SetValue(Monitor):
+    """Records the expected reward of the sets played, added up to each checkpoint: watched[name]["value"], (replications, n)."""
+
+    def begin(self, arms, n_checkpoints):
+        return SetTally(np.zeros(n_checkpoints), np.zeros(1))
+
+    def watch(self, tally, policy, state, problem, context, action, t, checkpoint):
+        tally.total[0] += np.sum(mean(problem, context, action))
+        if checkpoint >= 0:
+            tally.value[checkpoint] = tally.total[0]
+
+
+class SetTally(NamedTuple):
+    value: np.ndarray  # (n,) cumulative expected reward
+    total: np.ndarray  # (1,) so far
 
 
 @monitor
