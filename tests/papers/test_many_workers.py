@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tightrope.papers.conservative.beyond import many_workers as mw
-from tightrope.papers.conservative.beyond.many_workers import lease_room, leased_bound
+from tightrope.policies.conservative.leases import lease_room, leased_bound
 
 ALPHA, DELTA, SIGMA = mw.ALPHA, mw.DELTA, mw.SIGMA
 

@@ -14,7 +14,7 @@ from ...core.types import Oracle
 from ...core.verbs import Arms as ArmsOfPolicy
 from ...core.verbs import reward_range
 from ...logs.encoding import FittedEncoder
-from ...policies.conservative.ledger import MARTINGALE, NOTHING
+from ...policies.conservative.ledger import COUNT_NOTHING, MARTINGALE
 from ...session.codec import build_oracle
 from ...session.session import Session
 from ...session.size import state_bytes
@@ -474,7 +474,7 @@ def check_workers(spec: ExperimentSpec) -> None:
         raise ValueError(f"{many} keeps its promise by leases, which need rewards of at least 0; give rewards such as [0, 1].")
     for field, wrong, remedy in (
         ("checkpoint", policy.checkpoint[0] != -1 or policy.min_gap > 0, "promise every round"),
-        ("open", policy.open != NOTHING, "use open = 'nothing'"),
+        ("open", policy.open != COUNT_NOTHING, "use open = 'nothing'"),
         ("bound", policy.bound != MARTINGALE, "use bound = 'martingale'"),
     ):
         if wrong:

@@ -1,17 +1,12 @@
 """Many workers: one promise, kept by workers that tell a ledger what they did only now and then, and that may die.
 
 Not in the paper, where one learner knows everything at once. A worker holds a copy of what is known and a lease: so many decisions that
-explore. It plays the arm with the largest upper bound while its lease lasts, and the baseline otherwise, without asking. The derivation
-is in docs/explanation/conservative-guarantee.md, "Many workers": with m exploring decisions known, rewards S, G leased decisions that are
-not, and the baseline's part of the known rounds,
-
-    budget >= max(S - psi(m + G), 0) + baseline's part - (1 - alpha) mu_b G .
-
-Leases are granted while this is not negative. Rewards must be at least 0.
+explore. It plays the arm with the largest upper bound while its lease lasts, and the baseline otherwise. `policies/conservative/leases.py`
+says how much may be leased.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,10 +14,9 @@ from matplotlib.figure import Figure
 
 from ....compiled.kernels import jit, lean
 from ....core.streams import NOISE, stream
-from ....core.types import Arguments
 from ....plots import style
 from ....policies.conservative.independent import pull_radius
-from ....policies.conservative.ledger import martingale_radius
+from ....policies.conservative.leases import lease_room
 from ...experiment import Run
 from ...scoring import OURS, Row, above, below, estimate, never, paired_mean, ratio, row_of, share
 from ..measures import final
@@ -36,33 +30,6 @@ DEATH_RATE, UNREAD_ROUNDS = 0.01, 5000  # chance that a worker dies between two 
 LOGS = 4096  # of dead workers that can wait to be read; more of them die in no run
 MULTIPLES = (1, 2, 4, 8)  # on the axis of regret
 CHARGED, FREE = range(2)  # leases out are charged, or are not, which breaks the promise
-
-
-@lean
-def leased_bound(rewards, explored, owed, leased, charge, sigma, delta, freedman):  # type: ignore[no-untyped-def]
-    """Lower bound of the budget, whatever the leased decisions were or will be.
-
-    rewards: S, of exploring decisions. explored: m, known ones. owed: (n_b - (1 - alpha) t) mu_b of the known rounds. leased: G. charge:
-    (1 - alpha) mu_b, what a leased decision takes at most.
-    """
-    own = rewards - martingale_radius(sigma, delta, explored + leased, freedman)
-    return max(own, 0.0) + owed - charge * leased
-
-
-@lean
-def lease_room(rewards, explored, owed, leased, charge, sigma, delta, freedman, most):  # type: ignore[no-untyped-def]
-    """The largest number of further leased decisions, up to `most`, at which `leased_bound` is not negative; 0 where none is. O(log most).
-
-    The bound falls with every decision that is leased, so bisection finds it.
-    """
-    low, high = 0, int(most)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if leased_bound(rewards, explored, owed, leased + middle, charge, sigma, delta, freedman) >= 0.0:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 class WorldDraws(NamedTuple):
@@ -216,7 +183,7 @@ class WorkerCase(NamedTuple):
     every: int
 
 
-KINDS: dict[str, Arguments] = {
+KINDS: dict[str, dict[str, Any]] = {
     "at once": {},
     "late": {"late": DELAY_ROUNDS},
     "workers die": {"dies": DEATH_RATE},
