@@ -1,6 +1,7 @@
 """Durable decisions a second of two processes on one PostgreSQL: LinUCB with K = 50 arms and d = 20 features, an experiment each.
 
 python benchmarks/service_workers.py [--seconds 60] [--workers 2] [--one-experiment] [--rewards] [--promise]
+    [--policy LinUCB]
 
 Starts a PostgreSQL server of its own in a temporary folder (the tests' helper installs it where it is missing). An experiment is written
 by one process at a time, so as many experiments as workers are asked at once. With `--one-experiment` all of them decide in one;
@@ -57,13 +58,13 @@ async def decide_and_reward(connections: list[Connection], path: str, seconds: f
     return times
 
 
-async def measure_one(workers: list[tuple[int, str, int]], seconds: float, rewards: bool, promise: bool) -> None:
+async def measure_one(workers: list[tuple[int, str, int]], seconds: float, rewards: bool, promise: bool, policy: str) -> None:
     """All workers in one experiment."""
     features = np.random.default_rng(0).normal(size=(ARMS, DIMENSION)) / np.sqrt(DIMENSION)
     arms = [{"id": f"arm-{k}", "features": (row / max(1.0, np.linalg.norm(row))).tolist()} for k, row in enumerate(features)]
     port, key, _ = workers[0]
     guard = {"baseline": "arm-0", "baseline_mean": 0.4, "alpha": 0.1, "guarantee": {"sigma": 0.5}} if promise else {}
-    spec = {"name": "one", "policy": "LinUCB", "window": "1h", "default_reward": 0.0, "arms": arms, "workers": len(workers)} | guard
+    spec = {"name": "one", "policy": policy, "window": "1h", "default_reward": 0.0, "arms": arms, "workers": len(workers)} | guard
     status, answer = await (await Connection(port, key).open()).post("/v1/experiments", json.dumps(spec).encode())
     assert status in (200, 201), answer
     connections = []
@@ -113,6 +114,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--one-experiment", action="store_true")
     parser.add_argument("--rewards", action="store_true", help="with --one-experiment: reward each decision")
+    parser.add_argument("--policy", default="LinUCB", help="with --one-experiment, such as LinTS, whose chances are drawn")
     parser.add_argument("--promise", action="store_true", help="with --one-experiment: keep the policy to a budget")
     arguments = parser.parse_args()
     print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
@@ -124,7 +126,7 @@ def main() -> None:
             key = told or key  # the first one makes it
             workers.append((port, key, process.pid))
         if arguments.one_experiment:
-            asyncio.run(measure_one(workers, arguments.seconds, arguments.rewards, arguments.promise))
+            asyncio.run(measure_one(workers, arguments.seconds, arguments.rewards, arguments.promise, arguments.policy))
         else:
             asyncio.run(measure(workers, arguments.seconds))
 

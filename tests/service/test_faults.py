@@ -17,7 +17,7 @@ def test_two_hundred_faults():
     assert all(kind in done.stdout for kind in KINDS)
 
 
-@pytest.mark.lab
+@pytest.mark.thorough
 def test_forty_faults_with_two_workers_of_one_experiment():
     command = [sys.executable, "benchmarks/service_faults.py", "--workers", "--faults", "40", "--seed", "1"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)

@@ -69,6 +69,10 @@ class SharedExperiment(OwnedExperiment):
             return waited >= max(every, self.settings.tick)  # only to hear of the others
         return waited >= every or pending >= self.settings.exchange_every
 
+    def look_due(self) -> bool:
+        """Whether it is time to look for workers that are gone, also where nobody asks this one for anything."""
+        return time.monotonic() - self.looked >= self.leases.seconds / 4
+
     def exchange(self, connection: Connection, now: int, wait: bool = False, leaving: bool = False) -> bool:
         """Tell and hear, in the caller's transaction; this worker's events must be in it. False where another worker is at it.
 
@@ -130,7 +134,7 @@ class SharedExperiment(OwnedExperiment):
         """Tell what workers did that are gone, and take back their leases. Their fence rises first: they write nothing any more."""
         accounts = self.ledger.experiment.accounts
         assert accounts is not None
-        if time.monotonic() - self.looked < self.leases.seconds / 4:
+        if not self.look_due():
             return
         self.looked = time.monotonic()
         for row in self.leases.silent(connection, self.root, self.row):

@@ -347,7 +347,7 @@ class Writer(threading.Thread):
         for owned in due:
             try:
                 with self.database.write() as connection:
-                    if owned.journal.pending or owned.experiment.lease:
+                    if owned.journal.pending or owned.experiment.lease or owned.look_due():
                         owned.exchange(connection, self.settings.clock())
                     else:
                         owned.hear(connection)
