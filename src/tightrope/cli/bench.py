@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..core.types import JsonObject
 from .options import Import, Json, console, errors, print_json
 
 if TYPE_CHECKING:
     from ..core.policy import Policy
     from ..core.problem import Problem
+    from ..core.types import JsonObject
 
 
 def bench(

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from ..core.types import Arguments
 from .options import Import, Json, Out, Seed, console, numbers, print_json, print_table
 
 if TYPE_CHECKING:
     from ..core.policy import Policy
+    from ..core.types import Arguments
     from ..evaluation.targets import Judged
 
 

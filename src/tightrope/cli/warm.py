@@ -6,17 +6,19 @@ import os
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from ..core.types import Arguments
 from .options import Quiet, console
+
+if TYPE_CHECKING:
+    from ..core.types import Arguments
 
 THREE = [{"id": name} for name in ("first", "second", "third")]
 ROWS = [{"id": name, "features": [0.5, share]} for name, share in (("first", 0.0), ("second", 0.25), ("third", 0.5))]
-SAFE: Arguments = {"baseline": "first", "baseline_mean": 0.5, "alpha": 0.1, "guarantee": {"sigma": 0.5}}
-EXPERIMENTS: dict[str, Arguments] = {  # of a service: kinds that differ in what is compiled
+SAFE: "Arguments" = {"baseline": "first", "baseline_mean": 0.5, "alpha": 0.1, "guarantee": {"sigma": 0.5}}
+EXPERIMENTS: "dict[str, Arguments]" = {  # of a service: kinds that differ in what is compiled
     "independent arms": {"policy": "UCB", "arms": THREE},
     "Thompson sampling": {"policy": "BetaThompson", "arms": THREE},
     "a guarantee": {"policy": "BetaThompson", "arms": THREE} | SAFE,
