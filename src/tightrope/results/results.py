@@ -39,7 +39,7 @@ class ResultByPolicy:
         return next(iter(self._costs()[0].values())).size
 
     def summary(self) -> list[SummaryRow]:
-        """Final regret of every policy, in an identification its rounds: lowest first, with paired differences against the lowest.
+        """Final regret of every policy, lowest first, with paired differences against the lowest; in an identification its rounds.
 
         Returns
         -------
