@@ -17,7 +17,7 @@ One round is select (propose), commit (the action is taken), play, update (its r
 import numpy as np
 from numba import types
 
-from ..compiled.kernels import PART, borrowed
+from ..compiled.kernels import PART
 from ..compiled.parts import shared_overload
 from .dispatch import Verb, verb
 from .monitor import Monitor
@@ -136,9 +136,13 @@ def _either(given, otherwise):
     return lambda given, otherwise: given
 
 
-@borrowed
 def entry_or_none(values, i):
     """Entry i of what may be None."""
-    if values is None:
-        return None
-    return values[i]
+    return None if values is None else values[i]
+
+
+@shared_overload(entry_or_none, PART, inline="always")
+def _entry_or_none(values, i):
+    if isinstance(values, types.NoneType):
+        return lambda values, i: None
+    return lambda values, i: values[i]  # a function with both would return a number that may be None, which is another type
