@@ -1,6 +1,7 @@
 """Results of `simulate` and `identify`: arrays by policy, statistics, files, a picture."""
 
 import pathlib
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -24,9 +25,9 @@ class ResultByPolicy:
 
     settings: JsonObject
 
+    @abstractmethod
     def _costs(self) -> tuple[dict[str, np.ndarray], str]:
         """(replications,) costs by policy, and their name."""
-        raise NotImplementedError
 
     @property
     def policies(self) -> list[str]:
