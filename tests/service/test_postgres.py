@@ -17,7 +17,7 @@ from tightrope.service.domain.requests import DecisionRequest
 from tightrope.service.log.database import Database
 from tightrope.service.log.tables import events, experiments, metadata
 from tightrope.service.log.verification import check_snapshots, replay, verify
-from tightrope.service.runtime import commands, writer
+from tightrope.service.runtime import commands, owned, writer
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def test_the_same_tables_and_the_same_state_as_on_sqlite(fresh, tmp_path, clock)
 
 def test_batches_windows_and_erasures_in_parts(fresh, clock, monkeypatch):
     """Large ones: a batch that goes on in later parts, a snapshot from the log, an erasure behind it, windows that close one by one."""
-    monkeypatch.setattr(writer, "LIGHT", 5)
+    monkeypatch.setattr(owned, "LIGHT", 5)
     monkeypatch.setattr(writer, "PART", 0.005)
     rows = [[0.125, 0.5], [0.25, 0.75]]
     asked = [(f"d{n}", DecisionRequest(id=f"d{n}", context=rows, subject=f"u{n % 2}")) for n in range(120)]

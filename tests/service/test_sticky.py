@@ -13,7 +13,7 @@ from tightrope.service.log import store
 from tightrope.service.log.store import rows_and_names
 from tightrope.service.log.tables import snapshots
 from tightrope.service.log.verification import replay, verify
-from tightrope.service.runtime import commands, writer
+from tightrope.service.runtime import commands, owned
 
 STICKY = PRICES | {"window": "10h", "sticky": {"lasts": "2h"}}
 SUMMED = STICKY | {"sticky": {"lasts": "2h", "reward": "sum"}, "rewards": [0.0, 10.0]}
@@ -188,9 +188,9 @@ def test_what_was_erased_is_not_kept(tmp_path):
         check_replay(service)
 
 
-@pytest.mark.parametrize("most", [writer.LIGHT, -1])  # a snapshot that the writer packs, and one from the log
+@pytest.mark.parametrize("most", [owned.LIGHT, -1])  # a snapshot that the writer packs, and one from the log
 def test_no_snapshot_names_a_subject_that_was_erased(tmp_path, monkeypatch, most):
-    monkeypatch.setattr(writer, "LIGHT", most)
+    monkeypatch.setattr(owned, "LIGHT", most)
     with service_at(tmp_path / "a.db", Clock(), snapshot_every=1) as service:
         create(service, STICKY)
         for n in range(6):

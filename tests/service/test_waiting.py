@@ -12,7 +12,7 @@ from tightrope.service.domain.errors import Refused
 from tightrope.service.domain.spec import ExperimentSpec
 from tightrope.service.log import store
 from tightrope.service.log.verification import check_snapshots, replay, verify
-from tightrope.service.runtime import commands, warm_up, writer
+from tightrope.service.runtime import commands, owned, warm_up, writer
 
 TWO = [{"id": "a"}, {"id": "b"}]
 SPEC = {"name": "e", "policy": "UCB", "arms": TWO}
@@ -108,7 +108,7 @@ def test_one_late_reward_closes_its_own_window_and_the_others_close_in_parts(tmp
 
 @pytest.mark.parametrize("heavy", [False, True])
 def test_an_erasure_is_done_in_parts_and_holds(heavy, two, monkeypatch):
-    monkeypatch.setattr(writer, "LIGHT", 10 if heavy else 10**6)
+    monkeypatch.setattr(owned, "LIGHT", 10 if heavy else 10**6)
     monkeypatch.setattr(writer, "PART", 0.01)
     create(two, {"name": "e", "policy": "LinUCB", "arms": TWO, "dimension": 2, "window": None})
     rows = {"context": [[0.125, 0.5], [0.25, 1.0]]}
@@ -132,7 +132,7 @@ def test_an_erasure_is_done_in_parts_and_holds(heavy, two, monkeypatch):
 
 
 def test_a_large_snapshot_is_made_beside_the_writer_and_not_after_an_erasure(tmp_path, clock, monkeypatch):
-    monkeypatch.setattr(writer, "LIGHT", 5)
+    monkeypatch.setattr(owned, "LIGHT", 5)
     with service_at(tmp_path / "a.db", clock, snapshot_every=20) as service:
         create(service, SPEC)
         for n in range(60):

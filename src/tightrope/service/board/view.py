@@ -150,7 +150,7 @@ def page_of(standing: dict[str, Any], history: History) -> dict[str, Any]:
     rollout, holdings = standing["rollout"], standing["holdings"]
     marks = [(float(one["time"]), f"mode {one['mode']}") for one in history.modes[1:] if one["time"] >= (history.first or math.inf)]
     spec = standing["spec"]
-    warnings = [one for one in assumptions(holdings, history, rollout) if one.verdict == CONTRADICTED]
+    warnings = [one for one in assumptions(holdings, history, rollout, standing.get("workers")) if one.verdict == CONTRADICTED]
     return {
         "name": standing["name"], "status": standing["status"], "spec": spec, "rollout": rollout, "about": SERVED[rollout["mode"]],
         "answer": answer_of(standing, history, by_arm), "tiles": tiles(standing, history), "rows": rows,
@@ -211,6 +211,10 @@ def tiles(standing: dict[str, Any], history: History) -> list[tuple[str, str, st
     if standing["holdings"] is not None:
         holdings = standing["holdings"]
         shown.append(("Budget", "≥ " + short(holdings["budget_bound"]), f"rewards in hand, alpha {holdings['alpha']:g}"))
+    if standing.get("workers") is not None:
+        workers = standing["workers"]
+        leased = f"decide; leases of {workers['out']:,} decisions are out" if standing["holdings"] is not None else "decide"
+        shown.append(("Workers", f"{workers['logs']} of {workers['most']}", leased))
     if standing.get("identified") is not None:
         left = standing["identified"]["samples_remaining"]
         shown.append(("Samples left", "–" if left is None else short(left), standing["identified"]["status"]))

@@ -27,11 +27,15 @@ def unseen(says: str, why: str = "No log can show this.") -> Assumption:
     return Assumption(says, UNSEEN, why)
 
 
-def assumptions(holdings: dict[str, Any] | None, history: History, rollout: dict[str, Any]) -> list[Assumption]:
-    """What the certificate of an experiment rests on."""
+def assumptions(
+    holdings: dict[str, Any] | None, history: History, rollout: dict[str, Any], workers: dict[str, Any] | None = None
+) -> list[Assumption]:  # fmt: skip
+    """What the certificate of an experiment rests on. workers: their leases, where there are many."""
     spec, seen = history.spec, history.observed
     assert spec is not None
     found = [] if holdings is None else guarantees(holdings, spec, history)
+    if holdings is not None and workers is not None:
+        found.append(leases(workers))
     if rollout["estimate"] is not None:
         found += [
             in_range(spec, history),
@@ -86,6 +90,16 @@ def mean_bounds(history: History) -> dict[str, tuple[float, float]]:
     low, high = history.reward_range
     bounds = history.observed.mean_bounds() if history.comparable else {}
     return {id: (low + (high - low) * least, low + (high - low) * most) for id, (least, most) in bounds.items()}
+
+
+def leases(workers: dict[str, Any]) -> Assumption:
+    """Of many workers none explores without a lease."""
+    out = workers["out"]
+    says = (
+        "Decisions that explore and are not known yet were made under leases, of which the bound takes each as having earned nothing; a "
+        "worker without one plays the baseline."
+    )
+    return Assumption(says, HOLDS, f"Leases of {plural(out, 'decision')} are out; each log says which lease a decision rests on.")
 
 
 # Rewards -------------------------------------------------------------------------------------------------------------------

@@ -30,6 +30,10 @@ def decide(experiment: Experiment, id: str, request: DecisionRequest, now: int) 
     if "baseline" in asked or "baseline_mean" in asked:
         check_round_baseline(experiment, asked)
     round, watched = experiment.round(asked), experiment.watched
+    if experiment.known is not None:
+        check_of_many(experiment, request, asked)
+        if experiment.lease == 0:
+            round = experiment.baseline_only(round)
     one_row = round.context is not None and is_one_row(round.context.features)
     try:
         if one_row and not session.arms.common:
@@ -49,13 +53,29 @@ def decide(experiment: Experiment, id: str, request: DecisionRequest, now: int) 
     arm, name, p, se = drawn.arm, drawn.name, drawn.propensity, drawn.propensity_se
     if not isinstance(arm, int):
         arm, name, p, se = arm.tolist(), list(name), np.asarray(p).tolist(), np.asarray(se).tolist()
-    return Prepared(Decided(id, arm, name, p, se, why, version, deadline, choice, budget, asked, *more, drawn.draws), drawn)
+    rests = experiment.known, experiment.lease
+    return Prepared(Decided(id, arm, name, p, se, why, version, deadline, choice, budget, asked, *more, drawn.draws, *rests), drawn)
+
+
+def check_of_many(experiment: Experiment, request: DecisionRequest, asked: dict[str, Any]) -> None:
+    """Refuse what many workers do not do together."""
+    spec, name = experiment.spec, experiment.name
+    for field, why in (("subject", "its data could not be erased"), ("deferred", "another worker could not know whether it was activated")):
+        if field in asked:
+            raise Refused(422, f"{field} was given, but experiment {name!r} has many workers, so that {why}; leave it out.", field)
+    if spec.row_length is not None and request.context is None:
+        raise Refused(422, f"context is missing; a worker of experiment {name!r} does not know the features of the last round.", "context")
+    if experiment.lease is not None and lacks_baseline(asked, spec.baseline, ()):
+        raise Refused(
+            422, f"eligible leaves out the baseline {spec.baseline!r}, which a worker of experiment {name!r} without a lease plays; let it "
+            "be eligible.", "eligible",
+        )  # fmt: skip
 
 
 def noted_budget(experiment: Experiment, watched: bool) -> float | None:
     """The lower bound of the budget behind a decision that was drawn, where the log notes it: in watched decisions, and wherever it is
     lower than ever before, so that the lowest one in the log is that of all decisions."""
-    holdings = experiment.holdings()
+    holdings = None if experiment.known is not None else experiment.holdings()  # of many workers, exchanges note it
     if holdings is None:
         return None
     bound, lowest = float(holdings["budget_bound"]), experiment.rollout.lowest_budget

@@ -12,6 +12,7 @@ from ...session.codec import flatten
 from ...session.decisions import Decision
 from ...session.session import Session
 from . import events, former
+from .accounts import Accounts, KnownRounds
 from .assignments import Assignments, KeptDecision
 from .errors import Refused
 from .features import FeatureReader, numbers_of
@@ -46,6 +47,9 @@ class Experiment:
         self.seq, self.time = 0, 0
         self.disagreements = 0  # decisions of a replay whose arm this machine would not have drawn
         self.numbers: dict[str, int] = {}  # of arms, by id
+        self.accounts: Accounts | None = None  # of its workers, where it has many and this is what their ledger knows
+        self.known: int | None = None  # where this is what one of many workers knows: the ledger's event that it rests on
+        self.lease: int | None = None  # decisions that explore that this worker may still make; None: any number
 
     def begin(self, event: events.Created) -> None:
         """Become the experiment that an event began. Raises ValueError in the library's words."""
@@ -62,6 +66,25 @@ class Experiment:
         said = None if spec.rollout is None else spec.rollout.least_budget
         self.rollout = Rollout(spec, former.LEAST_BUDGET if event.policy is None and said is None else None)
         self.number_arms()
+        self.accounts = Accounts() if spec.workers > 1 else None
+
+    def branch(self, worker: int, former: "Experiment | None" = None) -> "Experiment":
+        """What a worker goes on with until the next exchange: the state of the ledger, with its lease and streams of its own. Open
+        decisions stay here; `borrow` brings the one that is asked for. former: the one before, which is used no more."""
+        assert self.accounts is not None
+        other = Experiment(self.name)
+        other.began, other.spec, other.reward_range, other.reader = self.began, self.spec, self.reward_range, self.reader
+        other.session = self.session._branch(f"{worker}.{self.seq}", None if former is None else former.session)
+        other.rollout, other.status, other.masked = Rollout(self.spec), self.status, set(self.masked)
+        other.seq, other.known, other.numbers = self.seq, self.seq, dict(self.numbers)
+        other.lease = self.accounts.leases.get(worker, 0) if self.promises else None
+        return other
+
+    def borrow(self, id: str, ledger: "Experiment") -> None:
+        """Know an open decision of the ledger, if it had it when this worker went on from it; it may have heard of more since."""
+        if id in ledger.open and self.known is not None and ledger.open[id].seq <= self.known:
+            self.session._borrow(id, ledger.session)
+            self.open.begin(id, ledger.open[id])
 
     def is_of(self, spec: ExperimentSpec) -> bool:
         """Whether it is the experiment of a spec, with what is taken today for what the spec leaves out, or with what was taken then."""
@@ -80,7 +103,21 @@ class Experiment:
 
     def holdings(self) -> dict[str, Any] | None:
         """The lower bound of the budget and what it rests on; None where the policy keeps none."""
-        return None if ledger_of(self.session.state) is None else holdings(self.session.policy, copied(self.session.state))
+        if ledger_of(self.session.state) is None:
+            return None
+        held = holdings(self.session.policy, copied(self.session.state))
+        if held is not None and self.accounts is not None:
+            held["budget_bound"] = self.known_rounds().bound(self.accounts.out)
+        return held
+
+    @property
+    def promises(self) -> bool:
+        """Whether the policy keeps a budget."""
+        return ledger_of(self.session.state) is not None
+
+    def known_rounds(self) -> KnownRounds:
+        """What leases rest on, where the policy keeps a budget."""
+        return KnownRounds(self.session.policy, self.session.state)
 
     def check_alive(self) -> None:
         """Refuse to change what is archived."""
@@ -102,6 +139,12 @@ class Experiment:
         if "context" in asked:
             asked = asked | {"context": numbers_of(self.reader, asked["context"], self.name)}
         return read_round(asked, self.numbers, self.session.catalogue, self.name) if asked else EMPTY
+
+    def baseline_only(self, round: Round) -> Round:
+        """The round of a worker that has no lease left."""
+        eligible = np.zeros(len(self.numbers), dtype=np.bool_)
+        eligible[self.numbers[str(self.spec.baseline)]] = True
+        return round._replace(eligible=eligible)
 
     def number(self, field: str, arm: str) -> int:
         """The number of an arm. field: that names it, for the sentence of the refusal."""
@@ -161,6 +204,8 @@ def created(spec: ExperimentSpec) -> events.Created:
     return events.Created(spec.plain(), spec.defaults(), described(made_policy(spec)))
 
 
+ENDS = (events.Cancelled, events.Rewarded, events.Expired, events.Closed)  # of a decision of one arm
+
 # What each event does ------------------------------------------------------------------------------------------------------
 
 
@@ -174,9 +219,23 @@ def apply(experiment: Experiment, event: events.Event, seq: int, time: int, draw
         if drawn is None:
             follow(experiment, event, seq)
         _decided(experiment, event, seq, time)
+    elif experiment.accounts is not None and isinstance(event, ENDS) and event.decision not in experiment.open:
+        experiment.accounts.early[event.decision] = event  # the worker that decided has not told it yet
     else:
         EFFECTS[type(event)](experiment, event)
-    experiment.seq, experiment.time = seq, time
+    experiment.seq, experiment.time = seq, max(experiment.time, time)  # workers' clocks differ
+
+
+def apply_as_worker(worker: Experiment, ledger: Experiment, event: events.Event, time: int, drawn: Decision | None = None) -> None:
+    """Take in an event of a worker's own log, in what it knows. ledger: the state that this rests on. What comes of a decision that is not
+    known yet changes nothing before the next exchange."""
+    if isinstance(event, ENDS) and event.decision not in worker.open:
+        worker.borrow(event.decision, ledger)
+    if isinstance(event, ENDS) and event.decision not in worker.open:
+        if isinstance(event, events.Rewarded):
+            worker.session._checked_value("reward", event.value)
+        return
+    apply(worker, event, worker.seq + 1, time, drawn)
 
 
 def follow(experiment: Experiment, event: events.Decided, seq: int) -> None:
@@ -184,6 +243,8 @@ def follow(experiment: Experiment, event: events.Decided, seq: int) -> None:
     if "erased" in event.asked:
         raise ValueError(f"event {seq} was erased; only a snapshot behind it can be replayed.")
     session, round, choice = experiment.session, experiment.round(event.asked), event.rollout
+    if event.lease == 0:
+        round = experiment.baseline_only(round)
     agreed = True
     if choice is not None:
         rollout = experiment.rollout
@@ -195,7 +256,8 @@ def follow(experiment: Experiment, event: events.Decided, seq: int) -> None:
         p, se = np.array(p), np.array(se)
     wanted = None if choice is None else choice.wanted
     same_draw = session.follow(event.arm, event.decision, round.context, round.eligible, round.names, p, se, wanted, event.draws)
-    experiment.disagreements += not (same_draw and agreed)
+    if experiment.accounts is None:  # the ledger's own stream drew for nobody
+        experiment.disagreements += not (same_draw and agreed)
 
 
 def _decided(experiment: Experiment, event: events.Decided, seq: int, time: int) -> None:
@@ -213,6 +275,11 @@ def _decided(experiment: Experiment, event: events.Decided, seq: int, time: int)
         if event.subject is not None:
             until = made + int(sticky.lasts * MICROSECONDS)
             experiment.assignments.begin(event.subject, KeptDecision(event.decision, seq, str(event.name), until))
+    if experiment.lease is not None:
+        experiment.lease -= event.name != experiment.spec.baseline
+    early = None if experiment.accounts is None else experiment.accounts.early.pop(event.decision, None)
+    if early is not None:
+        EFFECTS[type(early)](experiment, early)
 
 
 def _created(experiment: Experiment, event: events.Created) -> None:
@@ -292,6 +359,11 @@ def _mode_changed(experiment: Experiment, event: events.ModeChanged) -> None:
     experiment.rollout.change(event)
 
 
+def _exchanged(experiment: Experiment, event: events.Exchanged) -> None:
+    assert experiment.accounts is not None
+    experiment.accounts.enter(event)
+
+
 def _only_logged(experiment: Experiment, event: events.Late) -> None:
     """A reward that came too late changes no state."""
 
@@ -328,4 +400,5 @@ EFFECTS: dict[type[events.Event], Callable[[Experiment, Any], None]] = {
     events.ModeChanged: _mode_changed,
     events.Late: _only_logged,
     events.Erased: forget_erased,
+    events.Exchanged: _exchanged,
 }

@@ -261,6 +261,11 @@ class History:
         for arm, value in event.value.items() if isinstance(event.value, dict) else ((event.arm, event.value),):
             self.observed.late_reward(arm, min(max((value - low) / (high - low), 0.0), 1.0))
 
+    def _exchanged(self, event: events.Exchanged, time: int) -> None:
+        if event.bound is not None:
+            self.budget = event.bound
+            self.lowest_budget = event.bound if self.lowest_budget is None else min(self.lowest_budget, event.bound)
+
     def _erased(self, event: events.Erased, time: int) -> None:
         if event.longest is None:
             self.observed.unknown_rounds += len(event.rounds)
@@ -338,4 +343,5 @@ STEPS: dict[type[events.Event], Callable[[History, Any, int], None]] = {
     events.Cancelled: History._cancelled,
     events.Late: History._late,
     events.Erased: History._erased,
+    events.Exchanged: History._exchanged,
 }

@@ -15,7 +15,7 @@ from ..domain.requests import ALPHA, BASELINE, HIGHEST, LOWEST, TEXT, EraseReque
 from ..domain.times import timestamp
 from ..log import store
 from ..log.journal import Journal
-from ..log.recovery import rebuild
+from ..log.recovery import before_decision, rebuild
 from ..log.snapshots import fingerprint
 from ..runtime import commands
 from ..runtime.judging import judge_apart
@@ -60,7 +60,7 @@ def past(connection: Connection, row: int, name: str, seq: int) -> Journal:
 async def state(name: Name, service: Served, seq: Seq = None) -> Response:
     """Counts and the fingerprint of every bit that decides what comes next, now or after an event of the past."""
     if seq is None:
-        return answer(await service.ask(name, lambda transaction: state_answer(transaction.owned.journal)))
+        return answer(await service.ask(name, lambda transaction: state_answer(transaction.settled)))
     return answer(await read_beside(service, name, lambda connection, row: state_answer(past(connection, row, name, seq))))
 
 
@@ -86,12 +86,14 @@ async def explain(
         return answer({"arms": list(view.names or ()), "decision": None, "event": None, "explanation": plain(found)})
 
     def read(connection: Connection, row: int) -> dict[str, Any]:
-        made = commands.decision_entry(store.about(connection, row, [decision]))
-        if made is None:
+        before = before_decision(connection, row, name, decision)
+        if before is None:
             raise Refused(404, f"decision = {decision!r} is not a decision of experiment {name!r}.", "decision")
-        experiment, event = rebuild(connection, row, name, made.seq - 1).experiment, made.event
+        (experiment, made), event = before, before[1].event
         assert isinstance(event, Decided)
         context, eligible, names = experiment.round(event.asked)
+        if event.lease == 0:
+            eligible = experiment.baseline_only(experiment.round(event.asked)).eligible
         found = experiment.session.explain(context, eligible)
         return {"arms": list(names or experiment.session.names or ()), "decision": decision, "event": made.seq, "explanation": plain(found)}
 

@@ -6,7 +6,10 @@ import sqlalchemy as sa
 import structlog
 from sqlalchemy.engine import Connection
 
+from ..domain.events import Decided
+from ..domain.experiment import Experiment, apply_as_worker
 from . import store
+from .entries import LogEntry
 from .journal import Journal
 from .snapshots import fingerprint, pack, restored
 from .tables import experiments, snapshots
@@ -32,6 +35,29 @@ def recover(connection: Connection, row: int, name: str, until: int | None = Non
     if experiment.seq == 0:
         raise ValueError(f"{name!r} has no events; restore the database from a backup.")
     return journal, started
+
+
+def before_decision(connection: Connection, row: int, name: str, decision: str) -> tuple[Experiment, LogEntry] | None:
+    """What the decision of an id was made from, and its entry; None where there is none of this id."""
+    many = store.has_many_workers(connection, row)
+    rows = {row: 0} if not many else {one: worker for worker, one in store.worker_rows(connection, row).items()}
+    query = sa.select(store.C.experiment, *store.COLUMNS).where(
+        store.C.experiment.in_(rows), store.C.key == decision, store.C.kind == Decided.kind
+    )
+    found = connection.execute(query).one_or_none()
+    if found is None:
+        return None
+    log, made = found[0], LogEntry(*found[1:])
+    event = made.event
+    assert isinstance(event, Decided)
+    if not many:
+        return rebuild(connection, row, name, made.seq - 1).experiment, made
+    ledger = rebuild(connection, row, name, event.known).experiment
+    assert ledger.accounts is not None
+    worker = ledger.branch(rows[log])
+    for entry in store.read_one(connection, log, ledger.accounts.taken.get(rows[log], 0), made.seq - 1):
+        apply_as_worker(worker, ledger, entry.event, entry.time)
+    return worker, made
 
 
 def newest_snapshot(connection: Connection, row: int, name: str, until: int | None = None) -> Journal:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from .entries import LogEntry
+from ..domain.events import Exchanged
+from .entries import LogEntry, worker_number
 from .tables import events, experiments
 
 C = events.c
@@ -27,12 +28,11 @@ class Overtaken(Exception):
     """Another process has taken over the experiment."""
 
 
-def append(connection: Connection, experiment: int, fence: int, new: Sequence[LogEntry]) -> None:
-    """Append entries in the caller's transaction. Raises Overtaken where this process is not the one that writes any more."""
-    last = new[-1]
-    moved = connection.execute(
-        ADVANCE, {"which": experiment, "held": fence, "before": new[0].seq - 1, "after": last.seq, "head": last.digest}
-    )
+def append(connection: Connection, experiment: int, fence: int, new: Sequence[LogEntry], before: int | None = None) -> None:
+    """Append entries in the caller's transaction. before: the last one's number, where numbers are left out. Raises Overtaken where this
+    process is not the one that writes any more."""
+    last, before = new[-1], new[0].seq - 1 if before is None else before
+    moved = connection.execute(ADVANCE, {"which": experiment, "held": fence, "before": before, "after": last.seq, "head": last.digest})
     if moved.rowcount != 1:
         raise Overtaken(experiment)
     connection.exec_driver_sql(insertion(connection.dialect), [(experiment, *event) for event in new])
@@ -46,7 +46,46 @@ def insertion(dialect: sa.Dialect) -> str:
 
 
 def read(connection: Connection, experiment: int, after: int = 0, until: int | None = None) -> Iterator[LogEntry]:
-    """Entries in their order: those after one seq, until another (included)."""
+    """Entries in their order: those after one seq, until another (included). Of many workers, in the order of their ledger."""
+    if has_many_workers(connection, experiment):
+        return read_together(connection, experiment, after, until)
+    return read_one(connection, experiment, after, until)
+
+
+def has_many_workers(connection: Connection, experiment: int) -> bool:
+    """Whether an experiment's log is a ledger that takes in those of its workers."""
+    query = sa.select(experiments.c.workers).where(experiments.c.id == experiment)
+    return connection.execute(query).scalar_one_or_none() is not None
+
+
+def read_together(connection: Connection, ledger: int, after: int = 0, until: int | None = None) -> Iterator[LogEntry]:
+    """Entries of a ledger, each behind those of a worker's log that it takes in, which are numbered as the ledger counts them."""
+    rows: dict[int, int] = {}
+    last = LAST if until is None else until
+    for entry in read_one(connection, ledger, after):
+        if entry.kind == Exchanged.kind:
+            event = Exchanged.read(entry.body, None)
+            start = entry.seq - event.count
+            if event.worker not in rows:
+                rows = worker_rows(connection, ledger)
+            for one in read_one(connection, rows[event.worker], event.first - 1 + max(after + 1 - start, 0), event.last):
+                place = start + one.seq - event.first
+                if place > last:
+                    return
+                yield one._replace(seq=place)
+        if entry.seq > last:
+            return
+        yield entry
+
+
+def worker_rows(connection: Connection, ledger: int) -> dict[int, int]:
+    """The row of each worker's log."""
+    query = sa.select(experiments.c.id, experiments.c.name).where(experiments.c.parent == ledger)
+    return {worker_number(row.name): row.id for row in connection.execute(query)}
+
+
+def read_one(connection: Connection, experiment: int, after: int = 0, until: int | None = None) -> Iterator[LogEntry]:
+    """Entries of one row's log."""
     last = LAST if until is None else until
     while True:  # the driver's own rows: SQLAlchemy's cost as much again
         with connection.exec_driver_sql(selection(connection.dialect), (experiment, after, last)) as result:
@@ -73,25 +112,29 @@ def placeholder(dialect: sa.Dialect) -> str:
     return "?" if dialect.paramstyle == "qmark" else "%s"
 
 
-def about(connection: Connection, experiment: int, decisions: Iterable[str]) -> list[LogEntry]:
-    """All entries about some decisions, in their order."""
+def about(connection: Connection, experiment: int, decisions: Iterable[str], many: bool = False) -> list[LogEntry]:
+    """All entries about some decisions, in their order. many: in the logs of all workers, what was decided first."""
     entries: list[LogEntry] = []
     listed = list(decisions)
     for first in range(0, len(listed), AT_ONCE):
         part = listed[first : first + AT_ONCE]
-        query = sa.select(*COLUMNS).where(C.experiment == experiment, C.key.in_(part)).order_by(C.seq)
+        workers = sa.select(experiments.c.id).where(experiments.c.parent == experiment)
+        where = C.experiment.in_(workers) if many else C.experiment == experiment
+        query = sa.select(*COLUMNS).where(where, C.key.in_(part)).order_by(C.seq)
         entries += [LogEntry(*row) for row in connection.execute(query)]
-    return entries
+    return sorted(entries, key=lambda entry: (entry.kind != "decided", entry.time)) if many else entries
 
 
 def row_of(connection: Connection, name: str) -> int | None:
     """The row of an experiment; None where there is none of this name."""
-    return connection.execute(sa.select(experiments.c.id).where(experiments.c.name == name)).scalar_one_or_none()
+    query = sa.select(experiments.c.id).where(experiments.c.name == name, experiments.c.parent.is_(None))
+    return connection.execute(query).scalar_one_or_none()
 
 
 def rows_and_names(connection: Connection, wanted: str | None = None) -> list[tuple[int, str]]:
     """Rows and names of all experiments, or of one. Raises ValueError where it does not exist."""
-    rows = connection.execute(sa.select(experiments.c.id, experiments.c.name).order_by(experiments.c.name)).all()
+    query = sa.select(experiments.c.id, experiments.c.name).where(experiments.c.parent.is_(None)).order_by(experiments.c.name)
+    rows = connection.execute(query).all()
     chosen = [(row.id, row.name) for row in rows if wanted in (None, row.name)]
     if wanted is not None and not chosen:
         raise ValueError(f"experiment = {wanted!r} is not in this database; it has {', '.join(row.name for row in rows) or 'none'}.")

@@ -23,7 +23,8 @@ from ..log import erasure
 from ..log.entries import LogEntry
 from ..log.journal import Journal
 from ..log.recovery import Snapshot, write_snapshot
-from .writer import UNFINISHED, Transaction, Unfinished
+from .exchanges import SharedExperiment, refuse_of_many
+from .writer import DECISION, ENDING, UNFINISHED, Transaction, Unfinished
 
 Json = dict[str, Any]
 CHUNK = 200  # items of a batch whose ids are looked up together, and decisions that are blanked together
@@ -38,12 +39,14 @@ def create(transaction: Transaction, spec: ExperimentSpec) -> tuple[bool, Json]:
     if not transaction.experiment.is_of(spec):
         raise Refused(409, f"experiment = {spec.name!r} exists with another spec; choose another name.", "name")
     new = any(entry.kind == "created" for entry in transaction.owned.new)
+    if isinstance(transaction.owned, SharedExperiment):
+        new, transaction.owned.fresh = transaction.owned.fresh, False
     return new, describe(transaction)
 
 
 def describe(transaction: Transaction) -> Json:
     """An experiment with its counts."""
-    return summary(transaction.owned.journal)
+    return summary(transaction.settled)
 
 
 def summary(journal: Journal) -> Json:
@@ -73,6 +76,7 @@ STATUS_CHANGES: dict[str, tuple[events.Event, str, str]] = {  # event, the statu
 
 def change_status(transaction: Transaction, what: str) -> Json:
     """Pause, resume or archive."""
+    transaction.settle()
     if check_status_change(transaction, what):
         transaction.record(STATUS_CHANGES[what][0])
     return describe(transaction)
@@ -89,6 +93,7 @@ def check_status_change(transaction: Transaction, what: str) -> bool:
 
 def add_arms(transaction: Transaction, request: ArmsRequest) -> Json:
     """Add arms; those that are there already with the same features are left alone, so that a retry is safe."""
+    transaction.settle()
     transaction.experiment.check_alive()
     known = transaction.experiment.numbers.copy()
     for arm in request.arms:
@@ -131,6 +136,7 @@ def check_point(experiment: Experiment, arm: ArmSpec) -> None:
 
 def change_arm(transaction: Transaction, arm: str, change: ArmChange) -> Json:
     """Retire, mask or restore an arm."""
+    transaction.settle()
     if check_arm_change(transaction, arm, change):
         record(transaction, events.ArmChanged(arm, change.status), 409)
     return {"id": arm, "status": change.status}
@@ -182,6 +188,9 @@ def decide(transaction: Transaction, id: str, request: DecisionRequest) -> Json:
             if event.asked != request.asked():
                 raise Refused(409, f"id = {id!r} was decided for another request; an id belongs to one decision.", "id")
             return decision_answer(event, made.seq)
+        if not transaction.claim(id, DECISION):
+            return decided_elsewhere(transaction, id, request)
+    begin_alone(transaction)
     kept = assigned(transaction, request)
     if kept is not None:
         return kept
@@ -191,6 +200,23 @@ def decide(transaction: Transaction, id: str, request: DecisionRequest) -> Json:
     if watched or prepared.event.budget is not None:
         follow_rules(transaction)
     return decision_answer(prepared.event, entry.seq)
+
+
+def decided_elsewhere(transaction: Transaction, id: str, request: DecisionRequest) -> Json:
+    """The answer of a decision that another worker has just made under this id."""
+    if decision_entry(transaction.entries(id)) is None:
+        raise Refused(503, f"id = {id!r} is being decided by another worker; send the same request again.", "id", retry_after=1)
+    return decide(transaction, id, request)
+
+
+def begin_alone(transaction: Transaction) -> None:
+    """Of many workers one makes the first decision of all: it tells whether rounds show a row for every arm, or one for all of them."""
+    owned = transaction.owned
+    if isinstance(owned, SharedExperiment) and transaction.experiment.spec.row_length is not None:
+        if not owned.experiment.session.decided:
+            transaction.settle()
+        if not owned.ledger.experiment.session.decided:
+            owned.alone = True
 
 
 def assigned(transaction: Transaction, request: DecisionRequest) -> Json | None:
@@ -216,11 +242,13 @@ def assigned(transaction: Transaction, request: DecisionRequest) -> Json | None:
 class Each:
     """An act, done in parts: the items of a batch, each done or refused by itself; some were refused when they were read.
 
-    items: pairs of an id, under which the log may know the decision (None: it is new), and what `do` takes.
+    items: pairs of an id, under which the log may know the decision (None: it is new), and what `do` takes. claim: see `Command`.
     """
 
-    def __init__(self, items: Sequence[tuple[str | None, Any]], do: Callable[[Transaction, Any], Json]) -> None:
-        self.items, self.do = items, do
+    def __init__(
+        self, items: Sequence[tuple[str | None, Any]], do: Callable[[Transaction, Any], Json], claim: str | None = None
+    ) -> None:  # fmt: skip
+        self.items, self.do, self.claim = items, do, claim
         self.results: list[Json] = []
         self.written = 0  # items whose events are on disk
 
@@ -230,6 +258,7 @@ class Each:
         while len(results) < len(self.items):
             chunk = self.items[len(results) : len(results) + CHUNK]
             transaction.look_up(id for id, _ in chunk if id is not None and id not in transaction.experiment.open)
+            transaction.claim_all((id for id, _ in chunk if id is not None), self.claim)
             for _, item in chunk:
                 results.append(self._one(transaction, item))
                 if transaction.over and len(results) < len(self.items):
@@ -274,10 +303,10 @@ def decision_answer(event: events.Decided, seq: int) -> Json:
 
 def waiting(transaction: Transaction, id: str) -> OpenDecision | None:
     """The open decision of an id; one whose window has just closed is closed first."""
-    experiment = transaction.experiment
-    decision = experiment.open.get(id)
+    decision = transaction.open_decision(id)
     if decision is not None and decision.deadline is not None and decision.deadline <= transaction.now:
-        transaction.record(experiment.close(id))  # those before it may be many: they have their own turn
+        if transaction.claim(id, ENDING):
+            transaction.record(transaction.owned.close(id))  # those before it may be many: they have their own turn
         decision = None
     return decision
 
@@ -317,6 +346,8 @@ def cancel(transaction: Transaction, id: str) -> Json:
     who could still take back what did not sell would make every promise false."""
     transaction.experiment.check_alive()
     decision = waiting(transaction, id)
+    if decision is not None and not transaction.claim(id, ENDING):
+        decision = None  # another worker has just ended it
     if decision is None:
         how = ending(known(transaction, id)).kind
         if how != "cancelled":
@@ -352,6 +383,8 @@ def reward(transaction: Transaction, request: RewardRequest) -> Json:
     value, given = transaction.experiment.in_range(request.value)
     id, event = request.decision_id, events.Rewarded(request.decision_id, value, request.reward_id, given)
     decision = waiting_for_reward(transaction, id)
+    if decision is not None and not transaction.claim(id, ENDING):
+        decision = None  # another worker has just ended it
     if decision is None or isinstance(event.value, dict):
         entries = known(transaction, id)
         before = equal_reward(entries, event)
@@ -451,6 +484,7 @@ class Erasure:
 
     def __call__(self, transaction: Transaction) -> Unfinished | Json:
         self.transaction = transaction
+        refuse_of_many(transaction.owned, "subject", "which take no data of a subject, so there is nothing to erase")
         try:
             return next(self.parts)
         except StopIteration as end:
@@ -555,6 +589,7 @@ def follow_rules(transaction: Transaction) -> None:
 
 def change_mode(transaction: Transaction, change: ModeChange, seen: str | None = None) -> Json:
     """Change the mode by command. seen: the mode that whoever asks for it saw; None: it does not matter."""
+    refuse_of_many(transaction.owned, "mode", "which have no rollout")
     rollout = transaction.experiment.rollout
     if seen is not None and seen != rollout.mode:
         raise Refused(409, f"mode was {seen!r} when you were asked, and is {rollout.mode!r} now; look again, then decide.", "mode")
@@ -596,16 +631,18 @@ def reads(act: Callable[[Transaction], Any]) -> Callable[[Transaction], Any]:
 @reads
 def describe_rollout(transaction: Transaction) -> Json:
     """Mode, rules and evidence."""
-    holdings = transaction.experiment.holdings()
-    return transaction.experiment.rollout.report() | {"budget_bound": None if holdings is None else holdings["budget_bound"]}
+    experiment = transaction.settled.experiment
+    holdings = experiment.holdings()
+    return experiment.rollout.report() | {"budget_bound": None if holdings is None else holdings["budget_bound"]}
 
 
 @reads
 def standing(transaction: Transaction) -> Json:
     """All that the certificate and the board need of the live experiment, at one event."""
-    experiment = transaction.experiment
+    experiment = transaction.settled.experiment
     behind = max(experiment.time - transaction.now, 0) / MICROSECONDS
     facts = {"holdings": experiment.holdings(), "rollout": experiment.rollout.report(), "clock_behind": behind}
+    facts["workers"] = None if experiment.accounts is None else experiment.accounts.report(experiment.spec.workers)
     return describe(transaction) | facts | {"identified": identification(experiment.session)}
 
 
@@ -631,11 +668,12 @@ def identification(session: Session) -> Json | None:
 @reads
 def session_view(transaction: Transaction) -> Session:
     """A view of the session that another thread may ask for explanations."""
-    return transaction.experiment.session.view()
+    return transaction.settled.experiment.session.view()
 
 
 def list_open(transaction: Transaction) -> Json:
     """Open decisions, the first to expire first."""
-    first = itertools.islice(transaction.experiment.open.items(), MOST)
+    waiting = transaction.settled.experiment.open
+    first = itertools.islice(waiting.items(), MOST)
     listed = [{"id": id, "expires_at": timestamp(each.deadline), "deferred": each.deferred} for id, each in first]
-    return {"open": listed, "total": len(transaction.experiment.open)}
+    return {"open": listed, "total": len(waiting)}

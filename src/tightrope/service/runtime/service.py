@@ -67,13 +67,15 @@ class Service:
         self.database.close()
 
     async def ask(
-        self, experiment: str, act: Act, ids: Iterable[str] = (), spec: ExperimentSpec | None = None, author: Author = UNKNOWN
-    ) -> Any:
-        """The answer to a command, once its events are on disk. author: who is to be named in the audit trail. Raises Refused."""
+        self, experiment: str, act: Act, ids: Iterable[str] = (), spec: ExperimentSpec | None = None, author: Author = UNKNOWN,
+        claim: str | None = None,
+    ) -> Any:  # fmt: skip
+        """The answer to a command, once its events are on disk. author: who is to be named in the audit trail. claim: see `Command`. Raises
+        Refused."""
         if self.closing or not self.writer.is_alive():
             raise shutting_down()
         ticket = asyncio.get_running_loop().create_future()
-        self.writer.ask(Command(experiment, act, ids, ticket, spec, getattr(act, "failed", None), author))
+        self.writer.ask(Command(experiment, act, ids, ticket, spec, getattr(act, "failed", None), author, claim))
         return await ticket
 
     async def in_thread(self, kind: str, work: Callable[..., Any], *arguments: Any) -> Any:

@@ -23,29 +23,33 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from ..domain import events
 from ..domain.deciding import Prepared
 from ..domain.errors import Refused, invalid, unknown_experiment
 from ..domain.events import Event
 from ..domain.experiment import Experiment, created
 from ..domain.spec import ExperimentSpec
-from ..log import audit, store
+from ..domain.windows import OpenDecision
+from ..log import audit, claims, store
 from ..log.audit import UNKNOWN, Author
 from ..log.database import Database
 from ..log.entries import LogEntry
 from ..log.journal import Journal
 from ..log.recovery import Snapshot, rebuild, recover, was_erased, write_snapshot
 from .clock_watch import ClockWatch
+from .exchanges import SharedExperiment
 from .garbage_collection import RegularFreeze, freeze
-from .leases import Leases
+from .leases import Lease, Leases
+from .owned import OwnedExperiment
 from .settings import Settings
 from .telemetry import logger, metrics
 
 PART = 0.05  # seconds of work between two commits
 LEAST_SHARE = 0.002  # seconds that an experiment gets in a part
 AT_ONCE = 200  # commands whose decisions are looked up together
-LIGHT = 1500  # decisions and assignments in a snapshot that the writer packs itself; larger ones are made by another thread from the log
-MARKS = 100  # in the time within which a decision may be cancelled
-OPEN_WEIGHT = 4  # events for each decision that a snapshot writes: with many of them it is worth its time less often
+
+DECISION, ENDING = "decision", "ending"  # what a worker of many claims
+CHANGES = (events.ArmsAdded, events.ArmChanged, events.Paused, events.Resumed, events.Archived)  # of the whole experiment
 
 Answer = Any
 Done = Callable[[Sequence[tuple[Any, Answer]]], None]  # (ticket, answer or exception) of every command of a part
@@ -65,52 +69,17 @@ UNFINISHED = Unfinished()
 class Command:
     """Something to do with an experiment. act: does it, or a part of it (see `Unfinished`). ids: decisions that it names, which may be
     looked up together. spec: creates the experiment where there is none. failed: what a command that is done in parts answers where a
-    part could not be written; None: the refusal itself. author: who asks for it."""
+    part could not be written; None: the refusal itself. author: who asks for it. claim: whether it may make (DECISION) or end (ENDING) the
+    decisions that it names, which many workers must know of each other; they are claimed together."""
 
-    __slots__ = ("act", "author", "experiment", "failed", "ids", "spec", "ticket")
+    __slots__ = ("act", "author", "claim", "experiment", "failed", "ids", "spec", "ticket")
 
     def __init__(
         self, experiment: str, act: Act, ids: Iterable[str] = (), ticket: Any = None, spec: ExperimentSpec | None = None,
-        failed: Callable[[Refused], Answer] | None = None, author: Author = UNKNOWN,
+        failed: Callable[[Refused], Answer] | None = None, author: Author = UNKNOWN, claim: str | None = None,
     ) -> None:  # fmt: skip
         self.experiment, self.act, self.ids, self.ticket, self.spec, self.failed = experiment, act, ids, ticket, spec, failed
-        self.author = author
-
-
-class OwnedExperiment:
-    """A live experiment that this process writes: its row in the database, its fence, and entries that are not on disk yet."""
-
-    def __init__(self, row: int, fence: int, journal: Journal, saved: int) -> None:
-        self.row, self.fence, self.journal, self.experiment = row, fence, journal, journal.experiment
-        self.new: list[LogEntry] = []
-        self.saved = saved  # of the last snapshot; what was replayed behind it counts towards the next one
-        self.closing = False  # whether its windows are being closed
-        self.shown = 0  # the last event that is surely longer ago than a decision may be cancelled, whatever the clock says
-        self.marks = deque([(time.monotonic(), self.experiment.seq)])  # by the computer's count of seconds, which nobody sets
-
-    def mark(self) -> None:
-        """Note how far the log is, to know later what is older than `cancel_within`."""
-        within, now = self.experiment.spec.cancel_within, time.monotonic()
-        if within is None:
-            return
-        if not self.marks or now - self.marks[-1][0] >= within / MARKS:
-            self.marks.append((now, self.experiment.seq))
-        while self.marks and now - self.marks[0][0] > within:
-            self.shown = self.marks.popleft()[1]
-
-    def due(self, every: int) -> bool:
-        """Whether a snapshot is worth its time. It writes every open decision, and what the rollout keeps behind the oldest of them: that
-        may be as many as there ever were, so for these alone the log at most doubles between two."""
-        kept = min(OPEN_WEIGHT * len(self.experiment.rollout.evidence.waiting), self.saved)
-        written = max(len(self.experiment.open), len(self.experiment.assignments))
-        return self.experiment.seq - self.saved >= max(every, OPEN_WEIGHT * written, kept)
-
-    @property
-    def light(self) -> bool:
-        """Whether a snapshot is packed within a part."""
-        book = self.experiment.session._book
-        kept = len(self.experiment.rollout.evidence.waiting) + len(self.experiment.assignments)
-        return len(book.open) + len(book.closed) + kept <= LIGHT
+        self.author, self.claim = author, claim
 
 
 class Transaction:
@@ -122,11 +91,31 @@ class Transaction:
         self.experiment = owned.experiment
         self.author = UNKNOWN  # of the command that is being done
         self.looked_up: dict[str, list[LogEntry]] = {}
+        self.many = isinstance(owned, SharedExperiment)
+        self.claimed: set[tuple[str, str]] = set()  # decisions and what may be done with them, of which nothing has come yet
+
+    @property
+    def settled(self) -> Journal:
+        """What readers are told of: of many workers what the ledger knows."""
+        return self.owned.ledger
+
+    def settle(self) -> None:
+        """Before a change of the whole experiment: know all that its workers have told; none tells more until this part has ended."""
+        if isinstance(self.owned, SharedExperiment):
+            self.flush()
+            self.owned.exchange(self.connection, self.now, wait=True)
+            self.experiment = self.owned.experiment
 
     def record(self, event: Event | Prepared) -> LogEntry:
         """Make an event happen, or a decision that was prepared."""
-        entry = self.owned.journal.record(event, self.now)
-        self.owned.new.append(entry)
+        if isinstance(self.owned, SharedExperiment) and isinstance(event, CHANGES):
+            entry = self.owned.change(self.connection, event, self.now)
+            self.experiment = self.owned.experiment
+        else:
+            entry = self.owned.journal.record(event, self.now)
+            self.owned.new.append(entry)
+            if isinstance(self.owned, SharedExperiment):
+                self._use(self.owned, str(entry.decision), entry.kind)
         audit.note_event(self.connection, self.now, self.author, self.experiment.name, entry.seq, event)
         if entry.decision is not None and entry.decision in self.looked_up:
             self.looked_up[entry.decision].append(entry)
@@ -141,13 +130,53 @@ class Transaction:
         """Append what happened so far, in the transaction of this part."""
         self.writer.append(self.connection, self.owned)
 
+    def _use(self, owned: SharedExperiment, id: str, kind: str) -> None:
+        """Something came of a claim."""
+        if kind == "decided":
+            owned.mine[id] = None
+            self.claimed.discard((id, DECISION))
+        elif kind != "late":
+            self.claimed.discard((id, ENDING))
+
+    def claim(self, id: str, what: str) -> bool:
+        """Whether a decision may be made (DECISION), or ended (ENDING), by this worker: of many, no other one has done so."""
+        if not self.many or (id, what) in self.claimed:
+            return True
+        self.claim_all([id], what)
+        return (id, what) in self.claimed
+
+    def claim_all(self, ids: Iterable[str], what: str | None) -> None:
+        """The same for many at once."""
+        if isinstance(self.owned, SharedExperiment) and what is not None:
+            wanted = {id for id in ids if (id, what) not in self.claimed}
+            ours = claims.claim(self.connection, self.owned.root, wanted, what == ENDING)
+            self.claimed |= {(id, what) for id in ours}
+            for id in wanted - ours:
+                self.looked_up.pop(id, None)  # another worker was first, and has told the database since
+
+    def release(self) -> None:
+        """Give up claims that nothing has come of."""
+        if isinstance(self.owned, SharedExperiment):
+            for what in (DECISION, ENDING):
+                claims.release(self.connection, self.owned.root, [id for id, each in self.claimed if each == what], what == ENDING)
+            self.claimed.clear()
+
+    def open_decision(self, id: str) -> OpenDecision | None:
+        """The open decision of an id."""
+        found = self.experiment.open.get(id)
+        if found is None and isinstance(self.owned, SharedExperiment):
+            self.owned.journal.borrow(id)
+            found = self.experiment.open.get(id) or self.owned.open_elsewhere(self.entries(id))
+        return found
+
     def look_up(self, ids: Iterable[str]) -> None:
         """Read what the log knows of decisions, all at once."""
         wanted = {id for id in ids if id not in self.looked_up}
         if wanted:
             self.looked_up |= {id: [] for id in wanted}
             unwritten = (entry for entry in self.owned.new if entry.decision in wanted)
-            for entry in [*store.about(self.connection, self.owned.row, wanted), *unwritten]:
+            row = self.owned.root if isinstance(self.owned, SharedExperiment) else self.owned.row
+            for entry in [*store.about(self.connection, row, wanted, self.many), *unwritten]:
                 self.looked_up[str(entry.decision)].append(entry)
 
     def may_know(self, id: str) -> bool:
@@ -173,7 +202,7 @@ class Writer(threading.Thread):
         self.clock_watch = ClockWatch(settings)
         self.replayed = False  # whether all experiments that nobody else writes were read once
         self.failing: str | None = None  # why the last transaction failed
-        self.held: dict[str, tuple[int, int]] = {}  # row and fence of experiments that stay this process's, as all of an SQLite file
+        self.held: dict[str, Lease] = {}  # of experiments that stay this process's, as all of an SQLite file
         self.broken: dict[str, str] = {}  # experiments whose log could not be replayed, and why
         self._fresh: set[str] = set()  # created, or appended to, in the transaction that is under way
         self.lines: OrderedDict[str, deque[Command]] = OrderedDict()  # commands that wait, by experiment; who was served goes to the end
@@ -199,6 +228,7 @@ class Writer(threading.Thread):
             self._line_up()
             if self.lines:
                 self._serve()
+            self._exchange()
             if time.monotonic() - self._ticked >= self.settings.tick:
                 self._tick()
                 self.regular_freeze.tick()
@@ -209,6 +239,8 @@ class Writer(threading.Thread):
         """Put all commands that came into the lines; where nobody waits, wait for one unless the clock's turn comes first."""
         with contextlib.suppress(queue.Empty):
             pause = max(self.settings.tick - (time.monotonic() - self._ticked), 0.001)
+            if any(isinstance(owned, SharedExperiment) and owned.journal.pending for owned in self.owned.values()):
+                pause = min(pause, self.settings.exchange)
             command = self.queue.get_nowait() if self.lines else self.queue.get(timeout=pause)
             while True:
                 if command is None:
@@ -240,6 +272,9 @@ class Writer(threading.Thread):
                     if alone or time.monotonic() - began >= PART:
                         break
                 self._append(connection)
+                for owned in self.owned.values():
+                    if isinstance(owned, SharedExperiment) and owned.alone:
+                        owned.exchange(connection, self.settings.clock(), wait=True)
             self.failing = None
             metrics().group.observe(len(answers))
         except Exception as error:
@@ -273,8 +308,10 @@ class Writer(threading.Thread):
         later: list[Command] = []
         for number in range(1 if alone else min(len(line), self.settings.group)):
             if number % AT_ONCE == 0:
-                first = itertools.islice(line, AT_ONCE)
+                first = list(itertools.islice(line, AT_ONCE))
                 transaction.look_up(id for command in first for id in command.ids if id not in owned.experiment.open)
+                for what in (DECISION, ENDING) if transaction.many else ():
+                    transaction.claim_all((id for command in first if command.claim == what for id in command.ids), what)
             command = line.popleft()
             begun.append(command)
             transaction.author = command.author
@@ -290,6 +327,7 @@ class Writer(threading.Thread):
                 answer.until.add_done_callback(functools.partial(self._again, command))
             if transaction.over:
                 break
+        transaction.release()
         line.extend(later)
         return answers
 
@@ -302,6 +340,21 @@ class Writer(threading.Thread):
     def _append(self, connection: Connection) -> None:
         for owned in self.owned.values():
             self.append(connection, owned)
+
+    def _exchange(self) -> None:
+        """Tell other workers what this one did, and hear of them, where it is time; between two parts, whose answers do not wait for it."""
+        due = [owned for owned in self.owned.values() if isinstance(owned, SharedExperiment) and owned.exchange_due()]
+        for owned in due:
+            try:
+                with self.database.write() as connection:
+                    if owned.journal.pending or owned.experiment.lease or owned.look_due():
+                        owned.exchange(connection, self.settings.clock())
+                    else:
+                        owned.hear(connection)
+            except Exception as error:
+                self._failed(error, {owned.experiment.name})
+        if due:
+            self._after()
 
     def append(self, connection: Connection, owned: OwnedExperiment) -> None:
         """Append an experiment's new events. Until the commit they can still be lost with the transaction."""
@@ -330,7 +383,7 @@ class Writer(threading.Thread):
     def _after(self) -> None:
         """What was appended is on disk: count it, and shorten the next start where it is time."""
         if self.database.sqlite:
-            self.held |= {name: (self.owned[name].row, self.owned[name].fence) for name in self._fresh if name in self.owned}
+            self.held |= {name: Lease(self.owned[name].row, self.owned[name].fence) for name in self._fresh if name in self.owned}
         self._fresh.clear()
         for owned in list(self.owned.values()):
             if owned.due(self.settings.snapshot_every):
@@ -338,11 +391,14 @@ class Writer(threading.Thread):
 
     def _snapshot(self, owned: OwnedExperiment, here: bool = False) -> None:
         """Write a snapshot, or let another thread write it. here: in any case now."""
-        seq = owned.saved = owned.experiment.seq
+        seq = owned.saved = owned.ledger.experiment.seq
+        row = owned.root if isinstance(owned, SharedExperiment) else owned.row
         if here or owned.light:
-            self._write_snapshot(owned.experiment.name, owned.row, Snapshot.of(owned.journal))
+            self._write_snapshot(owned.experiment.name, row, Snapshot.of(owned.ledger))
         else:
-            self.copies.submit(self._copy_snapshot, owned.experiment.name, owned.row, seq)
+            self.copies.submit(self._copy_snapshot, owned.experiment.name, row, seq)
+        if isinstance(owned, SharedExperiment):
+            owned.crossed = False
 
     def _copy_snapshot(self, name: str, row: int, seq: int) -> None:
         """The snapshot of an event, from the log."""
@@ -388,15 +444,21 @@ class Writer(threading.Thread):
                 return
             if self.database.sqlite:
                 self.held[name] = lease
-        row, fence = lease
         try:
             with self.database.read() as connection:
-                journal, saved = recover(connection, row, name)
+                journal, saved = recover(connection, lease.row if lease.ledger is None else lease.ledger, name)
         except ValueError as error:
             self.broken[name] = str(error)
             logger().error("replay failed", experiment=name, reason=str(error))
             raise self._unreadable(name) from None
-        self.owned[name] = OwnedExperiment(row, fence, journal, saved)
+        if lease.ledger is None:
+            self.owned[name] = OwnedExperiment(lease.row, lease.fence, journal, saved)
+        else:
+            shared = SharedExperiment(lease, journal, saved, self.leases, self.settings)
+            with self.database.write() as connection:
+                shared.tell_former(connection)
+                shared.exchange(connection, self.settings.clock(), wait=True)
+            self.owned[name] = shared
         self.taken(journal.experiment.spec)
 
     def _unreadable(self, name: str) -> Refused:
@@ -407,13 +469,25 @@ class Writer(threading.Thread):
         if command is None or command.spec is None:
             raise unknown_experiment(name)
         spec, journal = command.spec, Journal(name)
+        if spec.workers > 1 and self.database.sqlite:
+            raise Refused(
+                422, f"workers = {spec.workers} needs a database that several processes write, but this service has an SQLite file; start "
+                "it with --db postgresql://.., or let one process decide (workers = 1).", "workers",
+            )  # fmt: skip
         try:
             event = created(spec)
             first = journal.record(event, self.settings.clock())
         except ValueError as error:
             raise invalid(error, [arm.id for arm in spec.arms or ()]) from None
-        owned = OwnedExperiment(*self.leases.create(connection, name, first.text.decode()), journal, first.seq)
-        owned.new.append(first)
+        lease = self.leases.create(connection, name, first.text.decode(), spec.workers)
+        owned: OwnedExperiment
+        if lease.ledger is None:
+            owned = OwnedExperiment(lease.row, lease.fence, journal, first.seq)
+            owned.new.append(first)
+        else:
+            store.append(connection, lease.ledger, 1, [first])
+            owned = SharedExperiment(lease, journal, first.seq, self.leases, self.settings)
+            owned.fresh = True
         audit.note_event(connection, first.time, command.author, name, first.seq, event)
         self._fresh.add(name)
         self.owned[name] = owned
@@ -423,7 +497,10 @@ class Writer(threading.Thread):
         """The last thing before the process ends: snapshots, and leases for others to take."""
         self.copies.shutdown(cancel_futures=True)
         for owned in self.owned.values():
-            if owned.experiment.seq > owned.saved:
+            if isinstance(owned, SharedExperiment):
+                with contextlib.suppress(sa.exc.SQLAlchemyError, OSError, store.Overtaken), self.database.write() as connection:
+                    owned.exchange(connection, self.settings.clock(), wait=True, leaving=True)
+            elif owned.experiment.seq > owned.saved:
                 self._snapshot(owned, here=True)
         with contextlib.suppress(sa.exc.SQLAlchemyError, OSError), self.database.write() as connection:
             self.leases.give_up(connection)
@@ -454,7 +531,8 @@ class Writer(threading.Thread):
         now = self.settings.clock()
         self.clock_watch.look(owned.experiment.time for owned in self.owned.values())
         for name, owned in list(self.owned.items()):
-            if not owned.closing and owned.experiment.due(now) is not None:
+            due = bool(owned.due_windows(now, 1)) if isinstance(owned, SharedExperiment) else owned.experiment.due(now) is not None
+            if due and not owned.closing:
                 owned.closing = True
                 self.lines.setdefault(name, deque()).append(Command(name, close_windows))
 
@@ -465,9 +543,27 @@ def given_up(transaction: Transaction) -> None:
 
 def close_windows(transaction: Transaction) -> Unfinished | bool:
     """Close the windows that are due, as many as the time allows: others wait too."""
+    if isinstance(transaction.owned, SharedExperiment):
+        return close_windows_of_many(transaction, transaction.owned)
     while (event := transaction.experiment.closing(transaction.now)) is not None:
         transaction.record(event)
         if transaction.over:
             return UNFINISHED
     transaction.owned.closing = False
+    return True
+
+
+def close_windows_of_many(transaction: Transaction, owned: SharedExperiment) -> Unfinished | bool:
+    """The same for one of many workers; each decision is closed by one of them."""
+    while due := owned.due_windows(transaction.now, AT_ONCE):
+        transaction.claim_all(due, ENDING)
+        for id in due:
+            if (id, ENDING) in transaction.claimed:
+                owned.journal.borrow(id)
+                transaction.record(owned.close(id))
+            else:
+                owned.journal.ended.add(id)  # by another worker, which will tell it
+        if transaction.over:
+            return UNFINISHED
+    owned.closing = False
     return True

@@ -1,0 +1,225 @@
+"""Exchanges: how the workers of one experiment tell each other what they did, and get their leases. Nobody coordinates them.
+
+An exchange is a part of a transaction that locks the experiment's row, so that the exchanges of an experiment have an order. It takes in
+what the others told since the last one, then what this worker did, writes one event into the ledger, and goes on from there. A worker that
+finds the row locked tries again a little later; meanwhile it decides on. What others told is taken in before the lock is asked for, so that
+it is held for a worker's own events only.
+"""
+
+import math
+import time
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from ..domain.errors import Refused
+from ..domain.events import Decided, Event, Expired
+from ..domain.windows import OpenDecision
+from ..log import store
+from ..log.entries import LogEntry, worker_number
+from ..log.journal import Journal, WorkerJournal
+from ..log.tables import experiments
+from .leases import Lease, Leases
+from .owned import OPEN_WEIGHT, OwnedExperiment
+from .settings import Settings
+from .telemetry import metrics
+
+X = experiments.c
+SPREAD = 4.0  # a lease is asked for as many decisions as since the last exchange: standard deviations of a Poisson count above that
+LEAST_ASKED = 5
+RETRY = 0.1  # of the time between two exchanges, after which a worker that found another one at it tries again
+PATIENCE = 5000  # milliseconds that the database waits for a lock, and for a worker that holds one and says nothing more
+LOCK = (
+    "SELECT seq, fence, set_config('idle_in_transaction_session_timeout', %s, true), set_config('lock_timeout', %s, true) "
+    "FROM experiments WHERE id = %s FOR NO KEY UPDATE"
+)
+GRACE = 10 * 10**6  # microseconds after which a window is closed that the worker which decided has left open
+
+
+class SharedExperiment(OwnedExperiment):
+    """An experiment of many workers, of which this process is one. lease: of this worker's log. ledger: what all of them have told."""
+
+    journal: WorkerJournal
+
+    def __init__(self, lease: Lease, ledger: Journal, saved: int, leases: Leases, settings: Settings) -> None:
+        assert lease.ledger is not None
+        self.root, self.worker, self.leases, self.settings = lease.ledger, lease.worker, leases, settings
+        self.mine: dict[str, None] = {}  # open decisions of this process, the oldest first
+        self.fresh = False  # whether it was created in the part that is under way
+        self.alone = False  # whether it decided what no other worker may before it knows of it, so that this part ends with an exchange
+        self.crossed = False  # whether an exchange of this worker has passed a number at which a snapshot is due
+        self.exchanged = -math.inf  # when the last one was, by the computer's count of seconds
+        self.looked = -math.inf  # when it looked for workers that are gone
+        super().__init__(lease.row, lease.fence, WorkerJournal(ledger, lease.worker, lease.seq, lease.digest), saved)
+
+    @property
+    def ledger(self) -> Journal:
+        return self.journal.ledger
+
+    def due(self, every: int) -> bool:
+        return self.crossed
+
+    # Exchanges ------------------------------------------------------------------------------------------------------------
+
+    def exchange_due(self) -> bool:
+        """Whether it is time to tell the others, and to hear of them."""
+        waited, every = time.monotonic() - self.exchanged, self.settings.exchange
+        pending = len(self.journal.pending)
+        if not pending and not self.experiment.lease:
+            return waited >= max(every, self.settings.tick)  # only to hear of the others
+        return waited >= every or pending >= self.settings.exchange_every
+
+    def look_due(self) -> bool:
+        """Whether it is time to look for workers that are gone, also where nobody asks this one for anything."""
+        return time.monotonic() - self.looked >= self.leases.seconds / 4
+
+    def exchange(self, connection: Connection, now: int, wait: bool = False, leaving: bool = False) -> bool:
+        """Tell and hear, in the caller's transaction; this worker's events must be in it. False where another worker is at it.
+
+        wait: until it has done. leaving: no lease is wanted any more.
+        """
+        self.exchanged = time.monotonic()
+        self._hear(connection)  # most of it while nobody waits for the lock; decisions rest on what was known before until this succeeds
+        lock = LOCK if wait else f"{LOCK} SKIP LOCKED"
+        row = connection.exec_driver_sql(lock, (str(PATIENCE), str(PATIENCE), self.root)).one_or_none()
+        if row is None:
+            self.exchanged -= (1.0 - RETRY) * self.settings.exchange
+            return False
+        self._hear(connection)
+        before = self.ledger.experiment.seq
+        if row.seq != before:
+            raise ValueError(f"the ledger of {self.ledger.experiment.name!r} ends with event {row.seq}, but {before} was read.")
+        self._tell_of_silent(connection, now, row.fence)
+        experiment, pending = self.ledger.experiment, self.journal.pending
+        decided = sum(entry.kind == Decided.kind for entry in pending)
+        asked = 0 if leaving or not decided else max(LEAST_ASKED, math.ceil(decided + SPREAD * math.sqrt(decided)))
+        accounts = experiment.accounts
+        assert accounts is not None
+        if pending or asked or accounts.leases.get(self.worker):
+            known = self.experiment.known
+            assert known is not None
+            self._write(connection, row.fence, pending, self.journal.digest, known, asked, now)
+        self.alone = False
+        step = snapshot_step(self.settings.snapshot_every, len(experiment.open))
+        self.crossed = self.crossed or before // step < experiment.seq // step
+        self.go_on()
+        metrics().exchanges.observe(time.monotonic() - self.exchanged)
+        return True
+
+    def hear(self, connection: Connection) -> None:
+        """Take in what others told, where this worker has nothing to tell: without a lock."""
+        self.exchanged = time.monotonic()
+        self._hear(connection)
+        if self.ledger.experiment.seq != self.experiment.known:
+            self.go_on()
+
+    def go_on(self) -> None:
+        """Rest on what the ledger knows now."""
+        self.journal.go_on(self.experiment)
+
+    def _hear(self, connection: Connection) -> None:
+        """What others told since the last exchange."""
+        for entry in store.read_together(connection, self.root, self.ledger.experiment.seq):
+            self.ledger.follow(entry)
+
+    def _write(
+        self, connection: Connection, fence: int, told: list[LogEntry], head: bytes, known: int, asked: int, now: int,
+        worker: int | None = None, ended: str | None = None,
+    ) -> None:  # fmt: skip
+        before = self.ledger.experiment.seq
+        entry = self.ledger.exchange(self.worker if worker is None else worker, told, head, known, asked, now, ended)
+        store.append(connection, self.root, fence, [entry], before)
+
+    def _tell_of_silent(self, connection: Connection, now: int, fence: int) -> None:
+        """Tell what workers did that are gone, and take back their leases. Their fence rises first: they write nothing any more."""
+        accounts = self.ledger.experiment.accounts
+        assert accounts is not None
+        if not self.look_due():
+            return
+        self.looked = time.monotonic()
+        for row in self.leases.silent(connection, self.root, self.row):
+            number = worker_number(row.name)
+            taken, lease = accounts.taken.get(number, 0), accounts.leases.get(number, 0)
+            if row.seq > taken or lease:
+                self.leases.fence_off(connection, row.id)
+                told = list(store.read_one(connection, row.id, taken, row.seq))
+                self._write(
+                    connection, fence, told, row.digest, rests_on(told, self.ledger.experiment.seq), 0, now, number, "its process is gone"
+                )
+
+    def tell_former(self, connection: Connection) -> None:
+        """Have what the process that wrote this worker's log before has not told, so that the next exchange tells it."""
+        accounts = self.ledger.experiment.accounts
+        assert accounts is not None
+        taken = accounts.taken.get(self.worker, 0)
+        self.journal.pending = list(store.read_one(connection, self.row, taken, self.journal.seq))
+        self.journal.time = self.journal.pending[-1].time if self.journal.pending else 0
+        self.experiment.known = rests_on(self.journal.pending, self.ledger.experiment.seq)
+
+    def change(self, connection: Connection, event: Event, now: int) -> LogEntry:
+        """An event of the whole experiment, right behind an exchange of the same transaction."""
+        fence = connection.execute(sa.select(X.fence).where(X.id == self.root)).scalar_one()
+        before = self.ledger.experiment.seq
+        entry = self.ledger.record(event, now)
+        store.append(connection, self.root, fence, [entry], before)
+        self.go_on()
+        return entry
+
+    # Decisions ------------------------------------------------------------------------------------------------------------
+
+    def open_elsewhere(self, entries: list[LogEntry]) -> OpenDecision | None:
+        """The open decision of another worker that the ledger does not have yet, by all that the logs have about it."""
+        made = next((entry for entry in entries if entry.kind == Decided.kind), None)
+        if made is None or any(entry.kind in ("rewarded", "expired", "cancelled", "closed") for entry in entries):
+            return None
+        event, within = made.event, self.experiment.spec.cancel_within
+        assert isinstance(event, Decided)
+        shown = None if within is None else (made.time if event.made is None else event.made) + int(within * 10**6)
+        return OpenDecision(event.deadline, False, store.LAST, shown)
+
+    def close(self, id: str) -> Event:
+        return Expired(id, self.experiment.spec.default_reward)
+
+    def due_windows(self, now: int, most: int) -> list[str]:
+        """Decisions whose windows have closed: this worker's own, and after a while those that nobody else has closed."""
+        found: list[str] = []
+        ledger, working = self.ledger.experiment.open, self.experiment.open
+        for id in list(self.mine):
+            waits = working.get(id) or ledger.get(id)
+            if waits is None or id in self.journal.ended:
+                del self.mine[id]
+            elif waits.deadline is None or waits.deadline > now or len(found) >= most:
+                break
+            else:
+                found.append(id)
+        for id, waits in ledger.items():
+            if len(found) >= most or waits.deadline is None or waits.deadline + GRACE > now:
+                break
+            if id not in self.mine and id not in self.journal.ended:
+                found.append(id)
+        return found
+
+
+def snapshot_step(every: int, open: int) -> int:
+    """Events between two snapshots, each of which the worker writes that passes a multiple of it: twice as many, or twice that, and so on,
+    where many decisions are open."""
+    step = every
+    while step < OPEN_WEIGHT * open:
+        step *= 2
+    return step
+
+
+def rests_on(told: list[LogEntry], otherwise: int) -> int:
+    """The ledger's event that a worker's events rest on, as its decisions say."""
+    for entry in told:
+        event = entry.event
+        if isinstance(event, Decided) and event.known is not None:
+            return event.known
+    return otherwise
+
+
+def refuse_of_many(owned: OwnedExperiment, field: str, why: str) -> None:
+    """Refuse what an experiment of many workers does not have."""
+    if isinstance(owned, SharedExperiment):
+        name = owned.experiment.name
+        raise Refused(409, f"experiment = {name!r} has many workers, {why}.", field)
