@@ -212,12 +212,39 @@ class Driver:
         self.insist(self.send(self.batch(), now))
 
     def do_hold_exchanges(self) -> None:
-        """Somebody has the lock of the ledger for a while."""
+        """Somebody has the lock of the ledger for a while. Who has joined decides on; who comes back meanwhile says that it has to wait."""
+        self.joined()
+        left: list[Request] = []
         with psycopg.connect(self.url) as connection:
             connection.execute("SELECT 1 FROM experiments WHERE name = %s FOR UPDATE", (NAME,))
+            before = self.statuses[200]
             for _ in range(3):
-                self.insist(self.batch())
+                left += self.send(self.batch())
                 time.sleep(0.03)
+            if self.statuses[200] == before:
+                raise Broken("nobody decided while an exchange was held up.")
+            if self.rng.random() < 0.5:
+                left += self.come_back()
+        self.insist(left)
+
+    def come_back(self) -> list[Request]:
+        """A worker is killed and starts while it cannot join. Returns requests without an answer."""
+        worker = self.workers[int(self.rng.integers(2))]
+        worker.end()
+        worker.start()
+        began = time.monotonic()
+        status, told = worker.ask("GET", f"/v1/experiments/{NAME}/state")
+        if status != 503 or time.monotonic() - began > 5.0:
+            raise Broken(f"status {status} after {time.monotonic() - began:.1f} s of a worker that cannot join: {told}")
+        return self.send(self.batch())
+
+    def joined(self) -> None:
+        """Wait until both are workers of the experiment."""
+        end = time.monotonic() + 60
+        while any(worker.ask("GET", f"/v1/experiments/{NAME}/state")[0] != 200 for worker in self.workers):
+            if time.monotonic() > end:
+                raise Broken("a worker has not joined for a minute.")
+            time.sleep(0.02)
 
     def do_duplicate(self) -> None:
         twice = [one for one in self.batch(SOCKETS) for _ in range(2)]

@@ -4,6 +4,9 @@ An exchange is a part of a transaction that locks the experiment's row, so that 
 what the others told since the last one, then what this worker did, writes one event into the ledger, and goes on from there. A worker that
 finds the row locked tries again a little later; meanwhile it decides on. What others told is taken in before the lock is asked for, so that
 it is held for a worker's own events only.
+
+Under the lock a worker looks whether its own log still is as it left it. Another one may have taken it for gone and told what it did, or a
+new process may write its log now; then it tells nothing, and reads everything again.
 """
 
 import math
@@ -19,7 +22,7 @@ from ..log import store
 from ..log.entries import LogEntry, worker_number
 from ..log.journal import Journal, WorkerJournal
 from ..log.tables import experiments
-from .leases import Lease, Leases
+from .leases import PATIENCE, Lease, Leases
 from .owned import OPEN_WEIGHT, OwnedExperiment
 from .settings import Settings
 from .telemetry import metrics
@@ -28,7 +31,6 @@ X = experiments.c
 SPREAD = 4.0  # a lease is asked for as many decisions as since the last exchange: standard deviations of a Poisson count above that
 LEAST_ASKED = 5
 RETRY = 0.1  # of the time between two exchanges, after which a worker that found another one at it tries again
-PATIENCE = 5000  # milliseconds that the database waits for a lock, and for a worker that holds one and says nothing more
 LOCK = (
     "SELECT seq, fence, set_config('idle_in_transaction_session_timeout', %s, true), set_config('lock_timeout', %s, true) "
     "FROM experiments WHERE id = %s FOR NO KEY UPDATE"
@@ -73,18 +75,20 @@ class SharedExperiment(OwnedExperiment):
         """Whether it is time to look for workers that are gone, also where nobody asks this one for anything."""
         return time.monotonic() - self.looked >= self.leases.seconds / 4
 
-    def exchange(self, connection: Connection, now: int, wait: bool = False, leaving: bool = False) -> bool:
+    def exchange(self, connection: Connection, now: int, wait: int = 0, leaving: bool = False) -> bool:
         """Tell and hear, in the caller's transaction; this worker's events must be in it. False where another worker is at it.
 
-        wait: until it has done. leaving: no lease is wanted any more.
+        wait: until it has done, at most so many milliseconds. leaving: no lease is wanted any more. Raises Overtaken where this worker's
+        log is not as it left it.
         """
         self.exchanged = time.monotonic()
         self._hear(connection)  # most of it while nobody waits for the lock; decisions rest on what was known before until this succeeds
         lock = LOCK if wait else f"{LOCK} SKIP LOCKED"
-        row = connection.exec_driver_sql(lock, (str(PATIENCE), str(PATIENCE), self.root)).one_or_none()
+        row = connection.exec_driver_sql(lock, (str(PATIENCE), str(wait), self.root)).one_or_none()
         if row is None:
             self.exchanged -= (1.0 - RETRY) * self.settings.exchange
             return False
+        self._check_own(connection)
         self._hear(connection)
         before = self.ledger.experiment.seq
         if row.seq != before:
@@ -105,6 +109,12 @@ class SharedExperiment(OwnedExperiment):
         self.go_on()
         metrics().exchanges.observe(time.monotonic() - self.exchanged)
         return True
+
+    def _check_own(self, connection: Connection) -> None:
+        """Raise Overtaken where somebody else has told of this worker, or writes its log: both hold the lock that is held now."""
+        own = connection.execute(sa.select(X.fence, X.seq, X.digest).where(X.id == self.row)).one()
+        if (own.fence, own.seq, bytes(own.digest)) != (self.fence, self.journal.seq, self.journal.digest):
+            raise store.Overtaken(self.row)
 
     def hear(self, connection: Connection) -> None:
         """Take in what others told, where this worker has nothing to tell: without a lock."""

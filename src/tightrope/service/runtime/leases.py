@@ -4,7 +4,7 @@ import contextlib
 import threading
 import time
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
 import sqlalchemy as sa
@@ -16,7 +16,11 @@ from ..log.entries import START, worker_log, worker_number
 from ..log.tables import events, experiments
 
 X = experiments.c
+PATIENCE = 5000  # milliseconds that the database waits for a process that holds a lock and says nothing more
+JOINING = 50  # milliseconds for which a process that joins waits for a lock; its other experiments wait too
+NOT_TO_BE_HAD = "55P03"  # PostgreSQL's number for a lock that was waited for in vain
 STUCK = 300.0  # seconds without a sign of the writer after which its leases are left to run out
+LIMITS = "SELECT set_config('idle_in_transaction_session_timeout', %s, true), set_config('lock_timeout', %s, true)"
 
 
 class Fenced(Protocol):
@@ -70,8 +74,11 @@ class Leases:
         return Lease(row.id, row.fence + 1)
 
     def join(self, connection: Connection, ledger: int, name: str, workers: int) -> Lease:
-        """The log of one of many workers: one that nobody writes, or a new one. Refused with 503 where there are as many as may be."""
-        connection.execute(sa.select(X.id).where(X.id == ledger).with_for_update())  # others who join wait
+        """The log of one of many workers: one that nobody writes, or a new one. Refused with 503 where there are as many as may be, and
+        while somebody else joins, or exchanges, for long."""
+        connection.exec_driver_sql(LIMITS, (str(PATIENCE), str(JOINING)))
+        with not_held(name):
+            connection.execute(sa.select(X.id).where(X.id == ledger).with_for_update())  # others who join wait
         now, columns = self.database.now(connection), (X.id, X.name, X.fence, X.owner, X.lease_until, X.address, X.seq, X.digest)
         rows = connection.execute(sa.select(*columns).where(X.parent == ledger).order_by(X.id)).all()
         until = now + self.seconds
@@ -166,6 +173,27 @@ class Leases:
     def give_up(self, connection: Connection) -> None:
         """Let others take over at once."""
         connection.execute(sa.update(experiments).where(X.owner == self.owner).values(owner=None, lease_until=None))
+
+
+@contextlib.contextmanager
+def not_held(name: str) -> Iterator[None]:
+    """Refuse with 503 where a lock of an experiment was waited for in vain."""
+    try:
+        yield
+    except sa.exc.OperationalError as error:
+        if getattr(error.orig, "sqlstate", None) != NOT_TO_BE_HAD:
+            raise
+        raise Busy(name) from None
+
+
+class Busy(Refused):
+    """Another worker holds the ledger of an experiment for longer than a process that joins waits."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            503, f"experiment = {name!r} has workers that are telling each other just now, so that this one could not join; try again.",
+            "experiment", retry_after=1,
+        )  # fmt: skip
 
 
 class Elsewhere(Refused):

@@ -39,13 +39,16 @@ from ..log.recovery import Snapshot, rebuild, recover, was_erased, write_snapsho
 from .clock_watch import ClockWatch
 from .exchanges import SharedExperiment
 from .garbage_collection import RegularFreeze, freeze
-from .leases import Lease, Leases
+from .leases import JOINING, PATIENCE, Busy, Lease, Leases, not_held
 from .owned import OwnedExperiment
 from .settings import Settings
 from .telemetry import logger, metrics
 
 PART = 0.05  # seconds of work between two commits
 LEAST_SHARE = 0.002  # seconds that an experiment gets in a part
+JOIN_AGAIN = 0.5  # seconds between two attempts to join the workers of an experiment
+READ_AGAIN = 5.0  # seconds after which a log that could not be read is read again, at least
+READ_SHARE = 20.0  # of the time that reading took, or it would keep the others waiting all the time
 AT_ONCE = 200  # commands whose decisions are looked up together
 
 DECISION, ENDING = "decision", "ending"  # what a worker of many claims
@@ -103,7 +106,7 @@ class Transaction:
         """Before a change of the whole experiment: know all that its workers have told; none tells more until this part has ended."""
         if isinstance(self.owned, SharedExperiment):
             self.flush()
-            self.owned.exchange(self.connection, self.now, wait=True)
+            self.owned.exchange(self.connection, self.now, wait=PATIENCE)
             self.experiment = self.owned.experiment
 
     def record(self, event: Event | Prepared) -> LogEntry:
@@ -203,7 +206,8 @@ class Writer(threading.Thread):
         self.replayed = False  # whether all experiments that nobody else writes were read once
         self.failing: str | None = None  # why the last transaction failed
         self.held: dict[str, Lease] = {}  # of experiments that stay this process's, as all of an SQLite file
-        self.broken: dict[str, str] = {}  # experiments whose log could not be replayed, and why
+        self.unavailable: dict[str, tuple[float, Refused]] = {}  # experiments that cannot be had before a time, and what is answered
+        self.joining: dict[str, SharedExperiment] = {}  # experiments of many workers that were read, but whose ledger others hold
         self._fresh: set[str] = set()  # created, or appended to, in the transaction that is under way
         self.lines: OrderedDict[str, deque[Command]] = OrderedDict()  # commands that wait, by experiment; who was served goes to the end
         self.copies = concurrent.futures.ThreadPoolExecutor(1, "snapshots")
@@ -274,7 +278,7 @@ class Writer(threading.Thread):
                 self._append(connection)
                 for owned in self.owned.values():
                     if isinstance(owned, SharedExperiment) and owned.alone:
-                        owned.exchange(connection, self.settings.clock(), wait=True)
+                        owned.exchange(connection, self.settings.clock(), wait=PATIENCE)
             self.failing = None
             metrics().group.observe(len(answers))
         except Exception as error:
@@ -434,35 +438,59 @@ class Writer(threading.Thread):
 
         The lease is on disk before the replay begins and is renewed while it lasts: a replay may take longer than a lease.
         """
-        if name in self.broken:
-            raise self._unreadable(name)
-        lease = self.held.get(name)
-        if lease is None:
-            with self.database.write() as connection:
-                lease = self.leases.take(connection, name)
+        until, refused = self.unavailable.get(name, (0.0, None))
+        if refused is not None and time.monotonic() < until:
+            raise refused
+        shared = self.joining.pop(name, None)
+        if shared is None:
+            lease = self.held.get(name)
             if lease is None:
-                return
-            if self.database.sqlite:
-                self.held[name] = lease
+                try:
+                    with self.database.write() as connection:
+                        lease = self.leases.take(connection, name)
+                except Busy as busy:
+                    self.unavailable[name] = time.monotonic() + JOIN_AGAIN, busy
+                    raise
+                if lease is None:
+                    return
+                if self.database.sqlite:
+                    self.held[name] = lease
+            journal, saved = self._read(name, lease)
+            if lease.ledger is None:
+                self.owned[name] = OwnedExperiment(lease.row, lease.fence, journal, saved)
+            else:
+                shared = SharedExperiment(lease, journal, saved, self.leases, self.settings)
+        if shared is not None:
+            self._join(name, shared)
+        self.unavailable.pop(name, None)
+        self.taken(self.owned[name].experiment.spec)
+
+    def _read(self, name: str, lease: Lease) -> tuple[Journal, int]:
+        """An experiment from its log, and the event of the snapshot that it began with. Where the log cannot be read, it is tried again
+        after a while, as somebody may have restored it."""
+        began = time.monotonic()
         try:
             with self.database.read() as connection:
-                journal, saved = recover(connection, lease.row if lease.ledger is None else lease.ledger, name)
+                return recover(connection, lease.row if lease.ledger is None else lease.ledger, name)
         except ValueError as error:
-            self.broken[name] = str(error)
+            pause = max(READ_AGAIN, READ_SHARE * (time.monotonic() - began))
+            refused = Refused(503, f"experiment = {name!r} could not be read from its log: {error}", "experiment", retry_after=pause)
+            self.unavailable[name] = time.monotonic() + pause, refused
             logger().error("replay failed", experiment=name, reason=str(error))
-            raise self._unreadable(name) from None
-        if lease.ledger is None:
-            self.owned[name] = OwnedExperiment(lease.row, lease.fence, journal, saved)
-        else:
-            shared = SharedExperiment(lease, journal, saved, self.leases, self.settings)
-            with self.database.write() as connection:
-                shared.tell_former(connection)
-                shared.exchange(connection, self.settings.clock(), wait=True)
-            self.owned[name] = shared
-        self.taken(journal.experiment.spec)
+            raise refused from None
 
-    def _unreadable(self, name: str) -> Refused:
-        return Refused(503, f"experiment = {name!r} could not be read from its log: {self.broken[name]}", "experiment", retry_after=60)
+    def _join(self, name: str, shared: SharedExperiment) -> None:
+        """Become one of the workers: tell what the process that wrote this log before has not told, and get a lease. Where others hold the
+        ledger for long, it is tried again later from what was read already."""
+        try:
+            with self.database.write() as connection, not_held(name):
+                shared.tell_former(connection)
+                shared.exchange(connection, self.settings.clock(), wait=JOINING)
+        except Busy as busy:
+            self.joining[name] = shared
+            self.unavailable[name] = time.monotonic() + JOIN_AGAIN, busy
+            raise
+        self.owned[name] = shared
 
     def _create(self, connection: Connection, name: str, command: Command | None) -> OwnedExperiment:
         """An experiment that the database does not have, by a command's spec."""
@@ -499,7 +527,7 @@ class Writer(threading.Thread):
         for owned in self.owned.values():
             if isinstance(owned, SharedExperiment):
                 with contextlib.suppress(sa.exc.SQLAlchemyError, OSError, store.Overtaken), self.database.write() as connection:
-                    owned.exchange(connection, self.settings.clock(), wait=True, leaving=True)
+                    owned.exchange(connection, self.settings.clock(), wait=JOINING, leaving=True)
             elif owned.experiment.seq > owned.saved:
                 self._snapshot(owned, here=True)
         with contextlib.suppress(sa.exc.SQLAlchemyError, OSError), self.database.write() as connection:
