@@ -11,7 +11,7 @@ from fleet import SPEC, Expired, Fleet, ledger_of, play
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from postgres import server
-from running import ask, crash, decide, place, reward, service_at
+from running import ask, crash, decide, place, probed, reward, service_at
 from running import create as create_cold
 
 from tightrope.service.domain.accounts import Accounts
@@ -22,6 +22,7 @@ from tightrope.service.domain.experiment import apply, created
 from tightrope.service.domain.requests import ArmChange, ArmsRequest, ModeChange
 from tightrope.service.domain.spec import ExperimentSpec
 from tightrope.service.log import store
+from tightrope.service.log.claims import claim
 from tightrope.service.log.database import Database
 from tightrope.service.log.journal import Journal
 from tightrope.service.log.snapshots import fingerprint, pack, restored
@@ -261,6 +262,25 @@ def test_a_repeated_id_has_one_answer_whichever_worker_is_asked(fresh, clock):
     checked(fresh)
 
 
+def test_a_worker_that_sleeps_in_a_transaction_holds_nobody_up_for_long(fresh, clock, monkeypatch):
+    monkeypatch.setattr("tightrope.service.log.claims.PATIENCE", 300)
+    with two(fresh, clock, exchange=NEVER) as (one, other):
+        create(one, FREE | {"workers": 2})
+        joined(one, other)
+        with one.database.read() as connection:
+            root = store.row_of(connection, "many")
+        with one.database.engine.connect() as sleeping:
+            sleeping.begin()
+            assert claim(sleeping, root, ["a"], False) == {"a"}
+            began = time.monotonic()
+            wait_for(lambda: insisted(other, "a"))
+            assert 0.2 < time.monotonic() - began < 5.0
+            with pytest.raises(sa.exc.DBAPIError):
+                sleeping.execute(sa.select(claims.c.decision))
+            sleeping.invalidate()
+    checked(fresh)
+
+
 def test_a_reward_may_come_to_any_worker_before_it_knows_the_decision(fresh, clock):
     with two(fresh, clock, exchange=NEVER) as (one, other):
         create(one, FREE | {"workers": 2, "window": "1h", "default_reward": 0.25})
@@ -442,6 +462,79 @@ def test_a_third_process_is_told_where_to_go(fresh, clock):
         decide(third, "a", "alone")
         with third.database.read() as connection:
             assert [name for _, name in store.rows_and_names(connection)] == ["alone", "many"]
+
+
+@contextlib.contextmanager
+def held(url):
+    """Somebody has locked the ledger."""
+    database = Database(place(url))
+    with database.write() as connection:
+        connection.exec_driver_sql("SELECT 1 FROM experiments WHERE name = 'many' FOR UPDATE")
+        yield
+    database.close()
+
+
+def test_who_cannot_join_says_so_and_its_other_experiments_go_on(fresh, clock):
+    with service_at(fresh, clock, exchange=0.02) as one, service_at(fresh, clock, tick=1000.0) as other:
+        create(one, FREE | {"workers": 2})
+        create(other, {"name": "other", "policy": "UCB", "arms": [{"id": "a"}, {"id": "b"}]})
+        with held(fresh), probed(other) as waits:
+            end = time.monotonic() + 2.0
+            while time.monotonic() < end:
+                with pytest.raises(Refused, match="telling each other just now") as refused:
+                    decide(other, "a", "many")
+                assert (refused.value.status, refused.value.retry_after) == (503, 1)
+                decide(one, None, "many")
+        assert len(waits) > 20 and sorted(waits)[len(waits) // 2] < 0.05  # an attempt to join takes that long, but there are two a second
+        wait_for(lambda: insisted(other, "a"))
+    checked(fresh)
+
+
+def insisted(service, id):
+    with contextlib.suppress(Refused):
+        return decide(service, id, "many")["id"] == id
+
+
+def test_who_has_read_a_log_and_cannot_tell_the_others_yet_does_not_read_it_again(fresh, clock, monkeypatch):
+    reads, holding = [], contextlib.ExitStack()
+    with holding, service_at(fresh, clock, exchange=0.02) as one, service_at(fresh, clock, tick=1000.0) as other:
+        create(one, FREE | {"workers": 2})
+        read = other.writer._read
+
+        def and_somebody_locks(*arguments):
+            reads.append(read(*arguments))
+            holding.enter_context(held(fresh))
+            return reads[-1]
+
+        monkeypatch.setattr(other.writer, "_read", and_somebody_locks)
+        for _ in range(3):
+            with pytest.raises(Refused, match="telling each other just now"):
+                decide(other, "a", "many")
+            decide(one, None, "many")
+            time.sleep(0.55)
+        holding.close()
+        wait_for(lambda: insisted(other, "a"))
+        assert len(reads) == 1
+    checked(fresh)
+
+
+def test_a_log_that_is_whole_again_is_read_again(fresh, clock, monkeypatch):
+    monkeypatch.setattr("tightrope.service.runtime.writer.READ_AGAIN", 0.2)
+    with service_at(fresh, clock, exchange=0.02) as one:
+        create(one, GUARDED)
+        decide(one, "a", "many")
+        wait_for(lambda: not one.writer.owned["many"].journal.pending)
+    database = Database(place(fresh))
+    with database.write() as connection:
+        connection.exec_driver_sql("UPDATE events SET seq = 77 WHERE key = 'a'")
+    with service_at(fresh, clock, exchange=0.02) as one:
+        with pytest.raises(Refused, match="event 2 of 'many' is missing"):
+            decide(one, "b", "many")
+        with database.write() as connection:
+            connection.exec_driver_sql("UPDATE events SET seq = 1 WHERE key = 'a'")
+        wait_for(lambda: insisted(one, "b"))
+    database.close()
+    checked(fresh)
 
 
 REFUSED = {

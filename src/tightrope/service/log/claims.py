@@ -1,6 +1,7 @@
 """Claims: of many workers one decides under an id, and one ends a decision. The database sees to it, so that no worker asks another.
 
-A claim belongs to the transaction that writes the event; another worker's claim of the same waits until that has ended.
+A claim belongs to the transaction that writes the event; another worker's claim of the same waits until that has ended, which the database
+ends itself where its process is silent for long.
 """
 
 from collections.abc import Collection
@@ -11,8 +12,10 @@ from sqlalchemy.engine import Connection
 from .tables import claims as table
 
 T = table.c
+PATIENCE = 5000  # milliseconds that the database waits for a process that holds a lock and says nothing more
 CLAIM = sa.text(
     "INSERT INTO claims (experiment, decision, ending) SELECT :ledger, one, :ending FROM unnest(CAST(:decisions AS text[])) AS one "
+    "WHERE set_config('idle_in_transaction_session_timeout', :patience, true) || set_config('lock_timeout', :patience, true) <> '' "
     "ON CONFLICT DO NOTHING RETURNING decision"
 )
 
@@ -21,7 +24,8 @@ def claim(connection: Connection, ledger: int, decisions: Collection[str], endin
     """Those of some decisions that are this transaction's to make, or to end; the others were another worker's first."""
     if not decisions:
         return set()
-    told = {"ledger": ledger, "decisions": sorted(decisions), "ending": ending}  # in one order, so that two workers do not wait in a ring
+    told: dict[str, object] = {"ledger": ledger, "ending": ending, "patience": str(PATIENCE)}
+    told["decisions"] = sorted(decisions)  # in one order, so that two workers do not wait in a ring
     return set(connection.execute(CLAIM, told).scalars())
 
 

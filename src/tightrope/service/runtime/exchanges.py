@@ -19,10 +19,11 @@ from ..domain.errors import Refused
 from ..domain.events import Decided, Event, Expired
 from ..domain.windows import OpenDecision
 from ..log import store
+from ..log.claims import PATIENCE
 from ..log.entries import LogEntry, worker_number
 from ..log.journal import Journal, WorkerJournal
 from ..log.tables import experiments
-from .leases import PATIENCE, Lease, Leases
+from .leases import Lease, Leases
 from .owned import OPEN_WEIGHT, OwnedExperiment
 from .settings import Settings
 from .telemetry import metrics

@@ -11,12 +11,12 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from ..domain.errors import Refused
+from ..log.claims import PATIENCE
 from ..log.database import Database
 from ..log.entries import START, worker_log, worker_number
 from ..log.tables import events, experiments
 
 X = experiments.c
-PATIENCE = 5000  # milliseconds that the database waits for a process that holds a lock and says nothing more
 JOINING = 50  # milliseconds for which a process that joins waits for a lock; its other experiments wait too
 NOT_TO_BE_HAD = "55P03"  # PostgreSQL's number for a lock that was waited for in vain
 STUCK = 300.0  # seconds without a sign of the writer after which its leases are left to run out
@@ -76,7 +76,7 @@ class Leases:
     def join(self, connection: Connection, ledger: int, name: str, workers: int) -> Lease:
         """The log of one of many workers: one that nobody writes, or a new one. Refused with 503 where there are as many as may be, and
         while somebody else joins, or exchanges, for long."""
-        connection.exec_driver_sql(LIMITS, (str(PATIENCE), str(JOINING)))
+        limit_waits(connection, JOINING)
         with not_held(name):
             connection.execute(sa.select(X.id).where(X.id == ledger).with_for_update())  # others who join wait
         now, columns = self.database.now(connection), (X.id, X.name, X.fence, X.owner, X.lease_until, X.address, X.seq, X.digest)
@@ -173,6 +173,11 @@ class Leases:
     def give_up(self, connection: Connection) -> None:
         """Let others take over at once."""
         connection.execute(sa.update(experiments).where(X.owner == self.owner).values(owner=None, lease_until=None))
+
+
+def limit_waits(connection: Connection, milliseconds: int) -> None:
+    """Wait no longer than that for a lock in this transaction of PostgreSQL, and let nobody wait for this process where it is stopped."""
+    connection.exec_driver_sql(LIMITS, (str(PATIENCE), str(milliseconds)))
 
 
 @contextlib.contextmanager

@@ -32,6 +32,7 @@ from ..domain.spec import ExperimentSpec
 from ..domain.windows import OpenDecision
 from ..log import audit, claims, store
 from ..log.audit import UNKNOWN, Author
+from ..log.claims import PATIENCE
 from ..log.database import Database
 from ..log.entries import LogEntry
 from ..log.journal import Journal
@@ -39,13 +40,14 @@ from ..log.recovery import Snapshot, rebuild, recover, was_erased, write_snapsho
 from .clock_watch import ClockWatch
 from .exchanges import SharedExperiment
 from .garbage_collection import RegularFreeze, freeze
-from .leases import JOINING, PATIENCE, Busy, Lease, Leases, not_held
+from .leases import JOINING, Busy, Lease, Leases, limit_waits, not_held
 from .owned import OwnedExperiment
 from .settings import Settings
 from .telemetry import logger, metrics
 
 PART = 0.05  # seconds of work between two commits
 LEAST_SHARE = 0.002  # seconds that an experiment gets in a part
+SNAPSHOT_WAIT = 500  # milliseconds for which a snapshot waits for a lock
 JOIN_AGAIN = 0.5  # seconds between two attempts to join the workers of an experiment
 READ_AGAIN = 5.0  # seconds after which a log that could not be read is read again, at least
 READ_SHARE = 20.0  # of the time that reading took, or it would keep the others waiting all the time
@@ -425,6 +427,8 @@ class Writer(threading.Thread):
     def _write_snapshot(self, name: str, row: int, snapshot: Snapshot) -> None:
         try:
             with self.database.write() as connection:
+                if not self.database.sqlite:
+                    limit_waits(connection, SNAPSHOT_WAIT)
                 if was_erased(connection, row, snapshot.seq):  # behind it, so that it may hold what was erased
                     return
                 write_snapshot(connection, row, snapshot)
