@@ -60,7 +60,7 @@ class Fleet:
 
     def exchange(self, number, asked, dead=False):
         worker = self.alive[number]
-        made = self.ledger.exchange(number, worker.pending, worker.digest, worker.experiment.known, asked, 1)
+        made = self.ledger.exchange(number, worker.pending, worker.digest, worker.experiment.known, asked, 1, happened=worker.happened)
         self.order[number - 1][1].append((worker.pending, made))
         if dead:
             del self.alive[number]

@@ -528,6 +528,24 @@ class Session:
         self._opened(choice, taken, id, p, error, behind)
         return bool(np.array_equal(choice.action, taken if wanted is None else wanted))
 
+    def _follow_branch(
+        self, arm: int, id: Id, context: Round | None, eligible: Mask | None, p: float, error: float, draws: int | None, words: str
+    ) -> None:
+        """Hold a decision open that a session which is a branch of this one has made, by what that one says of it. As `follow`, but the
+        policy is asked only where it notes its choice in the state: it would draw from this session's stream, and the branch has drawn from
+        its own."""
+        if self._book.known(id) is not None:
+            raise ValueError(f"id = {checks.show(id)} was decided already; a log has every decision once.")
+        shown = self._checked_round(context, eligible, None)
+        seen = shown.context
+        one = self._now.agent if seen is PLAIN else self._agent_for(seen, shown.common)
+        if not 0 <= arm < one.number:
+            raise ValueError(f"arm = {arm} of decision {checks.show(id)} must be a number from 0 to {one.number - 1}.")
+        if one.commits:
+            one.propose(seen)
+        choice = Choice(one, arm, 0, True, False, shown, self._now, one.counts[DECIDED] + 1)
+        self._opened(choice, arm, id, p, error, draws, words=words)
+
     def decide_beside(
         self,
         arm: int | None,
@@ -664,9 +682,11 @@ class Session:
         return arm if seen.eligible is None or seen.eligible[arm] else None
 
     def _opened(
-        self, choice: Choice, action: Any, id: Id | None, p: Chance, error: Chance, draws: int | None = None, unnamed: bool = False
-    ) -> Entry:
-        """Take an action: the open decision of it. unnamed: it is one of `select`, whose id its caller does not know."""
+        self, choice: Choice, action: Any, id: Id | None, p: Chance, error: Chance, draws: int | None = None, unnamed: bool = False,
+        words: str | None = None,
+    ) -> Entry:  # fmt: skip
+        """Take an action: the open decision of it. unnamed: it is one of `select`, whose id its caller does not know. words: why it was
+        made, where somebody has said so."""
         (seen, labels, common), single = choice.shown, isinstance(action, int)
         if not single:
             p, error = (
@@ -676,7 +696,9 @@ class Session:
         before, last = self._now, self._book.last
         called = before.rounds.names.of if labels is None else labels.__getitem__
         name: object = called(action) if single else tuple(called(k) for k in action.tolist())
-        if choice.certified and single and action == choice.action:
+        if words is not None:
+            pass
+        elif choice.certified and single and action == choice.action:
             words = f"{name}: the certified answer"
         else:
             why = choice.event if action is choice.action else event(self.policy, choice.agent.state, action)
@@ -1683,7 +1705,8 @@ class Session:
 
     def forget_round(self) -> None:
         """Let go of what the last decision's round showed, which `decide` would take where the next one brings no context."""
-        self._stand(self._agent, self._rounds.changed(last=PLAIN))
+        if self._rounds.last is not PLAIN:
+            self._stand(self._agent, self._rounds.changed(last=PLAIN))
 
     def save(self, path: str | pathlib.Path) -> pathlib.Path:
         """Write the session with its open decisions to one file (JSON header and arrays, no pickle); `load` continues bit for bit.

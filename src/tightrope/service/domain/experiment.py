@@ -245,6 +245,10 @@ def follow(experiment: Experiment, event: events.Decided, seq: int) -> None:
     session, round, choice = experiment.session, experiment.round(event.asked), event.rollout
     if event.lease == 0:
         round = experiment.baseline_only(round)
+    if experiment.accounts is not None:  # its worker drew it, and the replay draws it again from what that one knew
+        told = event.propensity, event.propensity_se, event.draws, event.reason
+        session._follow_branch(event.arm, event.decision, round.context, round.eligible, *told)
+        return
     agreed = True
     if choice is not None:
         rollout = experiment.rollout
@@ -256,8 +260,7 @@ def follow(experiment: Experiment, event: events.Decided, seq: int) -> None:
         p, se = np.array(p), np.array(se)
     wanted = None if choice is None else choice.wanted
     same_draw = session.follow(event.arm, event.decision, round.context, round.eligible, round.names, p, se, wanted, event.draws)
-    if experiment.accounts is None:  # the ledger's own stream drew for nobody
-        experiment.disagreements += not (same_draw and agreed)
+    experiment.disagreements += not (same_draw and agreed)
 
 
 def _decided(experiment: Experiment, event: events.Decided, seq: int, time: int) -> None:

@@ -1,6 +1,6 @@
 """A live experiment and the head of its log, which move together: an event is sealed, applied, and handed out to be written to disk."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ..domain.deciding import Prepared
 from ..domain.events import Decided, DecisionEvent, Event, Exchanged
@@ -31,18 +31,21 @@ class Journal:
         self.digest = entry.digest
 
     def exchange(
-        self, worker: int, told: Sequence[LogEntry], head: bytes, known: int, asked: int, now: int, ended: str | None = None
+        self, worker: int, told: Sequence[LogEntry], head: bytes, known: int, asked: int, now: int, ended: str | None = None,
+        happened: Mapping[int, Event] | None = None,
     ) -> LogEntry:  # fmt: skip
         """Of many workers: take in what one did since its last exchange, and grant it a lease. This is their ledger.
 
         head: the digest of the last event of its log. known: the ledger's event that these rest on. asked: decisions that it may want to
-        explore with until its next exchange. ended: why somebody else tells it, where that is so.
+        explore with until its next exchange. ended: why somebody else tells it, where that is so. happened: events by their number in the
+        worker's log, where they need not be read from their entries.
         """
         experiment = self.experiment
         accounts = experiment.accounts
         assert accounts is not None
+        known_events = happened or {}
         for place, entry in enumerate(told, experiment.seq + 1):
-            apply(experiment, entry.event, place, entry.time)
+            apply(experiment, known_events.get(entry.seq) or entry.event, place, entry.time)
         first, lease, out, bound = accounts.taken.get(worker, 0) + 1, 0, 0, None
         if experiment.promises:
             rounds, out = experiment.known_rounds(), accounts.out - accounts.leases.get(worker, 0)
@@ -55,7 +58,8 @@ class Journal:
 
 class WorkerJournal(Journal):
     """One of many workers: what it knows, and its own log. ledger: of all of them, as this process knows it. seq, digest: of its log's last
-    event. pending: entries that the ledger does not have. ended: decisions of the ledger that they end."""
+    event. pending: entries that the ledger does not have. happened: their events by number, of those that this process made. ended:
+    decisions of the ledger that they end."""
 
     def __init__(self, ledger: Journal, worker: int, seq: int, digest: bytes) -> None:
         self.ledger, self.worker, self.seq, self.digest = ledger, worker, seq, digest
@@ -66,6 +70,7 @@ class WorkerJournal(Journal):
         """Rest on what the ledger knows now. former: what this rested on before, which is used no more."""
         self.experiment = self.ledger.experiment.branch(self.worker, former)
         self.pending: list[LogEntry] = []
+        self.happened: dict[int, Event] = {}
         self.ended: set[str] = set()
 
     def record(self, event: Event | Prepared, now: int) -> LogEntry:
@@ -75,6 +80,7 @@ class WorkerJournal(Journal):
         apply_as_worker(self.experiment, self.ledger.experiment, happened, entry.time, drawn)
         self.seq, self.time, self.digest = entry.seq, entry.time, entry.digest
         self.pending.append(entry)
+        self.happened[entry.seq] = happened
         if isinstance(happened, DecisionEvent) and not isinstance(happened, Decided):
             self.ended.add(happened.decision)
         return entry

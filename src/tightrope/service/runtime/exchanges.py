@@ -137,8 +137,8 @@ class SharedExperiment(OwnedExperiment):
         self, connection: Connection, fence: int, told: list[LogEntry], head: bytes, known: int, asked: int, now: int,
         worker: int | None = None, ended: str | None = None,
     ) -> None:  # fmt: skip
-        before = self.ledger.experiment.seq
-        entry = self.ledger.exchange(self.worker if worker is None else worker, told, head, known, asked, now, ended)
+        before, events = self.ledger.experiment.seq, self.journal.happened if worker is None else None
+        entry = self.ledger.exchange(self.worker if worker is None else worker, told, head, known, asked, now, ended, events)
         store.append(connection, self.root, fence, [entry], before)
 
     def _tell_of_silent(self, connection: Connection, now: int, fence: int) -> None:
