@@ -1,12 +1,13 @@
 """Durable decisions a second of two processes on one PostgreSQL: LinUCB with K = 50 arms and d = 20 features, an experiment each.
 
 python benchmarks/service_workers.py [--seconds 60] [--workers 2] [--one-experiment] [--rewards] [--promise]
-    [--policy LinUCB]
+    [--policy LinUCB] [--pinned]
 
 Starts a PostgreSQL server of its own in a temporary folder (the tests' helper installs it where it is missing). An experiment is written
 by one process at a time, so as many experiments as workers are asked at once. With `--one-experiment` all of them decide in one;
 `--promise` keeps its policy to a budget, `--rewards` rewards each decision. CPU seconds are those of the services' processes alone: the
-load and the database share the same cores.
+load and the database share the same cores. With `--pinned` the services have the first core, whatever their number, and all
+else the others: then their CPU seconds do not depend on how many of them share a core with the rest.
 """
 
 import argparse
@@ -29,6 +30,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "tests" / "service
 import postgres
 
 CONNECTIONS = 32  # of each worker
+FIRST_CORE = 0
 
 
 def exchanges(port: int) -> tuple[int, float]:
@@ -108,6 +110,12 @@ async def measure(workers: list[tuple[int, str, int]], seconds: float) -> None:
     print(f"{len(workers)} processes with {CONNECTIONS} connections: {speed:,.0f} decisions/s; {milliseconds(times)}")
 
 
+def pin(pid: int, cores: set[int]) -> None:
+    """Let all threads of a process run on some cores only."""
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        os.sched_setaffinity(int(thread), cores)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=60.0)
@@ -116,14 +124,19 @@ def main() -> None:
     parser.add_argument("--rewards", action="store_true", help="with --one-experiment: reward each decision")
     parser.add_argument("--policy", default="LinUCB", help="with --one-experiment, such as LinTS, whose chances are drawn")
     parser.add_argument("--promise", action="store_true", help="with --one-experiment: keep the policy to a budget")
+    parser.add_argument("--pinned", action="store_true", help="services on the first core, all else on the others")
     arguments = parser.parse_args()
     print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
+    if arguments.pinned:
+        pin(os.getpid(), {*range(os.cpu_count() or 1)} - {FIRST_CORE})  # and with it what it starts
     with contextlib.ExitStack() as stack:
         folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tightrope-workers-")))
         url, key, workers = stack.enter_context(postgres.server()), "", []
         for _ in range(arguments.workers):
             port, told, process = stack.enter_context(served(url, folder))
             key = told or key  # the first one makes it
+            if arguments.pinned:
+                pin(process.pid, {FIRST_CORE})
             workers.append((port, key, process.pid))
         if arguments.one_experiment:
             asyncio.run(measure_one(workers, arguments.seconds, arguments.rewards, arguments.promise, arguments.policy))

@@ -10,6 +10,7 @@ from postgres import server
 from running import decide, place, reward, service_at
 from test_workers import GUARDED, NEVER, checked, create, wait_for
 
+from tiers import tiered
 from tightrope.service.domain.errors import Refused
 from tightrope.service.log import store
 from tightrope.service.log.snapshots import fingerprint
@@ -135,7 +136,7 @@ def pair(url, clock):
         yield found
 
 
-@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("how", tiered(HOWS, later={"before"}))
 def test_a_worker_may_be_struck_at_any_statement(fresh, clock, how):
     with pair(fresh, clock) as both:
         seen = []
