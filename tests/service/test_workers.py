@@ -449,6 +449,29 @@ def test_what_was_changed_is_noticed(fresh, clock, change):
         database.close()
 
 
+def test_a_log_is_verified_while_it_grows(fresh, clock):
+    with two(fresh, clock) as services:
+        create(services[0], GUARDED)
+        joined(*services)
+        ended = threading.Event()
+
+        def work(service):
+            while not ended.is_set():
+                decide(service, None, "many")
+
+        threads = [threading.Thread(target=work, args=(service,)) for service in services]
+        for thread in threads:
+            thread.start()
+        try:
+            for _ in range(20):
+                with services[0].database.read() as connection:
+                    assert verify(connection, store.row_of(connection, "many"), "many").errors == ()
+        finally:
+            ended.set()
+            for thread in threads:
+                thread.join()
+
+
 def test_a_third_process_is_told_where_to_go(fresh, clock):
     with contextlib.ExitStack() as stack:
         one, other = stack.enter_context(two(fresh, clock, address="http://one:1"))

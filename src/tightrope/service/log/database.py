@@ -50,7 +50,8 @@ class Database:
     @contextlib.contextmanager
     def read(self) -> Iterator[Connection]:
         """A connection that sees one state of the database."""
-        with self.engine.connect() as connection:
+        options = {} if self.sqlite else {"isolation_level": "REPEATABLE READ"}  # PostgreSQL's default: what is new at every statement
+        with self.engine.connect().execution_options(**options) as connection:
             yield connection
 
     @contextlib.contextmanager
