@@ -246,6 +246,7 @@ def follow(experiment: Experiment, event: events.Decided, seq: int) -> None:
     if event.lease == 0:
         round = experiment.baseline_only(round)
     if experiment.accounts is not None:  # its worker drew it, and the replay draws it again from what that one knew
+        assert isinstance(event.arm, int)  # sets have one worker
         told = event.propensity, event.propensity_se, event.draws, event.reason
         session._follow_branch(event.arm, event.decision, round.context, round.eligible, *told)
         return
