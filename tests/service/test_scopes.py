@@ -26,11 +26,12 @@ BODIES = {
     ("patch", "/v1/experiments/{name}/arms/{arm}"): {"status": "masked"},
     ("post", "/v1/experiments/{name}/erase"): {"subject": "somebody"},
     ("post", "/v1/experiments/{name}/mode"): {"mode": "full"},
+    ("post", "/v1/webhooks"): {"url": "https://192.0.2.1/", "experiments": ["price"]},
     ("post", "/rank"): {"actions": [{"id": "a"}]},
     ("post", "/events/{id}/reward"): {"value": 1.0},
 }
 OPEN_TO_ALL = {"/healthz", "/readyz", "/metrics", "/v1/public-key"}
-LISTS = {"/v1/experiments", "/v1/audit"}
+LISTS = {"/v1/experiments", "/v1/audit", "/v1/webhooks"}
 
 
 @pytest.fixture
@@ -52,7 +53,7 @@ def operations(application):
     """Every operation of the schema as (method, path as documented, path of the foreign experiments, body)."""
     for path, methods in application.openapi()["paths"].items():
         for method in methods:
-            concrete = path.replace("{name}", "price").replace("{id}", "open").replace("{arm}", "low")
+            concrete = path.replace("{name}", "price").replace("{id}", "open").replace("{arm}", "low").replace("{webhook}", "1")
             assert "{" not in concrete, f"{path} has a part that this test does not know"
             yield method, path, concrete, BODIES.get((method, path), {} if method == "post" else None)
 

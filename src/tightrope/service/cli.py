@@ -29,13 +29,20 @@ def serve(
     address: Annotated[
         str | None, typer.Option(help="http://host:port of this process, which others on the same database tell clients.")
     ] = None,
+    webhook_network: Annotated[
+        list[str] | None,
+        typer.Option(help="Addresses that are not public, such as 10.0.0.0/8, and may still be told by webhooks; again for more."),
+    ] = None,
 ) -> None:
     """Serve decisions over HTTP; the first start prints an admin key."""
     require()
+    from .runtime.addresses import networks_of
     from .runtime.settings import Settings
     from .server import serve as run
 
-    run(Settings(db=db, host=host, port=port, address=address))
+    networks = tuple(webhook_network or ())
+    networks_of(networks)
+    run(Settings(db=db, host=host, port=port, address=address, webhook_networks=networks))
 
 
 def opened(db: str, must_exist: bool = True) -> "Database":

@@ -135,6 +135,34 @@ class Client:
         """End the experiment for good."""
         self._send("POST", self._path("/archive"))
 
+    # Webhooks ---------------------------------------------------------------------------------------------------------------
+
+    def create_webhook(
+        self, url: str, events: Sequence[str] | None = None, experiments: Sequence[str] | None = None, note: str = ""
+    ) -> dict[str, Any]:  # fmt: skip
+        """Tell an address what happens in experiments from now on. events: "mode.changed", "promise.at_risk", "winner.known" and
+        "experiment.stopped"; None: all. experiments: names and patterns such as "shop-*"; None: all that the key is for. The `secret` of
+        the answer, which messages are signed with, is shown only this once."""
+        given = {"url": url, "events": None if events is None else list(events),
+                 "experiments": None if experiments is None else list(experiments), "note": note}  # fmt: skip
+        return self._send("POST", "/v1/webhooks", {name: value for name, value in given.items() if value is not None})
+
+    def webhooks(self) -> list[dict[str, Any]]:
+        """All webhooks that the key is for, with how many of their messages wait and have failed."""
+        return list(self._send("GET", "/v1/webhooks")["webhooks"])
+
+    def remove_webhook(self, id: int) -> None:
+        """Tell it nothing any more."""
+        self._send("DELETE", f"/v1/webhooks/{id}")
+
+    def deliveries(self, webhook: int, limit: int = 100) -> list[dict[str, Any]]:
+        """The last messages of a webhook, the newest first, and what became of them."""
+        return list(self._send("GET", f"/v1/webhooks/{webhook}/deliveries", params={"limit": limit})["deliveries"])
+
+    def retry_deliveries(self, webhook: int) -> int:
+        """Try the messages of a webhook that have failed for another day; returns how many."""
+        return int(self._send("POST", f"/v1/webhooks/{webhook}/retry")["retried"])
+
     # Arms -------------------------------------------------------------------------------------------------------------------
 
     @property
@@ -327,7 +355,7 @@ class Client:
                 if waits.isdigit() and (attempt + 1) % len(self.urls) == 0:
                     pause = min(max(pause, float(waits)), LONGEST_PAUSE)
                 continue
-            content = read(answer)
+            content = {} if answer.status_code == 204 else read(answer)
             if answer.is_success:
                 return content
             raise rejected(answer.status_code, content)

@@ -132,18 +132,30 @@ def difference_chart(estimate: dict[str, Any] | None) -> Markup | None:
     return charts.intervals([row], f"Policy minus baseline: {short(low)} to {short(high)}.", "policy minus baseline, per decision", 0.0)
 
 
+def bounds_of_arms(standing: dict[str, Any], history: History) -> list[tuple[float, float]] | None:
+    """Bounds of the arms' means, in their order; None where they have no one mean."""
+    identified = standing.get("identified")
+    if identified is None:
+        return history.intervals()
+    return [(identified["lower"].get(id, -math.inf), identified["upper"].get(id, math.inf)) for id in history.arms]
+
+
+def sentence_of(standing: dict[str, Any], history: History) -> str:
+    """The first card, alone."""
+    bounds = bounds_of_arms(standing, history)
+    return answer_of(standing, history, None if bounds is None else dict(zip(history.arms, bounds, strict=True)))
+
+
 def page_of(standing: dict[str, Any], history: History) -> dict[str, Any]:
     """Everything that the templates need. standing: of the live experiment, see `commands.standing`."""
     points, styles = history.curve(), style_of(history)
     statuses = {arm["id"]: arm["status"] for arm in standing["arms"]}
     identified = standing.get("identified")
-    bounds: list[tuple[float, float]] | None
-    if identified is not None:
-        bounds = [(identified["lower"].get(id, -math.inf), identified["upper"].get(id, math.inf)) for id in history.arms]
-        source = "These are the bounds of the policy's stopping rule."
-    else:
-        bounds = history.intervals()
-        source = "They hold at all times and for all arms at once, with probability 95 %."
+    bounds = bounds_of_arms(standing, history)
+    source = (
+        "They hold at all times and for all arms at once, with probability 95 %." if identified is None
+        else "These are the bounds of the policy's stopping rule."
+    )  # fmt: skip
     by_arm = None if bounds is None else dict(zip(history.arms, bounds, strict=True))
     rows = arm_rows(history, statuses, styles, by_arm)
     shares, legend = share_chart(history, points, styles)

@@ -255,6 +255,80 @@ class AuditAnswer(BaseModel):
     next: int | None
 
 
+class WebhookAnswer(BaseModel):
+    """A webhook. experiments: names and patterns; null: all. waiting, failed: messages that are still to be delivered, and that are not any
+    more. secret: shown once, to who creates it."""
+
+    model_config = example(
+        id=1, url="https://hooks.example.com/tightrope", events=["winner.known"], experiments=["shop-*"], note="team shop",
+        created="2026-07-01T12:00:00.000000Z", waiting=0, failed=0,
+    )  # fmt: skip
+
+    id: int
+    url: str
+    events: list[str]
+    experiments: list[str] | None
+    note: str
+    created: str
+    waiting: int
+    failed: int
+
+
+class NewWebhookAnswer(WebhookAnswer):
+    """A webhook that was made, and its secret, which is shown only now."""
+
+    model_config = example(
+        id=1, url="https://hooks.example.com/tightrope", events=["winner.known"], experiments=["shop-*"], note="team shop",
+        created="2026-07-01T12:00:00.000000Z", waiting=0, failed=0, secret="whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+    )  # fmt: skip
+
+    secret: str
+
+
+class WebhooksAnswer(BaseModel):
+    """All webhooks that the key is for."""
+
+    model_config = example(webhooks=[{
+        "id": 1, "url": "https://hooks.example.com/tightrope", "events": ["winner.known"], "experiments": None, "note": "",
+        "created": "2026-07-01T12:00:00.000000Z", "waiting": 0, "failed": 1,
+    }])  # fmt: skip
+
+    webhooks: list[WebhookAnswer]
+
+
+class DeliveryLine(BaseModel):
+    """A message. id: the receiver's `webhook-id`. next_attempt: while it waits. error: of the last attempt."""
+
+    id: str
+    experiment: str
+    type: str
+    created: str
+    status: Literal["waiting", "delivered", "failed"]
+    attempts: int
+    next_attempt: str | None
+    error: str | None
+
+
+class DeliveriesAnswer(BaseModel):
+    """The last messages of a webhook, the newest first."""
+
+    model_config = example(deliveries=[{
+        "id": "msg_8f14e45fceea167a5a36dedd4bea2543", "experiment": "checkout-price", "type": "winner.known",
+        "created": "2026-07-01T12:00:00.000000Z", "status": "waiting", "attempts": 2, "next_attempt": "2026-07-01T12:00:15.000000Z",
+        "error": "status 500",
+    }])  # fmt: skip
+
+    deliveries: list[DeliveryLine]
+
+
+class RetryAnswer(BaseModel):
+    """retried: how many failed messages wait again."""
+
+    model_config = example(retried=3)
+
+    retried: int
+
+
 class ErasureAnswer(BaseModel):
     """erased: how many events were blanked. event: where the log says so."""
 
