@@ -15,7 +15,7 @@ from .board.operations import operations_page
 from .board.routes import router as board
 from .board.view import sentence_of
 from .domain.errors import Refused, not_valid
-from .http import audit, decisions, experiments, health, reading, rollout
+from .http import audit, decisions, experiments, health, reading, rollout, segments
 from .http import webhooks as webhook_routes
 from .http.common import refusal
 from .http.fast_routes import FastRoutes
@@ -31,6 +31,7 @@ ROUTERS = (
     experiments.router,
     decisions.router,
     reading.router,
+    segments.router,
     rollout.router,
     rollout.public_router,
     personalizer.router,

@@ -203,13 +203,13 @@ class Client:
     def decide(
         self, context: Any = None, eligible: Iterable[str] | np.ndarray | None = None, id: str | None = None, *,
         excluded: Iterable[str] | None = None, deferred: bool = False, subject: str | None = None, baseline: str | None = None,
-        baseline_mean: float | None = None,
+        baseline_mean: float | None = None, segments: Mapping[str, str] | None = None,
     ) -> RemoteDecision:  # fmt: skip
         """Which arm to play. context: (K, d) features or {arm: features}, where they change; (d,) for one row that all arms are shown.
         Where the spec has features, a row is a dict of values by name; None and NaN are missing. eligible: ids, or a mask of all arms.
         excluded: ids. id: your own; else made here. deferred: counts only after `activate`.
-        subject: whose data it is."""
-        asked = self._asked(context, eligible, id, excluded, deferred, subject, baseline, baseline_mean)
+        subject: whose data it is. segments: values by the names of the spec."""
+        asked = self._asked(context, eligible, id, excluded, deferred, subject, baseline, baseline_mean, segments)
         return RemoteDecision(**self._send("POST", self._path("/decisions"), asked))
 
     def decide_many(self, number: int, **given: Any) -> list[RemoteDecision]:
@@ -217,7 +217,7 @@ class Client:
         found: list[RemoteDecision] = []
         for first in range(0, number, MOST):
             asked = [self._asked(given.get("context"), given.get("eligible"), None, given.get("excluded"), given.get("deferred", False),
-                                 given.get("subject"), given.get("baseline"), given.get("baseline_mean"))
+                                 given.get("subject"), given.get("baseline"), given.get("baseline_mean"), given.get("segments"))
                      for _ in range(min(MOST, number - first))]  # fmt: skip
             results = self._send("POST", self._path("/decisions:batch"), {"decisions": asked})["results"]
             found += [RemoteDecision(**taken(result)) for result in results]
@@ -226,11 +226,12 @@ class Client:
     def _asked(
         self, context: Any, eligible: Iterable[str] | np.ndarray | None, id: str | None, excluded: Iterable[str] | None, deferred: bool,
         subject: str | None, baseline: str | None, baseline_mean: float | None,
+        segments: Mapping[str, str] | None,
     ) -> dict[str, Any]:  # fmt: skip
         given = {
             "id": new_id() if id is None else id, "context": features(context), "eligible": self._listed(eligible),
             "excluded": None if excluded is None else list(excluded), "deferred": deferred or None, "subject": subject,
-            "baseline": baseline, "baseline_mean": baseline_mean,
+            "baseline": baseline, "baseline_mean": baseline_mean, "segments": None if segments is None else dict(segments),
         }  # fmt: skip
         return {name: value for name, value in given.items() if value is not None}
 
@@ -287,6 +288,10 @@ class Client:
     def state(self, seq: int | None = None) -> dict[str, Any]:
         """Counts and the fingerprint of the state, now or after an event of the past."""
         return self._send("GET", self._path("/state"), params={} if seq is None else {"seq": seq})
+
+    def segments(self) -> dict[str, Any]:
+        """Results by segment: counts in `segments`, and in `arms` a line for every arm in each, with mean, interval and lift."""
+        return self._send("GET", self._path("/segments"))
 
     def log(self, first: int = 1) -> Iterator[dict[str, Any]]:
         """Events from one on."""

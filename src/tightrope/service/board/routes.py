@@ -43,7 +43,16 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
 }  # fmt: skip
 STATIC = {"board.css": "text/css", "board.js": "text/javascript", "icon.svg": "image/svg+xml"}
-SECTIONS = ("warnings", "answer", "tiles", "pictures", "arms", "decisions", "rollout")  # parts of the page that the stream keeps up to date
+SECTIONS = (
+    "warnings",
+    "answer",
+    "tiles",
+    "pictures",
+    "arms",
+    "segments",
+    "decisions",
+    "rollout",
+)  # parts of the page that the stream keeps up to date
 
 _streams: set[int] = set()
 

@@ -11,6 +11,7 @@ from ..domain.certificate import charge
 from ..domain.history import History, Point
 from ..domain.lead import Bounds, against_baseline
 from ..domain.observations import BARS
+from ..domain.segments import NOTE, segment_report
 from ..domain.times import timestamp
 from . import charts
 from .answer import answer_of
@@ -174,6 +175,7 @@ def page_of(standing: dict[str, Any], history: History) -> dict[str, Any]:
             "delays": delay_chart(history.observed.delays),
             "difference": difference_chart(rollout["estimate"]),
         },
+        "segments": segment_groups(history), "segments_note": NOTE,
         "warnings": warnings, "clock_behind": standing["clock_behind"] if standing["clock_behind"] > BEHIND else 0.0,
         "holdings": holdings, "charged": charge(holdings), "open": standing["open"],
         "rewarded": history.rewarded,
@@ -182,6 +184,14 @@ def page_of(standing: dict[str, Any], history: History) -> dict[str, Any]:
         "modes": [one | {"time": timestamp(one["time"])} for one in history.modes], "seq": standing["seq"], "digest": standing["digest"],
         "time": timestamp(history.time),
     }  # fmt: skip
+
+
+def segment_groups(history: History) -> list[dict[str, Any]]:
+    """The tables by segment: a name, and its lines."""
+    if not history.segments:
+        return []
+    rows = segment_report(history)["arms"]
+    return [{"name": name, "rows": [row for row in rows if row["segment"] == name]} for name in history.segments]
 
 
 def clock(microseconds: int) -> str:

@@ -65,6 +65,9 @@ class DecisionRequest(Strict):
     baseline: ArmId | None = Field(default=None, description="This round's baseline, where every round has its own.")
     baseline_mean: Number | None = Field(default=None, description="Its known mean reward.")
     deferred: bool = Field(default=False, description="Counts only once it is activated; forgotten if it never is.")
+    segments: Annotated[dict[Annotated[str, Field(max_length=50)], Text], Field(min_length=1, max_length=5)] | None = Field(
+        default=None, description="The decision's segments, by the names of the spec; what is left out or not in the spec is other."
+    )
     subject: Text | None = Field(default=None, description="Whose data this is; `erase` blanks by it. A pseudonym will do.")
 
     def asked(self) -> dict[str, Any]:

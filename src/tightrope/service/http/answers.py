@@ -255,6 +255,57 @@ class AuditAnswer(BaseModel):
     next: int | None
 
 
+class SegmentCounts(BaseModel):
+    """Decisions of one segment. rewards: of single arms."""
+
+    segment: str
+    value: str
+    decisions: int
+    rewards: int
+    open: int
+    cancelled: int
+
+
+class Lift(BaseModel):
+    """A difference of means, and its bounds."""
+
+    value: float
+    low: float
+    high: float
+
+
+class SegmentArm(BaseModel):
+    """An arm in one segment. low, high: of its mean; null where arms have no one mean, or there is no reward. lift: its mean less that of
+    the baseline in the same segment."""
+
+    segment: str
+    value: str
+    arm: str
+    decisions: int
+    rewards: int
+    mean: float | None
+    low: float | None
+    high: float | None
+    lift: Lift | None
+
+
+class SegmentsAnswer(BaseModel):
+    """Results by segment, as of an event. error: of all intervals together. note: how to read them."""
+
+    model_config = example(
+        event=4127, error=0.05, note="All intervals hold at all times, for all arms and segments at once, with probability 95 %.",
+        segments=[{"segment": "country", "value": "de", "decisions": 1502, "rewards": 1499, "open": 2, "cancelled": 1}],
+        arms=[{"segment": "country", "value": "de", "arm": "11.90", "decisions": 702, "rewards": 700, "mean": 0.14, "low": 0.1,
+               "high": 0.19, "lift": {"value": 0.03, "low": -0.04, "high": 0.1}}],
+    )  # fmt: skip
+
+    event: int
+    error: float
+    note: str
+    segments: list[SegmentCounts]
+    arms: list[SegmentArm]
+
+
 class WebhookAnswer(BaseModel):
     """A webhook. experiments: names and patterns; null: all. waiting, failed: messages that are still to be delivered, and that are not any
     more. secret: shown once, to who creates it."""
