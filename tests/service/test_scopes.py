@@ -105,6 +105,15 @@ def test_what_such_a_key_may_do(two):
     assert "may read" in two("POST", "/v1/experiments/price/decisions", {}, "read shop").json()["error"]["message"]
 
 
+def test_a_key_is_made_in_a_new_database_only_where_that_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TIGHTROPE_DB", raising=False)
+    told = CliRunner().invoke(app, ["keys", "create", "read"])
+    assert "does not exist; give the file that `tightrope serve` writes" in str(told.exception) and not list(tmp_path.iterdir())
+    assert CliRunner().invoke(app, ["keys", "create", "read", "--db", "tightrope.db"]).output.startswith("tr_")
+    assert CliRunner().invoke(app, ["keys", "create", "read"]).output.startswith("tr_")  # now it is there
+
+
 def test_the_board_shows_only_these(two):
     two("POST", "/v1/experiments", PRICES | {"name": "shop-a"})
     signed = two("POST", "/board/login", f"key={two.keys['admin shop']}".encode(), None)

@@ -72,7 +72,7 @@ def create_app(settings: Settings, service: Service | None = None) -> FastAPI:
     app.add_exception_handler(sa.exc.SQLAlchemyError, _outage)
     app.add_exception_handler(Exception, _internal)
     app.add_middleware(FastRoutes, routes=decisions.router.routes)
-    app.add_middleware(Limits, most_bytes=settings.most_bytes)
+    app.add_middleware(Limits, most_bytes=settings.most_bytes, access_log=settings.access_log)
     return app
 
 
