@@ -134,6 +134,11 @@ def move_watch(connection: Connection, webhook: int, experiment: int, before: tu
     return connection.execute(sa.update(webhook_watches).where(where).values(seq=seq, state=state)).rowcount == 1
 
 
+def heads(connection: Connection) -> dict[int, int]:
+    """The last event of every experiment, by its row."""
+    return {row.id: row.seq for row in connection.execute(sa.select(X.id, X.seq))}
+
+
 def unread_archived(connection: Connection, hooks: Sequence[Webhook]) -> list[str]:
     """Experiments that have ended and whose logs were not looked at until their end: no process takes these by itself."""
     last = sa.select(events.c.kind).where(events.c.experiment == X.id, events.c.seq == X.seq).scalar_subquery()

@@ -17,6 +17,7 @@ from ..domain.notices import Notice, Watch, asks_for_log
 from ..log import store, webhooks
 from ..log.webhooks import LASTS, Webhook
 from ..runtime import commands
+from ..runtime.histories import Histories
 from ..runtime.service import Service
 from ..runtime.telemetry import logger
 from ..runtime.writer import Command, Transaction
@@ -60,6 +61,7 @@ class Watcher(threading.Thread):
         self.service, self.tell, self.period, self.look_period = service, tell, period, look_period
         self.places: dict[tuple[int, int], Place] = {}  # by webhook and row of the experiment
         self.looked: dict[str, tuple[float, int]] = {}  # when an experiment was looked at as a whole, and its last event then
+        self.histories = Histories(service.database, most=None)  # of its own: looking at many would push out those of the board
         self.searched = -ARCHIVED_PERIOD  # when archived experiments were looked for
         self.ending = threading.Event()
 
@@ -82,15 +84,31 @@ class Watcher(threading.Thread):
         """Look at every log that this process writes, and at all of an experiment where that was long ago."""
         with self.service.database.read() as connection:
             hooks = webhooks.all_webhooks(connection)
+            heads = webhooks.heads(connection) if hooks else {}
             archived = webhooks.unread_archived(connection, hooks) if hooks and self._time_for_archived() else []
         for name in archived:
             self._asked(name, commands.describe)  # so that the writer reads it
+        owned = dict(self.service.writer.owned)
+        for name in self.looked.keys() - owned.keys():  # another process writes it now
+            self.histories.forget(name)
+            del self.looked[name]
         known = {hook.id for hook in hooks}
         self.places = {key: place for key, place in self.places.items() if key[0] in known}
-        for name, owned in list(self.service.writer.owned.items()):
+        for name, one in owned.items():
             covering = [hook for hook in hooks if hook.covers(name)]
-            if covering and not self.ending.is_set():
-                self._look_at(name, owned.row, owned.experiment.rollout.least_budget, covering)
+            if covering and not self.ending.is_set() and self._has_news(name, one.row, heads.get(one.row, 0), covering):
+                self._look_at(name, one.row, one.experiment.rollout.least_budget, covering)
+
+    def _has_news(self, name: str, row: int, head: int, hooks: list[Webhook]) -> bool:
+        """Whether there is something in the log that was not looked at, or that was not looked at as a whole."""
+        places = [self.places.get((hook.id, row)) for hook in hooks]
+        return any(place is None or place.seq < head for place in places) or self._time_for_whole(name, head, hooks)
+
+    def _time_for_whole(self, name: str, head: int, hooks: list[Webhook]) -> bool:
+        """Whether all of an experiment is to be looked at: somebody wants what follows from that, and it was long ago."""
+        since, seen = self.looked.get(name, (-self.look_period, 0))
+        wanted = any(kind in hook.events for hook in hooks for kind in ("winner.known", "promise.at_risk"))
+        return wanted and head > seen and time.monotonic() - since >= self.look_period
 
     def _time_for_archived(self) -> bool:
         """Whether it is time to look for experiments that ended just before their process did."""
@@ -117,10 +135,8 @@ class Watcher(threading.Thread):
                         found[id] += [] if notice is None else [notice]
                         place.seq = entry.seq
         head = max(place.seq for place in places.values())
-        since, seen = self.looked.get(name, (-self.look_period, 0))
-        time_to_look = head > seen and time.monotonic() - since >= self.look_period
         sentence = None
-        if time_to_look or any(found.values()):
+        if self._time_for_whole(name, head, hooks) or any(found.values()):
             whole = self._whole(name)
             if whole is not None:  # else the sentence is left out: that something happened is the greater part
                 standing, history, lock = whole
@@ -137,7 +153,7 @@ class Watcher(threading.Thread):
         standing = self._asked(name, commands.standing)
         if standing is None:
             return None
-        lock, history = self.service.histories.until(name, standing["seq"])
+        lock, history = self.histories.until(name, standing["seq"])
         return standing, history, lock
 
     def _asked(self, name: str, act: Callable[[Transaction], dict[str, Any]]) -> dict[str, Any] | None:
