@@ -192,7 +192,7 @@ def test_examples_run():
     finder, runner = doctest.DocTestFinder(recurse=False), doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     examples = 0
     with np.printoptions(legacy=False):
-        methods = {f"Session.{name}": item for name, item in vars(tr.Session).items() if inspect.isfunction(item)}
+        methods = {f"Session.{name}": item for name, item in own_members(tr.Session).items() if inspect.isfunction(item)}
         for name, item in {**OTHERS, **methods, "extend.Kind": tr.extend.Kind}.items():
             for test in finder.find(item, name, globs={}):
                 runner.run(test, clear_globs=False)
@@ -214,9 +214,15 @@ def checked_objects():
                 continue
             names.append(f"{full}.{name}")
             if inspect.isclass(item):
-                members = {key: value for key, value in vars(item).items() if not key.startswith("_") and key not in VERBS}
+                members = {key: value for key, value in own_members(item).items() if not key.startswith("_") and key not in VERBS}
                 names += [f"{full}.{name}.{key}" for key, value in members.items() if inspect.isfunction(value) or is_member(value)]
     return names
+
+
+def own_members(item):
+    """What a class has of its own and from bases of this package, by name."""
+    bases = [base for base in reversed(item.__mro__) if base.__module__.split(".")[0] == "tightrope"]
+    return {key: value for base in bases for key, value in vars(base).items()}
 
 
 VERBS = {*tr.extend.VERBS, "lateness", "longest"}  # explained where the base class has them: one text for all that answer

@@ -7,7 +7,7 @@ a copy of the session, which takes the session's place when all of it is decided
 import copy
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,16 +17,16 @@ from ..core.rounds import PLAIN
 from ..core.verbs import Context, admit
 from ..policies.bases import RegressionPolicy
 from .agent import DECIDED, REWARDS, CompiledAgent, learn_many, propose_many
+from .choices import DecidingSession
 from .decisions import Batch, Entry, Open
 from .encoders import encoded_rows
 from .ids import AUTOMATIC, MOST_ID, Id, checked_id, encodable, refuse_automatic
 from .rewards import check_equal, rewards_by_arm
-from .rounds import MOST_EQUAL, Shown
+from .rounds import MOST_EQUAL, Rounds, Shown
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Session: TypeAlias = Any  # of session.py, which asks here
 ITS_OWN = ("policy", "encoder", "_past", "_mark", "_held")  # what a session keeps that takes over the decisions of its copy
 
 
@@ -73,7 +73,7 @@ class Asked(NamedTuple):
 # Deciding ----------------------------------------------------------------------------------------------------------------
 
 
-def decide_many(session: Session, contexts: Any, ids: Any, eligible: Any, number: int | None) -> Decisions:
+def decide_many(session: DecidingSession, contexts: Any, ids: object, eligible: Any, number: int | None) -> Decisions:
     """As of `Session.decide_many`."""
     asked = checked_rounds(session, contexts, ids, eligible, number)
     batch = decided_at_once(session, asked)
@@ -83,7 +83,7 @@ def decide_many(session: Session, contexts: Any, ids: Any, eligible: Any, number
     return Decisions(objects(batch.ids), batch.arm.copy(), called, batch.propensity.copy(), batch.error.copy())
 
 
-def checked_rounds(session: Session, contexts: Any, ids: Any, eligible: Any, number: int | None) -> Asked:
+def checked_rounds(session: DecidingSession, contexts: Any, ids: object, eligible: Any, number: int | None) -> Asked:
     """What a call says, as far as it can be checked for all rounds together."""
     if session.encoder is not None:
         contexts = encoded_contexts(session, contexts)
@@ -122,7 +122,7 @@ def checked_rounds(session: Session, contexts: Any, ids: Any, eligible: Any, num
     return Asked(contexts, eligible, each, listed, n)
 
 
-def encoded_contexts(session: Session, contexts: Any) -> Any:
+def encoded_contexts(session: DecidingSession, contexts: Any) -> Any:
     """Rows as features, (n, d), or (n, K, d) of lists of rows; candidates of a catalogue and whole contexts stay, and are encoded later."""
     listing = isinstance(contexts, list | tuple) and len(contexts) > 0
     if contexts is None or session.catalogue or (listing and any(isinstance(one, Context) for one in contexts)):
@@ -132,7 +132,7 @@ def encoded_contexts(session: Session, contexts: Any) -> Any:
     return encoded_rows(session.encoder, contexts)
 
 
-def listed_ids(ids: Any) -> list[Id]:
+def listed_ids(ids: object) -> list[Id]:
     """Ids that a caller gave for many decisions, each checked."""
     listed = listed_items("ids", ids)
     kinds = set(map(type, listed))
@@ -143,7 +143,7 @@ def listed_ids(ids: Any) -> list[Id]:
     return [checked_row("ids", i, checked_id, id) for i, id in enumerate(listed)]
 
 
-def listed_items(argument: str, items: Any) -> list[Any]:
+def listed_items(argument: str, items: object) -> list[Any]:
     """The items of a list of the caller's."""
     try:
         if isinstance(items, str | bytes) or not isinstance(items, Iterable):
@@ -153,7 +153,7 @@ def listed_items(argument: str, items: Any) -> list[Any]:
         raise ValueError(f"{argument} = {checks.show(items)} is not a list of {argument}.") from None
 
 
-def checked_row(argument: str, i: int, check: Any, *values: Any) -> Any:
+def checked_row(argument: str, i: int, check: Any, *values: object) -> Any:
     """A check of one row, whose sentence says which it is."""
     try:
         return check(*values)
@@ -161,7 +161,7 @@ def checked_row(argument: str, i: int, check: Any, *values: Any) -> Any:
         raise ValueError(f"row {i} of {argument}: {error}") from error
 
 
-def check_new(session: Session, ids: list[Id]) -> None:
+def check_new(session: DecidingSession, ids: list[Id]) -> None:
     """Refuse ids that occur twice, belong to a decision, or look like those that a session makes."""
     if len(set(ids)) < len(ids):
         seen: set[Id] = set()
@@ -178,7 +178,7 @@ def check_new(session: Session, ids: list[Id]) -> None:
             checked_row("ids", i, refuse_automatic, id)
 
 
-def one_by_one(session: Session, asked: Asked) -> Decisions:
+def one_by_one(session: DecidingSession, asked: Asked) -> Decisions:
     """All of them by `decide`, in a copy that takes the session's place at once."""
     other = copy.copy(session)
     if isinstance(asked.contexts, np.ndarray):
@@ -207,7 +207,7 @@ def objects(values: Sequence[Any]) -> np.ndarray:
     return made
 
 
-def decided_at_once(session: Session, asked: Asked) -> Batch | None:
+def decided_at_once(session: DecidingSession, asked: Asked) -> Batch | None:
     """The decisions, in one compiled call; None where each has to be looked at by itself, and nothing was changed."""
     now = session._now
     rounds, changing = now.rounds, now.rounds.changing
@@ -224,6 +224,7 @@ def decided_at_once(session: Session, asked: Asked) -> Batch | None:
         return None
     seen = shown.context
     one = now.agent if seen is PLAIN else session._agent_for(seen, shown.common)
+    assert isinstance(one, CompiledAgent)  # of the same policy
     if session._guards and not (seen is PLAIN and session._admits_plain):
         rows = None if features is None else features.reshape(-1, features.shape[-1])
         if rows is not None and admit.verb.of(type(session.policy)) is admit.verb.of(RegressionPolicy):
@@ -248,7 +249,7 @@ def decided_at_once(session: Session, asked: Asked) -> Batch | None:
     return batch
 
 
-def checked_features(session: Session, contexts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def checked_features(session: DecidingSession, contexts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Features of many rounds, in an array that nobody writes into, and the bounds of their columns."""
     rows, d = session.arms.rows, session.arms.dimension
     if contexts.shape[1:] not in ((d,), (rows, d)):
@@ -273,7 +274,7 @@ def column_bounds(rows: np.ndarray) -> np.ndarray:
 
 
 @jit
-def bound_columns(rows: Any, bounds: Any, kept: Any) -> None:
+def bound_columns(rows: np.ndarray, bounds: np.ndarray, kept: np.ndarray) -> None:
     """bounds (2, d) <- least and largest entries; kept (d,), zeros, becomes NaN where an entry is not finite."""
     for i in range(rows.shape[0]):
         for j in range(rows.shape[1]):
@@ -287,7 +288,7 @@ def lasting(array: np.ndarray) -> bool:
     """Whether nobody can write into an array, so that it needs no copy: it and what it is a view of are read-only."""
     if not (array.flags.c_contiguous and array.dtype == np.float64):
         return False
-    whole: Any = array
+    whole: object = array
     while isinstance(whole, np.ndarray) and not whole.flags.writeable:
         if whole.base is None:
             return bool(whole.flags.owndata)
@@ -295,7 +296,7 @@ def lasting(array: np.ndarray) -> bool:
     return False
 
 
-def checked_masks(session: Session, asked: Asked) -> np.ndarray | None:
+def checked_masks(session: DecidingSession, asked: Asked) -> np.ndarray | None:
     """(n, K) which arms may be played in each round, (1, K) in all, or None."""
     rounds, K = session._rounds, session.arms.number
     if asked.masks is None:
@@ -315,7 +316,7 @@ def checked_masks(session: Session, asked: Asked) -> np.ndarray | None:
     return masks
 
 
-def rounds_met(session: Session, features: np.ndarray, shown: Shown) -> Any:
+def rounds_met(session: DecidingSession, features: np.ndarray, shown: Shown) -> Rounds | None:
     """What has been shown once all these rounds were decided, but for the last one; None where arms look alike too often to go on."""
     rounds, n = session._rounds, len(features)
     arms, equal, last = rounds.arms, rounds.equal, rounds.last.features
@@ -336,7 +337,7 @@ def rounds_met(session: Session, features: np.ndarray, shown: Shown) -> Any:
     return rounds.changed(arms=arms, equal=equal, changing=True, several=several)
 
 
-def automatic_ids(session: Session, first: int, n: int) -> list[Id]:
+def automatic_ids(session: DecidingSession, first: int, n: int) -> list[Id]:
     """The ids that the next decisions get by themselves."""
     book, branch = session._book, session._past.branch
     begin = f"{AUTOMATIC}{branch}." if branch else AUTOMATIC
@@ -346,7 +347,7 @@ def automatic_ids(session: Session, first: int, n: int) -> list[Id]:
     return [book.automatic(k, branch) for k in range(first, first + n)]
 
 
-def measured(session: Session, batch: Batch, one: CompiledAgent, shown: Shown, certain: np.ndarray) -> Batch:
+def measured(session: DecidingSession, batch: Batch, one: CompiledAgent, shown: Shown, certain: np.ndarray) -> Batch:
     """With propensities: those of choices that draw nothing are known, others are computed one after the other as `decide` does."""
     n = len(batch.arm)
     p, error, draws = np.ones(n), np.zeros(n), np.zeros(n, dtype=np.int64)
@@ -359,7 +360,7 @@ def measured(session: Session, batch: Batch, one: CompiledAgent, shown: Shown, c
     return batch._replace(propensity=p, error=error, draws=draws if draws.any() else None)
 
 
-def opened(session: Session, batch: Batch, one: CompiledAgent, met: Any) -> None:
+def opened(session: DecidingSession, batch: Batch, one: CompiledAgent, met: Rounds | None) -> None:
     """Take all of them: the count makes them decisions; what comes before is undone where it does not come."""
     before, last, n = session._now, session._book.last, len(batch.ids)
     try:
@@ -377,7 +378,7 @@ def opened(session: Session, batch: Batch, one: CompiledAgent, met: Any) -> None
 # Rewards -----------------------------------------------------------------------------------------------------------------
 
 
-def reward_many(session: Session, ids: Any, values: Any) -> int:
+def reward_many(session: DecidingSession, ids: object, values: object) -> int:
     """As of `Session.reward_many`."""
     listed = listed_ids(ids)
     if session.arms.oracle is not None:
@@ -402,7 +403,7 @@ def reward_many(session: Session, ids: Any, values: Any) -> int:
     return len(fresh)
 
 
-def checked_values(session: Session, values: Any, n: int) -> np.ndarray:
+def checked_values(session: DecidingSession, values: object, n: int) -> np.ndarray:
     """(n,) rewards of single arms, each in the policy's range."""
     given = checks.floats("values", values if isinstance(values, np.ndarray) else listed_items("values", values))
     if given.shape != (n,):
@@ -415,7 +416,7 @@ def checked_values(session: Session, values: Any, n: int) -> np.ndarray:
     return np.array(given)
 
 
-def place_of(open: Open, item: Any) -> Any:
+def place_of(open: Open, item: Entry | int | None) -> Entry | int | None:
     """What is known of a decision: its number where it is of a batch, its entry, or None where it is not open."""
     if isinstance(item, Entry) and item.ended is None and open.batch_of(item.decision.round) is not None:
         return item.decision.round
@@ -444,7 +445,7 @@ def by_batch(open: Open, rows: list[int], found: list[Any]) -> Iterator[tuple[Ba
         begin = end
 
 
-def fresh_rows(session: Session, ids: list[Id], rewards: np.ndarray, found: list[Any]) -> list[int]:
+def fresh_rows(session: DecidingSession, ids: list[Id], rewards: np.ndarray, found: list[Any]) -> list[int]:
     """Rows whose decisions wait; ValueError for unknown ids and for another reward than the one that was given before."""
     if set(map(type, found)) == {int} and len(set(ids)) == len(ids):
         return list(range(len(ids)))
@@ -465,9 +466,10 @@ def fresh_rows(session: Session, ids: list[Id], rewards: np.ndarray, found: list
     return fresh
 
 
-def learned_at_once(session: Session, batch: Batch, rows: np.ndarray, ids: list[Id], rewards: np.ndarray) -> None:
+def learned_at_once(session: DecidingSession, batch: Batch, rows: np.ndarray, ids: list[Id], rewards: np.ndarray) -> None:
     """Learn rewards of decisions of one batch in one compiled call, and close them."""
     one = session._agent
+    assert isinstance(one, CompiledAgent)
     arms, learned = batch.arm[rows], one.counts[REWARDS]
     row = None if batch.features is None else np.empty((batch.number, batch.features.shape[-1]))
     try:
@@ -479,7 +481,7 @@ def learned_at_once(session: Session, batch: Batch, rows: np.ndarray, ids: list[
         raise
 
 
-def rewards_of_sets(session: Session, ids: list[Id], values: Any) -> int:
+def rewards_of_sets(session: DecidingSession, ids: list[Id], values: object) -> int:
     """Rewards of sets of arms, all checked before the first is learned."""
     listed = listed_items("values", values)
     if len(listed) != len(ids):

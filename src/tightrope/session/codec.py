@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core import checks
 from ..core.policy import Policy
-from ..core.types import Oracle, State
+from ..core.types import JsonObject, Oracle, State
 from ..core.verbs import Arms
 from ..solvers import oracles
 from .soundness import check_array, check_rewards, policy_of
@@ -90,7 +90,7 @@ def describe_oracle(oracle: Any) -> tuple[dict[str, object] | str, dict[str, np.
     return plain, arrays
 
 
-ORACLES: dict[str, Any] = {cls.__name__: cls for cls in (oracles.TopK, oracles.Partition, oracles.Knapsack, oracles.Promotions)}
+ORACLES: JsonObject = {cls.__name__: cls for cls in (oracles.TopK, oracles.Partition, oracles.Knapsack, oracles.Promotions)}
 
 
 def build_oracle(plain: Mapping[str, Any], arrays: dict[str, np.ndarray]) -> Oracle:

@@ -24,6 +24,8 @@ A = TypeVar("A", np.ndarray, np.ndarray | None)
 Name = str | int
 Chance = float | np.ndarray  # of an arm, or of each arm to be in a set
 Answers = float | dict[int, float] | None  # a reward, or those of a set by arm
+Reward = float | np.ndarray  # of an arm, or of some arms of a set
+Held = list[tuple[Action, Reward]]  # answers that wait for earlier decisions
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +63,10 @@ class Entry:
         self.action: Any = action  # an array where `waiting` is a set
         self.waiting = waiting  # arms of a set that were not answered; None: a single arm
         self.answers: Any = None if waiting is None else {}  # the reward, or those of a set by arm
-        self.held: list[tuple[Action, Any]] = []  # (action, reward) that wait for earlier decisions
+        self.held: Held = []
         self.ended: str | None = None  # "rewarded", "expired" or "closed"; it stays open while its answers wait for earlier decisions
 
-    def answer(self, action: Action, value: Any) -> None:
+    def answer(self, action: Action, value: Reward) -> None:
         """Keep the answer of its arm, or of a part of its set. Once more changes nothing."""
         if self.waiting is None:
             self.answers = value
@@ -128,14 +130,14 @@ class Open:
     """
 
     def __init__(self) -> None:
-        self._entries: OrderedDict[Id, Any] = OrderedDict()  # a plain dict finds its first in time that grows with those removed
+        self._entries: OrderedDict[Id, Entry | int] = OrderedDict()  # a plain dict finds its first in time that grows with those removed
         self._unlisted: list[Batch] = []  # batches whose ids do not stand there yet
         self._last: dict[Id, Entry] = {}  # entries that were made of these
         self.batches: list[Batch] = []  # of which decisions may be open, the oldest first
         self._left: dict[int, int] = {}  # how many are, by the number of the first
 
     @property
-    def _listed(self) -> OrderedDict[Id, Any]:
+    def _listed(self) -> OrderedDict[Id, "Entry | int"]:
         """All of them. A signal's exception leaves what is listed once more, to the same effect."""
         for batch in self._unlisted:
             self._entries.update(zip(batch.ids, range(batch.first, batch.first + len(batch.ids)), strict=True))
@@ -176,7 +178,7 @@ class Open:
         found = entries.get(id)
         if found is not None:
             del entries[id]
-            batch = self.batch_of(found if type(found) is int else found.decision.round) if self.batches else None
+            batch = self.batch_of(found if isinstance(found, int) else found.decision.round) if self.batches else None
             if batch is not None:
                 self._less(batch, 1)
 
@@ -200,11 +202,11 @@ class Open:
     def __getitem__(self, id: Id) -> Entry:
         entries = self._listed
         found = entries[id]
-        if type(found) is int:
-            batch = self.batch_of(found)
-            assert batch is not None
-            found = entries[id] = batch.entry(found - batch.first)
-        entry: Entry = found
+        if not isinstance(found, int):
+            return found
+        batch = self.batch_of(found)
+        assert batch is not None
+        entry = entries[id] = batch.entry(found - batch.first)
         return entry
 
     def get(self, id: Id) -> Entry | None:
@@ -219,13 +221,15 @@ class Open:
         """All of them with their ids."""
         entries, batch, after = self._listed, None, 0
         for id, found in entries.items():
-            if type(found) is int:
-                if batch is None or found >= after:
-                    batch = self.batch_of(found)
-                    assert batch is not None
-                    after = batch.first + len(batch.ids)
-                found = entries[id] = batch.entry(found - batch.first)
-            yield id, found
+            if not isinstance(found, int):
+                yield id, found
+                continue
+            if batch is None or found >= after:
+                batch = self.batch_of(found)
+                assert batch is not None
+                after = batch.first + len(batch.ids)
+            entry = entries[id] = batch.entry(found - batch.first)
+            yield id, entry
 
     def runs(self) -> Iterator[tuple[Batch | None, list[Any]]]:
         """All of them in parts: (None, entries), or (batch, places) of decisions that nobody asked for."""
@@ -246,14 +250,14 @@ class Open:
         """Whether none of these ids is open."""
         return not (self._entries or self._unlisted) or self._listed.keys().isdisjoint(ids)
 
-    def raw(self, ids: Iterable[Id]) -> list[Any]:
+    def raw(self, ids: Iterable[Id]) -> "list[Entry | int | None]":
         """For every id its entry, the number of a decision of a batch, or None where it is not open."""
         return list(map(self._listed.get, ids))
 
     def arms(self) -> Iterator[tuple[Id, int]]:
         """(id, arm) of all decisions of single arms."""
         for id, found in self._listed.items():
-            if type(found) is int:
+            if isinstance(found, int):
                 batch = self.batch_of(found)
                 assert batch is not None
                 yield id, int(batch.arm[found - batch.first])
@@ -262,7 +266,7 @@ class Open:
 
     def count(self) -> int:
         """How many wait for rewards."""
-        return sum(type(found) is int or found.ended is None for found in self._listed.values())
+        return sum(isinstance(found, int) or found.ended is None for found in self._listed.values())
 
 
 class Book:
@@ -359,9 +363,9 @@ class Book:
             self.remember(entry)
             self.remove(id)
 
-    def note(self, entry: Entry, action: Action | None, value: Any, ended: str | None, held: list[tuple[Action, Any]] | None) -> None:
+    def note(self, entry: Entry, action: Action | None, value: Reward | None, ended: str | None, held: Held | None) -> None:
         """Keep an answer that was learned; ended: how the decision is closed by it. Once more changes nothing."""
-        if action is not None:
+        if action is not None and value is not None:
             entry.answer(action, value)
         if held is not None:
             entry.held = held

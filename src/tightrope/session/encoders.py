@@ -6,6 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..core import checks
+from ..core.types import JsonObject
 from ..core.verbs import Context
 
 
@@ -72,15 +73,15 @@ def encoded_rows(encoder: Any, rows: Any) -> np.ndarray:
     return features[0] if single else features
 
 
-def described_encoder(encoder: Any) -> dict[str, Any] | str | None:
+def described_encoder(encoder: Any) -> JsonObject | str | None:
     """An encoder as a file has it."""
     if encoder is None:
         return None
-    told: dict[str, Any] | str = encoder.to_dict() if is_own(encoder) else OWN
+    told: JsonObject | str = encoder.to_dict() if is_own(encoder) else OWN
     return told
 
 
-def found_encoder(told: "dict[str, Any] | str | None", given: Any) -> Any:
+def found_encoder(told: "JsonObject | str | None", given: Any) -> Any:
     """The encoder of a session that is read: the file's, or the one that is given where the file could not hold it."""
     if told is None:
         if given is not None:

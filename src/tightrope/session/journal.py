@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from ..core import checks
 from ..core.policy import Policy
-from ..core.types import Oracle
+from ..core.types import JsonObject, Oracle
 from ..core.verbs import Context
 from ..logs.journal import FORMAT, checked_path, line_of, mask_of_text, read_journal, text_of_mask
 from .book_columns import plain_chance
@@ -129,7 +129,7 @@ class Journal:
         """As `Session.decide`."""
         before, labels = self.session.decided, candidates(self.session, context, names)
 
-        def line(decision: Decision) -> dict[str, Any] | None:
+        def line(decision: Decision) -> JsonObject | None:
             return decided(self.session, decision, labels) if self.session.decided > before else None
 
         return self._call(line, self.session.decide, context, eligible, id, names)
@@ -138,7 +138,7 @@ class Journal:
         """As `Session.reward`."""
         decision = self.session.known(id)
 
-        def line(new: bool) -> dict[str, Any] | None:
+        def line(new: bool) -> JsonObject | None:
             return {"call": "reward", "id": checked_id(id), "value": plain_reward(decision, value)} if new and decision else None
 
         return self._call(line, self.session.reward, id, value)
@@ -163,7 +163,7 @@ class Journal:
         called = None if names is None else list(names)
         rows = None if features is None else np.asarray(features, dtype=np.float64)
 
-        def line(added: list[int]) -> dict[str, Any]:
+        def line(added: list[int]) -> JsonObject:
             return {"call": "add_arms", "names": called, "features": None if rows is None else rows.tolist(), "number": len(added)}
 
         return self._call(line, self.session.add_arms, called, rows, number=number)
@@ -213,7 +213,7 @@ class Journal:
         """What every change of a session by others changes."""
         return self.session.decided, self.session.rounds, self.session.played
 
-    def _call(self, line: Callable[[Any], dict[str, Any] | None], function: Callable[..., T], *given: Any, **named: Any) -> T:
+    def _call(self, line: Callable[[Any], JsonObject | None], function: Callable[..., T], *given: Any, **named: Any) -> T:
         """Call the session, and write the line of what it returned. line: None where nothing has changed."""
         if self._broken is not None:
             raise ValueError(f"the journal {str(self.path)!r} {self._broken}; open it again: tr.Journal(path).")
@@ -232,7 +232,7 @@ class Journal:
         self._seen, self._broken = self._counts(), None
         return answer
 
-    def _write(self, entry: dict[str, Any]) -> None:
+    def _write(self, entry: JsonObject) -> None:
         """Append a line. What was written of one that cannot be written is taken back."""
         data = line_of({"t": self._clock.moment} | entry)
         try:
@@ -265,7 +265,7 @@ def packed(session: Session) -> str:
     return base64.b64encode(session.to_bytes()).decode()
 
 
-def beginning(session: Session) -> dict[str, Any]:
+def beginning(session: Session) -> JsonObject:
     """The first line: the session, and what a log needs to know of it."""
     X = session.arms.features
     return {
@@ -284,10 +284,10 @@ def candidates(session: Session, context: Any, names: Sequence[str] | None) -> l
     return None if alone else list(context)
 
 
-def decided(session: Session, decision: Decision, names: Sequence[str] | None) -> dict[str, Any]:
+def decided(session: Session, decision: Decision, names: Sequence[str] | None) -> JsonObject:
     """The line of a decision. x: features, one row where all arms were shown it; mask: a 1 for every arm that could be played."""
     seen = decision.context
-    line: dict[str, Any] = {
+    line: JsonObject = {
         "call": "decide", "id": decision.id, "round": decision.round,
         "arm": decision.arm if isinstance(decision.arm, int) else decision.arm.tolist(),
         "p": plain_chance(decision.propensity), "se": plain_chance(decision.propensity_se),
@@ -346,7 +346,7 @@ def replayed(
     return session, end
 
 
-def replay(session: Session, entry: dict[str, Any]) -> None:
+def replay(session: Session, entry: JsonObject) -> None:
     """Make a call again, at its time."""
     session.clock = lambda: entry["t"]
     match entry["call"]:
@@ -371,7 +371,7 @@ def replay(session: Session, entry: dict[str, Any]) -> None:
             raise ValueError(f"{checks.show(other)} is no call of a journal")
 
 
-def decide_again(session: Session, entry: dict[str, Any]) -> None:
+def decide_again(session: Session, entry: JsonObject) -> None:
     """Take the arm of the file, after the policy has drawn as it did then."""
     mask, given = entry.get("mask"), [entry.get(name) for name in ("x", "baseline", "baseline_mean")]
     X, baseline, mean = given

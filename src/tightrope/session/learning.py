@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from ..core import checks
 from ..core.policy import Policy, label
-from ..core.types import Oracle
+from ..core.types import JsonObject, Oracle
 from ..core.verbs import merge
 from ..logs.tables import InFiles, Piece, open_table
 from ..numerics.states import copied
@@ -119,8 +119,8 @@ class Learning:
     table: InFiles
     parts: list[Piece]
     policy: Policy
-    given: dict[str, Any]
-    columns: dict[str, Any]
+    given: JsonObject
+    columns: JsonObject
     batch: int  # rows
     kind = "learning"
     period = 1
@@ -134,11 +134,11 @@ class Learning:
         """There is only one."""
         return [label(self.policy)]
 
-    def common(self) -> dict[str, Any]:
+    def common(self) -> JsonObject:
         """What all parts share."""
         return {"columns": self.columns}
 
-    def content(self, name: str, replication: int) -> dict[str, Any]:
+    def content(self, name: str, replication: int) -> JsonObject:
         """What the numbers of a part depend on."""
         return {"policy": self.policy, "given": self.given, "part": self.parts[replication]}
 
@@ -160,7 +160,7 @@ class Learning:
         return flatten(session.state) | {"rounds": np.array(session.rounds)}
 
 
-def _session_of(policy: Policy, given: dict[str, Any], rows: Rows) -> Session:
+def _session_of(policy: Policy, given: JsonObject, rows: Rows) -> Session:
     """The session whose state was flattened."""
     session, rounds = Session(policy, **given), int(rows["rounds"])
     if rounds:
@@ -179,7 +179,7 @@ def _opened(dataset: Any) -> InFiles:
     )
 
 
-def _listed(columns: dict[str, Any], known: Sequence[str]) -> list[str]:
+def _listed(columns: JsonObject, known: Sequence[str]) -> list[str]:
     """The columns that are read; a baseline may be an arm instead."""
     features = columns["features"]
     wanted = [columns["arm"], columns["reward"], *([features] if isinstance(features, str) else features or [])]

@@ -92,7 +92,7 @@ class Rounds:
         context = Context(features, mask, number, None if mean is None else checks.real("baseline_mean", mean))
         return Shown(context, labels, common)
 
-    def _features(self, given: Any, begun: bool) -> np.ndarray | None:
+    def _features(self, given: object, begun: bool) -> np.ndarray | None:
         """The features of a round: those given, else those of the round before."""
         if given is not None:
             self._check_change(begun)
@@ -106,7 +106,7 @@ class Rounds:
             raise ValueError(f"context is missing; pass this round's ({rows}, {self.arms.dimension}) features.")
         return np.asarray(features)
 
-    def _mask(self, given: Any, calling: Names, count: int, past: bool) -> np.ndarray | None:
+    def _mask(self, given: object, calling: Names, count: int, past: bool) -> np.ndarray | None:
         """The arms that may be played."""
         mask = None
         if given is not None:

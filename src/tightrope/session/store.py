@@ -10,7 +10,8 @@ import importlib.metadata
 import json
 import pathlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from datetime import timedelta
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -18,39 +19,41 @@ from ..compiled.handle import Stream
 from ..core import checks, files, streams
 from ..core.policy import Policy, accepts, is_policy
 from ..core.registry import built, described
-from ..core.types import Oracle
+from ..core.types import JsonObject, Oracle, State
 from ..core.verbs import Arms, init
 from ..numerics.growth import carried
 from .agent import DECIDED, PLAYED, REWARDS, agent, new_tally
 from .book_columns import pack_book, unpack_book
 from .codec import build_oracle, describe_oracle, flatten, restore, same_oracle
 from .encoders import Transformer, described_encoder, found_encoder
-from .past import Base, Past, held, mark_of, written
+from .parts import SessionParts
+from .past import Base, Past
+from .shared_rewards import held, mark_of, written
 from .size import state_bytes
 
 if TYPE_CHECKING:
     from .header import Header, PastData
 
-Session: TypeAlias = Any  # of session.py, which reads and writes its files here
 T = TypeVar("T")
+P = TypeVar("P", bound=SessionParts)
 
 FORMAT = 4
 MOST_NESTED = 3  # policies inside policies
 MOST_PAIRS = 1024  # of arms, whose ratios LinGapE keeps
 
 
-def save(session: Session, target: pathlib.Path) -> pathlib.Path:
+def save(session: SessionParts, target: pathlib.Path) -> pathlib.Path:
     """Write a session to one file, whole or not at all."""
     files.write_arrays(target, *without_collector(packed_session, session))
     return target
 
 
-def to_bytes(session: Session) -> bytes:
+def to_bytes(session: SessionParts) -> bytes:
     """What `save` writes."""
     return files.arrays_to_bytes(*without_collector(packed_session, session))
 
 
-def without_collector(call: Callable[..., T], *arguments: Any) -> T:
+def without_collector(call: Callable[..., T], *arguments: object) -> T:
     """The result of a call during which Python's collector of reference cycles waits.
 
     It would look through all objects again each time that some more of 100,000 decisions are made, which takes longer than making them.
@@ -64,7 +67,7 @@ def without_collector(call: Callable[..., T], *arguments: Any) -> T:
             gc.enable()
 
 
-def packed_session(session: Session) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def packed_session(session: SessionParts) -> tuple[JsonObject, dict[str, np.ndarray]]:
     """The header and the arrays of a session."""
     a = session.arms
     arrays = flatten(session.state)
@@ -90,7 +93,7 @@ def packed_session(session: Session) -> tuple[dict[str, Any], dict[str, np.ndarr
         "several": rounds.several,
         "equal": rounds.equal,
         "names": session.names,
-        "window": f"{session.window.total_seconds()!r}s" if session._timed else session.window,
+        "window": f"{session.window.total_seconds()!r}s" if isinstance(session.window, timedelta) else session.window,
         "default_reward": session.default_reward,
         "apply": session.apply,
         "after_stop": session.after_stop,
@@ -124,18 +127,18 @@ def packed_past(past: Past) -> dict[str, object]:
     return {"kept": list(past.kept), "recent": list(past.recent), "branch": past.branch, "forks": past.forks, "base": told}
 
 
-def base_state(session: Session, state: Any) -> Any:
+def base_state(session: SessionParts, state: State) -> State:
     """The state of a base as a file has it: of a catalogue for the fewest candidates."""
     return carried(init(session.policy, base_arms(session)), state) if session.catalogue else state
 
 
-def base_arms(session: Session) -> Arms:
+def base_arms(session: SessionParts) -> Arms:
     """The arms of a base in a file."""
-    arms: Arms = session._rounds.told()
+    arms = session._rounds.told()
     return arms._replace(number=arms.blocks) if session.catalogue else arms
 
 
-def read_past(session: Session, told: "PastData | None", arrays: dict[str, np.ndarray]) -> None:
+def read_past(session: SessionParts, told: "PastData | None", arrays: dict[str, np.ndarray]) -> None:
     """Give a session its past, and the mark of the file."""
     if told is not None:
         base, arms = None, base_arms(session)
@@ -149,19 +152,19 @@ def read_past(session: Session, told: "PastData | None", arrays: dict[str, np.nd
     session._held = held(session)
 
 
-def load(cls: Any, source: pathlib.Path, oracle: Oracle | None, policy: Policy | None, encoder: Transformer | None = None) -> Any:
+def load(cls: type[P], source: pathlib.Path, oracle: Oracle | None, policy: Policy | None, encoder: Transformer | None = None) -> P:
     """The session of a file. Raises FileNotFoundError, or ValueError where the file is not one that `save` wrote."""
     return read(cls, source, f"path = {str(source)!r}", oracle, policy, encoder)
 
 
-def from_bytes(cls: Any, data: bytes, oracle: Oracle | None, policy: Policy | None, encoder: Transformer | None = None) -> Any:
+def from_bytes(cls: type[P], data: bytes, oracle: Oracle | None, policy: Policy | None, encoder: Transformer | None = None) -> P:
     """The session that `to_bytes` wrote."""
     return read(cls, data, "data", oracle, policy, encoder)
 
 
 def read(
-    cls: Any, source: pathlib.Path | bytes, called: str, oracle: Oracle | None, policy: Policy | None, encoder: Transformer | None
-) -> Any:  # fmt: skip
+    cls: type[P], source: pathlib.Path | bytes, called: str, oracle: Oracle | None, policy: Policy | None, encoder: Transformer | None
+) -> P:  # fmt: skip
     """The session of a file or of its bytes; `called` begins the sentences about it."""
     try:
         header, arrays = without_collector(files.read_arrays, source)
@@ -195,9 +198,9 @@ def written_by(header: object) -> str:
 
 
 def build(
-    cls: Any, called: str, size: int, header: object, arrays: dict[str, np.ndarray], oracle: Oracle | None, policy: Policy | None,
+    cls: type[P], called: str, size: int, header: object, arrays: dict[str, np.ndarray], oracle: Oracle | None, policy: Policy | None,
     encoder: Transformer | None,
-) -> Any:  # fmt: skip
+) -> P:  # fmt: skip
     """The session of a header and arrays, all of it checked."""
     version = header.get("format") if isinstance(header, dict) else None
     if version != FORMAT or isinstance(version, bool):
@@ -310,7 +313,7 @@ def check_sizes(policy: Policy, told: "Header", arrays: dict[str, np.ndarray], s
                     raise ValueError(f"{path} has shape {found}, but the header asks for {K} arms.")
 
 
-def described_arms(told: "Header", arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+def described_arms(told: "Header", arrays: dict[str, np.ndarray]) -> JsonObject:
     """What the constructor was told about the arms."""
     given = {name: arrays[f"arms.{name}"] for name in ("features", "points", "distances") if f"arms.{name}" in arrays}
     if "points" in given:

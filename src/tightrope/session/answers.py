@@ -1,0 +1,415 @@
+"""Rewards of open decisions: learned on arrival or in order, once each, whole or not at all; decisions that end without one."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..core import checks
+from ..core.rounds import PLAIN
+from ..core.types import Action
+from ..core.verbs import Context, admit
+from .agent import REWARDS, WITHDRAWN
+from .decisions import Decision, Entry, Held, Reward
+from .ids import Id, checked_id
+from .parts import SessionParts, checked_window
+from .rewards import check_equal, refuse, rewards_by_arm
+from .rounds import Played, Round
+
+
+class AnsweringSession(SessionParts):
+    """The parts of a session with what answers its decisions."""
+
+    def reward(self, id: Id, value: ArrayLike | Mapping[int, float] | Mapping[str, float]) -> bool:
+        """Close an open decision with its reward, learned with the features, mask and baseline of its own round.
+
+        Parameters
+        ----------
+        id : str or int
+            The decision's.
+        value : float, array, or dict of arm or name to float
+            In units of reward. Of a set a number for each of its arms in the decision's order, or a dict, in parts where they come so.
+
+        Returns
+        -------
+        bool
+            Whether it was new: the same answer once more changes nothing and returns False.
+
+        Raises
+        ------
+        ValueError
+            For an unknown id, another answer than the one that is there, or a value that is no reward of the policy.
+        """
+        id = id if type(id) is str else checked_id(id)
+        self._close_overdue()
+        entry = self._book.open.get(id)
+        if entry is not None and entry.waiting is None and not (type(value) is float and self._within(value)):
+            value = self._checked_value("reward", value)  # may run code of the caller, after which the decision may have ended
+            entry = self._book.open.get(id)
+        if entry is None or entry.ended is not None:
+            return self._repeated(id, value)
+        if entry.waiting is not None:
+            given = rewards_by_arm(entry.decision, value, self._checked_value)
+            fresh = [arm for arm in given if arm not in entry.answers]
+            check_equal(entry.decision, entry.answers, given, "rewarded")
+            if not fresh and entry.waiting:
+                return False
+            self._answer_set(entry, fresh, [given[arm] for arm in fresh], "rewarded")
+            return True
+        assert isinstance(value, float)
+        self._take(entry, entry.action, value, "rewarded")
+        return True
+
+    def update(self, arm: Played, reward: ArrayLike, context: Round | None = None) -> None:
+        """Take in the reward of an arm, or the rewards of several arms of a set, for an open decision of it.
+
+        Where all rounds show the same, that is one that `select` made, where one waits, else the oldest. Where features change, it is the
+        session's last decision, if that is of the arm, and older ones that `select` made of it are closed without a reward; else the only
+        one of the arm. With context it is the oldest one that showed the same. Where no decision of the arm is open, it is data from
+        elsewhere: the policy learns from it, a ledger does not count it.
+
+        Parameters
+        ----------
+        arm : int, str, or array of them for a set
+            What was played.
+        reward : float, or array with one entry for each arm of the set
+            In units of reward.
+        context : as for `decide`
+            What the round showed: features, baseline and mask.
+
+        Raises
+        ------
+        ValueError
+            Where it cannot be known which features the reward belongs to; for rewards that come late or never, use `decide` and `reward`.
+        """
+        self._close_overdue()
+        now = self._now
+        counted = context is None and not now.rounds.changing and now.rounds.arms.oracle is None
+        if counted and type(arm) is int and type(reward) is float and self._within(reward) and now.agent.learn(arm, reward):
+            return
+        shown = None if context is None else self._checked_round(context, None, None, past=True)
+        given = None if shown is None else shown.context
+        action, value = self._checked_reward(arm, reward, given)
+        if counted and isinstance(action, int) and isinstance(value, float) and self._agent.learn(action, value):
+            return
+        entry, lost = self._answered(arm, action, given)
+        if entry is not None:
+            try:
+                for older in lost:
+                    self._take(older, None, None, "closed")
+                self._answer(entry, action, value)
+            except BaseException as stop:
+                if not isinstance(stop, Exception):
+                    self._closed(lost)
+                    if self._book.is_open(entry) and entry.plays(action):
+                        self._answer(entry, action, value)
+                raise
+            return
+        if shown is None:
+            shown = self._checked_round(None, self._rounds.last.eligible, None, past=True)
+        seen = shown.context
+        one = self._agent_for(seen, shown.common)
+        if self._guards:
+            admit(self.policy, one.state, seen)
+        now, learned = self._now, one.counts[REWARDS]
+        try:
+            self._stand(one, now.rounds.met(seen, False, shown.common))
+            one.inform(seen, action, value)
+        except BaseException:
+            if one.counts[REWARDS] == learned:
+                self._now = now
+            raise
+
+    def cancel(self, id: Id) -> None:
+        """Take back an open decision that was never shown: the policy is as it was without it, but for its random stream.
+
+        Parameters
+        ----------
+        id : str or int
+            The decision's.
+
+        Raises
+        ------
+        ValueError
+            Where it is not open, or a part of its rewards is in.
+        """
+        self._close_overdue()
+        entry = self._unanswered(id)
+        if entry.answers:
+            raise ValueError(f"id = {checks.show(id)} has answers already, so it was shown; close it instead.")
+        one, rounds, now = self._agent_for(entry.context), self._rounds.met(entry.context, False), self._now
+        withdrawn = one.counts[WITHDRAWN]
+        try:
+            if one is not now.agent or rounds is not now.rounds:
+                self._stand(one, rounds)
+            one.withdraw(entry.context, entry.action)  # counts; what comes before is undone where it does not, what comes after is done
+            self._removed(entry)
+        except BaseException as stop:
+            if one.counts[WITHDRAWN] == withdrawn:
+                self._now = now
+            elif not isinstance(stop, Exception):
+                self._removed(entry)
+            raise
+
+    def close(self, id: Id) -> None:
+        """Close a decision that was shown but whose reward, or whose missing rewards of a set, will never come. Nothing is learned.
+
+        Parameters
+        ----------
+        id : str or int
+            The decision's.
+
+        Raises
+        ------
+        ValueError
+            Where it is not open.
+        """
+        self._close_overdue()
+        self._take(self._unanswered(id), None, None, "closed")
+
+    def expire(self, older_than: int | str | timedelta | None = None, *, ids: Iterable[Id] | None = None) -> list[Id]:
+        """Close with default_reward every decision that is older.
+
+        Parameters
+        ----------
+        older_than : int >= 0, str or timedelta
+            As the session's window, but from 0 rounds (decisions made since); a time where the window is one. Default: the window.
+        ids : iterable of str or int
+            The open decisions to close instead, whatever their age, where another clock says which.
+
+        Returns
+        -------
+        list of str or int
+            Ids of the decisions that were closed.
+
+        Raises
+        ------
+        ValueError
+            Where the session has no default_reward, or an argument is not in its range.
+        """
+        if ids is not None and older_than is not None:
+            raise ValueError("older_than and ids both say what expires; give one of them.")
+        if ids is None and older_than is None and self.window is None:
+            raise ValueError("older_than is missing, and this session has no window; give a number of rounds.")
+        age = self.window if older_than is None else checked_window(older_than, "older_than", least=0)
+        if isinstance(age, timedelta) and not self._timed:
+            raise ValueError(f"older_than = {age} is a time, but decisions of this session carry none; give it a window in time.")
+        if self.default_reward is None:
+            raise ValueError("default_reward is missing, so nothing can expire; give it to Session, or close decisions one by one.")
+        if ids is not None:
+            if isinstance(ids, str) or not isinstance(ids, Iterable):
+                raise ValueError(f"ids = {checks.show(ids)} is not a list of ids.")
+            return self._settle([self._unanswered(id) for id in dict.fromkeys(map(checked_id, ids))])
+        assert age is not None
+        return self._settle(self._older(age))
+
+    @property
+    def open(self) -> dict[Id, Decision]:
+        """Decisions that wait for rewards, by id, the oldest first. Those of `select` in rounds that show nothing are only counted."""
+        return {id: entry.decision for id, entry in self._book.open.items() if entry.ended is None}
+
+    def is_open(self, id: Id) -> bool:
+        """Whether a decision waits for its reward, or for those of a part of its set.
+
+        Parameters
+        ----------
+        id : str or int
+            The decision's.
+
+        Returns
+        -------
+        bool
+        """
+        return self._book.is_open(self._book.open.get(checked_id(id)))
+
+    def known(self, id: Id) -> Decision | None:
+        """The decision of an id, open or among the last 10,000 closed ones.
+
+        Parameters
+        ----------
+        id : str or int
+            The decision's.
+
+        Returns
+        -------
+        Decision or None
+            None for an id that is not known, or not any more.
+        """
+        return self._book.known(checked_id(id))
+
+    def answered(self) -> Iterator[tuple[Decision, float | dict[int, float] | None]]:
+        """Decisions that have ended and are still remembered, with their rewards.
+
+        Yields
+        ------
+        (Decision, float, dict or None)
+            The decision and its reward: of a set by arm, None where it was closed without one.
+        """
+        for entry in (*self._book.open.values(), *self._book.closed.values()):
+            if entry.ended is not None:
+                yield entry.decision, entry.answers
+
+    def _answer_set(self, entry: Entry, arms: Sequence[int], rewards: Sequence[float], how: str) -> None:
+        assert entry.waiting is not None
+        action = np.array(arms, dtype=np.int64) if len(arms) else None
+        ended = how if entry.waiting <= set(arms) else None
+        self._take(entry, action, np.array(rewards, dtype=np.float64), ended)
+
+    def _repeated(self, id: Id, value: object) -> bool:
+        """The answer to a decision that has ended already."""
+        entry = self._book.open.get(id) or self._book.closed.get(id)
+        if entry is None:
+            raise ValueError(
+                f"id = {checks.show(id)} is not a decision of this session, was cancelled, or was closed too long ago to be known."
+            )
+        decision, answers, how = entry.decision, entry.answers, str(entry.ended)
+        if isinstance(answers, dict):
+            check_equal(decision, answers, rewards_by_arm(decision, value, self._checked_value), how)
+        elif answers is None or self._checked_value("reward", value) != answers:
+            refuse(decision, answers, how)
+        return False
+
+    def _answer(self, entry: Entry, action: Action, value: Reward) -> None:
+        """Close an open decision with its reward, or take in those of a part of its set."""
+        if isinstance(action, np.ndarray) and isinstance(value, np.ndarray):
+            self._answer_set(entry, action.tolist(), value.tolist(), "rewarded")
+        else:
+            self._take(entry, action, value, "rewarded")
+
+    def _answered(self, arm: Played, action: Action, given: Context | None) -> tuple[Entry | None, list[Entry]]:
+        """The open decision that `update` means, and older ones whose rewards were lost; None: the reward is data from elsewhere."""
+        book, rounds = self._book, self._rounds
+        latest = book.last if book.is_open(book.last) else None
+        if given is not None or not (rounds.changing and rounds.several):
+            entry = book.oldest_of(action, given)
+            if entry is None and latest is not None and latest.plays(action) and given is not None and given.features is not None:
+                raise ValueError(
+                    f"context differs from what the open decision {latest.decision.id!r} for arm {checks.show(arm)} was shown; pass the "
+                    "same features, or close that decision first."
+                )
+            return entry, []
+        called = arm if rounds.catalogue and isinstance(arm, str) else None
+        if latest is not None and (latest.plays(action) if called is None else latest.decision.name == called):
+            # a reward of `update` belongs to the decision before it, so those of older ones were lost
+            older = (book.open[id] for id in book.unnamed if id in book.open)
+            return latest, [one for one in older if one is not latest and one.ended is None
+                            and (one.plays(action) if called is None else one.decision.name == called)]  # fmt: skip
+        waiting = list(book.waiting_for(action, called))
+        if len(waiting) != 1:
+            what = "these arms have" if isinstance(action, np.ndarray) else f"arm {checks.show(arm)} has"
+            raise ValueError(
+                f"context is missing: {what} {len(waiting) or 'no'} open decision{'s' if waiting else ''}, and rounds have shown "
+                "different features; pass those the reward belongs to, or use decide and reward."
+            )
+        return waiting[0], []
+
+    def _take(self, entry: Entry, action: Action | None, value: Reward | None, ended: str | None) -> None:
+        """Learn from (a part of) a decision's answer, now or, in order, when all earlier decisions are closed."""
+        if self.apply == "on arrival":
+            self._finish(entry, action, value, ended)
+            return
+        held, kept = entry.held if action is None or value is None else [*entry.held, (action, value)], False
+        try:
+            self._keep(entry, action, value, ended, held)
+            kept = True
+            self._release()
+        except BaseException as stop:
+            if not isinstance(stop, Exception):
+                if not kept:
+                    self._keep(entry, action, value, ended, held)
+                self._release()
+            raise
+
+    def _keep(self, entry: Entry, action: Action | None, value: Reward | None, ended: str | None, held: Held) -> None:
+        """In order: keep an answer until all earlier decisions are closed."""
+        if action is not None and value is not None:
+            entry.answer(action, value)
+        entry.held, entry.ended = held, ended
+
+    def _release(self) -> None:
+        """In order: learn what waited for decisions that are closed by now."""
+        while (entry := self._book.first()) is not None:
+            while entry.held:
+                self._finish(entry, *entry.held[0], None, entry.held[1:])
+            if entry.ended is None:
+                return
+            self._book.close(entry.decision.id, entry.ended)
+
+    def _finish(
+        self, entry: Entry, action: Action | None, value: Reward | None, ended: str | None, held: Held | None = None
+    ) -> None:  # fmt: skip
+        """Learn one answer, and note in the book that it was learned. held: what the entry still holds back then."""
+        if action is None:
+            try:
+                self._book.note(entry, action, value, ended, held)
+            except BaseException:
+                self._book.note(entry, action, value, ended, held)
+                raise
+            return
+        seen, now = entry.context, self._now
+        one, rounds = (now.agent, now.rounds) if seen is PLAIN else (self._agent_for(seen), now.rounds.met(seen, False))
+        learned = one.counts[REWARDS]
+        try:
+            if one is not now.agent or rounds is not now.rounds:
+                self._stand(one, rounds)
+            one.update(seen, action, value)  # counts the reward; what comes before is undone where it does not
+            self._book.note(entry, action, value, ended, held)
+        except BaseException:
+            if one.counts[REWARDS] == learned:
+                self._now = now
+            else:
+                self._book.note(entry, action, value, ended, held)
+            raise
+
+    def _removed(self, entry: Entry) -> None:
+        """Take a withdrawn decision out of the book, for which others may have waited."""
+        self._book.remove(entry.decision.id)
+        if self.apply != "on arrival":
+            self._release()
+
+    def _unanswered(self, id: Id) -> Entry:
+        id = checked_id(id)
+        entry = self._book.open.get(id)
+        if entry is None or entry.ended is not None:
+            raise ValueError(f"id = {checks.show(id)} is not an open decision; it was closed, cancelled or never made.")
+        return entry
+
+    def _older(self, age: int | timedelta) -> list[Entry]:
+        """Decisions without all their answers that are older, the oldest first."""
+        if isinstance(age, int):
+            return self._book.before(self.decided - age)
+        return self._book.made_before(self.clock() - age.total_seconds())
+
+    def _close_overdue(self) -> None:
+        """Close what is older than a window in time."""
+        if self._timed:
+            assert self.window is not None
+            self._settle(self._older(self.window))
+
+    def _settle(self, expired: list[Entry]) -> list[Id]:
+        try:
+            self._expired(expired)
+        except BaseException as stop:
+            if not isinstance(stop, Exception):
+                self._expired(expired)
+            raise
+        return [entry.decision.id for entry in expired]
+
+    def _expired(self, entries: list[Entry]) -> None:
+        """Close those that are still open with the default reward."""
+        assert self.default_reward is not None
+        for entry in entries:
+            if not self._book.is_open(entry):
+                continue
+            if entry.waiting is None:
+                self._take(entry, entry.action, self.default_reward, "expired")
+            else:
+                missing = sorted(entry.waiting)
+                self._answer_set(entry, missing, [self.default_reward] * len(missing), "expired")
+
+    def _closed(self, entries: Iterable[Entry]) -> None:
+        """Close those that are still open without a reward."""
+        for entry in entries:
+            if self._book.is_open(entry):
+                self._take(entry, None, None, "closed")

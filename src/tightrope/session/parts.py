@@ -1,0 +1,327 @@
+"""What a session consists of: policy, state, stream, arms, rounds, open decisions and past, and how one part takes another's place."""
+
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..compiled.handle import Stream
+from ..core import checks, streams
+from ..core.durations import LONGEST, seconds_of
+from ..core.matching import ORDERS, check_fit, check_question
+from ..core.policy import Policy, is_policy
+from ..core.rounds import PLAIN
+from ..core.types import Action, Oracle, State
+from ..core.verbs import Arms, Context, admit, init, propensity, recommend, reward_range
+from ..numerics.growth import carried
+from ..numerics.states import same_form
+from .agent import DECIDED, PLAYED, REWARDS, Agent, agent, new_tally
+from .arms import Names, check_features, checked_names, describe_arms, named_arms
+from .decisions import Book, Reward
+from .encoders import Transformer, checked_encoder, encoded_round
+from .header import LEAST_DRAWS, MOST_DRAWS
+from .past import Base, Past
+from .rounds import Mask, Played, Rounds, Shown
+
+AFTER_STOP: tuple[Literal["winner", "explore"], ...] = ("winner", "explore")
+NOTHING = Shown(PLAIN, None, False)  # a round like any other
+
+
+class Standing(NamedTuple):
+    """What changes together, in one assignment, so that a signal's exception finds a session before or after it."""
+
+    agent: Agent
+    rounds: Rounds
+    silent: bool  # whether a round shows nothing unless the call says so
+    plain: bool  # whether `select` then only counts its decision
+
+
+class Draws(NamedTuple):
+    """A copy of the audit stream, from which propensities are drawn; the stream itself stays where it is."""
+
+    audit: np.random.Generator
+    place: Mapping[str, object]  # where it is
+    rng: np.random.Generator  # of PCG64
+
+    @classmethod
+    def of(cls, audit: np.random.Generator) -> Self:
+        """Of a stream."""
+        bits = audit.bit_generator
+        return cls(audit, bits.state, np.random.Generator(type(bits)(0)))
+
+
+class SessionParts:
+    """The data of a session, all of it checked when it is made; see `Session`."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        arms: int | Sequence[str] | ArrayLike | None = None,
+        *,
+        points: ArrayLike | None = None,
+        distances: ArrayLike | None = None,
+        dimension: int | None = None,
+        oracle: Oracle | None = None,
+        horizon: int | None = None,
+        seed: int = 0,
+        names: Iterable[str] | None = None,
+        window: int | str | timedelta | None = None,
+        default_reward: float | None = None,
+        apply: Literal["on arrival", "in order"] = "on arrival",
+        after_stop: Literal["winner", "explore"] = "winner",
+        measured: bool = True,
+        draws: int | None = None,
+        encoder: Transformer | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        if not is_policy(policy):
+            raise ValueError(f"policy = {checks.show(policy)} is not a policy; pass an instance such as UCB().")
+        self.policy = policy
+        self.encoder = encoder
+        dimension = checked_encoder(encoder, dimension, arms, points is not None or distances is not None)
+        given: object = arms
+        if points is None and distances is None:
+            given, names = named_arms(arms, names)
+        described = describe_arms(given, points, distances, dimension, oracle, horizon)
+        check_features(policy, described)
+        check_fit(policy, described)
+        if type(policy).TRAITS.stops:
+            check_question(policy, described)
+        catalogue = given is None and points is None and distances is None
+        called = Names() if names is None else Names(_checked_names(names, described, catalogue))
+        rounds = Rounds(policy, described, catalogue, called)
+        self._least, self._most = (bound if math.isfinite(bound) else None for bound in reward_range(policy))
+        self.default_reward = None if default_reward is None else self._checked_value("default_reward", default_reward)
+        self.window = checked_window(window)
+        if self.window is not None and self.default_reward is None:
+            raise ValueError(f"window = {self.window} closes decisions with default_reward, which is missing; give one, such as 0.0.")
+        if not callable(clock):
+            raise ValueError(f"clock = {checks.show(clock)} is not a function that returns seconds since 1970, as time.time does.")
+        self.clock, self._timed = clock, isinstance(self.window, timedelta)
+        self.apply = ORDERS[checks.choice("apply", apply, ORDERS)]
+        self.after_stop = AFTER_STOP[checks.choice("after_stop", after_stop, AFTER_STOP)]
+        self.measured = checks.flag("measured", measured)
+        self.draws = None if draws is None else checks.integer("draws", draws, least=LEAST_DRAWS, most=MOST_DRAWS)
+        if self.draws is not None and not self.measured:
+            raise ValueError(f"draws = {self.draws} stand behind propensities, but measured=False asks for none; leave one out.")
+        self.seed = checks.integer("seed", seed, least=0)
+        self._audit = streams.stream(self.seed, 0, streams.AUDIT)
+        self._draws: Draws | None = None  # of propensities, made with the first one
+        self._book = Book()
+        self._past = Past()
+        self._mark: str | None = None  # with which it was written or read last
+        self._held: Base | None = None  # what it had when it was read
+        self._guards, self._measures = admit.answers(policy), propensity.answers(policy)
+        self._stops = type(policy).TRAITS.stops
+        stream, waiting = (
+            Stream(streams.stream(self.seed, 0, streams.POLICY)),
+            np.zeros(0 if catalogue else described.number, dtype=np.int64),
+        )
+        state = init(policy, rounds.told())
+        self._admits_plain = not self._stops and not rounds.changing and admitted(policy, state)
+        guarded = self._guards and not self._admits_plain
+        self._counts = self.apply == "on arrival" and self.window is None and not self._stops and not guarded and oracle is None
+        self._stand(agent(policy, state, stream, described, new_tally(), waiting), rounds)
+
+    def _stand(self, one: Agent, rounds: Rounds) -> None:
+        """Go on with another agent, or after another round."""
+        self._now = self._standing(one, rounds)
+
+    def _standing(self, one: Agent, rounds: Rounds) -> Standing:
+        """With another agent, or after another round."""
+        silent = not rounds.changing and rounds.retired is None and rounds.last is PLAIN
+        return Standing(one, rounds, silent, silent and self._counts)
+
+    def _agent_of(self, state: State, arms: Arms | None = None, rewards: int = 0) -> Agent:
+        """An agent that goes on from a state, of other arms where they are given, with so many more rewards learned."""
+        now = self._now.agent
+        arms = self._now.rounds.arms if arms is None else arms
+        tally, waiting = now.tally, now.waiting
+        if rewards:
+            tally = tally.copy()
+            tally[REWARDS] += rewards
+        if not self.catalogue and arms.number != waiting.size:
+            waiting = np.concatenate([waiting, np.zeros(arms.number - waiting.size, dtype=np.int64)])
+        return agent(self.policy, state, now.stream, arms, tally, waiting)
+
+    @property
+    def _agent(self) -> Agent:
+        return self._now.agent
+
+    @property
+    def _rounds(self) -> Rounds:
+        return self._now.rounds
+
+    @property
+    def rounds(self) -> int:
+        """Rewards taken in."""
+        return self._now.agent.counts[REWARDS]
+
+    @property
+    def decided(self) -> int:
+        """Decisions made."""
+        return self._now.agent.counts[DECIDED]
+
+    @property
+    def played(self) -> int:
+        """Decisions of `select` in rounds that showed nothing: these are only counted, not kept."""
+        return self._now.agent.counts[PLAYED]
+
+    @property
+    def arms(self) -> Arms:
+        """What the policy is told of the arms, as `extend.Arms`: number, features, dimension, points, distances, oracle, horizon."""
+        return self._rounds.arms
+
+    @property
+    def catalogue(self) -> bool:
+        """Whether every call brings its own candidates."""
+        return self._rounds.catalogue
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of all arms, also retired ones; None: arms have numbers only."""
+        return self._rounds.names.texts
+
+    @property
+    def retired(self) -> list[str | int]:
+        """Arms that are not played any more, by name or number."""
+        retired = self._rounds.retired
+        return [] if retired is None else [self._rounds.names.of(k) for k in np.flatnonzero(retired).tolist()]
+
+    @property
+    def state(self) -> State:
+        """What the policy has learned, as its `State` says. To read, not to write."""
+        return self._agent.state
+
+    @property
+    def waiting(self) -> int:
+        """Decisions that wait for rewards, those that are only counted among them."""
+        return self._book.waiting + int(self._agent.waiting.sum())
+
+    @property
+    def stopped(self) -> bool:
+        """Whether an identification policy has its answer."""
+        self._needs_stopping()
+        done = self._agent.stopped()
+        if done:
+            recommend(self.policy, self.state)  # raises where the run ended because its estimates broke down
+        return done
+
+    def _needs_stopping(self) -> None:
+        if not self._stops:
+            name = type(self.policy).__name__
+            raise ValueError(f"{name} minimises regret and never stops; use LinGapE or another identification policy.")
+
+    def _checked_round(
+        self, context: Any, eligible: Mask | None, names: Sequence[str] | None, past: bool = False, encoded: bool = False
+    ) -> Shown:
+        """What a call says of a round. encoded: whether it brings features already, where others bring rows."""
+        now = self._now
+        if now.silent and context is None and eligible is None and names is None:
+            return NOTHING
+        if self.encoder is not None and not encoded:
+            context = encoded_round(self.encoder, context)
+        return now.rounds.checked(context, eligible, names, bool(self.decided or self.rounds), past)
+
+    def _agent_for(self, seen: Context, common: bool = False) -> Agent:
+        """The agent that meets a round: of its number of candidates; without data where features come for the first time.
+
+        common: all arms are shown one row, so that only a regression for each can tell them apart. ValueError where the policy has one.
+        """
+        rounds = self._rounds
+        if seen.features is None:
+            return self._agent
+        if rounds.catalogue:
+            return self._sized(rounds.count(seen))
+        if common and not rounds.arms.common:
+            apart = init(self.policy, rounds.arms._replace(features=None, common=True))
+            if not (self.rounds or self.decided):
+                return self._agent_of(apart)
+            if not same_form(apart, self.state):
+                raise ValueError(
+                    "context shows all arms the same row, but this session has one regression for all of them, so that nothing tells them "
+                    "apart; start a new session with shared=False, or with one row for all arms, (d,), from the first round on."
+                )
+            return self._agent
+        return self._agent if rounds.changing else self._agent_of(init(self.policy, rounds.arms._replace(features=None)))
+
+    def _sized(self, number: int) -> Agent:
+        """The agent of a catalogue for a number of candidates."""
+        if number == self._agent.number:
+            return self._agent
+        arms = self.arms._replace(number=number)
+        return self._agent_of(carried(init(self.policy, arms), self.state), arms)
+
+    def _check_playable(self, who: str, action: Action, number: int, seen: Context) -> None:
+        arms = np.atleast_1d(action)
+        if (arms < 0).any() or (arms >= number).any() or (seen.eligible is not None and not seen.eligible[arms].all()):
+            raise ValueError(f"{who} arm {checks.show(action)}, but arms are 0 to {number - 1} and must be eligible.")
+
+    def _within(self, reward: float) -> bool:
+        """Whether a float is a reward that the policy can take in."""
+        return math.isfinite(reward) and (self._least is None or reward >= self._least) and (self._most is None or reward <= self._most)
+
+    def _checked_value(self, argument: str, value: object) -> float:
+        if isinstance(value, bool | np.bool_):  # whether somebody clicked
+            value = float(value)
+        return checks.real(argument, value, least=self._least, most=self._most)
+
+    def _checked_reward(self, arm: Played, reward: ArrayLike, given: Context | None) -> tuple[Action, Reward]:
+        count = self._agent.number if given is None else self._rounds.count(given)
+        called = self._rounds.names
+        if self.arms.oracle is None:
+            if self.catalogue and isinstance(arm, str):
+                entry = next(self._book.waiting_for(0, arm), None)
+                if entry is None:
+                    raise ValueError(
+                        f"arm = {checks.show(arm)} has no open decision; give its number in context, the features of its round."
+                    )
+                return int(entry.action), self._checked_value("reward", reward)
+            return called.number("arm", arm, count), self._checked_value("reward", reward)
+        listed: Any = [arm] if isinstance(arm, str) else arm
+        if self.names is not None and not isinstance(listed, np.ndarray) and np.ndim(listed) == 1:
+            listed = [called.number("arm", item, count) if isinstance(item, str) else item for item in listed]
+        arms, numbers = np.atleast_1d(checks.entries("arm", listed, "an array of arms")), np.atleast_1d(checks.floats("reward", reward))
+        if arms.size == 0 == numbers.size:  # the answer to an empty set
+            return np.zeros(0, dtype=np.int64), np.zeros(0)
+        values = checks.vector("reward", numbers, length=arms.size, least=self._least, most=self._most, source="one per arm")
+        if arms.dtype.kind not in "iu" or arms.ndim != 1 or (arms < 0).any() or (arms >= count).any():
+            raise ValueError(f"arm = {checks.show(arms)} must hold whole numbers from 0 to {count - 1}.")
+        return arms.astype(np.int64), values
+
+
+def checked_window(window: object, argument: str = "window", least: int = 1) -> int | timedelta | None:
+    """An age in rounds or in time."""
+    if window is None:
+        return None
+    if isinstance(window, str):
+        try:
+            window = timedelta(seconds=seconds_of(window))
+        except ValueError as error:
+            raise ValueError(f"{argument} = {error}".replace("write seconds", "write rounds as a whole number")) from None
+    if isinstance(window, timedelta):
+        if not 0 < window.total_seconds() <= LONGEST:
+            raise ValueError(f"{argument} = {window} must be longer than 0 and at most ten years.")
+        return window
+    return checks.integer(argument, window, least=least)
+
+
+def admitted(policy: Policy, state: State) -> bool:
+    """Whether rounds that show nothing are admitted; False: each must show something, as its baseline."""
+    try:
+        admit(policy, state, PLAIN)
+    except ValueError:
+        return False
+    return True
+
+
+def _checked_names(names: Iterable[str], arms: Arms, catalogue: bool) -> tuple[str, ...]:
+    if catalogue:
+        raise ValueError("names was given, but a catalogue (dimension without arms) takes names with every call of decide.")
+    if arms.blocks > 1:
+        raise ValueError("names was given, but arms of this oracle are pairs (row * blocks + block), which have numbers only.")
+    return checked_names("names", names, arms.number)
