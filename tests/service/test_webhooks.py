@@ -476,7 +476,18 @@ def test_addresses_inside_are_refused_when_it_is_made_and_when_it_is_sent(two, u
 
 
 @pytest.mark.parametrize(
-    "url", ["ftp://a.example/", "https://", "nonsense", "https://a b/", "https://u:p@a.example/", "https://a.example/#x", "https://a:x/"]
+    "url",
+    [
+        "ftp://a.example/",
+        "https://",
+        "nonsense",
+        "https://a b/",
+        "https://u:p@a.example/",
+        "https://a.example/#x",
+        "https://a:x/",
+        f"https://{'a' * 70}.example/",
+        "https://nowhere.invalid/",
+    ],
 )
 def test_what_is_no_address_is_refused(two, url):
     assert error(two("POST", "/v1/webhooks", {"url": url}), 422)["field"] == "url"

@@ -81,7 +81,7 @@ async def create_webhook(asked: WebhookRequest, request: Request, service: Serve
     def work() -> Webhook:
         try:
             checked_addresses(scheme, host, port, networks)
-        except OSError:
+        except (OSError, UnicodeError):  # nobody knows the name, or it can be none
             raise Refused(422, f"url = {host!r} is not a name that leads anywhere; give one that exists.", "url") from None
         now = service.settings.clock()
         with service.database.write() as connection:
