@@ -15,8 +15,10 @@ from . import events, former
 from .assignments import Assignments, KeptDecision
 from .errors import Refused
 from .features import FeatureReader, numbers_of
+from .requests import DecisionRequest
 from .rollout import MODES, Rollout
 from .rounds import EMPTY, Round, arm_number, read_round
+from .segments import segment_values
 from .spec import GREATEST, LEAST, MODERATE, ArmSpec, ExperimentSpec, check_spec, features_of, former_policy, made_policy, made_session
 from .times import MICROSECONDS
 from .windows import OpenDecision, OpenDecisions
@@ -102,6 +104,15 @@ class Experiment:
         if "context" in asked:
             asked = asked | {"context": numbers_of(self.reader, asked["context"], self.name)}
         return read_round(asked, self.numbers, self.session.catalogue, self.name) if asked else EMPTY
+
+    def asked(self, request: DecisionRequest) -> dict[str, Any]:
+        """What a request says, as the log keeps it: its segments by values that the spec knows."""
+        asked = request.asked()
+        if self.spec.segments is not None:
+            return asked | {"segments": segment_values(self.spec.segments, request.segments, self.name)}
+        if "segments" in asked:
+            raise Refused(422, f"segments was given, but experiment {self.name!r} has none in its spec; leave it out.", "segments")
+        return asked
 
     def number(self, field: str, arm: str) -> int:
         """The number of an arm. field: that names it, for the sentence of the refusal."""
